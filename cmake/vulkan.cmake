@@ -1,6 +1,6 @@
 # The plugin `vulkan`, built where the headers of Vulkan and glslangValidator are (Debian: libvulkan-dev and
 # glslang-tools). The loader is opened when devices are listed, so nothing is linked.
-set(TENON_VULKAN OFF CACHE STRING
+set(TENON_VULKAN AUTO CACHE STRING
     "Build the plugin vulkan: AUTO (where its headers and glslangValidator are), ON or OFF")
 set_property(CACHE TENON_VULKAN PROPERTY STRINGS AUTO ON OFF)
 if(TENON_VULKAN STREQUAL "AUTO" AND CMAKE_CROSSCOMPILING)

@@ -241,6 +241,12 @@ static uintptr_t call_backends_count(uintptr_t function, uintptr_t backends) {
 static int32_t call_backends_get_info(uintptr_t function, uintptr_t backends, uintptr_t index, void* info) {
   return ((int32_t (*)(uintptr_t, uintptr_t, void*))function)(backends, index, info);
 }
+static uintptr_t call_backends_count_devices(uintptr_t function, uintptr_t backends, uintptr_t index) {
+  return ((uintptr_t (*)(uintptr_t, uintptr_t))function)(backends, index);
+}
+static int32_t call_backends_get_device(uintptr_t function, uintptr_t backends, uintptr_t index, uintptr_t device, void* info) {
+  return ((int32_t (*)(uintptr_t, uintptr_t, uintptr_t, void*))function)(backends, index, device, info);
+}
 static int32_t call_engine_create(uintptr_t function, uintptr_t model, uintptr_t options, void* engine) {
   return ((int32_t (*)(uintptr_t, uintptr_t, void*))function)(model, options, engine);
 }
@@ -399,6 +405,18 @@ static int32_t call_measure_hardware(uintptr_t function, uintptr_t model, uint32
 }
 static int32_t call_model_plan(uintptr_t function, uintptr_t model, uint64_t context, uint64_t sessions, void* hardware, void* plan) {
   return ((int32_t (*)(uintptr_t, uint64_t, uint64_t, void*, void*))function)(model, context, sessions, hardware, plan);
+}
+static int32_t call_placement_create(uintptr_t function, uintptr_t model, uint64_t context, uint64_t sessions, void* hardware, void* placement) {
+  return ((int32_t (*)(uintptr_t, uint64_t, uint64_t, void*, void*))function)(model, context, sessions, hardware, placement);
+}
+static void call_placement_destroy(uintptr_t function, uintptr_t placement) {
+  ((void (*)(uintptr_t))function)(placement);
+}
+static uintptr_t call_placement_count(uintptr_t function, uintptr_t placement) {
+  return ((uintptr_t (*)(uintptr_t))function)(placement);
+}
+static int32_t call_placement_get_device(uintptr_t function, uintptr_t placement, uintptr_t index, void* device) {
+  return ((int32_t (*)(uintptr_t, uintptr_t, void*))function)(placement, index, device);
 }
 static int32_t call_embedder_create(uintptr_t function, uintptr_t model, uintptr_t options, void* embedder) {
   return ((int32_t (*)(uintptr_t, uintptr_t, void*))function)(model, options, embedder);
@@ -741,6 +759,14 @@ func callBackendsGetInfo(backends uintptr, index uintptr, info unsafe.Pointer) i
 	return int32(C.call_backends_get_info(C.uintptr_t(functions[fnBackendsGetInfo]), C.uintptr_t(backends), C.uintptr_t(index), info))
 }
 
+func callBackendsCountDevices(backends uintptr, index uintptr) uintptr {
+	return uintptr(C.call_backends_count_devices(C.uintptr_t(functions[fnBackendsCountDevices]), C.uintptr_t(backends), C.uintptr_t(index)))
+}
+
+func callBackendsGetDevice(backends uintptr, index uintptr, device uintptr, info unsafe.Pointer) int32 {
+	return int32(C.call_backends_get_device(C.uintptr_t(functions[fnBackendsGetDevice]), C.uintptr_t(backends), C.uintptr_t(index), C.uintptr_t(device), info))
+}
+
 func callEngineCreate(model uintptr, options uintptr, engine unsafe.Pointer) int32 {
 	return int32(C.call_engine_create(C.uintptr_t(functions[fnEngineCreate]), C.uintptr_t(model), C.uintptr_t(options), engine))
 }
@@ -951,6 +977,22 @@ func callMeasureHardware(model uintptr, flags uint32, hardware unsafe.Pointer) i
 
 func callModelPlan(model uintptr, context uint64, sessions uint64, hardware unsafe.Pointer, plan unsafe.Pointer) int32 {
 	return int32(C.call_model_plan(C.uintptr_t(functions[fnModelPlan]), C.uintptr_t(model), C.uint64_t(context), C.uint64_t(sessions), hardware, plan))
+}
+
+func callPlacementCreate(model uintptr, context uint64, sessions uint64, hardware unsafe.Pointer, placement unsafe.Pointer) int32 {
+	return int32(C.call_placement_create(C.uintptr_t(functions[fnPlacementCreate]), C.uintptr_t(model), C.uint64_t(context), C.uint64_t(sessions), hardware, placement))
+}
+
+func callPlacementDestroy(placement uintptr) {
+	C.call_placement_destroy(C.uintptr_t(functions[fnPlacementDestroy]), C.uintptr_t(placement))
+}
+
+func callPlacementCount(placement uintptr) uintptr {
+	return uintptr(C.call_placement_count(C.uintptr_t(functions[fnPlacementCount]), C.uintptr_t(placement)))
+}
+
+func callPlacementGetDevice(placement uintptr, index uintptr, device unsafe.Pointer) int32 {
+	return int32(C.call_placement_get_device(C.uintptr_t(functions[fnPlacementGetDevice]), C.uintptr_t(placement), C.uintptr_t(index), device))
 }
 
 func callEmbedderCreate(model uintptr, options uintptr, embedder unsafe.Pointer) int32 {

@@ -414,6 +414,16 @@ func callBackendsGetInfo(backends uintptr, index uintptr, info unsafe.Pointer) i
 	return int32(result)
 }
 
+func callBackendsCountDevices(backends uintptr, index uintptr) uintptr {
+	result, _, _ := purego.SyscallN(functions[fnBackendsCountDevices], backends, index)
+	return result
+}
+
+func callBackendsGetDevice(backends uintptr, index uintptr, device uintptr, info unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnBackendsGetDevice], backends, index, device, uintptr(info))
+	return int32(result)
+}
+
 func callEngineCreate(model uintptr, options uintptr, engine unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnEngineCreate], model, options, uintptr(engine))
 	return int32(result)
@@ -668,6 +678,25 @@ func callMeasureHardware(model uintptr, flags uint32, hardware unsafe.Pointer) i
 
 func callModelPlan(model uintptr, context uint64, sessions uint64, hardware unsafe.Pointer, plan unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnModelPlan], model, uintptr(context), uintptr(sessions), uintptr(hardware), uintptr(plan))
+	return int32(result)
+}
+
+func callPlacementCreate(model uintptr, context uint64, sessions uint64, hardware unsafe.Pointer, placement unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnPlacementCreate], model, uintptr(context), uintptr(sessions), uintptr(hardware), uintptr(placement))
+	return int32(result)
+}
+
+func callPlacementDestroy(placement uintptr) {
+	purego.SyscallN(functions[fnPlacementDestroy], placement)
+}
+
+func callPlacementCount(placement uintptr) uintptr {
+	result, _, _ := purego.SyscallN(functions[fnPlacementCount], placement)
+	return result
+}
+
+func callPlacementGetDevice(placement uintptr, index uintptr, device unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnPlacementGetDevice], placement, index, uintptr(device))
 	return int32(result)
 }
 

@@ -151,6 +151,14 @@ const (
 	RefusedBadName = 14
 	// a backend before it in the list has its name
 	RefusedNameTaken = 15
+	// right rather than fast; only its name chooses it
+	DeviceKindReference = 1
+	// Why a plugin is not used.
+	DeviceKindCpu = 2
+	// Why a plugin is not used.
+	DeviceKindGpu = 3
+	// Why a plugin is not used.
+	DeviceKindAccelerator = 4
 	// an end token is a token like any other
 	IgnoreEnd = 8
 	// keep log-probabilities for tenon_request_logprobs

@@ -84,6 +84,8 @@ const (
 	fnBackendsDestroy
 	fnBackendsCount
 	fnBackendsGetInfo
+	fnBackendsCountDevices
+	fnBackendsGetDevice
 	fnEngineCreate
 	fnEngineDestroy
 	fnEngineOpenSession
@@ -137,6 +139,10 @@ const (
 	fnChatReplyMessage
 	fnMeasureHardware
 	fnModelPlan
+	fnPlacementCreate
+	fnPlacementDestroy
+	fnPlacementCount
+	fnPlacementGetDevice
 	fnEmbedderCreate
 	fnEmbedderDestroy
 	fnEmbedderGetInfo
@@ -227,6 +233,8 @@ var functionNames = [numFunctions]string{
 	"tenon_backends_destroy",
 	"tenon_backends_count",
 	"tenon_backends_get_info",
+	"tenon_backends_count_devices",
+	"tenon_backends_get_device",
 	"tenon_engine_create",
 	"tenon_engine_destroy",
 	"tenon_engine_open_session",
@@ -280,6 +288,10 @@ var functionNames = [numFunctions]string{
 	"tenon_chat_reply_message",
 	"tenon_measure_hardware",
 	"tenon_model_plan",
+	"tenon_placement_create",
+	"tenon_placement_destroy",
+	"tenon_placement_count",
+	"tenon_placement_get_device",
 	"tenon_embedder_create",
 	"tenon_embedder_destroy",
 	"tenon_embedder_get_info",
@@ -313,6 +325,7 @@ const (
 	kindMatcher
 	kindModel
 	kindOptions
+	kindPlacement
 	kindRequest
 	kindSampler
 	kindSession
@@ -331,6 +344,7 @@ var kinds = [numKinds]kindInfo{
 	{"matcher", true, callMatcherDestroy},
 	{"model", false, callModelDestroy},
 	{"options", true, callOptionsDestroy},
+	{"placement", true, callPlacementDestroy},
 	{"request", true, callRequestDestroy},
 	{"sampler", true, callSamplerDestroy},
 	{"session", true, callSessionDestroy},
@@ -1154,6 +1168,31 @@ func backendsGetInfo(backends *handle, index int) (BackendInfo, error) {
 	return info.value(), nil
 }
 
+func backendsCountDevices(backends *handle, index int) int {
+	c := begin(fnBackendsCountDevices)
+	defer c.end()
+	backendsPointer := c.use(backends, kindBackends, 0)
+	if c.err != nil {
+		return 0
+	}
+	return int(callBackendsCountDevices(backendsPointer, uintptr(index)))
+}
+
+func backendsGetDevice(backends *handle, index int, device int) (BackendDevice, error) {
+	c := begin(fnBackendsGetDevice)
+	defer c.end()
+	backendsPointer := c.use(backends, kindBackends, 0)
+	var info cBackendDevice
+	info.structSize = uint32(unsafe.Sizeof(info))
+	if c.err != nil {
+		return BackendDevice{}, c.err
+	}
+	if err := c.done(callBackendsGetDevice(backendsPointer, uintptr(index), uintptr(device), unsafe.Pointer(&info))); err != nil {
+		return BackendDevice{}, err
+	}
+	return info.value(), nil
+}
+
 func engineCreate(model *handle, options *handle) (*handle, error) {
 	c := begin(fnEngineCreate)
 	defer c.end()
@@ -1772,6 +1811,47 @@ func modelPlan(model *handle, context uint64, sessions uint64, hardware *Hardwar
 		return Plan{}, err
 	}
 	return plan.value(), nil
+}
+
+func placementCreate(model *handle, context uint64, sessions uint64, hardware *Hardware) (*handle, error) {
+	c := begin(fnPlacementCreate)
+	defer c.end()
+	modelPointer := c.use(model, kindModel, 0)
+	var hardwareValue cHardware
+	hardware.fill(&hardwareValue)
+	var placement uintptr
+	if c.err != nil {
+		return nil, c.err
+	}
+	if err := c.done(callPlacementCreate(modelPointer, context, sessions, unsafe.Pointer(&hardwareValue), unsafe.Pointer(&placement))); err != nil {
+		return nil, err
+	}
+	return newHandle(kindPlacement, placement, nil), nil
+}
+
+func placementCount(placement *handle) int {
+	c := begin(fnPlacementCount)
+	defer c.end()
+	placementPointer := c.use(placement, kindPlacement, 0)
+	if c.err != nil {
+		return 0
+	}
+	return int(callPlacementCount(placementPointer))
+}
+
+func placementGetDevice(placement *handle, index int) (PlacedDevice, error) {
+	c := begin(fnPlacementGetDevice)
+	defer c.end()
+	placementPointer := c.use(placement, kindPlacement, 0)
+	var device cPlacedDevice
+	device.structSize = uint32(unsafe.Sizeof(device))
+	if c.err != nil {
+		return PlacedDevice{}, c.err
+	}
+	if err := c.done(callPlacementGetDevice(placementPointer, uintptr(index), unsafe.Pointer(&device))); err != nil {
+		return PlacedDevice{}, err
+	}
+	return device.value(), nil
 }
 
 func embedderCreate(model *handle, options *handle) (*handle, error) {

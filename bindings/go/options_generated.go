@@ -6,6 +6,14 @@ package tenon
 type ModelOptions struct {
 	// What runs the model: cpu, reference, the name of a plugin, or auto: the first that can.
 	Backend Opt[string]
+	// Devices that the model's layers are placed on, in this order, instead of backend: vulkan:0,vulkan:1=8,cpu is BACKEND, with :DEVICE its number or name, with =LAYERS exactly so many layers; the CPU takes what the others leave.
+	Devices Opt[string]
+	// Bytes that the model may take of each of devices, with its cache, separated by commas; 0: of a GPU what is free, of others any.
+	DeviceMemory Opt[string]
+	// Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none.
+	GpuLayers Opt[int]
+	// Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device has the rest of the layer.
+	ExpertsOn Opt[string]
 	// Threads that compute, the caller's included; 0: as many as the process has CPUs.
 	Threads Opt[int]
 	// Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head.
@@ -43,6 +51,18 @@ func (o *ModelOptions) apply(set func(key string, value any)) {
 	}
 	if o.Backend.isSet {
 		set("backend", o.Backend.value)
+	}
+	if o.Devices.isSet {
+		set("devices", o.Devices.value)
+	}
+	if o.DeviceMemory.isSet {
+		set("device_memory", o.DeviceMemory.value)
+	}
+	if o.GpuLayers.isSet {
+		set("gpu_layers", o.GpuLayers.value)
+	}
+	if o.ExpertsOn.isSet {
+		set("experts_on", o.ExpertsOn.value)
 	}
 	if o.Threads.isSet {
 		set("threads", o.Threads.value)

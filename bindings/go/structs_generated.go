@@ -348,6 +348,30 @@ var _ [60]byte = [unsafe.Offsetof(cBackendInfo{}.reserved)]byte{}
 var _ [64]byte = [unsafe.Offsetof(cBackendInfo{}.options)]byte{}
 var _ [72]byte = [unsafe.Offsetof(cBackendInfo{}.optionsLength)]byte{}
 
+type cBackendDevice struct {
+	structSize        uint32
+	kind              int32
+	name              unsafe.Pointer
+	nameLength        uint64
+	description       unsafe.Pointer
+	descriptionLength uint64
+	unavailable       unsafe.Pointer
+	unavailableLength uint64
+	memoryTotal       uint64
+	memoryAvailable   uint64
+}
+
+var _ [72]byte = [unsafe.Sizeof(cBackendDevice{})]byte{}
+var _ [4]byte = [unsafe.Offsetof(cBackendDevice{}.kind)]byte{}
+var _ [8]byte = [unsafe.Offsetof(cBackendDevice{}.name)]byte{}
+var _ [16]byte = [unsafe.Offsetof(cBackendDevice{}.nameLength)]byte{}
+var _ [24]byte = [unsafe.Offsetof(cBackendDevice{}.description)]byte{}
+var _ [32]byte = [unsafe.Offsetof(cBackendDevice{}.descriptionLength)]byte{}
+var _ [40]byte = [unsafe.Offsetof(cBackendDevice{}.unavailable)]byte{}
+var _ [48]byte = [unsafe.Offsetof(cBackendDevice{}.unavailableLength)]byte{}
+var _ [56]byte = [unsafe.Offsetof(cBackendDevice{}.memoryTotal)]byte{}
+var _ [64]byte = [unsafe.Offsetof(cBackendDevice{}.memoryAvailable)]byte{}
+
 type cSubmission struct {
 	structSize       uint32
 	flags            uint32
@@ -528,9 +552,10 @@ type cPlan struct {
 	fittingCacheType       unsafe.Pointer
 	prefillTokensPerSecond float64
 	decodeTokensPerSecond  float64
+	fittingGpuLayers       int64
 }
 
-var _ [112]byte = [unsafe.Sizeof(cPlan{})]byte{}
+var _ [120]byte = [unsafe.Sizeof(cPlan{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cPlan{}.fits)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cPlan{}.context)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cPlan{}.sessions)]byte{}
@@ -545,6 +570,39 @@ var _ [80]byte = [unsafe.Offsetof(cPlan{}.maxSessions)]byte{}
 var _ [88]byte = [unsafe.Offsetof(cPlan{}.fittingCacheType)]byte{}
 var _ [96]byte = [unsafe.Offsetof(cPlan{}.prefillTokensPerSecond)]byte{}
 var _ [104]byte = [unsafe.Offsetof(cPlan{}.decodeTokensPerSecond)]byte{}
+var _ [112]byte = [unsafe.Offsetof(cPlan{}.fittingGpuLayers)]byte{}
+
+type cPlacedDevice struct {
+	structSize    uint32
+	kind          int32
+	backend       unsafe.Pointer
+	backendLength uint64
+	name          unsafe.Pointer
+	nameLength    uint64
+	layers        uint64
+	weightsBytes  uint64
+	scratchBytes  uint64
+	kvBytes       uint64
+	totalBytes    uint64
+	memoryBytes   uint64
+	hasOwnMemory  uint32
+	fits          uint32
+}
+
+var _ [96]byte = [unsafe.Sizeof(cPlacedDevice{})]byte{}
+var _ [4]byte = [unsafe.Offsetof(cPlacedDevice{}.kind)]byte{}
+var _ [8]byte = [unsafe.Offsetof(cPlacedDevice{}.backend)]byte{}
+var _ [16]byte = [unsafe.Offsetof(cPlacedDevice{}.backendLength)]byte{}
+var _ [24]byte = [unsafe.Offsetof(cPlacedDevice{}.name)]byte{}
+var _ [32]byte = [unsafe.Offsetof(cPlacedDevice{}.nameLength)]byte{}
+var _ [40]byte = [unsafe.Offsetof(cPlacedDevice{}.layers)]byte{}
+var _ [48]byte = [unsafe.Offsetof(cPlacedDevice{}.weightsBytes)]byte{}
+var _ [56]byte = [unsafe.Offsetof(cPlacedDevice{}.scratchBytes)]byte{}
+var _ [64]byte = [unsafe.Offsetof(cPlacedDevice{}.kvBytes)]byte{}
+var _ [72]byte = [unsafe.Offsetof(cPlacedDevice{}.totalBytes)]byte{}
+var _ [80]byte = [unsafe.Offsetof(cPlacedDevice{}.memoryBytes)]byte{}
+var _ [88]byte = [unsafe.Offsetof(cPlacedDevice{}.hasOwnMemory)]byte{}
+var _ [92]byte = [unsafe.Offsetof(cPlacedDevice{}.fits)]byte{}
 
 type cEmbedderInfo struct {
 	structSize uint32
@@ -864,6 +922,31 @@ func (c *cBackendInfo) value() BackendInfo {
 	}
 }
 
+// BackendDevice: A device of a backend. The option "devices" takes it as BACKEND:NAME, or BACKEND:NUMBER by its place.
+type BackendDevice struct {
+	// TENON_DEVICE_KIND_*
+	Kind int32
+	Name string
+	// "AMD EPYC, avx2 kernels"
+	Description string
+	// empty, or why it cannot be used
+	Unavailable string
+	// bytes; 0: not known
+	MemoryTotal     uint64
+	MemoryAvailable uint64
+}
+
+func (c *cBackendDevice) value() BackendDevice {
+	return BackendDevice{
+		Kind:            c.kind,
+		Name:            textAt(c.name, c.nameLength),
+		Description:     textAt(c.description, c.descriptionLength),
+		Unavailable:     textAt(c.unavailable, c.unavailableLength),
+		MemoryTotal:     c.memoryTotal,
+		MemoryAvailable: c.memoryAvailable,
+	}
+}
+
 // RequestStats is a tenon_request_stats.
 type RequestStats struct {
 	// TENON_REUSE_*
@@ -1030,6 +1113,8 @@ type Plan struct {
 	PrefillTokensPerSecond float64
 	// of all sessions together
 	DecodeTokensPerSecond float64
+	// Of a model over several devices what would fit as "gpu_layers" with these sessions; -1: of another one, or nothing does. total_bytes leaves out what is in memory of a device's own, while `fits` is about every device, too: tenon_placement_create tells of each.
+	FittingGpuLayers int64
 }
 
 func (c *cPlan) value() Plan {
@@ -1048,6 +1133,44 @@ func (c *cPlan) value() Plan {
 		FittingCacheType:       nameAt(c.fittingCacheType),
 		PrefillTokensPerSecond: c.prefillTokensPerSecond,
 		DecodeTokensPerSecond:  c.decodeTokensPerSecond,
+		FittingGpuLayers:       c.fittingGpuLayers,
+	}
+}
+
+// PlacedDevice: What one device of a placement holds of a model.
+type PlacedDevice struct {
+	// TENON_DEVICE_KIND_*
+	Kind int32
+	// texts live as long as the placement
+	Backend string
+	// in its backend
+	Name         string
+	Layers       uint64
+	WeightsBytes uint64
+	ScratchBytes uint64
+	// of all sessions with full contexts
+	KVBytes    uint64
+	TotalBytes uint64
+	// that the model may take of it; 0: no limit is known
+	MemoryBytes uint64
+	// 1: a GPU's; 0: it is the process's, and in tenon_plan.total_bytes
+	HasOwnMemory uint32
+	Fits         bool
+}
+
+func (c *cPlacedDevice) value() PlacedDevice {
+	return PlacedDevice{
+		Kind:         c.kind,
+		Backend:      textAt(c.backend, c.backendLength),
+		Name:         textAt(c.name, c.nameLength),
+		Layers:       c.layers,
+		WeightsBytes: c.weightsBytes,
+		ScratchBytes: c.scratchBytes,
+		KVBytes:      c.kvBytes,
+		TotalBytes:   c.totalBytes,
+		MemoryBytes:  c.memoryBytes,
+		HasOwnMemory: c.hasOwnMemory,
+		Fits:         c.fits != 0,
 	}
 }
 
@@ -1143,12 +1266,14 @@ var mirrors = map[string]any{
 	"tenon_continuations":  cContinuations{},
 	"tenon_session_stats":  cSessionStats{},
 	"tenon_backend_info":   cBackendInfo{},
+	"tenon_backend_device": cBackendDevice{},
 	"tenon_submission":     cSubmission{},
 	"tenon_request_stats":  cRequestStats{},
 	"tenon_engine_stats":   cEngineStats{},
 	"tenon_chat_delta":     cChatDelta{},
 	"tenon_hardware":       cHardware{},
 	"tenon_plan":           cPlan{},
+	"tenon_placed_device":  cPlacedDevice{},
 	"tenon_embedder_info":  cEmbedderInfo{},
 	"tenon_embedder_batch": cEmbedderBatch{},
 }

@@ -82,6 +82,8 @@
   DO(backends_destroy) \
   DO(backends_count) \
   DO(backends_get_info) \
+  DO(backends_count_devices) \
+  DO(backends_get_device) \
   DO(engine_create) \
   DO(engine_destroy) \
   DO(engine_open_session) \
@@ -135,6 +137,10 @@
   DO(chat_reply_message) \
   DO(measure_hardware) \
   DO(model_plan) \
+  DO(placement_create) \
+  DO(placement_destroy) \
+  DO(placement_count) \
+  DO(placement_get_device) \
   DO(embedder_create) \
   DO(embedder_destroy) \
   DO(embedder_get_info) \
@@ -837,6 +843,22 @@ JNIEXPORT jint JNICALL Java_tenon_JniCalls_backendsGetInfo(JNIEnv* env, jobject 
   }
   return (jint)api.backends_get_info((const tenon_backends*)(intptr_t)backends, (size_t)index, (tenon_backend_info*)(intptr_t)info);
 }
+JNIEXPORT jlong JNICALL Java_tenon_JniCalls_backendsCountDevices(JNIEnv* env, jobject self, jlong backends, jlong index) {
+  (void)self;
+  if (api.backends_count_devices == NULL) {
+    missing(env, "tenon_backends_count_devices");
+    return 0;
+  }
+  return (jlong)api.backends_count_devices((const tenon_backends*)(intptr_t)backends, (size_t)index);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_backendsGetDevice(JNIEnv* env, jobject self, jlong backends, jlong index, jlong device, jlong info) {
+  (void)self;
+  if (api.backends_get_device == NULL) {
+    missing(env, "tenon_backends_get_device");
+    return 0;
+  }
+  return (jint)api.backends_get_device((const tenon_backends*)(intptr_t)backends, (size_t)index, (size_t)device, (tenon_backend_device*)(intptr_t)info);
+}
 JNIEXPORT jint JNICALL Java_tenon_JniCalls_engineCreate(JNIEnv* env, jobject self, jlong model, jlong options, jlong engine) {
   (void)self;
   if (api.engine_create == NULL) {
@@ -1260,6 +1282,38 @@ JNIEXPORT jint JNICALL Java_tenon_JniCalls_modelPlan(JNIEnv* env, jobject self, 
     return 0;
   }
   return (jint)api.model_plan((const tenon_model*)(intptr_t)model, (uint64_t)context, (uint64_t)sessions, (const tenon_hardware*)(intptr_t)hardware, (tenon_plan*)(intptr_t)plan);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_placementCreate(JNIEnv* env, jobject self, jlong model, jlong context, jlong sessions, jlong hardware, jlong placement) {
+  (void)self;
+  if (api.placement_create == NULL) {
+    missing(env, "tenon_placement_create");
+    return 0;
+  }
+  return (jint)api.placement_create((const tenon_model*)(intptr_t)model, (uint64_t)context, (uint64_t)sessions, (const tenon_hardware*)(intptr_t)hardware, (tenon_placement**)(intptr_t)placement);
+}
+JNIEXPORT void JNICALL Java_tenon_JniCalls_placementDestroy(JNIEnv* env, jobject self, jlong placement) {
+  (void)self;
+  if (api.placement_destroy == NULL) {
+    missing(env, "tenon_placement_destroy");
+    return;
+  }
+  api.placement_destroy((tenon_placement*)(intptr_t)placement);
+}
+JNIEXPORT jlong JNICALL Java_tenon_JniCalls_placementCount(JNIEnv* env, jobject self, jlong placement) {
+  (void)self;
+  if (api.placement_count == NULL) {
+    missing(env, "tenon_placement_count");
+    return 0;
+  }
+  return (jlong)api.placement_count((const tenon_placement*)(intptr_t)placement);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_placementGetDevice(JNIEnv* env, jobject self, jlong placement, jlong index, jlong device) {
+  (void)self;
+  if (api.placement_get_device == NULL) {
+    missing(env, "tenon_placement_get_device");
+    return 0;
+  }
+  return (jint)api.placement_get_device((const tenon_placement*)(intptr_t)placement, (size_t)index, (tenon_placed_device*)(intptr_t)device);
 }
 JNIEXPORT jint JNICALL Java_tenon_JniCalls_embedderCreate(JNIEnv* env, jobject self, jlong model, jlong options, jlong embedder) {
   (void)self;

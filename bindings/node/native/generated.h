@@ -82,6 +82,8 @@
   DO(backends_destroy) \
   DO(backends_count) \
   DO(backends_get_info) \
+  DO(backends_count_devices) \
+  DO(backends_get_device) \
   DO(engine_create) \
   DO(engine_destroy) \
   DO(engine_open_session) \
@@ -134,6 +136,10 @@
   DO(chat_reply_message) \
   DO(measure_hardware) \
   DO(model_plan) \
+  DO(placement_create) \
+  DO(placement_destroy) \
+  DO(placement_count) \
+  DO(placement_get_device) \
   DO(embedder_create) \
   DO(embedder_destroy) \
   DO(embedder_get_info) \
@@ -155,6 +161,7 @@ enum Kind {
   KIND_matcher,
   KIND_model,
   KIND_options,
+  KIND_placement,
   KIND_request,
   KIND_sampler,
   KIND_session,
@@ -173,6 +180,7 @@ enum Kind {
   DO(matcher, 1) \
   DO(model, 0) \
   DO(options, 1) \
+  DO(placement, 1) \
   DO(request, 1) \
   DO(sampler, 1) \
   DO(session, 1) \
@@ -307,6 +315,17 @@ static napi_value from_backend_info(napi_env env, const tenon_backend_info* valu
   return object;
 }
 
+static napi_value from_backend_device(napi_env env, const tenon_backend_device* value) {
+  napi_value object = object_value(env);
+  set_member(env, object, "kind", int64_value(env, value->kind));
+  set_member(env, object, "name", text_value(env, value->name, (size_t)value->name_length));
+  set_member(env, object, "description", text_value(env, value->description, (size_t)value->description_length));
+  set_member(env, object, "unavailable", text_value(env, value->unavailable, (size_t)value->unavailable_length));
+  set_member(env, object, "memoryTotal", uint64_value(env, value->memory_total));
+  set_member(env, object, "memoryAvailable", uint64_value(env, value->memory_available));
+  return object;
+}
+
 static napi_value from_request_stats(napi_env env, const tenon_request_stats* value) {
   napi_value object = object_value(env);
   set_member(env, object, "reuseMiss", int64_value(env, value->reuse_miss));
@@ -379,6 +398,23 @@ static napi_value from_plan(napi_env env, const tenon_plan* value) {
   set_member(env, object, "fittingCacheType", name_value(env, value->fitting_cache_type));
   set_member(env, object, "prefillTokensPerSecond", double_value(env, value->prefill_tokens_per_second));
   set_member(env, object, "decodeTokensPerSecond", double_value(env, value->decode_tokens_per_second));
+  set_member(env, object, "fittingGpuLayers", int64_value(env, value->fitting_gpu_layers));
+  return object;
+}
+
+static napi_value from_placed_device(napi_env env, const tenon_placed_device* value) {
+  napi_value object = object_value(env);
+  set_member(env, object, "kind", int64_value(env, value->kind));
+  set_member(env, object, "backend", text_value(env, value->backend, (size_t)value->backend_length));
+  set_member(env, object, "name", text_value(env, value->name, (size_t)value->name_length));
+  set_member(env, object, "layers", uint64_value(env, value->layers));
+  set_member(env, object, "weightsBytes", uint64_value(env, value->weights_bytes));
+  set_member(env, object, "scratchBytes", uint64_value(env, value->scratch_bytes));
+  set_member(env, object, "kvBytes", uint64_value(env, value->kv_bytes));
+  set_member(env, object, "totalBytes", uint64_value(env, value->total_bytes));
+  set_member(env, object, "memoryBytes", uint64_value(env, value->memory_bytes));
+  set_member(env, object, "hasOwnMemory", uint64_value(env, value->has_own_memory));
+  set_member(env, object, "fits", uint64_value(env, value->fits));
   return object;
 }
 
@@ -1874,6 +1910,52 @@ static napi_value result_backends_get_info(Call* call) {
 
 typedef struct {
   Call call;
+  const tenon_backends* backends;
+  size_t index;
+  size_t answer;
+} Call_backends_count_devices;
+static void parse_backends_count_devices(Call* call) {
+  Call_backends_count_devices* const c = (Call_backends_count_devices*)call;
+  c->backends = as_handle(call, argument(call, 0), "backends", KIND_backends, 0);
+  c->index = as_size_t(call, argument(call, 1), "index");
+}
+static void run_backends_count_devices(Call* call) {
+  Call_backends_count_devices* const c = (Call_backends_count_devices*)call;
+  c->answer = api.backends_count_devices(c->backends, c->index);
+}
+static napi_value result_backends_count_devices(Call* call) {
+  Call_backends_count_devices* const c = (Call_backends_count_devices*)call;
+  napi_env const env = call->env;
+  return uint64_value(env, c->answer);
+}
+
+typedef struct {
+  Call call;
+  const tenon_backends* backends;
+  size_t index;
+  size_t device;
+  tenon_backend_device info;
+} Call_backends_get_device;
+static void parse_backends_get_device(Call* call) {
+  Call_backends_get_device* const c = (Call_backends_get_device*)call;
+  c->backends = as_handle(call, argument(call, 0), "backends", KIND_backends, 0);
+  c->index = as_size_t(call, argument(call, 1), "index");
+  c->device = as_size_t(call, argument(call, 2), "device");
+}
+static void run_backends_get_device(Call* call) {
+  Call_backends_get_device* const c = (Call_backends_get_device*)call;
+  c->info.struct_size = sizeof c->info;
+  call->status = api.backends_get_device(c->backends, c->index, c->device, &c->info);
+  keep_message(call);
+}
+static napi_value result_backends_get_device(Call* call) {
+  Call_backends_get_device* const c = (Call_backends_get_device*)call;
+  napi_env const env = call->env;
+  return from_backend_device(env, &c->info);
+}
+
+typedef struct {
+  Call call;
   const tenon_model* model;
   OptionList* options;
   tenon_engine* engine;
@@ -2864,6 +2946,75 @@ static napi_value result_model_plan(Call* call) {
 typedef struct {
   Call call;
   const tenon_model* model;
+  uint64_t context;
+  uint64_t sessions;
+  tenon_hardware hardware;
+  bool has_hardware;
+  tenon_placement* placement;
+} Call_placement_create;
+static void parse_placement_create(Call* call) {
+  Call_placement_create* const c = (Call_placement_create*)call;
+  c->model = as_handle(call, argument(call, 0), "model", KIND_model, 0);
+  c->context = as_uint64_t(call, argument(call, 1), "context");
+  c->sessions = as_uint64_t(call, argument(call, 2), "sessions");
+  c->has_hardware = true;
+  if (c->has_hardware) fill_hardware(call, argument(call, 3), &c->hardware);
+}
+static void run_placement_create(Call* call) {
+  Call_placement_create* const c = (Call_placement_create*)call;
+  call->status = api.placement_create(c->model, c->context, c->sessions, c->has_hardware ? &c->hardware : NULL, &c->placement);
+  keep_message(call);
+}
+static napi_value result_placement_create(Call* call) {
+  Call_placement_create* const c = (Call_placement_create*)call;
+  return handle_value(call, KIND_placement, (void*)c->placement, 0);
+}
+
+typedef struct {
+  Call call;
+  const tenon_placement* placement;
+  size_t answer;
+} Call_placement_count;
+static void parse_placement_count(Call* call) {
+  Call_placement_count* const c = (Call_placement_count*)call;
+  c->placement = as_handle(call, argument(call, 0), "placement", KIND_placement, 0);
+}
+static void run_placement_count(Call* call) {
+  Call_placement_count* const c = (Call_placement_count*)call;
+  c->answer = api.placement_count(c->placement);
+}
+static napi_value result_placement_count(Call* call) {
+  Call_placement_count* const c = (Call_placement_count*)call;
+  napi_env const env = call->env;
+  return uint64_value(env, c->answer);
+}
+
+typedef struct {
+  Call call;
+  const tenon_placement* placement;
+  size_t index;
+  tenon_placed_device device;
+} Call_placement_get_device;
+static void parse_placement_get_device(Call* call) {
+  Call_placement_get_device* const c = (Call_placement_get_device*)call;
+  c->placement = as_handle(call, argument(call, 0), "placement", KIND_placement, 0);
+  c->index = as_size_t(call, argument(call, 1), "index");
+}
+static void run_placement_get_device(Call* call) {
+  Call_placement_get_device* const c = (Call_placement_get_device*)call;
+  c->device.struct_size = sizeof c->device;
+  call->status = api.placement_get_device(c->placement, c->index, &c->device);
+  keep_message(call);
+}
+static napi_value result_placement_get_device(Call* call) {
+  Call_placement_get_device* const c = (Call_placement_get_device*)call;
+  napi_env const env = call->env;
+  return from_placed_device(env, &c->device);
+}
+
+typedef struct {
+  Call call;
+  const tenon_model* model;
   OptionList* options;
   tenon_embedder* embedder;
 } Call_embedder_create;
@@ -3027,6 +3178,8 @@ static const Function generated_functions[] = {
     {"backends_create", 1, sizeof(Call_backends_create), (void**)&api.backends_create, &parse_backends_create, &run_backends_create, &result_backends_create, NULL},
     {"backends_count", 1, sizeof(Call_backends_count), (void**)&api.backends_count, &parse_backends_count, &run_backends_count, &result_backends_count, NULL},
     {"backends_get_info", 2, sizeof(Call_backends_get_info), (void**)&api.backends_get_info, &parse_backends_get_info, &run_backends_get_info, &result_backends_get_info, NULL},
+    {"backends_count_devices", 2, sizeof(Call_backends_count_devices), (void**)&api.backends_count_devices, &parse_backends_count_devices, &run_backends_count_devices, &result_backends_count_devices, NULL},
+    {"backends_get_device", 3, sizeof(Call_backends_get_device), (void**)&api.backends_get_device, &parse_backends_get_device, &run_backends_get_device, &result_backends_get_device, NULL},
     {"engine_create", 2, sizeof(Call_engine_create), (void**)&api.engine_create, &parse_engine_create, &run_engine_create, &result_engine_create, NULL},
     {"engine_open_session", 2, sizeof(Call_engine_open_session), (void**)&api.engine_open_session, &parse_engine_open_session, &run_engine_open_session, &result_engine_open_session, NULL},
     {"request_wait", 2, sizeof(Call_request_wait), (void**)&api.request_wait, &parse_request_wait, &run_request_wait, &result_request_wait, NULL},
@@ -3071,6 +3224,9 @@ static const Function generated_functions[] = {
     {"chat_reply_message", 1, sizeof(Call_chat_reply_message), (void**)&api.chat_reply_message, &parse_chat_reply_message, &run_chat_reply_message, &result_chat_reply_message, NULL},
     {"measure_hardware", 2, sizeof(Call_measure_hardware), (void**)&api.measure_hardware, &parse_measure_hardware, &run_measure_hardware, &result_measure_hardware, NULL},
     {"model_plan", 4, sizeof(Call_model_plan), (void**)&api.model_plan, &parse_model_plan, &run_model_plan, &result_model_plan, NULL},
+    {"placement_create", 4, sizeof(Call_placement_create), (void**)&api.placement_create, &parse_placement_create, &run_placement_create, &result_placement_create, NULL},
+    {"placement_count", 1, sizeof(Call_placement_count), (void**)&api.placement_count, &parse_placement_count, &run_placement_count, &result_placement_count, NULL},
+    {"placement_get_device", 2, sizeof(Call_placement_get_device), (void**)&api.placement_get_device, &parse_placement_get_device, &run_placement_get_device, &result_placement_get_device, NULL},
     {"embedder_create", 2, sizeof(Call_embedder_create), (void**)&api.embedder_create, &parse_embedder_create, &run_embedder_create, &result_embedder_create, NULL},
     {"embedder_get_info", 1, sizeof(Call_embedder_get_info), (void**)&api.embedder_get_info, &parse_embedder_get_info, &run_embedder_get_info, &result_embedder_get_info, NULL},
     {"embedder_dimensions", 1, sizeof(Call_embedder_dimensions), (void**)&api.embedder_dimensions, &parse_embedder_dimensions, &run_embedder_dimensions, &result_embedder_dimensions, NULL},
@@ -3091,10 +3247,12 @@ static napi_value read_struct(napi_env env, const char* name, const void* memory
   if (strcmp(name, "tenon_piece") == 0) return from_piece(env, memory);
   if (strcmp(name, "tenon_session_stats") == 0) return from_session_stats(env, memory);
   if (strcmp(name, "tenon_backend_info") == 0) return from_backend_info(env, memory);
+  if (strcmp(name, "tenon_backend_device") == 0) return from_backend_device(env, memory);
   if (strcmp(name, "tenon_request_stats") == 0) return from_request_stats(env, memory);
   if (strcmp(name, "tenon_engine_stats") == 0) return from_engine_stats(env, memory);
   if (strcmp(name, "tenon_hardware") == 0) return from_hardware(env, memory);
   if (strcmp(name, "tenon_plan") == 0) return from_plan(env, memory);
+  if (strcmp(name, "tenon_placed_device") == 0) return from_placed_device(env, memory);
   if (strcmp(name, "tenon_embedder_info") == 0) return from_embedder_info(env, memory);
   if (strcmp(name, "tenon_candidate") == 0) return from_candidate(env, memory);
   if (strcmp(name, "tenon_chat_delta") == 0) return from_chat_delta(env, memory);

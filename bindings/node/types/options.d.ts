@@ -3,6 +3,14 @@
 export interface ModelOptions {
   /** What runs the model: cpu, reference, the name of a plugin, or auto: the first that can. */
   backend?: string
+  /** Devices that the model's layers are placed on, in this order, instead of backend: vulkan:0,vulkan:1=8,cpu is BACKEND, with :DEVICE its number or name, with =LAYERS exactly so many layers; the CPU takes what the others leave. */
+  devices?: string
+  /** Bytes that the model may take of each of devices, with its cache, separated by commas; 0: of a GPU what is free, of others any. */
+  deviceMemory?: string
+  /** Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none. */
+  gpuLayers?: number
+  /** Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device has the rest of the layer. */
+  expertsOn?: string
   /** Threads that compute, the caller's included; 0: as many as the process has CPUs. */
   threads?: number
   /** Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head. */

@@ -164,6 +164,20 @@ export interface BackendInfo {
   readonly options: string
 }
 
+/** A device of a backend. The option "devices" takes it as BACKEND:NAME, or BACKEND:NUMBER by its place. */
+export interface BackendDevice {
+  /** TENON_DEVICE_KIND_* */
+  readonly kind: number
+  readonly name: string
+  /** "AMD EPYC, avx2 kernels" */
+  readonly description: string
+  /** empty, or why it cannot be used */
+  readonly unavailable: string
+  /** bytes; 0: not known */
+  readonly memoryTotal: number
+  readonly memoryAvailable: number
+}
+
 export interface RequestStats {
   /** TENON_REUSE_* */
   readonly reuseMiss: number
@@ -272,6 +286,29 @@ export interface Plan {
   readonly prefillTokensPerSecond: number
   /** of all sessions together */
   readonly decodeTokensPerSecond: number
+  /** Of a model over several devices what would fit as "gpu_layers" with these sessions; -1: of another one, or nothing does. total_bytes leaves out what is in memory of a device's own, while `fits` is about every device, too: tenon_placement_create tells of each. */
+  readonly fittingGpuLayers: number
+}
+
+/** What one device of a placement holds of a model. */
+export interface PlacedDevice {
+  /** TENON_DEVICE_KIND_* */
+  readonly kind: number
+  /** texts live as long as the placement */
+  readonly backend: string
+  /** in its backend */
+  readonly name: string
+  readonly layers: number
+  readonly weightsBytes: number
+  readonly scratchBytes: number
+  /** of all sessions with full contexts */
+  readonly kvBytes: number
+  readonly totalBytes: number
+  /** that the model may take of it; 0: no limit is known */
+  readonly memoryBytes: number
+  /** 1: a GPU's; 0: it is the process's, and in tenon_plan.total_bytes */
+  readonly hasOwnMemory: number
+  readonly fits: number
 }
 
 export interface EmbedderInfo {
@@ -398,6 +435,10 @@ export const constants: Readonly<{
   REFUSED_MISSING_FUNCTION: 13
   REFUSED_BAD_NAME: 14
   REFUSED_NAME_TAKEN: 15
+  DEVICE_KIND_REFERENCE: 1
+  DEVICE_KIND_CPU: 2
+  DEVICE_KIND_GPU: 3
+  DEVICE_KIND_ACCELERATOR: 4
   IGNORE_END: 8
   LOGPROBS: 16
   REUSE_NO_MISS: 0

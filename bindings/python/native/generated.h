@@ -82,6 +82,8 @@
   DO(backends_destroy) \
   DO(backends_count) \
   DO(backends_get_info) \
+  DO(backends_count_devices) \
+  DO(backends_get_device) \
   DO(engine_create) \
   DO(engine_destroy) \
   DO(engine_open_session) \
@@ -135,6 +137,10 @@
   DO(chat_reply_message) \
   DO(measure_hardware) \
   DO(model_plan) \
+  DO(placement_create) \
+  DO(placement_destroy) \
+  DO(placement_count) \
+  DO(placement_get_device) \
   DO(embedder_create) \
   DO(embedder_destroy) \
   DO(embedder_get_info) \
@@ -155,6 +161,7 @@ enum Kind {
   KIND_matcher,
   KIND_model,
   KIND_options,
+  KIND_placement,
   KIND_request,
   KIND_sampler,
   KIND_session,
@@ -178,6 +185,7 @@ static const struct KindInfo {
     [KIND_matcher] = {"matcher", 1},
     [KIND_model] = {"model", 0},
     [KIND_options] = {"options", 1},
+    [KIND_placement] = {"placement", 1},
     [KIND_request] = {"request", 1},
     [KIND_sampler] = {"sampler", 1},
     [KIND_session] = {"session", 1},
@@ -196,6 +204,7 @@ static void destroy_pointer(enum Kind kind, void* pointer) {
     case KIND_matcher: api.matcher_destroy(pointer); return;
     case KIND_model: api.model_destroy(pointer); return;
     case KIND_options: api.options_destroy(pointer); return;
+    case KIND_placement: api.placement_destroy(pointer); return;
     case KIND_request: api.request_destroy(pointer); return;
     case KIND_sampler: api.sampler_destroy(pointer); return;
     case KIND_session: api.session_destroy(pointer); return;
@@ -469,6 +478,29 @@ static PyObject* from_backend_info(const tenon_backend_info* value) {
   return sequence_object(type_backend_info, members, 6);
 }
 
+static PyTypeObject* type_backend_device;
+static PyStructSequence_Field fields_backend_device[] = {
+    {"kind", "TENON_DEVICE_KIND_*"},
+    {"name", NULL},
+    {"description", "\"AMD EPYC, avx2 kernels\""},
+    {"unavailable", "empty, or why it cannot be used"},
+    {"memory_total", "bytes; 0: not known"},
+    {"memory_available", NULL},
+    {NULL, NULL}};
+static PyStructSequence_Desc desc_backend_device = {
+    "tenon.BackendDevice", "A device of a backend. The option \"devices\" takes it as BACKEND:NAME, or BACKEND:NUMBER by its place.", fields_backend_device, 6};
+static PyObject* from_backend_device(const tenon_backend_device* value) {
+  PyObject* const members[] = {
+      PyLong_FromLongLong(value->kind),
+      text_object(value->name, (size_t)value->name_length),
+      text_object(value->description, (size_t)value->description_length),
+      text_object(value->unavailable, (size_t)value->unavailable_length),
+      PyLong_FromUnsignedLongLong(value->memory_total),
+      PyLong_FromUnsignedLongLong(value->memory_available),
+  };
+  return sequence_object(type_backend_device, members, 6);
+}
+
 static PyTypeObject* type_request_stats;
 static PyStructSequence_Field fields_request_stats[] = {
     {"reuse_miss", "TENON_REUSE_*"},
@@ -600,9 +632,10 @@ static PyStructSequence_Field fields_plan[] = {
     {"fitting_cache_type", "the one of most bits, at most the model's; lives for ever"},
     {"prefill_tokens_per_second", "of a prompt as long as the context, from its beginning"},
     {"decode_tokens_per_second", "of all sessions together"},
+    {"fitting_gpu_layers", "Of a model over several devices what would fit as \"gpu_layers\" with these sessions; -1: of another one, or nothing does. total_bytes leaves out what is in memory of a device's own, while `fits` is about every device, too: tenon_placement_create tells of each."},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_plan = {
-    "tenon.Plan", "", fields_plan, 14};
+    "tenon.Plan", "", fields_plan, 15};
 static PyObject* from_plan(const tenon_plan* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->fits),
@@ -619,8 +652,42 @@ static PyObject* from_plan(const tenon_plan* value) {
       name_object(value->fitting_cache_type),
       PyFloat_FromDouble(value->prefill_tokens_per_second),
       PyFloat_FromDouble(value->decode_tokens_per_second),
+      PyLong_FromLongLong(value->fitting_gpu_layers),
   };
-  return sequence_object(type_plan, members, 14);
+  return sequence_object(type_plan, members, 15);
+}
+
+static PyTypeObject* type_placed_device;
+static PyStructSequence_Field fields_placed_device[] = {
+    {"kind", "TENON_DEVICE_KIND_*"},
+    {"backend", "texts live as long as the placement"},
+    {"name", "in its backend"},
+    {"layers", NULL},
+    {"weights_bytes", NULL},
+    {"scratch_bytes", NULL},
+    {"kv_bytes", "of all sessions with full contexts"},
+    {"total_bytes", NULL},
+    {"memory_bytes", "that the model may take of it; 0: no limit is known"},
+    {"has_own_memory", "1: a GPU's; 0: it is the process's, and in tenon_plan.total_bytes"},
+    {"fits", NULL},
+    {NULL, NULL}};
+static PyStructSequence_Desc desc_placed_device = {
+    "tenon.PlacedDevice", "What one device of a placement holds of a model.", fields_placed_device, 11};
+static PyObject* from_placed_device(const tenon_placed_device* value) {
+  PyObject* const members[] = {
+      PyLong_FromLongLong(value->kind),
+      text_object(value->backend, (size_t)value->backend_length),
+      text_object(value->name, (size_t)value->name_length),
+      PyLong_FromUnsignedLongLong(value->layers),
+      PyLong_FromUnsignedLongLong(value->weights_bytes),
+      PyLong_FromUnsignedLongLong(value->scratch_bytes),
+      PyLong_FromUnsignedLongLong(value->kv_bytes),
+      PyLong_FromUnsignedLongLong(value->total_bytes),
+      PyLong_FromUnsignedLongLong(value->memory_bytes),
+      PyLong_FromUnsignedLongLong(value->has_own_memory),
+      PyLong_FromUnsignedLongLong(value->fits),
+  };
+  return sequence_object(type_placed_device, members, 11);
 }
 
 static PyTypeObject* type_embedder_info;
@@ -2037,6 +2104,41 @@ static PyObject* call_backends_get_info(PyObject* module, PyObject* args) {
   return end(&call, result);
 }
 
+static PyObject* call_backends_count_devices(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "backends_count_devices", 2, (void*)api.backends_count_devices);
+  tenon_backends* backends = as_handle(&call, argument(&call, 0), KIND_backends, 0);
+  const size_t index = as_size_t(&call, argument(&call, 1));
+  if (call.failed) return end(&call, NULL);
+  size_t answer;
+  release_lock(&call);
+  answer = api.backends_count_devices(backends, index);
+  take_lock(&call);
+  PyObject* result = PyLong_FromUnsignedLongLong(answer);
+  return end(&call, result);
+}
+
+static PyObject* call_backends_get_device(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "backends_get_device", 3, (void*)api.backends_get_device);
+  tenon_backends* backends = as_handle(&call, argument(&call, 0), KIND_backends, 0);
+  const size_t index = as_size_t(&call, argument(&call, 1));
+  const size_t device = as_size_t(&call, argument(&call, 2));
+  tenon_backend_device info = {.struct_size = sizeof info};
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.backends_get_device(backends, index, device, &info);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = from_backend_device(&info);
+  }
+  return end(&call, result);
+}
+
 static PyObject* call_engine_create(PyObject* module, PyObject* args) {
   (void)module;
   Call call;
@@ -2903,6 +3005,62 @@ static PyObject* call_model_plan(PyObject* module, PyObject* args) {
   return end(&call, result);
 }
 
+static PyObject* call_placement_create(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "placement_create", 4, (void*)api.placement_create);
+  tenon_model* model = as_handle(&call, argument(&call, 0), KIND_model, 0);
+  const uint64_t context = as_uint64_t(&call, argument(&call, 1));
+  const uint64_t sessions = as_uint64_t(&call, argument(&call, 2));
+  tenon_hardware hardware_value;
+  PyObject* hardware_given = argument(&call, 3);
+  fill_hardware(&call, hardware_given, &hardware_value);
+  tenon_placement* placement = NULL;
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.placement_create(model, context, sessions, &hardware_value, &placement);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = handle_object(KIND_placement, placement, NULL, 0);
+  }
+  return end(&call, result);
+}
+
+static PyObject* call_placement_count(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "placement_count", 1, (void*)api.placement_count);
+  tenon_placement* placement = as_handle(&call, argument(&call, 0), KIND_placement, 0);
+  if (call.failed) return end(&call, NULL);
+  size_t answer;
+  release_lock(&call);
+  answer = api.placement_count(placement);
+  take_lock(&call);
+  PyObject* result = PyLong_FromUnsignedLongLong(answer);
+  return end(&call, result);
+}
+
+static PyObject* call_placement_get_device(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "placement_get_device", 2, (void*)api.placement_get_device);
+  tenon_placement* placement = as_handle(&call, argument(&call, 0), KIND_placement, 0);
+  const size_t index = as_size_t(&call, argument(&call, 1));
+  tenon_placed_device device = {.struct_size = sizeof device};
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.placement_get_device(placement, index, &device);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = from_placed_device(&device);
+  }
+  return end(&call, result);
+}
+
 static PyObject* call_embedder_create(PyObject* module, PyObject* args) {
   (void)module;
   Call call;
@@ -3001,10 +3159,12 @@ static const struct StructType {
     {&type_piece, &desc_piece, "Piece"},
     {&type_session_stats, &desc_session_stats, "SessionStats"},
     {&type_backend_info, &desc_backend_info, "BackendInfo"},
+    {&type_backend_device, &desc_backend_device, "BackendDevice"},
     {&type_request_stats, &desc_request_stats, "RequestStats"},
     {&type_engine_stats, &desc_engine_stats, "EngineStats"},
     {&type_hardware, &desc_hardware, "Hardware"},
     {&type_plan, &desc_plan, "Plan"},
+    {&type_placed_device, &desc_placed_device, "PlacedDevice"},
     {&type_embedder_info, &desc_embedder_info, "EmbedderInfo"},
     {&type_candidate, &desc_candidate, "Candidate"},
     {&type_chat_delta, &desc_chat_delta, "ChatDelta"},
@@ -3079,6 +3239,8 @@ static const struct StructType {
   {"backends_create", call_backends_create, METH_VARARGS, NULL}, \
   {"backends_count", call_backends_count, METH_VARARGS, NULL}, \
   {"backends_get_info", call_backends_get_info, METH_VARARGS, NULL}, \
+  {"backends_count_devices", call_backends_count_devices, METH_VARARGS, NULL}, \
+  {"backends_get_device", call_backends_get_device, METH_VARARGS, NULL}, \
   {"engine_create", call_engine_create, METH_VARARGS, NULL}, \
   {"engine_open_session", call_engine_open_session, METH_VARARGS, NULL}, \
   {"request_wait", call_request_wait, METH_VARARGS, NULL}, \
@@ -3124,6 +3286,9 @@ static const struct StructType {
   {"chat_reply_message", call_chat_reply_message, METH_VARARGS, NULL}, \
   {"measure_hardware", call_measure_hardware, METH_VARARGS, NULL}, \
   {"model_plan", call_model_plan, METH_VARARGS, NULL}, \
+  {"placement_create", call_placement_create, METH_VARARGS, NULL}, \
+  {"placement_count", call_placement_count, METH_VARARGS, NULL}, \
+  {"placement_get_device", call_placement_get_device, METH_VARARGS, NULL}, \
   {"embedder_create", call_embedder_create, METH_VARARGS, NULL}, \
   {"embedder_get_info", call_embedder_get_info, METH_VARARGS, NULL}, \
   {"embedder_dimensions", call_embedder_dimensions, METH_VARARGS, NULL}, \
@@ -3143,10 +3308,12 @@ static PyObject* read_struct(const char* name, const void* memory) {
   if (strcmp(name, "tenon_piece") == 0) return from_piece(memory);
   if (strcmp(name, "tenon_session_stats") == 0) return from_session_stats(memory);
   if (strcmp(name, "tenon_backend_info") == 0) return from_backend_info(memory);
+  if (strcmp(name, "tenon_backend_device") == 0) return from_backend_device(memory);
   if (strcmp(name, "tenon_request_stats") == 0) return from_request_stats(memory);
   if (strcmp(name, "tenon_engine_stats") == 0) return from_engine_stats(memory);
   if (strcmp(name, "tenon_hardware") == 0) return from_hardware(memory);
   if (strcmp(name, "tenon_plan") == 0) return from_plan(memory);
+  if (strcmp(name, "tenon_placed_device") == 0) return from_placed_device(memory);
   if (strcmp(name, "tenon_embedder_info") == 0) return from_embedder_info(memory);
   if (strcmp(name, "tenon_candidate") == 0) return from_candidate(memory);
   if (strcmp(name, "tenon_chat_delta") == 0) return from_chat_delta(memory);

@@ -9,6 +9,14 @@ from typing import TypedDict
 class ModelOptions(TypedDict, total=False):
     backend: str
     """What runs the model: cpu, reference, the name of a plugin, or auto: the first that can."""
+    devices: str
+    """Devices that the model's layers are placed on, in this order, instead of backend: vulkan:0,vulkan:1=8,cpu is BACKEND, with :DEVICE its number or name, with =LAYERS exactly so many layers; the CPU takes what the others leave."""
+    device_memory: str
+    """Bytes that the model may take of each of devices, with its cache, separated by commas; 0: of a GPU what is free, of others any."""
+    gpu_layers: int
+    """Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none."""
+    experts_on: str
+    """Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device has the rest of the layer."""
     threads: int
     """Threads that compute, the caller's included; 0: as many as the process has CPUs."""
     cache_type: str

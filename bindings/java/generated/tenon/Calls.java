@@ -574,6 +574,22 @@ final class Calls {
     }
   }
 
+  static long backendsCountDevices(Handle backends, long index) {
+    try (Call call = new Call()) {
+      long backendsAt = call.handle(backends, false);
+      return call.library.backendsCountDevices(backendsAt, index);
+    }
+  }
+
+  static BackendDevice backendsGetDevice(Handle backends, long index, long device) {
+    try (Call call = new Call()) {
+      long backendsAt = call.handle(backends, false);
+      Block infoAt = call.struct(72);
+      call.check(call.library.backendsGetDevice(backendsAt, index, device, infoAt.address));
+      return Structs.readBackendDevice(infoAt);
+    }
+  }
+
   static Handle engineCreate(Handle model, Handle options) {
     try (Call call = new Call()) {
       long modelAt = call.handle(model, false);
@@ -965,9 +981,36 @@ final class Calls {
       long modelAt = call.handle(model, false);
       Block hardwareAt = call.struct(112);
       Structs.write(hardware, hardwareAt);
-      Block planAt = call.struct(112);
+      Block planAt = call.struct(120);
       call.check(call.library.modelPlan(modelAt, context, sessions, hardwareAt.address, planAt.address));
       return Structs.readPlan(planAt);
+    }
+  }
+
+  static Handle placementCreate(Handle model, long context, long sessions, Hardware hardware) {
+    try (Call call = new Call()) {
+      long modelAt = call.handle(model, false);
+      Block hardwareAt = call.struct(112);
+      Structs.write(hardware, hardwareAt);
+      Block placementAt = call.block(8);
+      call.check(call.library.placementCreate(modelAt, context, sessions, hardwareAt.address, placementAt.address));
+      return Handle.of(Kind.PLACEMENT, placementAt.int64(0), model);
+    }
+  }
+
+  static long placementCount(Handle placement) {
+    try (Call call = new Call()) {
+      long placementAt = call.handle(placement, false);
+      return call.library.placementCount(placementAt);
+    }
+  }
+
+  static PlacedDevice placementGetDevice(Handle placement, long index) {
+    try (Call call = new Call()) {
+      long placementAt = call.handle(placement, false);
+      Block deviceAt = call.struct(96);
+      call.check(call.library.placementGetDevice(placementAt, index, deviceAt.address));
+      return Structs.readPlacedDevice(deviceAt);
     }
   }
 

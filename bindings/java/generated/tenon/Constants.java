@@ -182,6 +182,14 @@ public final class Constants {
   public static final int REFUSED_BAD_NAME = 14;
   /** a backend before it in the list has its name */
   public static final int REFUSED_NAME_TAKEN = 15;
+  /** right rather than fast; only its name chooses it */
+  public static final int DEVICE_KIND_REFERENCE = 1;
+  /** Why a plugin is not used. */
+  public static final int DEVICE_KIND_CPU = 2;
+  /** Why a plugin is not used. */
+  public static final int DEVICE_KIND_GPU = 3;
+  /** Why a plugin is not used. */
+  public static final int DEVICE_KIND_ACCELERATOR = 4;
   /** an end token is a token like any other */
   public static final int IGNORE_END = 8;
   /** keep log-probabilities for tenon_request_logprobs */

@@ -161,6 +161,10 @@ abstract class JniCalls extends NativeCalls {
   @Override
   native int backendsGetInfo(long backends, long index, long info);
   @Override
+  native long backendsCountDevices(long backends, long index);
+  @Override
+  native int backendsGetDevice(long backends, long index, long device, long info);
+  @Override
   native int engineCreate(long model, long options, long engine);
   @Override
   native void engineDestroy(long engine);
@@ -266,6 +270,14 @@ abstract class JniCalls extends NativeCalls {
   native int measureHardware(long model, int flags, long hardware);
   @Override
   native int modelPlan(long model, long context, long sessions, long hardware, long plan);
+  @Override
+  native int placementCreate(long model, long context, long sessions, long hardware, long placement);
+  @Override
+  native void placementDestroy(long placement);
+  @Override
+  native long placementCount(long placement);
+  @Override
+  native int placementGetDevice(long placement, long index, long device);
   @Override
   native int embedderCreate(long model, long options, long embedder);
   @Override

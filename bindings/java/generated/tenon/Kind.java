@@ -62,6 +62,12 @@ enum Kind {
       library.optionsDestroy(pointer);
     }
   },
+  PLACEMENT("placement", true) {
+    @Override
+    void destroy(NativeCalls library, long pointer) {
+      library.placementDestroy(pointer);
+    }
+  },
   REQUEST("request", true) {
     @Override
     void destroy(NativeCalls library, long pointer) {

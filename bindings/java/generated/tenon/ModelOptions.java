@@ -9,6 +9,30 @@ public final class ModelOptions extends ModelCallbacks<ModelOptions> {
     return set("backend", value);
   }
 
+  /** Devices that the model's layers are placed on, in this order, instead of backend:
+   * vulkan:0,vulkan:1=8,cpu is BACKEND, with :DEVICE its number or name, with =LAYERS exactly so many
+   * layers; the CPU takes what the others leave. */
+  public ModelOptions devices(String value) {
+    return set("devices", value);
+  }
+
+  /** Bytes that the model may take of each of devices, with its cache, separated by commas; 0: of a GPU
+   * what is free, of others any. */
+  public ModelOptions deviceMemory(String value) {
+    return set("device_memory", value);
+  }
+
+  /** Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none. */
+  public ModelOptions gpuLayers(long value) {
+    return set("gpu_layers", value);
+  }
+
+  /** Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device has the
+   * rest of the layer. One of auto, cpu. */
+  public ModelOptions expertsOn(String value) {
+    return set("experts_on", value);
+  }
+
   /** Threads that compute, the caller's included; 0: as many as the process has CPUs. */
   public ModelOptions threads(long value) {
     return set("threads", value);

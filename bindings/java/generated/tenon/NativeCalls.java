@@ -81,6 +81,8 @@ abstract class NativeCalls extends NativeMemory {
   abstract void backendsDestroy(long backends);
   abstract long backendsCount(long backends);
   abstract int backendsGetInfo(long backends, long index, long info);
+  abstract long backendsCountDevices(long backends, long index);
+  abstract int backendsGetDevice(long backends, long index, long device, long info);
   abstract int engineCreate(long model, long options, long engine);
   abstract void engineDestroy(long engine);
   abstract int engineOpenSession(long engine, long options, long session);
@@ -134,6 +136,10 @@ abstract class NativeCalls extends NativeMemory {
   abstract int chatReplyMessage(long reply, long json, long length);
   abstract int measureHardware(long model, int flags, long hardware);
   abstract int modelPlan(long model, long context, long sessions, long hardware, long plan);
+  abstract int placementCreate(long model, long context, long sessions, long hardware, long placement);
+  abstract void placementDestroy(long placement);
+  abstract long placementCount(long placement);
+  abstract int placementGetDevice(long placement, long index, long device);
   abstract int embedderCreate(long model, long options, long embedder);
   abstract void embedderDestroy(long embedder);
   abstract int embedderGetInfo(long embedder, long info);

@@ -13,6 +13,9 @@ package tenon;
  * @param fittingCacheType the one of most bits, at most the model's; lives for ever
  * @param prefillTokensPerSecond of a prompt as long as the context, from its beginning
  * @param decodeTokensPerSecond of all sessions together
+ * @param fittingGpuLayers Of a model over several devices what would fit as "gpu_layers" with these sessions;
+ * -1: of another one, or nothing does. total_bytes leaves out what is in memory of a device's own, while
+ * `fits` is about every device, too: tenon_placement_create tells of each.
  */
 public record Plan(
     boolean fits,
@@ -28,4 +31,5 @@ public record Plan(
     long maxSessions,
     String fittingCacheType,
     double prefillTokensPerSecond,
-    double decodeTokensPerSecond) {}
+    double decodeTokensPerSecond,
+    long fittingGpuLayers) {}

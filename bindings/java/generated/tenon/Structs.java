@@ -120,6 +120,16 @@ final class Structs extends StructFields {
         text(at.int64(64), at.int64(72)));
   }
 
+  static BackendDevice readBackendDevice(Block at) {
+    return new BackendDevice(
+        at.int32(4),
+        text(at.int64(8), at.int64(16)),
+        text(at.int64(24), at.int64(32)),
+        text(at.int64(40), at.int64(48)),
+        at.int64(56),
+        at.int64(64));
+  }
+
   static RequestStats readRequestStats(Block at) {
     return new RequestStats(
         at.int32(4),
@@ -188,7 +198,23 @@ final class Structs extends StructFields {
         at.int64(80),
         name(at.int64(88)),
         at.float64(96),
-        at.float64(104));
+        at.float64(104),
+        at.int64(112));
+  }
+
+  static PlacedDevice readPlacedDevice(Block at) {
+    return new PlacedDevice(
+        at.int32(4),
+        text(at.int64(8), at.int64(16)),
+        text(at.int64(24), at.int64(32)),
+        at.int64(40),
+        at.int64(48),
+        at.int64(56),
+        at.int64(64),
+        at.int64(72),
+        at.int64(80),
+        at.int32(88),
+        at.int32(92) != 0);
   }
 
   static EmbedderInfo readEmbedderInfo(Block at) {
@@ -240,10 +266,12 @@ final class Structs extends StructFields {
       case "tenon_piece" -> readRawPiece(at);
       case "tenon_session_stats" -> readSessionStats(at);
       case "tenon_backend_info" -> readBackendInfo(at);
+      case "tenon_backend_device" -> readBackendDevice(at);
       case "tenon_request_stats" -> readRequestStats(at);
       case "tenon_engine_stats" -> readEngineStats(at);
       case "tenon_hardware" -> readHardware(at);
       case "tenon_plan" -> readPlan(at);
+      case "tenon_placed_device" -> readPlacedDevice(at);
       case "tenon_embedder_info" -> readEmbedderInfo(at);
       case "tenon_candidate" -> readCandidate(at);
       case "tenon_chat_delta" -> readChatDelta(at);

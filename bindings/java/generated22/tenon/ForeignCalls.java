@@ -222,6 +222,10 @@ abstract class ForeignCalls extends NativeCalls {
         Foreign.find("tenon_backends_count", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
     static final MethodHandle BACKENDS_GET_INFO =
         Foreign.find("tenon_backends_get_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle BACKENDS_COUNT_DEVICES =
+        Foreign.find("tenon_backends_count_devices", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle BACKENDS_GET_DEVICE =
+        Foreign.find("tenon_backends_get_device", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
   }
 
   private static final class EngineFunctions {
@@ -341,6 +345,17 @@ abstract class ForeignCalls extends NativeCalls {
   private static final class MeasureFunctions {
     static final MethodHandle MEASURE_HARDWARE =
         Foreign.find("tenon_measure_hardware", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
+  }
+
+  private static final class PlacementFunctions {
+    static final MethodHandle PLACEMENT_CREATE =
+        Foreign.find("tenon_placement_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle PLACEMENT_DESTROY =
+        Foreign.find("tenon_placement_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle PLACEMENT_COUNT =
+        Foreign.find("tenon_placement_count", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
+    static final MethodHandle PLACEMENT_GET_DEVICE =
+        Foreign.find("tenon_placement_get_device", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
   }
 
   private static final class EmbedderFunctions {
@@ -1153,6 +1168,26 @@ abstract class ForeignCalls extends NativeCalls {
   }
 
   @Override
+  long backendsCountDevices(long backends, long index) {
+    if (BackendsFunctions.BACKENDS_COUNT_DEVICES == null) throw missing("tenon_backends_count_devices");
+    try {
+      return (long) BackendsFunctions.BACKENDS_COUNT_DEVICES.invokeExact(backends, index);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int backendsGetDevice(long backends, long index, long device, long info) {
+    if (BackendsFunctions.BACKENDS_GET_DEVICE == null) throw missing("tenon_backends_get_device");
+    try {
+      return (int) BackendsFunctions.BACKENDS_GET_DEVICE.invokeExact(backends, index, device, info);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
   int engineCreate(long model, long options, long engine) {
     if (EngineFunctions.ENGINE_CREATE == null) throw missing("tenon_engine_create");
     try {
@@ -1677,6 +1712,46 @@ abstract class ForeignCalls extends NativeCalls {
     if (ModelFunctions.MODEL_PLAN == null) throw missing("tenon_model_plan");
     try {
       return (int) ModelFunctions.MODEL_PLAN.invokeExact(model, context, sessions, hardware, plan);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int placementCreate(long model, long context, long sessions, long hardware, long placement) {
+    if (PlacementFunctions.PLACEMENT_CREATE == null) throw missing("tenon_placement_create");
+    try {
+      return (int) PlacementFunctions.PLACEMENT_CREATE.invokeExact(model, context, sessions, hardware, placement);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  void placementDestroy(long placement) {
+    if (PlacementFunctions.PLACEMENT_DESTROY == null) throw missing("tenon_placement_destroy");
+    try {
+      PlacementFunctions.PLACEMENT_DESTROY.invokeExact(placement);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  long placementCount(long placement) {
+    if (PlacementFunctions.PLACEMENT_COUNT == null) throw missing("tenon_placement_count");
+    try {
+      return (long) PlacementFunctions.PLACEMENT_COUNT.invokeExact(placement);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int placementGetDevice(long placement, long index, long device) {
+    if (PlacementFunctions.PLACEMENT_GET_DEVICE == null) throw missing("tenon_placement_get_device");
+    try {
+      return (int) PlacementFunctions.PLACEMENT_GET_DEVICE.invokeExact(placement, index, device);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }

@@ -261,6 +261,10 @@ pub struct Api {
     pub tenon_backends_count: Option<unsafe extern "C" fn(backends: *const tenon_backends) -> usize>,
     /// Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list.
     pub tenon_backends_get_info: Option<unsafe extern "C" fn(backends: *const tenon_backends, index: usize, info: *mut tenon_backend_info) -> tenon_status>,
+    /// Of the backend `index` of the list; 0 for one that cannot be used. Texts live as long as the list.
+    pub tenon_backends_count_devices: Option<unsafe extern "C" fn(backends: *const tenon_backends, index: usize) -> usize>,
+    /// Of the backend `index` of the list; 0 for one that cannot be used. Texts live as long as the list.
+    pub tenon_backends_get_device: Option<unsafe extern "C" fn(backends: *const tenon_backends, index: usize, device: usize, info: *mut tenon_backend_device) -> tenon_status>,
     /// options: scope ENGINE; NULL for the defaults. STATE when the model has no weights.
     pub tenon_engine_create: Option<unsafe extern "C" fn(model: *const tenon_model, options: *const tenon_options, engine: *mut *mut tenon_engine) -> tenon_status>,
     /// Ends tenon_engine_run. What is under way in sessions of the engine goes on.
@@ -447,6 +451,18 @@ pub struct Api {
     /// the default context, and for one. ARGUMENT for sizes that cannot be, STATE for a file that holds a
     /// vocabulary only. Any thread.
     pub tenon_model_plan: Option<unsafe extern "C" fn(model: *const tenon_model, context: u64, sessions: u64, hardware: *const tenon_hardware, plan: *mut tenon_plan) -> tenon_status>,
+    /// The devices that the layers of a model are placed on, in the order in which steps come to them: one,
+    /// or as its options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as of
+    /// tenon_model_plan, and NO_MEMORY where no placement fits.
+    pub tenon_placement_create: Option<unsafe extern "C" fn(model: *const tenon_model, context: u64, sessions: u64, hardware: *const tenon_hardware, placement: *mut *mut tenon_placement) -> tenon_status>,
+    /// The devices that the layers of a model are placed on, in the order in which steps come to them: one,
+    /// or as its options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as of
+    /// tenon_model_plan, and NO_MEMORY where no placement fits.
+    pub tenon_placement_destroy: Option<unsafe extern "C" fn(placement: *mut tenon_placement)>,
+    /// 0 for an invalid handle.
+    pub tenon_placement_count: Option<unsafe extern "C" fn(placement: *const tenon_placement) -> usize>,
+    /// 0 for an invalid handle.
+    pub tenon_placement_get_device: Option<unsafe extern "C" fn(placement: *const tenon_placement, index: usize, device: *mut tenon_placed_device) -> tenon_status>,
     /// options: scope EMBEDDER; NULL for the defaults: what the file says, rows of length 1. STATE for a
     /// model that was opened to generate, or without weights; UNSUPPORTED for a pooling that it cannot have;
     /// ARGUMENT for more dimensions than its rows have.
@@ -562,6 +578,8 @@ impl Api {
                 tenon_backends_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_backends)>>(find(c"tenon_backends_destroy")),
                 tenon_backends_count: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_backends) -> usize>>(find(c"tenon_backends_count")),
                 tenon_backends_get_info: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_backends, usize, *mut tenon_backend_info) -> tenon_status>>(find(c"tenon_backends_get_info")),
+                tenon_backends_count_devices: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_backends, usize) -> usize>>(find(c"tenon_backends_count_devices")),
+                tenon_backends_get_device: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_backends, usize, usize, *mut tenon_backend_device) -> tenon_status>>(find(c"tenon_backends_get_device")),
                 tenon_engine_create: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, *const tenon_options, *mut *mut tenon_engine) -> tenon_status>>(find(c"tenon_engine_create")),
                 tenon_engine_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine)>>(find(c"tenon_engine_destroy")),
                 tenon_engine_open_session: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine, *const tenon_options, *mut *mut tenon_session) -> tenon_status>>(find(c"tenon_engine_open_session")),
@@ -616,6 +634,10 @@ impl Api {
                 tenon_chat_reply_message: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_chat_reply, *mut *const c_char, *mut usize) -> tenon_status>>(find(c"tenon_chat_reply_message")),
                 tenon_measure_hardware: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, u32, *mut tenon_hardware) -> tenon_status>>(find(c"tenon_measure_hardware")),
                 tenon_model_plan: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, u64, u64, *const tenon_hardware, *mut tenon_plan) -> tenon_status>>(find(c"tenon_model_plan")),
+                tenon_placement_create: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, u64, u64, *const tenon_hardware, *mut *mut tenon_placement) -> tenon_status>>(find(c"tenon_placement_create")),
+                tenon_placement_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_placement)>>(find(c"tenon_placement_destroy")),
+                tenon_placement_count: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_placement) -> usize>>(find(c"tenon_placement_count")),
+                tenon_placement_get_device: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_placement, usize, *mut tenon_placed_device) -> tenon_status>>(find(c"tenon_placement_get_device")),
                 tenon_embedder_create: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, *const tenon_options, *mut *mut tenon_embedder) -> tenon_status>>(find(c"tenon_embedder_create")),
                 tenon_embedder_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_embedder)>>(find(c"tenon_embedder_destroy")),
                 tenon_embedder_get_info: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_embedder, *mut tenon_embedder_info) -> tenon_status>>(find(c"tenon_embedder_get_info")),
@@ -711,6 +733,8 @@ impl Api {
             tenon_backends_destroy: Some(linked::tenon_backends_destroy),
             tenon_backends_count: Some(linked::tenon_backends_count),
             tenon_backends_get_info: Some(linked::tenon_backends_get_info),
+            tenon_backends_count_devices: Some(linked::tenon_backends_count_devices),
+            tenon_backends_get_device: Some(linked::tenon_backends_get_device),
             tenon_engine_create: Some(linked::tenon_engine_create),
             tenon_engine_destroy: Some(linked::tenon_engine_destroy),
             tenon_engine_open_session: Some(linked::tenon_engine_open_session),
@@ -765,6 +789,10 @@ impl Api {
             tenon_chat_reply_message: Some(linked::tenon_chat_reply_message),
             tenon_measure_hardware: Some(linked::tenon_measure_hardware),
             tenon_model_plan: Some(linked::tenon_model_plan),
+            tenon_placement_create: Some(linked::tenon_placement_create),
+            tenon_placement_destroy: Some(linked::tenon_placement_destroy),
+            tenon_placement_count: Some(linked::tenon_placement_count),
+            tenon_placement_get_device: Some(linked::tenon_placement_get_device),
             tenon_embedder_create: Some(linked::tenon_embedder_create),
             tenon_embedder_destroy: Some(linked::tenon_embedder_destroy),
             tenon_embedder_get_info: Some(linked::tenon_embedder_get_info),
@@ -1043,6 +1071,10 @@ pub mod linked {
         pub fn tenon_backends_count(backends: *const tenon_backends) -> usize;
         /// Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list.
         pub fn tenon_backends_get_info(backends: *const tenon_backends, index: usize, info: *mut tenon_backend_info) -> tenon_status;
+        /// Of the backend `index` of the list; 0 for one that cannot be used. Texts live as long as the list.
+        pub fn tenon_backends_count_devices(backends: *const tenon_backends, index: usize) -> usize;
+        /// Of the backend `index` of the list; 0 for one that cannot be used. Texts live as long as the list.
+        pub fn tenon_backends_get_device(backends: *const tenon_backends, index: usize, device: usize, info: *mut tenon_backend_device) -> tenon_status;
         /// options: scope ENGINE; NULL for the defaults. STATE when the model has no weights.
         pub fn tenon_engine_create(model: *const tenon_model, options: *const tenon_options, engine: *mut *mut tenon_engine) -> tenon_status;
         /// Ends tenon_engine_run. What is under way in sessions of the engine goes on.
@@ -1234,6 +1266,18 @@ pub mod linked {
         /// sessions: 0 for the default context, and for one. ARGUMENT for sizes that cannot be, STATE for a
         /// file that holds a vocabulary only. Any thread.
         pub fn tenon_model_plan(model: *const tenon_model, context: u64, sessions: u64, hardware: *const tenon_hardware, plan: *mut tenon_plan) -> tenon_status;
+        /// The devices that the layers of a model are placed on, in the order in which steps come to them:
+        /// one, or as its options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as of
+        /// tenon_model_plan, and NO_MEMORY where no placement fits.
+        pub fn tenon_placement_create(model: *const tenon_model, context: u64, sessions: u64, hardware: *const tenon_hardware, placement: *mut *mut tenon_placement) -> tenon_status;
+        /// The devices that the layers of a model are placed on, in the order in which steps come to them:
+        /// one, or as its options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as of
+        /// tenon_model_plan, and NO_MEMORY where no placement fits.
+        pub fn tenon_placement_destroy(placement: *mut tenon_placement);
+        /// 0 for an invalid handle.
+        pub fn tenon_placement_count(placement: *const tenon_placement) -> usize;
+        /// 0 for an invalid handle.
+        pub fn tenon_placement_get_device(placement: *const tenon_placement, index: usize, device: *mut tenon_placed_device) -> tenon_status;
         /// options: scope EMBEDDER; NULL for the defaults: what the file says, rows of length 1. STATE for a
         /// model that was opened to generate, or without weights; UNSUPPORTED for a pooling that it cannot
         /// have; ARGUMENT for more dimensions than its rows have.

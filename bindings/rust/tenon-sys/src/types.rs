@@ -184,6 +184,14 @@ pub const TENON_REFUSED_MISSING_FUNCTION: i32 = 13;
 pub const TENON_REFUSED_BAD_NAME: i32 = 14;
 /// a backend before it in the list has its name
 pub const TENON_REFUSED_NAME_TAKEN: i32 = 15;
+/// right rather than fast; only its name chooses it
+pub const TENON_DEVICE_KIND_REFERENCE: i32 = 1;
+/// Why a plugin is not used.
+pub const TENON_DEVICE_KIND_CPU: i32 = 2;
+/// Why a plugin is not used.
+pub const TENON_DEVICE_KIND_GPU: i32 = 3;
+/// Why a plugin is not used.
+pub const TENON_DEVICE_KIND_ACCELERATOR: i32 = 4;
 /// an end token is a token like any other
 pub const TENON_IGNORE_END: u32 = 8;
 /// keep log-probabilities for tenon_request_logprobs
@@ -295,6 +303,11 @@ pub struct tenon_model {
 }
 #[repr(C)]
 pub struct tenon_options {
+    _opaque: [u8; 0],
+    _rules: core::marker::PhantomData<(*mut u8, core::marker::PhantomPinned)>,
+}
+#[repr(C)]
+pub struct tenon_placement {
     _opaque: [u8; 0],
     _rules: core::marker::PhantomData<(*mut u8, core::marker::PhantomPinned)>,
 }
@@ -1074,6 +1087,54 @@ const _: () = {
     assert!(offset_of!(tenon_backend_info, options_length) == 72);
 };
 
+/// A device of a backend. The option "devices" takes it as BACKEND:NAME, or BACKEND:NUMBER by its place.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tenon_backend_device {
+    pub struct_size: u32,
+    /// TENON_DEVICE_KIND_*
+    pub kind: i32,
+    pub name: *const c_char,
+    pub name_length: u64,
+    /// "AMD EPYC, avx2 kernels"
+    pub description: *const c_char,
+    pub description_length: u64,
+    /// empty, or why it cannot be used
+    pub unavailable: *const c_char,
+    pub unavailable_length: u64,
+    /// bytes; 0: not known
+    pub memory_total: u64,
+    pub memory_available: u64,
+}
+impl tenon_backend_device {
+    /// All zero but `struct_size`, as every structure is before a call.
+    pub const fn new() -> Self {
+        // SAFETY: numbers, pointers and optional functions: zero is a value of each.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = size_of::<Self>() as u32;
+        value
+    }
+}
+impl Default for tenon_backend_device {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+const _: () = {
+    assert!(size_of::<tenon_backend_device>() == 72);
+    assert!(align_of::<tenon_backend_device>() == 8);
+    assert!(offset_of!(tenon_backend_device, struct_size) == 0);
+    assert!(offset_of!(tenon_backend_device, kind) == 4);
+    assert!(offset_of!(tenon_backend_device, name) == 8);
+    assert!(offset_of!(tenon_backend_device, name_length) == 16);
+    assert!(offset_of!(tenon_backend_device, description) == 24);
+    assert!(offset_of!(tenon_backend_device, description_length) == 32);
+    assert!(offset_of!(tenon_backend_device, unavailable) == 40);
+    assert!(offset_of!(tenon_backend_device, unavailable_length) == 48);
+    assert!(offset_of!(tenon_backend_device, memory_total) == 56);
+    assert!(offset_of!(tenon_backend_device, memory_available) == 64);
+};
+
 /// What is to be done. Only read during tenon_session_submit.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -1415,6 +1476,10 @@ pub struct tenon_plan {
     pub prefill_tokens_per_second: f64,
     /// of all sessions together
     pub decode_tokens_per_second: f64,
+    /// Of a model over several devices what would fit as "gpu_layers" with these sessions; -1: of another
+    /// one, or nothing does. total_bytes leaves out what is in memory of a device's own, while `fits` is
+    /// about every device, too: tenon_placement_create tells of each.
+    pub fitting_gpu_layers: i64,
 }
 impl tenon_plan {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -1431,7 +1496,7 @@ impl Default for tenon_plan {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_plan>() == 112);
+    assert!(size_of::<tenon_plan>() == 120);
     assert!(align_of::<tenon_plan>() == 8);
     assert!(offset_of!(tenon_plan, struct_size) == 0);
     assert!(offset_of!(tenon_plan, fits) == 4);
@@ -1448,6 +1513,65 @@ const _: () = {
     assert!(offset_of!(tenon_plan, fitting_cache_type) == 88);
     assert!(offset_of!(tenon_plan, prefill_tokens_per_second) == 96);
     assert!(offset_of!(tenon_plan, decode_tokens_per_second) == 104);
+    assert!(offset_of!(tenon_plan, fitting_gpu_layers) == 112);
+};
+
+/// What one device of a placement holds of a model.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tenon_placed_device {
+    pub struct_size: u32,
+    /// TENON_DEVICE_KIND_*
+    pub kind: i32,
+    /// texts live as long as the placement
+    pub backend: *const c_char,
+    pub backend_length: u64,
+    /// in its backend
+    pub name: *const c_char,
+    pub name_length: u64,
+    pub layers: u64,
+    pub weights_bytes: u64,
+    pub scratch_bytes: u64,
+    /// of all sessions with full contexts
+    pub kv_bytes: u64,
+    pub total_bytes: u64,
+    /// that the model may take of it; 0: no limit is known
+    pub memory_bytes: u64,
+    /// 1: a GPU's; 0: it is the process's, and in tenon_plan.total_bytes
+    pub has_own_memory: u32,
+    pub fits: u32,
+}
+impl tenon_placed_device {
+    /// All zero but `struct_size`, as every structure is before a call.
+    pub const fn new() -> Self {
+        // SAFETY: numbers, pointers and optional functions: zero is a value of each.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = size_of::<Self>() as u32;
+        value
+    }
+}
+impl Default for tenon_placed_device {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+const _: () = {
+    assert!(size_of::<tenon_placed_device>() == 96);
+    assert!(align_of::<tenon_placed_device>() == 8);
+    assert!(offset_of!(tenon_placed_device, struct_size) == 0);
+    assert!(offset_of!(tenon_placed_device, kind) == 4);
+    assert!(offset_of!(tenon_placed_device, backend) == 8);
+    assert!(offset_of!(tenon_placed_device, backend_length) == 16);
+    assert!(offset_of!(tenon_placed_device, name) == 24);
+    assert!(offset_of!(tenon_placed_device, name_length) == 32);
+    assert!(offset_of!(tenon_placed_device, layers) == 40);
+    assert!(offset_of!(tenon_placed_device, weights_bytes) == 48);
+    assert!(offset_of!(tenon_placed_device, scratch_bytes) == 56);
+    assert!(offset_of!(tenon_placed_device, kv_bytes) == 64);
+    assert!(offset_of!(tenon_placed_device, total_bytes) == 72);
+    assert!(offset_of!(tenon_placed_device, memory_bytes) == 80);
+    assert!(offset_of!(tenon_placed_device, has_own_memory) == 88);
+    assert!(offset_of!(tenon_placed_device, fits) == 92);
 };
 
 #[repr(C)]

@@ -100,6 +100,14 @@ impl Kind for sys::tenon_options {
         }
     }
 }
+impl Kind for sys::tenon_placement {
+    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
+        if let Some(function) = api.tenon_placement_destroy {
+            // SAFETY: the caller's.
+            unsafe { function(pointer) }
+        }
+    }
+}
 impl Kind for sys::tenon_request {
     unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
         if let Some(function) = api.tenon_request_destroy {
@@ -743,6 +751,23 @@ pub(crate) fn backends_get_info(backends: &Handle<sys::tenon_backends>, index: u
     Ok(info)
 }
 
+/// tenon_backends_count_devices
+pub(crate) fn backends_count_devices(backends: &Handle<sys::tenon_backends>, index: usize) -> Result<usize> {
+    let function = found(library()?.api.tenon_backends_count_devices, "tenon_backends_count_devices")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    let result = unsafe { function(backends.as_ptr(), index) };
+    Ok(result)
+}
+
+/// tenon_backends_get_device
+pub(crate) fn backends_get_device(backends: &Handle<sys::tenon_backends>, index: usize, device: usize) -> Result<sys::tenon_backend_device> {
+    let function = found(library()?.api.tenon_backends_get_device, "tenon_backends_get_device")?;
+    let mut info = sys::tenon_backend_device::new();
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(backends.as_ptr(), index, device, &mut info) })?;
+    Ok(info)
+}
+
 /// tenon_engine_create
 pub(crate) fn engine_create(model: &Handle<sys::tenon_model>, options: Option<&Handle<sys::tenon_options>>) -> Result<Option<Handle<sys::tenon_engine>>> {
     let function = found(library()?.api.tenon_engine_create, "tenon_engine_create")?;
@@ -1171,6 +1196,35 @@ pub(crate) unsafe fn model_plan(model: &Handle<sys::tenon_model>, context: u64, 
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
     check(unsafe { function(model.as_ptr(), context, sessions, hardware.map_or(ptr::null(), |value| value), &mut plan) })?;
     Ok(plan)
+}
+
+/// tenon_placement_create
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn placement_create(model: &Handle<sys::tenon_model>, context: u64, sessions: u64, hardware: &sys::tenon_hardware) -> Result<Option<Handle<sys::tenon_placement>>> {
+    let function = found(library()?.api.tenon_placement_create, "tenon_placement_create")?;
+    let mut placement = ptr::null_mut();
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(model.as_ptr(), context, sessions, hardware, &mut placement) })?;
+    Ok(unsafe { Handle::new(placement) })
+}
+
+/// tenon_placement_count
+pub(crate) fn placement_count(placement: &Handle<sys::tenon_placement>) -> Result<usize> {
+    let function = found(library()?.api.tenon_placement_count, "tenon_placement_count")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    let result = unsafe { function(placement.as_ptr()) };
+    Ok(result)
+}
+
+/// tenon_placement_get_device
+pub(crate) fn placement_get_device(placement: &Handle<sys::tenon_placement>, index: usize) -> Result<sys::tenon_placed_device> {
+    let function = found(library()?.api.tenon_placement_get_device, "tenon_placement_get_device")?;
+    let mut device = sys::tenon_placed_device::new();
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(placement.as_ptr(), index, &mut device) })?;
+    Ok(device)
 }
 
 /// tenon_embedder_create

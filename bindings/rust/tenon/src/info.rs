@@ -345,6 +345,41 @@ impl BackendInfo {
     }
 }
 
+/// A device of a backend. The option "devices" takes it as BACKEND:NAME, or BACKEND:NUMBER by its place.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BackendDevice {
+    /// TENON_DEVICE_KIND_*.
+    pub kind: i32,
+    /// Name.
+    pub name: String,
+    /// "AMD EPYC, avx2 kernels".
+    pub description: String,
+    /// Empty, or why it cannot be used.
+    pub unavailable: String,
+    /// Bytes; 0: not known.
+    pub memory_total: u64,
+    /// Memory available.
+    pub memory_available: u64,
+}
+impl BackendDevice {
+    /// # Safety
+    /// The texts of `raw` are there.
+    pub(crate) unsafe fn read(raw: &sys::tenon_backend_device) -> Self {
+        Self {
+            kind: raw.kind,
+            // SAFETY: the caller's.
+            name: unsafe { owned_text(raw.name, raw.name_length as usize) },
+            // SAFETY: the caller's.
+            description: unsafe { owned_text(raw.description, raw.description_length as usize) },
+            // SAFETY: the caller's.
+            unavailable: unsafe { owned_text(raw.unavailable, raw.unavailable_length as usize) },
+            memory_total: raw.memory_total,
+            memory_available: raw.memory_available,
+        }
+    }
+}
+
 /// What `tenon_request_get_stats` tells.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -556,6 +591,10 @@ pub struct Plan {
     pub prefill_tokens_per_second: f64,
     /// Of all sessions together.
     pub decode_tokens_per_second: f64,
+    /// Of a model over several devices what would fit as "gpu_layers" with these sessions; -1: of another
+    /// one, or nothing does. total_bytes leaves out what is in memory of a device's own, while `fits` is
+    /// about every device, too: tenon_placement_create tells of each.
+    pub fitting_gpu_layers: i64,
 }
 impl Plan {
     /// # Safety
@@ -577,6 +616,56 @@ impl Plan {
             fitting_cache_type: unsafe { owned_name(raw.fitting_cache_type) },
             prefill_tokens_per_second: raw.prefill_tokens_per_second,
             decode_tokens_per_second: raw.decode_tokens_per_second,
+            fitting_gpu_layers: raw.fitting_gpu_layers,
+        }
+    }
+}
+
+/// What one device of a placement holds of a model.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlacedDevice {
+    /// TENON_DEVICE_KIND_*.
+    pub kind: i32,
+    /// Texts live as long as the placement.
+    pub backend: String,
+    /// In its backend.
+    pub name: String,
+    /// Layers.
+    pub layers: u64,
+    /// Weights bytes.
+    pub weights_bytes: u64,
+    /// Scratch bytes.
+    pub scratch_bytes: u64,
+    /// Of all sessions with full contexts.
+    pub kv_bytes: u64,
+    /// Total bytes.
+    pub total_bytes: u64,
+    /// That the model may take of it; 0: no limit is known.
+    pub memory_bytes: u64,
+    /// 1: a GPU's; 0: it is the process's, and in tenon_plan.total_bytes.
+    pub has_own_memory: u32,
+    /// Fits.
+    pub fits: u32,
+}
+impl PlacedDevice {
+    /// # Safety
+    /// The texts of `raw` are there.
+    pub(crate) unsafe fn read(raw: &sys::tenon_placed_device) -> Self {
+        Self {
+            kind: raw.kind,
+            // SAFETY: the caller's.
+            backend: unsafe { owned_text(raw.backend, raw.backend_length as usize) },
+            // SAFETY: the caller's.
+            name: unsafe { owned_text(raw.name, raw.name_length as usize) },
+            layers: raw.layers,
+            weights_bytes: raw.weights_bytes,
+            scratch_bytes: raw.scratch_bytes,
+            kv_bytes: raw.kv_bytes,
+            total_bytes: raw.total_bytes,
+            memory_bytes: raw.memory_bytes,
+            has_own_memory: raw.has_own_memory,
+            fits: raw.fits,
         }
     }
 }

@@ -2,6 +2,24 @@
 
 use crate::options::{OptionSet, Value};
 
+/// Values of the option `experts_on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExpertsOn {
+    /// "auto"
+    Auto,
+    /// "cpu"
+    Cpu,
+}
+impl From<ExpertsOn> for Value {
+    fn from(value: ExpertsOn) -> Self {
+        Value::from(match value {
+            ExpertsOn::Auto => "auto",
+            ExpertsOn::Cpu => "cpu",
+        })
+    }
+}
+
 /// Values of the option `cache_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -136,6 +154,34 @@ impl ModelOptions {
     /// What runs the model: cpu, reference, the name of a plugin, or auto: the first that can.
     pub fn backend(mut self, value: &str) -> Self {
         self.0.set("backend", value.into());
+        self
+    }
+
+    /// Devices that the model's layers are placed on, in this order, instead of backend:
+    /// vulkan:0,vulkan:1=8,cpu is BACKEND, with :DEVICE its number or name, with =LAYERS exactly so many
+    /// layers; the CPU takes what the others leave.
+    pub fn devices(mut self, value: &str) -> Self {
+        self.0.set("devices", value.into());
+        self
+    }
+
+    /// Bytes that the model may take of each of devices, with its cache, separated by commas; 0: of a GPU
+    /// what is free, of others any.
+    pub fn device_memory(mut self, value: &str) -> Self {
+        self.0.set("device_memory", value.into());
+        self
+    }
+
+    /// Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none.
+    pub fn gpu_layers(mut self, value: i64) -> Self {
+        self.0.set("gpu_layers", value.into());
+        self
+    }
+
+    /// Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device has the
+    /// rest of the layer.
+    pub fn experts_on(mut self, value: ExpertsOn) -> Self {
+        self.0.set("experts_on", value.into());
         self
     }
 
