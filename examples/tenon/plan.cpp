@@ -122,8 +122,7 @@ std::string devices_text(const std::vector<tenon::PlacedDevice>& devices) {
 }
 
 /// Whether the figures of the process say it all: one device in its memory, and nobody asked for more.
-bool is_plain(const std::vector<tenon::PlacedDevice>& devices,
-              const tenon::ExtraOptions& options) {
+bool is_plain(const std::vector<tenon::PlacedDevice>& devices, const tenon::ExtraOptions& options) {
   const bool asked = std::any_of(options.begin(), options.end(), [](const auto& option) {
     return option.first == "devices" || option.first == "gpu_layers" ||
            option.first == "experts_on";

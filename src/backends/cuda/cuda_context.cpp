@@ -113,8 +113,8 @@ void Context::create() {
 }
 
 void Context::load_kernels() {
-  const Result loaded =
-      driver_.cuLibraryLoadData(&library_, tenon_cuda_kernel_image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  const Result loaded = driver_.cuLibraryLoadData(&library_, tenon_cuda_kernel_image, nullptr,
+                                                  nullptr, 0, nullptr, nullptr, 0);
   if (loaded == kNoBinaryForDevice) {
     backends::refuse(TENON_BACKEND_UNSUPPORTED, "{}: no code for compute capability {}.{}",
                      facts_.name, facts_.major, facts_.minor);
