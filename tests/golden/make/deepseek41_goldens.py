@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes goldens of tests/data/golden, as make_transformers_goldens.py does, of DeepSeek-V4.1, which no release of
-the package `transformers` has: made with its models/deepseek_v41 of commit 0a2080b43eb6. Needs sympy besides.
+the package `transformers` has yet. It is written for the package's models/deepseek_v41 of commit 0a2080b43eb6, and was
+run with a transcription of that folder: run it again with the release. Needs sympy besides.
 
     tests/golden/make/deepseek41_goldens.py [NAME ...]
 """
