@@ -17,21 +17,17 @@ namespace {
 
 constexpr std::string_view kCpu = "cpu";
 
-/// What is left to other users of a GPU: the larger of these.
-constexpr uint64_t kSpareBytes = uint64_t{1} << 30;
-constexpr uint64_t kSparePart = 20;
-
 /// Estimates are off by what a backend adds to its weights; a few rounds move the layers that are too
 /// many.
 constexpr int kMostRounds = 24;
 /// Of its room, what a device gives up when it has no memory after all.
 constexpr uint64_t kRoomStep = 16;
 
+/// What a device that was made says that it gives: its backend has left some to other users of a GPU.
 uint64_t default_budget(const std::shared_ptr<Device>& device) {
   const tenon_device_info& info = device->info();
   if (!PlacedDevice{device}.has_own_memory() || info.memory_total == 0) return UINT64_MAX;
-  const uint64_t spare = std::max(kSpareBytes, info.memory_total / kSparePart);
-  return info.memory_available - std::min(info.memory_available, spare);
+  return info.memory_available;
 }
 
 /// What the layers of a program take of the devices that they are on.

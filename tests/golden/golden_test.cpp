@@ -37,7 +37,7 @@ constexpr const char* kProgramGoldens[] = {"eurobert", "llama-embed", "neo-bert"
                                            "qwen3vl_positions", "t5encoder"};
 
 [[maybe_unused]] constexpr double kMaxBlasError = 2e-4;
-[[maybe_unused]] constexpr double kMaxVulkanError = 2e-4;
+constexpr double kMaxGpuError = 2e-4;
 
 class Golden : public testing::TestWithParam<const char*> {
  protected:
@@ -50,11 +50,22 @@ class Golden : public testing::TestWithParam<const char*> {
 #ifdef TENON_VULKAN_PLUGIN
     options.plugin_paths.emplace_back(TENON_VULKAN_PLUGIN);
 #endif
+    options.plugin_paths.emplace_back(TENON_CUDA_PLUGIN);
     if (*isa != 0) options.backend_options = {{"isa", isa}};
     options.cache_type = "f32";
     options.threads = 2;
     Session session(Engine::create(load_source(golden_.source(), std::move(options))));
+    EXPECT_EQ(session.engine()->model().backend_name(), backend);
     return largest_relative_error(evaluate_all(session, golden_.tokens()), golden_.logits());
+  }
+  /// Skipped where there is no device, and where it cannot run the model.
+  void expect_on_gpu(const char* backend) const {
+    try {
+      EXPECT_LE(error_of(backend), kMaxGpuError);
+    } catch (const Error& error) {
+      if (error.code() != Code::Unsupported) throw;
+      GTEST_SKIP() << error.what();
+    }
   }
   const GoldenModel golden_{GetParam()};
 };
@@ -75,16 +86,11 @@ TEST_P(Golden, OnBlas) { EXPECT_LE(error_of("blas"), kMaxBlasError); }
 #endif
 
 #ifdef TENON_VULKAN_PLUGIN
-/// By the first device of the driver; skipped where there is none.
-TEST_P(Golden, OnVulkan) {
-  try {
-    EXPECT_LE(error_of("vulkan"), kMaxVulkanError);
-  } catch (const Error& error) {
-    if (error.code() != Code::Unsupported) throw;
-    GTEST_SKIP() << error.what();
-  }
-}
+/// By the first device of the driver.
+TEST_P(Golden, OnVulkan) { expect_on_gpu("vulkan"); }
 #endif
+
+TEST_P(Golden, OnCudaOverItsEmulator) { expect_on_gpu("cuda"); }
 
 TEST_P(Golden, OnTheCpu) {
   for (const char* isa : {"", "portable"}) {

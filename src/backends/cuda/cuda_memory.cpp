@@ -120,7 +120,7 @@ void Context::finish() {
 }
 
 void Context::finish_quietly() noexcept {
-  if (driver_.cuCtxPushCurrent(handle_) != kSuccess) return;
+  if (stream_ == nullptr || driver_.cuCtxPushCurrent(handle_) != kSuccess) return;
   driver_.cuStreamSynchronize(stream_);
   ContextHandle before = nullptr;
   driver_.cuCtxPopCurrent(&before);

@@ -1,0 +1,119 @@
+// A model on the plugin `cuda` over its emulator, and a driver that fails at every one of its calls.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/backends/cuda/emulator/fake_cuda.h"
+#include "tests/engine/tiny_engine.h"
+#include "tests/golden/golden.h"
+#include "tests/golden/golden_model.h"
+
+namespace tenon::golden {
+namespace {
+
+ModelOptions on_cuda() {
+  ModelOptions options;
+  options.plugin_paths = {TENON_CUDA_PLUGIN};
+  options.backend = "cuda";
+  options.cache_type = "f32";
+  options.threads = 1;
+  return options;
+}
+
+/// The driver; it fails no more when this is gone.
+class FakeDriver {
+ public:
+  FakeDriver()
+      : library_(dlopen(TENON_FAKE_DRIVER, RTLD_NOW)),
+        control_(
+            reinterpret_cast<cuda::fake::Control* (*)()>(dlsym(library_, "tenon_fake_cuda"))()) {}
+  ~FakeDriver() {
+    control_->fail_call = control_->fail_allocation = control_->fail_launch = 0;
+    dlclose(library_);
+  }
+  FakeDriver(const FakeDriver&) = delete;
+  FakeDriver& operator=(const FakeDriver&) = delete;
+
+  cuda::fake::Control* operator->() const { return control_; }
+  cuda::fake::Control& operator*() const { return *control_; }
+
+ private:
+  void* library_;
+  cuda::fake::Control* control_;
+};
+
+/// Of the first `count` tokens.
+std::vector<float> logits_of(const GoldenModel& golden, size_t count) {
+  Session session(Engine::create(load_source(golden.source(), on_cuda())));
+  std::vector<Token> tokens = golden.tokens();
+  tokens.resize(count);
+  return evaluate_all(session, tokens);
+}
+
+class CudaFaults : public testing::Test {
+ protected:
+  /// What loading a model and computing a few tokens says; "" where all went well.
+  static std::string failure(const GoldenModel& golden) {
+    try {
+      static_cast<void>(logits_of(golden, 4));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  /// Sets `fault` to each of 1 .. count in turn, from the thirtieth on to every `stride`-th.
+  void fail_each(int64_t cuda::fake::Control::*fault, int64_t count, int64_t stride) {
+    const GoldenModel golden("llama");
+    const std::vector<float> expected = logits_of(golden, 4);
+    int64_t objects = control_->objects;
+    int failures = 0;
+    int tried = 0;
+    for (int64_t n = 1; n <= count; n += n < 30 ? 1 : stride, ++tried) {
+      SCOPED_TRACE(n);
+      (*control_).*fault = n;
+      const std::string said = failure(golden);
+      (*control_).*fault = 0;
+      if (said.empty()) {  // a call that gives something back, which then stays with the driver
+        objects = control_->objects;
+        continue;
+      }
+      ++failures;
+      EXPECT_THAT(said, testing::HasSubstr("CUDA_ERROR_"));
+      EXPECT_EQ(control_->objects, objects) << "what was made is gone: " << said;
+    }
+    EXPECT_GT(failures, tried / 2);
+    EXPECT_TRUE(same_bits(logits_of(golden, 4), expected)) << "a new device works";
+  }
+
+  FakeDriver control_;
+};
+
+TEST_F(CudaFaults, OfAnyCallAreErrors) {
+  const GoldenModel golden("llama");
+  const int64_t before = control_->calls;
+  ASSERT_EQ(failure(golden), "");
+  const int64_t calls = control_->calls - before;
+  ASSERT_GT(calls, 100);
+  fail_each(&cuda::fake::Control::fail_call, calls, calls / 60);
+}
+
+TEST_F(CudaFaults, OfAnyAllocationAreErrors) {
+  const GoldenModel golden("llama");
+  const int64_t before = control_->allocations;
+  ASSERT_EQ(failure(golden), "");
+  fail_each(&cuda::fake::Control::fail_allocation, control_->allocations - before, 1);
+}
+
+TEST_F(CudaFaults, ADeviceThatIsLostIsAnErrorAndCanBeHadAgain) {
+  const GoldenModel golden("llama");
+  const int64_t before = control_->launches;
+  ASSERT_EQ(failure(golden), "");
+  const int64_t launches = control_->launches - before;
+  ASSERT_GT(launches, 20);
+  fail_each(&cuda::fake::Control::fail_launch, launches, 5);
+}
+
+}  // namespace
+}  // namespace tenon::golden
