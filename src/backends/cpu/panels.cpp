@@ -389,9 +389,12 @@ const PanelFormat& panel_format(Format format) noexcept {
 ActivationFormat activation_format(Format format, uint64_t depth, const Kernels& kernels) noexcept {
   const PanelFormat& layout = panel_format(format);
   if (layout.panel_rows == kIntegerPanelRows) return kActivationBytes;
-  const bool fixed = (layout.kind == PanelKind::BF16 && kernels.fixed_bf16) ||
-                     (layout.kind == PanelKind::F16 && kernels.fixed_f16);
-  return fixed && has_fixed_point(depth) ? kActivationFixed : 0;
+  return is_fixed_point(layout, kernels) && has_fixed_point(depth) ? kActivationFixed : 0;
+}
+
+bool is_fixed_point(const PanelFormat& layout, const Kernels& kernels) noexcept {
+  return (layout.kind == PanelKind::BF16 && kernels.fixed_bf16) ||
+         (layout.kind == PanelKind::F16 && kernels.fixed_f16);
 }
 
 const PanelFormat& raw_panels() noexcept { return kRaw; }

@@ -80,6 +80,9 @@ const PanelFormat& panel_format(Format format) noexcept;
 /// with; 0 for f32.
 ActivationFormat activation_format(Format format, uint64_t depth, const Kernels& kernels) noexcept;
 
+/// Whether weights with this layout are multiplied in fixed point, where their rows are whole blocks.
+bool is_fixed_point(const PanelFormat& layout, const Kernels& kernels) noexcept;
+
 /// Rows as they are in the file, for tables that are only looked up.
 const PanelFormat& raw_panels() noexcept;
 

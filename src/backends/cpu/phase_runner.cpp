@@ -297,6 +297,8 @@ void PhaseRunner::multiply(const PackedWeight& w, const LinearInput& input,
   args.block_bytes = w.format->block_bytes;
   args.num_rows = block.num_rows;
   args.quantised = input.quantised;
+  // Weights beside these may read the rows so, which then are there or not yet.
+  if (!is_fixed_point(*w.layout, k_)) args.quantised.fixed = nullptr;
   args.x = input.f32;
   args.x_stride = input.f32_stride;
   args.y = y;
