@@ -53,6 +53,9 @@ void for_each_cache_layer(tenon_op& op, const std::function<void(uint32_t&, uint
       return visit(op.params.attention_pools.pool_group, op.params.attention_pools.pool_layer);
     case TENON_OP_SELECT:
       return visit(op.params.select.group, op.params.select.layer);
+    case TENON_OP_SELECT_CANDIDATES:
+    case TENON_OP_SELECT_WITHIN:
+      return visit(op.params.select_within.group, op.params.select_within.layer);
     case TENON_OP_SELECT_BLOCKS:
       return visit(op.params.select_blocks.group, op.params.select_blocks.layer);
     case TENON_OP_COMPRESS:

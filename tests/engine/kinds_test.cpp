@@ -212,9 +212,10 @@ std::vector<KindsCase> kinds_on(const std::string& devices) {
         "glm5next",  "minimax-m3", "mamba",      "nemotron_h", "qwen3next", "kimi-linear",
         "falcon-h1", "rwkv6",      "rwkv6qwen2", "rwkv7",      "arwkv7",    "plamo2",
         "lfm2",      "llama4",     "gpt-oss",    "qwen4exp",   "kimi-k3"}) {
-    // Of gemma4 the last three layers share the cache of the first.
-    const bool shares = !devices.empty() && std::string(architecture) == "gemma4";
-    cases.push_back({architecture, shares ? "cpu=3,cpu" : devices});
+    // What shares a cache stays together: the last three layers of gemma4, two and two of deepseek41.
+    const std::string_view name = architecture;
+    const char* own = name == "gemma4" ? "cpu=3,cpu" : name == "deepseek41" ? "cpu=2,cpu" : nullptr;
+    cases.push_back({architecture, !devices.empty() && own != nullptr ? own : devices});
   }
   return cases;
 }
