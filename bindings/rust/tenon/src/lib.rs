@@ -64,7 +64,8 @@ pub use grammar::{Grammar, GrammarCache, Matcher};
 pub use info::*;
 pub use library::{api, check_library, library_path, use_library, version};
 pub use model::{
-    backends, options, random_model_formats, random_model_shapes, write_random_model, MetadataValue, Model,
+    backend_devices, backends, options, random_model_formats, random_model_shapes, write_random_model,
+    MetadataValue, Model,
 };
 pub use option_sets::*;
 pub use options::Value;

@@ -146,6 +146,20 @@ impl Model {
         }
     }
 
+    /// What each device that the model is on, or would be, holds of so many sessions of a context.
+    pub fn placement(&self, context: u64, sessions: u64, hardware: &Hardware) -> Result<Vec<PlacedDevice>> {
+        let hardware = hardware.raw();
+        // SAFETY: the structure holds numbers alone.
+        let created = unsafe { calls::placement_create(&self.core.handle, context, sessions, &hardware) };
+        let list = made(created?)?;
+        let read = |index| {
+            let raw = calls::placement_get_device(&list, index)?;
+            // SAFETY: its texts live as long as the list.
+            Ok(unsafe { PlacedDevice::read(&raw) })
+        };
+        (0..calls::placement_count(&list)?).map(read).collect()
+    }
+
     /// The engine of sessions that name none.
     pub fn engine(&self) -> Result<Engine> {
         let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,6 +217,17 @@ pub fn backends(options: &ModelOptions) -> Result<Vec<BackendInfo>> {
         Ok(unsafe { BackendInfo::read(&raw) })
     };
     (0..calls::backends_count(&list)?).map(read).collect()
+}
+
+/// The devices of the backend of that place in `backends`, with why one cannot be used.
+pub fn backend_devices(options: &ModelOptions, backend: usize) -> Result<Vec<BackendDevice>> {
+    let list = made(calls::backends_create(options.0.handle()?.as_ref())?)?;
+    let read = |index| {
+        let raw = calls::backends_get_device(&list, backend, index)?;
+        // SAFETY: its texts live as long as the list.
+        Ok(unsafe { BackendDevice::read(&raw) })
+    };
+    (0..calls::backends_count_devices(&list, backend)?).map(read).collect()
 }
 
 /// All options of the library, in a fixed order.

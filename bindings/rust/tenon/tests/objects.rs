@@ -44,7 +44,12 @@ fn a_model_tells_what_is_in_it() {
     assert_eq!(model.execution().unwrap().threads, 2);
     let plan = model.plan(128, 2, &model.measure().unwrap()).unwrap();
     assert_eq!((plan.sessions, plan.fits), (2, 1));
+    let placed = model.placement(128, 2, &model.measure().unwrap()).unwrap();
+    assert_eq!((placed.len(), placed[0].backend.as_str(), placed[0].fits), (1, "cpu", 1));
     assert!(backends(&ModelOptions::new()).unwrap().iter().any(|backend| backend.name == "cpu"));
+    let cpu =
+        backends(&ModelOptions::new()).unwrap().iter().position(|backend| backend.name == "cpu").unwrap();
+    assert_eq!(backend_devices(&ModelOptions::new(), cpu).unwrap()[0].name, "cpu");
     assert!(options().unwrap().iter().any(|option| option.name == "temperature"));
 }
 
