@@ -3,7 +3,9 @@
 // or an error.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/api_error.h"
 #include "server/chat_messages.h"
@@ -15,6 +17,7 @@
 #include "server/lark_pattern.h"
 #include "server/message_blocks.h"
 #include "server/response_items.h"
+#include "server/thought_signer.h"
 
 namespace {
 
@@ -48,8 +51,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   });
   try_to(body, [](const Fields& fields) { (void)read_questions(fields, false); });
   try_to(body, [](const Fields& fields) { (void)read_tools(fields); });
-  try_to(body, [](const Fields& fields) { (void)read_response_format(fields); });
-  try_to(body, [](const Fields& fields) { (void)read_message_request(fields); });
+  try_to(body, [](const Fields& fields) {
+    std::vector<std::string> notes;
+    (void)read_response_format(fields, notes);
+  });
+  try_to(body,
+         [](const Fields& fields) { (void)read_message_request(fields, ThoughtSigner("secret")); });
   try_to(body, [](const Fields& fields) { (void)read_response_request(fields); });
   (void)to_text(body);
   return 0;
