@@ -189,7 +189,7 @@ if check "the tsan build" build tsan -DTENON_EXAMPLES=OFF -- "${threaded[@]/#/te
   # Without what one thread does, in rooms where others have many. Kinds run in slices on a team.
   alone=('LinearTime\.' '.*/Kinds\.(Rewinds|Forks|Snapshots|Shared|Idle|Take)'
          '.*/Invariance\.(Slices|Neighbours|StepsFilled|TokenByToken|Rewind|Fork)' '.*/OfArchitecture\.'
-         'Snapshots\.' 'SnapshotFiles\.' 'Sequences\.' 'Scheduler\.' 'SliceTuner\.' 'Windows\.'
+         'Snapshots\.' 'SnapshotFiles\.' 'Sources\.AreRestored' 'Sequences\.' 'Scheduler\.' 'SliceTuner\.' 'Windows\.'
          'DeviceSizes\.' 'AnswerTexts\.' 'BannedTextsInAnswers\.' 'Banned\.' 'RefusedMemory\.'
          'TokenPath\.')
   run_ctest tsan -L "^($(IFS='|'; echo "${threaded[*]}"))\$" -E "^($(IFS='|'; echo "${alone[*]}"))"
