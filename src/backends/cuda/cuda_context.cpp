@@ -132,12 +132,9 @@ void Context::destroy() noexcept {
   grids_ = Memory();
   download_ = Memory();
   staging_.clear();
-  if (driver_.cuCtxPushCurrent(handle_) == kSuccess) {
-    if (library_ != nullptr) driver_.cuLibraryUnload(library_);
-    if (stream_ != nullptr) driver_.cuStreamDestroy(stream_);
-    ContextHandle before = nullptr;
-    driver_.cuCtxPopCurrent(&before);
-  }
+  // Neither asks for a current context, which a lost device may refuse.
+  if (library_ != nullptr) driver_.cuLibraryUnload(library_);
+  if (stream_ != nullptr) driver_.cuStreamDestroy(stream_);
   driver_.cuCtxDestroy(handle_);
 }
 
