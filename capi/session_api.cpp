@@ -261,7 +261,7 @@ tenon_status tenon_session_save_buffer(tenon_session* session, void* buffer, siz
     auto* bytes = static_cast<std::byte*>(buffer);
     size_t written = 0;
     call->session->save([&](std::span<const std::byte> part) {
-      std::memcpy(bytes + written, part.data(), part.size());
+      std::copy(part.begin(), part.end(), bytes + written);
       written += part.size();
     });
     out = written;
