@@ -1,6 +1,5 @@
 // tenon_session_*.
 #include <algorithm>
-#include <cstring>
 
 #include "base/atomic_file.h"
 #include "base/byte_source.h"
