@@ -1,9 +1,7 @@
 #include "backends/cuda/cuda_entry.h"
 
-#include <charconv>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "backends/common/device_text.h"
@@ -11,25 +9,11 @@
 #include "backends/cuda/cuda_buffer.h"
 #include "backends/cuda/cuda_context.h"
 #include "backends/cuda/cuda_executable.h"
+#include "backends/gpu/device_options.h"
 #include "backends/gpu/stage_operations.h"
 
 namespace tenon::cuda {
 namespace {
-
-constexpr tenon_backend_option_info kOptions[] = {
-    {"memory_limit", "a whole number of bytes from 1, or 0", "0",
-     "Bytes of the device to take at most; 0: all but the larger of 1 GiB and 5 %."},
-};
-
-uint64_t parse_memory_limit(std::string_view value) {
-  uint64_t bytes = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), bytes);
-  if (error != std::errc() || end != value.data() + value.size()) {
-    backends::refuse(TENON_BACKEND_ARGUMENT, "memory_limit: \"{}\" is no whole number of bytes",
-                     value);
-  }
-  return bytes;
-}
 
 tenon_device_info describe(const DeviceFacts& device, uint32_t index) {
   tenon_device_info info{};
@@ -63,7 +47,9 @@ struct Cuda {
   using Executable = cuda::Executable;
   using Buffer = cuda::Buffer;
 
-  static std::span<const tenon_backend_option_info> options() noexcept { return kOptions; }
+  static std::span<const tenon_backend_option_info> options() noexcept {
+    return gpu::kDeviceOptions;
+  }
 
   static std::vector<tenon_device_info> list() {
     const Driver driver;
@@ -81,15 +67,7 @@ struct Cuda {
 
   static std::unique_ptr<Device> make_device(const tenon_host* host, uint32_t index,
                                              std::span<const tenon_backend_option> options) {
-    uint64_t memory_limit = 0;
-    for (const tenon_backend_option& option : options) {
-      if (std::string_view(option.key) != "memory_limit") {
-        backends::refuse(TENON_BACKEND_ARGUMENT, "unknown option \"{}\"; there is: memory_limit",
-                         option.key);
-      }
-      memory_limit = parse_memory_limit(option.value);
-    }
-    return std::make_unique<Device>(host, index, memory_limit);
+    return std::make_unique<Device>(host, index, gpu::read_memory_limit(options));
   }
 
   static bool supports(const Device& device, const tenon_program& program, uint32_t op) noexcept {
