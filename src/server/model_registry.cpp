@@ -5,7 +5,8 @@
 namespace tenon_http {
 namespace {
 
-/// How long a load waits for a model that may go.
+/// How long a load or an order to unload waits for a model that answers: an answer that the client
+/// has may still hold its model for a moment.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 
 ApiError no_such_model(const std::string& name) {
@@ -149,7 +150,6 @@ void ModelRegistry::make_room(Entry& entry, std::unique_lock<std::mutex>& lock) 
       if (oldest == nullptr || other->last_use < oldest->last_use) oldest = other.get();
     }
     if (oldest == nullptr && !is_stopped_ && Clock::now() < patience) {
-      // An answer that the client has may still hold its model for a moment.
       changed_.wait_for(lock, std::chrono::milliseconds(5));
       continue;
     }
@@ -183,6 +183,11 @@ void ModelRegistry::unload(const std::string& name) {
   Entry& entry = find(name);
   if (entry.file == nullptr) {
     throw invalid_request("model \"" + name + "\" is the program's own and stays loaded", "model");
+  }
+  const auto patience = Clock::now() + kPatience;
+  while (entry.state == State::Loaded && !is_idle(entry) && !is_stopped_ &&
+         Clock::now() < patience) {
+    changed_.wait_for(lock, std::chrono::milliseconds(5));
   }
   if (entry.state == State::Unloaded) return;
   if (!is_idle(entry)) {

@@ -136,10 +136,13 @@ TEST(ModelRegistry, ObeysOrdersWhereTheyAreAllowed) {
   tenon_server_options options{};
   options.model_control = 1;
   const FileServer server({"a"}, options);
-  EXPECT_EQ(server.order("a", "load").json()["state"], "loaded");
-  EXPECT_EQ(server.state("a"), "loaded");
-  const Reply unloaded = server.order("a", "unload");
-  EXPECT_EQ(unloaded.json()["state"], "unloaded") << unloaded.body;
+  // Often, because the answer before may still hold the model when the order comes.
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(server.order("a", "load").json()["state"], "loaded");
+    EXPECT_EQ(server.state("a"), "loaded");
+    const Reply unloaded = server.order("a", "unload");
+    ASSERT_EQ(unloaded.json()["state"], "unloaded") << unloaded.body;
+  }
   EXPECT_EQ(server.order("a", "unload").status, 200);
   EXPECT_THAT(server.chat("a").body, HasSubstr("Oslo"));
   EXPECT_EQ(server.order("b", "load").status, 404);
