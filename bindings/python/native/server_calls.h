@@ -283,18 +283,18 @@ static PyObject* server_call_wait(PyObject* object, PyObject* args) {
     ++self->waits;
     Py_BEGIN_ALLOW_THREADS status =
         server_api.call_wait(self->call, interval < 0 ? -interval : interval, &part);
-    Py_END_ALLOW_THREADS-- self->waits;
+    Py_END_ALLOW_THREADS const bool has_news = part.is_last != 0 || part.length > 0;
     if (status != TENON_OK) {
       raise_server_status(status);
-      break;
-    }
-    const bool has_news = part.is_last != 0 || part.length > 0;
-    if (has_news || interval <= 0) {
+    } else if (has_news || interval <= 0) {
       result =
           Py_BuildValue("(iOsy#)", (int)part.http_status, part.is_last != 0 ? Py_True : Py_False,
                         part.headers, part.bytes, (Py_ssize_t)part.length);
-      break;
     }
+    /* Not before: making objects may collect garbage, which lets another thread in, and its close() would
+     * free what the part lends. */
+    --self->waits;
+    if (result != NULL || PyErr_Occurred()) break;
     if (PyErr_CheckSignals() != 0) break;
   }
   if (self->is_doomed && self->waits == 0) end_server_call(self);
