@@ -54,7 +54,9 @@ void measure(benchmark::State& state, const StateTiles& tiles,
     layer = (layer + 1) % layers.num_layers;
     for (uint64_t i = 0; i < tiles.count(); ++i) {
       const StateTile tile = tiles.tile(i);
-      run({.state = values + tile.offset,
+      run({.before = values + tile.offset,
+           .state = values + tile.offset,
+           .past_caches = false,
            .width = tile.width,
            .rows = tiles.rows,
            .num_tokens = tokens,

@@ -31,8 +31,9 @@ inline void each_state_row(uint64_t rows, Body body) {
   if (i < rows) body(i, std::integral_constant<int, 0>{});
 }
 
-/// kVectors vectors of lanes, the last one of which has fewer than 16 where kPartial.
-template <int kCount, bool kPartial>
+/// kVectors vectors of lanes, the last one of which has fewer than 16 where kPartial. kPastCaches:
+/// as StateScan's.
+template <int kCount, bool kPartial, bool kPastCaches = false>
 struct StateLanes {
   static constexpr int kVectors = kCount;
   uint64_t last;  // lanes of the last vector
@@ -44,6 +45,14 @@ struct StateLanes {
   void store(float* p, int v, F32x16 x) const {
     if (kPartial && v == kVectors - 1) return store_part(p + 16 * v, x, last);
     TENON_CPU_ISA::store(p + 16 * v, x);
+  }
+  /// Of a row of the state.
+  void store_state(float* p, int v, F32x16 x) const {
+    if constexpr (kPastCaches) {
+      store_past_caches(p + 16 * v, x);
+    } else {
+      store(p, v, x);
+    }
   }
 };
 
@@ -59,11 +68,19 @@ struct StateSums {
   [[nodiscard]] F32x16 total(int v) const { return TENON_CPU_ISA::add(s[0][v], s[1][v]); }
 };
 
-/// Calls run(StateLanes) with the type that the width of a tile asks for.
+/// Calls run(StateLanes) with the type that a tile asks for.
 template <typename Run>
-inline void with_state_lanes(uint32_t width, Run run) {
+inline void with_state_lanes(const StateScan& scan, Run run) {
   static_assert(kStateLanes == 32);
-  if (width == 32) {
+  const uint32_t width = scan.width;
+  if (scan.past_caches) {
+    if (width == 32) {
+      run(StateLanes<2, false, true>(width));
+    } else {
+      run(StateLanes<1, false, true>(width));
+    }
+    finish_stores_past_caches();
+  } else if (width == 32) {
     run(StateLanes<2, false>(width));
   } else if (width > 16) {
     run(StateLanes<2, true>(width));
@@ -97,6 +114,11 @@ inline void conv(const ConvArgs& args) noexcept {
   }
 }
 
+/// The state that token t of a scan finds.
+inline const float* state_before(const StateScan& scan, uint64_t t) {
+  return t == 0 ? scan.before : scan.state;
+}
+
 /// kOneDecay: all rows of a lane decay alike.
 template <bool kOneDecay, typename Lanes>
 inline void ssm_scan_tile(const SsmScanArgs& args, const Lanes& lanes) {
@@ -106,6 +128,7 @@ inline void ssm_scan_tile(const SsmScanArgs& args, const Lanes& lanes) {
     return args.channels ? lanes.load(p, v) : broadcast(*p);
   };
   for (uint64_t t = 0; t < scan.num_tokens; ++t) {
+    const float* const before = state_before(scan, t);
     const float* x = args.x + t * scan.out_stride;
     const float* b = args.b + t * args.b_stride;
     const float* c = args.c + t * args.b_stride;
@@ -122,8 +145,9 @@ inline void ssm_scan_tile(const SsmScanArgs& args, const Lanes& lanes) {
         if constexpr (!kOneDecay) {
           kept[v] = exp(mul(dt[v], of_lanes(args.a + i * args.a_stride, v)));
         }
-        const F32x16 s = fma(broadcast(b[i]), added[v], mul(kept[v], lanes.load(row, v)));
-        lanes.store(row, v, s);
+        const F32x16 s =
+            fma(broadcast(b[i]), added[v], mul(kept[v], lanes.load(before + i * scan.width, v)));
+        lanes.store_state(row, v, s);
         y.s[chain][v] = fma(s, broadcast(c[i]), y.s[chain][v]);
       }
     });
@@ -136,7 +160,7 @@ inline void ssm_scan_tile(const SsmScanArgs& args, const Lanes& lanes) {
 }
 
 inline void ssm_scan(const SsmScanArgs& args) noexcept {
-  with_state_lanes(args.scan.width, [&](const auto& lanes) {
+  with_state_lanes(args.scan, [&](const auto& lanes) {
     if (args.one_decay) {
       ssm_scan_tile<true>(args, lanes);
     } else {
@@ -152,6 +176,7 @@ inline void delta_rule_tile(const DeltaRuleArgs& args, const Lanes& lanes) {
   float* const kept_rows = args.scratch;              // [rows] e^decay
   float* const kept_keys = args.scratch + scan.rows;  // [rows] the same times k
   for (uint64_t t = 0; t < scan.num_tokens; ++t) {
+    const float* const before = state_before(scan, t);
     const float* q = args.q + t * args.key_stride;
     const float* k = args.k + t * args.key_stride;
     const float* decay = args.decay + t * args.decay_stride;
@@ -169,7 +194,7 @@ inline void delta_rule_tile(const DeltaRuleArgs& args, const Lanes& lanes) {
     each_state_row(scan.rows, [&](uint64_t i, auto chain) {
       const F32x16 key = broadcast(kPerRow ? kept_keys[i] : k[i]);
       for (int v = 0; v < kVectors; ++v) {
-        const F32x16 s = lanes.load(scan.state + i * scan.width, v);
+        const F32x16 s = lanes.load(before + i * scan.width, v);
         read.s[chain][v] = fma(s, key, read.s[chain][v]);
       }
     });
@@ -186,8 +211,8 @@ inline void delta_rule_tile(const DeltaRuleArgs& args, const Lanes& lanes) {
       const F32x16 query = broadcast(q[i]);
       if constexpr (kPerRow) kept = broadcast(kept_rows[i]);
       for (int v = 0; v < kVectors; ++v) {
-        const F32x16 s = fma(key, change[v], mul(kept, lanes.load(row, v)));
-        lanes.store(row, v, s);
+        const F32x16 s = fma(key, change[v], mul(kept, lanes.load(before + i * scan.width, v)));
+        lanes.store_state(row, v, s);
         y.s[chain][v] = fma(s, query, y.s[chain][v]);
       }
     });
@@ -198,7 +223,7 @@ inline void delta_rule_tile(const DeltaRuleArgs& args, const Lanes& lanes) {
 }
 
 inline void delta_rule(const DeltaRuleArgs& args) noexcept {
-  with_state_lanes(args.scan.width, [&](const auto& lanes) {
+  with_state_lanes(args.scan, [&](const auto& lanes) {
     if (args.decay_per_row) {
       delta_rule_tile<true>(args, lanes);
     } else {
@@ -212,12 +237,13 @@ inline void wkv7_tile(const Wkv7Args& args, const Lanes& lanes) {
   constexpr int kVectors = Lanes::kVectors;
   const StateScan& scan = args.scan;
   for (uint64_t t = 0; t < scan.num_tokens; ++t) {
+    const float* const before = state_before(scan, t);
     const uint64_t at = t * scan.out_stride;
     StateSums<kVectors> read;
     each_state_row(scan.rows, [&](uint64_t i, auto chain) {
       const F32x16 a = broadcast(args.a[at + i]);
       for (int v = 0; v < kVectors; ++v) {
-        const F32x16 s = lanes.load(scan.state + i * scan.width, v);
+        const F32x16 s = lanes.load(before + i * scan.width, v);
         read.s[chain][v] = fma(s, a, read.s[chain][v]);
       }
     });
@@ -234,8 +260,9 @@ inline void wkv7_tile(const Wkv7Args& args, const Lanes& lanes) {
       const F32x16 k = broadcast(args.k[at + i]);
       const F32x16 r = broadcast(args.r[at + i]);
       for (int v = 0; v < kVectors; ++v) {
-        const F32x16 s = fma(value[v], k, fma(was[v], b, mul(lanes.load(row, v), w)));
-        lanes.store(row, v, s);
+        const F32x16 s =
+            fma(value[v], k, fma(was[v], b, mul(lanes.load(before + i * scan.width, v), w)));
+        lanes.store_state(row, v, s);
         y.s[chain][v] = fma(s, r, y.s[chain][v]);
       }
     });
@@ -244,7 +271,7 @@ inline void wkv7_tile(const Wkv7Args& args, const Lanes& lanes) {
 }
 
 inline void wkv7(const Wkv7Args& args) noexcept {
-  with_state_lanes(args.scan.width, [&](const auto& lanes) { wkv7_tile(args, lanes); });
+  with_state_lanes(args.scan, [&](const auto& lanes) { wkv7_tile(args, lanes); });
 }
 
 /// kBonus: the token reads the state before it and, weighed by u, itself.
@@ -253,6 +280,7 @@ inline void wkv6_tile(const Wkv6Args& args, const Lanes& lanes) {
   constexpr int kVectors = Lanes::kVectors;
   const StateScan& scan = args.scan;
   for (uint64_t t = 0; t < scan.num_tokens; ++t) {
+    const float* const before = state_before(scan, t);
     const uint64_t at = t * scan.out_stride;
     F32x16 value[kVectors];
     for (int v = 0; v < kVectors; ++v) value[v] = lanes.load(args.v + at, v);
@@ -264,9 +292,9 @@ inline void wkv6_tile(const Wkv6Args& args, const Lanes& lanes) {
       const F32x16 r = broadcast(args.r[at + i]);
       for (int v = 0; v < kVectors; ++v) {
         const F32x16 added = mul(k, value[v]);
-        const F32x16 kept = lanes.load(row, v);
+        const F32x16 kept = lanes.load(before + i * scan.width, v);
         const F32x16 next = fma(kept, w, added);
-        lanes.store(row, v, next);
+        lanes.store_state(row, v, next);
         F32x16 read = next;
         if constexpr (kBonus) read = fma(broadcast(args.u[i]), added, kept);
         y.s[chain][v] = fma(read, r, y.s[chain][v]);
@@ -277,7 +305,7 @@ inline void wkv6_tile(const Wkv6Args& args, const Lanes& lanes) {
 }
 
 inline void wkv6(const Wkv6Args& args) noexcept {
-  with_state_lanes(args.scan.width, [&](const auto& lanes) {
+  with_state_lanes(args.scan, [&](const auto& lanes) {
     if (args.u != nullptr) {
       wkv6_tile<true>(args, lanes);
     } else {

@@ -263,10 +263,14 @@ struct ConvArgs {
   float* out;           ///< [num_tokens, stride]
 };
 
-/// Consecutive tokens of a sequence through a tile of a state, in place. Rows of x and out are
-/// those of the tile's lanes; strides go from token to token.
+/// Consecutive tokens of a sequence through a tile of a state. Rows of x and out are those of the
+/// tile's lanes; strides go from token to token.
 struct StateScan {
-  float* state;    ///< [rows, width]
+  const float* before;  ///< [rows, width] before the tokens; may be `state`
+  float* state;         ///< [rows, width] after them
+  /// Of one token, `before` not being `state`: what is written goes past the caches. `state` then
+  /// begins a cache line and the width is a multiple of 16.
+  bool past_caches;
   uint32_t width;  ///< 1 to kStateLanes
   uint64_t rows;
   uint32_t num_tokens;

@@ -89,7 +89,13 @@ class PhaseRunner {
     uint32_t sequence_number;
     uint64_t chunk;  ///< of the columns, or a tile
   };
+  /// The operation's part of the state before the step (NULL: zeros) and after it; may be the same.
+  struct StatePlaces {
+    const float* read;
+    float* write;
+  };
   [[nodiscard]] uint64_t recurrent_chunks(const tenon_op& op) const noexcept;
+  [[nodiscard]] StatePlaces state_places(const RecurrentItem& item) const noexcept;
   void run_recurrent(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
   float* begin_state(const RecurrentItem& item, uint64_t first, uint64_t count, uint64_t rows = 1,
                      uint64_t stride = 0) noexcept;

@@ -12,6 +12,10 @@ namespace {
 /// a narrow one is no reason for a barrier.
 constexpr uint64_t kItemColumns = 2048;
 
+/// Of weights: with as many, no state is left in a cache when its next token comes, as all of them
+/// are read in between. Larger than the last caches of most machines.
+constexpr uint64_t kUncachedBytes = uint64_t{64} << 20;
+
 uint64_t item_width(uint64_t columns, uint64_t chunk) {
   return std::min(kItemColumns, columns - chunk * kItemColumns);
 }
@@ -66,28 +70,32 @@ void PhaseRunner::run_recurrent(const Phase& phase, uint32_t item, uint32_t thre
   }
 }
 
+PhaseRunner::StatePlaces PhaseRunner::state_places(const RecurrentItem& item) const noexcept {
+  const tenon_state_params& params = item.op.params.state;
+  const tenon_cache_group& group = x_.program_.groups()[params.group];
+  const uint64_t offset = params.layer * state_layer_values(group) + params.offset;
+  const uint8_t* const* blocks = x_.state_.blocks[params.group].data() +
+                                 x_.state_.first_block[params.group][item.sequence_number];
+  auto* const write = reinterpret_cast<float*>(const_cast<uint8_t*>(blocks[1])) + offset;
+  if (blocks[0] == nullptr) return {nullptr, write};
+  return {reinterpret_cast<const float*>(blocks[0]) + offset, write};
+}
+
 /// Values [first, first + count) of the operation's part of the state, and as many of each of the
 /// `rows` rows `stride` values apart, in the block that the sequence writes: what they were before
 /// the step, or zeros.
 float* PhaseRunner::begin_state(const RecurrentItem& item, uint64_t first, uint64_t count,
                                 uint64_t rows, uint64_t stride) noexcept {
-  const tenon_state_params& params = item.op.params.state;
-  const tenon_cache_group& group = x_.program_.groups()[params.group];
-  const uint64_t offset = params.layer * state_layer_values(group) + params.offset + first;
-  const uint8_t* const* blocks = x_.state_.blocks[params.group].data() +
-                                 x_.state_.first_block[params.group][item.sequence_number];
-  const uint8_t* read = blocks[0];
-  auto* values = reinterpret_cast<float*>(const_cast<uint8_t*>(blocks[1])) + offset;
+  const auto [read, write] = state_places(item);
   for (uint64_t r = 0; r < rows; ++r) {
-    float* to = values + r * stride;
+    const uint64_t at = first + r * stride;
     if (read == nullptr) {
-      std::memset(to, 0, count * sizeof(float));
-    } else if (read != blocks[1]) {
-      std::memcpy(to, reinterpret_cast<const float*>(read) + offset + r * stride,
-                  count * sizeof(float));
+      std::memset(write + at, 0, count * sizeof(float));
+    } else if (read != write) {
+      std::memcpy(write + at, read + at, count * sizeof(float));
     }
   }
-  return values;
+  return write + first;
 }
 
 void PhaseRunner::run_token_shift(const RecurrentItem& item) noexcept {
@@ -125,12 +133,20 @@ void PhaseRunner::run_conv(const RecurrentItem& item) noexcept {
 StateScan PhaseRunner::begin_scan(const RecurrentItem& item, const StateTiles& tiles,
                                   const StateTile& tile, uint64_t first_column) noexcept {
   const uint32_t out = item.op.outputs[0];
-  return {.state = begin_state(item, tile.offset, tiles.rows * tile.width),
-          .width = tile.width,
-          .rows = tiles.rows,
-          .num_tokens = item.sequence.num_tokens,
-          .out = f32_row(out, item.sequence.first_token) + first_column,
-          .out_stride = columns(out)};
+  const auto [read, write] = state_places(item);
+  StateScan scan{};
+  scan.state = write + tile.offset;
+  scan.before = read == nullptr ? begin_state(item, tile.offset, tiles.rows * tile.width)
+                                : read + tile.offset;
+  scan.past_caches = item.sequence.num_tokens == 1 && scan.before != scan.state &&
+                     reinterpret_cast<uintptr_t>(scan.state) % 64 == 0 && tile.width % 16 == 0 &&
+                     x_.weight_memory_.size() >= kUncachedBytes;
+  scan.width = tile.width;
+  scan.rows = tiles.rows;
+  scan.num_tokens = item.sequence.num_tokens;
+  scan.out = f32_row(out, item.sequence.first_token) + first_column;
+  scan.out_stride = columns(out);
+  return scan;
 }
 
 void PhaseRunner::run_ssm_scan(const RecurrentItem& item) noexcept {
