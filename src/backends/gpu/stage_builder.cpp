@@ -26,6 +26,12 @@ Extent layer_extent(uint32_t group, uint32_t layer) {
   return {place, place + 1};
 }
 
+/// Whether queries may be rotated in scratch memory. The parameters of all these begin alike.
+bool is_selection(uint32_t kind) {
+  return kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
+         kind == TENON_OP_SELECT_CANDIDATES || kind == TENON_OP_SELECT_WITHIN;
+}
+
 bool is_written(const tenon_op& op) {
   return op.kind == TENON_OP_KV_WRITE || backends::is_recurrent(op.kind);
 }
@@ -64,8 +70,7 @@ uint64_t StageBuilder::scratch_bytes(const backends::ProgramCopy& copy) {
       const uint64_t rows = backends::max_rows(copy.view(), x.row_class);
       most = std::max(most, multiply(rows, keys * sizeof(uint32_t), "routes"));
     }
-    const bool selects = op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS;
-    if (selects && copy.groups()[op.params.select.group].type == TENON_CACHE_Q4) {
+    if (is_selection(op.kind) && copy.groups()[op.params.select.group].type == TENON_CACHE_Q4) {
       most = std::max(most, multiply(copy.view().max_tokens, x.columns * sizeof(float), "queries"));
     }
   }
@@ -125,8 +130,7 @@ void StageBuilder::add_stage(Kernel kernel, std::initializer_list<uint32_t> cons
     const tenon_attention_pools_params& pools = op.params.attention_pools;
     reads.push_back(layer_extent(pools.pool_group, pools.pool_layer));
   }
-  const bool uses_scratch = op.kind == TENON_OP_MOE_ROUTE || op.kind == TENON_OP_SELECT ||
-                            op.kind == TENON_OP_SELECT_BLOCKS;
+  const bool uses_scratch = op.kind == TENON_OP_MOE_ROUTE || is_selection(op.kind);
   if (uses_scratch) writes.push_back({addresses.scratch, addresses.scratch + 1});
 
   KernelKey key{kernel, {limits.group_threads}};

@@ -16,6 +16,7 @@
 #include "backends/common/plain/plain_pool.h"
 #include "backends/common/plain/plain_recurrent.h"
 #include "backends/common/plain/plain_rope.h"
+#include "backends/common/plain/plain_round.h"
 #include "backends/common/plain/plain_segments.h"
 #include "backends/common/plain/plain_select.h"
 #include "backends/common/plain/plain_streams.h"
@@ -79,6 +80,11 @@ constexpr Operation kOperations[] = {
     {TENON_OP_WKV6, "wkv6", plain::fits_wkv6, none, add_wkv},
     {TENON_OP_ATTENTION_POOLS, "attention_pools", plain::fits_attention_pools, two_rows,
      add_attention_pools},
+    {TENON_OP_ROUND, "round", plain::fits_round, none, add_round},
+    {TENON_OP_SELECT_CANDIDATES, "select_candidates", plain::fits_select_candidates, row_and_keys,
+     add_select_within},
+    {TENON_OP_SELECT_WITHIN, "select_within", plain::fits_select_within, row_and_keys,
+     add_select_within},
 };
 
 }  // namespace

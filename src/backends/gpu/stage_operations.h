@@ -45,6 +45,7 @@ void add_scale(StageBuilder& b, const tenon_op& op);
 void add_soft_cap(StageBuilder& b, const tenon_op& op);
 void add_combination(StageBuilder& b, const tenon_op& op);
 void add_position_scale(StageBuilder& b, const tenon_op& op);
+void add_round(StageBuilder& b, const tenon_op& op);
 void add_segments(StageBuilder& b, const tenon_op& op);
 void add_slice(StageBuilder& b, const tenon_op& op);
 void add_concat(StageBuilder& b, const tenon_op& op);
@@ -58,6 +59,7 @@ void add_kv_write(StageBuilder& b, const tenon_op& op);
 void add_attention(StageBuilder& b, const tenon_op& op);
 void add_attention_pools(StageBuilder& b, const tenon_op& op);
 void add_select(StageBuilder& b, const tenon_op& op);
+void add_select_within(StageBuilder& b, const tenon_op& op);
 void add_select_blocks(StageBuilder& b, const tenon_op& op);
 void add_compress(StageBuilder& b, const tenon_op& op);
 // stages_states.cpp

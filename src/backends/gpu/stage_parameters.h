@@ -177,10 +177,13 @@ struct SelectStage {
   Address weights;
   Address y;
   CacheLayer cache;
+  Address candidates;  // select_within: [T, candidate_columns] int, ascending, then -1
   uint heads;
   uint count;
-  uint block;  // select_blocks; else 0
+  uint block;  // of positions, or of rows of the index; 0: select
   uint local;
+  uint candidate_columns;
+  uint reserved;
 };
 
 struct CompressStage {
@@ -197,6 +200,15 @@ struct RotateStage {
   Address y;
   uint columns;
   uint segment;
+};
+
+struct RoundStage {
+  Address x;
+  Address y;
+  uint columns;
+  uint segment;
+  uint format;  // TENON_ROUND_*
+  uint reserved;
 };
 
 struct SegmentsStage {

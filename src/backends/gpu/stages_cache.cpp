@@ -171,7 +171,27 @@ void add_select(StageBuilder& b, const tenon_op& op) {
   stage.cache = b.cache(params.group, params.layer);
   stage.heads = params.heads;
   stage.count = params.count;
-  b.add(Kernel::select, {group.type}, stage, {});
+  b.add(Kernel::select, {group.type, op.kind}, stage, {});
+}
+
+/// select_candidates and select_within.
+void add_select_within(StageBuilder& b, const tenon_op& op) {
+  const tenon_select_within_params& params = op.params.select_within;
+  const tenon_cache_group& group = b.group(params.group);
+  SelectStage stage{};
+  stage.step = b.addresses.step;
+  stage.query = rotated_query(b, op.inputs[0], group);
+  stage.weights = b.address(op.inputs[1]);
+  stage.y = b.address(op.outputs[0]);
+  stage.cache = b.cache(params.group, params.layer);
+  if (op.kind == TENON_OP_SELECT_WITHIN) {
+    stage.candidates = b.address(op.inputs[2]);
+    stage.candidate_columns = b.columns(op.inputs[2]);
+  }
+  stage.heads = params.heads;
+  stage.count = params.count;
+  stage.block = params.block;
+  b.add(Kernel::select, {group.type, op.kind}, stage, {});
 }
 
 void add_select_blocks(StageBuilder& b, const tenon_op& op) {
@@ -186,7 +206,7 @@ void add_select_blocks(StageBuilder& b, const tenon_op& op) {
   stage.count = params.count;
   stage.block = params.block;
   stage.local = params.local;
-  b.add(Kernel::select, {group.type}, stage, {params.heads});
+  b.add(Kernel::select, {group.type, op.kind}, stage, {params.heads});
 }
 
 void add_compress(StageBuilder& b, const tenon_op& op) {

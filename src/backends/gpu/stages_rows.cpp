@@ -98,6 +98,17 @@ void add_segments(StageBuilder& b, const tenon_op& op) {
         {StageBuilder::by_groups(stage.columns / stage.segment), b.slot(op.inputs[0]).row_class});
 }
 
+void add_round(StageBuilder& b, const tenon_op& op) {
+  RoundStage stage{};
+  stage.x = b.address(op.inputs[0]);
+  stage.y = b.address(op.outputs[0]);
+  stage.columns = b.columns(op.inputs[0]);
+  stage.segment = op.params.round.segment;
+  stage.format = op.params.round.format;
+  b.add(Kernel::round, {}, stage,
+        {StageBuilder::by_groups(stage.columns / stage.segment), b.slot(op.inputs[0]).row_class});
+}
+
 void add_slice(StageBuilder& b, const tenon_op& op) {
   const tenon_slice_params& slice = op.params.slice;
   ColumnsStage stage{};

@@ -15,6 +15,7 @@
 #include "backends/cuda/kernels/rope.cu"
 #include "backends/cuda/kernels/rope_angles.cu"
 #include "backends/cuda/kernels/rotate.cu"
+#include "backends/cuda/kernels/round.cu"
 #include "backends/cuda/kernels/rows.cu"
 #include "backends/cuda/kernels/segments.cu"
 #include "backends/cuda/kernels/select.cu"

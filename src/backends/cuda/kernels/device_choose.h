@@ -33,7 +33,8 @@ TENON_DEVICE Pair count_before(bool yes) {
 }
 
 // Writes wanted numbers to to.at[first ..], -1 where there are fewer items.
-///   key_of  the key of an item by its number; what all threads of the group agree on
+///   key_of  the key of an item by its place, and its number; what all threads of the group agree on. Numbers
+///           ascend with places.
 template <typename KeyOf>
 TENON_DEVICE void choose(const KeyOf& key_of, uint items, uint wanted, Ints to, uint first) {
   TENON_SHARED(uint, kept_keys, kKeptKeys);
@@ -43,7 +44,7 @@ TENON_DEVICE void choose(const KeyOf& key_of, uint items, uint wanted, Ints to, 
   const uint thread = thread_number();
   for (uint i = items + thread; i < wanted; i += num_threads()) to.at[first + i] = -1;
   if (items <= wanted) {
-    for (uint i = thread; i < items; i += num_threads()) to.at[first + i] = int(i);
+    for (uint i = thread; i < items; i += num_threads()) to.at[first + i] = int(key_of.number(i));
     return;
   }
   for (uint i = thread; i < items && items <= kKeptKeys; i += num_threads())
@@ -82,7 +83,7 @@ TENON_DEVICE void choose(const KeyOf& key_of, uint items, uint wanted, Ints to, 
     const Pair equals = count_before(is_equal);
     const bool is_in = i < items && (key > limit || (is_equal && equal + equals.x < left));
     const Pair ins = count_before(is_in);
-    if (is_in) to.at[first + written + ins.x] = int(i);
+    if (is_in) to.at[first + written + ins.x] = int(key_of.number(i));
     written += ins.y;
     equal += equals.y;
   }

@@ -1,7 +1,7 @@
 // The numbers of the `wanted` items of the largest keys, of equal ones the lower number, in ascending
 // order: four passes find the last key that is in, digit by digit (radix selection), and a fifth writes. Keys of few
 // items are kept between the passes; those of more are computed anew, since no memory is planned for them. The
-// including shader declares key_of(number).
+// including shader declares key_of(place) and number_of(place); numbers ascend with places.
 
 const uint kKeptKeys = 2048;  // kKeptKeys of stage_operations.cpp
 shared uint kept_keys[kKeptKeys];
@@ -41,7 +41,7 @@ void choose(uint items, uint wanted, Ints to, uint first) {
   const uint thread = gl_LocalInvocationID.x;
   for (uint i = items + thread; i < wanted; i += kThreads) to.at[first + i] = -1;
   if (items <= wanted) {
-    for (uint i = thread; i < items; i += kThreads) to.at[first + i] = int(i);
+    for (uint i = thread; i < items; i += kThreads) to.at[first + i] = int(number_of(i));
     return;
   }
   for (uint i = thread; i < items && items <= kKeptKeys; i += kThreads) kept_keys[i] = key_of(i);
@@ -79,7 +79,7 @@ void choose(uint items, uint wanted, Ints to, uint first) {
     const uvec2 equals = count_before(is_equal);
     const bool is_in = i < items && (key > limit || is_equal && equal + equals.x < left);
     const uvec2 ins = count_before(is_in);
-    if (is_in) to.at[first + written + ins.x] = int(i);
+    if (is_in) to.at[first + written + ins.x] = int(number_of(i));
     written += ins.y;
     equal += equals.y;
   }

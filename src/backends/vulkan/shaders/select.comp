@@ -1,10 +1,12 @@
-// select and select_blocks: a workgroup for each token and, of blocks, for each head.
+// select, select_candidates and select_within: a workgroup for each token; select_blocks: one for each token and
+// head. Items are rows of an index, or blocks of such rows.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #include "common.glsl"
 
 layout(constant_id = 1) const uint kCacheType = 0;
+layout(constant_id = 2) const uint kOperation = 33;  // TENON_OP_*
 
 layout(buffer_reference, scalar) readonly buffer Parameters { SelectStage stage; };
 layout(push_constant) uniform Push { Parameters parameters; };
@@ -12,10 +14,15 @@ layout(push_constant) uniform Push { Parameters parameters; };
 
 #include "cache.glsl"
 
+const uint kSelect = 33;
+const uint kSelectBlocks = 34;
+const uint kSelectWithin = 42;
+
 // The token and, of blocks, the head of this workgroup.
 uint token;
 uint index_head;
 TokenPlace place;
+uint rows;  // of the index that the token sees
 
 // q_j.k_i for head j and row i of the index.
 float product(uint head, uint number) {
@@ -33,36 +40,75 @@ float product(uint head, uint number) {
   return sum * cache_scale(key, cache.key_dim);
 }
 
+// How the index scores row i.
+float score_of(uint row) {
+  float score = 0;
+  for (uint h = 0; h < STAGE.heads; ++h) {
+    const float p = product(h, row);
+    score += Floats(STAGE.weights).at[token * STAGE.heads + h] * (p <= 0 ? 0 : p);
+  }
+  return score;
+}
+
+// The largest score that the token sees of block `number`.
+float score_of_block(uint number) {
+  float largest = -kInfinity;
+  const uint end = min((number + 1) * STAGE.block, rows);
+  for (uint i = number * STAGE.block; i < end; ++i) {
+    float score;
+    if (kOperation == kSelectBlocks) score = product(index_head, i);
+    else score = score_of(i);
+    if (!is_nan(score)) largest = max(largest, score);
+  }
+  return largest;
+}
+
+int candidate(uint item) {
+  return Ints(STAGE.candidates).at[token * STAGE.candidate_columns + item];
+}
+
+// The number of the item: its row or its block.
+uint number_of(uint item) {
+  if (kOperation != kSelectWithin) return item;
+  return uint(candidate(item / STAGE.block)) * STAGE.block + item % STAGE.block;
+}
+
 uint key_of_score(float score);
 
-uint key_of(uint number) {
-  if (STAGE.block == 0) {
-    float score = 0;
-    for (uint h = 0; h < STAGE.heads; ++h) {
-      const float p = product(h, number);
-      score += Floats(STAGE.weights).at[token * STAGE.heads + h] * (p <= 0 ? 0 : p);
-    }
-    return key_of_score(score);
+// The key of the item.
+uint key_of(uint item) {
+  if (kOperation == kSelect || kOperation == kSelectWithin) {
+    return key_of_score(score_of(number_of(item)));
   }
-  const uint blocks = place.position / STAGE.block + 1;
-  if (number + STAGE.local >= blocks) return key_of_score(kInfinity);
-  float largest = -kInfinity;
-  const uint end = min((number + 1) * STAGE.block, place.position + 1);
-  for (uint i = number * STAGE.block; i < end; ++i) {
-    const float p = product(index_head, i);
-    if (!is_nan(p)) largest = max(largest, p);
-  }
-  return key_of_score(largest);
+  const uint certain = kOperation == kSelectBlocks ? STAGE.local : 1;
+  if (item + certain >= (rows + STAGE.block - 1) / STAGE.block) return key_of_score(kInfinity);
+  return key_of_score(score_of_block(item));
 }
 
 #include "choose.glsl"
+
+// Rows in the blocks that are candidates: all of these but the last are whole.
+uint candidate_rows() {
+  uint low = 0;  // numbers ascend, and -1 follows them
+  uint high = STAGE.candidate_columns;
+  while (low < high) {
+    const uint middle = (low + high) / 2;
+    if (candidate(middle) >= 0) low = middle + 1;
+    else high = middle;
+  }
+  if (low == 0) return 0;
+  return (low - 1) * STAGE.block +
+         min(STAGE.block, rows - uint(candidate(low - 1)) * STAGE.block);
+}
 
 void main() {
   token = gl_WorkGroupID.y;
   index_head = gl_WorkGroupID.x;
   place = Places(Step(STAGE.step).header.places).at[token];
-  const uint own = place.position;
-  const uint items = STAGE.block == 0 ? (own + 1) / STAGE.cache.stride : own / STAGE.block + 1;
-  const uint parts = STAGE.block == 0 ? 1 : STAGE.heads;
+  rows = (place.position + 1) / STAGE.cache.stride;
+  uint items = rows;
+  if (kOperation == kSelectWithin) items = candidate_rows();
+  else if (kOperation != kSelect) items = (rows + STAGE.block - 1) / STAGE.block;
+  const uint parts = kOperation == kSelectBlocks ? STAGE.heads : 1;
   choose(items, STAGE.count, Ints(STAGE.y), (token * parts + index_head) * STAGE.count);
 }
