@@ -43,6 +43,7 @@ add_custom_command(OUTPUT ${image}
   COMMAND ${TENON_NVCC_COMMAND} -o ${image} ${kernel_dir}/all_kernels.cu
   DEPENDS ${kernel_files} ${PROJECT_SOURCE_DIR}/src/backends/gpu/step_layout.h
           ${PROJECT_SOURCE_DIR}/src/backends/gpu/stage_parameters.h
+          ${PROJECT_SOURCE_DIR}/src/backends/gpu/draw_arithmetic.h
   COMMENT "Compiling the kernels of cuda" VERBATIM)
 file(CONFIGURE OUTPUT ${image_dir}/kernel_image.cpp @ONLY CONTENT
 "asm(R\"(

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "backends/common/host_draw.h"
 #include "tests/base/expect_error.h"
 #include "tests/conformance/program_runner.h"
 
@@ -151,6 +152,56 @@ TEST_F(Draws, FollowTheProbabilitiesAndAreReproducible) {
   }
   // Five standard deviations.
   EXPECT_NEAR(count / (2.0 * kDraws), 0.6, 5 * std::sqrt(0.24 / kDraws));
+}
+
+// All of a chain at once, against the definition as code. Random numbers that fall on the border of two tokens may
+// be rounded to either; with these seeds none does.
+TEST_F(Draws, ChainsDrawWhatTheHostDraws) {
+  load();
+  backends::HostDraw host;
+  const std::vector<uint64_t> allowed = {0x5F5F5F5F5F5F5F5F, 0b101};
+  const tenon_draw_bias biases[] = {
+      {3, 2.5F}, {64, -1}, {10, -std::numeric_limits<float>::infinity()}};
+  for (uint64_t seed = 0; seed < 64; ++seed) {
+    const auto token = static_cast<int32_t>(seed % kVocab);
+    tenon_draw one = of_kind(TENON_DRAW_DRAWN);
+    one.seed = seed;
+    one.position = seed * seed;
+    one.temperature = seed % 3 == 0 ? 1 : 0.3 + 0.1 * static_cast<double>(seed % 9);
+    one.top_k = seed % 4 == 0 ? 0 : static_cast<uint32_t>(seed);
+    one.top_p = seed % 5 == 0 ? 1 : 0.9;
+    one.min_p = seed % 2 == 0 ? 0 : 0.05;
+    if (seed % 7 < 4) one.allowed = allowed.data();
+    if (seed % 6 < 3) {
+      one.biases = biases;
+      one.num_biases = 3;
+    }
+    tenon_drawn expected{};
+    one.drawn = &expected;
+    host.run(one, logits_of(token));
+    const tenon_drawn drawn = draw(run({token}), one);
+    EXPECT_EQ(drawn.token, expected.token) << "seed " << seed;
+    EXPECT_NEAR(drawn.logprob, expected.logprob, 1e-5) << "seed " << seed;
+    EXPECT_NEAR(drawn.log_sum_exp, expected.log_sum_exp, 1e-5) << "seed " << seed;
+  }
+}
+
+TEST_F(Draws, OfEqualLogitsCutsKeepTheLowerTokens) {
+  std::span<float> row = logits_of(0);
+  std::fill(row.begin(), row.end(), 1.0F);
+  load();
+  backends::HostDraw host;
+  for (uint64_t seed = 0; seed < 32; ++seed) {
+    tenon_draw one = of_kind(TENON_DRAW_DRAWN);
+    one.seed = seed;
+    if (seed % 2 == 0) one.top_k = 5;
+    if (seed % 2 != 0) one.top_p = 0.1;
+    tenon_drawn expected{};
+    one.drawn = &expected;
+    host.run(one, row);
+    EXPECT_EQ(draw(run({0}), one).token, expected.token) << "seed " << seed;
+    EXPECT_LT(expected.token, seed % 2 == 0 ? 5 : 7);
+  }
 }
 
 TEST_F(Draws, CandidatesComeInOrderAndTheRowAsItIs) {

@@ -55,6 +55,13 @@ class StepTickets {
     return ++last_;
   }
 
+  /// The ticket of draws that were checked and that the device makes; it says what they came to before the next run.
+  uint64_t begin_draws() { return ++last_; }
+  void set_drawn(const tenon_draw& draw) {
+    const bool is_token = draw.kind == TENON_DRAW_GREEDY || draw.kind == TENON_DRAW_DRAWN;
+    if (is_token) tokens_[draw.row] = draw.drawn->token;
+  }
+
   /// Takes tickets in the order in which they were given, else throws ARGUMENT. Whether it is the last step's: a draw
   /// has ended.
   bool wait(uint64_t ticket) {

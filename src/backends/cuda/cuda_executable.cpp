@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "backends/common/failure.h"
 #include "backends/common/sizes.h"
@@ -25,6 +26,15 @@ bool is_cancelled(const tenon_step& step) {
   return step.cancel != nullptr && __atomic_load_n(step.cancel, __ATOMIC_RELAXED) != 0;
 }
 
+/// A group for each draw.
+constexpr gpu::KernelKey kDrawKernel{gpu::Kernel::draw, {gpu::kDrawThreads, 0, 0, 0, 0}};
+
+/// 0: there are no logits.
+uint64_t logits_columns(const backends::ProgramCopy& program) {
+  const uint32_t logits = program.view().logits;
+  return logits == TENON_NO_SLOT ? 0 : program.slots()[logits].columns;
+}
+
 }  // namespace
 
 Executable::Executable(Context& context, const tenon_program& program)
@@ -34,7 +44,9 @@ Executable::Executable(Context& context, const tenon_program& program)
       weights_(program_, UINT64_MAX, Context::kStagingBytes),
       activations_(program_),
       segments_{Event(context), Event(context)},
-      done_(context) {
+      done_(context),
+      draw_plan_(logits_columns(program_), program.max_outputs),
+      drawn_(context) {
   gpu::check_program(program_, context.facts().shared_bytes);
   for (const tenon_cache_group& group : program_.groups()) {
     block_bytes_.push_back(gpu::block_bytes(group));
@@ -42,6 +54,7 @@ Executable::Executable(Context& context, const tenon_program& program)
   allocate_activations();
   allocate_weights();
   build_stages();
+  allocate_draws();
 }
 
 // A step may be under way that nobody waits for.
@@ -64,6 +77,16 @@ void Executable::allocate_weights() {
     addresses.push_back(chunks_.back().address());
   }
   weights_.place(addresses, places_);
+}
+
+void Executable::allocate_draws() {
+  if (draw_plan_.most_draws() == 0) return;
+  const uint64_t results = draw_plan_.result_bytes();
+  draws_ = Memory(context_, draw_plan_.upload_bytes(), Access::Device, "draws");
+  draws_staging_ = Memory(context_, draw_plan_.upload_bytes(), Access::Host, "draws");
+  draw_rows_ = Memory(context_, draw_plan_.row_bytes(), Access::Device, "draws");
+  draw_results_ = Memory(context_, results, Access::Device, "draws");
+  draw_download_ = Memory(context_, results, Access::Host, "draws");
 }
 
 void Executable::build_stages() {
@@ -176,12 +199,14 @@ void Executable::take_results(const tenon_step& step) {
     result.bound = backends::bound_memory(step, result.slot);
     result.bytes =
         uint64_t{backends::num_rows(step, slot.row_class)} * slot.columns * sizeof(float);
+    if (result.bound == nullptr) continue;  // logits may stay for draw()
     context_.take(download_.bytes() + result.offset, places_.addresses[result.slot], result.bytes);
   }
 }
 
 uint64_t Executable::run(const tenon_step& step) {
   if (!sealed_) backends::refuse(TENON_BACKEND_STATE, "run before seal");
+  settle_draws();
   const tenon_step known = tickets_.begin_run(step);
   check(known);
   if (is_cancelled(known)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
@@ -195,19 +220,49 @@ uint64_t Executable::run(const tenon_step& step) {
   return tickets_.end_run(known.num_outputs);
 }
 
-/// The host draws, from logits that have been copied to it.
 uint64_t Executable::draw(uint64_t step, const Strided<tenon_draw>& draws) {
+  tickets_.check_draws(step, program().logits, logits_columns(program_), draws);
+  const gpu::DrawPlan::Places places{draws_.address(), draw_results_.address(),
+                                     draw_rows_.address(), places_.addresses[program().logits]};
+  for (uint32_t first = 0; first < draws.size();) {
+    settle_draws();
+    first += draw_plan_.write(draws, first, places, draws_staging_.bytes());
+    launch_draws();
+  }
+  return tickets_.begin_draws();
+}
+
+void Executable::launch_draws() {
+  const uint64_t row_bytes = logits_columns(program_) * sizeof(float);
   const uint32_t logits = program().logits;
-  const uint64_t vocab = logits == TENON_NO_SLOT ? 0 : program_.slots()[logits].columns;
-  tickets_.check_draws(step, logits, vocab, draws);
-  done_.wait();
-  const auto* result = &*std::ranges::find(results_, logits, &Result::slot);
-  return tickets_.draw(reinterpret_cast<const float*>(download_.bytes() + result->offset), vocab,
-                       draws);
+  const auto& result = *std::ranges::find(results_, logits, &Result::slot);
+  for (const uint32_t row : draw_plan_.rows()) {
+    context_.take(download_.bytes() + result.offset + row * row_bytes,
+                  places_.addresses[logits] + row * row_bytes, row_bytes);
+  }
+  if (draw_plan_.num_computed() > 0) {
+    context_.send(draws_.address(), draws_staging_.bytes(), draw_plan_.written_bytes());
+    context_.launch(kDrawKernel, draws_.address(), 1, draw_plan_.num_computed());
+    context_.take(draw_download_.bytes(), draw_results_.address(), draw_plan_.result_bytes());
+  }
+  drawn_.record();
+  is_drawing_ = true;
+}
+
+void Executable::settle_draws() {
+  if (!std::exchange(is_drawing_, false)) return;
+  drawn_.wait();
+  const auto& result = *std::ranges::find(results_, program().logits, &Result::slot);
+  draw_plan_.finish(draw_download_.bytes(),
+                    reinterpret_cast<const float*>(download_.bytes() + result.offset));
+  for (const tenon_draw& draw : draw_plan_.taken()) tickets_.set_drawn(draw);
 }
 
 void Executable::wait(uint64_t ticket) {
-  if (!tickets_.wait(ticket)) return;
+  if (!tickets_.wait(ticket)) {
+    settle_draws();
+    return;
+  }
   done_.wait();
   for (const Result& result : results_) {
     if (result.bound == nullptr || result.bytes == 0) continue;
@@ -222,7 +277,8 @@ uint64_t Executable::memory_bytes(uint32_t purpose) const {
   if (purpose != TENON_MEMORY_SCRATCH) return 0;
   uint64_t bytes = 0;
   for (const Memory* memory : {&area_, &scratch_, &constants_, &step_, &arrays_, &inputs_staging_,
-                               &step_staging_, &arrays_staging_, &download_}) {
+                               &step_staging_, &arrays_staging_, &download_, &draws_, &draw_rows_,
+                               &draw_results_, &draws_staging_, &draw_download_}) {
     bytes += memory->size();
   }
   return bytes;

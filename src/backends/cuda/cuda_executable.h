@@ -10,6 +10,7 @@
 #include "backends/common/strided.h"
 #include "backends/cuda/cuda_context.h"
 #include "backends/gpu/activation_places.h"
+#include "backends/gpu/draw_plan.h"
 #include "backends/gpu/stage_builder.h"
 #include "backends/gpu/step_data.h"
 #include "backends/gpu/weight_places.h"
@@ -56,6 +57,10 @@ class Executable {
   void send_step(const tenon_step& step);
   void launch_stages(const tenon_step& step);
   void take_results(const tenon_step& step);
+  void allocate_draws();
+  void launch_draws();
+  /// Waits for the draws under way, and hands out what they came to.
+  void settle_draws();
 
   Context& context_;
   backends::ProgramCopy program_;
@@ -78,6 +83,14 @@ class Executable {
   std::vector<Result> results_;
   std::array<Event, 2> segments_;  ///< ends of the last segments of a long step, in turns
   Event done_;                     ///< the end of the step that was run last
+  gpu::DrawPlan draw_plan_;
+  Memory draws_;  ///< as draw_plan_ has them, and what the device makes of them
+  Memory draw_rows_;
+  Memory draw_results_;
+  Memory draws_staging_;
+  Memory draw_download_;
+  Event drawn_;              ///< the end of the draws under way
+  bool is_drawing_ = false;  ///< there are such
   bool sealed_ = false;
   bool started_ = false;  ///< done_ means something
   backends::StepTickets tickets_;

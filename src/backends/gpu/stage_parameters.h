@@ -324,6 +324,52 @@ struct WkvStage {
   uint dim;
 };
 
+// draw: a workgroup for each draw.
+struct DrawStage {
+  Address draws;  // of each workgroup, DeviceDraw
+};
+struct DeviceDraw {
+  Address logits;      // f32 [vocab]
+  Address row;         // scratch f32 [vocab]: with biases, -infinity where a token may not be drawn
+  Address allowed;     // bits, of token t bit t % 32 of word t / 32; 0: all
+  Address biases;      // [num_biases] DrawBias
+  Address result;      // DrawResult
+  Address candidates;  // [num_candidates] DrawCandidate, in any order
+  Address top_p;       // a multiple of 2^-64
+  Address random;      // the random number, a multiple of 2^-64
+  uint kind;           // TENON_DRAW_*
+  uint vocab;
+  uint num_biases;
+  uint num_candidates;
+  uint top_k;         // 0: all
+  uint cuts_top_p;    // 0: all
+  float most_behind;  // min_p: tokens further below the largest logit are dropped; infinity: none
+  uint rate;          // log2(e) / temperature = rate * 2^-shift (draw_arithmetic.h)
+  int shift;
+  uint reserved;
+};
+struct DrawBias {
+  uint token;
+  float bias;
+};
+struct DrawCandidate {
+  uint token;
+  float logit;
+};
+struct DrawResult {
+  Address mass;  // sum of exp(logit - largest) of what may be drawn, a multiple of 2^-40
+  float largest;
+  float logit;  // of the token
+  uint token;
+  uint num_candidates;
+  uint flags;  // TENON_DRAWN_*
+  uint reserved;
+};
+// log2(e) = kNaturalRate * 2^-kNaturalShift.
+TENON_SHARED_CONSTANT kNaturalRate = 3098164009u;
+TENON_SHARED_CONSTANT kNaturalShift = 31u;
+TENON_SHARED_CONSTANT kDrawThreads = 128u;
+
 // ---- Codebooks: points of all grids one after another, two a word -----------------------------------
 
 TENON_SHARED_CONSTANT kIq1Points = 0;

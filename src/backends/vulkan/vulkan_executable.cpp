@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "backends/common/failure.h"
 #include "backends/common/sizes.h"
@@ -20,11 +21,19 @@ constexpr size_t kStagesOfSegment = 32;
 constexpr uint32_t kLongStep = 64;
 /// Segments of a long step that are under way at once.
 constexpr size_t kSegmentsAhead = 2;
+/// A workgroup for each draw.
+constexpr gpu::KernelKey kDrawKernel{gpu::Kernel::draw, {gpu::kDrawThreads, 0, 0, 0, 0}};
 /// Entries of block tables for which there is room at first.
 constexpr uint64_t kTableEntries = 4096;
 
 bool is_cancelled(const tenon_step& step) {
   return step.cancel != nullptr && __atomic_load_n(step.cancel, __ATOMIC_RELAXED) != 0;
+}
+
+/// 0: there are no logits.
+uint64_t logits_columns(const backends::ProgramCopy& program) {
+  const uint32_t logits = program.view().logits;
+  return logits == TENON_NO_SLOT ? 0 : program.slots()[logits].columns;
 }
 
 }  // namespace
@@ -34,7 +43,8 @@ Executable::Executable(Context& context, const tenon_program& program)
       program_(program),
       step_data_(program_),
       weights_(context, program_),
-      activations_(program_) {
+      activations_(program_),
+      draw_plan_(logits_columns(program_), program.max_outputs) {
   gpu::check_program(program_, context.physical().shared_bytes);
   for (const tenon_cache_group& group : program_.groups()) {
     block_bytes_.push_back(gpu::block_bytes(group));
@@ -42,12 +52,14 @@ Executable::Executable(Context& context, const tenon_program& program)
   place_slots();
   build_stages();
   record_stages();
+  place_draws();
 }
 
 Executable::~Executable() {
   // A step may be under way that nobody waits for.
   context_.functions().DeviceWaitIdle(context_.handle());
   for (VkCommandBuffer commands : commands_) context_.free_commands(commands);
+  if (draw_commands_ != VK_NULL_HANDLE) context_.free_commands(draw_commands_);
 }
 
 void Executable::place_slots() {
@@ -59,6 +71,18 @@ void Executable::place_slots() {
   for (const auto& [slot, offset] : activations_.results) {
     results_.push_back({slot, offset, nullptr, 0});
   }
+}
+
+void Executable::place_draws() {
+  if (draw_plan_.most_draws() == 0) return;
+  const uint64_t results = draw_plan_.result_bytes();
+  draws_ = Memory(context_, draw_plan_.upload_bytes(), Access::Device, "draws");
+  draws_staging_ = Memory(context_, draw_plan_.upload_bytes(), Access::Upload, "draws");
+  draw_rows_ = Memory(context_, draw_plan_.row_bytes(), Access::Device, "draws");
+  draw_results_ = Memory(context_, results, Access::Device, "draws");
+  draw_download_ = Memory(context_, results, Access::Download, "draws");
+  draw_commands_ = context_.allocate_commands();
+  context_.make_pipelines(std::span(&kDrawKernel, 1));
 }
 
 void Executable::build_stages() {
@@ -193,7 +217,7 @@ void Executable::download_results(const tenon_step& step) {
     result.bound = backends::bound_memory(step, result.slot);
     result.bytes =
         uint64_t{backends::num_rows(step, slot.row_class)} * slot.columns * sizeof(float);
-    if (result.bytes == 0) continue;
+    if (result.bound == nullptr || result.bytes == 0) continue;  // logits may stay for draw()
     const VkBufferCopy region{activations_.offsets[result.slot], result.offset, result.bytes};
     context_.functions().CmdCopyBuffer(after_, area_.buffer(), download_.buffer(), 1, &region);
   }
@@ -219,6 +243,7 @@ void Executable::submit(const tenon_step& step) {
 
 uint64_t Executable::run(const tenon_step& step) {
   if (!sealed_) backends::refuse(TENON_BACKEND_STATE, "run before seal");
+  settle_draws();
   const tenon_step known = tickets_.begin_run(step);
   check(known);
   if (is_cancelled(known)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
@@ -228,19 +253,65 @@ uint64_t Executable::run(const tenon_step& step) {
   return tickets_.end_run(known.num_outputs);
 }
 
-/// The host draws, from logits that have been copied to it.
 uint64_t Executable::draw(uint64_t step, const Strided<tenon_draw>& draws) {
+  tickets_.check_draws(step, program().logits, logits_columns(program_), draws);
+  const gpu::DrawPlan::Places places{draws_.address(), draw_results_.address(),
+                                     draw_rows_.address(), places_.addresses[program().logits]};
+  for (uint32_t first = 0; first < draws.size();) {
+    settle_draws();
+    first += draw_plan_.write(draws, first, places, draws_staging_.bytes());
+    submit_draws();
+  }
+  return tickets_.begin_draws();
+}
+
+void Executable::submit_draws() {
+  const DeviceFunctions& vk = context_.functions();
+  const auto copy = [&](const Memory& from, uint64_t offset, const Memory& to, uint64_t to_offset,
+                        uint64_t size) {
+    const VkBufferCopy region{offset, to_offset, size};
+    vk.CmdCopyBuffer(draw_commands_, from.buffer(), to.buffer(), 1, &region);
+  };
+  context_.begin(draw_commands_, true);
+  context_.barrier(draw_commands_);
+  copy(draws_staging_, 0, draws_, 0, draw_plan_.written_bytes());
+  const uint64_t row_bytes = logits_columns(program_) * sizeof(float);
   const uint32_t logits = program().logits;
-  const uint64_t vocab = logits == TENON_NO_SLOT ? 0 : program_.slots()[logits].columns;
-  tickets_.check_draws(step, logits, vocab, draws);
-  context_.wait(submission_);
-  const auto* result = &*std::ranges::find(results_, logits, &Result::slot);
-  return tickets_.draw(reinterpret_cast<const float*>(download_.bytes() + result->offset), vocab,
-                       draws);
+  const auto& result = *std::ranges::find(results_, logits, &Result::slot);
+  for (const uint32_t row : draw_plan_.rows()) {
+    copy(area_, activations_.offsets[logits] + row * row_bytes, download_,
+         result.offset + row * row_bytes, row_bytes);
+  }
+  context_.barrier(draw_commands_);
+  if (draw_plan_.num_computed() > 0) {
+    vk.CmdBindPipeline(draw_commands_, VK_PIPELINE_BIND_POINT_COMPUTE,
+                       context_.pipeline(kDrawKernel));
+    const gpu::Address parameters = draws_.address();
+    vk.CmdPushConstants(draw_commands_, context_.pipeline_layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                        sizeof(parameters), &parameters);
+    vk.CmdDispatch(draw_commands_, 1, draw_plan_.num_computed(), 1);
+    context_.barrier(draw_commands_);
+    copy(draw_results_, 0, draw_download_, 0, draw_plan_.result_bytes());
+    context_.barrier(draw_commands_);
+  }
+  context_.end(draw_commands_);
+  draw_submission_ = context_.submit(std::span(&draw_commands_, 1));
+}
+
+void Executable::settle_draws() {
+  if (draw_submission_ == 0) return;
+  context_.wait(std::exchange(draw_submission_, 0));
+  const auto& result = *std::ranges::find(results_, program().logits, &Result::slot);
+  draw_plan_.finish(draw_download_.bytes(),
+                    reinterpret_cast<const float*>(download_.bytes() + result.offset));
+  for (const tenon_draw& draw : draw_plan_.taken()) tickets_.set_drawn(draw);
 }
 
 void Executable::wait(uint64_t ticket) {
-  if (!tickets_.wait(ticket)) return;
+  if (!tickets_.wait(ticket)) {
+    settle_draws();
+    return;
+  }
   context_.wait(submission_);
   for (const Result& result : results_) {
     if (result.bound == nullptr || result.bytes == 0) continue;
@@ -249,7 +320,8 @@ void Executable::wait(uint64_t ticket) {
 }
 
 bool Executable::poll(uint64_t ticket) {
-  return !tickets_.is_step(ticket) || context_.has_ended(submission_);
+  const uint64_t submission = tickets_.is_step(ticket) ? submission_ : draw_submission_;
+  return submission == 0 || context_.has_ended(submission);
 }
 
 uint64_t Executable::memory_bytes(uint32_t purpose) const {
@@ -257,7 +329,8 @@ uint64_t Executable::memory_bytes(uint32_t purpose) const {
   if (purpose != TENON_MEMORY_SCRATCH) return 0;
   uint64_t bytes = 0;
   for (const Memory* memory : {&area_, &scratch_, &constants_, &step_, &arrays_, &inputs_staging_,
-                               &step_staging_, &arrays_staging_, &download_}) {
+                               &step_staging_, &arrays_staging_, &download_, &draws_, &draw_rows_,
+                               &draw_results_, &draws_staging_, &draw_download_}) {
     bytes += memory->size();
   }
   return bytes;

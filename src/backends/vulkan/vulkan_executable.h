@@ -11,6 +11,7 @@
 #include "backends/common/step_tickets.h"
 #include "backends/common/strided.h"
 #include "backends/gpu/activation_places.h"
+#include "backends/gpu/draw_plan.h"
 #include "backends/gpu/stage_builder.h"
 #include "backends/gpu/step_data.h"
 #include "backends/vulkan/vulkan_context.h"
@@ -51,6 +52,7 @@ class Executable {
   };
 
   void place_slots();
+  void place_draws();
   void build_stages();
   void record_stages();
   void check(const tenon_step& step) const;
@@ -58,6 +60,9 @@ class Executable {
   void upload_step(const tenon_step& step);
   void download_results(const tenon_step& step);
   void submit(const tenon_step& step);
+  void submit_draws();
+  /// Waits for the draws under way, and hands out what they came to.
+  void settle_draws();
 
   Context& context_;
   backends::ProgramCopy program_;
@@ -81,6 +86,14 @@ class Executable {
   std::vector<VkCommandBuffer> commands_;
   VkCommandBuffer before_ = VK_NULL_HANDLE;  ///< the first
   VkCommandBuffer after_ = VK_NULL_HANDLE;   ///< the last
+  gpu::DrawPlan draw_plan_;
+  Memory draws_;  ///< as draw_plan_ has them, and what the device makes of them
+  Memory draw_rows_;
+  Memory draw_results_;
+  Memory draws_staging_;
+  Memory draw_download_;
+  VkCommandBuffer draw_commands_ = VK_NULL_HANDLE;
+  uint64_t draw_submission_ = 0;  ///< 0: no draws are under way
   bool sealed_ = false;
   uint64_t submission_ = 0;  ///< the last one of the step that was run last
   backends::StepTickets tickets_;

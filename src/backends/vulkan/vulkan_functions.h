@@ -24,7 +24,7 @@ namespace tenon::vulkan {
   X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(FreeCommandBuffers)      \
   X(BeginCommandBuffer) X(EndCommandBuffer)                                                       \
   X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdFillBuffer) X(CmdBindPipeline)                      \
-  X(CmdPushConstants) X(CmdDispatchIndirect)                                                      \
+  X(CmdPushConstants) X(CmdDispatchIndirect) X(CmdDispatch)                                   \
   X(CreateShaderModule) X(DestroyShaderModule) X(CreatePipelineLayout) X(DestroyPipelineLayout)   \
   X(CreateComputePipelines) X(DestroyPipeline) X(CreatePipelineCache) X(DestroyPipelineCache)
 // clang-format on

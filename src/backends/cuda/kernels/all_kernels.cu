@@ -4,6 +4,7 @@
 #include "backends/cuda/kernels/compress.cu"
 #include "backends/cuda/kernels/conv.cu"
 #include "backends/cuda/kernels/delta_rule.cu"
+#include "backends/cuda/kernels/draw.cu"
 #include "backends/cuda/kernels/elementwise.cu"
 #include "backends/cuda/kernels/kv_write.cu"
 #include "backends/cuda/kernels/linear.cu"

@@ -71,6 +71,8 @@ TENON_DEVICE T* dynamic_shared() {
 }
 /// Adds to shared memory, whichever thread comes first.
 TENON_DEVICE void add_shared(uint* to, uint value) { atomicAdd(to, value); }
+/// The same; returns what was there before.
+TENON_DEVICE uint fetch_add_shared(uint* to, uint value) { return atomicAdd(to, value); }
 
 TENON_DEVICE float bits_to_float(uint bits) { return __uint_as_float(bits); }
 TENON_DEVICE uint float_to_bits(float x) { return __float_as_uint(x); }

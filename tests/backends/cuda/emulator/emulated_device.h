@@ -69,6 +69,11 @@ T* dynamic_shared() {
   return static_cast<T*>(emulator::self.dynamic_shared);
 }
 inline void add_shared(uint* to, uint value) { *to += value; }
+inline uint fetch_add_shared(uint* to, uint value) {
+  const uint before = *to;
+  *to += value;
+  return before;
+}
 
 inline float bits_to_float(uint bits) { return std::bit_cast<float>(bits); }
 inline uint float_to_bits(float x) { return std::bit_cast<uint>(x); }

@@ -369,7 +369,7 @@ Result cuLaunchKernel(KernelHandle kernel, unsigned groups_x, unsigned groups_y,
                       unsigned shared_bytes, StreamHandle, void** parameters, void**) {
   TENON_ENTER(enter_context);
   const bool fits = groups_x > 0 && groups_y > 0 && groups_y <= 65535 && groups_z == 1 &&
-                    threads > 0 && threads <= 64 && threads_y == 1 && threads_z == 1 &&
+                    threads > 0 && threads <= kMostThreads && threads_y == 1 && threads_z == 1 &&
                     shared_bytes <= 48u << 10;
   if (!fits) return kInvalidValue;
   emulator::Launch launch{groups_x, groups_y, threads, shared_bytes, 0, {}};
