@@ -161,7 +161,7 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceNumber device) {
   switch (attribute) {
     case kMaxThreadsPerBlock:
       *value = 64;
-      break;  // two warps: enough to wait for each other
+      break;  // two warps: enough to wait for each other; the kernel draw has four
     case kMaxSharedMemoryPerBlock:
       *value = 48 << 10;
       break;
