@@ -1,33 +1,99 @@
 #!/usr/bin/env bash
-# Runs the Python binding with a library that AddressSanitizer watches: accesses and leaks of the library.
-#   bindings/asan.sh BUILD_FOLDER ASAN_FOLDER [PYTEST_ARGUMENT...]
-# BUILD_FOLDER is one in which bindings/python/test.sh has run (its environment is used); ASAN_FOLDER a build with
+# Makes, uses and destroys objects in random orders in each language, over a library that AddressSanitizer watches:
+# accesses and leaks of the library.
+#   bindings/asan.sh BUILD_FOLDER ASAN_FOLDER [LANGUAGE...]   python, node, rust, go, java; all when none is named
+# BUILD_FOLDER is one in which bindings/LANGUAGE/test.sh has run (what it installed is used); ASAN_FOLDER a build with
 #   cmake -S . -B ASAN_FOLDER -DTENON_SANITIZE=address -DTENON_TESTS=OFF     by GCC, target tenon_shared
-# TENON_ORDERS: how many random orders of making, using and destroying objects (10000). Ends with 77, and says so, where
-# something of this is missing.
+# TENON_ORDERS: how many orders (10000). A language of which something is missing is left out, and said; status 77
+# when all are.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-build=$(realpath "${1:?usage: bindings/asan.sh BUILD_FOLDER ASAN_FOLDER}")
-watched=$(realpath "${2:?usage: bindings/asan.sh BUILD_FOLDER ASAN_FOLDER}")
+root=$(dirname "$here")
+usage="usage: bindings/asan.sh BUILD_FOLDER ASAN_FOLDER [LANGUAGE...]"
+build=$(realpath "${1:?$usage}")
+watched=$(realpath "${2:?$usage}")
 shift 2
+[ $# -gt 0 ] || set -- python node rust go java
 skip() { echo "SKIPPED: $*"; exit 77; }
 
-[ -e "$watched/lib/libtenon.so" ] || skip "$watched holds no library"
-[ -x "$build/python-venv/bin/pytest" ] || skip "bindings/python/test.sh has not run in $build"
+library=$watched/lib/libtenon.so.0.1
+[ -e "$library" ] || skip "$watched holds no library"
 runtime=$(${CC:-gcc} -print-file-name=libasan.so)
 [ -e "$runtime" ] || skip "no runtime of AddressSanitizer"
-# The runtime looks for __cxa_throw when the process starts: the interpreter alone does not load it.
+# The runtime looks for __cxa_throw when the process starts: an interpreter alone does not load it.
 standard=$(${CC:-gcc} -print-file-name=libstdc++.so.6)
-report=$(mktemp)
-trap 'rm -f "$report"' EXIT
-cd "$here/python/tests"
-status=0
-TENON_LIBRARY=$watched/lib/libtenon.so.0.1 TENON_ORDERS=${TENON_ORDERS:-10000} LD_PRELOAD=$runtime:$standard \
-  ASAN_OPTIONS=detect_leaks=1:malloc_context_size=20 LSAN_OPTIONS=exitcode=0 PYTHONMALLOC=malloc \
-  setarch --addr-no-randomize "$build/python-venv/bin/python" -m pytest -q -p no:cacheprovider \
-  "$@" test_orders.py > "$report" 2>&1 || status=$?
-# The interpreter keeps much of its own at the end: only what the library allocated counts.
-leaks=$(awk -v RS= '/ leak of / && /in tenon(::|_)|libtenon/' "$report")
-[ "$status" -eq 0 ] || { cat "$report"; exit "$status"; }
-[ -z "$leaks" ] || { echo "$leaks"; exit 1; }
-grep passed "$report"
+export TENON_LIBRARY=$library TENON_ORDERS=${TENON_ORDERS:-10000} TENON_TEST_LIBRARY=$library
+export TENON_TEST_ORDERS=$TENON_ORDERS
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# In front of a program that is watched. Signals belong to runtimes that use them (V8, Go, the JVM). A leak fails
+# nothing here: which of them count is said in `judge`.
+options=detect_leaks=1:malloc_context_size=20:quarantine_size_mb=64
+options+=:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:use_sigaltstack=0:log_path=$work/report
+under=(setarch --addr-no-randomize env "LD_PRELOAD=$runtime:$standard" "ASAN_OPTIONS=$options"
+       LSAN_OPTIONS=exitcode=0)
+
+# Runtimes keep much of their own at the end: only what the library allocated counts.
+judge() {  # judge LANGUAGE STATUS: of what is in the folder of work
+  local errors leaks
+  errors=$(cat "$work"/report.* 2> /dev/null | grep -A 40 'ERROR: AddressSanitizer' || true)
+  leaks=$(cat "$work"/report.* /dev/null 2> /dev/null | awk -v RS= '/ leak of / && /in tenon(::|_)|libtenon/' || true)
+  rm -f "$work"/report.*
+  if [ "$2" -ne 0 ] || [ -n "$errors$leaks" ]; then
+    tail -n 60 "$work/said"
+    printf '%s\n' "$errors" "$leaks" | head -n 200
+    echo "$1: FAILED with status $2"
+    failed=$((failed + 1))
+  else
+    echo "$1: $TENON_ORDERS orders passed in $((SECONDS - started)) s"
+  fi
+}
+
+orders_python() {
+  [ -x "$build/python-venv/bin/pytest" ] || return 77
+  cd "$here/python/tests"
+  PYTHONMALLOC=malloc "${under[@]}" "$build/python-venv/bin/python" -m pytest -q -p no:cacheprovider test_orders.py
+}
+
+orders_node() {
+  [ -e "$build/node-test/node_modules/tenon" ] || return 77
+  cd "$build/node-test/tests"
+  TENON_ROOT=$root "${under[@]}" node orders.test.mjs
+}
+
+orders_rust() {
+  local program
+  command -v cargo > /dev/null || return 77
+  cd "$here/rust"
+  program=$(CARGO_TARGET_DIR=$build/rust-target cargo test --quiet --locked --offline -p tenon --test random_orders \
+    --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*random_orders[^"]*\)".*/\1/p')
+  cd tenon
+  "${under[@]}" "$program"
+}
+
+orders_go() {
+  command -v go > /dev/null || return 77
+  cd "$here/go"
+  CGO_ENABLED=0 GOFLAGS=-buildvcs=false go test -c -o "$work/go_orders" .
+  TENON_REPORT_LEAKS=1 "${under[@]}" "$work/go_orders" -test.run RandomOrders -test.timeout 0
+}
+
+orders_java() {
+  JAVA_UNDER="${under[*]}" "$here/java/test.sh" "$build" --include-classname '.*OrdersTest'
+}
+
+ran=0 failed=0
+for language in "$@"; do
+  started=$SECONDS status=0
+  declare -F "orders_$language" > /dev/null || { echo "no random orders for $language" >&2; exit 2; }
+  ("orders_$language") > "$work/said" 2>&1 || status=$?
+  if [ "$status" -eq 77 ]; then
+    echo "$language: left out, bindings/$language/test.sh has not run in $build"
+  else
+    ran=$((ran + 1))
+    judge "$language" "$status"
+  fi
+done
+[ "$ran" -gt 0 ] || skip "none of the languages is ready in $build"
+exit $((failed > 0))

@@ -33,7 +33,26 @@ func TestMain(m *testing.M) {
 	if os.Getenv("TENON_TEST_EXIT") != "" {
 		exitUnderWay()
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	reportLeaks()
+	os.Exit(status)
+}
+
+// reportLeaks has LeakSanitizer write its report where bindings/asan.sh has put it into the process: Go ends without
+// what C does at exit.
+func reportLeaks() {
+	if os.Getenv("TENON_REPORT_LEAKS") == "" {
+		return
+	}
+	for range 5 {
+		runtime.GC()
+		time.Sleep(20 * time.Millisecond)
+	}
+	check := symbolOf(0, "__lsan_do_recoverable_leak_check") // 0: in the whole process
+	if check == 0 {
+		panic("no LeakSanitizer is in the process")
+	}
+	callText(check)
 }
 
 // must is for what a test takes for granted.

@@ -4,7 +4,8 @@
 #   bindings/java/test.sh [BUILD_FOLDER] [JUNIT_ARGUMENT...]   the folder is build-dev unless given; arguments such
 #                                                              as --include-classname '.*Async.*'
 # Ends with status 77, and says so, where a JDK, a C compiler or Maven's packages cannot be had. TENON_ORDERS tells how
-# many random orders are tried (1000). What Maven fetched stays in BUILD_FOLDER/java-dependencies.
+# many random orders are tried (1000); JAVA_UNDER, words of a command, goes in front of java; TENON_LIBRARY names a
+# library in place of the jar's. What Maven fetched stays in BUILD_FOLDER/java-dependencies.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -35,7 +36,8 @@ classpath=$(printf '%s:' "$here"/dist/tenon-[0-9]*[0-9].jar "$here"/dist/tenon-l
 
 run() {  # JDK NAME JAVA_ARGUMENT...
   echo "== $2: $("$1/bin/java" -version 2>&1 | head -1)"
-  "$1/bin/java" "${@:3}" -Dtenon.root="$root" -cp "$work/tests:$classpath" \
+  ${JAVA_UNDER:-} "$1/bin/java" "${@:3}" -Dtenon.root="$root" \
+    ${TENON_LIBRARY:+"-Dtenon.library=$TENON_LIBRARY"} -cp "$work/tests:$classpath" \
     org.junit.platform.console.ConsoleLauncher execute --scan-classpath="$work/tests" --disable-banner \
     --disable-ansi-colors --details=summary ${junit[@]+"${junit[@]}"} || status=1
 }
