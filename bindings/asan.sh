@@ -42,7 +42,7 @@ judge() {  # judge LANGUAGE STATUS: of what is in the folder of work
   rm -f "$work"/report.*
   if [ "$2" -ne 0 ] || [ -n "$errors$leaks" ]; then
     tail -n 60 "$work/said"
-    printf '%s\n' "$errors" "$leaks" | head -n 200
+    printf '%s\n' "$errors" "$leaks" | sed -n 1,200p
     echo "$1: FAILED with status $2"
     failed=$((failed + 1))
   else
