@@ -138,14 +138,15 @@ void Executable::check(const tenon_step& step) const {
   });
 }
 
-/// Block tables alone may need more than was allocated when the program was compiled.
+/// Block tables alone may need more than was allocated when the program was compiled. Where there is no memory for
+/// more, what was there stays.
 void Executable::reserve_arrays(uint64_t bytes) {
   if (bytes <= arrays_.size()) return;
   const uint64_t size = std::max(bytes, 2 * arrays_.size());
-  arrays_ = Memory();
-  arrays_staging_ = Memory();
-  arrays_ = Memory(context_, size, Access::Device, "block tables");
-  arrays_staging_ = Memory(context_, size, Access::Host, "block tables");
+  Memory arrays(context_, size, Access::Device, "block tables");
+  Memory staging(context_, size, Access::Host, "block tables");
+  arrays_ = std::move(arrays);
+  arrays_staging_ = std::move(staging);
 }
 
 void Executable::send_step(const tenon_step& step) {

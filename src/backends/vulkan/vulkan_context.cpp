@@ -96,9 +96,11 @@ void Context::create_device() {
   has_all = has_all && functions_.name != nullptr;
   TENON_VULKAN_DEVICE_FUNCTIONS(TENON_FIND)
 #undef TENON_FIND
-  if (!has_all) {
-    backends::refuse(TENON_BACKEND_UNSUPPORTED, "the driver lacks functions of Vulkan 1.2");
-  }
+  if (has_all) return;
+  // The one thing that can be asked of it is to go.
+  if (functions_.DestroyDevice != nullptr) functions_.DestroyDevice(handle_, nullptr);
+  handle_ = VK_NULL_HANDLE;
+  backends::refuse(TENON_BACKEND_UNSUPPORTED, "the driver lacks functions of Vulkan 1.2");
 }
 
 void Context::create_objects() {
@@ -142,8 +144,7 @@ void Context::upload_grids() {
 
 void Context::destroy() noexcept {
   if (handle_ == VK_NULL_HANDLE) return;
-  if (functions_.DestroyDevice == nullptr) return;  // it was made by a driver that lacks all
-  functions_.DeviceWaitIdle(handle_);
+  finish_quietly();
   for (const auto& [key, made] : pipelines_) functions_.DestroyPipeline(handle_, made, nullptr);
   grids_ = Memory();
   download_ = Memory();
@@ -233,7 +234,9 @@ void Context::wait(uint64_t submission) {
   info.semaphoreCount = 1;
   info.pSemaphores = &timeline_;
   info.pValues = &submission;
-  check(functions_.WaitSemaphores(handle_, &info, UINT64_MAX), "vkWaitSemaphores");
+  const VkResult result = functions_.WaitSemaphores(handle_, &info, UINT64_MAX);
+  if (result != VK_SUCCESS) finish_quietly();
+  check(result, "vkWaitSemaphores");
 }
 
 bool Context::has_ended(uint64_t submission) {

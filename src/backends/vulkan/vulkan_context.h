@@ -92,9 +92,23 @@ class Context {
   void barrier(VkCommandBuffer commands) const;
   /// Runs them after all that was submitted before; returns what `wait` takes.
   uint64_t submit(std::span<const VkCommandBuffer> commands);
-  /// Returns when that submission has ended. STATE when the device is lost, now or before.
+  /// Returns when that submission has ended. STATE when the device is lost, now or before; where waiting fails, all
+  /// has ended when this throws.
   void wait(uint64_t submission);
   [[nodiscard]] bool has_ended(uint64_t submission);
+  /// Does `work` and waits for all that was submitted. Where that fails, all has ended when this throws: memory that
+  /// the device reads or writes must not go before.
+  template <class Work>
+  void finish(const Work& work) {
+    try {
+      work();
+      wait(last_submission_);
+    } catch (...) {
+      finish_quietly();
+      throw;
+    }
+  }
+  void finish_quietly() noexcept { functions_.DeviceWaitIdle(handle_); }
 
   // ---- Copies: each after all submissions before it, and ended when the function returns ----
 
@@ -143,6 +157,8 @@ class Context {
   void upload_grids();
   [[nodiscard]] uint32_t memory_type(uint32_t allowed, Access access) const;
   [[nodiscard]] VkPipeline create_pipeline(const gpu::KernelKey& key) const;
+  template <class Record>
+  void run_copy(const Record& record);
   void check_alive() const;
   /// Notes that a device is lost, and throws.
   void check(VkResult result, const char* function);

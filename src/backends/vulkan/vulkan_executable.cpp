@@ -51,13 +51,22 @@ Executable::Executable(Context& context, const tenon_program& program)
   }
   place_slots();
   build_stages();
-  record_stages();
-  place_draws();
+  try {
+    record_stages();
+    place_draws();
+  } catch (...) {
+    free_commands();
+    throw;
+  }
 }
 
 Executable::~Executable() {
   // A step may be under way that nobody waits for.
-  context_.functions().DeviceWaitIdle(context_.handle());
+  context_.finish_quietly();
+  free_commands();
+}
+
+void Executable::free_commands() noexcept {
   for (VkCommandBuffer commands : commands_) context_.free_commands(commands);
   if (draw_commands_ != VK_NULL_HANDLE) context_.free_commands(draw_commands_);
 }
@@ -157,14 +166,15 @@ void Executable::check(const tenon_step& step) const {
   });
 }
 
-/// Block tables alone may need more than was allocated when the program was compiled.
+/// Block tables alone may need more than was allocated when the program was compiled. Where there is no memory for
+/// more, what was there stays.
 void Executable::reserve_arrays(uint64_t bytes) {
   if (bytes <= arrays_.size()) return;
   const uint64_t size = std::max(bytes, 2 * arrays_.size());
-  arrays_ = Memory();
-  arrays_staging_ = Memory();
-  arrays_ = Memory(context_, size, Access::Device, "block tables");
-  arrays_staging_ = Memory(context_, size, Access::Upload, "block tables");
+  Memory arrays(context_, size, Access::Device, "block tables");
+  Memory staging(context_, size, Access::Upload, "block tables");
+  arrays_ = std::move(arrays);
+  arrays_staging_ = std::move(staging);
 }
 
 void Executable::upload_step(const tenon_step& step) {
@@ -247,9 +257,14 @@ uint64_t Executable::run(const tenon_step& step) {
   const tenon_step known = tickets_.begin_run(step);
   check(known);
   if (is_cancelled(known)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
-  upload_step(known);
-  download_results(known);
-  submit(known);
+  try {
+    upload_step(known);
+    download_results(known);
+    submit(known);
+  } catch (...) {
+    context_.finish_quietly();  // who is told of a failure may give the cache's memory back
+    throw;
+  }
   return tickets_.end_run(known.num_outputs);
 }
 

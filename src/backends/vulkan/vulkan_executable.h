@@ -55,6 +55,7 @@ class Executable {
   void place_draws();
   void build_stages();
   void record_stages();
+  void free_commands() noexcept;
   void check(const tenon_step& step) const;
   void reserve_arrays(uint64_t bytes);
   void upload_step(const tenon_step& step);

@@ -111,36 +111,39 @@ uint32_t Context::memory_type(uint32_t allowed, Access access) const {
   backends::refuse(TENON_BACKEND_UNSUPPORTED, "the driver has no memory of the kind needed");
 }
 
+template <class Record>
+void Context::run_copy(const Record& record) {
+  finish([&] {
+    begin(copies_, true);
+    barrier(copies_);
+    record();
+    barrier(copies_);
+    end(copies_);
+    submit(std::span(&copies_, 1));
+  });
+}
+
 void Context::zero(const Memory& memory) {
-  begin(copies_, true);
-  barrier(copies_);
-  functions_.CmdFillBuffer(copies_, memory.buffer(), 0, VK_WHOLE_SIZE, 0);
-  barrier(copies_);
-  end(copies_);
-  wait(submit(std::span(&copies_, 1)));
+  run_copy([&] { functions_.CmdFillBuffer(copies_, memory.buffer(), 0, VK_WHOLE_SIZE, 0); });
 }
 
 void Context::copy(const Memory& to, uint64_t to_offset, const Memory& from, uint64_t from_offset,
                    uint64_t size) {
   if (size == 0) return;
   const VkBufferCopy region{from_offset, to_offset, size};
-  begin(copies_, true);
-  barrier(copies_);
-  functions_.CmdCopyBuffer(copies_, from.buffer(), to.buffer(), 1, &region);
-  barrier(copies_);
-  end(copies_);
-  wait(submit(std::span(&copies_, 1)));
+  run_copy([&] { functions_.CmdCopyBuffer(copies_, from.buffer(), to.buffer(), 1, &region); });
 }
 
 void Context::write(const Memory& to, uint64_t offset, const void* from, uint64_t size) {
   const auto* bytes = static_cast<const std::byte*>(from);
-  for (uint64_t done = 0; done < size; done += kStagingBytes) {
-    const uint64_t part = std::min(kStagingBytes, size - done);
-    Upload upload(*this);
-    std::memcpy(upload.bytes(), bytes + done, part);
-    upload.send(to, offset + done, part);
-  }
-  wait(last_submission_);
+  finish([&] {
+    for (uint64_t done = 0; done < size; done += kStagingBytes) {
+      const uint64_t part = std::min(kStagingBytes, size - done);
+      Upload upload(*this);
+      std::memcpy(upload.bytes(), bytes + done, part);
+      upload.send(to, offset + done, part);
+    }
+  });
 }
 
 void Context::read(const Memory& from, uint64_t offset, void* to, uint64_t size) {

@@ -1,0 +1,188 @@
+// A model on the plugin `vulkan` over a driver that fails at each of its calls: an error with a sentence, nothing
+// left behind, and a new device that gives the same bits. Skipped where no driver is.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/engine/tiny_engine.h"
+#include "tests/golden/golden.h"
+#include "tests/golden/golden_model.h"
+
+#ifdef TENON_VULKAN_PLUGIN
+#include "tests/backends/vulkan/loader/faulty_loader.h"
+
+namespace tenon::golden {
+namespace {
+
+constexpr int32_t kOutOfHostMemory = -1;  // of VkResult
+constexpr int32_t kOutOfDeviceMemory = -2;
+constexpr int32_t kInitializationFailed = -3;
+constexpr int32_t kDeviceLost = -4;
+
+ModelOptions on_faulty_vulkan() {
+  ModelOptions options;
+  options.plugin_paths = {TENON_VULKAN_PLUGIN};
+  options.backend = "vulkan";
+  options.backend_options = {{"memory_limit", "100000000"}};
+  options.cache_type = "f32";
+  options.threads = 1;
+  return options;
+}
+
+class VulkanFaults : public testing::Test {
+ protected:
+  VulkanFaults()
+      : library_(dlopen(TENON_FAULTY_LOADER, RTLD_NOW | RTLD_NODELETE)),
+        control_(reinterpret_cast<vulkan::faulty::Control* (*)()>(
+            dlsym(library_, "tenon_faulty_vulkan"))()) {}
+  ~VulkanFaults() override {
+    control_->fail_call = 0;
+    control_->function = nullptr;
+    control_->hidden = nullptr;
+    dlclose(library_);
+  }
+  void SetUp() override {
+    try {
+      expected_ = logits();
+    } catch (const Error& error) {
+      if (error.code() != Code::Unsupported) throw;
+      GTEST_SKIP() << error.what();
+    }
+    objects_ = control_->objects;
+    ASSERT_EQ(objects_, 0) << "all that was made is gone";
+  }
+
+  [[nodiscard]] std::vector<float> logits() const {
+    Session session(Engine::create(load_source(golden_.source(), on_faulty_vulkan())));
+    std::vector<Token> tokens = golden_.tokens();
+    tokens.resize(4);
+    return evaluate_all(session, tokens);
+  }
+  /// What loading the model and computing a few tokens says; "" where all went well.
+  [[nodiscard]] std::string failure() const {
+    try {
+      static_cast<void>(logits());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  /// How often the function is called for that; nullptr: any that can fail.
+  [[nodiscard]] int64_t calls_of(const char* function) const {
+    control_->function = function;
+    control_->calls = 0;
+    EXPECT_EQ(failure(), "");
+    return control_->calls;
+  }
+
+  /// Fails the calls 1, 1 + stride, ... of `function`.
+  void fail_each(const char* function, int32_t result, int64_t stride, const char* word) const {
+    SCOPED_TRACE(function == nullptr ? "any" : function);
+    const int64_t calls = calls_of(function);
+    ASSERT_GT(calls, 0);
+    for (int64_t n = 1; n <= calls; n += stride) {
+      SCOPED_TRACE(n);
+      control_->result = result;
+      control_->fail_call = n;
+      const std::string said = failure();
+      ASSERT_EQ(control_->fail_call, 0) << "the call was made";
+      EXPECT_THAT(said, testing::HasSubstr(word));
+      EXPECT_EQ(control_->objects, objects_) << "what was made is gone: " << said;
+      EXPECT_EQ(control_->bytes_now, 0);
+    }
+    EXPECT_TRUE(same_bits(logits(), expected_)) << "a new device works";
+  }
+
+  const GoldenModel golden_{"llama"};
+  void* library_;
+  vulkan::faulty::Control* control_;
+  std::vector<float> expected_;
+  int64_t objects_ = 0;
+};
+
+TEST_F(VulkanFaults, OfAllocationsAreErrors) {
+  fail_each("AllocateMemory", kOutOfDeviceMemory, 1, "VK_ERROR_OUT_OF_DEVICE_MEMORY");
+  fail_each("CreateBuffer", kOutOfHostMemory, 2, "VK_ERROR_OUT_OF_HOST_MEMORY");
+  fail_each("MapMemory", kOutOfHostMemory, 2, "VK_ERROR_OUT_OF_HOST_MEMORY");
+  fail_each("BindBufferMemory", kOutOfDeviceMemory, 2, "VK_ERROR_OUT_OF_DEVICE_MEMORY");
+}
+
+TEST_F(VulkanFaults, OfPipelinesAreErrors) {
+  fail_each("CreateComputePipelines", kOutOfHostMemory, 1, "vkCreateComputePipelines");
+  fail_each("CreateShaderModule", kOutOfDeviceMemory, 4, "vkCreateShaderModule");
+}
+
+TEST_F(VulkanFaults, OfCommandsAreErrors) {
+  fail_each("AllocateCommandBuffers", kOutOfHostMemory, 1, "vkAllocateCommandBuffers");
+  fail_each("BeginCommandBuffer", kOutOfHostMemory, 3, "vkBeginCommandBuffer");
+  fail_each("EndCommandBuffer", kOutOfDeviceMemory, 3, "vkEndCommandBuffer");
+}
+
+/// Missing memory is no lost device: the driver took nothing, and what was submitted before goes on.
+TEST_F(VulkanFaults, OfSubmissionsAreErrors) {
+  fail_each("QueueSubmit", kOutOfHostMemory, 2, "VK_ERROR_OUT_OF_HOST_MEMORY");
+}
+
+TEST_F(VulkanFaults, OfMakingAnInstanceOrADeviceAreErrors) {
+  for (const char* function :
+       {"CreateInstance", "EnumeratePhysicalDevices", "CreateDevice", "CreateCommandPool",
+        "CreateSemaphore", "CreatePipelineLayout", "CreatePipelineCache"}) {
+    fail_each(function, kOutOfHostMemory, 1, "VK_ERROR_OUT_OF_HOST_MEMORY");
+  }
+  fail_each("CreateDevice", kInitializationFailed, 1, "VK_ERROR_INITIALIZATION_FAILED");
+}
+
+TEST_F(VulkanFaults, ADeviceThatIsLostIsAnErrorAndCanBeHadAgain) {
+  fail_each("QueueSubmit", kDeviceLost, 1, "lost");
+  fail_each("WaitSemaphores", kDeviceLost, 1, "lost");
+}
+
+TEST_F(VulkanFaults, OfAnyCallAreErrors) {
+  const int64_t calls = calls_of(nullptr);
+  ASSERT_GT(calls, 100);
+  fail_each(nullptr, kOutOfHostMemory, 7, "VK_ERROR_OUT_OF_HOST_MEMORY");
+}
+
+/// The one thing that a driver without them can be asked is to go.
+TEST_F(VulkanFaults, FunctionsThatTheDriverLacksAreErrors) {
+  for (const char* hidden : {"vkDeviceWaitIdle", "vkDestroyPipeline", "vkFreeMemory",
+                             "vkDestroyCommandPool", "vkCmdDispatchIndirect"}) {
+    SCOPED_TRACE(hidden);
+    control_->hidden = hidden;
+    EXPECT_THAT(failure(), testing::HasSubstr("the driver lacks functions of Vulkan 1.2"));
+    EXPECT_EQ(control_->objects, objects_);
+  }
+  control_->hidden = nullptr;
+  EXPECT_TRUE(same_bits(logits(), expected_));
+}
+
+/// A session whose device is lost says so each time; others of the process go on.
+TEST_F(VulkanFaults, ASessionOfALostDeviceSaysSoAndTheProcessGoesOn) {
+  const auto engine = Engine::create(load_source(golden_.source(), on_faulty_vulkan()));
+  const std::vector<Token> tokens = golden_.tokens();
+  {
+    Session session(engine);
+    session.append(std::span(tokens).first(4));
+    control_->function = "QueueSubmit";
+    control_->result = kDeviceLost;
+    control_->fail_call = 1;
+    EXPECT_THROW(static_cast<void>(generate(session, 1)), Error);
+    for (int i = 0; i < 2; ++i) {
+      try {
+        Session other(engine);
+        other.append(std::span(tokens).first(4));
+        static_cast<void>(generate(other, 1));
+        ADD_FAILURE() << "a lost device computes";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::State);
+        EXPECT_THAT(error.what(), testing::HasSubstr("lost"));
+      }
+    }
+  }
+  EXPECT_TRUE(same_bits(logits(), expected_)) << "beside the lost device a new one works";
+}
+
+}  // namespace
+}  // namespace tenon::golden
+#endif
