@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "model/placed_executable.h"
 #include "tests/backends/cuda/emulator/fake_cuda.h"
 #include "tests/engine/tiny_engine.h"
 #include "tests/golden/golden.h"
@@ -113,6 +114,40 @@ TEST_F(CudaFaults, ADeviceThatIsLostIsAnErrorAndCanBeHadAgain) {
   const int64_t launches = control_->launches - before;
   ASSERT_GT(launches, 20);
   fail_each(&cuda::fake::Control::fail_launch, launches, 5);
+}
+
+/// A session whose device is lost says so each time; beside it a new device works.
+TEST_F(CudaFaults, ASessionOfALostDeviceSaysSoAndTheProcessGoesOn) {
+  const GoldenModel golden("llama");
+  const std::vector<float> expected = logits_of(golden, 4);
+  const auto engine = Engine::create(load_source(golden.source(), on_cuda()));
+  const std::vector<Token> tokens = golden.tokens();
+  control_->fail_launch = 1;
+  for (int i = 0; i < 3; ++i) {
+    try {
+      Session session(engine);
+      session.append(std::span(tokens).first(4));
+      static_cast<void>(generate(session, 1));
+      ADD_FAILURE() << "a lost device computes";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::State);
+      EXPECT_THAT(error.what(), testing::HasSubstr("lost"));
+    }
+  }
+  EXPECT_TRUE(same_bits(logits_of(golden, 4), expected)) << "a new device works";
+}
+
+/// The tables of the codebooks and what rounds an allocation are in nobody's figures.
+TEST_F(CudaFaults, ADeviceHoldsWhatItsModelSays) {
+  const int64_t before = control_->bytes_now;
+  control_->bytes_peak = before;
+  const auto model =
+      Model::load(TENON_TEST_DATA_DIR "/../../examples/models/demo-q8_0.gguf", on_cuda());
+  const PlacedExecutable& executable = model->executable();
+  const auto said = static_cast<double>(executable.memory_bytes(TENON_MEMORY_WEIGHTS) +
+                                        executable.memory_bytes(TENON_MEMORY_SCRATCH));
+  EXPECT_NEAR(static_cast<double>(control_->bytes_now - before), said, 0.03 * said);
+  EXPECT_NEAR(static_cast<double>(control_->bytes_peak - before), said, 0.03 * said);
 }
 
 }  // namespace

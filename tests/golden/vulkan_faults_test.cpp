@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "model/placed_executable.h"
 #include "tests/engine/tiny_engine.h"
 #include "tests/golden/golden.h"
 #include "tests/golden/golden_model.h"
@@ -181,6 +182,18 @@ TEST_F(VulkanFaults, ASessionOfALostDeviceSaysSoAndTheProcessGoesOn) {
     }
   }
   EXPECT_TRUE(same_bits(logits(), expected_)) << "beside the lost device a new one works";
+}
+
+/// The tables of the codebooks and what rounds an allocation are in nobody's figures.
+TEST_F(VulkanFaults, ADeviceHoldsWhatItsModelSays) {
+  control_->bytes_peak = 0;
+  const auto model =
+      Model::load(TENON_TEST_DATA_DIR "/../../examples/models/demo-q8_0.gguf", on_faulty_vulkan());
+  const PlacedExecutable& executable = model->executable();
+  const auto said = static_cast<double>(executable.memory_bytes(TENON_MEMORY_WEIGHTS) +
+                                        executable.memory_bytes(TENON_MEMORY_SCRATCH));
+  EXPECT_NEAR(static_cast<double>(control_->bytes_now), said, 0.03 * said);
+  EXPECT_NEAR(static_cast<double>(control_->bytes_peak), said, 0.03 * said);
 }
 
 }  // namespace

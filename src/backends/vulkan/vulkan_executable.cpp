@@ -343,9 +343,9 @@ uint64_t Executable::memory_bytes(uint32_t purpose) const {
   if (purpose == TENON_MEMORY_WEIGHTS) return weights_.memory_bytes();
   if (purpose != TENON_MEMORY_SCRATCH) return 0;
   uint64_t bytes = 0;
-  for (const Memory* memory : {&area_, &scratch_, &constants_, &step_, &arrays_, &inputs_staging_,
-                               &step_staging_, &arrays_staging_, &download_, &draws_, &draw_rows_,
-                               &draw_results_, &draws_staging_, &draw_download_}) {
+  // Of the device's memory: staging buffers are the host's.
+  for (const Memory* memory : {&area_, &scratch_, &constants_, &step_, &arrays_, &draws_, &draw_rows_,
+                               &draw_results_}) {
     bytes += memory->size();
   }
   return bytes;
