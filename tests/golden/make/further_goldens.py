@@ -257,6 +257,35 @@ def gptj(m):
             linear(m, block + tensor, root + name)
 
 
+def gptneox_model(parallel):
+    """Files do not tell which GELU; it is the approximation by tanh."""
+    return of('GPTNeoXForCausalLM', 'GPTNeoXConfig', hidden_size=36, num_hidden_layers=2, num_attention_heads=3,
+              intermediate_size=144, hidden_act='gelu_new', use_parallel_residual=parallel, layer_norm_eps=1e-2,
+              rope_parameters={**ROPE, 'partial_rotary_factor': 8 / 12})
+
+
+GPTNEOX_KEYS = layer_keys(2, 3, 3, 12, 144, 10000.0, 1e-2, 36) | {'rope.dimension_count': 8}
+
+
+@further('gptneox', GPTNEOX_KEYS | {'use_parallel_residual': True}, gptneox_model(True), 'GPTNeoXForCausalLM')
+@further('gptneox_sequential', GPTNEOX_KEYS | {'use_parallel_residual': False}, gptneox_model(False),
+         'GPTNeoXForCausalLM', architecture='gptneox')
+def gptneox(m):
+    m.put('token_embd.weight', 'gpt_neox.embed_in.weight', spread=1.0)
+    biased_norm(m, 'output_norm', 'gpt_neox.final_layer_norm')
+    linear(m, 'output', 'lm_head')
+    for layer in range(2):
+        root, block = 'gpt_neox.layers.%d.' % layer, 'blk.%d.' % layer
+        biased_norm(m, block + 'attn_norm', root + 'input_layernorm')
+        biased_norm(m, block + 'ffn_norm', root + 'post_attention_layernorm')
+        for ending, spread in (('.weight', None), ('.bias', 0.375)):
+            m.put(block + 'attn_qkv' + ending, root + 'attention.query_key_value' + ending, spread=spread,
+                  change=by_head(3, 12))
+        linear(m, block + 'attn_output', root + 'attention.dense')
+        linear(m, block + 'ffn_up', root + 'mlp.dense_h_to_4h')
+        linear(m, block + 'ffn_down', root + 'mlp.dense_4h_to_h')
+
+
 @further('mpt', layer_keys(2, 6, 6, 8, 192, 10000.0, 1e-5, 48),
          of('MptForCausalLM', 'MptConfig', hidden_size=48, n_layers=2, n_heads=6, expansion_ratio=4,
             max_seq_len=256, layer_norm_epsilon=1e-5), 'MptForCausalLM')
