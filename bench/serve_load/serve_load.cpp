@@ -1,21 +1,25 @@
 // A load generator for servers of OpenAI's interfaces: requests a second, streams at once, times to the
 // first byte, memory of idle connections. One thread; docs/server-operations.md tells how to read it.
 //
-//   serve_load http://127.0.0.1:8080 requests [--model demo] [--connections 64] [--seconds 10]
+//   serve_load http://127.0.0.1:8080 requests [--model demo] [--connections 64] [--seconds 10] [--rate 300]
 //   serve_load http://127.0.0.1:8080 streams  [--connections 256] [--tokens 64]
 //   serve_load http://127.0.0.1:8080 idle     [--connections 2000] --pid PID
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "load_connection.h"
@@ -31,6 +35,7 @@ struct Options {
   size_t connections = 64;
   size_t tokens = 64;
   double seconds = 10;
+  double rate = 0;  ///< requests a second that arrive by themselves; 0: each follows an answer
   std::string pid{};
 };
 
@@ -60,6 +65,27 @@ std::string completion(const Options& options, size_t tokens, bool is_streamed, 
   return request_text(options, "POST", "/v1/completions", body);
 }
 
+/// Wakes a Poll at a time.
+class Alarm {
+ public:
+  Alarm() : descriptor_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+  ~Alarm() { ::close(descriptor_); }
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  /// A time that has passed rings at once.
+  void set(Clock::time_point time) const {
+    const auto left = std::max<int64_t>((time - Clock::now()).count(), 1);
+    itimerspec when{};
+    when.it_value = {.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
+    ::timerfd_settime(descriptor_, 0, &when, nullptr);
+  }
+
+ private:
+  int descriptor_;
+};
+
 /// Waits for answers on many connections.
 class Poll {
  public:
@@ -75,15 +101,28 @@ class Poll {
     ::epoll_ctl(descriptor_, EPOLL_CTL_ADD, connection.descriptor(), &event);
   }
 
-  /// Calls on_answer for each connection whose answer is complete, until it says false.
-  template <typename OnAnswer>
-  void run(OnAnswer on_answer) const {
+  void add(const Alarm& alarm) const {
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    ::epoll_ctl(descriptor_, EPOLL_CTL_ADD, alarm.descriptor(), &event);
+  }
+
+  /// Calls on_answer for each connection whose answer is complete, until it says false, and on_alarm when
+  /// the alarm rings.
+  template <typename OnAnswer, typename OnAlarm = void (*)()>
+  void run(
+      OnAnswer on_answer, OnAlarm on_alarm = [] {}) const {
     std::array<epoll_event, 256> events;
     for (;;) {
       const int count = ::epoll_wait(descriptor_, events.data(), events.size(), 1000);
       if (count < 0) continue;
       for (int i = 0; i < count; ++i) {
-        auto& connection = *static_cast<LoadConnection*>(events[static_cast<size_t>(i)].data.ptr);
+        void* const source = events[static_cast<size_t>(i)].data.ptr;
+        if (source == nullptr) {
+          on_alarm();
+          continue;
+        }
+        auto& connection = *static_cast<LoadConnection*>(source);
         const bool has_answer = connection.on_readable();
         if (connection.take_reconnected()) add(connection);
         if (has_answer && !on_answer(connection)) return;
@@ -218,6 +257,56 @@ void run_streams(const Options& options) {
   print_times("whole stream", wholes);
 }
 
+/// Requests of one token arrive as a Poisson process of options.rate, the same one in each run, whatever
+/// the server does: a time counts from the arrival, so that it has the wait for a free connection.
+void run_arrivals(const Options& options) {
+  const Poll poll;
+  const auto connections = connect_all(options, poll);
+  const Alarm alarm;
+  poll.add(alarm);
+  std::vector<LoadConnection*> free;
+  for (const auto& connection : connections) free.push_back(connection.get());
+  std::unordered_map<const LoadConnection*, Clock::time_point> arrivals;
+  std::deque<Clock::time_point> waiting;
+  std::vector<double> times;
+  std::mt19937_64 random(1);
+  std::exponential_distribution<double> gap(options.rate);
+  const auto next_after = [&](Clock::time_point time) {
+    return time + std::chrono::nanoseconds(static_cast<int64_t>(gap(random) * 1e9));
+  };
+  const auto start = Clock::now();
+  const auto end = start + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000));
+  size_t number = 0;
+  auto next = start;
+  const auto send_what_waits = [&] {
+    for (; !waiting.empty() && !free.empty(); waiting.pop_front(), free.pop_back()) {
+      arrivals[free.back()] = waiting.front();
+      free.back()->send(completion(options, 1, false, number++ % 16));
+    }
+  };
+  const auto on_alarm = [&] {
+    for (const auto now = Clock::now(); next <= now && next < end; next = next_after(next)) {
+      waiting.push_back(next);
+    }
+    send_what_waits();
+    if (next < end) alarm.set(next);
+  };
+  alarm.set(next);
+  poll.run(
+      [&](LoadConnection& connection) {
+        check_status(connection);
+        times.push_back(milliseconds(Clock::now() - arrivals[&connection]));
+        free.push_back(&connection);
+        send_what_waits();
+        return next < end || free.size() < connections.size();
+      },
+      on_alarm);
+  const double took = milliseconds(Clock::now() - start) / 1000;
+  std::printf("%.0f requests/s arriving, %zu requests of one token in %.2f s: %.0f requests/s\n",
+              options.rate, times.size(), took, static_cast<double>(times.size()) / took);
+  print_times("from the arrival", times);
+}
+
 /// Resident bytes of a process.
 double resident_bytes(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/status");
@@ -263,6 +352,8 @@ Options read_options(int count, char** words) {
       options.tokens = std::stoul(value);
     } else if (name == "--seconds") {
       options.seconds = std::stod(value);
+    } else if (name == "--rate") {
+      options.rate = std::stod(value);
     } else if (name == "--pid") {
       options.pid = value;
     } else {
@@ -273,6 +364,7 @@ Options read_options(int count, char** words) {
 }
 
 void run(const Options& options) {
+  if (options.mode == "requests" && options.rate > 0) return run_arrivals(options);
   if (options.mode == "requests") return run_requests(options);
   if (options.mode == "streams") return run_streams(options);
   if (options.mode == "idle") return run_idle(options);

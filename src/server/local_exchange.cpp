@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "http_head.h"
 #include "request_journal.h"
 
 namespace tenon_http {
@@ -67,6 +68,8 @@ LocalExchange::~LocalExchange() {
 
 std::string LocalExchange::headers_of(const HttpAnswer& answer) const {
   std::string lines = "X-Request-Id: " + request_.record->id + "\n";
+  const std::vector<std::string>& notes = request_.record->notes;
+  if (!notes.empty()) lines += "Tenon-Notes: " + notes_header(notes) + "\n";
   for (const auto& [name, value] : answer.headers) lines += name + ": " + value + "\n";
   return lines;
 }

@@ -95,12 +95,13 @@ class ResponseWriter : public AnswerWriter {
     if (!is_cut) whole["completed_at"] = seconds_now();
     if (is_cut) whole["incomplete_details"] = {{"reason", "max_output_tokens"}};
     whole["output"] = output_.items();
-    whole["usage"] = {{"input_tokens", end.prompt_tokens},
-                      {"input_tokens_details", {{"cached_tokens", end.cached_tokens}}},
-                      {"output_tokens", end.generated_tokens},
-                      {"output_tokens_details", {{"reasoning_tokens", end.reasoning_tokens}}},
-                      {"total_tokens", end.prompt_tokens + end.generated_tokens},
-                      {"reuse", reuse_json(end.reuse)}};
+    whole["usage"] = {
+        {"input_tokens", end.prompt_tokens},
+        {"input_tokens_details", {{"cached_tokens", end.cached_tokens}, {"cache_write_tokens", 0}}},
+        {"output_tokens", end.generated_tokens},
+        {"output_tokens_details", {{"reasoning_tokens", end.reasoning_tokens}}},
+        {"total_tokens", end.prompt_tokens + end.generated_tokens},
+        {"reuse", reuse_json(end.reuse)}};
     keep(whole);
     if (!form_.is_streamed) return exchange.answer({.body = to_text(whole)});
     send(is_cut ? "response.incomplete" : "response.completed", {{"response", std::move(whole)}});
