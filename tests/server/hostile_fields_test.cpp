@@ -65,7 +65,21 @@ const std::vector<Endpoint>& endpoints() {
        R"({"model": "demo", "input": ["a"], "encoding_format": "float", "dimensions": 4})"},
       {"/v1/rerank",
        R"({"model": "demo", "query": "a", "documents": ["b", {"text": "c"}], "top_n": 1})"},
-      {"/tokenize", R"({"model": "demo", "prompt": "Hi"})"},
+      {"/v1/score", R"({"model": "demo", "text_1": "a", "text_2": ["b"]})"},
+      {"/v1/decisions",
+       R"({"model": "demo", "input": "The fox is red.", "questions": [
+            {"type": "predicate", "name": "red", "instructions": "Is it red?", "labels": ["Yes", "No"]},
+            {"type": "choice", "instructions": [{"type": "input_text", "text": "Which?"}],
+             "choices": [{"value": "fox", "description": "d"}, {"value": "cat"}]},
+            {"type": "score", "instructions": "How red?",
+             "levels": [{"label": "1", "description": "d", "value": 0}, {"label": "5", "value": 1}]}]})"},
+      {"/v1/responses/input_tokens",
+       R"({"model": "demo", "instructions": "Be short.", "input": "Hi",
+           "tools": [{"type": "function", "name": "weather", "parameters": {"type": "object"}}]})"},
+      {"/tokenize",
+       R"({"model": "demo", "prompt": "Hi", "add_special_tokens": true, "add_special": true,
+           "parse_special": false})"},
+      {"/v1/tokenize", R"({"model": "demo", "messages": [{"role": "user", "content": "Hi"}]})"},
       {"/detokenize", R"({"model": "demo", "tokens": [1, 2]})"},
   };
   return list;
@@ -124,7 +138,8 @@ TEST_F(HostileFieldsTest, RightRequestsAreServed) {
   for (const Endpoint& endpoint : endpoints()) {
     const Reply reply = server().post(endpoint.path, Value::parse(endpoint.body));
     const std::string_view path = endpoint.path;
-    const bool is_of_embedders = path == "/v1/embeddings" || path == "/v1/rerank";
+    const bool is_of_embedders =
+        path == "/v1/embeddings" || path == "/v1/rerank" || path == "/v1/score";
     EXPECT_EQ(reply.status, is_of_embedders ? 400 : 200) << path << reply.body;
   }
 }

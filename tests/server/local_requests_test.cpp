@@ -77,6 +77,18 @@ Value without_ids(const std::string& body) {
 
 class LocalRequests : public ServerTest {};
 
+TEST_F(LocalRequests, NotesAreInTheHeaders) {
+  const LocalCall call(server().get(), "POST", "/v1/responses",
+                       {{"model", "demo"},
+                        {"input", "Hi"},
+                        {"max_output_tokens", 1},
+                        {"tools", {{{"type", "web_search"}}}}});
+  const LocalReply reply = call.reply();
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_THAT(reply.headers, HasSubstr("\nTenon-Notes: "));
+  EXPECT_EQ(Value::parse(reply.body)["usage"]["input_tokens_details"]["cache_write_tokens"], 0);
+}
+
 TEST_F(LocalRequests, AreAnsweredAsThoseOfClients) {
   const Value chat = capital_chat({{"seed", 1}, {"echo_repair", false}});
   (void)server().post(kChat, chat);  // so that both find the prompt computed
