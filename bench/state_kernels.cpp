@@ -56,7 +56,6 @@ void measure(benchmark::State& state, const StateTiles& tiles,
       const StateTile tile = tiles.tile(i);
       run({.before = values + tile.offset,
            .state = values + tile.offset,
-           .past_caches = false,
            .width = tile.width,
            .rows = tiles.rows,
            .num_tokens = tokens,

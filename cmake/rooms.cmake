@@ -23,7 +23,7 @@ set(TENON_FOLDERS_text bpe unigram wordpiece unicode regex)
 set(TENON_NO_UNITY sampler)
 
 # Rooms whose code runs a few times for each model or conversation: small rather than fast.
-set(TENON_SMALL_ROOMS file arch model random_model plan text/tokenizer_json text/chat_formats text/chat)
+set(TENON_SMALL_ROOMS file arch model program random_model plan text/tokenizer_json text/chat_formats text/chat)
 
 # Files that share local names with another file of their room, compiled apart.
 set(TENON_APART

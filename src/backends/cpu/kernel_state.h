@@ -31,9 +31,8 @@ inline void each_state_row(uint64_t rows, Body body) {
   if (i < rows) body(i, std::integral_constant<int, 0>{});
 }
 
-/// kVectors vectors of lanes, the last one of which has fewer than 16 where kPartial. kPastCaches:
-/// as StateScan's.
-template <int kCount, bool kPartial, bool kPastCaches = false>
+/// kVectors vectors of lanes, the last one of which has fewer than 16 where kPartial.
+template <int kCount, bool kPartial>
 struct StateLanes {
   static constexpr int kVectors = kCount;
   uint64_t last;  // lanes of the last vector
@@ -45,14 +44,6 @@ struct StateLanes {
   void store(float* p, int v, F32x16 x) const {
     if (kPartial && v == kVectors - 1) return store_part(p + 16 * v, x, last);
     TENON_CPU_ISA::store(p + 16 * v, x);
-  }
-  /// Of a row of the state.
-  void store_state(float* p, int v, F32x16 x) const {
-    if constexpr (kPastCaches) {
-      store_past_caches(p + 16 * v, x);
-    } else {
-      store(p, v, x);
-    }
   }
 };
 
@@ -68,19 +59,11 @@ struct StateSums {
   [[nodiscard]] F32x16 total(int v) const { return TENON_CPU_ISA::add(s[0][v], s[1][v]); }
 };
 
-/// Calls run(StateLanes) with the type that a tile asks for.
+/// Calls run(StateLanes) with the type that the width of a tile asks for.
 template <typename Run>
-inline void with_state_lanes(const StateScan& scan, Run run) {
+inline void with_state_lanes(uint32_t width, Run run) {
   static_assert(kStateLanes == 32);
-  const uint32_t width = scan.width;
-  if (scan.past_caches) {
-    if (width == 32) {
-      run(StateLanes<2, false, true>(width));
-    } else {
-      run(StateLanes<1, false, true>(width));
-    }
-    finish_stores_past_caches();
-  } else if (width == 32) {
+  if (width == 32) {
     run(StateLanes<2, false>(width));
   } else if (width > 16) {
     run(StateLanes<2, true>(width));
@@ -147,7 +130,7 @@ inline void ssm_scan_tile(const SsmScanArgs& args, const Lanes& lanes) {
         }
         const F32x16 s =
             fma(broadcast(b[i]), added[v], mul(kept[v], lanes.load(before + i * scan.width, v)));
-        lanes.store_state(row, v, s);
+        lanes.store(row, v, s);
         y.s[chain][v] = fma(s, broadcast(c[i]), y.s[chain][v]);
       }
     });
@@ -160,7 +143,7 @@ inline void ssm_scan_tile(const SsmScanArgs& args, const Lanes& lanes) {
 }
 
 inline void ssm_scan(const SsmScanArgs& args) noexcept {
-  with_state_lanes(args.scan, [&](const auto& lanes) {
+  with_state_lanes(args.scan.width, [&](const auto& lanes) {
     if (args.one_decay) {
       ssm_scan_tile<true>(args, lanes);
     } else {
@@ -212,7 +195,7 @@ inline void delta_rule_tile(const DeltaRuleArgs& args, const Lanes& lanes) {
       if constexpr (kPerRow) kept = broadcast(kept_rows[i]);
       for (int v = 0; v < kVectors; ++v) {
         const F32x16 s = fma(key, change[v], mul(kept, lanes.load(before + i * scan.width, v)));
-        lanes.store_state(row, v, s);
+        lanes.store(row, v, s);
         y.s[chain][v] = fma(s, query, y.s[chain][v]);
       }
     });
@@ -223,7 +206,7 @@ inline void delta_rule_tile(const DeltaRuleArgs& args, const Lanes& lanes) {
 }
 
 inline void delta_rule(const DeltaRuleArgs& args) noexcept {
-  with_state_lanes(args.scan, [&](const auto& lanes) {
+  with_state_lanes(args.scan.width, [&](const auto& lanes) {
     if (args.decay_per_row) {
       delta_rule_tile<true>(args, lanes);
     } else {
@@ -262,7 +245,7 @@ inline void wkv7_tile(const Wkv7Args& args, const Lanes& lanes) {
       for (int v = 0; v < kVectors; ++v) {
         const F32x16 s =
             fma(value[v], k, fma(was[v], b, mul(lanes.load(before + i * scan.width, v), w)));
-        lanes.store_state(row, v, s);
+        lanes.store(row, v, s);
         y.s[chain][v] = fma(s, r, y.s[chain][v]);
       }
     });
@@ -271,7 +254,7 @@ inline void wkv7_tile(const Wkv7Args& args, const Lanes& lanes) {
 }
 
 inline void wkv7(const Wkv7Args& args) noexcept {
-  with_state_lanes(args.scan, [&](const auto& lanes) { wkv7_tile(args, lanes); });
+  with_state_lanes(args.scan.width, [&](const auto& lanes) { wkv7_tile(args, lanes); });
 }
 
 /// kBonus: the token reads the state before it and, weighed by u, itself.
@@ -294,7 +277,7 @@ inline void wkv6_tile(const Wkv6Args& args, const Lanes& lanes) {
         const F32x16 added = mul(k, value[v]);
         const F32x16 kept = lanes.load(before + i * scan.width, v);
         const F32x16 next = fma(kept, w, added);
-        lanes.store_state(row, v, next);
+        lanes.store(row, v, next);
         F32x16 read = next;
         if constexpr (kBonus) read = fma(broadcast(args.u[i]), added, kept);
         y.s[chain][v] = fma(read, r, y.s[chain][v]);
@@ -305,7 +288,7 @@ inline void wkv6_tile(const Wkv6Args& args, const Lanes& lanes) {
 }
 
 inline void wkv6(const Wkv6Args& args) noexcept {
-  with_state_lanes(args.scan, [&](const auto& lanes) {
+  with_state_lanes(args.scan.width, [&](const auto& lanes) {
     if (args.u != nullptr) {
       wkv6_tile<true>(args, lanes);
     } else {

@@ -268,9 +268,6 @@ struct ConvArgs {
 struct StateScan {
   const float* before;  ///< [rows, width] before the tokens; may be `state`
   float* state;         ///< [rows, width] after them
-  /// Of one token, `before` not being `state`: what is written goes past the caches. `state` then
-  /// begins a cache line and the width is a multiple of 16.
-  bool past_caches;
   uint32_t width;  ///< 1 to kStateLanes
   uint64_t rows;
   uint32_t num_tokens;

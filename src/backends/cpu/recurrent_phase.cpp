@@ -12,10 +12,6 @@ namespace {
 /// a narrow one is no reason for a barrier.
 constexpr uint64_t kItemColumns = 2048;
 
-/// Of weights: with as many, no state is left in a cache when its next token comes, as all of them
-/// are read in between. Larger than the last caches of most machines.
-constexpr uint64_t kUncachedBytes = uint64_t{64} << 20;
-
 uint64_t item_width(uint64_t columns, uint64_t chunk) {
   return std::min(kItemColumns, columns - chunk * kItemColumns);
 }
@@ -138,9 +134,6 @@ StateScan PhaseRunner::begin_scan(const RecurrentItem& item, const StateTiles& t
   scan.state = write + tile.offset;
   scan.before = read == nullptr ? begin_state(item, tile.offset, tiles.rows * tile.width)
                                 : read + tile.offset;
-  scan.past_caches = item.sequence.num_tokens == 1 && scan.before != scan.state &&
-                     reinterpret_cast<uintptr_t>(scan.state) % 64 == 0 && tile.width % 16 == 0 &&
-                     x_.weight_memory_.size() >= kUncachedBytes;
   scan.width = tile.width;
   scan.rows = tiles.rows;
   scan.num_tokens = item.sequence.num_tokens;

@@ -35,13 +35,6 @@ inline void store(float* p, F32x16 x) {
   _mm256_storeu_ps(p, x.lo);
   _mm256_storeu_ps(p + 8, x.hi);
 }
-/// Stores at a multiple of 64 bytes without first reading what lies there, and keeps no copy in a cache.
-inline void store_past_caches(float* p, F32x16 x) {
-  _mm256_stream_ps(p, x.lo);
-  _mm256_stream_ps(p + 8, x.hi);
-}
-/// Before another thread may read what was so stored.
-inline void finish_stores_past_caches() { _mm_sfence(); }
 inline __m128i load_16_bytes(const void* p) {
   return _mm_loadu_si128(static_cast<const __m128i*>(p));
 }

@@ -32,10 +32,6 @@ struct TwoU8x64 {
 inline F32x16 broadcast(float x) { return {_mm512_set1_ps(x)}; }
 inline F32x16 load(const float* p) { return {_mm512_loadu_ps(p)}; }
 inline void store(float* p, F32x16 x) { _mm512_storeu_ps(p, x.v); }
-/// Stores at a multiple of 64 bytes without first reading what lies there, and keeps no copy in a cache.
-inline void store_past_caches(float* p, F32x16 x) { _mm512_stream_ps(p, x.v); }
-/// Before another thread may read what was so stored.
-inline void finish_stores_past_caches() { _mm_sfence(); }
 inline __m256i load_32_bytes(const void* p) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(p));
 }

@@ -52,9 +52,6 @@ inline F32x16 load(const float* p) {
 inline void store(float* p, F32x16 x) {
   for (int i = 0; i < 4; ++i) vst1q_f32(p + 4 * i, x.v[i]);
 }
-/// There is no such store: an ordinary one.
-inline void store_past_caches(float* p, F32x16 x) { store(p, x); }
-inline void finish_stores_past_caches() {}
 inline F32x16 load_f16(const uint16_t* p) {
   return each_f32([=](int i) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * i))); });
 }

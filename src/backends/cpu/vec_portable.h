@@ -58,9 +58,6 @@ inline F32x16 load(const float* p) {
   return r;
 }
 inline void store(float* p, F32x16 x) { std::memcpy(p, x.v, sizeof(x.v)); }
-/// There is no such store: an ordinary one.
-inline void store_past_caches(float* p, F32x16 x) { store(p, x); }
-inline void finish_stores_past_caches() {}
 inline F32x16 load_f16(const uint16_t* p) {
   return each_f32([=](int i) { return f16_to_f32(p[i]); });
 }

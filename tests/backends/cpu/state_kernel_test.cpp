@@ -1,5 +1,5 @@
 // The scans of every instruction set this machine has: the same bits whether the state is written in
-// place, to another block, or past the caches.
+// place or to another block.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -15,8 +15,7 @@ namespace {
 constexpr uint64_t kRows = 7;  // odd: the two chains of a sum differ in length
 constexpr uint64_t kTokens = 3;
 
-/// Cache lines, as the blocks of a cache are.
-struct alignas(64) StateTileValues {
+struct StateTileValues {
   float values[kRows * kStateLanes];
 };
 
@@ -106,7 +105,7 @@ constexpr NamedScan kScans[] = {{"ssm_scan", run_ssm_scan},
                                 {"wkv6 with a bonus", run_wkv6<true>}};
 
 /// Where the state goes.
-enum class StateGoes { InPlace, ToAnotherBlock, PastCaches };
+enum class StateGoes { InPlace, ToAnotherBlock };
 
 struct ScanResult {
   std::vector<float> out, state;
@@ -124,7 +123,6 @@ ScanResult scan_tile(const Kernels& kernels, const NamedScan& scan, uint32_t wid
   StateScan args{};
   args.before = before.values;
   args.state = where == StateGoes::InPlace ? before.values : after.values;
-  args.past_caches = where == StateGoes::PastCaches;
   args.width = width;
   args.rows = kRows;
   args.num_tokens = num_tokens;
@@ -157,16 +155,6 @@ TEST_P(StateKernel, WritesTheSameBitsToAnotherBlock) {
         EXPECT_EQ(scan_tile(*kernels_, scan, width, num_tokens, StateGoes::ToAnotherBlock),
                   scan_tile(*kernels_, scan, width, num_tokens, StateGoes::InPlace));
       }
-    }
-  }
-}
-
-TEST_P(StateKernel, WritesTheSameBitsPastTheCaches) {
-  for (const NamedScan& scan : kScans) {
-    for (const uint32_t width : {16u, 32u}) {
-      SCOPED_TRACE(std::string(scan.name) + ", width " + std::to_string(width));
-      EXPECT_EQ(scan_tile(*kernels_, scan, width, 1, StateGoes::PastCaches),
-                scan_tile(*kernels_, scan, width, 1, StateGoes::InPlace));
     }
   }
 }
