@@ -268,7 +268,7 @@ struct ConvArgs {
 struct StateScan {
   const float* before;  ///< [rows, width] before the tokens; may be `state`
   float* state;         ///< [rows, width] after them
-  uint32_t width;  ///< 1 to kStateLanes
+  uint32_t width;       ///< 1 to kStateLanes
   uint64_t rows;
   uint32_t num_tokens;
   float* out;  ///< [num_tokens, width], out_stride

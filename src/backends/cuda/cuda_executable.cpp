@@ -278,8 +278,8 @@ uint64_t Executable::memory_bytes(uint32_t purpose) const {
   if (purpose != TENON_MEMORY_SCRATCH) return 0;
   uint64_t bytes = 0;
   // Of the device's memory: staging buffers are the host's.
-  for (const Memory* memory : {&area_, &scratch_, &constants_, &step_, &arrays_, &draws_, &draw_rows_,
-                               &draw_results_}) {
+  for (const Memory* memory :
+       {&area_, &scratch_, &constants_, &step_, &arrays_, &draws_, &draw_rows_, &draw_results_}) {
     bytes += memory->size();
   }
   return bytes;
