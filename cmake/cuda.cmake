@@ -9,12 +9,19 @@ if(NOT TENON_CUDA AND NOT TENON_TESTS)
   return()
 endif()
 tenon_room(backends/cuda)
+
+# Products are not contracted with sums, so that a kernel's bits are those of the emulator; where one is to be fused,
+# it says so.
+find_program(TENON_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+mark_as_advanced(TENON_NVCC)
+set(TENON_NVCC_COMMAND ${TENON_NVCC} -std=c++20 -I${PROJECT_SOURCE_DIR}/src -fatbin -fmad=false
+    -Werror all-warnings)
+set(kernel_dir ${PROJECT_SOURCE_DIR}/src/backends/cuda/kernels)
+set(TENON_CUDA_KERNELS ${kernel_dir}/all_kernels.cu)
 if(NOT TENON_CUDA)
   return()
 endif()
 
-find_program(TENON_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
-mark_as_advanced(TENON_NVCC)
 if(NOT TENON_NVCC)
   if(TENON_CUDA STREQUAL "AUTO")
     message(STATUS "Backend cuda is left out: there is no nvcc in the PATH or in CUDA_HOME")
@@ -23,8 +30,7 @@ if(NOT TENON_NVCC)
   message(FATAL_ERROR "TENON_CUDA is ON, but there is no nvcc; TENON_NVCC names one")
 endif()
 
-# One image for all architectures. Products are not contracted with sums, so that a kernel's bits are those of the
-# emulator; where one is to be fused, it says so.
+# One image for all architectures.
 set(generate "")
 foreach(architecture ${TENON_CUDA_ARCHITECTURES})
   list(APPEND generate -gencode arch=compute_${architecture},code=sm_${architecture})
@@ -32,15 +38,12 @@ endforeach()
 list(GET TENON_CUDA_ARCHITECTURES 0 least)
 string(REGEX REPLACE "[a-z]" "" least ${least})
 list(APPEND generate -gencode arch=compute_${least},code=compute_${least})
-set(kernel_dir ${PROJECT_SOURCE_DIR}/src/backends/cuda/kernels)
 set(image_dir ${PROJECT_BINARY_DIR}/cuda)
 set(image ${image_dir}/all_kernels.fatbin)
 file(MAKE_DIRECTORY ${image_dir})
 file(GLOB kernel_files CONFIGURE_DEPENDS ${kernel_dir}/*.cu ${kernel_dir}/*.h)
-set(TENON_NVCC_COMMAND ${TENON_NVCC} -std=c++20 -I${PROJECT_SOURCE_DIR}/src -fatbin -fmad=false
-    -Werror all-warnings ${generate})
 add_custom_command(OUTPUT ${image}
-  COMMAND ${TENON_NVCC_COMMAND} -o ${image} ${kernel_dir}/all_kernels.cu
+  COMMAND ${TENON_NVCC_COMMAND} ${generate} -o ${image} ${TENON_CUDA_KERNELS}
   DEPENDS ${kernel_files} ${PROJECT_SOURCE_DIR}/src/backends/gpu/step_layout.h
           ${PROJECT_SOURCE_DIR}/src/backends/gpu/stage_parameters.h
           ${PROJECT_SOURCE_DIR}/src/backends/gpu/draw_arithmetic.h

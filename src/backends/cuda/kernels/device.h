@@ -28,7 +28,8 @@ using gpu::uint;
 /// An entry that a driver finds by name.
 ///   waits  whether its threads wait for one another (here without meaning)
 #define TENON_ENTRY(name, waits, ...)                                                      \
-  extern "C" __global__ void __launch_bounds__(tenon::cuda::kMostThreads)                  \
+  extern "C" __global__ void __launch_bounds__(tenon::cuda::kMostThreads,                  \
+                                               tenon::cuda::kLeastGroups)                  \
       tenon_##name(tenon::cuda::Address parameters, tenon::cuda::Constants constants) {    \
     __VA_ARGS__ kernel{*reinterpret_cast<const decltype(__VA_ARGS__::stage)*>(parameters), \
                        constants};                                                         \

@@ -7,10 +7,11 @@
 
 namespace tenon::cuda {
 
-// kIq4Values of src/quant/iq4_values.h, a byte each.
+// kIq4Values of src/quant/iq4_values.h, a byte each. No array: one that is indexed lies in memory, not in registers.
 TENON_DEVICE float iq4_value(uint code) {
-  constexpr uint words[4] = {0xBFAD9881u, 0xF6EADDCFu, 0x26190D01u, 0x71594535u};
-  return signed_byte(words[code / 4] >> code % 4 * 8 & 255u);
+  const uint negative = code < 4 ? 0xBFAD9881u : 0xF6EADDCFu;
+  const uint positive = code < 12 ? 0x26190D01u : 0x71594535u;
+  return signed_byte((code < 8 ? negative : positive) >> code % 4 * 8 & 255u);
 }
 
 TENON_DEVICE void decode_iq4_nl(Words block, uint v, float (&w)[8]) {
@@ -57,15 +58,15 @@ TENON_DEVICE void decode_nvfp4(Words block, uint v, float (&w)[8]) {
 
 TENON_DEVICE void decode_tq1_0(Words block, uint v, float (&w)[8]) {
   const float d = half_at(block, 52);
+  // Of 32 bytes five digits each, of 16 five, of 4 four; digit after digit.
+  const uint start = v < 160 ? 0 : v < 240 ? 160 : 240;
+  const uint width = v < 160 ? 32 : v < 240 ? 16 : 4;
+  const uint bytes = v < 160 ? 0 : v < 240 ? 32 : 48;
   for (uint i = 0; i < 8; ++i) {
-    // Of 32 bytes five digits each, of 16 five, of 4 four; digit after digit.
-    const uint value = v + i;
-    const uint start = value < 160 ? 0 : value < 240 ? 160 : 240;
-    const uint width = value < 160 ? 32 : value < 240 ? 16 : 4;
-    const uint bytes = value < 160 ? 0 : value < 240 ? 32 : 48;
-    const uint digit = (value - start) / width;
+    const uint value = v + i - start;
+    const uint digit = value / width;
     const uint power = digit == 0 ? 1 : digit == 1 ? 3 : digit == 2 ? 9 : digit == 3 ? 27 : 81;
-    const uint fraction = byte_at(block, bytes + (value - start) % width) * power & 255u;
+    const uint fraction = byte_at(block, bytes + value % width) * power & 255u;
     w[i] = (float(fraction * 3 >> 8) - 1) * d;
   }
 }
