@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "tests/engine/tiny_engine.h"
 #include "tests/golden/golden.h"
+#include "tests/golden/missing_device.h"
 
 #ifdef TENON_VULKAN_PLUGIN
 namespace tenon::golden {
@@ -24,16 +25,11 @@ ModelOptions options_for(const char* backend) {
   return options;
 }
 
-/// Fails as the backend does; skips the test where it is unsupported.
 class VulkanModels : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      static_cast<void>(Model::load(kDemo, options_for("vulkan")));
-    } catch (const Error& error) {
-      if (error.code() != Code::Unsupported) throw;
-      GTEST_SKIP() << error.what();
-    }
+    const std::string missing = missing_device("vulkan", TENON_VULKAN_PLUGIN);
+    if (!missing.empty()) GTEST_SKIP() << missing;
   }
 };
 
