@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Protocol, TypedDict, Union
 
 from . import _native, constants
-from ._errors import Error, StateError
+from ._closing import Closer
+from ._errors import CancelledError, Error, StateError
 from ._loops import LoopWaker, waker_of_running_loop
 from ._native import EngineStats, Handle, RequestStats
 from ._objects import Object, options_handle
@@ -94,10 +95,13 @@ class Generation:
 
     It begins to wait in the queue when it is made, and is cancelled when it is closed: by `close`, the
     end of a `with` or `async with` block, the cancellation of the task that iterates, or the last
-    reference. The session can then go on from where it was."""
+    reference. The session can then go on from where it was.
 
-    __slots__ = ("_handle", "_session", "_engine", "_waker", "_key", "_num_top", "_finished", "_owns",
-                 "__weakref__")
+    A loop ends by itself only after the last piece, or when its own thread (task) closed the generation.
+    One that another thread or task closed earlier raises CancelledError."""
+
+    __slots__ = ("_handle", "_session", "_engine", "_waker", "_key", "_num_top", "_has_ended", "_closer",
+                 "_owns", "__weakref__")
 
     def __init__(self, session: Session, engine: Engine, handle: Handle, num_top: Optional[int],
                  owns_session: bool) -> None:
@@ -107,7 +111,8 @@ class Generation:
         self._waker: Optional[LoopWaker] = None
         self._key = 0
         self._num_top = num_top
-        self._finished = False
+        self._has_ended = False
+        self._closer = Closer()
         self._owns = owns_session
 
     @property
@@ -121,14 +126,28 @@ class Generation:
             _native.request_cancel(self._handle)
 
     def close(self) -> None:
-        """Ends it, and lets the session go. Any thread."""
-        self._finished = True
+        """Ends it, and lets the session go. Any thread; others that iterate get CancelledError."""
+        self._closer.note()
         if self._handle.is_live:
             with contextlib.suppress(Error):  # in a child of fork
                 _native.request_cancel(self._handle)
         self._handle.destroy()
+        if self._waker is not None and not self._has_ended:
+            self._waker.wake(self._key)
         if self._owns:
             self._session.close()
+
+    def _is_over(self) -> bool:
+        """Whether nothing comes any more. Raises CancelledError where another thread or task closed it."""
+        if not self._has_ended and self._closer.is_another:
+            raise CancelledError("the generation was closed by another thread or task before its end")
+        return self._has_ended or self._closer.is_known
+
+    def _close_after(self, error: BaseException) -> None:
+        """Closes it. Raises CancelledError in place of what follows from its having been closed elsewhere."""
+        self.close()
+        if isinstance(error, StateError):
+            self._is_over()
 
     def stats(self) -> RequestStats:
         """How much of the prompt was reused."""
@@ -144,6 +163,7 @@ class Generation:
             piece.logprob, tokens, values = _native.request_logprobs(self._handle, self._num_top)
             piece.top = list(zip(tokens, values))
         if piece.finish is not None:
+            self._has_ended = True
             self.close()
         return piece
 
@@ -151,19 +171,19 @@ class Generation:
         return self
 
     def __next__(self) -> Piece:
-        if self._finished:
+        if self._is_over():
             raise StopIteration
         try:
             return self._taken(_native.request_next(self._handle, _SIGNAL_SECONDS))
-        except BaseException:
-            self.close()
+        except BaseException as error:
+            self._close_after(error)
             raise
 
     def __aiter__(self) -> AsyncIterator[Piece]:
         return self
 
     async def __anext__(self) -> Piece:
-        if self._finished:
+        if self._is_over():
             raise StopAsyncIteration
         try:
             while True:
@@ -171,8 +191,8 @@ class Generation:
                 if raw.token != constants.NO_TOKEN or raw.finish != constants.FINISH_NONE:
                     return self._taken(raw)
                 await self._wait()
-        except BaseException:
-            self.close()
+        except BaseException as error:
+            self._close_after(error)
             raise
 
     async def _wait(self) -> None:

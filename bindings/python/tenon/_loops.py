@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import weakref
 
@@ -25,9 +26,19 @@ class LoopWaker:
 
     def _wake(self) -> None:
         for key in self.native.take():
-            future = self._waiting.get(key)
-            if future is not None and not future.done():
-                future.set_result(None)
+            self._end_wait(key)
+
+    def _end_wait(self, key: int) -> None:
+        future = self._waiting.get(key)
+        if future is not None and not future.done():
+            future.set_result(None)
+
+    def wake(self, key: int) -> None:
+        """Ends the wait for a request that was closed, of which nothing else tells. Any thread."""
+        loop = self._loop()
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has been closed
+                loop.call_soon_threadsafe(self._end_wait, key)
 
     async def wait(self, key: int) -> None:
         """Until the request may have something. What it had before is to be looked for first."""

@@ -112,15 +112,6 @@ def test_lent_objects_outlive_their_owner():
     assert tokenizer.encode("fox")
 
 
-def test_closing_a_generation_ends_who_waits_for_it(model):
-    generation = tenon.Session(model, context=LONG).generate("word " * 450, ignore_end=True)
-    threading.Timer(0.01, generation.close).start()
-    start = time.monotonic()
-    with pytest.raises(tenon.CancelledError):
-        generation.text()
-    assert time.monotonic() - start < 0.5
-
-
 def test_the_last_reference_frees_at_once():
     model = tenon.Model(DEMO)
     session = tenon.Session(model)

@@ -34,7 +34,8 @@ class EventReader:
 
 
 class Stream(Iterator[Any]):
-    """The events of an answer. `close`, the end of a `with` block and the last reference cancel it."""
+    """The events of an answer. `close`, the end of a `with` block and the last reference cancel it. Closed by
+    another thread or task before its last event it raises APIConnectionError."""
 
     def __init__(self, call: InProcessCall, first: bytes, is_last: bool) -> None:
         self._call = call
@@ -43,17 +44,16 @@ class Stream(Iterator[Any]):
         self._is_last = is_last
 
     def __next__(self) -> Any:
-        while not self._ready:
-            if self._is_last:
-                raise StopIteration
+        while (self._ready or not self._is_last) and not self._call.is_over():
+            if self._ready:
+                return self._ready.pop(0)
             part = self._call.wait()
             self._is_last = part.is_last
             self._ready = self._reader.records(part.data)
-        return self._ready.pop(0)
+        raise StopIteration
 
     def close(self) -> None:
         """Cancels what has not come."""
-        self._ready, self._is_last = [], True
         self._call.close()
 
     def __enter__(self) -> Stream:
@@ -74,17 +74,16 @@ class AsyncStream(AsyncIterator[Any]):
         self._is_last = is_last
 
     async def __anext__(self) -> Any:
-        while not self._ready:
-            if self._is_last:
-                raise StopAsyncIteration
+        while (self._ready or not self._is_last) and not self._call.is_over():
+            if self._ready:
+                return self._ready.pop(0)
             part = await self._call.await_part()
             self._is_last = part.is_last
             self._ready = self._reader.records(part.data)
-        return self._ready.pop(0)
+        raise StopAsyncIteration
 
     async def close(self) -> None:
         """Cancels what has not come."""
-        self._ready, self._is_last = [], True
         self._call.close()
 
     async def __aenter__(self) -> AsyncStream:

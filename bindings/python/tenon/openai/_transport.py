@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Optional, Union
 
 from .. import _native
+from .._closing import Closer
 from .._engine import Engine
 from .._errors import CancelledError, StateError, UnsupportedError
 from .._library import library
@@ -21,6 +22,7 @@ from ._errors import APIConnectionError, APITimeoutError
 _SIGNAL_SECONDS = 1.0
 # Threads of a server: one answers, one understands requests; each model has one more.
 _THREADS = 2
+_CLOSED = "The request or its client was closed before the end of the answer."
 
 
 def server_library() -> str:
@@ -52,6 +54,7 @@ class InProcessCall:
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._waker: Optional[LoopWaker] = None
         self._key = 0
+        self._closer = Closer()
 
     def _left(self) -> Optional[float]:
         """Seconds to the deadline; None: any."""
@@ -67,7 +70,7 @@ class InProcessCall:
         try:
             return Part(*self._native.wait(seconds))
         except CancelledError as error:
-            raise APIConnectionError("The client was closed before the answer.") from error
+            raise APIConnectionError(_CLOSED) from error
 
     def wait(self) -> Part:
         """The next part."""
@@ -89,16 +92,32 @@ class InProcessCall:
                     self._waker, self._key = waker, waker.new_key()
                     self._native.attach(waker.native, self._key)
                 try:
-                    await asyncio.wait_for(waker.wait(self._key), self._left())
+                    await asyncio.wait_for(self._await_news(waker), self._left())
                 except asyncio.TimeoutError:
                     self._left()
-        except BaseException:
+        except BaseException as error:
             self.close()
+            if isinstance(error, StateError):  # it may follow from its having been closed elsewhere
+                self.is_over()
             raise
 
+    async def _await_news(self, waker: LoopWaker) -> None:
+        if self._closer.is_known:  # since it was looked at: nothing would wake it
+            raise APIConnectionError(_CLOSED)
+        await waker.wait(self._key)
+
     def close(self) -> None:
-        """Cancels it unless it is complete."""
+        """Cancels it unless it is complete. Any thread; others that wait for it get APIConnectionError."""
+        self._closer.note()
         self._native.close()
+        if self._waker is not None:
+            self._waker.wake(self._key)
+
+    def is_over(self) -> bool:
+        """Whether it was closed. Raises APIConnectionError where another thread or task did."""
+        if self._closer.is_another:
+            raise APIConnectionError(_CLOSED)
+        return self._closer.is_known
 
 
 class InProcessServer:
