@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Makes, uses and destroys objects in random orders in each language, over a library that AddressSanitizer watches:
-# accesses and leaks of the library.
+# accesses and leaks of the library. Python's native module is watched, too, in tenon.openai and where handles are closed.
 #   bindings/asan.sh BUILD_FOLDER ASAN_FOLDER [LANGUAGE...]   python, node, rust, go, java; all when none is named
 # BUILD_FOLDER is one in which bindings/LANGUAGE/test.sh has run (what it installed is used); ASAN_FOLDER a build with
-#   cmake -S . -B ASAN_FOLDER -DTENON_SANITIZE=address -DTENON_TESTS=OFF     by GCC, target tenon_shared
+#   cmake -S . -B ASAN_FOLDER -DTENON_SANITIZE=address -DTENON_TESTS=OFF     by GCC, targets tenon_shared and, for
+#   python, tenon_server
 # TENON_ORDERS: how many orders (10000). A language of which something is missing is left out, and said; status 77
 # when all are.
 set -euo pipefail
@@ -51,9 +52,16 @@ judge() {  # judge LANGUAGE STATUS: of what is in the folder of work
 }
 
 orders_python() {
-  [ -x "$build/python-venv/bin/pytest" ] || return 77
+  local python=$build/python-venv/bin/python
+  [ -x "$build/python-venv/bin/pytest" ] && [ -e "$watched/lib/libtenon-server.so" ] || return 77
+  # The installed package with a watched module.
+  cp -r "$("$python" -c 'import pathlib, tenon; print(pathlib.Path(tenon.__file__).parent)')" "$work/tenon"
+  ${CC:-gcc} -std=c11 -D_GNU_SOURCE -O1 -g -fsanitize=address -fPIC -shared -fvisibility=hidden \
+    -I"$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')" -I"$root/capi/include" \
+    "$here/python/native/module.c" -o "$work/tenon/_native.abi3.so"
   cd "$here/python/tests"
-  PYTHONMALLOC=malloc "${under[@]}" "$build/python-venv/bin/python" -m pytest -q -p no:cacheprovider test_orders.py
+  PYTHONMALLOC=malloc PYTHONPATH=$work "${under[@]}" "$python" -m pytest -q -p no:cacheprovider \
+    test_orders.py test_openai.py test_closing.py
 }
 
 orders_node() {
@@ -89,7 +97,7 @@ for language in "$@"; do
   declare -F "orders_$language" > /dev/null || { echo "no random orders for $language" >&2; exit 2; }
   ("orders_$language") > "$work/said" 2>&1 || status=$?
   if [ "$status" -eq 77 ]; then
-    echo "$language: left out, bindings/$language/test.sh has not run in $build"
+    echo "$language: left out, bindings/$language/test.sh has not run in $build, or $watched lacks its library"
   else
     ran=$((ran + 1))
     judge "$language" "$status"

@@ -1,6 +1,7 @@
 """A generation or stream that is closed before its last piece: silent for who closed it, an error for who iterates."""
 
 import asyncio
+import sys
 import threading
 import time
 
@@ -9,6 +10,7 @@ from conftest import DEMO, ONCE
 
 import tenon
 from tenon.openai import APIConnectionError, AsyncOpenAI, OpenAI
+from tenon.openai._values import body_of
 
 # More tokens than are generated before a test is about to end it.
 LONG = 16384
@@ -176,6 +178,27 @@ def test_a_stream_of_the_client_is_closed_between_two_events():
         next(stream)
         stream.close()
         assert list(stream) == []
+
+
+def test_a_request_of_the_client_is_closed_in_the_wait(model):
+    """Which frees the request when the wait has returned, not under it (bindings/asan.sh sees that)."""
+    with OpenAI(engine=tenon.Engine(model, running=1), name="demo", context=LONG) as client:
+        first = client.chat.completions.create(**CHAT)
+        next(first)
+        call = client._server.request("POST", "/v1/chat/completions", body_of(CHAT), None)
+        waiting = threading.get_ident()
+
+        def close():
+            while sys._current_frames()[waiting].f_code.co_name != "_take":
+                time.sleep(0.001)
+            time.sleep(0.02)
+            call.close()
+        closer = threading.Thread(target=close)
+        closer.start()
+        with pytest.raises(APIConnectionError):
+            while not call.wait().is_last:
+                pass
+        closer.join()
 
 
 async def closed_while_a_task_waits(close_at):
