@@ -12,15 +12,16 @@ the server's routes in docs/server.md holds here. Nothing of the package `openai
 
 from ._client import AsyncOpenAI, OpenAI
 from ._errors import (APIConnectionError, APIError, APIStatusError, APITimeoutError, AuthenticationError,
-                      BadRequestError, ConflictError, InternalServerError, NotFoundError, OpenAIError,
-                      PermissionDeniedError, RateLimitError, UnprocessableEntityError)
+                      BadRequestError, ConflictError, InternalServerError, LengthFinishReasonError,
+                      NotFoundError, OpenAIError, PermissionDeniedError, RateLimitError,
+                      UnprocessableEntityError)
 from ._records import Page, Record
 from ._streams import AsyncStream, Stream
 from ._values import NOT_GIVEN, NotGiven
 
 __all__ = [
     "APIConnectionError", "APIError", "APIStatusError", "APITimeoutError", "AsyncOpenAI", "AsyncStream",
-    "AuthenticationError", "BadRequestError", "ConflictError", "InternalServerError", "NOT_GIVEN",
-    "NotFoundError", "NotGiven", "OpenAI", "OpenAIError", "Page", "PermissionDeniedError",
-    "RateLimitError", "Record", "Stream", "UnprocessableEntityError",
+    "AuthenticationError", "BadRequestError", "ConflictError", "InternalServerError",
+    "LengthFinishReasonError", "NOT_GIVEN", "NotFoundError", "NotGiven", "OpenAI", "OpenAIError", "Page",
+    "PermissionDeniedError", "RateLimitError", "Record", "Stream", "UnprocessableEntityError",
 ]

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional, TypeVar, Union
 from urllib.parse import quote
 
 from .._engine import Engine
 from .._model import Model
-from ._errors import status_error
+from ._chat_stream import ChatStreamManager
+from ._errors import LengthFinishReasonError, status_error
 from ._records import record_of
 from ._streams import AsyncStream, Stream
 from ._transport import InProcessCall, InProcessServer, Part
-from ._values import body_of, schema_format
+from ._values import NOT_GIVEN, NotGiven, body_of, is_class, parsed_content, schema_format
 
 Served = Union[str, "os.PathLike[str]", Model, Engine]
 Finish = Callable[[Any], Any]
+Self = TypeVar("Self", bound="_Client")
 
 
 def _served(model: Served) -> Union[Model, Engine]:
@@ -63,16 +66,31 @@ class ChatCompletions(_Resource):
         return self._client._post("/v1/chat/completions", fields)
 
     def parse(self, *, response_format: Any, **fields: Any) -> Any:
-        """create() with a class of pydantic as response_format; each message has an object of it, `parsed`."""
+        """create() with a class of pydantic as response_format; each message has an object of it, `parsed`.
+        Raises LengthFinishReasonError where max_tokens cut the text."""
         def parsed(completion: Any) -> Any:
             for choice in completion.choices:
-                message = choice.message
-                is_whole = hasattr(response_format, "model_validate_json") and message.content
-                message._fields["parsed"] = response_format.model_validate_json(message.content) \
-                    if is_whole else None
+                if choice.finish_reason == "length" and is_class(response_format):
+                    raise LengthFinishReasonError(completion)
+                choice.message._fields["parsed"] = parsed_content(response_format, choice.message.content)
             return completion
         return self._client._post("/v1/chat/completions",
                                   {**fields, "response_format": schema_format(response_format)}, parsed)
+
+    def stream(self, **fields: Any) -> ChatStreamManager:
+        """create(stream=True) as a block that gives events: `with` it, or `async with`.
+
+            with client.chat.completions.stream(model=..., messages=...) as stream:
+                for event in stream:
+                    if event.type == "content.delta":
+                        print(event.delta, end="")
+                answer = stream.get_final_completion()
+
+        response_format may be a class of pydantic, as in parse()."""
+        sent = {**fields, "stream": True}
+        if "response_format" in fields:
+            sent["response_format"] = schema_format(fields["response_format"])
+        return ChatStreamManager(lambda: self.create(**sent), fields)
 
 
 class Chat(_Resource):
@@ -133,6 +151,16 @@ class _Client:
         served = {name or _name_of(one): one} if one is not None else dict(models or {})
         self._timeout = timeout
         self._server = InProcessServer({key: _served(value) for key, value in served.items()}, context)
+
+    def with_options(self: Self, *, timeout: Union[float, NotGiven, None] = NOT_GIVEN,
+                     api_key: Optional[str] = None, max_retries: int = 0) -> Self:
+        """The same client, with another timeout. They share the server, which closing either frees."""
+        other = copy.copy(self)
+        if not isinstance(timeout, NotGiven):
+            other._timeout = timeout
+        return other
+
+    copy = with_options
 
     @property
     def chat(self) -> Chat:

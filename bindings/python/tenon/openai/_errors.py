@@ -22,6 +22,14 @@ class APIError(OpenAIError):
         self.type: Optional[str] = of_body.get("type")
 
 
+class LengthFinishReasonError(OpenAIError):
+    """max_tokens cut an answer of which an object was to be made. `completion` is that answer."""
+
+    def __init__(self, completion: Any) -> None:
+        super().__init__("max_tokens cut the answer: there is no whole object in it")
+        self.completion = completion
+
+
 class APIConnectionError(APIError):
     """The client or its engine was closed before the answer."""
 

@@ -14,7 +14,7 @@ OPTIONAL = frozenset("""
     delta encrypted_content error finish_reason frequency_penalty function function_call generate_summary id
     image image_tokens incomplete_details index input_transformations instructions item logprob logprobs
     max_output_tokens max_tool_calls message metadata mode moderation name namespace obfuscation output_text
-    param parsed phase presence_penalty previous_response_id prompt prompt_cache_diagnostics
+    param parsed parsed_arguments phase presence_penalty previous_response_id prompt prompt_cache_diagnostics
     prompt_cache_key prompt_cache_options prompt_cache_retention prompt_logprobs prompt_tokens_details
     reasoning reasoning_content reasoning_tokens refusal rejected_prediction_tokens role safety_identifier
     service_tier shutdown_date status system_fingerprint temperature text text_offset text_tokens

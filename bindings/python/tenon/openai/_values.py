@@ -40,9 +40,19 @@ def body_of(fields: Mapping[str, Any]) -> bytes:
     return json.dumps({**given, **(extra or {})}, default=_plain).encode()
 
 
+def is_class(wanted: Any) -> bool:
+    """Whether a response_format is a class of pydantic."""
+    return hasattr(wanted, "model_json_schema")
+
+
+def parsed_content(wanted: Any, content: Optional[str]) -> Any:
+    """The text of an answer as an object of the class; None without one."""
+    return wanted.model_validate_json(content) if is_class(wanted) and content else None
+
+
 def schema_format(wanted: Any) -> Any:
     """A class of pydantic as response_format; anything else as it is."""
-    if not hasattr(wanted, "model_json_schema"):
+    if not is_class(wanted):
         return wanted
     return {"type": "json_schema", "json_schema": {"name": wanted.__name__, "strict": True,
                                                    "schema": wanted.model_json_schema()}}
