@@ -98,10 +98,7 @@ TEST(ServerClients, HaveAsManyRequestsAtOnceAsTheyMay) {
   EXPECT_EQ(server.get("/health").status, 200);
   first.close();
   int status = 429;
-  for (int i = 0; i < 300 && status == 429; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    status = ask("a").status;
-  }
+  EXPECT_TRUE(eventually([&] { return (status = ask("a").status) != 429; }));
   EXPECT_EQ(status, 200) << "the first has ended";
 }
 
@@ -310,9 +307,10 @@ TEST(ServerSlots, ShowWhatIsUnderWay) {
   client.send(HttpClient::text_of("POST", kChat, endless_chat().dump(), "X-Request-Id: one\r\n"));
   client.read_until("content\":\"");
   Value slot = Value::object();
-  for (int i = 0; i < 200 && slot.value("generated_tokens", 0) == 0; ++i) {
+  EXPECT_TRUE(eventually([&] {
     slot = server.get("/slots").json()["data"].at(0);
-  }
+    return slot.value("generated_tokens", 0) > 0;
+  }));
   EXPECT_EQ(slot["id"], "one");
   EXPECT_EQ(slot["model"], "demo");
   EXPECT_EQ(slot["phase"], "generating");
@@ -328,9 +326,10 @@ TEST(ServerMetrics, CountAnswersAndClients) {
   EXPECT_EQ(client.request("POST", kChat, "{}", header_lines("a")).status, 400);
   EXPECT_EQ(client.request("POST", kChat, "{}").status, 401);
   std::string text;
-  for (int i = 0; i < 100 && text.find("code=\"4xx\"} 2") == text.npos; ++i) {
+  EXPECT_TRUE(eventually([&] {
     text = server.get("/metrics").body;
-  }
+    return text.find("code=\"4xx\"} 2") != text.npos;
+  }));
   EXPECT_THAT(text, HasSubstr("tenon_http_answers_total{code=\"4xx\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("tenon_client_requests_total{client=\"anna\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("tenon_client_prompt_tokens_total{client=\"anna\"} " +

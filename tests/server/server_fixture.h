@@ -4,15 +4,28 @@
 #include <gtest/gtest.h>
 #include <tenon/server.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <tenon/tenon.hpp>
+#include <thread>
 
 #include "server/http_client.h"
 
 namespace tenon_http::test {
 
 inline constexpr const char* kChat = "/v1/chat/completions";
+
+/// Asks again until `holds` returns true, for ten seconds at most: other threads may be late.
+template <typename Holds>
+bool eventually(Holds holds) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > limit) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
 
 /// Loaded once for all tests.
 inline const tenon::Model& demo_model() {
