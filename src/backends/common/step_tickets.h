@@ -49,14 +49,14 @@ class StepTickets {
       const tenon_draw& draw = draws[i];
       row_.assign(logits + draw.row * vocab, logits + (draw.row + 1) * vocab);
       host_draw_.run(draw, row_);
-      const bool is_token = draw.kind == TENON_DRAW_GREEDY || draw.kind == TENON_DRAW_DRAWN;
-      if (is_token) tokens_[draw.row] = draw.drawn->token;
+      set_drawn(draw);
     }
-    return ++last_;
+    return begin_draws();
   }
 
   /// The ticket of draws that were checked and that the device makes; it says what they came to before the next run.
   uint64_t begin_draws() { return ++last_; }
+  /// Notes the token of a draw that has ended: a later step may name it.
   void set_drawn(const tenon_draw& draw) {
     const bool is_token = draw.kind == TENON_DRAW_GREEDY || draw.kind == TENON_DRAW_DRAWN;
     if (is_token) tokens_[draw.row] = draw.drawn->token;

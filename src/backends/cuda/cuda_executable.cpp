@@ -26,15 +26,6 @@ bool is_cancelled(const tenon_step& step) {
   return step.cancel != nullptr && __atomic_load_n(step.cancel, __ATOMIC_RELAXED) != 0;
 }
 
-/// A group for each draw.
-constexpr gpu::KernelKey kDrawKernel{gpu::Kernel::draw, {gpu::kDrawThreads, 0, 0, 0, 0}};
-
-/// 0: there are no logits.
-uint64_t logits_columns(const backends::ProgramCopy& program) {
-  const uint32_t logits = program.view().logits;
-  return logits == TENON_NO_SLOT ? 0 : program.slots()[logits].columns;
-}
-
 }  // namespace
 
 Executable::Executable(Context& context, const tenon_program& program)
@@ -45,7 +36,7 @@ Executable::Executable(Context& context, const tenon_program& program)
       activations_(program_),
       segments_{Event(context), Event(context)},
       done_(context),
-      draw_plan_(logits_columns(program_), program.max_outputs),
+      draw_plan_(gpu::logits_columns(program_), program.max_outputs),
       drawn_(context) {
   gpu::check_program(program_, context.facts().shared_bytes);
   for (const tenon_cache_group& group : program_.groups()) {
@@ -222,7 +213,7 @@ uint64_t Executable::run(const tenon_step& step) {
 }
 
 uint64_t Executable::draw(uint64_t step, const Strided<tenon_draw>& draws) {
-  tickets_.check_draws(step, program().logits, logits_columns(program_), draws);
+  tickets_.check_draws(step, program().logits, gpu::logits_columns(program_), draws);
   const gpu::DrawPlan::Places places{draws_.address(), draw_results_.address(),
                                      draw_rows_.address(), places_.addresses[program().logits]};
   for (uint32_t first = 0; first < draws.size();) {
@@ -234,7 +225,7 @@ uint64_t Executable::draw(uint64_t step, const Strided<tenon_draw>& draws) {
 }
 
 void Executable::launch_draws() {
-  const uint64_t row_bytes = logits_columns(program_) * sizeof(float);
+  const uint64_t row_bytes = gpu::logits_columns(program_) * sizeof(float);
   const uint32_t logits = program().logits;
   const auto& result = *std::ranges::find(results_, logits, &Result::slot);
   for (const uint32_t row : draw_plan_.rows()) {
@@ -243,7 +234,7 @@ void Executable::launch_draws() {
   }
   if (draw_plan_.num_computed() > 0) {
     context_.send(draws_.address(), draws_staging_.bytes(), draw_plan_.written_bytes());
-    context_.launch(kDrawKernel, draws_.address(), 1, draw_plan_.num_computed());
+    context_.launch(gpu::kDrawKernel, draws_.address(), 1, draw_plan_.num_computed());
     context_.take(draw_download_.bytes(), draw_results_.address(), draw_plan_.result_bytes());
   }
   drawn_.record();
@@ -271,7 +262,10 @@ void Executable::wait(uint64_t ticket) {
   }
 }
 
-bool Executable::poll(uint64_t ticket) { return !tickets_.is_step(ticket) || done_.has_come(); }
+bool Executable::poll(uint64_t ticket) {
+  if (tickets_.is_step(ticket)) return done_.has_come();
+  return !is_drawing_ || drawn_.has_come();
+}
 
 uint64_t Executable::memory_bytes(uint32_t purpose) const {
   if (purpose == TENON_MEMORY_WEIGHTS) return weights_.memory_bytes();

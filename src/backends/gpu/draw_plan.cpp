@@ -47,6 +47,11 @@ DeviceDraw describe(const tenon_draw& draw, uint64_t vocab) {
 
 }  // namespace
 
+uint64_t logits_columns(const backends::ProgramCopy& program) {
+  const uint32_t logits = program.view().logits;
+  return logits == TENON_NO_SLOT ? 0 : program.slots()[logits].columns;
+}
+
 DrawPlan::DrawPlan(uint64_t vocab, uint32_t most_outputs) : vocab_(vocab) {
   if (vocab == 0 || most_outputs == 0) return;
   if (vocab > kMostVocab) {

@@ -8,11 +8,19 @@
 #include <span>
 #include <vector>
 
+#include "backends/common/program_copy.h"
 #include "backends/common/strided.h"
+#include "backends/gpu/kernel_key.h"
 #include "backends/gpu/stage_parameters.h"
 #include "tenon/backend.h"
 
 namespace tenon::gpu {
+
+/// A group of threads for each draw.
+constexpr KernelKey kDrawKernel{Kernel::draw, {kDrawThreads, 0, 0, 0, 0}};
+
+/// Values of a row of the program's logits; 0: it has none.
+[[nodiscard]] uint64_t logits_columns(const backends::ProgramCopy& program);
 
 /// Draws that are computed at once; more are taken in turns. A draw differs from that of backends/common/host_draw.h
 /// only where a random number or a cut lies within 2^-20 of the border between two tokens: weights are exp rounded to

@@ -21,19 +21,11 @@ constexpr size_t kStagesOfSegment = 32;
 constexpr uint32_t kLongStep = 64;
 /// Segments of a long step that are under way at once.
 constexpr size_t kSegmentsAhead = 2;
-/// A workgroup for each draw.
-constexpr gpu::KernelKey kDrawKernel{gpu::Kernel::draw, {gpu::kDrawThreads, 0, 0, 0, 0}};
 /// Entries of block tables for which there is room at first.
 constexpr uint64_t kTableEntries = 4096;
 
 bool is_cancelled(const tenon_step& step) {
   return step.cancel != nullptr && __atomic_load_n(step.cancel, __ATOMIC_RELAXED) != 0;
-}
-
-/// 0: there are no logits.
-uint64_t logits_columns(const backends::ProgramCopy& program) {
-  const uint32_t logits = program.view().logits;
-  return logits == TENON_NO_SLOT ? 0 : program.slots()[logits].columns;
 }
 
 }  // namespace
@@ -44,7 +36,7 @@ Executable::Executable(Context& context, const tenon_program& program)
       step_data_(program_),
       weights_(context, program_),
       activations_(program_),
-      draw_plan_(logits_columns(program_), program.max_outputs) {
+      draw_plan_(gpu::logits_columns(program_), program.max_outputs) {
   gpu::check_program(program_, context.physical().shared_bytes);
   for (const tenon_cache_group& group : program_.groups()) {
     block_bytes_.push_back(gpu::block_bytes(group));
@@ -91,7 +83,7 @@ void Executable::place_draws() {
   draw_results_ = Memory(context_, results, Access::Device, "draws");
   draw_download_ = Memory(context_, results, Access::Download, "draws");
   draw_commands_ = context_.allocate_commands();
-  context_.make_pipelines(std::span(&kDrawKernel, 1));
+  context_.make_pipelines(std::span(&gpu::kDrawKernel, 1));
 }
 
 void Executable::build_stages() {
@@ -269,7 +261,7 @@ uint64_t Executable::run(const tenon_step& step) {
 }
 
 uint64_t Executable::draw(uint64_t step, const Strided<tenon_draw>& draws) {
-  tickets_.check_draws(step, program().logits, logits_columns(program_), draws);
+  tickets_.check_draws(step, program().logits, gpu::logits_columns(program_), draws);
   const gpu::DrawPlan::Places places{draws_.address(), draw_results_.address(),
                                      draw_rows_.address(), places_.addresses[program().logits]};
   for (uint32_t first = 0; first < draws.size();) {
@@ -290,7 +282,7 @@ void Executable::submit_draws() {
   context_.begin(draw_commands_, true);
   context_.barrier(draw_commands_);
   copy(draws_staging_, 0, draws_, 0, draw_plan_.written_bytes());
-  const uint64_t row_bytes = logits_columns(program_) * sizeof(float);
+  const uint64_t row_bytes = gpu::logits_columns(program_) * sizeof(float);
   const uint32_t logits = program().logits;
   const auto& result = *std::ranges::find(results_, logits, &Result::slot);
   for (const uint32_t row : draw_plan_.rows()) {
@@ -300,7 +292,7 @@ void Executable::submit_draws() {
   context_.barrier(draw_commands_);
   if (draw_plan_.num_computed() > 0) {
     vk.CmdBindPipeline(draw_commands_, VK_PIPELINE_BIND_POINT_COMPUTE,
-                       context_.pipeline(kDrawKernel));
+                       context_.pipeline(gpu::kDrawKernel));
     const gpu::Address parameters = draws_.address();
     vk.CmdPushConstants(draw_commands_, context_.pipeline_layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                         sizeof(parameters), &parameters);
