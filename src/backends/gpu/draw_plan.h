@@ -23,8 +23,9 @@ constexpr KernelKey kDrawKernel{Kernel::draw, {kDrawThreads, 0, 0, 0, 0}};
 [[nodiscard]] uint64_t logits_columns(const backends::ProgramCopy& program);
 
 /// Draws that are computed at once; more are taken in turns. A draw differs from that of backends/common/host_draw.h
-/// only where a random number or a cut lies within 2^-20 of the border between two tokens: weights are exp rounded to
-/// 2^-40 of the largest, and the host's exp and sums round, too. Ties are decided alike: the lower token.
+/// only where a random number or a cut lies near the border between two tokens, by about 2^-20 of the whole mass (an
+/// estimate): weights are exp rounded to 2^-40 of the largest, and the host's exp and sums round, too. Ties are decided
+/// alike: the lower token.
 class DrawPlan {
  public:
   /// UNSUPPORTED for a vocabulary whose sums would not fit 64 bits.
