@@ -74,7 +74,7 @@ void SlabPool::give_back(tenon_buffer* slab) noexcept {
 
 void SlabPool::trim() noexcept {
   const std::scoped_lock lock(mutex_);
-  const uint64_t kept = num_lent_ / 8 + (num_lent_ > 0 ? 1 : 0);
+  const uint64_t kept = num_lent_ / 8 + 1;
   while (free_.size() > kept) {
     memory_.destroy(free_.back());
     free_.pop_back();

@@ -46,7 +46,7 @@ class SlabPool {
   tenon_buffer* lend(uint64_t needed_bytes);
   void give_back(tenon_buffer* slab) noexcept;
   /// Gives slabs that are not lent back to the device, but for one in eight of those lent and one
-  /// more: a sequence that goes on is then not made to wait for the device.
+  /// more: a sequence that goes on, or the next that begins, does not wait for the device.
   void trim() noexcept;
 
   [[nodiscard]] SlabMemory& memory() const { return memory_; }

@@ -200,7 +200,8 @@ TEST_F(Windows, GiveMemoryToOtherGroupsAndGetItBack) {
     EXPECT_EQ(full_pool(*engine).num_used(), 7u);
     EXPECT_LE(engine->metrics().kv_held_bytes, narrow.cache_bytes);
   }
-  EXPECT_EQ(engine->metrics().kv_held_bytes, 0u) << "all of it went back to the device";
+  EXPECT_EQ(engine->metrics().kv_held_bytes, full_pool(*engine).slab_pool()->slab_bytes())
+      << "but for one slab all went back to the device";
 }
 
 }  // namespace
