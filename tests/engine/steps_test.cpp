@@ -374,8 +374,8 @@ TEST_F(Steps, UnderWayHideTheHostOrTheDeviceBehindTheOther) {
   const DelayedOptions serial{.steps = 1, .step_us = 5000, .draw_us = 5000};
   for (const uint32_t host_us : {2000u, 8000u, 14000u}) {
     const double larger = std::max(10000u, host_us) * 1e-6;
-    double best = 1;  // of a few: others use the machine, too
-    for (uint32_t i = 0; i < 5 && best > 1.1 * larger; ++i) {
+    double best = 1;  // of some: others use the machine, too
+    for (uint32_t i = 0; i < 20 && best > 1.1 * larger; ++i) {
       best = std::min(best, token_seconds(device, host_us, 20));
     }
     EXPECT_LE(best, 1.1 * larger) << host_us;
