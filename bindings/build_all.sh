@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
-# Builds packages of the bindings, into bindings/LANGUAGE/dist, and says at the end what was left out and why.
-#   bindings/build_all.sh [--test] [LANGUAGE...]   python, node, rust, go, java, cheap; all when none is named
-# --test installs and tests each one, too (bindings/LANGUAGE/test.sh). cheap: runs those that are no packages (luajit,
-# ruby, php, csharp). BUILD=FOLDER takes the library of that build folder; without it the release preset is built.
+# Builds the packages of all languages, into bindings/LANGUAGE/dist, and says at the end what was left out and why.
+#   bindings/build_all.sh [--test | --all] [NAME...]   all names unless given
+# python, node, rust, go and java are packages; cheap runs what is none (luajit, ruby, php, csharp). deb are the Debian
+# packages, into BUILD/packages; meson, vcpkg and conan are recipes over this tree, each of which builds the library.
+# --test installs and tests each one, too (bindings/LANGUAGE/test.sh, tests/consumer). --all also runs what takes long:
+# Rust under miri, and 10^4 random orders in each language over a library under AddressSanitizer (bindings/asan.sh).
+# BUILD=FOLDER takes the library of that build folder; without it the release preset is built. MESON, CONAN and
+# AUDITWHEEL name those programs, VCPKG_ROOT a checkout of vcpkg.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=${PYTHON:-python3}
-tested=false
-if [ "${1:-}" = --test ]; then tested=true; shift; fi
-[ $# -gt 0 ] || set -- python node rust go java cheap
+tested=false all=false
+case ${1:-} in
+  --test) tested=true; shift ;;
+  --all) tested=true all=true; shift ;;
+esac
+[ $# -gt 0 ] || set -- python node rust go java cheap deb meson vcpkg conan
 if [ -z "${BUILD:-}" ]; then
   BUILD=$root/build
   (cd "$root" && cmake --preset release && cmake --build build -j "$(nproc)")
@@ -17,15 +24,14 @@ BUILD=$(realpath "$BUILD")
 export BUILD
 left_out=()
 
-# Ends with 77 where a test was left out; its last words say why.
-try() {  # try LANGUAGE COMMAND...
-  local language=$1 said status=0
+# What a command leaves out in whole (status 77) or in part it says in such lines.
+try() {  # try NAME COMMAND...
+  local name=$1 said line status=0
   shift
   said=$(mktemp)
   "$@" 2>&1 | tee "$said" || status=$?
-  if [ "$status" -eq 77 ]; then
-    left_out+=("$language: $(grep -m 1 SKIPPED "$said" || tail -n 1 "$said")")
-  fi
+  while IFS= read -r line; do left_out+=("$name: $line"); done < <(
+    grep -iE '^SKIPPED|left out|: not run$|not checked$' "$said" | sed -E 's/^(SKIPPED|LEFT OUT): //' | sort -u)
   rm -f "$said"
   [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"
 }
@@ -38,8 +44,41 @@ package() {  # package LANGUAGE TOOL INTERPRETER SCRIPT
   else
     "$3" "$root/bindings/$1/$4" "$BUILD" "$root/bindings/$1/dist"
   fi
+  if $tested && [ -e "$root/bindings/$1/dist" ]; then
+    try "$1" "$python" "$root/bindings/check_packages.py" "$root/bindings/$1"/dist/*
+  fi
 }
 
+# What is tested by a command of its own, and has nothing to build but that.
+recipe() {  # recipe NAME COMMAND...
+  if $tested; then try "$@"; else left_out+=("$1: a recipe, which --test builds and tests"); fi
+}
+
+debian() {
+  command -v dpkg-shlibdeps > /dev/null || { left_out+=("deb: no dpkg-shlibdeps"); return; }
+  if $tested; then
+    try deb "$root/tests/consumer/deb.sh" "$BUILD" "$BUILD/packages/test" "${CC:-cc}" cpack
+  fi
+  (cd "$BUILD" && cpack -G DEB -B "$BUILD/packages")
+}
+
+# Conan's own home: nothing of the user's is changed.
+conan_create() {
+  local conan=${CONAN:-conan}
+  command -v "$conan" > /dev/null || { echo "SKIPPED: no conan"; return 77; }
+  export CONAN_HOME=$BUILD/conan
+  [ -e "$CONAN_HOME/profiles/default" ] || "$conan" profile detect
+  "$conan" create "$root/cmake/packaging/conan" -s compiler.cppstd=20
+}
+
+vcpkg_port() {
+  [ -n "${VCPKG_ROOT:-}" ] || echo "LEFT OUT: without VCPKG_ROOT stand-ins ran the port in place of vcpkg's scripts"
+  cmake -DWORK="$BUILD/vcpkg-port" ${VCPKG_ROOT:+"-DVCPKG_ROOT=$VCPKG_ROOT"} -P "$root/tests/consumer/vcpkg_port.cmake"
+}
+
+if $all; then
+  if cargo +nightly miri --version > /dev/null 2>&1; then export TENON_TEST_MIRI=1; else left_out+=("rust: no miri"); fi
+fi
 "$python" "$root/bindings/package_parts.py"  # one version everywhere
 for language in "$@"; do
   case $language in
@@ -49,7 +88,12 @@ for language in "$@"; do
     go) package go go "$python" build_package.py ;;
     java) package java javac "$python" build_jar.py ;;
     cheap) try cheap "$root/bindings/test_cheap.sh" "$BUILD" ;;
-    *) echo "no binding for $language" >&2; exit 2 ;;
+    deb) debian ;;
+    meson) recipe meson "$root/tests/consumer/meson_wrap.sh" "$BUILD/meson-wrap" ;;
+    vcpkg) recipe vcpkg vcpkg_port ;;
+    conan) recipe conan conan_create ;;
+    *) echo "no package for $language" >&2; exit 2 ;;
   esac
 done
+if $all; then try "random orders" "$root/bindings/asan.sh" "$BUILD"; fi
 for line in ${left_out[@]+"${left_out[@]}"}; do echo "LEFT OUT: $line" >&2; done

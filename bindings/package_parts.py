@@ -27,6 +27,9 @@ NAMED = [
     ("bindings/rust/Cargo.lock", r'name = "tenon(?:-sys)?"\nversion = "([0-9.]+)"'),
     ("bindings/rust/README.md", r"tenon-(?:sys-)?([0-9]+\.[0-9]+\.[0-9]+)"),
     ("bindings/java/README.md", r"tenon-([0-9]+\.[0-9]+\.[0-9]+)"),
+    ("cmake/packaging/meson/tenon.wrap", r"tenon-([0-9.]+[0-9])"),
+    ("cmake/packaging/vcpkg/tenon/vcpkg.json", r'"version": "([0-9.]+)"'),
+    ("docs/packaging.md", r"tenon-([0-9]+\.[0-9]+\.[0-9]+)"),
     ("CHANGELOG.md", r"^## ([0-9.]+)"),
 ]
 
