@@ -1,28 +1,31 @@
 #!/usr/bin/env bash
 # Makes, uses and destroys objects in random orders in each language, over a library that AddressSanitizer watches:
 # accesses and leaks of the library. Python's native module is watched, too, in tenon.openai and where handles are closed.
-#   bindings/asan.sh BUILD_FOLDER ASAN_FOLDER [LANGUAGE...]   python, node, rust, go, java; all when none is named
-# BUILD_FOLDER is one in which bindings/LANGUAGE/test.sh has run (what it installed is used); ASAN_FOLDER a build with
-#   cmake -S . -B ASAN_FOLDER -DTENON_SANITIZE=address -DTENON_TESTS=OFF     by GCC, targets tenon_shared and, for
-#   python, tenon_server
-# TENON_ORDERS: how many orders (10000). A language of which something is missing is left out, and said; status 77
-# when all are.
+#   bindings/asan.sh BUILD_FOLDER [LANGUAGE...]   python, node, rust, go, java; all when none is named
+# BUILD_FOLDER is one in which bindings/LANGUAGE/test.sh has run (what it installed is used). The watched library is
+# built by GCC into the folder that TENON_ASAN_BUILD names (build-asan-bindings). TENON_ORDERS: how many orders (10000).
+# A language of which something is missing is left out, and said; status 77 when all are.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$here")
-usage="usage: bindings/asan.sh BUILD_FOLDER ASAN_FOLDER [LANGUAGE...]"
-build=$(realpath "${1:?$usage}")
-watched=$(realpath "${2:?$usage}")
-shift 2
+build=$(realpath "${1:?usage: bindings/asan.sh BUILD_FOLDER [LANGUAGE...]}")
+shift
 [ $# -gt 0 ] || set -- python node rust go java
+watched=$(realpath -m "${TENON_ASAN_BUILD:-$root/build-asan-bindings}")
 skip() { echo "SKIPPED: $*"; exit 77; }
 
-library=$watched/lib/libtenon.so.0.1
-[ -e "$library" ] || skip "$watched holds no library"
-runtime=$(${CC:-gcc} -print-file-name=libasan.so)
+command -v gcc > /dev/null && command -v g++ > /dev/null || skip "no gcc: another compiler has another runtime"
+runtime=$(gcc -print-file-name=libasan.so)
 [ -e "$runtime" ] || skip "no runtime of AddressSanitizer"
+CC=gcc CXX=g++ cmake -S "$root" -B "$watched" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTENON_SANITIZE=address \
+  "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g1" -DTENON_TESTS=OFF \
+  -DTENON_EXAMPLES=OFF -DTENON_UNITY=ON > /dev/null
+targets=(tenon_shared)
+if grep -q '^build tenon_server:' "$watched/build.ninja"; then targets+=(tenon_server); fi
+cmake --build "$watched" --target "${targets[@]}"
+library=$(ls "$watched"/lib/libtenon.so.*.*.*)
 # The runtime looks for __cxa_throw when the process starts: an interpreter alone does not load it.
-standard=$(${CC:-gcc} -print-file-name=libstdc++.so.6)
+standard=$(gcc -print-file-name=libstdc++.so.6)
 export TENON_LIBRARY=$library TENON_ORDERS=${TENON_ORDERS:-10000} TENON_TEST_LIBRARY=$library
 export TENON_TEST_ORDERS=$TENON_ORDERS
 work=$(mktemp -d)
@@ -56,7 +59,7 @@ orders_python() {
   [ -x "$build/python-venv/bin/pytest" ] && [ -e "$watched/lib/libtenon-server.so" ] || return 77
   # The installed package with a watched module.
   cp -r "$("$python" -c 'import pathlib, tenon; print(pathlib.Path(tenon.__file__).parent)')" "$work/tenon"
-  ${CC:-gcc} -std=c11 -D_GNU_SOURCE -O1 -g -fsanitize=address -fPIC -shared -fvisibility=hidden \
+  gcc -std=c11 -D_GNU_SOURCE -O1 -g -fsanitize=address -fPIC -shared -fvisibility=hidden \
     -I"$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')" -I"$root/capi/include" \
     "$here/python/native/module.c" -o "$work/tenon/_native.abi3.so"
   cd "$here/python/tests"
