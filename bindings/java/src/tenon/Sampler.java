@@ -78,6 +78,19 @@ public final class Sampler extends NativeObject {
     return Calls.samplerSample(handle, logits, history, history.length);
   }
 
+  /** Draws a token with a key of your own: the same seed, position and logits draw the same token. */
+  public int sampleAt(Logits logits, long position, int... history) {
+    return Calls.samplerSample(handle, logits, history, position);
+  }
+
+  public int sampleAt(FloatBuffer logits, long position, int... history) {
+    return Calls.samplerSample(handle, logits, history, position);
+  }
+
+  public int sampleAt(float[] logits, long position, int... history) {
+    return Calls.samplerSample(handle, logits, history, position);
+  }
+
   /** Log-probabilities under logits.
    *
    * @param ofTokens those of the tokens that were asked for

@@ -13,6 +13,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntFunction;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -125,6 +127,23 @@ class ObjectsTest {
     assertTrue(tokenizer.info(tokens[1]).text().length > 0);
     assertEquals(0, tokenizer.encode("").length);
     assertEquals(20000, tokenizer.decode(tokenizer.encode("x".repeat(20000))).length(), "larger than a scratch");
+  }
+
+  @Test
+  void thePositionIsTheKeyOfADraw() {
+    // Without filters, which by default leave few tokens, and before the temperature.
+    SamplerOptions all = new SamplerOptions().temperature(5).topK(0).topP(1).minP(0).seed(1);
+    float[] equal = new float[1024];
+    IntFunction<Integer> drawn = position -> new Sampler(all).sampleAt(equal, position);
+    // What tenon_sampler_sample of the C interface draws.
+    assertEquals(List.of(916, 895, 569, 37, 679, 302), IntStream.range(0, 6).mapToObj(drawn).toList());
+    assertEquals(drawn.apply(3), new Sampler(all).sample(equal, 1, 2, 3));
+    assertEquals(drawn.apply(4), new Sampler(all).sampleAt(FloatBuffer.wrap(equal), 4, 1, 2, 3));
+    try (Session session = model.session()) {
+      session.append(Demo.ONCE);
+      Logits logits = session.logits();
+      assertEquals(new Sampler(all).sampleAt(logits.toArray(), 5), new Sampler(all).sampleAt(logits, 5));
+    }
   }
 
   @Test
