@@ -92,12 +92,11 @@ Json tool_call_of(const Fields& block) {
             {"arguments", input == nullptr ? "{}" : to_text(*input)}}}};
 }
 
-/// The thought of a block. One without a signature is the client's word, as a text would be.
+/// The thought of a block, which is this server's: ThinkingBlockParam of Anthropic's interface requires the
+/// signature.
 std::string read_thought(const Fields& block, const ThoughtSigner& signer) {
   const std::string& thought = block.required_text("thinking");
-  const std::string* signature = block.text("signature");
-  const bool is_signed = signature != nullptr && !signature->empty();
-  if (is_signed && !signer.has_signed(thought, *signature)) {
+  if (!signer.has_signed(thought, block.required_text("signature"))) {
     block.refuse("signature", "is not that of this thought: send thoughts back as they came");
   }
   return thought;
@@ -117,7 +116,9 @@ void read_assistant(const Json& blocks, const std::string& path, const ThoughtSi
       thoughts += read_thought(block, signer);
     } else if (type == "tool_use") {
       message["tool_calls"].push_back(tool_call_of(block));
-    } else if (type != "redacted_thinking") {
+    } else if (type == "redacted_thinking") {
+      (void)block.required_text("data");  // of another server: what it says cannot be read
+    } else {
       refuse_block(block, type);
     }
   }

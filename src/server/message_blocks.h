@@ -6,7 +6,7 @@
 namespace tenon_http {
 
 /// Reads "system", "messages", "tools", "tool_choice", "thinking" and "output_config", and checks the
-/// others. Throws ApiError naming the field, also for thoughts that `signer` has not signed.
+/// others. Throws ApiError naming the field, also for thoughts without a signature of `signer`.
 ChatRequest read_message_request(const Fields& fields, const ThoughtSigner& signer);
 
 /// Whether the client wants signatures of thoughts alone: "thinking.display" is "omitted".

@@ -248,9 +248,15 @@ TEST(Thoughts, AreSignedAndCheckedWhenTheyComeBack) {
   EXPECT_EQ(come_back(thought).status, 200);
   Value changed = thought;
   changed["thinking"] = thought["thinking"].get<std::string>() + "!";
-  const Reply refused = come_back(changed);
-  EXPECT_EQ(refused.status, 400);
-  EXPECT_EQ(refused.error()["param"], "messages[1].content[0].signature");
+  Value unsigned_one = thought;
+  unsigned_one.erase("signature");
+  Value empty = thought;
+  empty["signature"] = "";
+  for (const Value& wrong : {changed, unsigned_one, empty}) {
+    const Reply refused = come_back(wrong);
+    EXPECT_EQ(refused.status, 400) << wrong;
+    EXPECT_EQ(refused.error()["param"], "messages[1].content[0].signature") << wrong;
+  }
   const Value omitted =
       ask(messages, {{"thinking", {{"type", "adaptive"}, {"display", "omitted"}}}}).json();
   EXPECT_EQ(omitted["content"][0]["thinking"], "");
