@@ -16,6 +16,7 @@ struct tenon_server {
   explicit tenon_server(::tenon_http::ServerOptions options) : server(std::move(options)) {}
   ::tenon_http::HttpServer server;
   std::atomic<bool> has_run{false};
+  std::atomic<bool> has_stopped{false};
 };
 
 struct tenon_server_call {
@@ -187,7 +188,10 @@ tenon_status tenon_server_listen_unix(tenon_server* server, const char* path) {
 
 tenon_status tenon_server_start(tenon_server* server, uint32_t num_threads) {
   return server_fence([&] {
-    checked_server(server).has_run = true;
+    if (checked_server(server).has_stopped) {
+      throw tenon::Error(tenon::Code::State, "the server was stopped");
+    }
+    server->has_run = true;
     server->server.start(num_threads);
   });
 }
@@ -202,6 +206,7 @@ tenon_status tenon_server_run(tenon_server* server) {
 tenon_status tenon_server_stop(tenon_server* server, double seconds) {
   return server_fence([&] {
     checked_server(server).has_run = true;
+    server->has_stopped = true;
     server->server.stop(seconds);
   });
 }

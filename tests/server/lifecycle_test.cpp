@@ -46,6 +46,8 @@ TEST(ServerLifecycle, OneThreadOfTheHostDoesAll) {
 TEST(ServerLifecycle, StopsWithoutHavingRun) {
   const RunningServer server({}, false);
   EXPECT_EQ(tenon_server_stop(server.get(), 1), TENON_OK);
+  EXPECT_EQ(tenon_server_start(server.get(), 0), TENON_ERROR_STATE) << "it cannot run again";
+  EXPECT_EQ(tenon_server_run(server.get()), TENON_OK) << "as one that was about to";
 }
 
 TEST(ServerLifecycle, StopWaitsForAnswersAndThenCancels) {

@@ -1,7 +1,7 @@
 /* Tenon's HTTP server, a library of its own: libtenon-server. It speaks the interfaces of OpenAI (chat
  * completions, responses, completions, embeddings, decisions) and Anthropic (messages) over the models and
- * engines that you give it. docs/server.md tells which routes there are, docs/server-operations.md how a
- * server is run.
+ * engines that you give it, and tokenizes, ranks and scores. docs/server.md has the table of routes,
+ * docs/server-operations.md tells how a server is run.
  *
  * This file reads from top to bottom: 1 options   2 models   3 addresses   4 running
  * 5 requests without a socket   6 errors
@@ -20,9 +20,10 @@
  *   tenon_server_destroy(server);
  *   tenon_model_destroy(model);         // after the server
  *
- * The order is always this one: create, add what is served, listen, start or run, stop, destroy. What is
- * added after the start is refused (STATE). examples/serve_in_app shares an engine between a program and
- * its clients; examples/tenon/serve.cpp is the program `tenon serve`.
+ * The order is always this one: create, add what is served, listen (unless all requests are the program's
+ * own, section 5), start or run, stop, destroy. What is added after the start is refused (STATE).
+ * examples/serve_in_app shares an engine between a program and its clients; examples/tenon/serve.cpp is the
+ * program `tenon serve`.
  *
  * Threads      Any thread may call any function, but only one at a time before the server runs.
  * Ownership    What you pass stays yours: models and engines must outlive the server, strings and structs
@@ -66,16 +67,18 @@ typedef struct tenon_server_options {
                          * has weight W in the engines' fair shares (1) and N requests at once (any).
                          * Empty lines and those after '#' do not count. NULL: no key is asked for. */
   uint64_t api_keys_length;
-  const char* cors_origin; /* of pages in browsers that may ask, others are answered 403; NULL:
-                            * "loopback", those of this machine; "*": all; "": none */
-  uint64_t max_body_bytes;    /* of a request; 32 MiB */
-  uint64_t max_header_bytes;  /* 32 KiB */
+  const char* cors_origin; /* of pages in browsers that may ask, "https://chat.example.org"; others are
+                            * answered 403; NULL: "loopback", those of this machine; "*": all; "": none */
+  /* 0 stands for the default, which each comment names, here and in all numbers below. */
+  uint64_t max_body_bytes;    /* of a request; 32 MiB; more is answered with 413 */
+  uint64_t max_header_bytes;  /* 32 KiB; 431 */
   uint64_t max_connections;   /* 4096; one more is answered with 503 */
   double header_seconds;  /* from the first byte of a request to the end of its headers; 10 */
   double body_seconds;    /* for its body; 60 */
   double idle_seconds;    /* that a connection may wait for the next request; 75 */
   double write_seconds;   /* that a client may take nothing of its answer; 60 */
-  double request_seconds; /* from the arrival of a request to the end of its answer; 0: any */
+  double request_seconds; /* of a generation, from when it is queued to its end; else 504, in a stream an error
+                           * event; 0: any */
   uint64_t memory_bytes;  /* of the models of tenon_server_add_file that are loaded at a time; 0: any */
   uint32_t model_control; /* 1: clients may ask for POST /v1/models/NAME/load and /unload */
   uint32_t log_level;     /* the most detailed TENON_LOG_* wanted: INFO has a line for each request */
@@ -95,16 +98,18 @@ typedef struct tenon_server_options {
   uint32_t reserved_end;
 } tenon_server_options;
 
-/* options: NULL for the defaults. ARGUMENT for a struct that is too small, or values that are wrong. */
+/* options: NULL for the defaults. ARGUMENT for a struct that is too small, or values that are wrong; of TLS
+ * also IO and UNSUPPORTED. */
 TENON_SERVER_API tenon_status tenon_server_create(const tenon_server_options* options,
                                                   tenon_server** server);
-/* Stops it as tenon_server_stop(server, 0) does. */
+/* Stops it as tenon_server_stop(server, 0) does. NULL is allowed. */
 TENON_SERVER_API void tenon_server_destroy(tenon_server* server);
 
 /* ---- 2. Models ---------------------------------------------------------------------------------
  *
- * Any number, each under a name by which clients ask for it; with one alone, any request without a name
- * gets it. A model opened for embeddings serves embeddings, rerank and score, others generate.
+ * Any number, each under a name by which clients ask for it: the field "model" of a request. One alone also
+ * gets the requests without the field. A model opened with the option "embeddings" serves embeddings, rerank
+ * and score, others generate.
  */
 
 /* Serves a model under a name, in an engine of the server's own. The model must outlive the server.
@@ -143,12 +148,13 @@ TENON_SERVER_API tenon_status tenon_server_add_file(tenon_server* server, const 
 
 /* ---- 3. Addresses ------------------------------------------------------------------------------ */
 
-/* Takes connections there from when it runs on. host: a name or an address. port 0: any that is free;
- * *bound, which may be NULL, becomes the one. Any number of addresses. IO when that cannot be; STATE
- * when the server runs. */
+/* Takes connections there from when it runs on. host: an address, or a name, of which the first address is
+ * taken. port 0: any that is free; *bound, which may be NULL, becomes the one. May be called for any number
+ * of addresses. IO when that cannot be; STATE when the server runs. */
 TENON_SERVER_API tenon_status tenon_server_listen_tcp(tenon_server* server, const char* host,
                                                       uint16_t port, uint16_t* bound);
-/* A Unix socket. One that lies there is replaced if nothing listens on it. */
+/* A Unix socket; the file is removed at the end. One that lies there is replaced if nothing listens on it.
+ * Errors as above. */
 TENON_SERVER_API tenon_status tenon_server_listen_unix(tenon_server* server, const char* path);
 
 /* ---- 4. Running --------------------------------------------------------------------------------
@@ -162,11 +168,13 @@ TENON_SERVER_API tenon_status tenon_server_listen_unix(tenon_server* server, con
  *   tenon_server_stop(server, 10);  // the three return
  */
 
-/* Starts threads; 0: as many as it has use for. */
+/* Starts threads, which do what tenon_server_run tells. 0: as many as there is use for: one for the sockets,
+ * two that prepare, and one for each model that the server computes. STATE after tenon_server_stop. */
 TENON_SERVER_API tenon_status tenon_server_start(tenon_server* server, uint32_t num_threads);
 /* Lends the calling thread to the server until it is stopped; may be called by any number of threads, and
- * beside tenon_server_start. The first one serves the sockets, the next ones compute, one for each model,
- * the others parse and prepare. One alone does all of it, and then sockets wait while a step runs. */
+ * beside tenon_server_start. The first one serves the sockets, the next ones compute, one for each model
+ * but those of tenon_server_add_engine, the others parse and prepare. One alone does all of it, and then
+ * sockets wait while a step runs. Returns at once after tenon_server_stop. */
 TENON_SERVER_API tenon_status tenon_server_run(tenon_server* server);
 /* Takes no more requests, waits up to `seconds` for the answers under way, cancels the others, and
  * returns when no thread is in the server. It cannot run again. Any thread but those in
@@ -176,7 +184,23 @@ TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double sec
 /* ---- 5. Requests without a socket --------------------------------------------------------------
  *
  * The program that the server is in asks as a client does, and gets the same answers, without sockets: the
- * server needs none to listen on, but it must run (tenon_server_start, tenon_server_run). */
+ * server needs none to listen on, but it must run (tenon_server_start, tenon_server_run).
+ *
+ *   const char* body = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"stream\": true}";
+ *   tenon_server_request request = {0};
+ *   request.struct_size = sizeof request;
+ *   request.method = "POST";
+ *   request.target = "/v1/chat/completions";
+ *   request.body = body;
+ *   request.body_length = strlen(body);
+ *   tenon_server_call* call = NULL;
+ *   if (tenon_server_submit(server, &request, &call) != TENON_OK) return;
+ *   tenon_server_part part = {0};
+ *   part.struct_size = sizeof part;
+ *   while (!part.is_last && tenon_server_call_wait(call, -1, &part) == TENON_OK)
+ *     fwrite(part.bytes, 1, part.length, stdout);
+ *   tenon_server_call_destroy(call);
+ */
 
 /* A request of the program itself, and its answer. One thread at a time. */
 typedef struct tenon_server_call tenon_server_call;
@@ -203,8 +227,8 @@ typedef struct tenon_server_part {
   uint32_t is_last;         /* 1: the answer is complete; further calls say so again, without bytes */
   uint32_t reserved;
   const char* content_type; /* "application/json"; of a stream "text/event-stream" */
-  const char* headers;      /* "Name: value", one a line */
-  const char* bytes;
+  const char* headers;      /* "Name: value", one a line: X-Request-Id, Tenon-Notes, Retry-After */
+  const char* bytes;        /* of the body, what has come since; events of a stream as they are sent */
   uint64_t length;
 } tenon_server_part;
 
@@ -215,7 +239,8 @@ TENON_SERVER_API tenon_status tenon_server_submit(tenon_server* server,
                                                   tenon_server_call** call);
 /* Cancels the request unless it is complete. Before tenon_server_destroy. */
 TENON_SERVER_API void tenon_server_call_destroy(tenon_server_call* call);
-/* What there is; waits for it so many seconds, 0: not at all, negative: for ever. A call that takes
+/* What there is, into *part, of which struct_size is set; waits for it so many seconds, 0: not at all,
+ * negative: for ever. A call that takes
  * nothing makes the answer wait (256 KiB). CANCELLED when the server was stopped first. */
 TENON_SERVER_API tenon_status tenon_server_call_wait(tenon_server_call* call, double timeout_seconds,
                                                      tenon_server_part* part);
