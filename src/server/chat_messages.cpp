@@ -53,13 +53,16 @@ Json read_calls(const Json& calls, const std::string& path) {
     const std::string* id = call.text("id");
     const std::string* type = call.text("type");
     const bool is_custom = type != nullptr && *type == "custom";
+    if (type != nullptr && !is_custom && *type != "function") {
+      call.refuse("type", R"(must be "function" or "custom")");
+    }
     const std::optional<Fields> function = call.object(is_custom ? "custom" : "function");
     if (!function) call.refuse(is_custom ? "custom" : "function", "is missing");
-    const Json* arguments = function->find(is_custom ? "input" : "arguments");
     std::string text = "{}";
     if (is_custom) {
-      text = to_text({{"input", arguments == nullptr ? Json("") : *arguments}});
-    } else if (arguments != nullptr) {
+      const std::string* input = function->text("input");
+      text = to_text({{"input", input == nullptr ? "" : *input}});
+    } else if (const Json* arguments = function->find("arguments")) {
       text = arguments_text(*arguments, function->path_of("arguments"));
     }
     read.push_back({{"id", id == nullptr ? "" : *id},
@@ -86,8 +89,8 @@ Json read_message(const Fields& message) {
   if (const std::string* name = message.text("name")) read["name"] = *name;
   if (role->written == "assistant") {
     for (const char* thoughts : {"reasoning_content", "reasoning"}) {
-      const Json* found = message.find(thoughts);
-      if (found != nullptr && found->is_string() && !read.contains("reasoning_content")) {
+      const std::string* found = message.text(thoughts);
+      if (found != nullptr && !read.contains("reasoning_content")) {
         read["reasoning_content"] = *found;
       }
     }

@@ -153,6 +153,7 @@ Json read_response_format(const Fields& fields, std::vector<std::string>& notes)
 }
 
 Json schema_format(const Fields& format, std::vector<std::string>& notes) {
+  for (const char* unused : {"name", "description"}) (void)format.text(unused);
   Json schema = format.required("schema");
   if (!schema.is_object() && !schema.is_boolean()) {
     format.refuse("schema", "must be a JSON Schema: an object, true or false");

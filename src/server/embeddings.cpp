@@ -134,15 +134,23 @@ std::vector<std::string_view> read_texts(const Fields& fields, std::string_view 
   return texts;
 }
 
-/// [documents] how well each answers the query. field: what a refusal names.
+/// What a refusal names.
+struct RankFields {
+  const char* query;
+  const char* documents;
+};
+
+/// [documents] how well each answers the query.
 std::vector<float> rank(const HttpRequest& request, const ServedModel& model,
                         std::string_view query, std::span<const std::string_view> documents,
-                        const std::string& field) {
+                        const RankFields& fields) {
   std::vector<float> scores;
   try {
     scores = make_embedder(request, model, {})->rank(query, documents);
   } catch (const tenon::Error& error) {
-    throw api_error_of(error, field);
+    const size_t size = model.tokenizer().encode(query, {.add_special = true}).size();
+    const bool is_of_query = size == 0 || size > model.context();
+    throw api_error_of(error, is_of_query ? fields.query : fields.documents);
   }
   // A classifier of several labels gives several numbers; the first is the score.
   const size_t stride = scores.size() / documents.size();
@@ -203,7 +211,7 @@ Start handle_rerank(const HttpRequest& request, ServerState& state) {
   const std::vector<std::string_view> documents = read_documents(fields);
   const auto top = static_cast<size_t>(fields.integer("top_n", 1, INT32_MAX).value_or(INT32_MAX));
   const bool returns_documents = fields.boolean("return_documents").value_or(false);
-  const std::vector<float> scores = rank(request, model, query, documents, "documents");
+  const std::vector<float> scores = rank(request, model, query, documents, {"query", "documents"});
   std::vector<size_t> order(documents.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -235,7 +243,7 @@ Start handle_score(const HttpRequest& request, ServerState& state) {
   Json data = Json::array();
   size_t tokens = 0;
   const auto add = [&](std::string_view query, std::span<const std::string_view> documents) {
-    for (const float score : rank(request, model, query, documents, "text_2")) {
+    for (const float score : rank(request, model, query, documents, {"text_1", "text_2"})) {
       data.push_back({{"index", data.size()}, {"object", "score"}, {"score", score}});
     }
     tokens += count_pair_tokens(model.tokenizer(), query, documents);

@@ -1,13 +1,20 @@
 // POST /v1/models/NAME/load and /unload, where the server's options allow them.
 #include <string>
 
-#include "json.h"
+#include "fields.h"
 #include "routes.h"
 
 namespace tenon_http {
 namespace {
 
 constexpr std::string_view kModels = "/v1/models/";
+
+/// An order has no fields: no body, or an object.
+void check_order(const std::string& body) {
+  if (body.empty()) return;
+  const Json order = parse_json(body);
+  (void)Fields(order);
+}
 
 Start answer_state(ServerState& state, const std::string& name) {
   const ModelView view = state.models->view(name);
@@ -25,6 +32,7 @@ Start handle_model_control(const HttpRequest& request, ServerState& state) {
   if (!state.limits.controls_models) {
     throw ApiError(403, "permission_error", "this server takes no orders to load models");
   }
+  check_order(request.body);
   const std::string name(path.substr(kModels.size(), slash - kModels.size()));
   if (loads) {
     (void)state.model(&name, request);

@@ -164,7 +164,7 @@ class ItemReader {
     } else if (output.is_string()) {
       text = output.get<std::string>();
     } else {
-      text = to_text(output);
+      item.refuse("output", "must be a string or a list of parts");
     }
     messages().push_back({{"role", "tool"},
                           {"tool_call_id", item.required_text("call_id")},
@@ -172,6 +172,7 @@ class ItemReader {
   }
 
   void read_reasoning(const Fields& item) {
+    (void)item.text("encrypted_content");  // of another server: what it says cannot be read
     for (const char* field : {"content", "summary"}) {
       const Json* parts = item.list(field);
       if (parts == nullptr || !thoughts_.empty()) continue;

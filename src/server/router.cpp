@@ -137,6 +137,12 @@ Start answer_with(HttpAnswer answer) {
   };
 }
 
+std::vector<RouteName> list_routes() {
+  std::vector<RouteName> names;
+  for (const Route& each : kRoutes) names.push_back({each.method, each.path});
+  return names;
+}
+
 void route(const std::shared_ptr<Exchange>& exchange, ServerState& state) {
   const HttpRequest& request = exchange->request();
   state.num_requests.fetch_add(1, std::memory_order_relaxed);

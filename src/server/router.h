@@ -21,7 +21,7 @@
 namespace tenon_http {
 
 struct ServerLimits {
-  double request_seconds = 0;    ///< of a generation, from its arrival to its end; 0: none
+  double request_seconds = 0;    ///< of a generation, from when it is queued to its end; 0: none
   uint32_t max_choices = 128;    ///< answers to one request
   bool serves_page = true;       ///< the chat page
   bool controls_models = false;  ///< clients may load and unload models
@@ -64,6 +64,14 @@ Start answer_with(HttpAnswer answer);
 
 /// 404.
 ApiError nothing_there(const HttpRequest& request);
+
+/// A line of the table of routes.
+struct RouteName {
+  std::string_view method;
+  std::string_view path;  ///< one that ends in '/' stands for all that begin so, but "/"
+};
+/// All of them, so that a test can tell that it has forgotten none.
+std::vector<RouteName> list_routes();
 
 /// Answers `exchange`, now or later. Called on the loop.
 void route(const std::shared_ptr<Exchange>& exchange, ServerState& state);

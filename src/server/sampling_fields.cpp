@@ -93,7 +93,9 @@ tenon::Grammar compile(const Fields& fields, std::string_view name, std::string_
                                                            : to_text(value));
     }
     if (kind == "choice") {
-      if (!value.is_array()) fields.refuse(name, "must be a list of strings");
+      const bool holds_texts = std::all_of(value.begin(), value.end(),
+                                           [](const Json& choice) { return choice.is_string(); });
+      if (!value.is_array() || !holds_texts) fields.refuse(name, "must be a list of strings");
       return tenon::Grammar::choices(to_text(value));
     }
     const std::string& text = fields.required_text(name);
