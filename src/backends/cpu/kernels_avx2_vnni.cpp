@@ -1,11 +1,16 @@
-// The kernels compiled for: AVX2, FMA, F16C and AVX-VNNI.
+// The kernels of AVX2, FMA and F16C with products by AVX-VNNI.
 #define TENON_CPU_ISA avx2_vnni
-#include "backends/cpu/kernel_table.h"
+#include "backends/cpu/kernel_products.h"
 
 namespace tenon::cpu {
 
 const Kernels& kernels_avx2_vnni() noexcept {
-  static constexpr Kernels kTable = avx2_vnni::kernel_table("avx2_vnni");
+  static const Kernels kTable = [] {
+    Kernels table = kernels_avx2();
+    table.name = "avx2_vnni";
+    avx2_vnni::set_products(table);
+    return table;
+  }();
   return kTable;
 }
 

@@ -1,11 +1,16 @@
-// The kernels compiled for: Armv8.2 with the dot product and the integer matrix instructions.
+// The kernels of Armv8.2 with products by the integer matrix instructions.
 #define TENON_CPU_ISA neon_i8mm
-#include "backends/cpu/kernel_table.h"
+#include "backends/cpu/kernel_products.h"
 
 namespace tenon::cpu {
 
 const Kernels& kernels_neon_i8mm() noexcept {
-  static constexpr Kernels kTable = neon_i8mm::kernel_table("neon_i8mm");
+  static const Kernels kTable = [] {
+    Kernels table = kernels_neon();
+    table.name = "neon_i8mm";
+    neon_i8mm::set_products(table);
+    return table;
+  }();
   return kTable;
 }
 
