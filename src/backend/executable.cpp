@@ -1,6 +1,7 @@
 #include "backend/executable.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "backends/common/step_rules.h"
@@ -88,9 +89,7 @@ uint64_t Executable::draw(uint64_t step, std::span<const tenon_draw> draws) {
   if (!this->draws()) fail(Code::Internal, "backend \"{}\" does not draw", device_->name());
   Step started{0, nullptr, {}, {}};
   for (const tenon_draw& draw : draws) {
-    if (draw.kind == TENON_DRAW_GREEDY || draw.kind == TENON_DRAW_DRAWN) {
-      started.drawn.push_back(draw.drawn);
-    }
+    if (draw.kind != TENON_DRAW_ROW) started.draws.push_back(draw);
   }
   device_->call("draw", [&] {
     return device_->api().draw(executable_.get(), step, draws.data(),
@@ -123,11 +122,34 @@ void Executable::wait(uint64_t ticket) {
                                       unwritten, values.size()));
     }
   }
-  for (const tenon_drawn* drawn : ended.drawn) {
-    const bool is_token = drawn->token >= 0 && static_cast<uint64_t>(drawn->token) < vocab_;
-    if (drawn->flags == 0 && !is_token) {
-      device_->break_with(fmt::format("drew token {} of {}", drawn->token, vocab_));
+  for (const tenon_draw& draw : ended.draws) check_drawn(draw);
+}
+
+/// Throws Plugin where what was drawn is not what tenon_draw says.
+void Executable::check_drawn(const tenon_draw& draw) const {
+  const tenon_drawn& drawn = *draw.drawn;
+  if (drawn.flags != 0) return;
+  const auto is_token = [this](int32_t token) {
+    return token >= 0 && static_cast<uint64_t>(token) < vocab_;
+  };
+  if (draw.kind != TENON_DRAW_CANDIDATES) {
+    if (!is_token(drawn.token)) {
+      device_->break_with(fmt::format("drew token {} of {}", drawn.token, vocab_));
     }
+    return;
+  }
+  const uint32_t count = drawn.num_candidates;
+  if (count == 0 || count > draw.num_candidates) {
+    device_->break_with(fmt::format("listed {} candidates of {}", count, draw.num_candidates));
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const float logit = draw.logits[i];
+    const bool is_in_order =
+        i == 0 || logit < draw.logits[i - 1] ||
+        (logit == draw.logits[i - 1] && draw.candidates[i] > draw.candidates[i - 1]);
+    if (is_token(draw.candidates[i]) && std::isfinite(logit) && is_in_order) continue;
+    device_->break_with(fmt::format("listed token {} with logit {} in place {} of {}",
+                                    draw.candidates[i], logit, i, count));
   }
 }
 

@@ -38,7 +38,7 @@ class Executable {
   /// Whether wait() would return at once; true where the backend cannot tell.
   [[nodiscard]] bool has_ended(uint64_t ticket) const;
   /// Returns when the step or the draw has ended. Once for each ticket, in their order. Throws Plugin
-  /// when a plugin left results unwritten, or drew a token that there is not.
+  /// when a plugin left results unwritten, drew a token that there is not, or listed candidates out of order.
   void wait(uint64_t ticket);
   /// A step from its start to its end.
   void run(const tenon_step& step) { wait(submit(step)); }
@@ -58,9 +58,10 @@ class Executable {
     uint64_t ticket;
     const uint32_t* cancel;
     std::vector<std::span<uint32_t>> results;  // of plugins: marked until they are written
-    std::vector<const tenon_drawn*> drawn;     // of a draw: where tokens go
+    std::vector<tenon_draw> draws;             // of a draw: where tokens and candidates go
   };
   [[nodiscard]] std::vector<std::span<uint32_t>> results_of(const tenon_step& step) const;
+  void check_drawn(const tenon_draw& draw) const;
 
   std::shared_ptr<Device> device_;
   std::unique_ptr<tenon_executable, Destroy> executable_;

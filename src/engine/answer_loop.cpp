@@ -55,14 +55,11 @@ bool AnswerLoop::force(const Sequence& sequence, WorkWatch* watch) {
 
 void AnswerLoop::draw(std::span<const float> logits, const Sequence& sequence, WorkWatch* watch) {
   check_finite(logits);
-  was_drawn_ = true;
   if (!bans()) {
-    token_ = sampler_->sample(logits, sequence.tokens(), sequence.size(),
-                              answer_.forbidden(*rules_), watch);
-    outcome_ = HeldTokens::Drawn::Taken;
-    is_open_ = true;
-    return;
+    return take(sampler_->sample(logits, sequence.tokens(), sequence.size(),
+                                 answer_.forbidden(*rules_), watch));
   }
+  was_drawn_ = true;
   outcome_ =
       held_.draw(logits, sequence.tokens(), room(sequence), *sampler_, answer_, *rules_, watch);
   is_open_ = true;
@@ -76,14 +73,31 @@ bool AnswerLoop::describe_draw(const Sequence& sequence, uint64_t vocab, tenon_d
          sampler_->describe_draw(draw, biases, sequence.size(), answer_.forbidden(*rules_), vocab);
 }
 
-bool AnswerLoop::take_drawn(Token token, WorkWatch* watch) {
-  const auto taken = sampler_->take_drawn(token, answer_.forbidden(*rules_), watch);
-  if (!taken) return false;
-  token_ = *taken;
+bool AnswerLoop::describe_candidates(const Sequence& sequence, uint64_t vocab, tenon_draw& draw,
+                                     std::vector<tenon_draw_bias>& biases) {
+  return !bans() && sampler_->describe_candidates(draw, biases, sequence.tokens(),
+                                                  answer_.forbidden(*rules_), vocab);
+}
+
+bool AnswerLoop::draw_listed(const ListedLogits& listed, const Sequence& sequence,
+                             WorkWatch* watch) {
+  const auto token = sampler_->sample_listed(listed, sequence.tokens(), sequence.size(),
+                                             answer_.forbidden(*rules_), watch);
+  if (token) take(*token);
+  return token.has_value();
+}
+
+void AnswerLoop::take(Token token) {
+  token_ = token;
   was_drawn_ = true;
   outcome_ = HeldTokens::Drawn::Taken;
   is_open_ = true;
-  return true;
+}
+
+bool AnswerLoop::take_drawn(Token token, WorkWatch* watch) {
+  const auto taken = sampler_->take_drawn(token, answer_.forbidden(*rules_), watch);
+  if (taken) take(*taken);
+  return taken.has_value();
 }
 
 void AnswerLoop::take_back() noexcept {

@@ -57,6 +57,11 @@ class AnswerLoop {
   /// The same draw for a device (Sampler::describe_draw); false: draw() is needed.
   bool describe_draw(const Sequence& sequence, uint64_t vocab, tenon_draw& draw,
                      std::vector<tenon_draw_bias>& biases);
+  /// What draw_listed() needs of a device (Sampler::describe_candidates); false: draw() is needed.
+  bool describe_candidates(const Sequence& sequence, uint64_t vocab, tenon_draw& draw,
+                           std::vector<tenon_draw_bias>& biases);
+  /// The same as draw() from the largest logits; false where draw() is needed after all.
+  bool draw_listed(const ListedLogits& listed, const Sequence& sequence, WorkWatch* watch);
   /// Instead of draw(): a device drew the token as described. False where a grammar refuses it, and
   /// draw() has the round to itself.
   bool take_drawn(Token token, WorkWatch* watch);
@@ -108,6 +113,7 @@ class AnswerLoop {
  private:
   [[nodiscard]] bool bans() const { return rules_->banned != nullptr; }
   [[nodiscard]] uint64_t room(const Sequence& sequence) const;
+  void take(Token token);
   void take_back() noexcept;
   AnswerPiece next_piece();
 

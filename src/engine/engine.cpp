@@ -102,7 +102,7 @@ Engine::~Engine() {
   const DeviceTurn::Use turn(model_->turn(), *this);  // buffers go back to the device
   // No request waits for them any more.
   for (; num_steps_ > 0; --num_steps_, oldest_step_ = (oldest_step_ + 1) % steps_.size()) {
-    step_at(0).finish(0);
+    step_at(0).finish(0, num_steps_ == 1);
   }
   steps_.clear();
   index_.reset();

@@ -166,7 +166,7 @@ void Engine::finish_oldest(Lock& lock) noexcept {
   Step& step = step_at(0);
   // How long a step took that ended while no thread looked is not known.
   const bool was_seen = steps_.size() == 1 || !step.has_ended();
-  step.finish(++first_draw_);
+  step.finish(++first_draw_, num_steps_ == 1);
   if (num_steps_ > 1) step_at(1).note_end_of(step);
   if (steps_.size() == 1) model_->team().set_watch({});
   const uint64_t end = system_.now_ns();
@@ -183,6 +183,7 @@ void Engine::finish_oldest(Lock& lock) noexcept {
 void Engine::settle(Step& step, uint64_t step_ns, bool was_seen) {
   const uint64_t start = system_.now_ns();
   ++metrics_.steps_total;
+  metrics_.logits_rows_total += step.num_rows();
   metrics_.step_seconds_total += static_cast<double>(step_ns) * 1e-9;
   const uint32_t most = step.max_tokens();
   if (step.was_stopped()) {

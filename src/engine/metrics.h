@@ -42,6 +42,7 @@ struct EngineMetrics {
   uint64_t steps_total = 0;
   uint64_t steps_stopped_total = 0;  ///< by a cancel, and tried again for the others
   uint64_t steps_ahead_total = 0;    ///< begun while another one was under way
+  uint64_t logits_rows_total = 0;    ///< that a device handed to the host, whole
   uint64_t prompt_tokens_total = 0;  ///< computed in slices of prompts
   uint64_t decode_tokens_total = 0;  ///< computed one at a time
   uint64_t reused_tokens_total = 0;  ///< taken from the prefix index instead

@@ -25,7 +25,12 @@ float* Request::logits_at(uint64_t past, uint64_t vocab) const {
 }
 
 bool Request::wants_row() const {
-  return loop->has_grammar() || (generation != nullptr && generation->logprobs.are_wanted());
+  return num_row_draws > 0 || (generation != nullptr && generation->logprobs.are_wanted());
+}
+
+void Request::note_drawn(bool by_device) noexcept {
+  is_drawn_by_device = by_device;
+  if (num_row_draws > 0) --num_row_draws;
 }
 
 void Request::restart() noexcept {

@@ -66,6 +66,9 @@ struct Request : Work {
   /// It took the latest token that a device drew for it. One that a grammar refuses is not guessed
   /// from again before.
   bool is_drawn_by_device = true;
+  /// As many of its next draws have the whole row: the largest logits did not tell the latest token.
+  uint32_t num_row_draws = 0;
+  static constexpr uint32_t kRowDraws = 8;
   std::exception_ptr failure;
   uint64_t num_reused = 0;             ///< tokens that others had computed
   uint64_t seen_version = UINT64_MAX;  ///< of the prefix index when it was looked at
@@ -74,8 +77,11 @@ struct Request : Work {
   [[nodiscard]] uint32_t num_outputs(uint32_t num_tokens) const;
   /// Where those of a slice after `past` positions go.
   [[nodiscard]] float* logits_at(uint64_t past, uint64_t vocab) const;
-  /// Whether logits are needed beside the token that a device draws.
+  /// Whether all logits are needed, whoever draws the token.
   [[nodiscard]] bool wants_row() const;
+  /// A token was drawn.
+  ///   by_device  the device did, and it was taken
+  void note_drawn(bool by_device) noexcept;
   /// Computes from cached() on: steps under way have let go of it.
   void restart() noexcept;
   /// Whole blocks up to here may come from others: what comes after must be computed for its logits.

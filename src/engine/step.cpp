@@ -23,7 +23,7 @@ Step::Step(const Model& model, std::span<const std::shared_ptr<BlockPool>> pools
   if (model.has_encoder()) sources_ = std::make_unique<SourceStep>(model, pools);
   if (!model.executable().draws()) return;
   draws_.reserve(2 * most);
-  drawn_.reserve(2 * most);
+  drawn_.reserve(3 * most);
 }
 
 void Step::clear() noexcept {
@@ -33,6 +33,9 @@ void Step::clear() noexcept {
   draws_.clear();
   drawn_.clear();
   biases_.clear();
+  listed_tokens_.clear();
+  listed_logits_.clear();
+  num_rows_ = 0;
   rows_ = nullptr;
   has_logits_ = false;
   ticket_ = TENON_NO_TICKET;
@@ -137,7 +140,10 @@ void Step::start(uint64_t after) noexcept {
   try {
     encode_sources();
     has_logits_ = binds_logits();
-    if (has_logits_) rows_ = rows_for(builder_.num_outputs());
+    if (has_logits_) {
+      rows_ = rows_for(builder_.num_outputs());
+      num_rows_ = builder_.num_outputs();
+    }
     fetch_rows();
     const tenon_step& step = builder_.finish(rows_, &stop_, after, fetched_.bindings());
     ticket_ = model_.executable().submit(step);
@@ -159,7 +165,7 @@ void Step::wait_for_device() {
   }
 }
 
-void Step::finish(size_t first_draw) noexcept {
+void Step::finish(size_t first_draw, bool is_latest) noexcept {
   try {
     wait_for_device();
   } catch (...) {
@@ -174,6 +180,7 @@ void Step::finish(size_t first_draw) noexcept {
   if (has_failed_ || was_dropped_) return;
   hand_out_logits();
   draw_tokens(first_draw);
+  fetch_rows_lacking(is_latest);
 }
 
 void Step::hand_out_logits() {
@@ -218,27 +225,65 @@ void Step::plan_draws() {
   for (Slice& slice : slices_) {
     if (slice.draws()) plan_draw(slice);
   }
-  // The list of biases has stopped growing.
+  fix_places();
+}
+
+/// The lists of biases and candidates have stopped growing.
+void Step::fix_places() {
   const tenon_draw_bias* biases = biases_.data();
+  size_t num_listed = 0;
   for (tenon_draw& draw : draws_) {
     draw.biases = biases;
     biases += draw.num_biases;
+    if (draw.kind != TENON_DRAW_CANDIDATES) continue;
+    draw.candidates = listed_tokens_.data() + num_listed;
+    draw.logits = listed_logits_.data() + num_listed;
+    num_listed += draw.num_candidates;
   }
 }
 
+/// The device draws what it can. Where it cannot, or a grammar may refuse what it draws, the host draws
+/// from the largest logits, or from the row where these would not do.
 void Step::plan_draw(Slice& slice) {
-  const Request& request = *slice.request;
+  Request& request = *slice.request;
   tenon_draw draw{};
   const size_t num_biases = biases_.size();
   const bool on_device = request.loop->describe_draw(*request.sequence, vocab_, draw, biases_);
   if (!on_device) biases_.resize(num_biases);
-  draw.row = slice.first_output;
   if (on_device) {
+    draw.row = slice.first_output;
     draw.drawn = &drawn_.emplace_back();
     slice.drawn = draw.drawn;
     draws_.push_back(draw);
   }
-  if (has_logits_ || (on_device && !request.wants_row())) return;
+  if (has_logits_) {
+    slice.has_row = true;
+  } else if (request.wants_row()) {
+    plan_row(slice);
+  } else if (!on_device || request.loop->has_grammar()) {
+    if (!plan_candidates(slice)) plan_row(slice);
+  }
+}
+
+bool Step::plan_candidates(Slice& slice) {
+  const Request& request = *slice.request;
+  tenon_draw draw{};
+  const size_t num_biases = biases_.size();
+  if (!request.loop->describe_candidates(*request.sequence, vocab_, draw, biases_)) {
+    biases_.resize(num_biases);
+    return false;
+  }
+  draw.row = slice.first_output;
+  draw.drawn = &drawn_.emplace_back();
+  slice.listed = draw.drawn;
+  slice.first_listed = listed_tokens_.size();
+  listed_tokens_.resize(slice.first_listed + draw.num_candidates);
+  listed_logits_.resize(slice.first_listed + draw.num_candidates);
+  draws_.push_back(draw);
+  return true;
+}
+
+void Step::plan_row(Slice& slice) {
   if (rows_ == nullptr) rows_ = rows_for(builder_.num_outputs());
   tenon_draw row{};
   row.kind = TENON_DRAW_ROW;
@@ -246,6 +291,8 @@ void Step::plan_draw(Slice& slice) {
   row.drawn = &drawn_.emplace_back();
   row.logits = rows_ + slice.first_output * vocab_;
   draws_.push_back(row);
+  slice.has_row = true;
+  ++num_rows_;
 }
 
 void Step::prepare_masks() noexcept {
@@ -260,21 +307,41 @@ void Step::prepare_masks() noexcept {
   }
 }
 
-bool Step::take_drawn(Slice& slice, WorkWatch& watch) {
-  if (slice.drawn == nullptr) return false;
-  if ((slice.drawn->flags & TENON_DRAWN_NOT_FINITE) != 0) fail_not_finite();
-  if ((slice.drawn->flags & TENON_DRAWN_NONE_ALLOWED) != 0) {
+void Step::check_drawn(const tenon_drawn& drawn) const {
+  if ((drawn.flags & TENON_DRAWN_NOT_FINITE) != 0) fail_not_finite();
+  if ((drawn.flags & TENON_DRAWN_NONE_ALLOWED) != 0) {
     tenon::fail(Code::State, "sampler: all tokens masked");
   }
+}
+
+bool Step::take_drawn(Slice& slice, WorkWatch& watch) {
+  if (slice.drawn == nullptr) return false;
+  check_drawn(*slice.drawn);
   return slice.request->loop->take_drawn(slice.drawn->token, &watch);
+}
+
+bool Step::draw_listed(Slice& slice, WorkWatch& watch) {
+  check_drawn(*slice.listed);
+  const size_t first = slice.first_listed;
+  const size_t count = slice.listed->num_candidates;
+  const ListedLogits listed{std::span(listed_tokens_).subspan(first, count),
+                            std::span(listed_logits_).subspan(first, count), vocab_};
+  return slice.request->loop->draw_listed(listed, *slice.request->sequence, &watch);
 }
 
 void Step::draw(Slice& slice) noexcept {
   Request& request = *slice.request;
   try {
     DrawWatch watch(request, long_draws_, system_, &stop_);
-    if (!take_drawn(slice, watch)) request.loop->draw(row_of(slice), *request.sequence, &watch);
-    request.is_drawn_by_device = slice.is_as_drawn();
+    if (!take_drawn(slice, watch)) {
+      if (slice.has_row) {
+        request.loop->draw(row_of(slice), *request.sequence, &watch);
+      } else if (!draw_listed(slice, watch)) {
+        slice.lacks_row = true;
+        return;
+      }
+    }
+    request.note_drawn(slice.is_as_drawn());
     if (request.generation != nullptr && request.generation->logprobs.are_wanted() &&
         request.loop->has_token()) {
       request.generation->logprobs.note(row_of(slice), request.loop->token());
@@ -312,6 +379,35 @@ void Step::draw_tokens(size_t first_draw) noexcept {
     for (Slice& slice : slices_) {
       if (slice.draws()) slice.draw_failure = std::current_exception();
     }
+  }
+}
+
+/// The logits of the latest step are still on the device. Those of an earlier one are computed again: the
+/// request goes back by a token.
+void Step::fetch_rows_lacking(bool is_latest) noexcept {
+  const auto lacks = [](const Slice& slice) { return slice.lacks_row && !slice.draw_failure; };
+  if (std::ranges::none_of(slices_, lacks)) return;
+  try {
+    draws_.clear();
+    for (Slice& slice : slices_) {
+      if (!lacks(slice)) continue;
+      slice.request->num_row_draws = Request::kRowDraws;
+      if (is_latest) {
+        plan_row(slice);
+      } else {
+        slice.is_put_off = true;
+      }
+    }
+    if (draws_.empty()) return;
+    model_.executable().wait(model_.executable().draw(ticket_, draws_));
+  } catch (...) {
+    for (Slice& slice : slices_) {
+      if (lacks(slice)) slice.draw_failure = std::current_exception();
+    }
+    return;
+  }
+  for (Slice& slice : slices_) {
+    if (lacks(slice)) draw(slice);
   }
 }
 

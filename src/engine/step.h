@@ -25,11 +25,15 @@ struct Slice {
   uint64_t past = 0;           ///< its positions before these
   uint32_t num_tokens = 0;
   uint32_t num_outputs = 0;
-  uint32_t first_output = 0;           ///< in the step
-  bool completes = false;              ///< with these tokens there is what the request waits for
-  bool is_put_off = false;             ///< not drawn: it takes too long for this step
-  const tenon_drawn* drawn = nullptr;  ///< what the device draws; null: it does not
-  std::exception_ptr failure;          ///< of the step: nothing of it was computed
+  uint32_t first_output = 0;            ///< in the step
+  bool completes = false;               ///< with these tokens there is what the request waits for
+  bool is_put_off = false;              ///< not drawn: it takes too long for this step
+  const tenon_drawn* drawn = nullptr;   ///< what the device draws; null: it does not
+  const tenon_drawn* listed = nullptr;  ///< of the largest logits; null: they are not listed
+  size_t first_listed = 0;              ///< of them in the step
+  bool has_row = false;                 ///< the host gets all logits
+  bool lacks_row = false;               ///< it has to: what is listed does not tell the token
+  std::exception_ptr failure;           ///< of the step: nothing of it was computed
   std::exception_ptr draw_failure;
 
   [[nodiscard]] bool draws() const {
@@ -71,7 +75,8 @@ class Step {
   [[nodiscard]] bool has_ended() const;
   /// Waits for its end, hands out logits and draws what the device did not.
   ///   first_draw  number of the slice that draws first
-  void finish(size_t first_draw) noexcept;
+  ///   is_latest   no step was started after it
+  void finish(size_t first_draw, bool is_latest) noexcept;
 
   /// Ends it soon. Any thread, and signal handlers.
   void stop() noexcept { __atomic_store_n(&stop_, 1, __ATOMIC_SEQ_CST); }
@@ -89,6 +94,8 @@ class Step {
   [[nodiscard]] uint32_t max_tokens() const { return builder_.max_tokens(); }
   [[nodiscard]] uint32_t num_prompt_tokens() const;
   [[nodiscard]] uint32_t num_decodes() const;
+  /// Rows of logits that the device handed to the host.
+  [[nodiscard]] uint32_t num_rows() const { return num_rows_; }
 
   /// Of the blocks that its prompts are about.
   std::vector<Hash128> computing;
@@ -101,12 +108,18 @@ class Step {
   [[nodiscard]] float* rows_for(uint32_t num_rows);
   void plan_draws();
   void plan_draw(Slice& slice);
+  void plan_row(Slice& slice);
+  [[nodiscard]] bool plan_candidates(Slice& slice);
+  void fix_places();
   void wait_for_device();
   void hand_out_logits();
   [[nodiscard]] std::span<const float> row_of(const Slice& slice) const;
   void draw(Slice& slice) noexcept;
+  void check_drawn(const tenon_drawn& drawn) const;
   [[nodiscard]] bool take_drawn(Slice& slice, WorkWatch& watch);
+  [[nodiscard]] bool draw_listed(Slice& slice, WorkWatch& watch);
   void draw_tokens(size_t first_draw) noexcept;
+  void fetch_rows_lacking(bool is_latest) noexcept;
 
   const Model& model_;
   System& system_;
@@ -129,8 +142,12 @@ class Step {
   uint64_t started_ns_ = 0;
   // Of the device's draws.
   std::vector<tenon_draw> draws_;
-  std::vector<tenon_drawn> drawn_;       // capacity: two for each token of a step
+  std::vector<tenon_drawn> drawn_;       // capacity: three for each token of a step
   std::vector<tenon_draw_bias> biases_;  // of all draws, one after another
+  // Of the draws that list candidates, one after another.
+  std::vector<int32_t> listed_tokens_;
+  std::vector<float> listed_logits_;
+  uint32_t num_rows_ = 0;
   LongDraws long_draws_;
   uint32_t stop_ = 0;  // read by the backend; only touched by atomic operations
 };

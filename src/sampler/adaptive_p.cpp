@@ -62,6 +62,7 @@ bool is_on_device(const SamplerValues& values) { return values.real("adaptive_ta
 
 }  // namespace
 
-extern constexpr SamplerStage kAdaptivePStage{"adaptive_p", kParameters, apply, is_on_device};
+extern constexpr SamplerStage kAdaptivePStage{"adaptive_p", kParameters, apply, is_on_device,
+                                              all_unless<is_on_device>};
 
 }  // namespace tenon

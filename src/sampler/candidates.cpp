@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "sampler/candidates_memory.h"
@@ -69,7 +70,53 @@ void Candidates::assign(std::span<const float> logits) {
   reserve(logits.size());
   logits_ = logits.data();
   size_ = logits.size();
+  vocab_ = size_;
+  is_partial_ = false;
   all_ = true;
+}
+
+void Candidates::assign(const ListedLogits& listed) {
+  if (listed.tokens.empty()) fail(Code::State, "sampler: no logits");
+  bool bad = false;
+  max_ = largest(listed.logits, bad);
+  if (bad) fail(Code::State, "sampler: non-finite logits");
+  max_is_known_ = true;
+  vocab_ = std::max<size_t>(listed.vocab, listed.tokens.size());
+  reserve(vocab_);
+  size_ = listed.tokens.size();
+  const std::span<uint32_t> order = index_scratch();
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::sort(order, {}, [&listed](uint32_t i) { return listed.tokens[i]; });
+  for (size_t i = 0; i < size_; ++i) {
+    ids_[i] = listed.tokens[order[i]];
+    own_[i] = listed.logits[order[i]];
+  }
+  logits_ = own_;
+  all_ = false;
+  is_partial_ = size_ < vocab_;
+  rest_logit_ = listed.logits.back();
+  rest_token_ = listed.tokens.back();
+}
+
+void Candidates::leave_after(size_t index) {
+  if (!is_partial_) return;
+  const float logit = logits_[index];
+  is_partial_ = logit != rest_logit_ ? logit < rest_logit_ : id(index) > rest_token_;
+}
+
+void Candidates::leave_below(double limit) {
+  if (is_partial_) is_partial_ = limit <= rest_logit_;
+}
+
+std::optional<size_t> Candidates::index_of(int32_t token) const {
+  if (token < 0) return std::nullopt;
+  if (all_) {
+    const auto index = static_cast<size_t>(token);
+    return index < size_ ? std::optional(index) : std::nullopt;
+  }
+  const int32_t* const found = std::lower_bound(ids_, ids_ + size_, token);
+  if (found == ids_ + size_ || *found != token) return std::nullopt;
+  return static_cast<size_t>(found - ids_);
 }
 
 std::span<float> Candidates::writable_logits() {

@@ -25,6 +25,7 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 
 }  // namespace
 
-extern constexpr SamplerStage kDrawStage{"draw", kParameters, apply, always_on_device};
+extern constexpr SamplerStage kDrawStage{"draw", kParameters, apply, always_on_device,
+                                         all_candidates};
 
 }  // namespace tenon

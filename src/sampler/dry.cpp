@@ -38,11 +38,8 @@ void lower_repetitions(Candidates& candidates, const SamplerInput& input,
   if (longest < allowed) return;
 
   const std::span<float> logits = candidates.writable_logits();
-  const std::span<uint32_t> z = candidates.index_scratch();          // [n]
-  const std::span<uint32_t> lengths = candidates.zeroed_counters();  // by token, the longest
-  const auto counted = [&](int32_t token) {
-    return token >= 0 && static_cast<size_t>(token) < logits.size();
-  };
+  const std::span<uint32_t> z = candidates.vocab_scratch();          // [n]
+  const std::span<uint32_t> lengths = candidates.zeroed_counters();  // of candidates, the longest
   size_t left = 0;
   size_t right = 0;
   for (size_t i = 1; i < n; ++i) {
@@ -54,20 +51,19 @@ void lower_repetitions(Candidates& candidates, const SamplerInput& input,
       right = i + length;
     }
     const size_t repeated = std::min(length, longest);
-    const int32_t token = r(i - 1);
-    if (repeated < allowed || !counted(token)) continue;
-    uint32_t& known = lengths[static_cast<size_t>(token)];
+    const auto index = candidates.index_of(r(i - 1));
+    if (repeated < allowed || !index) continue;
+    uint32_t& known = lengths[*index];
     known = std::max(known, static_cast<uint32_t>(repeated));
   }
   const double multiplier = input.values.real("dry_multiplier");
   const double base = input.values.real("dry_base");
   for (const int32_t token : recent) {
-    if (!counted(token)) continue;
-    uint32_t& length = lengths[static_cast<size_t>(token)];
-    if (length == 0) continue;
+    const auto index = candidates.index_of(token);
+    if (!index || lengths[*index] == 0) continue;
+    uint32_t& length = lengths[*index];
     const double power = std::pow(base, static_cast<double>(length - allowed));
-    logits[static_cast<size_t>(token)] -=
-        static_cast<float>(std::min(multiplier * power, kMaxPenalty));
+    logits[*index] -= static_cast<float>(std::min(multiplier * power, kMaxPenalty));
     length = 0;
   }
 }
@@ -75,7 +71,7 @@ void lower_repetitions(Candidates& candidates, const SamplerInput& input,
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
   if (input.values.real("dry_multiplier") == 0.0) return std::nullopt;
   // The scratch has room for one number per token of the vocabulary.
-  size_t last_n = candidates.size();
+  size_t last_n = candidates.vocab();
   const int64_t wanted = input.values.integer("dry_last_n");
   if (wanted >= 0) last_n = std::min(last_n, static_cast<size_t>(wanted));
   const auto recent = input.history.last(std::min(input.history.size(), last_n));
@@ -85,8 +81,17 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 
 bool is_on_device(const SamplerValues& values) { return values.real("dry_multiplier") == 0.0; }
 
+/// It lowers logits only.
+SamplerReach reach(const SamplerInput& input) {
+  if (is_on_device(input.values)) return {SamplerReach::Kind::Nothing};
+  const int64_t last_n = input.values.integer("dry_last_n");
+  const uint64_t size = input.history.size();
+  return {SamplerReach::Kind::Some,
+          last_n < 0 ? size : std::min(size, static_cast<uint64_t>(last_n))};
+}
+
 }  // namespace
 
-extern constexpr SamplerStage kDryStage{"dry", kParameters, apply, is_on_device};
+extern constexpr SamplerStage kDryStage{"dry", kParameters, apply, is_on_device, reach};
 
 }  // namespace tenon

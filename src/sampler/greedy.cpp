@@ -6,11 +6,18 @@ namespace {
 
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
   if (input.values.real("temperature") != 0.0) return std::nullopt;
-  return candidates.id(candidates.argmax());
+  const size_t best = candidates.argmax();
+  candidates.leave_after(best);
+  return candidates.id(best);
+}
+
+SamplerReach reach(const SamplerInput& input) {
+  if (input.values.real("temperature") != 0.0) return {SamplerReach::Kind::Nothing};
+  return {SamplerReach::Kind::First, 1};
 }
 
 }  // namespace
 
-extern constexpr SamplerStage kGreedyStage{"greedy", {}, apply, always_on_device};
+extern constexpr SamplerStage kGreedyStage{"greedy", {}, apply, always_on_device, reach};
 
 }  // namespace tenon

@@ -31,8 +31,15 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   return std::nullopt;
 }
 
+/// A bias may raise any logit.
+SamplerReach reach(const SamplerInput& input) {
+  const bool is_idle = input.logit_bias.empty() && input.forbidden.empty();
+  return {is_idle ? SamplerReach::Kind::Nothing : SamplerReach::Kind::All};
+}
+
 }  // namespace
 
-extern constexpr SamplerStage kLogitBiasStage{"logit_bias", kParameters, apply, always_on_device};
+extern constexpr SamplerStage kLogitBiasStage{"logit_bias", kParameters, apply, always_on_device,
+                                              reach};
 
 }  // namespace tenon

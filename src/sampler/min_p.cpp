@@ -17,13 +17,19 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   const double p = input.values.real("min_p");
   if (p <= 0.0) return std::nullopt;
   const double limit = candidates.max_logit() + std::log(p);
+  candidates.leave_below(limit);
   const std::span<const float> logits = candidates.logits();
   candidates.keep_if([logits, limit](size_t i) { return logits[i] >= limit; });
   return std::nullopt;
 }
 
+SamplerReach reach(const SamplerInput& input) {
+  if (input.values.real("min_p") <= 0.0) return {SamplerReach::Kind::Nothing};
+  return {SamplerReach::Kind::First, SamplerReach::kUnknown};
+}
+
 }  // namespace
 
-extern constexpr SamplerStage kMinPStage{"min_p", kParameters, apply, always_on_device};
+extern constexpr SamplerStage kMinPStage{"min_p", kParameters, apply, always_on_device, reach};
 
 }  // namespace tenon

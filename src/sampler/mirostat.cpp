@@ -103,6 +103,7 @@ bool is_on_device(const SamplerValues& values) { return values.integer("mirostat
 
 }  // namespace
 
-extern constexpr SamplerStage kMirostatStage{"mirostat", kParameters, apply, is_on_device};
+extern constexpr SamplerStage kMirostatStage{"mirostat", kParameters, apply, is_on_device,
+                                             all_unless<is_on_device>};
 
 }  // namespace tenon

@@ -29,30 +29,31 @@ float penalise(float logit, uint32_t count, float repeat, float presence, float 
   return std::min(penalised, std::numeric_limits<float>::max());  // a bonus must not overflow
 }
 
+/// The last tokens, which count.
+std::span<const int32_t> recent_tokens(const SamplerInput& input) {
+  const int64_t last_n = input.values.integer("repeat_last_n");
+  if (last_n < 0) return input.history;
+  return input.history.last(std::min(input.history.size(), static_cast<size_t>(last_n)));
+}
+
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
   const auto repeat = static_cast<float>(input.values.real("repeat_penalty"));
   const auto presence = static_cast<float>(input.values.real("presence_penalty"));
   const auto frequency = static_cast<float>(input.values.real("frequency_penalty"));
-  const int64_t last_n = input.values.integer("repeat_last_n");
   const bool idle = repeat == 1.0f && presence == 0.0f && frequency == 0.0f;
-  std::span<const int32_t> recent = input.history;
-  if (last_n >= 0) recent = recent.last(std::min(recent.size(), static_cast<size_t>(last_n)));
+  const std::span<const int32_t> recent = recent_tokens(input);
   if (idle || recent.empty()) return std::nullopt;
 
   const std::span<float> logits = candidates.writable_logits();
   const std::span<uint32_t> counts = candidates.zeroed_counters();
-  const auto known = [&logits](int32_t token) {
-    return token >= 0 && static_cast<size_t>(token) < logits.size();
-  };
   for (const int32_t token : recent) {
-    if (known(token)) ++counts[static_cast<size_t>(token)];
+    if (const auto index = candidates.index_of(token)) ++counts[*index];
   }
   for (const int32_t token : recent) {
-    if (!known(token)) continue;
-    const auto id = static_cast<size_t>(token);
-    if (counts[id] == 0) continue;
-    logits[id] = penalise(logits[id], counts[id], repeat, presence, frequency);
-    counts[id] = 0;
+    const auto index = candidates.index_of(token);
+    if (!index || counts[*index] == 0) continue;
+    logits[*index] = penalise(logits[*index], counts[*index], repeat, presence, frequency);
+    counts[*index] = 0;
   }
   return std::nullopt;
 }
@@ -62,8 +63,18 @@ bool is_on_device(const SamplerValues& values) {
          values.real("frequency_penalty") == 0.0;
 }
 
+/// What raises logits may bring any token to the front.
+SamplerReach reach(const SamplerInput& input) {
+  if (is_on_device(input.values)) return {SamplerReach::Kind::Nothing};
+  const bool lowers = input.values.real("repeat_penalty") >= 1.0 &&
+                      input.values.real("presence_penalty") >= 0.0 &&
+                      input.values.real("frequency_penalty") >= 0.0;
+  if (!lowers) return {SamplerReach::Kind::All};
+  return {SamplerReach::Kind::Some, recent_tokens(input).size()};
+}
+
 }  // namespace
 
-extern constexpr SamplerStage kPenaltiesStage{"penalties", kParameters, apply, is_on_device};
+extern constexpr SamplerStage kPenaltiesStage{"penalties", kParameters, apply, is_on_device, reach};
 
 }  // namespace tenon

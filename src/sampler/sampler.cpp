@@ -5,6 +5,7 @@
 #include <bit>
 #include <iterator>
 #include <limits>
+#include <type_traits>
 
 #include "base/error.h"
 #include "base/fp_env.h"
@@ -32,6 +33,11 @@ bool leaves_any(std::span<const uint64_t> mask, std::span<const int32_t> forbidd
     if (!again && in_mask(mask, static_cast<size_t>(forbidden[i]))) --count;
   }
   return count > 0;
+}
+
+/// Whether a candidate is not masked.
+bool any_left(const Candidates& candidates) {
+  return std::ranges::any_of(candidates.logits(), [](float logit) { return logit != kNever; });
 }
 
 /// Has a grammar watched for the time of one draw.
@@ -144,39 +150,85 @@ void Sampler::add_dry_breakers(std::span<const int32_t> tokens) {
   ++version_;
 }
 
-int32_t Sampler::run_chain(std::span<const float> logits, const SamplerInput& input,
-                           std::span<const uint64_t> mask) {
+template <typename Logits>
+std::optional<int32_t> Sampler::run_chain(const Logits& logits, const SamplerInput& input,
+                                          std::span<const uint64_t> mask) {
   candidates_.assign(logits);
   if (!mask.empty()) {
     const std::span<float> own = candidates_.writable_logits();
-    for (size_t token = 0; token < own.size(); ++token) {
-      if (!in_mask(mask, token)) own[token] = kNever;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (!in_mask(mask, static_cast<size_t>(candidates_.id(i)))) own[i] = kNever;
     }
   }
   for (const SamplerStage* stage : sampler_chain()) {
-    if (const auto token = stage->apply(candidates_, input)) return *token;
+    bool ends_partial = false;
+    if (candidates_.is_partial()) {
+      const SamplerReach::Kind reach = stage->reach(input).kind;
+      if (reach == SamplerReach::Kind::Nothing) continue;
+      ends_partial = reach == SamplerReach::Kind::First;
+      const bool is_enough =
+          reach == SamplerReach::Kind::Some || (ends_partial && any_left(candidates_));
+      if (!is_enough) return std::nullopt;
+    }
+    const auto token = stage->apply(candidates_, input);
+    if (ends_partial && candidates_.is_partial()) return std::nullopt;
+    if (token) return token;
   }
   fail(Code::Internal, "sampler: the chain ended without a token");
 }
 
-int32_t Sampler::sample_within_grammar(std::span<const float> logits, SamplerInput input) {
+template <typename Logits>
+std::optional<int32_t> Sampler::sample_within_grammar(const Logits& logits, SamplerInput input) {
   // Most tokens that a model likes are allowed: a mask is built only for the others. A second draw
   // has a number of its own, for the first one's is known to lie on a refused token.
   constexpr uint64_t kSecondDraw = uint64_t{1} << 63, kThirdDraw = uint64_t{1} << 62;
+  constexpr bool kIsListed = std::is_same_v<Logits, ListedLogits>;
   const uint64_t position = input.position;
   const SamplerMemory before = memory_;
-  int32_t token = run_chain(logits, input, {});
+  const std::span<const int32_t> forbidden = input.forbidden;
+  if (kIsListed) input.forbidden = {};  // they are not listed
+  std::optional<int32_t> token = run_chain(logits, input, {});
   for (const bool exact : {false, true}) {
-    if (grammar_->allows(token)) break;
+    if (!token || grammar_->allows(*token)) break;
     memory_ = before;
     const std::span<const uint64_t> mask = grammar_->mask(exact);
     // A text that can only end here ends, whatever the caller forbids.
-    if (!leaves_any(mask, input.forbidden)) input.forbidden = {};
+    if (!leaves_any(mask, forbidden)) {
+      if (kIsListed) return std::nullopt;
+      input.forbidden = {};
+    }
     input.position = position | (exact ? kThirdDraw : kSecondDraw);
     token = run_chain(logits, input, mask);
   }
-  grammar_->accept(token);
+  if (token) grammar_->accept(*token);
   return token;
+}
+
+template <typename Logits>
+std::optional<int32_t> Sampler::sample_from(const Logits& logits, SamplerInput input,
+                                            WorkWatch* watch) {
+  if (const std::optional<int32_t> token = forced(input.forbidden, watch)) return token;
+  const Watched watched(grammar_.get(), watch);
+  const ScopedFpEnv environment;
+  const SamplerMemory before = memory_;
+  try {
+    std::optional<int32_t> token;
+    if (grammar_ != nullptr) {
+      token = sample_within_grammar(logits, input);
+    } else {
+      if (std::is_same_v<Logits, ListedLogits>) input.forbidden = {};
+      token = run_chain(logits, input, {});
+    }
+    if (token) {
+      remember(before);
+    } else {
+      memory_ = before;
+    }
+    return token;
+  } catch (...) {
+    memory_ = before;
+    throw;
+  }
 }
 
 std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden, WorkWatch* watch) {
@@ -201,13 +253,8 @@ void Sampler::prepare_mask(WorkWatch* watch) {
   (void)grammar_->mask(false);
 }
 
-bool Sampler::describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
-                            uint64_t position, std::span<const int32_t> forbidden, uint64_t vocab) {
-  const bool is_greedy = values_.real("temperature") == 0.0;
-  for (const SamplerStage* stage : sampler_chain()) {
-    if (!stage->is_on_device(values_)) return false;
-    if (is_greedy && stage == &kGreedyStage) break;  // the later ones are not asked
-  }
+bool Sampler::describe_biases(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
+                              std::span<const int32_t> forbidden, uint64_t vocab) {
   logit_bias_.settle();
   const auto first = static_cast<ptrdiff_t>(biases.size());
   for (const auto& [token, bias] : logit_bias_.settled()) {
@@ -225,6 +272,18 @@ bool Sampler::describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& bias
       biases.push_back({token, kNever});
     }
   }
+  draw.num_biases = static_cast<uint32_t>(biases.end() - biases.begin() - first);
+  return true;
+}
+
+bool Sampler::describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
+                            uint64_t position, std::span<const int32_t> forbidden, uint64_t vocab) {
+  const bool is_greedy = values_.real("temperature") == 0.0;
+  for (const SamplerStage* stage : sampler_chain()) {
+    if (!stage->is_on_device(values_)) return false;
+    if (is_greedy && stage == &kGreedyStage) break;  // the later ones are not asked
+  }
+  if (!describe_biases(draw, biases, forbidden, vocab)) return false;
   draw.kind = is_greedy ? TENON_DRAW_GREEDY : TENON_DRAW_DRAWN;
   draw.temperature = values_.real("temperature");
   draw.top_k = static_cast<uint32_t>(values_.integer("top_k"));
@@ -232,8 +291,31 @@ bool Sampler::describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& bias
   draw.min_p = values_.real("min_p");
   draw.seed = static_cast<uint64_t>(values_.integer("seed"));
   draw.position = position;
-  draw.num_biases = static_cast<uint32_t>(biases.end() - biases.begin() - first);
   return true;
+}
+
+bool Sampler::describe_candidates(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
+                                  std::span<const int32_t> history,
+                                  std::span<const int32_t> forbidden, uint64_t vocab) {
+  // The device adds the biases before it chooses, so that no stage here raises a logit.
+  const SamplerInput input{values_, {}, history, 0, dry_breakers_, &memory_};
+  uint64_t num_lowered = 0;
+  for (const SamplerStage* stage : sampler_chain()) {
+    const SamplerReach reach = stage->reach(input);
+    if (reach.kind == SamplerReach::Kind::All) return false;
+    if (reach.kind == SamplerReach::Kind::Some) num_lowered += reach.count;
+    if (reach.kind != SamplerReach::Kind::First) continue;
+    const bool is_known = reach.count != SamplerReach::kUnknown;
+    if (is_known && (reach.count > kMostCandidates || reach.count >= vocab)) return false;
+    // With so many more the list reaches far enough for certain. A mask may drop any number.
+    const bool any_number = !is_known || grammar_ != nullptr;
+    const uint64_t wanted = any_number ? kMostCandidates : reach.count + num_lowered;
+    draw.kind = TENON_DRAW_CANDIDATES;
+    draw.num_candidates =
+        static_cast<uint32_t>(std::min({wanted, vocab, uint64_t{kMostCandidates}}));
+    return describe_biases(draw, biases, forbidden, vocab);
+  }
+  return false;
 }
 
 std::optional<int32_t> Sampler::take_drawn(int32_t token, std::span<const int32_t> forbidden,
@@ -250,22 +332,18 @@ std::optional<int32_t> Sampler::take_drawn(int32_t token, std::span<const int32_
 
 int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
                         uint64_t position, std::span<const int32_t> forbidden, WorkWatch* watch) {
-  if (const std::optional<int32_t> token = forced(forbidden, watch)) return *token;
-  const Watched watched(grammar_.get(), watch);
-  const ScopedFpEnv environment;
   logit_bias_.settle();
   const SamplerInput input{
       values_, logit_bias_.settled(), history, position, dry_breakers_, &memory_, forbidden};
-  const SamplerMemory before = memory_;
-  try {
-    const int32_t token =
-        grammar_ ? sample_within_grammar(logits, input) : run_chain(logits, input, {});
-    remember(before);
-    return token;
-  } catch (...) {
-    memory_ = before;
-    throw;
-  }
+  return *sample_from(logits, input, watch);
+}
+
+std::optional<int32_t> Sampler::sample_listed(const ListedLogits& listed,
+                                              std::span<const int32_t> history, uint64_t position,
+                                              std::span<const int32_t> forbidden,
+                                              WorkWatch* watch) {
+  const SamplerInput input{values_, {}, history, position, dry_breakers_, &memory_, forbidden};
+  return sample_from(listed, input, watch);
 }
 
 }  // namespace tenon

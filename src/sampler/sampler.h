@@ -117,15 +117,35 @@ class Sampler {
   ///   biases  those of the draw are added at the end; draw.biases is the caller's to set
   bool describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& biases, uint64_t position,
                      std::span<const int32_t> forbidden, uint64_t vocab);
+  /// What a device is to list (kind CANDIDATES) so that sample_listed() can tell the next token, with the
+  /// biases in it; false where the chain looks further than devices list, at all logits, or may raise
+  /// some. Arguments as of sample() and describe_draw().
+  bool describe_candidates(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
+                           std::span<const int32_t> history, std::span<const int32_t> forbidden,
+                           uint64_t vocab);
+  static constexpr uint32_t kMostCandidates = 1024;  ///< of a draw (tenon_draw.num_candidates)
+  /// The token that sample() would draw from the whole row, bit for bit; nothing where what is listed
+  /// cannot tell, and the sampler is as before.
+  ///   listed  as described by describe_candidates() with the same arguments
+  std::optional<int32_t> sample_listed(const ListedLogits& listed, std::span<const int32_t> history,
+                                       uint64_t position, std::span<const int32_t> forbidden = {},
+                                       WorkWatch* watch = nullptr);
   /// Takes the token that a device drew as described, or the one that a grammar forces instead; nothing
   /// when the grammar refuses it: sample() then draws another.
   std::optional<int32_t> take_drawn(int32_t token, std::span<const int32_t> forbidden,
                                     WorkWatch* watch);
 
  private:
-  int32_t run_chain(std::span<const float> logits, const SamplerInput& input,
-                    std::span<const uint64_t> mask);
-  int32_t sample_within_grammar(std::span<const float> logits, SamplerInput input);
+  // Logits: a row, or ListedLogits; nothing where these do not reach far enough.
+  template <typename Logits>
+  std::optional<int32_t> sample_from(const Logits& logits, SamplerInput input, WorkWatch* watch);
+  template <typename Logits>
+  std::optional<int32_t> run_chain(const Logits& logits, const SamplerInput& input,
+                                   std::span<const uint64_t> mask);
+  template <typename Logits>
+  std::optional<int32_t> sample_within_grammar(const Logits& logits, SamplerInput input);
+  bool describe_biases(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
+                       std::span<const int32_t> forbidden, uint64_t vocab);
   void remember(const SamplerMemory& before) noexcept;
 
   std::shared_ptr<System> system_;

@@ -58,6 +58,19 @@ struct SamplerInput {
   std::span<const int32_t> forbidden = {};     ///< tokens that this draw may not give
 };
 
+/// How far into the candidates a sampler looks, in the order of logits: larger ones first, of equal
+/// ones the lower token. It says whether the largest logits of a row are enough.
+struct SamplerReach {
+  enum class Kind {
+    Nothing,  ///< with these values it does nothing
+    Some,     ///< it lowers logits of at most `count` tokens and looks at no other
+    First,    ///< it keeps the first `count`, or so many as it then sees, and needs no other
+    All,
+  } kind;
+  uint64_t count = 0;
+  static constexpr uint64_t kUnknown = UINT64_MAX;  ///< First: depends on the logits
+};
+
 /// A sampler changes or drops candidates and returns nothing, or ends the chain with a token id.
 struct SamplerStage {
   const char* name;
@@ -66,10 +79,21 @@ struct SamplerStage {
   /// Whether a device that draws (tenon_draw) does the same with these values, as it knows the sampler
   /// or the values make it do nothing.
   bool (*is_on_device)(const SamplerValues& values);
+  /// For this input. Where it is First, `apply` says which candidates it keeps (Candidates::leave_after,
+  /// leave_below).
+  SamplerReach (*reach)(const SamplerInput& input);
 };
 
 /// is_on_device of the samplers that tenon_draw has.
 inline bool always_on_device(const SamplerValues&) { return true; }
+
+/// reach of samplers that look at all candidates.
+inline SamplerReach all_candidates(const SamplerInput&) { return {SamplerReach::Kind::All}; }
+/// The same where some values make the sampler do nothing.
+template <bool (*is_idle)(const SamplerValues&)>
+SamplerReach all_unless(const SamplerInput& input) {
+  return {is_idle(input.values) ? SamplerReach::Kind::Nothing : SamplerReach::Kind::All};
+}
 
 /// The samplers in the order in which they are applied. The last one always draws.
 std::span<const SamplerStage* const> sampler_chain();

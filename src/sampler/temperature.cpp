@@ -51,6 +51,7 @@ bool is_on_device(const SamplerValues& values) { return values.real("dynatemp_ra
 
 }  // namespace
 
-extern constexpr SamplerStage kTemperatureStage{"temperature", kParameters, apply, is_on_device};
+extern constexpr SamplerStage kTemperatureStage{"temperature", kParameters, apply, is_on_device,
+                                                all_candidates};
 
 }  // namespace tenon

@@ -18,7 +18,7 @@ constexpr size_t kHeapLimit = 1024;
 
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
   const auto k = static_cast<size_t>(input.values.integer("top_k"));
-  if (k == 0 || k >= candidates.size()) return std::nullopt;
+  if (k == 0 || k >= candidates.vocab() || k > candidates.size()) return std::nullopt;
   const std::span<const float> logits = candidates.logits();
   const std::span<uint32_t> indices = candidates.index_scratch();
   const auto before = [logits](uint32_t a, uint32_t b) {
@@ -40,13 +40,20 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
     std::iota(indices.begin(), indices.end(), 0u);
     std::nth_element(indices.begin(), kept.end() - 1, indices.end(), before);
   }
+  candidates.leave_after(k <= kHeapLimit ? kept.front() : kept.back());
   std::sort(kept.begin(), kept.end());
   candidates.keep_only(kept);
   return std::nullopt;
 }
 
+SamplerReach reach(const SamplerInput& input) {
+  const auto k = static_cast<uint64_t>(input.values.integer("top_k"));
+  if (k == 0) return {SamplerReach::Kind::Nothing};
+  return {SamplerReach::Kind::First, k};
+}
+
 }  // namespace
 
-extern constexpr SamplerStage kTopKStage{"top_k", kParameters, apply, always_on_device};
+extern constexpr SamplerStage kTopKStage{"top_k", kParameters, apply, always_on_device, reach};
 
 }  // namespace tenon

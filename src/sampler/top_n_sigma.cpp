@@ -44,6 +44,7 @@ bool is_on_device(const SamplerValues& values) { return values.real("top_n_sigma
 
 }  // namespace
 
-extern constexpr SamplerStage kTopNSigmaStage{"top_n_sigma", kParameters, apply, is_on_device};
+extern constexpr SamplerStage kTopNSigmaStage{"top_n_sigma", kParameters, apply, is_on_device,
+                                              all_unless<is_on_device>};
 
 }  // namespace tenon

@@ -35,8 +35,11 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   return std::nullopt;
 }
 
+bool is_idle(const SamplerValues& values) { return values.real("top_p") >= 1.0; }
+
 }  // namespace
 
-extern constexpr SamplerStage kTopPStage{"top_p", kParameters, apply, always_on_device};
+extern constexpr SamplerStage kTopPStage{"top_p", kParameters, apply, always_on_device,
+                                         all_unless<is_idle>};
 
 }  // namespace tenon

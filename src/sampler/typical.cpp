@@ -46,6 +46,7 @@ bool is_on_device(const SamplerValues& values) { return values.real("typical_p")
 
 }  // namespace
 
-extern constexpr SamplerStage kTypicalStage{"typical", kParameters, apply, is_on_device};
+extern constexpr SamplerStage kTypicalStage{"typical", kParameters, apply, is_on_device,
+                                            all_unless<is_on_device>};
 
 }  // namespace tenon

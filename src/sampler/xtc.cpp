@@ -45,6 +45,7 @@ bool is_on_device(const SamplerValues& values) { return values.real("xtc_probabi
 
 }  // namespace
 
-extern constexpr SamplerStage kXtcStage{"xtc", kParameters, apply, is_on_device};
+extern constexpr SamplerStage kXtcStage{"xtc", kParameters, apply, is_on_device,
+                                        all_unless<is_on_device>};
 
 }  // namespace tenon

@@ -40,6 +40,18 @@ void fill(tenon_device_info& info) {
 
 float* logits_of(const tenon_step& step) { return static_cast<float*>(step.bindings[0].data); }
 
+/// Answers a draw: with these candidates where they are asked for, else with a token.
+tenon_status list_candidates(const tenon_draw& draw, const std::vector<int32_t>& tokens,
+                             const std::vector<float>& logits, uint64_t* ticket) {
+  *ticket = 2;
+  draw.drawn->token = kVocab - 1;
+  if (draw.kind != TENON_DRAW_CANDIDATES) return tenon_status{0};
+  draw.drawn->num_candidates = static_cast<uint32_t>(tokens.size());
+  std::copy(tokens.begin(), tokens.end(), draw.candidates);
+  std::copy(logits.begin(), logits.end(), draw.logits);
+  return tenon_status{0};
+}
+
 /// A backend that keeps to the rules; its logits are 1.
 constexpr tenon_backend_api honest() {
   tenon_backend_api api = stub_table();
@@ -65,9 +77,7 @@ constexpr tenon_backend_api honest() {
   };
   api.draw = [](tenon_executable*, uint64_t, const tenon_draw* draws, uint32_t, uint32_t,
                 uint64_t* ticket) {
-    draws->drawn->token = kVocab - 1;
-    *ticket = 2;
-    return tenon_status{0};
+    return list_candidates(*draws, {1, 4}, {3.0F, 3.0F}, ticket);
   };
   api.wait = [](tenon_executable*, uint64_t) { return tenon_status{0}; };
   return api;
@@ -146,6 +156,12 @@ void use(const tenon_backend_api& api, const uint32_t* cancel = nullptr) {
   tenon_draw draw{};
   draw.kind = TENON_DRAW_GREEDY;
   draw.drawn = &drawn;
+  executable.wait(executable.draw(ticket, {&draw, 1}));
+  int32_t candidates[2] = {};
+  draw.kind = TENON_DRAW_CANDIDATES;
+  draw.num_candidates = 2;
+  draw.candidates = candidates;
+  draw.logits = logits;
   executable.wait(executable.draw(ticket, {&draw, 1}));
 }
 
@@ -277,6 +293,36 @@ const Lie kLies[] = {
          draws->drawn->token = kVocab;
          *ticket = 2;
          return tenon_status{0};
+       };
+     }},
+    {"listed 0 candidates of 2",
+     [](tenon_backend_api& api) {
+       api.describe = describe_one_that_draws;
+       api.draw = [](tenon_executable*, uint64_t, const tenon_draw* draws, uint32_t, uint32_t,
+                     uint64_t* ticket) { return list_candidates(*draws, {}, {}, ticket); };
+     }},
+    {"listed token 5 with logit 3 in place 1 of 2",
+     [](tenon_backend_api& api) {
+       api.describe = describe_one_that_draws;
+       api.draw = [](tenon_executable*, uint64_t, const tenon_draw* draws, uint32_t, uint32_t,
+                     uint64_t* ticket) {
+         return list_candidates(*draws, {1, kVocab}, {3.0F, 3.0F}, ticket);
+       };
+     }},
+    {"listed token 2 with logit 3 in place 1 of 2",
+     [](tenon_backend_api& api) {
+       api.describe = describe_one_that_draws;
+       api.draw = [](tenon_executable*, uint64_t, const tenon_draw* draws, uint32_t, uint32_t,
+                     uint64_t* ticket) {
+         return list_candidates(*draws, {3, 2}, {3.0F, 3.0F}, ticket);
+       };
+     }},
+    {"listed token 3 with logit inf in place 0 of 2",
+     [](tenon_backend_api& api) {
+       api.describe = describe_one_that_draws;
+       api.draw = [](tenon_executable*, uint64_t, const tenon_draw* draws, uint32_t, uint32_t,
+                     uint64_t* ticket) {
+         return list_candidates(*draws, {3, 2}, {INFINITY, 3.0F}, ticket);
        };
      }},
 };

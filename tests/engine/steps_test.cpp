@@ -9,112 +9,14 @@
 
 #include "tests/base/expect_error.h"
 #include "tests/base/processor_time.h"
+#include "tests/engine/answers.h"
 #include "tests/engine/delayed_model.h"
 #include "tests/engine/tiny_kinds.h"
-#include "text/grammar/grammar.h"
-#include "text/grammar/mask_cache.h"
 
 namespace tenon {
 namespace {
 
 using testing::HasSubstr;
-
-/// What a host gets of a request.
-struct Answer {
-  std::vector<Token> tokens;
-  std::string text;
-  Finish finish = Finish::None;
-  std::vector<float> logprobs;
-  bool operator==(const Answer&) const = default;
-};
-
-Answer finish(Engine& engine, Generation& generation, const std::function<void()>& host = {}) {
-  Answer answer;
-  for (;;) {
-    EXPECT_TRUE(engine.wait(generation, UINT64_MAX));
-    const Engine::Fetched fetched = engine.fetch(generation);
-    if (fetched.failure) std::rethrow_exception(fetched.failure);
-    answer.text += fetched.text;
-    if (fetched.finish != Finish::None) answer.finish = fetched.finish;
-    if (fetched.ended) return answer;
-    answer.tokens.push_back(fetched.token);
-    if (generation.logprobs.are_wanted()) {
-      float logprob = 0;
-      engine.logprobs(generation, logprob, {}, {});
-      answer.logprobs.push_back(logprob);
-    }
-    if (host) host();
-  }
-}
-
-/// A way of asking: a sampler and rules.
-struct Way {
-  const char* name;
-  /// Whether a step goes on with tokens that only the device knows.
-  bool goes_ahead;
-  std::function<void(Sampler&, GenerationOptions&, const Model&)> set;
-};
-
-std::unique_ptr<GrammarMatcher> list_grammar(const Model& model) {
-  // A model of random weights is refused again and again.
-  grammar::MaskCache masks(model.tokenizer());
-  return std::make_unique<GrammarMatcher>(
-      masks.of(Grammar::compile(GrammarKind::Regex, "[0-9]+(,[0-9a-z]+)*")));
-}
-
-const std::vector<Way>& ways() {
-  static const std::vector<Way> all = {
-      {"Greedy", true,
-       [](Sampler& s, GenerationOptions&, const Model&) { s.set("temperature", 0.0); }},
-      {"Drawn", true,
-       [](Sampler& s, GenerationOptions&, const Model&) {
-         s.set("temperature", 0.9);
-         s.set("seed", int64_t{7});
-       }},
-      {"Biased", true,
-       [](Sampler& s, GenerationOptions& o, const Model&) {
-         s.set("temperature", 1.0);
-         s.set("min_tokens", int64_t{6});
-         s.set_logit_bias(40, 8.0F);
-         s.set_logit_bias(41, -std::numeric_limits<float>::infinity());
-         o.ends.ignore_end = false;
-         o.ends.stop_tokens = {40, 41};
-       }},
-      {"WithLogprobs", true,
-       [](Sampler& s, GenerationOptions& o, const Model&) {
-         s.set("temperature", 0.7);
-         o.logprobs.of_drawn = true;
-       }},
-      {"Penalised", false,
-       [](Sampler& s, GenerationOptions&, const Model&) {
-         s.set("temperature", 0.8);
-         s.set("repeat_penalty", 1.3);
-         s.set("presence_penalty", 0.5);
-       }},
-      {"Steered", false,
-       [](Sampler& s, GenerationOptions&, const Model&) { s.set("mirostat", int64_t{2}); }},
-      {"WithinGrammar", true,
-       [](Sampler& s, GenerationOptions&, const Model& model) {
-         s.set("temperature", 0.8);
-         s.set_grammar(list_grammar(model));
-       }},
-      {"WithBans", false,
-       [](Sampler& s, GenerationOptions& o, const Model& model) {
-         s.set("temperature", 0.0);
-         const std::string banned[] = {"a", "e", "the"};
-         o.ends.banned = std::make_shared<BannedTexts>(banned);
-         (void)model;
-       }},
-      {"Stopped", true,
-       [](Sampler& s, GenerationOptions& o, const Model&) {
-         s.set("temperature", 1.0);
-         s.set("seed", int64_t{3});
-         const std::string stops[] = {"e", "o", "7"};
-         o.ends.stops = std::make_shared<StopStrings>(stops);
-       }},
-  };
-  return all;
-}
 
 class Steps : public testing::Test {
  protected:
@@ -123,15 +25,6 @@ class Steps : public testing::Test {
   }
   static std::shared_ptr<Engine> two_under_way(const TinyModel& tiny = {}) {
     return Engine::create(load_delayed(tiny, {.steps = 2}));
-  }
-  static Answer ask(Engine& engine, const Way& way, uint32_t prompt, uint64_t count) {
-    Session session(engine.shared_from_this());
-    session.append(make_tokens(prompt, prompt));
-    Sampler sampler;
-    GenerationOptions options = limits(count);
-    way.set(sampler, options, engine.model());
-    const auto generation = session.submit(sampler, options);
-    return finish(engine, *generation);
   }
 };
 
@@ -146,6 +39,11 @@ TEST_F(Steps, UnderWayGiveTheAnswersOfOneAtATime) {
     const EngineMetrics metrics = two->metrics();
     // Prompts of several slices go ahead, too: one step each.
     EXPECT_EQ(metrics.steps_ahead_total > 8, way.goes_ahead) << way.name;
+    if (way.takes_rows) {
+      EXPECT_GE(metrics.logits_rows_total, metrics.generated_tokens_total) << way.name;
+    } else if (std::string_view(way.name) != "WithinGrammar") {
+      EXPECT_EQ(metrics.logits_rows_total, 0u) << way.name;
+    }
   }
   EXPECT_EQ(one->metrics().steps_ahead_total, 0u);
 }
