@@ -1,9 +1,10 @@
-// Tickets of steps and draws, for a backend that has one step under way and whose draws the host makes: which call
-// is in order, and the tokens that a step names by the output rows of the step before it (tenon_step.after).
+// Tickets of steps and draws: which call is in order, and the tokens that a step names by the output rows of the step
+// before it (tenon_step.after). The draws may be the host's own or those of a device.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "backends/common/failure.h"
@@ -15,10 +16,16 @@ namespace tenon::backends {
 
 class StepTickets {
  public:
-  /// The step to be run, with the tokens that it names, which are valid until the next call; until end_run() there is
-  /// no last step. Throws STATE when the last one was not waited for, ARGUMENT where it names what was not drawn.
+  ///   most_steps  that may be under way
+  explicit StepTickets(uint32_t most_steps = 1) : most_steps_(most_steps) {}
+
+  /// The step to be run, with the tokens that it names (0 for one that only the device knows), which are valid until
+  /// the next call; until end_run() there is no last step. Throws STATE when too many were not waited for, ARGUMENT
+  /// where it names what was not drawn.
   tenon_step begin_run(const tenon_step& step) {
-    if (step_ > waited_) refuse(TENON_BACKEND_STATE, "run before the last step was waited for");
+    if (steps_.size() >= most_steps_) {
+      refuse(TENON_BACKEND_STATE, "run before step {} was waited for", steps_.front());
+    }
     const tenon_step known = with_tokens(step);
     step_ = TENON_NO_TICKET;
     tokens_.clear();
@@ -27,7 +34,8 @@ class StepTickets {
   /// It has so many output rows. Its ticket.
   uint64_t end_run(uint32_t num_outputs) {
     tokens_.assign(num_outputs, kNotDrawn);
-    return step_ = ++last_;
+    steps_.push_back(++last_);
+    return step_ = last_;
   }
 
   /// Throws ARGUMENT unless `step` is the last one and such draws can be made from its logits.
@@ -49,38 +57,51 @@ class StepTickets {
       const tenon_draw& draw = draws[i];
       row_.assign(logits + draw.row * vocab, logits + (draw.row + 1) * vocab);
       host_draw_.run(draw, row_);
-      set_drawn(draw);
+      if (draws_token(draw)) tokens_[draw.row] = draw.drawn->token;
     }
-    return begin_draws();
+    return ++last_;
   }
 
-  /// The ticket of draws that were checked and that the device makes; it says what they came to before the next run.
-  uint64_t begin_draws() { return ++last_; }
-  /// Notes the token of a draw that has ended: a later step may name it.
-  void set_drawn(const tenon_draw& draw) {
-    const bool is_token = draw.kind == TENON_DRAW_GREEDY || draw.kind == TENON_DRAW_DRAWN;
-    if (is_token) tokens_[draw.row] = draw.drawn->token;
+  /// The ticket of draws that were checked and that the device makes, which knows their tokens from now on. Some may
+  /// have ended.
+  uint64_t begin_draws(const Strided<tenon_draw>& draws) {
+    for (uint32_t i = 0; i < draws.size(); ++i) {
+      if (!draws_token(draws[i])) continue;
+      int32_t& token = tokens_[draws[i].row];
+      if (token == kNotDrawn) token = kOnDevice;
+    }
+    return ++last_;
+  }
+  /// Notes the token of such a draw, which has ended.
+  void set_drawn(uint64_t step, const tenon_draw& draw) {
+    if (step == step_ && draws_token(draw)) tokens_[draw.row] = draw.drawn->token;
   }
 
-  /// Takes tickets in the order in which they were given, else throws ARGUMENT. Whether it is the last step's: a draw
-  /// has ended.
+  /// Takes tickets in the order in which they were given, else throws ARGUMENT. Whether it is a step's.
   bool wait(uint64_t ticket) {
     if (waited_ == last_ || ticket != waited_ + 1) {
       refuse(TENON_BACKEND_ARGUMENT, "ticket {} is not the next to be waited for", ticket);
     }
     ++waited_;
-    return ticket == step_;
+    if (steps_.empty() || steps_.front() != ticket) return false;
+    steps_.pop_front();
+    return true;
   }
   /// The same of one that is to be waited for later.
   [[nodiscard]] bool is_step(uint64_t ticket) const {
     if (ticket <= waited_ || ticket > last_) {
       refuse(TENON_BACKEND_ARGUMENT, "ticket {} is not one to be waited for", ticket);
     }
-    return ticket == step_;
+    return std::find(steps_.begin(), steps_.end(), ticket) != steps_.end();
   }
 
  private:
   static constexpr int32_t kNotDrawn = INT32_MIN;
+  static constexpr int32_t kOnDevice = -2;  // drawn, and not known here
+
+  static bool draws_token(const tenon_draw& draw) {
+    return draw.kind == TENON_DRAW_GREEDY || draw.kind == TENON_DRAW_DRAWN;
+  }
 
   tenon_step with_tokens(const tenon_step& step) {
     tenon_step known = step;
@@ -102,7 +123,9 @@ class StepTickets {
     return known;
   }
 
-  uint64_t last_ = 0;  // of a step or a draw
+  uint32_t most_steps_;
+  std::deque<uint64_t> steps_;  // not waited for
+  uint64_t last_ = 0;           // of a step or a draw
   uint64_t waited_ = 0;
   uint64_t step_ = TENON_NO_TICKET;  // of the last step, unless it failed
   std::vector<int32_t> tokens_;      // drawn, by output row of the last step

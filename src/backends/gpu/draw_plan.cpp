@@ -96,6 +96,8 @@ uint32_t DrawPlan::write(const Strided<tenon_draw>& draws, uint32_t first, const
     to.row = places.rows + num_computed_ * vocab_ * sizeof(float);
     to.result = places.results + num_computed_ * kResultStride;
     to.candidates = to.result + sizeof(DrawResult);
+    const bool is_token = draw.kind != TENON_DRAW_CANDIDATES;
+    if (is_token) to.token = places.tokens + draw.row * sizeof(int32_t);
     if (draw.allowed != nullptr) {
       to.allowed = places.upload + written_;
       std::memcpy(upload + written_, draw.allowed, mask_bytes_);

@@ -42,6 +42,7 @@ class DrawPlan {
     Address results;  ///< result_bytes()
     Address rows;     ///< row_bytes()
     Address logits;   ///< [outputs, vocab] f32
+    Address tokens;  ///< [outputs] int: what is drawn for each output row, for a step that names it
   };
   /// Takes draws from `first` on, which were checked, as many as there is room for; returns how many.
   uint32_t write(const Strided<tenon_draw>& draws, uint32_t first, const Places& places,

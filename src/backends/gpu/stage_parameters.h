@@ -335,9 +335,11 @@ struct DeviceDraw {
   Address biases;      // [num_biases] DrawBias
   Address result;      // DrawResult
   Address candidates;  // [num_candidates] DrawCandidate, in any order
-  Address top_p;       // a multiple of 2^-64
-  Address random;      // the random number, a multiple of 2^-64
-  uint kind;           // TENON_DRAW_*
+  Address
+      token;  // int: where the next step finds what is drawn, 0 if nothing is; 0: it is not wanted
+  Address top_p;   // a multiple of 2^-64
+  Address random;  // the random number, a multiple of 2^-64
+  uint kind;       // TENON_DRAW_*
   uint vocab;
   uint num_biases;
   uint num_candidates;

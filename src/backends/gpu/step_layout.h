@@ -22,6 +22,8 @@ struct StepHeader {
   Address spans;         // [S] SequenceSpan
   Address table_starts;  // [S, groups] uint: where the table of a sequence begins
   Address tables;  // addresses of cache blocks; of a state that read (0: zeros) and that written
+  Address
+      drawn_tokens;    // int: token t < 0 is the one drawn for output row -1 - t of the step before
   Address ngram_rows;  // of each ngram_rows operation [T, heads] uint: rows of its table
 };
 

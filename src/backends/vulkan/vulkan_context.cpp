@@ -190,7 +190,8 @@ void Context::free_commands(VkCommandBuffer commands) noexcept {
 void Context::begin(VkCommandBuffer commands, bool once) const {
   VkCommandBufferBeginInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-  info.flags = once ? VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT : 0;
+  info.flags = once ? VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT
+                    : VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // of two steps under way
   check_result(functions_.BeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
 }
 

@@ -1,16 +1,12 @@
 #include "backends/vulkan/vulkan_entry.h"
 
-#include <memory>
-#include <span>
 #include <vector>
 
 #include "backends/common/device_text.h"
 #include "backends/common/entry.h"
-#include "backends/gpu/device_options.h"
-#include "backends/gpu/stage_operations.h"
-#include "backends/vulkan/vulkan_buffer.h"
+#include "backends/gpu/device_plugin.h"
 #include "backends/vulkan/vulkan_context.h"
-#include "backends/vulkan/vulkan_executable.h"
+#include "backends/vulkan/vulkan_types.h"
 
 namespace tenon::vulkan {
 namespace {
@@ -34,26 +30,12 @@ tenon_device_info describe(const PhysicalDevice& device, uint32_t index) {
   info.token_multiple = 4;
   info.block_tokens = 64;
   info.slab_bytes = uint64_t{64} << 20;
-  info.steps_under_way = 1;
+  info.steps_under_way = gpu::kStepsUnderWay;
   return info;
 }
 
-struct Vulkan {
+struct Vulkan : gpu::DevicePlugin<Types> {
   static constexpr char kName[] = "vulkan";
-
-  struct Device {
-    Device(const tenon_host* services, uint32_t number, uint64_t memory_limit)
-        : host(services), index(number), context(services, number, memory_limit) {}
-    const tenon_host* host;
-    uint32_t index;
-    mutable Context context;  // executables share it
-  };
-  using Executable = vulkan::Executable;
-  using Buffer = vulkan::Buffer;
-
-  static std::span<const tenon_backend_option_info> options() noexcept {
-    return gpu::kDeviceOptions;
-  }
 
   static std::vector<tenon_device_info> list() {
     const Instance instance;
@@ -67,23 +49,6 @@ struct Vulkan {
     tenon_device_info info = describe(device.context.physical(), device.index);
     info.memory_available = device.context.memory_available();
     return info;
-  }
-
-  static std::unique_ptr<Device> make_device(const tenon_host* host, uint32_t index,
-                                             std::span<const tenon_backend_option> options) {
-    return std::make_unique<Device>(host, index, gpu::read_memory_limit(options));
-  }
-
-  static bool supports(const Device& device, const tenon_program& program, uint32_t op) noexcept {
-    return gpu::fits_device(program, op, device.context.physical().shared_bytes);
-  }
-
-  static std::unique_ptr<Buffer> make_buffer(Device& device, uint64_t size, uint32_t) {
-    return std::make_unique<Buffer>(device.context, size);
-  }
-
-  static std::unique_ptr<Executable> compile(const Device& device, const tenon_program& program) {
-    return std::make_unique<Executable>(device.context, program);
   }
 };
 

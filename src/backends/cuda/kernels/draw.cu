@@ -18,6 +18,7 @@ struct Draw {
     const float logit = token == kNoToken ? 0 : left.logit_of(token);
     *reinterpret_cast<gpu::DrawResult*>(left.draw.result) = {
         mass, left.largest, logit, token, num_candidates, flags, 0};
+    if (left.draw.token != 0) Ints(left.draw.token).at[0] = token == kNoToken ? 0 : int(token);
   }
 
   TENON_DEVICE static bool is_allowed(const gpu::DeviceDraw& draw, uint token) {

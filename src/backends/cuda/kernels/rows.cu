@@ -13,11 +13,17 @@ struct Rows {
     return {constants.values[0], constants.values[1], constants.values[2]};
   }
 
+  TENON_DEVICE uint token_of(uint row) const {
+    Step step = Step(stage.step);
+    const int token = Ints(step.header.token_ids).at[row];
+    return uint(token >= 0 ? token : Ints(step.header.drawn_tokens).at[-1 - token]);
+  }
+
   TENON_DEVICE uint number_of(uint row, uint head) {
     Step step = Step(stage.step);
     switch (stage.source) {
       case gpu::kRowsByToken:
-        return uint(Ints(step.header.token_ids).at[row]);
+        return token_of(row);
       case gpu::kRowsByPosition:
         return uint(Ints(step.header.positions).at[row * stage.position_parts]);
       case gpu::kRowsByOutput:

@@ -41,6 +41,7 @@ void write_result(uint token, uint64_t mass, uint num_candidates, uint flags) {
   const float logit = token == kNoToken ? 0 : logit_of(token);
   Result(draw.result).result =
       DrawResult(mass, largest, logit, token, num_candidates, flags, 0);
+  if (draw.token != 0) Ints(draw.token).at[0] = token == kNoToken ? 0 : int(token);
 }
 
 bool is_allowed(uint token) {

@@ -8,10 +8,16 @@ layout(buffer_reference, scalar) readonly buffer Parameters { RowsStage stage; }
 layout(push_constant) uniform Push { Parameters parameters; };
 #define STAGE parameters.stage
 
+uint token_of(uint row) {
+  Step step = Step(STAGE.step);
+  const int token = Ints(step.header.token_ids).at[row];
+  return uint(token >= 0 ? token : Ints(step.header.drawn_tokens).at[-1 - token]);
+}
+
 uint number_of(uint row, uint head) {
   Step step = Step(STAGE.step);
   switch (STAGE.source) {
-    case kRowsByToken: return uint(Ints(step.header.token_ids).at[row]);
+    case kRowsByToken: return token_of(row);
     case kRowsByPosition: return uint(Ints(step.header.positions).at[row * STAGE.position_parts]);
     case kRowsByOutput: return Words(step.header.output_rows).at[row];
     default:

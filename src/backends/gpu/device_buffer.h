@@ -1,21 +1,35 @@
-// The buffers of the plugin ABI: memory of the device for blocks of the cache.
+// The buffers of the plugin ABI: memory of the device for blocks of the cache. What memory and copies are is the
+// plugin's.
 #pragma once
 
 #include <cstdint>
 
 #include "backends/common/failure.h"
-#include "backends/vulkan/vulkan_context.h"
+#include "tenon/backend.h"
 
-namespace tenon::vulkan {
+namespace tenon::gpu {
 
-/// What a tenon_buffer of this backend is. It may outlive nothing: its device is destroyed last.
-class Buffer {
+/// What a tenon_buffer is. It may outlive nothing: its device is destroyed last. Its functions are behind all steps
+/// run before.
+///   Types  the types of a plugin (device_executable.h)
+template <typename Types>
+class DeviceBuffer {
+  using Context = typename Types::Context;
+  using Memory = typename Types::Memory;
+
  public:
-  Buffer(Context& context, uint64_t size_bytes)
-      : context_(context), memory_(context, size_bytes, Access::Device, "a buffer") {
-    context_.zero(memory_);
+  DeviceBuffer(Context& context, uint64_t size_bytes)
+      : context_(context), memory_(context, size_bytes, Types::kOfDevice, "a buffer") {
+    Types::zero(context_, memory_);
   }
+  /// A step under way may still write to it.
+  ~DeviceBuffer() { context_.finish_quietly(); }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
+  [[nodiscard]] static const DeviceBuffer* of(const tenon_buffer* buffer) {
+    return reinterpret_cast<const DeviceBuffer*>(buffer);
+  }
   [[nodiscard]] const tenon_host* host() const { return context_.host(); }
   [[nodiscard]] uint64_t size() const { return memory_.size(); }
   [[nodiscard]] uint64_t address() const { return memory_.address(); }
@@ -28,7 +42,7 @@ class Buffer {
     check_range(offset, size);
     context_.write(memory_, offset, in, size);
   }
-  void copy(uint64_t offset, const Buffer& from, uint64_t from_offset, uint64_t size) {
+  void copy(uint64_t offset, const DeviceBuffer& from, uint64_t from_offset, uint64_t size) {
     check_range(offset, size);
     from.check_range(from_offset, size);
     if (&from == this && size > 0) return move_within(offset, from_offset, size);
@@ -43,7 +57,7 @@ class Buffer {
   }
   /// Ranges of one buffer may overlap, which a copy of the device may not.
   void move_within(uint64_t offset, uint64_t from_offset, uint64_t size) {
-    const Memory between(context_, size, Access::Device, "a copy");
+    const Memory between(context_, size, Types::kOfDevice, "a copy");
     context_.copy(between, 0, memory_, from_offset, size);
     context_.copy(memory_, offset, between, 0, size);
   }
@@ -52,9 +66,4 @@ class Buffer {
   Memory memory_;
 };
 
-inline Buffer* vulkan_buffer(tenon_buffer* buffer) { return reinterpret_cast<Buffer*>(buffer); }
-inline const Buffer* vulkan_buffer(const tenon_buffer* buffer) {
-  return reinterpret_cast<const Buffer*>(buffer);
-}
-
-}  // namespace tenon::vulkan
+}  // namespace tenon::gpu

@@ -1,0 +1,33 @@
+// What gpu/device_executable.h asks of this plugin.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "backends/cuda/cuda_commands.h"
+#include "backends/cuda/cuda_context.h"
+#include "backends/cuda/kernels/constants.h"
+#include "backends/gpu/device_executable.h"
+
+namespace tenon::cuda {
+
+struct Types {
+  using Context = cuda::Context;
+  using Memory = cuda::Memory;
+  using Commands = cuda::Commands;
+  static constexpr Access kOfDevice = Access::Device;
+  static constexpr Access kUpload = Access::Host;
+  static constexpr Access kDownload = Access::Host;
+
+  /// It is made so.
+  static void zero(Context&, const Memory&) {}
+  static uint64_t largest_chunk(const Context&) { return UINT64_MAX; }
+  static uint64_t shared_bytes(const Context& context) { return context.facts().shared_bytes; }
+  static gpu::StageLimits limits(const Context& context) {
+    return {context.group_threads(), kWarp};
+  }
+  /// All were loaded with the device.
+  static void prepare_kernels(Context&, std::span<const gpu::Stage>, bool) {}
+};
+
+}  // namespace tenon::cuda

@@ -1,0 +1,412 @@
+// A program on a device: its weights, its activations, its stages, the steps under way and their draws. How copies and
+// kernels get to the device is the plugin's.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "backends/common/failure.h"
+#include "backends/common/program_copy.h"
+#include "backends/common/step_rules.h"
+#include "backends/common/step_tickets.h"
+#include "backends/common/strided.h"
+#include "backends/gpu/activation_places.h"
+#include "backends/gpu/cache_layout.h"
+#include "backends/gpu/device_buffer.h"
+#include "backends/gpu/draw_plan.h"
+#include "backends/gpu/stage_builder.h"
+#include "backends/gpu/stage_operations.h"
+#include "backends/gpu/step_data.h"
+#include "backends/gpu/weight_places.h"
+#include "tenon/backend.h"
+
+namespace tenon::gpu {
+
+/// Steps that the host may have under way (tenon_device_info.steps_under_way).
+inline constexpr uint32_t kStepsUnderWay = 2;
+/// Stages after which a long step looks at its cancel flag: about two layers.
+inline constexpr size_t kStagesOfSegment = 32;
+/// Steps of more tokens are given to the device segment by segment,
+inline constexpr uint32_t kLongStep = 64;
+/// so many of them ahead.
+inline constexpr size_t kSegmentsAhead = 2;
+
+/// Whether the host wants the step to end.
+inline bool is_cancelled(const tenon_step& step) {
+  return step.cancel != nullptr && __atomic_load_n(step.cancel, __ATOMIC_RELAXED) != 0;
+}
+
+/// `Types` has what a plugin calls a device and its memory:
+///
+///   class Context;   // host(), group_threads(), grids(), write(), read(), copy(), finish_quietly(), Upload
+///   class Memory;    // Memory(context, bytes, access, what), size(), address(), bytes()
+///   kOfDevice, kUpload, kDownload   // accesses: memory of the device; the host writes; the host reads
+///   static void zero(Context&, const Memory&);       // memory of a buffer, where it is not made so
+///   static uint64_t largest_chunk(const Context&);   // bytes of an allocation at most
+///   static uint64_t shared_bytes(const Context&);    // of a group of threads
+///   static StageLimits limits(const Context&);
+///   static void prepare_kernels(Context&, std::span<const Stage>, bool draws);
+///   class Commands;
+///
+/// Commands are what the device is given to do, in lists that it does one after another, each after all before it:
+///
+///   Commands(Context&, std::span<const Stage>, uint32_t num_lists)
+///   void begin(uint32_t list);   // which has ended; what follows goes into it until submit()
+///   void send(const Memory& to, uint64_t to_offset, const Memory& from, uint64_t from_offset, uint64_t size);
+///   void take(...);              // the same towards memory that the host reads
+///   void barrier();              // what follows sees what was done before
+///   void launch(const KernelKey&, Address parameters, uint32_t groups, uint32_t rows);
+///   void run_stages(const tenon_step&);   // between two barriers; throws CANCELLED
+///   void submit();
+///   void wait(uint32_t list);    // until it has ended
+///   bool has_ended(uint32_t list);
+///   void finish();               // waits for all
+///   uint64_t memory_bytes() const;
+template <typename Types>
+class DeviceExecutable {
+  using Context = typename Types::Context;
+  using Memory = typename Types::Memory;
+  using Buffer = DeviceBuffer<Types>;
+
+ public:
+  /// Copies the program; UNSUPPORTED naming an operation that does not fit. The context outlives this.
+  DeviceExecutable(Context& context, const tenon_program& program)
+      : context_(context),
+        program_(program),
+        step_data_(program_),
+        weights_(program_, Types::largest_chunk(context), Context::kStagingBytes),
+        activations_(program_),
+        draw_plan_(logits_columns(program_), program.max_outputs),
+        tickets_(kStepsUnderWay) {
+    check_program(program_, Types::shared_bytes(context));
+    for (const tenon_cache_group& group : program_.groups()) {
+      block_bytes_.push_back(gpu::block_bytes(group));
+    }
+    names_need_host_ =
+        step_data_.ngram_rows_before(static_cast<uint32_t>(program_.ops().size())) > 0;
+    allocate_activations();
+    allocate_weights();
+    build_stages();
+    allocate_draws();
+  }
+  /// Steps may be under way that nobody waits for.
+  ~DeviceExecutable() { context_.finish_quietly(); }
+  DeviceExecutable(const DeviceExecutable&) = delete;
+  DeviceExecutable& operator=(const DeviceExecutable&) = delete;
+
+  [[nodiscard]] const tenon_host* host() const { return context_.host(); }
+  [[nodiscard]] const tenon_program& program() const { return program_.view(); }
+  [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
+  /// Any rows may be loaded at once.
+  [[nodiscard]] uint64_t row_granularity(uint32_t) const { return 1; }
+
+  void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
+                 uint64_t size_bytes) {
+    if (sealed_) backends::refuse(TENON_BACKEND_STATE, "load_rows after seal");
+    const auto send = [this](ChunkPlan::Place place, uint64_t bytes,
+                             const WeightPlaces::Fill& fill) {
+      typename Context::Upload upload(context_);
+      fill(upload.bytes());
+      upload.send(chunks_[place.chunk], place.offset, bytes);
+    };
+    weights_.load_rows(slot, first_row, num_rows, blocks, size_bytes, send);
+  }
+  void seal() {
+    weights_.check_loaded();
+    commands_->finish();
+    sealed_ = true;
+  }
+
+  uint64_t run(const tenon_step& step) {
+    if (!sealed_) backends::refuse(TENON_BACKEND_STATE, "run before seal");
+    if (names_need_host_ && step.after != TENON_NO_TICKET) settle_draws();
+    const tenon_step known = tickets_.begin_run(step);
+    check(known);
+    if (is_cancelled(known)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
+    // Of the two the one that was waited for, or failed while it was given.
+    const uint32_t list = next_list_;
+    UnderWay& under_way = under_way_[list];
+    const uint64_t bytes = step_data_.bytes(known);
+    reserve_arrays(bytes);
+    try {
+      commands_->begin(list);
+      send_step(known, names_need_host_ ? known.tokens : step.tokens, bytes, under_way);
+      commands_->run_stages(known);
+      take_results(known, under_way);
+      commands_->submit();
+    } catch (...) {
+      context_.finish_quietly();  // who is told of a failure may give the cache's memory back
+      throw;
+    }
+    next_list_ = (list + 1) % kStepsUnderWay;
+    latest_list_ = list;
+    return under_way.ticket = tickets_.end_run(known.num_outputs);
+  }
+
+  uint64_t draw(uint64_t step, const Strided<tenon_draw>& draws) {
+    tickets_.check_draws(step, program().logits, logits_columns(program_), draws);
+    const DrawPlan::Places places{draws_.address(), draw_results_.address(), draw_rows_.address(),
+                                  places_.addresses[program().logits], drawn_tokens_.address()};
+    for (uint32_t first = 0; first < draws.size();) {
+      settle_draws();
+      first += draw_plan_.write(draws, first, places, draws_staging_.bytes());
+      submit_draws(step);
+    }
+    return drawing_ticket_ = tickets_.begin_draws(draws);
+  }
+
+  void wait(uint64_t ticket) {
+    if (!tickets_.wait(ticket)) return settle_draws();
+    const uint32_t list = list_of(ticket);
+    commands_->wait(list);
+    const UnderWay& ended = under_way_[list];
+    for (size_t i = 0; i < activations_.results.size(); ++i) {
+      const Bound& bound = ended.results[i];
+      if (bound.to == nullptr || bound.bytes == 0) continue;
+      std::memcpy(bound.to, ended.download.bytes() + activations_.results[i].offset, bound.bytes);
+    }
+  }
+
+  [[nodiscard]] bool poll(uint64_t ticket) {
+    if (tickets_.is_step(ticket)) return commands_->has_ended(list_of(ticket));
+    return !is_drawing_ || ticket != drawing_ticket_ || commands_->has_ended(kDrawList);
+  }
+
+  [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const {
+    if (purpose == TENON_MEMORY_WEIGHTS) return weights_.memory_bytes();
+    if (purpose != TENON_MEMORY_SCRATCH) return 0;
+    uint64_t bytes = commands_->memory_bytes();
+    // Of the device's memory: staging buffers are the host's.
+    for (const Memory* memory : {&area_, &scratch_, &constants_, &header_, &arrays_, &draws_,
+                                 &draw_rows_, &draw_results_, &drawn_tokens_}) {
+      bytes += memory->size();
+    }
+    return bytes;
+  }
+
+ private:
+  /// Entries of block tables for which there is room at first.
+  static constexpr uint64_t kTableEntries = 4096;
+  static constexpr uint32_t kDrawList = kStepsUnderWay;
+
+  /// Where the step wants a result.
+  struct Bound {
+    void* to = nullptr;  ///< nullptr: nowhere
+    uint64_t bytes = 0;
+  };
+  /// What the host writes for a step and reads of it. What is on the device the steps have in turn.
+  struct UnderWay {
+    uint64_t ticket = TENON_NO_TICKET;
+    Memory inputs;
+    Memory header;
+    Memory arrays;
+    Memory download;
+    std::vector<Bound> results;  ///< as activations_ has them
+  };
+
+  void allocate_activations() {
+    area_ = Memory(context_, activations_.area_bytes, Types::kOfDevice, "activations");
+    activations_.place(area_.address(), places_);
+    for (UnderWay& one : under_way_) {
+      one.inputs = Memory(context_, activations_.input_bytes, Types::kUpload, "inputs");
+      one.download = Memory(context_, activations_.result_bytes, Types::kDownload, "results");
+      one.results.resize(activations_.results.size());
+    }
+  }
+
+  void allocate_weights() {
+    std::vector<Address> addresses;
+    for (const uint64_t size : weights_.chunks()) {
+      chunks_.emplace_back(context_, size, Types::kOfDevice, "weights");
+      addresses.push_back(chunks_.back().address());
+    }
+    weights_.place(addresses, places_);
+  }
+
+  void build_stages() {
+    const uint64_t capacity = ConstantImage::most_bytes(program_);
+    constants_ = Memory(context_, capacity, Types::kOfDevice, "parameters");
+    header_ = Memory(context_, sizeof(StepHeader), Types::kOfDevice, "the header of a step");
+    for (UnderWay& one : under_way_) {
+      one.header = Memory(context_, sizeof(StepHeader), Types::kUpload, "the header of a step");
+    }
+    reserve_arrays(step_data_.most_bytes(kTableEntries));
+    const uint64_t scratch = StageBuilder::scratch_bytes(program_);
+    scratch_ = Memory(context_, scratch, Types::kOfDevice, "scratch");
+
+    ConstantImage image(constants_.address(), capacity);
+    StageBuilder builder(program_, step_data_, places_, Types::limits(context_),
+                         {header_.address(), context_.grids(), scratch_.address()}, image);
+    stages_ = builder.build();
+    context_.write(constants_, 0, image.bytes().data(), image.bytes().size());
+    Types::prepare_kernels(context_, stages_, draw_plan_.most_draws() > 0);
+    commands_.emplace(context_, stages_, kStepsUnderWay + 1);
+  }
+
+  void allocate_draws() {
+    const uint64_t outputs = std::max<uint64_t>(program().max_outputs, 1);
+    drawn_tokens_ = Memory(context_, outputs * sizeof(int32_t), Types::kOfDevice, "drawn tokens");
+    if (draw_plan_.most_draws() == 0) return;
+    const uint64_t results = draw_plan_.result_bytes();
+    draws_ = Memory(context_, draw_plan_.upload_bytes(), Types::kOfDevice, "draws");
+    draws_staging_ = Memory(context_, draw_plan_.upload_bytes(), Types::kUpload, "draws");
+    draw_rows_ = Memory(context_, draw_plan_.row_bytes(), Types::kOfDevice, "draws");
+    draw_results_ = Memory(context_, results, Types::kOfDevice, "draws");
+    draw_download_ = Memory(context_, results, Types::kDownload, "draws");
+  }
+
+  // ---- Steps ------------------------------------------------------------------------------------
+
+  void check(const tenon_step& step) const {
+    backends::check_step_counts(program_.view(), step);
+    backends::check_step_tokens(program_, step);
+    backends::check_step_bindings(program_, step, true);
+    backends::check_step_masks(program_, step);
+    backends::check_step_sequences(program_.view(), step, [&](uint32_t group, uint32_t block) {
+      const tenon_cache_pool& pool = step.pools[group];
+      const Buffer* slab = Buffer::of(pool.slabs[block / pool.blocks_per_slab]);
+      const uint64_t end = uint64_t{block} % pool.blocks_per_slab + 1;
+      return slab != nullptr && slab->size() / block_bytes_[group] >= end;
+    });
+  }
+
+  /// Block tables alone may need more than was allocated when the program was compiled. Where there is no memory for
+  /// more, what was there stays.
+  void reserve_arrays(uint64_t bytes) {
+    if (bytes <= arrays_.size()) return;
+    const uint64_t size = std::max(bytes, 2 * arrays_.size());
+    Memory arrays(context_, size, Types::kOfDevice, "block tables");
+    std::array<Memory, kStepsUnderWay> staging;
+    for (Memory& one : staging) one = Memory(context_, size, Types::kUpload, "block tables");
+    if (commands_) commands_->finish();  // a step under way reads the old ones
+    arrays_ = std::move(arrays);
+    for (uint32_t i = 0; i < kStepsUnderWay; ++i) under_way_[i].arrays = std::move(staging[i]);
+  }
+
+  ///   tokens  those of the step, as the device is to see them
+  ///   bytes   of the arrays
+  void send_step(const tenon_step& step, const int32_t* tokens, uint64_t bytes,
+                 UnderWay& under_way) {
+    const auto block_address = [&](uint32_t group, uint32_t block) {
+      const tenon_cache_pool& pool = step.pools[group];
+      const Buffer* slab = Buffer::of(pool.slabs[block / pool.blocks_per_slab]);
+      return slab->address() + block % pool.blocks_per_slab * block_bytes_[group];
+    };
+    tenon_step seen = step;
+    seen.tokens = tokens;
+    StepHeader header =
+        step_data_.write(seen, block_address, under_way.arrays.bytes(), arrays_.address());
+    header.drawn_tokens = drawn_tokens_.address();
+    std::memcpy(under_way.header.bytes(), &header, sizeof(header));
+    commands_->send(header_, 0, under_way.header, 0, sizeof(header));
+    commands_->send(arrays_, 0, under_way.arrays, 0, bytes);
+    for (const ActivationPlaces::Staged& input : activations_.inputs) {
+      const uint64_t size = bytes_of(step, input.slot);
+      if (size == 0) continue;
+      std::memcpy(under_way.inputs.bytes() + input.offset, backends::bound_memory(step, input.slot),
+                  size);
+      commands_->send(area_, activations_.offsets[input.slot], under_way.inputs, input.offset,
+                      size);
+    }
+  }
+
+  void take_results(const tenon_step& step, UnderWay& under_way) {
+    for (size_t i = 0; i < activations_.results.size(); ++i) {
+      const ActivationPlaces::Staged& result = activations_.results[i];
+      const Bound bound{backends::bound_memory(step, result.slot), bytes_of(step, result.slot)};
+      under_way.results[i] = bound;
+      if (bound.to == nullptr) continue;  // logits may stay for draw()
+      commands_->take(under_way.download, result.offset, area_, activations_.offsets[result.slot],
+                      bound.bytes);
+    }
+  }
+
+  /// Of an input or a result in a step.
+  [[nodiscard]] uint64_t bytes_of(const tenon_step& step, uint32_t number) const {
+    const tenon_slot& slot = program_.slots()[number];
+    return uint64_t{backends::num_rows(step, slot.row_class)} * slot.columns * sizeof(float);
+  }
+
+  [[nodiscard]] uint32_t list_of(uint64_t ticket) const {
+    return under_way_[0].ticket == ticket ? 0 : 1;
+  }
+
+  // ---- Draws ------------------------------------------------------------------------------------
+
+  [[nodiscard]] uint64_t offset_of_logits() const {
+    return std::ranges::find(activations_.results, program().logits,
+                             &ActivationPlaces::Staged::slot)
+        ->offset;
+  }
+
+  /// What draw_plan_ has, from the logits of the step that was run last.
+  void submit_draws(uint64_t step) {
+    drawing_step_ = step;
+    drawing_list_ = latest_list_;
+    commands_->begin(kDrawList);
+    commands_->send(draws_, 0, draws_staging_, 0, draw_plan_.written_bytes());
+    const uint64_t row_bytes = logits_columns(program_) * sizeof(float);
+    for (const uint32_t row : draw_plan_.rows()) {
+      commands_->take(under_way_[drawing_list_].download, offset_of_logits() + row * row_bytes,
+                      area_, activations_.offsets[program().logits] + row * row_bytes, row_bytes);
+    }
+    if (draw_plan_.num_computed() > 0) {
+      commands_->barrier();
+      commands_->launch(kDrawKernel, draws_.address(), 1, draw_plan_.num_computed());
+      commands_->barrier();
+      commands_->take(draw_download_, 0, draw_results_, 0, draw_plan_.result_bytes());
+    }
+    commands_->submit();
+    is_drawing_ = true;
+  }
+
+  /// Waits for the draws under way, and hands out what they came to.
+  void settle_draws() {
+    if (!std::exchange(is_drawing_, false)) return;
+    commands_->wait(kDrawList);
+    const std::byte* rows = under_way_[drawing_list_].download.bytes() + offset_of_logits();
+    draw_plan_.finish(draw_download_.bytes(), reinterpret_cast<const float*>(rows));
+    for (const tenon_draw& draw : draw_plan_.taken()) tickets_.set_drawn(drawing_step_, draw);
+  }
+
+  Context& context_;
+  backends::ProgramCopy program_;
+  StepData step_data_;
+  WeightPlaces weights_;
+  ActivationPlaces activations_;
+  std::vector<Memory> chunks_;         ///< of weights
+  std::vector<uint64_t> block_bytes_;  ///< [groups]
+  SlotPlaces places_;
+  std::vector<Stage> stages_;
+  bool names_need_host_ = false;  ///< the host computes with tokens that a step names
+  Memory area_;       ///< activations by the host's plan, and results and inputs after it
+  Memory scratch_;    ///< of single operations
+  Memory constants_;  ///< parameters of stages
+  Memory header_;     ///< StepHeader
+  Memory arrays_;     ///< what the header points to; grows with block tables alone
+  std::array<UnderWay, kStepsUnderWay> under_way_;  ///< by list of commands
+  uint32_t next_list_ = 0;
+  uint32_t latest_list_ = 0;  ///< of the step that was run last
+  DrawPlan draw_plan_;
+  Memory draws_;  ///< as draw_plan_ has them, and what the device makes of them
+  Memory draw_rows_;
+  Memory draw_results_;
+  Memory draws_staging_;
+  Memory draw_download_;
+  Memory drawn_tokens_;      ///< [R] int: by output row of the step that was run last
+  bool is_drawing_ = false;  ///< there are draws under way,
+  uint64_t drawing_ticket_ = TENON_NO_TICKET;
+  uint64_t drawing_step_ = TENON_NO_TICKET;  ///< of this step,
+  uint32_t drawing_list_ = 0;                ///< with this list
+  bool sealed_ = false;
+  backends::StepTickets tickets_;
+  std::optional<typename Types::Commands> commands_;  ///< the first to go: nothing runs after it
+};
+
+}  // namespace tenon::gpu

@@ -1,0 +1,51 @@
+// What the plugin entries of GPUs share (backends/common/entry.h): devices with a context, and what is made on them.
+// Which devices there are, and what they say of themselves, is the plugin's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "backends/gpu/device_buffer.h"
+#include "backends/gpu/device_executable.h"
+#include "backends/gpu/device_options.h"
+#include "backends/gpu/stage_operations.h"
+#include "tenon/backend.h"
+
+namespace tenon::gpu {
+
+/// A plugin adds kName, list() and info().
+///   Types  its types (device_executable.h)
+template <typename Types>
+struct DevicePlugin {
+  struct Device {
+    Device(const tenon_host* services, uint32_t number, uint64_t memory_limit)
+        : host(services), index(number), context(services, number, memory_limit) {}
+    const tenon_host* host;
+    uint32_t index;
+    mutable typename Types::Context context;  // executables share it
+  };
+  using Executable = DeviceExecutable<Types>;
+  using Buffer = DeviceBuffer<Types>;
+
+  static std::span<const tenon_backend_option_info> options() noexcept { return kDeviceOptions; }
+
+  static std::unique_ptr<Device> make_device(const tenon_host* host, uint32_t index,
+                                             std::span<const tenon_backend_option> options) {
+    return std::make_unique<Device>(host, index, read_memory_limit(options));
+  }
+
+  static bool supports(const Device& device, const tenon_program& program, uint32_t op) noexcept {
+    return fits_device(program, op, Types::shared_bytes(device.context));
+  }
+
+  static std::unique_ptr<Buffer> make_buffer(Device& device, uint64_t size, uint32_t) {
+    return std::make_unique<Buffer>(device.context, size);
+  }
+
+  static std::unique_ptr<Executable> compile(const Device& device, const tenon_program& program) {
+    return std::make_unique<Executable>(device.context, program);
+  }
+};
+
+}  // namespace tenon::gpu

@@ -1,0 +1,38 @@
+// What gpu/device_executable.h asks of this plugin.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backends/gpu/device_executable.h"
+#include "backends/vulkan/vulkan_commands.h"
+#include "backends/vulkan/vulkan_context.h"
+
+namespace tenon::vulkan {
+
+struct Types {
+  using Context = vulkan::Context;
+  using Memory = vulkan::Memory;
+  using Commands = vulkan::Commands;
+  static constexpr Access kOfDevice = Access::Device;
+  static constexpr Access kUpload = Access::Upload;
+  static constexpr Access kDownload = Access::Download;
+
+  static void zero(Context& context, const Memory& memory) { context.zero(memory); }
+  static uint64_t largest_chunk(const Context& context) {
+    return context.physical().largest_allocation;
+  }
+  static uint64_t shared_bytes(const Context& context) { return context.physical().shared_bytes; }
+  static gpu::StageLimits limits(const Context& context) {
+    return {context.group_threads(), context.physical().subgroup_size};
+  }
+  static void prepare_kernels(Context& context, std::span<const gpu::Stage> stages, bool draws) {
+    std::vector<gpu::KernelKey> keys;
+    for (const gpu::Stage& stage : stages) keys.push_back(stage.kernel);
+    if (draws) keys.push_back(gpu::kDrawKernel);
+    context.make_pipelines(keys);
+  }
+};
+
+}  // namespace tenon::vulkan
