@@ -46,6 +46,9 @@ add_custom_command(OUTPUT ${image}
   COMMAND ${TENON_NVCC_COMMAND} ${generate} -o ${image} ${TENON_CUDA_KERNELS}
   DEPENDS ${kernel_files} ${PROJECT_SOURCE_DIR}/src/backends/gpu/step_layout.h
           ${PROJECT_SOURCE_DIR}/src/backends/gpu/stage_parameters.h
+          ${PROJECT_SOURCE_DIR}/src/backends/gpu/packed_unit.h
+          ${PROJECT_SOURCE_DIR}/src/backends/gpu/unit_products.h
+          ${PROJECT_SOURCE_DIR}/src/backends/gpu/weight_units.h
           ${PROJECT_SOURCE_DIR}/src/backends/gpu/draw_arithmetic.h
   COMMENT "Compiling the kernels of cuda" VERBATIM)
 file(CONFIGURE OUTPUT ${image_dir}/kernel_image.cpp @ONLY CONTENT

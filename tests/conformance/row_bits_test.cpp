@@ -77,5 +77,31 @@ TEST(SameBits, OfRowwiseOperations) {
   }
 }
 
+/// Kernels for few rows and for many, with sums over parts of the columns: a row has the same bits alone, among seven
+/// others and among hundreds.
+TEST(LinearBits, OfARowAmongManyOthers) {
+  if (!is_batch_invariant()) {
+    GTEST_SKIP() << "the device promises no bits";
+  }
+  constexpr uint32_t kRows = 300;
+  constexpr uint64_t kLong = 2304;  // nine blocks of 256: parts of unequal length
+  for (const Format format :
+       {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K, Format::F32}) {
+    SCOPED_TRACE(find_format(format)->name);
+    ProgramBuilder b;
+    const Slot x = b.embed(b.weight("table_x", Format::F32, kVocab, kLong));
+    const Slot y = b.linear(x, b.weight("w", format, 37, kLong), vector(b, "bias", 37));
+    const Program program = std::move(b).finish(b.gather_rows(y), {kRows, kRows});
+    Runner runner(target(), program, {.host = {}, .max_positions = 2 * kRows});
+    const std::vector<float> all = runner.run({{{0, tokens(kRows, kVocab)}}});
+    ASSERT_EQ(all.size(), kRows * 37u);
+    for (const auto& [first, count] : {std::pair{0u, 1u}, {66u, 1u}, {1u, 8u}, {130u, 33u}}) {
+      const std::vector<float> few = runner.run({{{1, tokens(count, kVocab, first)}}});
+      const auto* own = all.data() + first * 37;
+      EXPECT_EQ(few, std::vector<float>(own, own + few.size())) << first << ", " << count;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::conformance

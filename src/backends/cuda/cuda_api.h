@@ -26,10 +26,14 @@ using KernelHandle = struct OpaqueKernel*;  // a CUkernel, which may stand for a
 inline constexpr int kMaxThreadsPerBlock = 1;
 inline constexpr int kMaxSharedMemoryPerBlock = 8;
 inline constexpr int kWarpSize = 10;
+inline constexpr int kMultiprocessorCount = 16;
 inline constexpr int kComputeMode = 20;
 inline constexpr int kComputeCapabilityMajor = 75;
 inline constexpr int kComputeCapabilityMinor = 76;
+inline constexpr int kMaxSharedMemoryPerBlockOptin = 97;
 inline constexpr int kComputeModeProhibited = 2;
+
+inline constexpr int kMaxDynamicSharedSizeBytes = 8;  // CUfunction_attribute
 
 inline constexpr unsigned kScheduleBlocking = 4;   // CU_CTX_SCHED_BLOCKING_SYNC
 inline constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
@@ -73,6 +77,8 @@ inline constexpr unsigned kEventBlocking =
       void** jit_values, unsigned num_jit, int* options, void** values, unsigned num_options)) \
   X(cuLibraryUnload, 12000, (LibraryHandle library))                                          \
   X(cuLibraryGetKernel, 12000, (KernelHandle* kernel, LibraryHandle library, const char* name)) \
+  X(cuKernelSetAttribute, 12000, (int attribute, int value, KernelHandle kernel,              \
+      DeviceNumber device))                                                                   \
   X(cuLaunchKernel, 4000, (KernelHandle kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, \
       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,            \
       StreamHandle stream, void** parameters, void** extra))

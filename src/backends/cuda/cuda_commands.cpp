@@ -22,9 +22,8 @@ void Commands::run_stages(const tenon_step& step) {
       ++segment;
       if (gpu::is_cancelled(step)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
     }
-    const uint32_t rows = backends::num_rows(step, stage.row_class);
-    context_.launch(stage.kernel, stage.parameters, stage.groups,
-                    (rows + stage.rows_of_group - 1) / stage.rows_of_group);
+    const uint32_t groups = stage.row_groups(backends::num_rows(step, stage.row_class));
+    context_.launch(stage.kernel, stage.parameters, stage.groups, groups);
   }
 }
 

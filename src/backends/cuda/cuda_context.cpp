@@ -5,6 +5,7 @@
 #include "backends/common/failure.h"
 #include "backends/cuda/cuda_image.h"
 #include "backends/cuda/kernels/constants.h"
+#include "backends/cuda/kernels/unit_rings.h"
 #include "backends/gpu/codebook_points.h"
 
 namespace tenon::cuda {
@@ -31,10 +32,30 @@ constexpr const char* kKernelNames[] = {
 #define TENON_MATRIX_KERNEL(name)                                          \
   "tenon_" #name "_floats", "tenon_" #name "_scaled", "tenon_" #name "_k", \
       "tenon_" #name "_codebook", "tenon_" #name "_small",
+#define TENON_UNIT_KERNEL(name) \
+  "tenon_" #name "_f16", "tenon_" #name "_q8_0", "tenon_" #name "_q4_k", "tenon_" #name "_q6_k",
 #include "backends/gpu/kernel_list.h"
+#include "backends/gpu/unit_kernel_list.h"
+#undef TENON_UNIT_KERNEL
 #undef TENON_KERNEL
 #undef TENON_MATRIX_KERNEL
 };
+
+/// Formats whose weights lie in units, in the order of kernels (unit_kernel_list.h).
+constexpr Format kUnitFormats[] = {Format::F16, Format::Q8_0, Format::Q4_K, Format::Q6_K};
+
+/// Shared memory for the rings of a product with weights in units, of so many warps; 0: the kernel is none.
+uint32_t ring_bytes(gpu::Kernel kernel, uint32_t warps) {
+  for (const Format format : kUnitFormats) {
+    if (kernel == gpu::for_units(gpu::Kernel::linear_narrow_f16, format)) {
+      return warps * narrow_ring(format).stages * narrow_ring(format).stage_bytes;
+    }
+    if (kernel == gpu::for_units(gpu::Kernel::linear_wide_f16, format)) {
+      return wide_ring(format).stages * wide_ring(format).stage_bytes;
+    }
+  }
+  return 0;
+}
 
 /// Shared memory that a kernel asks for when it is launched; what it has besides is in its code.
 uint32_t dynamic_shared_bytes(const gpu::KernelKey& key) {
@@ -50,7 +71,7 @@ uint32_t dynamic_shared_bytes(const gpu::KernelKey& key) {
     case gpu::Kernel::rotate:
       return key.constants[1] * sizeof(float);
     default:
-      return 0;
+      return ring_bytes(key.kernel, threads / kWarp);
   }
 }
 
@@ -123,6 +144,14 @@ void Context::load_kernels() {
   for (const char* name : kKernelNames) {
     KernelHandle& kernel = kernels_.emplace_back();
     check(driver_.cuLibraryGetKernel(&kernel, library_, name), name);
+  }
+  if (multiprocessors() == 0) return;
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    const uint32_t bytes = ring_bytes(static_cast<gpu::Kernel>(i), gpu::kMostPartsOfGroup);
+    if (bytes == 0) continue;
+    check(driver_.cuKernelSetAttribute(kMaxDynamicSharedSizeBytes, static_cast<int>(bytes),
+                                       kernels_[i], facts_.number),
+          "cuKernelSetAttribute");
   }
 }
 

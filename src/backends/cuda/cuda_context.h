@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/cuda/cuda_driver.h"
+#include "backends/cuda/kernels/unit_rings.h"
 #include "backends/gpu/kernel_key.h"
 #include "backends/gpu/step_layout.h"
 #include "tenon/backend.h"
@@ -88,6 +89,10 @@ class Context {
   [[nodiscard]] uint64_t memory_available();
   /// Threads of a group that shares a row.
   [[nodiscard]] uint32_t group_threads() const { return group_threads_; }
+  /// That multiply weights in units; 0: the device has too little shared memory.
+  [[nodiscard]] uint32_t multiprocessors() const {
+    return facts_.shared_on_request < kSharedOnRequest ? 0 : facts_.multiprocessors;
+  }
   /// Address of the codebooks (gpu/codebook_points.h).
   [[nodiscard]] gpu::Address grids() const { return grids_.address(); }
 

@@ -94,6 +94,8 @@ DeviceFacts Driver::facts_of(int index) const {
   facts.minor = attribute(kComputeCapabilityMinor);
   facts.most_threads = attribute(kMaxThreadsPerBlock);
   facts.shared_bytes = attribute(kMaxSharedMemoryPerBlock);
+  facts.shared_on_request = attribute(kMaxSharedMemoryPerBlockOptin);
+  facts.multiprocessors = attribute(kMultiprocessorCount);
   size_t bytes = 0;
   check(cuDeviceTotalMem(&bytes, facts.number), "cuDeviceTotalMem");
   facts.memory_total = bytes;

@@ -21,8 +21,10 @@ struct DeviceFacts {
   std::string name;
   uint32_t major = 0;  ///< compute capability
   uint32_t minor = 0;
-  uint32_t most_threads = 0;  ///< of a group
-  uint32_t shared_bytes = 0;  ///< of a group
+  uint32_t most_threads = 0;       ///< of a group
+  uint32_t shared_bytes = 0;       ///< of a group
+  uint32_t shared_on_request = 0;  ///< of a group whose kernel asks for more
+  uint32_t multiprocessors = 0;
   uint64_t memory_total = 0;
   std::string unavailable;  ///< why it cannot be used; empty: it can
 };

@@ -15,12 +15,14 @@ tenon_device_info describe(const DeviceFacts& device, uint32_t index) {
   tenon_device_info info{};
   info.kind = TENON_DEVICE_GPU;
   backends::copy_text(info.name, index == 0 ? "cuda" : fmt::format("cuda {}", index));
-  backends::copy_text(info.description, fmt::format("{} (compute capability {}.{}), f32",
+  backends::copy_text(info.description, fmt::format("{} (compute capability {}.{}), f16 products",
                                                     device.name, device.major, device.minor));
   backends::copy_text(info.unavailable, device.unavailable);
   info.memory_total = info.memory_available = device.memory_total;
   info.flags = TENON_DEVICE_BATCH_INVARIANT | TENON_DEVICE_DRAWS;
-  info.precision_float = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F32;
+  // Products of matrix instructions; those with f32 weights, attention and all else are f32.
+  info.precision_float = TENON_PRECISION_F32;
+  info.precision_f16 = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F16;
   info.step_tokens = 512;
   info.step_outputs = 128;
   info.token_multiple = 4;

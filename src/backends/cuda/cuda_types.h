@@ -24,7 +24,7 @@ struct Types {
   static uint64_t largest_chunk(const Context&) { return UINT64_MAX; }
   static uint64_t shared_bytes(const Context& context) { return context.facts().shared_bytes; }
   static gpu::StageLimits limits(const Context& context) {
-    return {context.group_threads(), kWarp};
+    return {context.group_threads(), kWarp, context.multiprocessors()};
   }
   /// All were loaded with the device.
   static void prepare_kernels(Context&, std::span<const gpu::Stage>, bool) {}

@@ -59,6 +59,8 @@ void ActivationPlaces::place(Address area, SlotPlaces& places) const {
   places.addresses.assign(offsets.size(), 0);
   places.row_bytes.assign(offsets.size(), 0);
   places.is_small.assign(offsets.size(), 0);
+  places.in_units.assign(offsets.size(), 0);
+  places.row_factors.assign(offsets.size(), 0);
   for (uint32_t i = 0; i < offsets.size(); ++i) {
     if (is_placed(program_.slots()[i])) places.addresses[i] = area + offsets[i];
   }

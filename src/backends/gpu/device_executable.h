@@ -80,7 +80,8 @@ class DeviceExecutable {
       : context_(context),
         program_(program),
         step_data_(program_),
-        weights_(program_, Types::largest_chunk(context), Context::kStagingBytes),
+        weights_(program_, Types::largest_chunk(context), Context::kStagingBytes,
+                 Types::limits(context).multiprocessors > 0),
         activations_(program_),
         draw_plan_(logits_columns(program_), program.max_outputs),
         tickets_(kStepsUnderWay) {
@@ -103,8 +104,9 @@ class DeviceExecutable {
   [[nodiscard]] const tenon_host* host() const { return context_.host(); }
   [[nodiscard]] const tenon_program& program() const { return program_.view(); }
   [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
-  /// Any rows may be loaded at once.
-  [[nodiscard]] uint64_t row_granularity(uint32_t) const { return 1; }
+  [[nodiscard]] uint64_t row_granularity(uint32_t slot) const {
+    return weights_.row_granularity(slot);
+  }
 
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
                  uint64_t size_bytes) {
@@ -183,8 +185,8 @@ class DeviceExecutable {
     if (purpose != TENON_MEMORY_SCRATCH) return 0;
     uint64_t bytes = commands_->memory_bytes();
     // Of the device's memory: staging buffers are the host's.
-    for (const Memory* memory : {&area_, &scratch_, &constants_, &header_, &arrays_, &draws_,
-                                 &draw_rows_, &draw_results_, &drawn_tokens_}) {
+    for (const Memory* memory : {&area_, &scratch_, &products_, &constants_, &header_, &arrays_,
+                                 &draws_, &draw_rows_, &draw_results_, &drawn_tokens_}) {
       bytes += memory->size();
     }
     return bytes;
@@ -240,9 +242,14 @@ class DeviceExecutable {
     const uint64_t scratch = StageBuilder::scratch_bytes(program_);
     scratch_ = Memory(context_, scratch, Types::kOfDevice, "scratch");
 
+    const StageLimits limits = Types::limits(context_);
+    const ProductMemory products(program_, places_, limits.multiprocessors);
+    products_ = Memory(context_, products.bytes, Types::kOfDevice, "packed rows");
+
     ConstantImage image(constants_.address(), capacity);
-    StageBuilder builder(program_, step_data_, places_, Types::limits(context_),
-                         {header_.address(), context_.grids(), scratch_.address()}, image);
+    StageBuilder builder(
+        program_, step_data_, places_, limits,
+        {header_.address(), context_.grids(), scratch_.address(), products_.address()}, image);
     stages_ = builder.build();
     context_.write(constants_, 0, image.bytes().data(), image.bytes().size());
     Types::prepare_kernels(context_, stages_, draw_plan_.most_draws() > 0);
@@ -387,6 +394,7 @@ class DeviceExecutable {
   bool names_need_host_ = false;  ///< the host computes with tokens that a step names
   Memory area_;       ///< activations by the host's plan, and results and inputs after it
   Memory scratch_;    ///< of single operations
+  Memory products_;   ///< ProductMemory
   Memory constants_;  ///< parameters of stages
   Memory header_;     ///< StepHeader
   Memory arrays_;     ///< what the header points to; grows with block tables alone

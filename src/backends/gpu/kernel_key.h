@@ -9,12 +9,15 @@
 
 namespace tenon::gpu {
 
-/// The list (kernel_list.h) as names; of a matrix kernel, five.
+/// The lists (kernel_list.h, unit_kernel_list.h) as names; of a matrix kernel five, of one of units four.
 enum class Kernel : uint32_t {
 #define TENON_KERNEL(name) name,
 #define TENON_MATRIX_KERNEL(name) \
   name##_floats, name##_scaled, name##_k, name##_codebook, name##_small,
+#define TENON_UNIT_KERNEL(name) name##_f16, name##_q8_0, name##_q4_k, name##_q6_k,
 #include "backends/gpu/kernel_list.h"
+#include "backends/gpu/unit_kernel_list.h"
+#undef TENON_UNIT_KERNEL
 #undef TENON_KERNEL
 #undef TENON_MATRIX_KERNEL
 };
@@ -44,6 +47,16 @@ constexpr Kernel for_format(Kernel floats, Format format) noexcept {
     family = 3;
   }
   return static_cast<Kernel>(static_cast<uint32_t>(floats) + family);
+}
+
+/// A kernel of units for weights of this format, which has them (weight_units.h).
+///   f16  its first variant
+constexpr Kernel for_units(Kernel f16, Format format) noexcept {
+  uint32_t variant = 0;
+  if (format == Format::Q8_0) variant = 1;
+  if (format == Format::Q4_K) variant = 2;
+  if (format == Format::Q6_K) variant = 3;
+  return static_cast<Kernel>(static_cast<uint32_t>(f16) + variant);
 }
 
 }  // namespace tenon::gpu

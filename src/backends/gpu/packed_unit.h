@@ -1,7 +1,7 @@
 // Units of weights for matrix instructions: 16 rows by 256 columns of codes, in the order in which the 32 lanes
 // of a subgroup hold operand A of a product of 16 x 16 by 16 x 8 (PTX ISA, mma.m16n8k16, fragments of A; wgmma
-// takes the same for each of its warps). A lane loads 16 bytes at a time. No shader reads them yet: this is the
-// definition, and its inverse, that kernels are checked against.
+// takes the same for each of its warps). A unit is four quarters of 64 columns, each of them contiguous: what a
+// stage of a kernel's ring takes. This is the definition, and its inverse, that kernels are checked against.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,10 @@ namespace tenon::gpu {
 
 inline constexpr uint32_t kUnitRows = 16;
 inline constexpr uint32_t kUnitColumns = 256;
-inline constexpr uint32_t kUnitValues = kUnitRows * kUnitColumns;
+inline constexpr uint32_t kQuarterColumns = 64;
+inline constexpr uint32_t kQuarterValues = kUnitRows * kQuarterColumns;
 inline constexpr uint32_t kLanes = 32;
-inline constexpr uint32_t kLoadBytes = 16;
+inline constexpr uint32_t kLoadBytes = 16;    ///< of a lane at most
 inline constexpr uint32_t kStepColumns = 16;  ///< of one matrix instruction
 inline constexpr uint32_t kStepValues = 8;    ///< of A that a lane holds for it
 
@@ -31,8 +32,8 @@ constexpr FragmentPlace fragment_place(uint32_t row, uint32_t column) noexcept {
   return {lane, column % 2 + row / 8 * 2 + column / 8 * 4};
 }
 
-/// Bytes of a plane of a unit with `bits` bits for each code: 1, 2, 4, 8 or 16.
-constexpr uint32_t plane_bytes(uint32_t bits) noexcept { return kUnitValues * bits / 8; }
+/// Bytes of a plane of a quarter with `bits` bits for each code: 1, 2, 4, 8 or 16.
+constexpr uint32_t plane_bytes(uint32_t bits) noexcept { return kQuarterValues * bits / 8; }
 
 /// Where a code lies in its plane: in which bit of which 32-bit word.
 struct CodePlace {
@@ -40,39 +41,41 @@ struct CodePlace {
   uint32_t shift;
 };
 
-/// Planes are [loads][32 lanes][16 bytes], a load with as many steps as fit. The codes of a word are taken out as
-/// pairs, a value in each half: word >> n & mask gives values 2 n / bits and the one after it, so that a mask and
-/// a shift make the two operands of an instruction that works on pairs. Of 4 bits, values 0 .. 7 are the nibbles
-/// 0, 4, 1, 5, 2, 6, 3, 7 of the word.
+/// Of row `row` and column `column` of a quarter. Planes are [loads][32 lanes][bytes of a load]: what a lane
+/// multiplies of a quarter, 4 * bits bytes, in loads of 16. The codes of a word are taken out as pairs, a value in
+/// each half: word >> n & mask gives values 2 n / bits and the one after it, so that a mask and a shift make the
+/// two operands of an instruction that works on pairs. Of 4 bits, values 0 .. 7 are the nibbles 0, 4, 1, 5, 2, 6,
+/// 3, 7 of the word.
 constexpr CodePlace code_place(uint32_t bits, uint32_t row, uint32_t column) noexcept {
-  const uint32_t steps_of_load = kLoadBytes * 8 / bits / kStepValues;
+  const uint32_t lane_bytes = plane_bytes(bits) / kLanes;
+  const uint32_t load_bytes = lane_bytes < kLoadBytes ? lane_bytes : kLoadBytes;
+  const uint32_t values_of_load = load_bytes * 8 / bits;
   const uint32_t values_of_word = 32 / bits;
-  const uint32_t step = column / kStepColumns;
   const FragmentPlace place = fragment_place(row, column % kStepColumns);
-  const uint32_t value = step % steps_of_load * kStepValues + place.value;  // of the lane's load
-  const uint32_t load_words = kLoadBytes / 4;
-  const uint32_t first = (step / steps_of_load * kLanes + place.lane) * load_words;
+  const uint32_t value = column / kStepColumns * kStepValues + place.value;  // of the lane
+  const uint32_t first = (value / values_of_load * kLanes + place.lane) * (load_bytes / 4);
   const uint32_t in_word = value % values_of_word;
-  return {first + value / values_of_word, in_word % 2 * 16 + in_word / 2 * bits};
+  return {first + value % values_of_load / values_of_word,
+          in_word % 2 * 16 + in_word / 2 * bits};
 }
 
-/// Puts codes [16, 256] into a plane [plane_bytes(bits) / 4]; bits above `bits` of a code are left out.
-inline void pack_plane(uint32_t bits, std::span<const uint32_t, kUnitValues> codes,
+/// Puts codes [16, 64] into a plane [plane_bytes(bits) / 4]; bits above `bits` of a code are left out.
+inline void pack_plane(uint32_t bits, std::span<const uint32_t, kQuarterValues> codes,
                        std::span<uint32_t> plane) noexcept {
   const uint32_t mask = (1u << bits) - 1;
   for (uint32_t& word : plane) word = 0;
-  for (uint32_t i = 0; i < kUnitValues; ++i) {
-    const CodePlace place = code_place(bits, i / kUnitColumns, i % kUnitColumns);
+  for (uint32_t i = 0; i < kQuarterValues; ++i) {
+    const CodePlace place = code_place(bits, i / kQuarterColumns, i % kQuarterColumns);
     plane[place.word] |= (codes[i] & mask) << place.shift;
   }
 }
 
 /// The inverse; the codes of several planes are put together by the caller.
 inline void unpack_plane(uint32_t bits, std::span<const uint32_t> plane,
-                         std::span<uint32_t, kUnitValues> codes) noexcept {
+                         std::span<uint32_t, kQuarterValues> codes) noexcept {
   const uint32_t mask = (1u << bits) - 1;
-  for (uint32_t i = 0; i < kUnitValues; ++i) {
-    const CodePlace place = code_place(bits, i / kUnitColumns, i % kUnitColumns);
+  for (uint32_t i = 0; i < kQuarterValues; ++i) {
+    const CodePlace place = code_place(bits, i / kQuarterColumns, i % kQuarterColumns);
     codes[i] = plane[place.word] >> place.shift & mask;
   }
 }

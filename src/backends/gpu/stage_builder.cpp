@@ -14,6 +14,8 @@ namespace {
 constexpr uint64_t kMostGroups = 65535;
 /// More than the parameters of any kernel.
 constexpr uint64_t kMostParameters = 256;
+/// Of an operation.
+constexpr uint64_t kMostStages = 3;
 
 uint32_t quotient(uint64_t items, uint64_t of_group) {
   return static_cast<uint32_t>(
@@ -47,7 +49,7 @@ Address ConstantImage::put(const void* bytes, uint64_t size) {
 }
 
 uint64_t ConstantImage::most_bytes(const backends::ProgramCopy& program) {
-  uint64_t bytes = program.ops().size() * 2 * kMostParameters;
+  uint64_t bytes = program.ops().size() * kMostStages * kMostParameters;
   for (const tenon_op& op : program.ops()) {
     if (op.kind == TENON_OP_ROPE_ANGLES) {
       bytes += program.slots()[op.inputs[0]].columns * (sizeof(uint64_t) + sizeof(uint32_t)) + 16;
@@ -133,10 +135,10 @@ void StageBuilder::add_stage(Kernel kernel, std::initializer_list<uint32_t> cons
   const bool uses_scratch = op.kind == TENON_OP_MOE_ROUTE || is_selection(op.kind);
   if (uses_scratch) writes.push_back({addresses.scratch, addresses.scratch + 1});
 
-  KernelKey key{kernel, {limits.group_threads}};
+  KernelKey key{kernel, {grid.threads == 0 ? limits.group_threads : grid.threads}};
   std::copy(constants.begin(), constants.end(), key.constants.begin() + 1);
   stages_.push_back({key, parameters, grid.groups, grid.row_class, grid.rows_of_group,
-                     hazards_.needs_barrier(reads, writes)});
+                     hazards_.needs_barrier(reads, writes), grid.least_rows, grid.most_rows});
 }
 
 }  // namespace tenon::gpu

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/program_copy.h"
 #include "backends/gpu/hazards.h"
 #include "backends/gpu/kernel_key.h"
+#include "backends/gpu/product_memory.h"
 #include "backends/gpu/stage_parameters.h"
 #include "backends/gpu/step_data.h"
 
@@ -25,19 +27,21 @@ struct Stage {
   uint32_t row_class;
   uint32_t rows_of_group;
   bool barrier;  ///< it waits for all stages before it
-};
-
-/// Where the slots of a program lie on the device. By slot; 0 where a slot is of another kind.
-struct SlotPlaces {
-  std::vector<Address> addresses;
-  std::vector<uint64_t> row_bytes;  ///< of weights
-  std::vector<uint8_t> is_small;    ///< weights that are f32 (gpu/weight_rows.h)
+  /// Steps with fewer or more rows of the class leave it out.
+  uint32_t least_rows;
+  uint32_t most_rows;
+  /// Groups side by side for the rows of a step; 0: the step leaves the stage out.
+  [[nodiscard]] uint32_t row_groups(uint32_t rows) const {
+    if (rows < least_rows || rows > most_rows) return 0;
+    return (rows + rows_of_group - 1) / rows_of_group;
+  }
 };
 
 /// The device as far as stages depend on it.
 struct StageLimits {
   uint32_t group_threads;
   uint32_t subgroup_size;
+  uint32_t multiprocessors = 0;  ///< among which products with weights in units are divided
 };
 
 /// Memory of the device that is written before the first step: parameters and constants. Filled in the
@@ -61,9 +65,10 @@ class ConstantImage {
 class StageBuilder {
  public:
   struct Addresses {
-    Address step;     ///< the header of the step
-    Address grids;    ///< codebooks
-    Address scratch;  ///< of scratch_bytes()
+    Address step;          ///< the header of the step
+    Address grids;         ///< codebooks
+    Address scratch;       ///< of scratch_bytes()
+    Address products = 0;  ///< of ProductMemory::bytes
   };
   StageBuilder(const backends::ProgramCopy& copy, const StepData& data, const SlotPlaces& places,
                const StageLimits& device, const Addresses& memory, ConstantImage& image)
@@ -71,6 +76,7 @@ class StageBuilder {
         step_data(data),
         limits(device),
         addresses(memory),
+        products(copy, places, device.multiprocessors),
         places_(places),
         image_(image) {}
 
@@ -86,6 +92,7 @@ class StageBuilder {
   const StepData& step_data;
   const StageLimits limits;
   const Addresses addresses;
+  const ProductMemory products;
   uint32_t op_number = 0;
 
   [[nodiscard]] const tenon_slot& slot(uint32_t number) const { return program.slots()[number]; }
@@ -97,6 +104,11 @@ class StageBuilder {
     return number == TENON_NO_SLOT ? 0 : places_.addresses[number];
   }
   [[nodiscard]] uint64_t row_bytes(uint32_t weight) const { return places_.row_bytes[weight]; }
+  [[nodiscard]] bool is_in_units(uint32_t weight) const { return places_.in_units[weight] != 0; }
+  /// Of a weight in units.
+  [[nodiscard]] Address row_factors(uint32_t weight) const { return places_.row_factors[weight]; }
+  /// Notes that the rows of an activation are packed for products; whether they were already. Slots are written once.
+  [[nodiscard]] bool is_packed(uint32_t x) { return std::exchange(packed_, x) == x; }
   [[nodiscard]] const tenon_cache_group& group(uint32_t number) const {
     return program.groups()[number];
   }
@@ -124,6 +136,9 @@ class StageBuilder {
     uint32_t groups = 1;
     uint32_t row_class = TENON_ROWS_TOKENS;
     uint32_t rows_of_group = 1;
+    uint32_t threads = 0;  ///< of a group; 0: as the device prefers
+    uint32_t least_rows = 0;
+    uint32_t most_rows = UINT32_MAX;
   };
   /// A stage of the operation.
   ///   constants  of the kernel, from 1 on
@@ -141,6 +156,7 @@ class StageBuilder {
   ConstantImage& image_;
   Hazards hazards_;
   std::vector<Stage> stages_;
+  uint32_t packed_ = TENON_NO_SLOT;  ///< the activation whose rows are packed
 };
 
 }  // namespace tenon::gpu

@@ -37,6 +37,9 @@ void add_linear(StageBuilder& b, const tenon_op& op);
 void add_linear_heads(StageBuilder& b, const tenon_op& op);
 void add_moe_route(StageBuilder& b, const tenon_op& op);
 void add_moe_linear(StageBuilder& b, const tenon_op& op);
+// stages_unit_products.cpp
+/// add_linear of a weight in units.
+void add_unit_linear(StageBuilder& b, const tenon_op& op);
 // stages_rows.cpp
 void add_norm(StageBuilder& b, const tenon_op& op);
 void add_glu(StageBuilder& b, const tenon_op& op);

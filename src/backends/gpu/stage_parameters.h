@@ -48,6 +48,43 @@ struct LinearStage {
   uint reserved;
 };
 
+// Rows of x as f16 for matrix instructions: [tiles of 8 rows][units of 256 columns] of kRowUnitBytes. A quarter, 64
+// columns, is operand B of four products of 16 x 16 by 16 x 8 as the lanes hold it, two products a load of 16 bytes
+// (PTX ISA, mma.m16n8k16, fragments of B), then f32 [2][8 rows], the sums of 32 columns each. A row is multiplied
+// with a power of two that brings its largest value to [2^14, 2^15); columns beyond the last one are zeros, rows
+// beyond the last one anything.
+struct PackRowsStage {
+  Address step;
+  Address x;        // f32 [rows, columns]
+  Address units;
+  Address factors;  // f32 [rows]: what results are multiplied with
+  uint row_class;
+  uint columns;
+};
+TENON_SHARED_CONSTANT kRowUnitRows = 8;
+TENON_SHARED_CONSTANT kRowFragmentBytes = 1024;  // of a quarter
+TENON_SHARED_CONSTANT kRowQuarterBytes = 1088;
+TENON_SHARED_CONSTANT kRowUnitBytes = 4352;
+
+// linear with a weight in units (gpu/weight_units.h).
+struct UnitLinearStage {
+  Address step;
+  Address x;            // units of PackRowsStage
+  Address x_factors;    // its factors
+  Address weight;
+  Address row_factors;  // f32 [rows]; 0: 1
+  Address bias;         // f32 [rows]; 0: none
+  Address y;            // f32 [T or R, rows]
+  Address parts;        // scratch f32 [tiles, parts, 128]
+  Address arrived;      // [tiles] uint: groups of the tile that have written theirs; zeros between launches
+  uint row_class;
+  uint rows;            // of the weight
+  uint units;           // of a row
+  uint units_of_part;   // column_parts() of gpu/unit_products.h
+  uint num_parts;
+  uint groups_of_tile;
+};
+
 struct MoeLinearStage {
   Address step;
   Address x;

@@ -73,6 +73,7 @@ void add_ngram_rows(StageBuilder& b, const tenon_op& op) {
 }
 
 void add_linear(StageBuilder& b, const tenon_op& op) {
+  if (b.is_in_units(op.inputs[1])) return add_unit_linear(b, op);
   add_product(b, op, op.inputs[2], b.columns(op.outputs[0]));
 }
 

@@ -1,17 +1,32 @@
 #include "backends/gpu/weight_places.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "backends/common/failure.h"
 #include "backends/common/sizes.h"
 #include "backends/gpu/weight_rows.h"
+#include "backends/gpu/weight_units.h"
 #include "quant/formats.h"
 
 namespace tenon::gpu {
 
+bool is_only_multiplied(const tenon_program& program, uint32_t slot) {
+  bool is_multiplied = false;
+  const Strided<tenon_op> ops = ops_of(program);
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    for (uint32_t input = 0; input < TENON_MAX_INPUTS; ++input) {
+      if (ops[i].inputs[input] != slot) continue;
+      if (ops[i].kind != TENON_OP_LINEAR || input != 1) return false;
+      is_multiplied = true;
+    }
+  }
+  return is_multiplied;
+}
+
 WeightPlaces::WeightPlaces(const backends::ProgramCopy& program, uint64_t largest_chunk,
-                           uint64_t staging_bytes)
+                           uint64_t staging_bytes, bool in_units)
     : program_(program),
       plan_(largest_chunk),
       staging_bytes_(staging_bytes),
@@ -39,7 +54,16 @@ WeightPlaces::WeightPlaces(const backends::ProgramCopy& program, uint64_t larges
       backends::refuse(TENON_BACKEND_LIMIT, "weight \"{}\": a row of {} bytes, at most {}",
                        slot.name, weight.row_bytes, staging_bytes_);
     }
-    const uint64_t size = multiply(weight.row_bytes, slot.rows, slot.name);
+    uint64_t size = multiply(weight.row_bytes, slot.rows, slot.name);
+    weight.in_units = in_units && unit_layout(format->id).exists() &&
+                      tile_bytes(format->id, slot.columns) <= staging_bytes_ &&
+                      is_only_multiplied(program.view(), i);
+    if (weight.in_units) {
+      const uint64_t tiles = tiles_of_rows(slot.rows);
+      weight.factors_offset = multiply(tiles, tile_bytes(format->id, slot.columns), slot.name);
+      size = weight.factors_offset;
+      if (format->id == Format::BF16) size += tiles * kUnitRows * sizeof(float);
+    }
     weight.place = plan_.add(backends::add(size, kReadBeyond, slot.name), slot.name);
   }
   rows_loaded_ = std::make_unique<std::atomic<uint64_t>[]>(weights_.size());
@@ -52,6 +76,10 @@ void WeightPlaces::place(std::span<const Address> chunks, SlotPlaces& places) co
     places.addresses[i] = chunks[weight.place.chunk] + weight.place.offset;
     places.row_bytes[i] = weight.row_bytes;
     places.is_small[i] = weight.is_small ? 1 : 0;
+    places.in_units[i] = weight.in_units ? 1 : 0;
+    if (weight.in_units && static_cast<Format>(program_.slots()[i].type) == Format::BF16) {
+      places.row_factors[i] = places.addresses[i] + weight.factors_offset;
+    }
   }
 }
 
@@ -62,6 +90,48 @@ void WeightPlaces::pack(const tenon_slot& slot, const Weight& weight, const std:
     format.decode_row(blocks, reinterpret_cast<float*>(row), slot.columns);
   } else {
     pack_row(format, blocks, slot.columns, row);
+  }
+}
+
+uint64_t WeightPlaces::row_granularity(uint32_t slot) const {
+  return slot < weights_.size() && weights_[slot].in_units ? kUnitRows : 1;
+}
+
+void WeightPlaces::load_tiles(uint32_t slot, uint64_t first_row, uint64_t num_rows,
+                              const std::byte* blocks, const Send& send) const {
+  const tenon_slot& info = program_.slots()[slot];
+  const Weight& weight = weights_[slot];
+  const auto format = static_cast<Format>(info.type);
+  if (first_row % kUnitRows != 0 ||
+      (num_rows % kUnitRows != 0 && first_row + num_rows < info.rows)) {
+    backends::refuse(TENON_BACKEND_ARGUMENT,
+                     "weight \"{}\": {} rows from {}, not in multiples of {}", info.name, num_rows,
+                     first_row, kUnitRows);
+  }
+  const uint64_t bytes = tile_bytes(format, info.columns);
+  const uint64_t tiles = tiles_of_rows(num_rows);
+  const uint64_t tiles_of_part = staging_bytes_ / bytes;
+  std::vector<float> factors(tiles * kUnitRows);
+  for (uint64_t done = 0; done < tiles; done += tiles_of_part) {
+    const uint64_t count = std::min(tiles_of_part, tiles - done);
+    const uint64_t offset = weight.place.offset + (first_row / kUnitRows + done) * bytes;
+    send({weight.place.chunk, offset}, count * bytes, [&](std::byte* staging) {
+      for (uint64_t t = 0; t < count; ++t) {
+        const uint64_t row = (done + t) * kUnitRows;
+        pack_tile(format, blocks + row * weight.file_bytes,
+                  std::min<uint64_t>(kUnitRows, num_rows - row), info.columns, staging + t * bytes,
+                  &factors[row]);
+      }
+    });
+  }
+  if (format != Format::BF16) return;
+  const uint64_t factors_of_part = staging_bytes_ / sizeof(float);
+  for (uint64_t done = 0; done < factors.size(); done += factors_of_part) {
+    const uint64_t count = std::min<uint64_t>(factors_of_part, factors.size() - done);
+    const uint64_t offset =
+        weight.place.offset + weight.factors_offset + (first_row + done) * sizeof(float);
+    send({weight.place.chunk, offset}, count * sizeof(float),
+         [&](std::byte* staging) { std::memcpy(staging, &factors[done], count * sizeof(float)); });
   }
 }
 
@@ -81,6 +151,11 @@ void WeightPlaces::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_row
                      size_bytes, num_rows, weight.file_bytes);
   }
   const auto* from = static_cast<const std::byte*>(blocks);
+  if (weight.in_units) {
+    load_tiles(slot, first_row, num_rows, from, send);
+    rows_loaded_[slot].fetch_add(num_rows, std::memory_order_relaxed);
+    return;
+  }
   const uint64_t rows_of_part = staging_bytes_ / weight.row_bytes;
   for (uint64_t done = 0; done < num_rows; done += rows_of_part) {
     const uint64_t count = std::min(rows_of_part, num_rows - done);

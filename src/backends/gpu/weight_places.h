@@ -16,6 +16,9 @@
 
 namespace tenon::gpu {
 
+/// Whether rows of a weight are multiplied with and no more: then it may lie in units (weight_units.h).
+bool is_only_multiplied(const tenon_program& program, uint32_t slot);
+
 class WeightPlaces {
  public:
   /// Bytes of a chunk that `fill` writes, to be copied to `place`.
@@ -25,8 +28,9 @@ class WeightPlaces {
   /// `program` outlives this. UNSUPPORTED or LIMIT naming a weight that has no place.
   ///   largest_chunk  bytes of an allocation at most
   ///   staging_bytes  that are sent at once, at most
-  WeightPlaces(const backends::ProgramCopy& program, uint64_t largest_chunk,
-               uint64_t staging_bytes);
+  ///   in_units       weights lie in units where they can
+  WeightPlaces(const backends::ProgramCopy& program, uint64_t largest_chunk, uint64_t staging_bytes,
+               bool in_units = false);
 
   /// Bytes of the chunks.
   [[nodiscard]] const std::vector<uint64_t>& chunks() const { return plan_.sizes(); }
@@ -34,6 +38,8 @@ class WeightPlaces {
   /// Notes where weights lie.
   ///   chunks  addresses of the chunks
   void place(std::span<const Address> chunks, SlotPlaces& places) const;
+  /// Rows of a weight that come together.
+  [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
   /// Packs rows and sends them in parts; may run in parallel for disjoint rows.
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
                  uint64_t size_bytes, const Send& send);
@@ -46,7 +52,11 @@ class WeightPlaces {
     uint64_t row_bytes = 0;   ///< on the device
     uint64_t file_bytes = 0;  ///< of a row of a file
     bool is_small = false;
+    bool in_units = false;
+    uint64_t factors_offset = 0;  ///< from its place, of weights in units
   };
+  void load_tiles(uint32_t slot, uint64_t first_row, uint64_t num_rows, const std::byte* blocks,
+                  const Send& send) const;
   void pack(const tenon_slot& slot, const Weight& weight, const std::byte* blocks,
             std::byte* row) const noexcept;
 

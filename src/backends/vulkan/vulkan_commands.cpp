@@ -83,8 +83,7 @@ void Commands::launch(const gpu::KernelKey& key, gpu::Address parameters, uint32
 void Commands::run_stages(const tenon_step& step) {
   auto* counts = reinterpret_cast<VkDispatchIndirectCommand*>(list_->counts.bytes());
   for (const gpu::Stage& stage : stages_) {
-    const uint32_t rows = backends::num_rows(step, stage.row_class);
-    *counts++ = {stage.groups, (rows + stage.rows_of_group - 1) / stage.rows_of_group, 1};
+    *counts++ = {stage.groups, stage.row_groups(backends::num_rows(step, stage.row_class)), 1};
   }
   send(counts_, 0, list_->counts, 0, stages_.size() * sizeof(VkDispatchIndirectCommand));
   barrier();

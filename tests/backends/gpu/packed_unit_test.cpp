@@ -33,20 +33,20 @@ TEST(PackedUnit, LanesHoldTheValuesThatTheInstructionTakes) {
 TEST(PackedUnit, EveryBitOfAPlaneBelongsToOneCode) {
   for (const uint32_t bits : {1u, 2u, 4u, 8u, 16u}) {
     std::set<std::pair<uint32_t, uint32_t>> places;
-    for (uint32_t i = 0; i < kUnitValues; ++i) {
-      const CodePlace place = code_place(bits, i / kUnitColumns, i % kUnitColumns);
+    for (uint32_t i = 0; i < kQuarterValues; ++i) {
+      const CodePlace place = code_place(bits, i / kQuarterColumns, i % kQuarterColumns);
       EXPECT_LT(place.word, plane_bytes(bits) / 4);
       EXPECT_EQ(place.shift % bits, 0u);
       EXPECT_LE(place.shift + bits, 32u);
       places.insert({place.word, place.shift});
     }
-    EXPECT_EQ(places.size(), kUnitValues) << bits;
+    EXPECT_EQ(places.size(), kQuarterValues) << bits;
   }
 }
 
 TEST(PackedUnit, AMaskAndAShiftTakeOutThePairsOfAWord) {
   // Row 0 of the first step: lane 0 has columns 0 and 1 (values 0 and 1) and 8 and 9 (values 4 and 5).
-  std::array<uint32_t, kUnitValues> codes{};
+  std::array<uint32_t, kQuarterValues> codes{};
   codes[0] = 0x3;
   codes[1] = 0x5;
   codes[8] = 0x7;
@@ -58,22 +58,23 @@ TEST(PackedUnit, AMaskAndAShiftTakeOutThePairsOfAWord) {
 }
 
 TEST(PackedUnit, ALaneLoadsItsStepsSideBySide) {
-  // Of 4 bits a load is four steps: columns 64 .. 127 are the second load of every lane.
-  EXPECT_EQ(code_place(4, 0, 64).word, kLanes * kLoadBytes / 4);
+  // A quarter of 4 bits is one load, of 8 bits two loads of two steps, of 16 bits a load for each step.
+  EXPECT_EQ(code_place(4, 0, 48).word, 3u);
   EXPECT_EQ(code_place(8, 0, 32).word, kLanes * kLoadBytes / 4);
   EXPECT_EQ(code_place(16, 0, 16).word, kLanes * kLoadBytes / 4);
   EXPECT_EQ(code_place(4, 1, 0).word, 4 * kLoadBytes / 4);  // row 1 is lane 4
+  EXPECT_EQ(code_place(2, 1, 0).word, 4 * 2u);              // of 2 bits a lane has 8 bytes
 }
 
 TEST(PackedUnit, PlanesComeBackAsTheyWere) {
-  std::array<uint32_t, kUnitValues> codes{};
-  for (uint32_t i = 0; i < kUnitValues; ++i) codes[i] = i * 2654435761u >> 16;
+  std::array<uint32_t, kQuarterValues> codes{};
+  for (uint32_t i = 0; i < kQuarterValues; ++i) codes[i] = i * 2654435761u >> 16;
   for (const uint32_t bits : {1u, 2u, 4u, 8u, 16u}) {
     std::vector<uint32_t> plane(plane_bytes(bits) / 4);
     pack_plane(bits, codes, plane);
-    std::array<uint32_t, kUnitValues> back{};
+    std::array<uint32_t, kQuarterValues> back{};
     unpack_plane(bits, plane, back);
-    for (uint32_t i = 0; i < kUnitValues; ++i) {
+    for (uint32_t i = 0; i < kQuarterValues; ++i) {
       ASSERT_EQ(back[i], codes[i] & ((1u << bits) - 1)) << bits << ", " << i;
     }
   }

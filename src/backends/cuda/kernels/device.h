@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/kernels/constants.h"
 #include "backends/gpu/stage_parameters.h"
@@ -27,16 +28,23 @@ using gpu::uint;
 #define TENON_SHARED(type, name, count) __shared__ type name[count]
 /// An entry that a driver finds by name.
 ///   waits  whether its threads wait for one another (here without meaning)
-#define TENON_ENTRY(name, waits, ...)                                                      \
-  extern "C" __global__ void __launch_bounds__(tenon::cuda::kMostThreads,                  \
-                                               tenon::cuda::kLeastGroups)                  \
-      tenon_##name(tenon::cuda::Address parameters, tenon::cuda::Constants constants) {    \
-    __VA_ARGS__ kernel{*reinterpret_cast<const decltype(__VA_ARGS__::stage)*>(parameters), \
-                       constants};                                                         \
-    kernel.run();                                                                          \
+///   threads  of a group at most
+///   groups   that a multiprocessor must have room for at once
+#define TENON_BOUND_ENTRY(name, threads, groups, waits, ...)                            \
+  extern "C" __global__ void __launch_bounds__(threads, groups)                         \
+      tenon_##name(tenon::cuda::Address parameters, tenon::cuda::Constants constants) { \
+    __VA_ARGS__ kernel{tenon::cuda::stage_at<decltype(__VA_ARGS__::stage)>(parameters), \
+                       constants};                                                      \
+    kernel.run();                                                                       \
   }
 
 namespace tenon::cuda {
+
+/// The parameters of a kernel, which keeps them in registers, or, where T is a reference, reads them when it needs them.
+template <typename T>
+TENON_DEVICE const std::remove_cvref_t<T>& stage_at(Address parameters) {
+  return *reinterpret_cast<const std::remove_cvref_t<T>*>(parameters);
+}
 
 TENON_DEVICE uint thread_number() { return threadIdx.x; }
 TENON_DEVICE uint num_threads() { return blockDim.x; }
@@ -89,6 +97,10 @@ TENON_DEVICE float root(float x) { return __fsqrt_rn(x); }
 #else
 #include <emulated_device.h>
 #endif
+
+/// The same of most kernels.
+#define TENON_ENTRY(name, waits, ...) \
+  TENON_BOUND_ENTRY(name, tenon::cuda::kMostThreads, tenon::cuda::kLeastGroups, waits, __VA_ARGS__)
 
 namespace tenon::cuda {
 

@@ -1,9 +1,28 @@
-// f16 as bits.
+// f16 as bits. A GPU has instructions for both ways; what they give, NaN apart, is what is computed here elsewhere.
 #pragma once
 
 #include "backends/cuda/kernels/device.h"
 
 namespace tenon::cuda {
+
+#ifdef __CUDACC__
+
+TENON_DEVICE float half_to_float(uint bits) {
+  float value;
+  asm("{ .reg .b16 half; cvt.u16.u32 half, %1; cvt.f32.f16 %0, half; }" : "=f"(value) : "r"(bits));
+  return value;
+}
+
+// To nearest, ties to even; what is too large is infinity, NaN stays NaN.
+TENON_DEVICE uint float_to_half(float value) {
+  uint bits;
+  asm("{ .reg .b16 half; cvt.rn.f16.f32 half, %1; cvt.u32.u16 %0, half; }"
+      : "=r"(bits)
+      : "f"(value));
+  return bits;
+}
+
+#else
 
 TENON_DEVICE float half_to_float(uint bits) {
   const uint exponent = bits >> 10 & 31u;
@@ -37,5 +56,7 @@ TENON_DEVICE uint float_to_half(float value) {
   const bool up = rest > tie || (rest == tie && (rounded & 1u) != 0);
   return sign_bit | (rounded + (up ? 1u : 0u));
 }
+
+#endif
 
 }  // namespace tenon::cuda

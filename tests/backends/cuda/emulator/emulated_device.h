@@ -8,15 +8,15 @@
 
 #define TENON_DEVICE inline
 #define TENON_SHARED(type, name, count) static thread_local type name[count]
-#define TENON_ENTRY(name, waits, ...)                                                      \
-  extern "C" void tenon_##name(tenon::cuda::Address parameters,                            \
-                               tenon::cuda::Constants constants) {                         \
-    __VA_ARGS__ kernel{*reinterpret_cast<const decltype(__VA_ARGS__::stage)*>(parameters), \
-                       constants};                                                         \
-    kernel.run();                                                                          \
-  }                                                                                        \
-  static const tenon::cuda::emulator::Registered registered_##name(                        \
-      {"tenon_" #name, waits, tenon_##name});
+#define TENON_BOUND_ENTRY(name, threads, groups, waits, ...)                            \
+  extern "C" void tenon_##name(tenon::cuda::Address parameters,                         \
+                               tenon::cuda::Constants constants) {                      \
+    __VA_ARGS__ kernel{tenon::cuda::stage_at<decltype(__VA_ARGS__::stage)>(parameters), \
+                       constants};                                                      \
+    kernel.run();                                                                       \
+  }                                                                                     \
+  static const tenon::cuda::emulator::Registered registered_##name(                     \
+      {"tenon_" #name, waits, threads, tenon_##name});
 
 namespace tenon::cuda::emulator {
 
@@ -29,7 +29,8 @@ extern thread_local Self self;
 
 struct Kernel {
   const char* name;
-  bool waits;  ///< its threads wait for one another; else they are run as a loop
+  bool waits;         ///< its threads wait for one another; else they are run as a loop
+  uint most_threads;  ///< of a group, which its registers are for
   void (*run)(Address parameters, Constants constants);
 };
 /// A kernel that can be found by its name.
@@ -40,10 +41,27 @@ struct Registered {
 /// Returns when all threads of the group have called it.
 void wait_for_group();
 /// What lanes of a warp do together: a bit for each value that is not 0, or a sum or maximum by the tree that
-/// shuffles with lane ^ 16, 8, 4, 2 and 1 make.
-enum class Together : uint { Vote, Sum, MaxFloat, MaxWord };
+/// shuffles with lane ^ 16, 8, 4, 2 and 1 make; a product of matrices, of which each lane holds a part; nothing.
+enum class Together : uint { Vote, Sum, MaxFloat, MaxWord, Multiply, Wait };
 /// Returns when all lanes of the warp have called it.
 uint together(uint value, Together operation);
+
+/// What a lane holds of a product of matrices (mma.sync.m16n8k16).
+struct Fragments {
+  float* sums;    ///< [4]
+  const uint* a;  ///< [4] pairs of f16
+  const uint* b;  ///< [2] pairs of f16
+};
+void multiply_together(const Fragments& own);
+
+/// Copies of 16 bytes that the thread has begun. What they write is spoilt when they begin, and comes only when the
+/// thread waits for it; a thread that ends before is an error.
+void begin_copy(void* to, const void* from);
+void commit_copies();
+void wait_for_copies(uint pending);
+
+/// a - b of f16, as bits.
+uint subtract_halves(uint a, uint b);
 
 }  // namespace tenon::cuda::emulator
 
@@ -74,6 +92,32 @@ inline uint fetch_add_shared(uint* to, uint value) {
   *to += value;
   return before;
 }
+
+template <typename T>
+inline const std::remove_cvref_t<T>& stage_at(Address parameters) {
+  return *reinterpret_cast<const std::remove_cvref_t<T>*>(parameters);
+}
+
+// The words of device_mma.h.
+inline void multiply_add(float (&sums)[4], const uint (&a)[4], const uint (&b)[2]) {
+  emulator::multiply_together({sums, a, b});
+}
+inline uint subtract_pairs(uint a, uint b) {
+  return emulator::subtract_halves(a & 0xFFFFu, b & 0xFFFFu) |
+         emulator::subtract_halves(a >> 16, b >> 16) << 16;
+}
+inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
+inline void copy_async(void* shared, Address from) {
+  emulator::begin_copy(shared, reinterpret_cast<const void*>(from));
+}
+inline void commit_copies() { emulator::commit_copies(); }
+template <uint pending>
+void wait_for_copies() {
+  emulator::wait_for_copies(pending);
+}
+inline void warp_barrier() { emulator::together(0, emulator::Together::Wait); }
+inline void device_fence() {}
+inline uint fetch_increment(Address word) { return (*reinterpret_cast<uint*>(word))++; }
 
 inline float bits_to_float(uint bits) { return std::bit_cast<float>(bits); }
 inline uint float_to_bits(float x) { return std::bit_cast<uint>(x); }

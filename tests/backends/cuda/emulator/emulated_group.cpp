@@ -6,12 +6,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <numeric>
 #include <random>
 #include <string_view>
 #include <vector>
 
 #include "fiber.h"
+#include "quant/half.h"
 
 namespace tenon::cuda::emulator {
 
@@ -47,6 +49,35 @@ uint combined(std::array<uint, kWarp> values, Together operation) {
   return values[0];
 }
 
+/// [16, 16] by [16, 8] as the lanes of a warp hold them (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating
+/// point type"). Of the sum of 16 products a device says nothing but that it is one of f32: here it is rounded once.
+void multiply_fragments(const std::array<Fragments, kWarp>& lanes) {
+  float a[16][16];
+  float b[8][16];  // by column
+  const auto half_of = [](uint pair, uint i) {
+    return f16_to_f32(static_cast<uint16_t>(pair >> i * 16));
+  };
+  for (uint lane = 0; lane < kWarp; ++lane) {
+    const uint group = lane / 4;
+    for (uint i = 0; i < 2; ++i) {
+      const uint k = lane % 4 * 2 + i;
+      for (uint r = 0; r < 4; ++r) {
+        a[group + r % 2 * 8][k + r / 2 * 8] = half_of(lanes[lane].a[r], i);
+      }
+      for (uint r = 0; r < 2; ++r) b[group][k + r * 8] = half_of(lanes[lane].b[r], i);
+    }
+  }
+  for (uint lane = 0; lane < kWarp; ++lane) {
+    for (uint r = 0; r < 4; ++r) {
+      const float* row = a[lane / 4 + r / 2 * 8];
+      const float* column = b[lane % 4 * 2 + r % 2];
+      double sum = lanes[lane].sums[r];
+      for (uint k = 0; k < 16; ++k) sum += double{row[k]} * column[k];
+      lanes[lane].sums[r] = static_cast<float>(sum);
+    }
+  }
+}
+
 enum class State { Ready, AtBarrier, AtWarp, Ended };
 
 }  // namespace
@@ -69,6 +100,7 @@ class Machine::Group {
     shared_.resize((launch.shared_bytes + 15) / 16 * 2);
     if (!kernel.waits) return run_as_loop();
     if (launch.threads % kWarp != 0) give_up(kernel.name, "threads are no whole warps");
+    if (launch.threads > kernel.most_threads) give_up(kernel.name, "more threads than it is for");
     while (threads_.size() < launch.threads) add_thread();
     for (uint y = 0; y < launch.groups_y; ++y) {
       for (uint x = 0; x < launch.groups_x; ++x) run_group(x, y);
@@ -84,21 +116,50 @@ class Machine::Group {
     return thread.value;
   }
 
+  void multiply_together(const Fragments& own) {
+    threads_[self.thread]->fragments = own;
+    together(0, Together::Multiply);
+  }
+
+  void begin_copy(void* to, const void* from) {
+    std::memset(to, 0xFF, kCopyBytes);
+    Thread& thread = *threads_[self.thread];
+    thread.copies.push_back({to, from, thread.sets});
+  }
+  void commit_copies() { ++threads_[self.thread]->sets; }
+  void wait_for_copies(uint pending) {
+    Thread& thread = *threads_[self.thread];
+    while (!thread.copies.empty() && thread.copies.front().set + pending < thread.sets) {
+      std::memcpy(thread.copies.front().to, thread.copies.front().from, kCopyBytes);
+      thread.copies.pop_front();
+    }
+  }
+
   static thread_local Group* running;
 
  private:
+  static constexpr size_t kCopyBytes = 16;
+  struct Copy {
+    void* to;
+    const void* from;
+    uint64_t set;
+  };
   struct Thread {
     explicit Thread(std::function<void()> body) : fiber(std::move(body)) {}
     Fiber fiber;
     State state = State::Ended;
     uint value = 0;
     Together operation = Together::Vote;
+    Fragments fragments{};
+    std::deque<Copy> copies;  ///< that have not come
+    uint64_t sets = 0;        ///< of copies, so far
   };
 
   void add_thread() {
     const auto number = threads_.size();
     threads_.push_back(std::make_unique<Thread>([this, number] {
       kernel_->run(launch_->parameters, launch_->constants);
+      if (!threads_[number]->copies.empty()) give_up(kernel_->name, "copies were not waited for");
       threads_[number]->state = State::Ended;
     }));
   }
@@ -157,7 +218,13 @@ class Machine::Group {
       }
       values[i] = thread.value;
     }
-    const uint result = combined(values, threads_[first]->operation);
+    const Together operation = threads_[first]->operation;
+    if (operation == Together::Multiply) {
+      std::array<Fragments, kWarp> fragments;
+      for (uint i = 0; i < kWarp; ++i) fragments[i] = threads_[first + i]->fragments;
+      multiply_fragments(fragments);
+    }
+    const uint result = combined(values, operation);
     for (uint i = 0; i < kWarp; ++i) {
       threads_[first + i]->value = result;
       threads_[first + i]->state = State::Ready;
@@ -190,6 +257,20 @@ void Machine::run(const Kernel& kernel, const Launch& launch) { group_->run(kern
 void wait_for_group() { Machine::wait_for_group(); }
 uint together(uint value, Together operation) { return Machine::together(value, operation); }
 
+void multiply_together(const Fragments& own) { Machine::multiply_together(own); }
+void begin_copy(void* to, const void* from) { Machine::begin_copy(to, from); }
+void commit_copies() { Machine::commit_copies(); }
+void wait_for_copies(uint pending) { Machine::wait_for_copies(pending); }
+uint subtract_halves(uint a, uint b) {
+  const float difference =
+      f16_to_f32(static_cast<uint16_t>(a)) - f16_to_f32(static_cast<uint16_t>(b));
+  return f32_to_f16(difference);
+}
+
+void Machine::multiply_together(const Fragments& own) { Group::running->multiply_together(own); }
+void Machine::begin_copy(void* to, const void* from) { Group::running->begin_copy(to, from); }
+void Machine::commit_copies() { Group::running->commit_copies(); }
+void Machine::wait_for_copies(uint pending) { Group::running->wait_for_copies(pending); }
 void Machine::wait_for_group() { Group::running->wait_for_group(); }
 uint Machine::together(uint value, Together operation) {
   return Group::running->together(value, operation);

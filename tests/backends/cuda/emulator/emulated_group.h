@@ -34,8 +34,16 @@ class Machine {
   class Group;
   friend void wait_for_group();
   friend uint together(uint value, Together operation);
+  friend void multiply_together(const Fragments& own);
+  friend void begin_copy(void* to, const void* from);
+  friend void commit_copies();
+  friend void wait_for_copies(uint pending);
   static void wait_for_group();
   static uint together(uint value, Together operation);
+  static void multiply_together(const Fragments& own);
+  static void begin_copy(void* to, const void* from);
+  static void commit_copies();
+  static void wait_for_copies(uint pending);
 
   std::unique_ptr<Group> group_;
 };

@@ -42,6 +42,10 @@ struct FakeEvent {
 
 std::recursive_mutex mutex;
 std::map<uint64_t, size_t> device_memory;  ///< live allocations
+/// Shared memory of a group, as on a device of compute capability 8.6: of each kernel, and of those that asked.
+constexpr uint kSharedBytes = 48 << 10;
+constexpr uint kSharedBytesOnRequest = 99 << 10;
+std::map<KernelHandle, uint> shared_on_request;
 thread_local std::vector<FakeContext*> current;
 
 Control& control() {
@@ -160,10 +164,16 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceNumber device) {
   TENON_ENTER(enter);
   switch (attribute) {
     case kMaxThreadsPerBlock:
-      *value = 64;
-      break;  // two warps: enough to wait for each other; the kernel draw has four
+      *value = 1024;
+      break;
     case kMaxSharedMemoryPerBlock:
-      *value = 48 << 10;
+      *value = static_cast<int>(kSharedBytes);
+      break;
+    case kMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(kSharedBytesOnRequest);
+      break;
+    case kMultiprocessorCount:
+      *value = 4;
       break;
     case kWarpSize:
       *value = 32;
@@ -364,13 +374,24 @@ Result cuLibraryGetKernel(KernelHandle* kernel, LibraryHandle, const char* name)
   *kernel = reinterpret_cast<KernelHandle>(const_cast<emulator::Kernel*>(found));
   return found == nullptr ? kNotFound : kSuccess;
 }
+Result cuKernelSetAttribute(int attribute, int value, KernelHandle kernel, DeviceNumber) {
+  TENON_ENTER(enter_context);
+  const bool fits = attribute == kMaxDynamicSharedSizeBytes && value >= 0 &&
+                    static_cast<uint>(value) <= kSharedBytesOnRequest;
+  if (!fits) return kInvalidValue;
+  shared_on_request[kernel] = static_cast<uint>(value);
+  return kSuccess;
+}
 Result cuLaunchKernel(KernelHandle kernel, unsigned groups_x, unsigned groups_y, unsigned groups_z,
                       unsigned threads, unsigned threads_y, unsigned threads_z,
                       unsigned shared_bytes, StreamHandle, void** parameters, void**) {
   TENON_ENTER(enter_context);
+  const auto* entry = reinterpret_cast<const emulator::Kernel*>(kernel);
+  const auto requested = shared_on_request.find(kernel);
+  const uint most_shared = requested == shared_on_request.end() ? kSharedBytes : requested->second;
   const bool fits = groups_x > 0 && groups_y > 0 && groups_y <= 65535 && groups_z == 1 &&
-                    threads > 0 && threads <= kMostThreads && threads_y == 1 && threads_z == 1 &&
-                    shared_bytes <= 48u << 10;
+                    threads > 0 && threads <= entry->most_threads && threads_y == 1 &&
+                    threads_z == 1 && shared_bytes <= most_shared;
   if (!fits) return kInvalidValue;
   emulator::Launch launch{groups_x, groups_y, threads, shared_bytes, 0, {}};
   std::memcpy(&launch.parameters, parameters[0], sizeof(launch.parameters));

@@ -1,0 +1,192 @@
+// A quarter of a unit of weights (gpu/weight_units.h) from shared memory: the lane's codes as operand A of matrix
+// instructions, exactly, and the scales of its two rows, lane / 4 and lane / 4 + 8, with which sums are multiplied.
+#pragma once
+
+#include "backends/cuda/kernels/device_half.h"
+#include "backends/cuda/kernels/device_mma.h"
+#include "backends/gpu/weight_units.h"
+
+namespace tenon::cuda {
+
+template <typename T>
+TENON_DEVICE const T& shared_at(const char* at) {
+  return *reinterpret_cast<const T*>(at);
+}
+TENON_DEVICE float shared_half(const char* at) { return half_to_float(shared_at<uint16_t>(at)); }
+
+/// Two codes below 1024, a word's halves, as f16: 0x6400 | code is 1024 + code.
+TENON_DEVICE uint codes_to_halves(uint codes, uint zero_code) {
+  return subtract_pairs(codes | 0x64006400u, 0x64006400u + zero_code * 0x00010001u);
+}
+
+/// What sums over the columns of a group are multiplied with, by row, and what is taken from them times the sum of x.
+struct GroupScales {
+  float scale[2];
+  float minimum[2];
+};
+
+/// How a format's bytes lie.
+template <Format number>
+struct UnitBytes {
+  static constexpr Format kFormat = number;
+  static constexpr uint kHead = gpu::unit_layout(number).head_bytes;
+  static constexpr uint kLowPlane = gpu::plane_bytes(gpu::unit_layout(number).low_bits);
+  static constexpr uint kScales = kLowPlane + gpu::plane_bytes(gpu::unit_layout(number).high_bits);
+  static constexpr uint kQuarter = gpu::unit_layout(number).quarter_bytes();
+  static constexpr uint kUnit = gpu::unit_layout(number).unit_bytes();
+};
+
+/// Columns of which a lane holds its part of x in a load of 16 bytes: two matrix instructions, steps.
+inline constexpr uint kLoadColumns = 32;
+inline constexpr uint kLoadsOfQuarter = gpu::kQuarterColumns / kLoadColumns;
+inline constexpr uint kStepsOfLoad = 2;
+
+// Each format says
+//   kGroupsOfLoad  groups of columns with a scale in a load; 0: there are no scales
+//   kHasMinima
+// and is made of a quarter, its unit's head and the number of a load in it:
+//   codes   operand A of a step of the load
+//   scales  of a group of the load
+struct UnitsF16 : UnitBytes<Format::F16> {
+  static constexpr uint kGroupsOfLoad = 0;
+  static constexpr bool kHasMinima = false;
+  Words4 steps[kStepsOfLoad];
+
+  TENON_DEVICE UnitsF16(const char*, const char* quarter, uint load) {
+    for (uint i = 0; i < kStepsOfLoad; ++i) {
+      steps[i] = shared_at<Words4>(quarter + ((load * kStepsOfLoad + i) * kWarp + lane()) * 16);
+    }
+  }
+  TENON_DEVICE void codes(uint step, uint (&a)[4]) const {
+    for (uint i = 0; i < 4; ++i) a[i] = steps[step].at[i];
+  }
+  TENON_DEVICE GroupScales scales(uint) const { return {}; }
+};
+
+struct UnitsQ8_0 : UnitBytes<Format::Q8_0> {
+  static constexpr uint kGroupsOfLoad = 1;
+  static constexpr bool kHasMinima = false;
+  Words4 words;
+  float scale[2];
+
+  TENON_DEVICE UnitsQ8_0(const char*, const char* quarter, uint load)
+      : words(shared_at<Words4>(quarter + (load * kWarp + lane()) * 16)) {
+    for (uint i = 0; i < 2; ++i) {
+      const uint row = lane() / 4 + 8 * i;
+      scale[i] = shared_half(quarter + kScales + (row * 2 + load) * 2);
+    }
+  }
+  TENON_DEVICE void codes(uint step, uint (&a)[4]) const {
+    for (uint i = 0; i < 4; ++i) {
+      a[i] = codes_to_halves(words.at[step * 2 + i / 2] >> i % 2 * 8 & 0x00FF00FFu, 128);
+    }
+  }
+  TENON_DEVICE GroupScales scales(uint) const { return {{scale[0], scale[1]}, {}}; }
+};
+
+struct UnitsQ4_K : UnitBytes<Format::Q4_K> {
+  static constexpr uint kGroupsOfLoad = 1;
+  static constexpr bool kHasMinima = true;
+  Words2 words;
+  GroupScales group;
+
+  TENON_DEVICE UnitsQ4_K(const char* head, const char* quarter, uint load)
+      : words(shared_at<Words2>(quarter + lane() * 16 + load * 8)) {
+    for (uint i = 0; i < 2; ++i) {
+      const uint row = lane() / 4 + 8 * i;
+      const uint factors = shared_at<uint>(head + row * 4);  // d and dmin
+      const uint bytes = shared_at<uint16_t>(quarter + kScales + (row * 2 + load) * 2);
+      group.scale[i] = half_to_float(factors & 0xFFFFu) * float(bytes & 255u);
+      group.minimum[i] = half_to_float(factors >> 16) * float(bytes >> 8);
+    }
+  }
+  TENON_DEVICE void codes(uint step, uint (&a)[4]) const {
+    for (uint i = 0; i < 4; ++i) {
+      a[i] = codes_to_halves(words.at[step] >> i * 4 & 0x000F000Fu, 0);
+    }
+  }
+  TENON_DEVICE GroupScales scales(uint) const { return group; }
+};
+
+struct UnitsQ6_K : UnitBytes<Format::Q6_K> {
+  static constexpr uint kGroupsOfLoad = 2;
+  static constexpr bool kHasMinima = false;
+  Words2 low;
+  uint high;
+  float d[2];
+  uint bytes[2];  // scales of two groups
+
+  TENON_DEVICE UnitsQ6_K(const char* head, const char* quarter, uint load)
+      : low(shared_at<Words2>(quarter + lane() * 16 + load * 8)),
+        high(shared_at<uint>(quarter + kLowPlane + lane() * 8 + load * 4)) {
+    for (uint i = 0; i < 2; ++i) {
+      const uint row = lane() / 4 + 8 * i;
+      d[i] = shared_half(head + row * 2);
+      bytes[i] = shared_at<uint16_t>(quarter + kScales + row * 4 + load * 2);
+    }
+  }
+  TENON_DEVICE void codes(uint step, uint (&a)[4]) const {
+    for (uint i = 0; i < 4; ++i) {
+      const uint fours = low.at[step] >> i * 4 & 0x000F000Fu;
+      const uint twos = high >> (step * 4 + i) * 2 & 0x00030003u;
+      a[i] = codes_to_halves(fours | twos << 4, 32);
+    }
+  }
+  TENON_DEVICE GroupScales scales(uint number) const {
+    return {{d[0] * signed_byte(bytes[0], number * 8), d[1] * signed_byte(bytes[1], number * 8)},
+            {}};
+  }
+};
+
+/// Operand B of steps of a load, side by side in the lane's 16 bytes.
+template <uint kSteps>
+struct alignas(8 * kSteps) StepsOfX {
+  uint at[kSteps][2];
+};
+
+/// sums += weights x over 32 columns. All lanes of a warp call it. What is added to a sum, and in which order, depends
+/// on the row and the columns alone: with scales, the sum of a group's products, from zero, times its scale.
+///   weights   [kTiles] tiles of 16 rows
+///   x         [kRows] tiles of 8 rows of x, a quarter of each, kRowQuarterBytes apart
+///   load      number in the quarter
+///   sums      [kTiles][kRows], each as multiply_add() has them
+template <typename Format, uint kTiles, uint kRows>
+TENON_DEVICE void multiply_load(const Format (&weights)[kTiles], const char* x, uint load,
+                                float (&sums)[kTiles][kRows][4]) {
+  constexpr uint kSteps = Format::kGroupsOfLoad == kStepsOfLoad ? 1 : kStepsOfLoad;  // at a time
+  TENON_UNROLL
+  for (uint first = 0; first < kStepsOfLoad; first += kSteps) {
+    if (first > 0)
+      warp_barrier();  // the compiler would do both at once, for which registers are short
+    uint a[kTiles][kSteps][4];
+    TENON_UNROLL
+    for (uint tile = 0; tile < kTiles; ++tile) {
+      for (uint i = 0; i < kSteps; ++i) weights[tile].codes(first + i, a[tile][i]);
+    }
+    TENON_UNROLL
+    for (uint rows = 0; rows < kRows; ++rows) {
+      const char* quarter = x + rows * gpu::kRowQuarterBytes;
+      const auto& b =
+          shared_at<StepsOfX<kSteps>>(quarter + (load * kWarp + lane()) * 16 + first * 8).at;
+      TENON_UNROLL
+      for (uint tile = 0; tile < kTiles; ++tile) {
+        float(&own)[4] = sums[tile][rows];
+        if constexpr (Format::kGroupsOfLoad == 0) {
+          for (uint i = 0; i < kSteps; ++i) multiply_add(own, a[tile][i], b[i]);
+          continue;
+        }
+        float products[4] = {0, 0, 0, 0};
+        for (uint i = 0; i < kSteps; ++i) multiply_add(products, a[tile][i], b[i]);
+        const GroupScales s = weights[tile].scales(first / kSteps);
+        for (uint i = 0; i < 4; ++i) own[i] = fused(products[i], s.scale[i / 2], own[i]);
+        if constexpr (Format::kHasMinima) {
+          const Floats2 of_x =
+              shared_at<Floats2>(quarter + gpu::kRowFragmentBytes + load * 32 + lane() % 4 * 8);
+          for (uint i = 0; i < 4; ++i) own[i] = fused(-s.minimum[i / 2], of_x.at[i % 2], own[i]);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace tenon::cuda

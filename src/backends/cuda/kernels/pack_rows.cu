@@ -1,0 +1,80 @@
+// pack_rows: a group for each row of x, which becomes f16 in the order in which lanes multiply it. A thread packs 32
+// columns at a time: what a load of 16 bytes holds of each of the row's four lanes.
+#include "backends/cuda/kernels/device.h"
+#include "backends/cuda/kernels/device_half.h"
+#include "backends/cuda/kernels/device_mma.h"
+#include "backends/cuda/kernels/device_reduce.h"
+
+namespace tenon::cuda {
+
+struct PackRows {
+  gpu::PackRowsStage stage;
+  Constants constants;
+
+  static constexpr uint kColumns = 32;
+  static constexpr uint kUnitColumns = 256, kQuarterColumns = 64;
+
+  // 2^n that brings the largest value to [2^14, 2^15); 2^0 for a row of zeros and one that is not finite. n is at most
+  // 126, so that 2^-n is no denormal.
+  TENON_DEVICE static float scale_of(float largest) {
+    const uint exponent = float_to_bits(largest) >> 23;
+    if (largest == 0 || exponent == 255) return 1;
+    const uint wanted = 127 + 14;
+    const uint n_biased = smaller(wanted + 127 - exponent, 253u);
+    return bits_to_float(n_biased << 23);
+  }
+
+  TENON_DEVICE uint half_of(uint row, uint column, float scale) const {
+    const bool is_there = column < stage.columns;
+    const Address at = Address(row) * stage.columns + column;
+    return is_there ? float_to_half(Floats(stage.x).at[at] * scale) : 0;
+  }
+
+  // Columns [32 group, + 32) of the row, as two products of 16 columns: lane 4 row + j holds columns 2 j, 2 j + 1,
+  // 2 j + 8 and 2 j + 9 of each.
+  TENON_DEVICE void pack_group(uint row, uint group, float scale) {
+    const uint units = (stage.columns + kUnitColumns - 1) / kUnitColumns;
+    const uint quarters = units * (kUnitColumns / kQuarterColumns);
+    const uint quarter = group * kColumns / kQuarterColumns;
+    const uint load = group % 2;
+    const uint of_tile = row % gpu::kRowUnitRows;
+    const Address to = stage.units + (Address(row / gpu::kRowUnitRows) * quarters + quarter) *
+                                         gpu::kRowQuarterBytes;
+    Array<Words4> lanes(to + load * (gpu::kRowFragmentBytes / 2));
+    float sum = 0;
+    for (uint j = 0; j < 4; ++j) {
+      Words4 words;
+      TENON_UNROLL
+      for (uint i = 0; i < 4; ++i) {
+        const uint column = group * kColumns + 2 * j + 8 * i;
+        const uint low = half_of(row, column, scale);
+        const uint high = half_of(row, column + 1, scale);
+        words.at[i] = low | high << 16;
+        sum += half_to_float(low) + half_to_float(high);
+      }
+      lanes.at[of_tile * 4 + j] = words;
+    }
+    Floats(to + gpu::kRowFragmentBytes).at[load * gpu::kRowUnitRows + of_tile] = sum;
+  }
+
+  TENON_DEVICE void run() {
+    const uint row = group_y();
+    float largest = 0;
+    for (uint i = thread_number(); i < stage.columns; i += num_threads()) {
+      const float x = absolute(Floats(stage.x).at[Address(row) * stage.columns + i]);
+      largest = larger(largest, is_nan(x) ? infinity() : x);
+    }
+    largest = group_max(largest);
+    const float scale = scale_of(largest);
+    if (thread_number() == 0) Floats(stage.factors).at[row] = 1 / scale;
+    const uint units = (stage.columns + kUnitColumns - 1) / kUnitColumns;
+    for (uint group = thread_number(); group < units * kUnitColumns / kColumns;
+         group += num_threads()) {
+      pack_group(row, group, scale);
+    }
+  }
+};
+
+}  // namespace tenon::cuda
+
+TENON_ENTRY(pack_rows, true, tenon::cuda::PackRows)

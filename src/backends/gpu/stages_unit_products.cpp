@@ -1,0 +1,63 @@
+// Stages of products with weights in units: the rows of x are packed once for all that multiply them, and one of two
+// kernels multiplies, by the number of rows.
+#include "backends/gpu/stage_operations.h"
+#include "backends/gpu/unit_products.h"
+
+namespace tenon::gpu {
+namespace {
+
+void pack_x(StageBuilder& b, uint32_t x) {
+  if (b.is_packed(x)) return;
+  PackRowsStage stage{};
+  stage.step = b.addresses.step;
+  stage.x = b.address(x);
+  stage.units = b.addresses.products + b.products.units;
+  stage.factors = b.addresses.products + b.products.factors;
+  stage.row_class = b.slot(x).row_class;
+  stage.columns = b.columns(x);
+  b.add(Kernel::pack_rows, {}, stage, {1, stage.row_class});
+}
+
+}  // namespace
+
+void add_unit_linear(StageBuilder& b, const tenon_op& op) {
+  const uint32_t x = op.inputs[0];
+  const uint32_t weight = op.inputs[1];
+  const auto format = static_cast<Format>(b.slot(weight).type);
+  const auto rows = static_cast<uint32_t>(b.slot(weight).rows);
+  const uint64_t tiles = tiles_of_rows(rows);
+  pack_x(b, x);
+
+  UnitLinearStage stage{};
+  stage.step = b.addresses.step;
+  stage.x = b.addresses.products + b.products.units;
+  stage.x_factors = b.addresses.products + b.products.factors;
+  stage.weight = b.address(weight);
+  stage.row_factors = b.row_factors(weight);
+  stage.bias = b.address(op.inputs[2]);
+  stage.y = b.address(op.outputs[0]);
+  stage.parts = b.addresses.products + b.products.parts;
+  stage.arrived = b.addresses.products + b.products.arrived;
+  stage.row_class = b.slot(op.outputs[0]).row_class;
+  stage.rows = rows;
+  stage.units = static_cast<uint32_t>(units_of_row(b.columns(weight)));
+  const ColumnParts parts = column_parts(tiles, stage.units, b.limits.multiprocessors);
+  stage.units_of_part = parts.units;
+  stage.num_parts = parts.parts;
+  stage.groups_of_tile = parts.groups;
+
+  b.add(for_units(Kernel::linear_narrow_f16, format), {}, stage,
+        {.groups = static_cast<uint32_t>(tiles * parts.groups),
+         .row_class = stage.row_class,
+         .rows_of_group = kNarrowTokens,
+         .threads = parts.parts_of_group * b.limits.subgroup_size,
+         .most_rows = kNarrowTokens});
+  b.add(for_units(Kernel::linear_wide_f16, format), {}, stage,
+        {.groups = (rows + kWideRows - 1) / kWideRows,
+         .row_class = stage.row_class,
+         .rows_of_group = kWideTokens,
+         .threads = kWideThreads,
+         .least_rows = kNarrowTokens + 1});
+}
+
+}  // namespace tenon::gpu

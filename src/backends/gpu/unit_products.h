@@ -1,0 +1,55 @@
+// How a product with a weight in units (weight_units.h) is divided: by the shape of the weight and the device alone,
+// never by the step, so that a row of the result has the same bits whatever its neighbours.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/gpu/weight_units.h"
+
+namespace tenon::gpu {
+
+/// Rows of x, as a step of few tokens multiplies them: the columns of one matrix instruction.
+inline constexpr uint32_t kNarrowTokens = 8;
+/// The block of a result that a workgroup computes of a step of more tokens.
+inline constexpr uint32_t kWideRows = 128;
+inline constexpr uint32_t kWideTokens = 128;
+inline constexpr uint32_t kWideThreads = 256;
+/// Warps of a workgroup that share a tile in a step of few tokens, each with a part of the columns.
+inline constexpr uint32_t kMostPartsOfGroup = 8;
+
+/// A tile's columns as parts of equal length, the last one shorter. Each is one chain of sums; the sums of parts are
+/// added in order.
+struct ColumnParts {
+  uint32_t units;           ///< of a part
+  uint32_t parts;           ///< of a tile
+  uint32_t parts_of_group;  ///< a warp for each
+  uint32_t groups;          ///< of a tile
+};
+
+/// Parts for a weight of so many tiles and units a row. A workgroup takes a tile; where that leaves multiprocessors
+/// idle in the last wave, two, four or eight share one.
+constexpr ColumnParts column_parts(uint64_t tiles, uint64_t units,
+                                   uint32_t multiprocessors) noexcept {
+  constexpr uint64_t kGoodShare = 90;  // percent of multiprocessors that are busy, in the mean
+  uint64_t groups = 1;
+  uint64_t best_share = 0;
+  for (uint64_t tried = 1; tried <= 8 && tried * kMostPartsOfGroup <= std::max<uint64_t>(units, 8);
+       tried *= 2) {
+    const uint64_t waves = (tiles * tried + multiprocessors - 1) / multiprocessors;
+    const uint64_t share = tiles * tried * 100 / (waves * multiprocessors);
+    if (share <= best_share) continue;
+    best_share = share;
+    groups = tried;
+    if (share >= kGoodShare) break;
+  }
+  const uint64_t most_parts = groups * kMostPartsOfGroup;
+  const uint64_t length = (units + most_parts - 1) / most_parts;
+  const uint64_t parts = (units + length - 1) / length;
+  const uint64_t of_group = std::min<uint64_t>(parts, kMostPartsOfGroup);
+  return {static_cast<uint32_t>(length), static_cast<uint32_t>(parts),
+          static_cast<uint32_t>(of_group),
+          static_cast<uint32_t>((parts + of_group - 1) / of_group)};
+}
+
+}  // namespace tenon::gpu
