@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import * as tenon from 'tenon'
 import { DEMO, GREEDY, ONCE } from './demo.mjs'
 
@@ -73,6 +74,20 @@ test('errors have a class for each code', async () => {
   await assert.rejects(tenon.Chat.create(null, { template: '{% if %}' }), tenon.TemplateError)
 })
 
+test('a path is a text or a file: URL', async () => {
+  const tokenizer = await tenon.Tokenizer.open(pathToFileURL(DEMO))
+  assert.deepEqual(Array.from(await tokenizer.encode(ONCE)), [593, 591, 256, 426])
+  await tokenizer.close()
+  const session = await model.session()
+  await session.append(ONCE)
+  const saved = path.join(os.tmpdir(), `tenon saved ${process.pid}`)
+  await session.save(pathToFileURL(saved))
+  await session.restore(saved)
+  fs.unlinkSync(saved)
+  await (await tenon.Model.open(pathToFileURL(DEMO), { threads: 1 })).close()
+  await session.close()
+})
+
 test('wrong arguments are TypeErrors and harm nothing', async () => {
   await assert.rejects(tenon.Engine.create({}), TypeError)
   await assert.rejects(tenon.Engine.create({ _handle: {} }), /a handle of a model is needed/)
@@ -85,6 +100,8 @@ test('wrong arguments are TypeErrors and harm nothing', async () => {
   await assert.rejects(session.rewind(-1), /whole number/)
   await assert.rejects(session.generate(ONCE, { maxToken: 3 }).text(), /no option maxToken/)
   await assert.rejects(session.generate(ONCE, { maxTokens: -1 }).text(), /maxTokens/)
+  await assert.rejects(tenon.Model.open(5), { name: 'TypeError', message: /string or a file: URL, not 5/ })
+  await assert.rejects(tenon.Model.open(new URL('http://example.org/model.gguf')), TypeError)
   assert.throws(() => new tenon.Session(), /await Session\.create/)
   assert.equal(session.position, 0)
   await session.close()

@@ -18,8 +18,8 @@ export {
 export type Tokens = Int32Array | readonly number[]
 /** What one value of a model's metadata may be. */
 export type MetadataValue = string | number | bigint | boolean
-/** A path of a file. */
-export type FilePath = string | { toString(): string }
+/** A path of a file: a text, or a file: URL. */
+export type FilePath = string | { readonly href: string }
 
 /** Something of the library. `close` frees it, at any time and in any order; so does `using`, and the garbage
  * collector. Later calls are StateError. */
