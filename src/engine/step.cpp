@@ -256,9 +256,8 @@ void Step::plan_draw(Slice& slice) {
     slice.drawn = draw.drawn;
     draws_.push_back(draw);
   }
-  if (has_logits_) {
-    slice.has_row = true;
-  } else if (request.wants_row()) {
+  if (has_logits_) return;
+  if (request.wants_row()) {
     plan_row(slice);
   } else if (!on_device || request.loop->has_grammar()) {
     if (!plan_candidates(slice)) plan_row(slice);
@@ -321,6 +320,7 @@ bool Step::take_drawn(Slice& slice, WorkWatch& watch) {
 }
 
 bool Step::draw_listed(Slice& slice, WorkWatch& watch) {
+  if (slice.listed == nullptr) return false;
   check_drawn(*slice.listed);
   const size_t first = slice.first_listed;
   const size_t count = slice.listed->num_candidates;
@@ -334,7 +334,7 @@ void Step::draw(Slice& slice) noexcept {
   try {
     DrawWatch watch(request, long_draws_, system_, &stop_);
     if (!take_drawn(slice, watch)) {
-      if (slice.has_row) {
+      if (has_logits_ || slice.has_row) {
         request.loop->draw(row_of(slice), *request.sequence, &watch);
       } else if (!draw_listed(slice, watch)) {
         slice.lacks_row = true;

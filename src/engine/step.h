@@ -31,7 +31,7 @@ struct Slice {
   const tenon_drawn* drawn = nullptr;   ///< what the device draws; null: it does not
   const tenon_drawn* listed = nullptr;  ///< of the largest logits; null: they are not listed
   size_t first_listed = 0;              ///< of them in the step
-  bool has_row = false;                 ///< the host gets all logits
+  bool has_row = false;                 ///< the host gets its row alone
   bool lacks_row = false;               ///< it has to: what is listed does not tell the token
   std::exception_ptr failure;           ///< of the step: nothing of it was computed
   std::exception_ptr draw_failure;
