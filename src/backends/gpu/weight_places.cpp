@@ -150,6 +150,7 @@ void WeightPlaces::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_row
     backends::refuse(TENON_BACKEND_ARGUMENT, "weight \"{}\": {} bytes for {} rows of {}", info.name,
                      size_bytes, num_rows, weight.file_bytes);
   }
+  if (num_rows == 0) return;
   const auto* from = static_cast<const std::byte*>(blocks);
   if (weight.in_units) {
     load_tiles(slot, first_row, num_rows, from, send);
