@@ -17,17 +17,17 @@
 namespace tenon {
 
 /// What a host gets of a request.
-struct Answer {
+struct WholeAnswer {
   std::vector<Token> tokens;
   std::string text;
   Finish finish = Finish::None;
   std::vector<float> logprobs;
-  bool operator==(const Answer&) const = default;
+  bool operator==(const WholeAnswer&) const = default;
 };
 
-inline Answer finish(Engine& engine, Generation& generation,
-                     const std::function<void()>& host = {}) {
-  Answer answer;
+inline WholeAnswer whole_answer(Engine& engine, Generation& generation,
+                                const std::function<void()>& host = {}) {
+  WholeAnswer answer;
   for (;;) {
     EXPECT_TRUE(engine.wait(generation, UINT64_MAX));
     const Engine::Fetched fetched = engine.fetch(generation);
@@ -133,14 +133,14 @@ inline const std::vector<Way>& ways() {
   return all;
 }
 
-inline Answer ask(Engine& engine, const Way& way, uint32_t prompt, uint64_t count) {
+inline WholeAnswer ask_way(Engine& engine, const Way& way, uint32_t prompt, uint64_t count) {
   Session session(engine.shared_from_this());
   session.append(make_tokens(prompt, prompt));
   Sampler sampler;
   GenerationOptions options = limits(count);
   way.set(sampler, options, engine.model());
   const auto generation = session.submit(sampler, options);
-  return finish(engine, *generation);
+  return whole_answer(engine, *generation);
 }
 
 }  // namespace tenon

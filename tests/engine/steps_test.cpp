@@ -33,8 +33,8 @@ TEST_F(Steps, UnderWayGiveTheAnswersOfOneAtATime) {
   for (const Way& way : ways()) {
     const auto two = two_under_way();
     for (const uint32_t prompt : {5u, 70u}) {
-      const Answer expected = ask(*one, way, prompt, 40);
-      EXPECT_EQ(ask(*two, way, prompt, 40), expected) << way.name;
+      const WholeAnswer expected = ask_way(*one, way, prompt, 40);
+      EXPECT_EQ(ask_way(*two, way, prompt, 40), expected) << way.name;
     }
     const EngineMetrics metrics = two->metrics();
     // Prompts of several slices go ahead, too: one step each.
@@ -54,14 +54,14 @@ TEST_F(Steps, UnderWayServeRequestsOfAllKindsSideBySide) {
   struct AskedWay {
     std::unique_ptr<Session> session;
     std::shared_ptr<Generation> generation;
-    Answer expected;
+    WholeAnswer expected;
   };
   std::vector<AskedWay> all;
   const size_t count = (kSanitized ? 1 : 3) * ways().size();
   for (uint32_t i = 0; i < count; ++i) {
     const Way& way = ways()[i % ways().size()];
     const uint32_t prompt = 3 + 17 * i;
-    AskedWay asked{std::make_unique<Session>(two), nullptr, ask(*one, way, prompt, 12 + i)};
+    AskedWay asked{std::make_unique<Session>(two), nullptr, ask_way(*one, way, prompt, 12 + i)};
     asked.session->append(make_tokens(prompt, prompt));
     Sampler sampler;
     GenerationOptions options = limits(12 + i);
@@ -69,7 +69,7 @@ TEST_F(Steps, UnderWayServeRequestsOfAllKindsSideBySide) {
     asked.generation = asked.session->submit(sampler, options);
     all.push_back(std::move(asked));
   }
-  for (AskedWay& asked : all) EXPECT_EQ(finish(*two, *asked.generation), asked.expected);
+  for (AskedWay& asked : all) EXPECT_EQ(whole_answer(*two, *asked.generation), asked.expected);
   EXPECT_GT(two->metrics().steps_ahead_total, 0u);
 }
 
@@ -81,7 +81,8 @@ TEST_F(Steps, UnderWayOfWindowsAndStates) {
     const auto one = Engine::create(load_delayed_random(architecture, {.steps = 1}));
     const auto two = Engine::create(load_delayed_random(architecture, {.steps = 2}));
     for (const uint32_t prompt : {3u, 70u}) {
-      EXPECT_EQ(ask(*two, ways()[1], prompt, 30), ask(*one, ways()[1], prompt, 30)) << architecture;
+      EXPECT_EQ(ask_way(*two, ways()[1], prompt, 30), ask_way(*one, ways()[1], prompt, 30))
+          << architecture;
     }
     EXPECT_GT(two->metrics().steps_ahead_total, 30u) << architecture;
     EXPECT_EQ(two->metrics().kv_used_bytes, 0u) << architecture;
@@ -90,7 +91,7 @@ TEST_F(Steps, UnderWayOfWindowsAndStates) {
 
 TEST_F(Steps, AheadOfTheEndOfARequestLeaveItsSessionAsItIs) {
   const auto one = one_at_a_time();
-  const Answer longer = ask(*one, ways()[0], 20, 30);
+  const WholeAnswer longer = ask_way(*one, ways()[0], 20, 30);
   const auto two = two_under_way();
   Session session(two);
   session.append(make_tokens(20, 20));
@@ -99,11 +100,11 @@ TEST_F(Steps, AheadOfTheEndOfARequestLeaveItsSessionAsItIs) {
   const auto until = static_cast<size_t>(std::ranges::find(longer.tokens, longer.tokens[9]) -
                                          longer.tokens.begin());
   const auto generation = session.submit(greedy_sampler(), options);
-  const Answer ended = finish(*two, *generation);
+  const WholeAnswer ended = whole_answer(*two, *generation);
   EXPECT_EQ(ended.finish, Finish::Stop);
   ASSERT_EQ(ended.tokens.size(), until + 1);
   const auto more = session.submit(greedy_sampler(), limits(29 - until));
-  const Answer rest = finish(*two, *more);
+  const WholeAnswer rest = whole_answer(*two, *more);
   EXPECT_EQ(rest.tokens,
             std::vector<Token>(longer.tokens.begin() + static_cast<ptrdiff_t>(until) + 1,
                                longer.tokens.end()));
@@ -124,22 +125,22 @@ TEST_F(Steps, UnderWayAreCancelledAndTheOthersGoOn) {
       ASSERT_TRUE(two->fetch(*generation).has_token);
     }
     two->cancel(*generation);
-    expect_error(Code::Cancelled, HasSubstr("cancelled"), [&] { finish(*two, *generation); });
+    expect_error(Code::Cancelled, HasSubstr("cancelled"), [&] { whole_answer(*two, *generation); });
     const uint64_t kept = session.position() - 20;
     const auto again = session.submit(greedy_sampler(), limits(30 - kept));
-    const std::vector<Token> rest = finish(*two, *again).tokens;
-    const std::vector<Token> expected = ask(*one, ways()[0], 20, 30).tokens;
+    const std::vector<Token> rest = whole_answer(*two, *again).tokens;
+    const std::vector<Token> expected = ask_way(*one, ways()[0], 20, 30).tokens;
     EXPECT_EQ(rest,
               std::vector<Token>(expected.begin() + static_cast<ptrdiff_t>(kept), expected.end()));
   }
-  EXPECT_EQ(finish(*two, *stays).tokens, ask(*one, ways()[0], 9, 25).tokens);
+  EXPECT_EQ(whole_answer(*two, *stays).tokens, ask_way(*one, ways()[0], 9, 25).tokens);
 }
 
 /// A step or a draw of the device fails: whose token it was to give fails, and who came in with the step
 /// ahead goes on.
 TEST_F(Steps, UnderWayThatFailDoNotTakeTheNextOneWithThem) {
   const auto one = one_at_a_time();
-  const Answer expected = ask(*one, ways()[0], 20, 12);
+  const WholeAnswer expected = ask_way(*one, ways()[0], 20, 12);
   for (const bool in_draw : {false, true}) {
     for (uint32_t number = 1; number < 9; ++number) {
       SCOPED_TRACE(testing::Message() << (in_draw ? "draw " : "step ") << number);
@@ -164,7 +165,7 @@ TEST_F(Steps, UnderWayThatFailDoNotTakeTheNextOneWithThem) {
       uint32_t num_failed = 0;
       for (const auto& generation : asked) {
         try {
-          const std::vector<Token> tokens = finish(*two, *generation).tokens;
+          const std::vector<Token> tokens = whole_answer(*two, *generation).tokens;
           const size_t fetched = expected.tokens.size() - tokens.size();
           EXPECT_EQ(tokens,
                     std::vector<Token>(expected.tokens.begin() + static_cast<ptrdiff_t>(fetched),
@@ -180,7 +181,7 @@ TEST_F(Steps, UnderWayThatFailDoNotTakeTheNextOneWithThem) {
       for (const auto& session : sessions) {
         session->rewind(0);
         session->append(make_tokens(20, 20));
-        EXPECT_EQ(finish(*two, *session->submit(greedy_sampler(), limits(12))).tokens,
+        EXPECT_EQ(whole_answer(*two, *session->submit(greedy_sampler(), limits(12))).tokens,
                   expected.tokens);
       }
     }
@@ -195,7 +196,7 @@ TEST_F(Steps, UnderWayEndAtADeadline) {
   options.timeout_ns = 60'000'000;
   const auto generation = session.submit(greedy_sampler(), options);
   const auto start = std::chrono::steady_clock::now();
-  expect_error(Code::Deadline, HasSubstr("deadline"), [&] { finish(*two, *generation); });
+  expect_error(Code::Deadline, HasSubstr("deadline"), [&] { whole_answer(*two, *generation); });
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
   EXPECT_EQ(two->metrics().running, 0u);
 }
@@ -218,7 +219,9 @@ TEST_F(Steps, UnderWayGiveTheirBlocksToWhoRanksHigher) {
     two->step();
   }
   for (uint32_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(finish(*two, *generations[i]).tokens, ask(*one, ways()[0], 30 + i, 60).tokens) << i;
+    EXPECT_EQ(whole_answer(*two, *generations[i]).tokens,
+              ask_way(*one, ways()[0], 30 + i, 60).tokens)
+        << i;
   }
   EXPECT_GT(two->metrics().preempted_total, 0u);
   EXPECT_LE(two->metrics().kv_held_bytes, starved.cache_bytes);
@@ -228,13 +231,13 @@ TEST_F(Steps, LeftUnderWayAreFinishedForAnotherEngineOfTheModel) {
   const auto model = load_delayed({}, {.steps = 2, .step_us = 1000});
   const auto first = Engine::create(model);
   const auto second = Engine::create(model);
-  const std::vector<Token> expected = ask(*one_at_a_time(), ways()[0], 20, 12).tokens;
+  const std::vector<Token> expected = ask_way(*one_at_a_time(), ways()[0], 20, 12).tokens;
   Session one(first);
   one.append(make_tokens(20, 20));
   const auto left = one.submit(greedy_sampler(), limits(12));
   ASSERT_TRUE(first->wait(*left, UINT64_MAX));  // and a step is left under way
-  EXPECT_EQ(ask(*second, ways()[0], 20, 12).tokens, expected);
-  EXPECT_EQ(finish(*first, *left).tokens, expected);
+  EXPECT_EQ(ask_way(*second, ways()[0], 20, 12).tokens, expected);
+  EXPECT_EQ(whole_answer(*first, *left).tokens, expected);
 }
 
 TEST_F(Steps, LeftUnderWayEndWithTheirEngine) {
@@ -246,7 +249,7 @@ TEST_F(Steps, LeftUnderWayEndWithTheirEngine) {
     ASSERT_TRUE(session.engine()->wait(*generation, UINT64_MAX));
     session.engine()->withdraw(*generation);
   }
-  EXPECT_EQ(ask(*Engine::create(model), ways()[0], 20, 4).tokens.size(), 4u);
+  EXPECT_EQ(ask_way(*Engine::create(model), ways()[0], 20, 4).tokens.size(), 4u);
 }
 
 /// Seconds for each of `count` tokens, of which the host makes something for `host_us`.
@@ -257,7 +260,7 @@ double token_seconds(const DelayedOptions& device, uint32_t host_us, uint32_t co
   const auto generation = session.submit(greedy_sampler(), limits(count));
   std::chrono::steady_clock::time_point start;
   bool first = true;
-  finish(*engine, *generation, [&] {
+  whole_answer(*engine, *generation, [&] {
     if (std::exchange(first, false)) start = std::chrono::steady_clock::now();
     std::this_thread::sleep_for(std::chrono::microseconds(host_us));
   });
