@@ -114,6 +114,37 @@ TEST(Attention, LongPasts) {
   }
 }
 
+/// More positions than a group of a GPU takes at a time.
+TEST(Attention, PositionsInParts) {
+  Shape s{2, 1, 16, 24, TENON_TYPE_F16};
+  s.sinks = true;
+  check(s, growing({530, 1, 5, 12}));
+}
+
+TEST(AttentionBits, OfPositionsInParts) {
+  if (!is_batch_invariant()) {
+    GTEST_SKIP() << "the device promises no bits";
+  }
+  constexpr uint32_t kPast = 530;
+  constexpr uint32_t kMore = 9;
+  const Program program = program_of({2, 1, 16, 24, TENON_TYPE_F16}, kPast);
+  const RunnerOptions options{.host = {}, .max_positions = 2 * kPast};
+  Runner together(target(), program, options);
+  Runner alone(target(), program, options);
+  for (Runner* runner : {&together, &alone}) {
+    StepPlan past{{{0, tokens(kPast, kVocab)}}};
+    past.rows = std::vector<uint32_t>{};
+    static_cast<void>(runner->run(past));
+  }
+  const std::vector<float> all = together.run({{{0, tokens(kMore, kVocab, kPast % kVocab)}}});
+  std::vector<float> one_by_one;
+  for (uint32_t i = 0; i < kMore; ++i) {
+    const std::vector<float> row = alone.run({{{0, tokens(1, kVocab, (kPast + i) % kVocab)}}});
+    one_by_one.insert(one_by_one.end(), row.begin(), row.end());
+  }
+  EXPECT_EQ(one_by_one, all);
+}
+
 TEST(Attention, Windows) {
   for (const uint32_t type : kTypes) {
     for (const uint32_t window : {1, 2, 15, 16, 17, 32, 70, 256, 300}) {

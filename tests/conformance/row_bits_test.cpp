@@ -77,30 +77,37 @@ TEST(SameBits, OfRowwiseOperations) {
   }
 }
 
+/// x W^T of a few rows of x, of many, and of one: the bits of each row.
+void check_linear_bits(Format format, uint64_t rows, uint64_t columns) {
+  SCOPED_TRACE(testing::Message() << find_format(format)->name << " [" << rows << ", " << columns
+                                  << "]");
+  constexpr uint32_t kMany = 140;
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("table_x", Format::F32, kVocab, columns));
+  const Slot y = b.linear(x, b.weight("w", format, rows, columns), vector(b, "bias", rows));
+  const Program program = std::move(b).finish(b.gather_rows(y), {kMany, kMany});
+  Runner runner(target(), program, {.host = {}, .max_positions = 2 * kMany});
+  const std::vector<float> all = runner.run({{{0, tokens(kMany, kVocab)}}});
+  ASSERT_EQ(all.size(), kMany * rows);
+  for (const auto& [first, count] : {std::pair{0u, 1u}, {66u, 1u}, {1u, 8u}, {107u, 33u}}) {
+    const std::vector<float> few = runner.run({{{1, tokens(count, kVocab, first)}}});
+    const auto own = all.begin() + static_cast<ptrdiff_t>(first * rows);
+    EXPECT_EQ(few, std::vector<float>(own, own + static_cast<ptrdiff_t>(few.size())))
+        << first << ", " << count;
+  }
+}
+
 /// Kernels for few rows and for many, with sums over parts of the columns: a row has the same bits alone, among seven
-/// others and among hundreds.
+/// others and among many.
 TEST(LinearBits, OfARowAmongManyOthers) {
   if (!is_batch_invariant()) {
     GTEST_SKIP() << "the device promises no bits";
   }
-  constexpr uint32_t kRows = 300;
-  constexpr uint64_t kLong = 2304;  // nine blocks of 256: parts of unequal length
   for (const Format format :
        {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K, Format::F32}) {
-    SCOPED_TRACE(find_format(format)->name);
-    ProgramBuilder b;
-    const Slot x = b.embed(b.weight("table_x", Format::F32, kVocab, kLong));
-    const Slot y = b.linear(x, b.weight("w", format, 37, kLong), vector(b, "bias", 37));
-    const Program program = std::move(b).finish(b.gather_rows(y), {kRows, kRows});
-    Runner runner(target(), program, {.host = {}, .max_positions = 2 * kRows});
-    const std::vector<float> all = runner.run({{{0, tokens(kRows, kVocab)}}});
-    ASSERT_EQ(all.size(), kRows * 37u);
-    for (const auto& [first, count] : {std::pair{0u, 1u}, {66u, 1u}, {1u, 8u}, {130u, 33u}}) {
-      const std::vector<float> few = runner.run({{{1, tokens(count, kVocab, first)}}});
-      const auto* own = all.data() + first * 37;
-      EXPECT_EQ(few, std::vector<float>(own, own + few.size())) << first << ", " << count;
-    }
+    check_linear_bits(format, 37, 2304);  // parts of unequal length
   }
+  check_linear_bits(Format::Q4_K, 13, 4352);  // so few rows that several groups may share them
 }
 
 }  // namespace

@@ -52,6 +52,33 @@ std::vector<float> logits_of(const GoldenModel& golden, size_t count) {
   return evaluate_all(session, tokens);
 }
 
+/// Weights of all formats that matrix instructions multiply, in a model that gives logits for several slices: near the
+/// reference, and the same bits whatever the slices.
+TEST(CudaModels, OfWeightsInUnitsHaveTheSameBitsInAnySlices) {
+  constexpr double kMaxRmse =
+      1.3e-3;  // activations are f16: twice the rule of the conformance suite
+  TinyModel tiny;
+  tiny.formats = {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K};
+  tiny.width = tiny.feed_forward = 256;
+  tiny.heads = 4;
+  tiny.kv_heads = 2;
+  tiny.key_dim = tiny.value_dim = 64;
+  tiny.vocab = 301;
+  const auto file = tiny_source(tiny);
+  const auto logits_in_slices = [&](const char* backend, uint32_t slice) {
+    ModelOptions options = on_cuda();
+    options.backend = backend;
+    options.slice = slice;
+    Session session(Engine::create(load_source(file, std::move(options))));
+    return evaluate_all(session, make_tokens(37));
+  };
+  const std::vector<float> whole = logits_in_slices("cuda", 64);
+  EXPECT_LE(relative_rmse(whole, logits_in_slices("reference", 64)), kMaxRmse);
+  for (const uint32_t slice : {1u, 7u, 20u}) {
+    EXPECT_TRUE(same_bits(logits_in_slices("cuda", slice), whole)) << slice;
+  }
+}
+
 class CudaFaults : public testing::Test {
  protected:
   /// What loading a model and computing a few tokens says; "" where all went well.

@@ -63,7 +63,7 @@ uint32_t dynamic_shared_bytes(const gpu::KernelKey& key) {
   switch (key.kernel) {
     case gpu::Kernel::attention:
       return threads * (sizeof(gpu::Address) + sizeof(float)) +
-             2 * key.constants[2] * sizeof(float);
+             3 * key.constants[2] * sizeof(float);
     case gpu::Kernel::kv_write:
       return key.constants[2] * sizeof(float);
     case gpu::Kernel::compress:

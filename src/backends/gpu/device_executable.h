@@ -185,7 +185,7 @@ class DeviceExecutable {
     if (purpose != TENON_MEMORY_SCRATCH) return 0;
     uint64_t bytes = commands_->memory_bytes();
     // Of the device's memory: staging buffers are the host's.
-    for (const Memory* memory : {&area_, &scratch_, &products_, &constants_, &header_, &arrays_,
+    for (const Memory* memory : {&area_, &scratch_, &work_, &constants_, &header_, &arrays_,
                                  &draws_, &draw_rows_, &draw_results_, &drawn_tokens_}) {
       bytes += memory->size();
     }
@@ -243,13 +243,13 @@ class DeviceExecutable {
     scratch_ = Memory(context_, scratch, Types::kOfDevice, "scratch");
 
     const StageLimits limits = Types::limits(context_);
-    const ProductMemory products(program_, places_, limits.multiprocessors);
-    products_ = Memory(context_, products.bytes, Types::kOfDevice, "packed rows");
+    const WorkMemory work(program_, places_, limits.multiprocessors);
+    work_ = Memory(context_, work.bytes, Types::kOfDevice, "work of kernels");
 
     ConstantImage image(constants_.address(), capacity);
-    StageBuilder builder(
-        program_, step_data_, places_, limits,
-        {header_.address(), context_.grids(), scratch_.address(), products_.address()}, image);
+    StageBuilder builder(program_, step_data_, places_, limits,
+                         {header_.address(), context_.grids(), scratch_.address(), work_.address()},
+                         image);
     stages_ = builder.build();
     context_.write(constants_, 0, image.bytes().data(), image.bytes().size());
     Types::prepare_kernels(context_, stages_, draw_plan_.most_draws() > 0);
@@ -394,7 +394,7 @@ class DeviceExecutable {
   bool names_need_host_ = false;  ///< the host computes with tokens that a step names
   Memory area_;       ///< activations by the host's plan, and results and inputs after it
   Memory scratch_;    ///< of single operations
-  Memory products_;   ///< ProductMemory
+  Memory work_;       ///< WorkMemory
   Memory constants_;  ///< parameters of stages
   Memory header_;     ///< StepHeader
   Memory arrays_;     ///< what the header points to; grows with block tables alone

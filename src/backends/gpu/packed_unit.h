@@ -55,8 +55,7 @@ constexpr CodePlace code_place(uint32_t bits, uint32_t row, uint32_t column) noe
   const uint32_t value = column / kStepColumns * kStepValues + place.value;  // of the lane
   const uint32_t first = (value / values_of_load * kLanes + place.lane) * (load_bytes / 4);
   const uint32_t in_word = value % values_of_word;
-  return {first + value % values_of_load / values_of_word,
-          in_word % 2 * 16 + in_word / 2 * bits};
+  return {first + value % values_of_load / values_of_word, in_word % 2 * 16 + in_word / 2 * bits};
 }
 
 /// Puts codes [16, 64] into a plane [plane_bytes(bits) / 4]; bits above `bits` of a code are left out.

@@ -13,9 +13,9 @@
 #include "backends/common/program_copy.h"
 #include "backends/gpu/hazards.h"
 #include "backends/gpu/kernel_key.h"
-#include "backends/gpu/product_memory.h"
 #include "backends/gpu/stage_parameters.h"
 #include "backends/gpu/step_data.h"
+#include "backends/gpu/work_memory.h"
 
 namespace tenon::gpu {
 
@@ -65,10 +65,10 @@ class ConstantImage {
 class StageBuilder {
  public:
   struct Addresses {
-    Address step;          ///< the header of the step
-    Address grids;         ///< codebooks
-    Address scratch;       ///< of scratch_bytes()
-    Address products = 0;  ///< of ProductMemory::bytes
+    Address step;      ///< the header of the step
+    Address grids;     ///< codebooks
+    Address scratch;   ///< of scratch_bytes()
+    Address work = 0;  ///< of WorkMemory::bytes
   };
   StageBuilder(const backends::ProgramCopy& copy, const StepData& data, const SlotPlaces& places,
                const StageLimits& device, const Addresses& memory, ConstantImage& image)
@@ -76,7 +76,7 @@ class StageBuilder {
         step_data(data),
         limits(device),
         addresses(memory),
-        products(copy, places, device.multiprocessors),
+        work(copy, places, device.multiprocessors),
         places_(places),
         image_(image) {}
 
@@ -92,7 +92,7 @@ class StageBuilder {
   const StepData& step_data;
   const StageLimits limits;
   const Addresses addresses;
-  const ProductMemory products;
+  const WorkMemory work;
   uint32_t op_number = 0;
 
   [[nodiscard]] const tenon_slot& slot(uint32_t number) const { return program.slots()[number]; }

@@ -31,7 +31,7 @@ uint64_t none(const plain::OpShape&) noexcept { return 0; }
 uint64_t row(const plain::OpShape& shape) noexcept {
   return std::max(shape.group->key_dim, shape.group->value_dim);
 }
-uint64_t two_rows(const plain::OpShape& shape) noexcept { return 2 * (row(shape) + 8); }
+uint64_t three_rows(const plain::OpShape& shape) noexcept { return 3 * (row(shape) + 8); }
 /// Keys that select keeps between its passes (kernel "select").
 constexpr uint64_t kKeptKeys = 2048;
 uint64_t row_and_keys(const plain::OpShape& shape) noexcept { return row(shape) + kKeptKeys; }
@@ -45,7 +45,7 @@ constexpr Operation kOperations[] = {
     {TENON_OP_ROPE_ANGLES, "rope_angles", plain::fits_rope_angles, none, add_rope_angles},
     {TENON_OP_ROPE, "rope", plain::fits_rope, none, add_rope},
     {TENON_OP_KV_WRITE, "kv_write", plain::fits_kv_write, row, add_kv_write},
-    {TENON_OP_ATTENTION, "attention", plain::fits_attention, two_rows, add_attention},
+    {TENON_OP_ATTENTION, "attention", plain::fits_attention, three_rows, add_attention},
     {TENON_OP_GLU, "glu", plain::fits_glu, none, add_glu},
     {TENON_OP_ADD, "add", plain::fits_elementwise, none, add_combination},
     {TENON_OP_SCALE, "scale", plain::fits_elementwise, none, add_scale},
@@ -78,7 +78,7 @@ constexpr Operation kOperations[] = {
     {TENON_OP_NGRAM_ROWS, "ngram_rows", plain::fits_ngram_rows, none, add_ngram_rows},
     {TENON_OP_SOFTMAX, "softmax", plain::fits_softmax, none, add_segments},
     {TENON_OP_WKV6, "wkv6", plain::fits_wkv6, none, add_wkv},
-    {TENON_OP_ATTENTION_POOLS, "attention_pools", plain::fits_attention_pools, two_rows,
+    {TENON_OP_ATTENTION_POOLS, "attention_pools", plain::fits_attention_pools, three_rows,
      add_attention_pools},
     {TENON_OP_ROUND, "round", plain::fits_round, none, add_round},
     {TENON_OP_SELECT_CANDIDATES, "select_candidates", plain::fits_select_candidates, row_and_keys,

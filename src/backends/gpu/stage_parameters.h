@@ -55,7 +55,7 @@ struct LinearStage {
 // beyond the last one anything.
 struct PackRowsStage {
   Address step;
-  Address x;        // f32 [rows, columns]
+  Address x;  // f32 [rows, columns]
   Address units;
   Address factors;  // f32 [rows]: what results are multiplied with
   uint row_class;
@@ -69,18 +69,18 @@ TENON_SHARED_CONSTANT kRowUnitBytes = 4352;
 // linear with a weight in units (gpu/weight_units.h).
 struct UnitLinearStage {
   Address step;
-  Address x;            // units of PackRowsStage
-  Address x_factors;    // its factors
+  Address x;          // units of PackRowsStage
+  Address x_factors;  // its factors
   Address weight;
   Address row_factors;  // f32 [rows]; 0: 1
   Address bias;         // f32 [rows]; 0: none
   Address y;            // f32 [T or R, rows]
   Address parts;        // scratch f32 [tiles, parts, 128]
-  Address arrived;      // [tiles] uint: groups of the tile that have written theirs; zeros between launches
+  Address arrived;      // [tiles] uint: groups that have come; zeros between launches
   uint row_class;
-  uint rows;            // of the weight
-  uint units;           // of a row
-  uint units_of_part;   // column_parts() of gpu/unit_products.h
+  uint rows;           // of the weight
+  uint units;          // of a row
+  uint units_of_part;  // column_parts() of gpu/unit_products.h
   uint num_parts;
   uint groups_of_tile;
 };
@@ -193,7 +193,7 @@ struct AttentionStage {
   CacheLayer cache;
   CacheLayer pools;  // attention_pools: rows that follow those of the window
   uint has_pools;
-  uint reserved;
+  uint splits;  // groups of a token and head, each with some of the positions; 0: one group has all
   uint heads;
   uint window;
   uint mask;
@@ -206,7 +206,13 @@ struct AttentionStage {
   uint selected_rest;
   float scale;
   float soft_cap;
+  Address partials;  // scratch f32 [T, heads, splits, 2 + columns of a row]
+  Address arrived;   // [T, heads] uint: groups that have come; zeros between launches
 };
+// Positions of a token are cut at multiples of so many, in up to kAttentionSplits parts of equal length, whether one
+// group computes them or several: so results have the same bits.
+TENON_SHARED_CONSTANT kSplitPositions = 512;
+TENON_SHARED_CONSTANT kAttentionSplits = 16;
 
 struct SelectStage {
   Address step;

@@ -6,6 +6,7 @@
 #include "backends/common/relative_bucket.h"
 #include "backends/common/selected_positions.h"
 #include "backends/gpu/stage_operations.h"
+#include "backends/gpu/unit_products.h"
 
 namespace tenon::gpu {
 namespace {
@@ -15,11 +16,6 @@ uint64_t turns_of(double frequency) {
   constexpr double kTurn = 6.283185307179586476925;
   const double turns = frequency / kTurn;
   return static_cast<uint64_t>(std::ldexp(turns - std::floor(turns), 63)) * 2;
-}
-
-/// Values of a row in shared memory.
-uint32_t shared_row(const tenon_cache_group& group) {
-  return (std::max(group.key_dim, group.value_dim) + 7) / 8 * 8;
 }
 
 /// Of a side of a relative bias: the first distance of each bucket.
@@ -53,6 +49,24 @@ Address rotated_query(StageBuilder& b, uint32_t query, const tenon_cache_group& 
   b.add(Kernel::rotate, {shared_row(group)}, stage,
         {StageBuilder::by_groups(stage.columns / stage.segment)});
   return stage.y;
+}
+
+/// One stage for steps of few tokens, whose positions several groups share, and one for others; one for all where the
+/// device shares nothing.
+void add_attention_stages(StageBuilder& b, const tenon_cache_group& group, AttentionStage stage) {
+  StageBuilder::Grid grid{.groups = stage.heads};
+  const bool has_parts =
+      stage.window == 0 || stage.window > kSplitPositions || stage.has_pools != 0;
+  if (b.limits.multiprocessors > 0 && has_parts) {
+    AttentionStage shared = stage;
+    shared.splits = kAttentionSplits;
+    shared.partials = b.addresses.work + b.work.partials;
+    shared.arrived = b.addresses.work + b.work.rows_arrived;
+    b.add(Kernel::attention, {group.type, shared_row(group)}, shared,
+          {.groups = stage.heads * kAttentionSplits, .most_rows = kNarrowTokens});
+    grid.least_rows = kNarrowTokens + 1;
+  }
+  b.add(Kernel::attention, {group.type, shared_row(group)}, stage, grid);
 }
 
 }  // namespace
@@ -134,7 +148,7 @@ void add_attention(StageBuilder& b, const tenon_op& op) {
     stage.distances = b.constant(distances.data(), distances.size() * sizeof(uint32_t));
     stage.side_buckets = static_cast<uint32_t>(distances.size());
   }
-  b.add(Kernel::attention, {group.type, shared_row(group)}, stage, {params.heads});
+  add_attention_stages(b, group, stage);
 }
 
 /// The kernel of attention, whose rows are those of the window and then pools.
@@ -157,7 +171,7 @@ void add_attention_pools(StageBuilder& b, const tenon_op& op) {
   stage.selection_parts = 1;
   stage.selected_block = 1;
   stage.scale = params.scale;
-  b.add(Kernel::attention, {group.type, shared_row(group)}, stage, {params.heads});
+  add_attention_stages(b, group, stage);
 }
 
 void add_select(StageBuilder& b, const tenon_op& op) {

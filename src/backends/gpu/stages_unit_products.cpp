@@ -11,8 +11,8 @@ void pack_x(StageBuilder& b, uint32_t x) {
   PackRowsStage stage{};
   stage.step = b.addresses.step;
   stage.x = b.address(x);
-  stage.units = b.addresses.products + b.products.units;
-  stage.factors = b.addresses.products + b.products.factors;
+  stage.units = b.addresses.work + b.work.units;
+  stage.factors = b.addresses.work + b.work.factors;
   stage.row_class = b.slot(x).row_class;
   stage.columns = b.columns(x);
   b.add(Kernel::pack_rows, {}, stage, {1, stage.row_class});
@@ -30,14 +30,14 @@ void add_unit_linear(StageBuilder& b, const tenon_op& op) {
 
   UnitLinearStage stage{};
   stage.step = b.addresses.step;
-  stage.x = b.addresses.products + b.products.units;
-  stage.x_factors = b.addresses.products + b.products.factors;
+  stage.x = b.addresses.work + b.work.units;
+  stage.x_factors = b.addresses.work + b.work.factors;
   stage.weight = b.address(weight);
   stage.row_factors = b.row_factors(weight);
   stage.bias = b.address(op.inputs[2]);
   stage.y = b.address(op.outputs[0]);
-  stage.parts = b.addresses.products + b.products.parts;
-  stage.arrived = b.addresses.products + b.products.arrived;
+  stage.parts = b.addresses.work + b.work.parts;
+  stage.arrived = b.addresses.work + b.work.arrived;
   stage.row_class = b.slot(op.outputs[0]).row_class;
   stage.rows = rows;
   stage.units = static_cast<uint32_t>(units_of_row(b.columns(weight)));

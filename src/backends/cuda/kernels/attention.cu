@@ -1,7 +1,10 @@
-// attention: a group for each token and query head. It goes through the positions in chunks that begin
-// at multiples of kThreads, whatever the step, a score for each thread; then each thread adds up the
-// values of its columns (softmax by running maxima: Milakov and Gimelshein, arXiv 1805.02867).
+// attention: a group for each token and query head, or, of few tokens, several, each with some of the positions
+// (Flash-Decoding). A group goes through its positions in chunks that begin at multiples of its threads, whatever the
+// step, a score for each thread; then each thread adds up the values of its columns (softmax by running maxima:
+// Milakov and Gimelshein, arXiv 1805.02867). Parts of the positions are put together in order, by the group that comes
+// last.
 #include "backends/cuda/kernels/device.h"
+#include "backends/cuda/kernels/device_arrival.h"
 #include "backends/cuda/kernels/device_cache.h"
 #include "backends/cuda/kernels/device_math.h"
 #include "backends/cuda/kernels/device_reduce.h"
@@ -15,7 +18,8 @@ struct Attention {
   // In shared memory, values_of_row() or num_threads() of each.
   float* rotated =
       nullptr;  // the query while scores are computed; in the end the result, of a 4-bit cache rotated
-  float* sums = nullptr;
+  float* sums = nullptr;     // of the part
+  float* totals = nullptr;   // of the parts before it
   float* factors = nullptr;  // of the chunk: weights times scales of values
   Address* value_rows = nullptr;
 
@@ -136,74 +140,92 @@ struct Attention {
     return stage.bias_kind == 0 ? score : score + bias_of(head, own, position);
   }
 
-  TENON_DEVICE void run() {
-    value_rows = dynamic_shared<Address>();
-    factors = reinterpret_cast<float*>(value_rows + num_threads());
-    rotated = factors + num_threads();
-    sums = rotated + values_of_row();
-    const uint thread = thread_number();
-    const uint token = group_y();
-    const uint head = group_x();
-    Step step = Step(stage.step);
-    const CacheLayer cache = stage.cache;
-    const uint kv_head = head / (stage.heads / cache.kv_heads);
-    const TokenPlace place = Places(step.header.places).at[token];
-    const uint own = place.position;
+  // What a group computes, the same in all its threads.
+  struct Row {
+    uint token, head, kv_head;
+    TokenPlace place;
+    Selected selection;
+    uint before_pools;  // rows that come before them
+    Pair range;         // of rows
+    uint columns;       // of sums
+  };
+  // The largest score, and the sum of weights relative to it.
+  struct Softmax {
+    float highest, sum;
+  };
+
+  TENON_DEVICE Row row_of(Step step, uint token, uint head) {
+    Row row{};
+    row.token = token;
+    row.head = head;
+    row.kv_head = head / (stage.heads / stage.cache.kv_heads);
+    row.place = Places(step.header.places).at[token];
+    row.before_pools = 0xFFFFFFFFu;
     // Rows of a latent 4-bit cache are rotated as a whole, also where only a part is the value.
-    const bool whole = cache.latent != 0 && cache_type() == kCacheQ4;
-    const uint columns = whole ? cache.key_dim : cache.value_dim;
-
-    for (uint d = thread; d < values_of_row(); d += num_threads()) {
-      const uint at = (token * stage.heads + head) * cache.key_dim + d;
-      rotated[d] = d < cache.key_dim ? Floats(stage.query).at[at] : 0;
-    }
-    for (uint d = thread; d < columns; d += num_threads()) sums[d] = 0;
-    barrier();
-    if (cache_type() == kCacheQ4) rotate(rotated, cache.key_dim);
-
-    const bool has_pools = stage.has_pools != 0;
-    const bool selects = stage.selection != 0 && !has_pools;
-    Selected selection{};
-    Pair range{};
-    uint before_pools = 0xFFFFFFFFu;  // rows that come before them
-    if (selects) {
-      selection = selected_positions(token, kv_head, own);
-      range = {0, selection.count};
+    const bool whole = stage.cache.latent != 0 && cache_type() == kCacheQ4;
+    row.columns = whole ? stage.cache.key_dim : stage.cache.value_dim;
+    if (selects()) {
+      row.selection = selected_positions(token, row.kv_head, row.place.position);
+      row.range = {0, row.selection.count};
     } else {
-      range = seen(place, Spans(step.header.spans).at[place.sequence]);
+      row.range = seen(row.place, Spans(step.header.spans).at[row.place.sequence]);
     }
-    if (has_pools) {
-      before_pools = range.y;
-      range.y += seen_pools(token, own);
+    if (stage.has_pools != 0) {
+      row.before_pools = row.range.y;
+      row.range.y += seen_pools(token, row.place.position);
     }
-    float highest = stage.sinks == 0 ? -infinity() : Floats(stage.sinks).at[head];
-    float sum = stage.sinks == 0 ? 0 : 1;
+    return row;
+  }
+  TENON_DEVICE bool selects() const { return stage.selection != 0 && stage.has_pools == 0; }
+
+  // Parts of a row's positions: how many there are, and which positions part number x has.
+  struct Parts {
+    uint first, length, count;
+    TENON_DEVICE Pair of(const Row& row, uint number) const {
+      const uint begin = first + number * length;
+      return {larger(begin, row.range.x), smaller(begin + length, row.range.y)};
+    }
+  };
+  TENON_DEVICE static Parts parts_of(const Row& row) {
+    const uint first = row.range.x - row.range.x % gpu::kSplitPositions;
+    const uint pieces = (row.range.y - first + gpu::kSplitPositions - 1) / gpu::kSplitPositions;
+    const uint of_part = (pieces + gpu::kAttentionSplits - 1) / gpu::kAttentionSplits;
+    if (of_part == 0) return {first, 0, 1};
+    return {first, of_part * gpu::kSplitPositions, (pieces + of_part - 1) / of_part};
+  }
+
+  // Sums of the values of rows [range.x, range.y), weighed.
+  TENON_DEVICE Softmax attend(Step step, const Row& row, Pair range) {
+    const uint thread = thread_number();
+    const CacheLayer cache = stage.cache;
+    for (uint d = thread; d < row.columns; d += num_threads()) sums[d] = 0;
+    Softmax softmax{-infinity(), 0};
     for (uint first = range.x - range.x % num_threads(); first < range.y; first += num_threads()) {
       const uint i = first + thread;
       float score = -infinity();
       float value_scale = 0;
       if (i >= range.x && i < range.y) {
-        const uint position = selects ? selected_position(selection, i) : i;
-        const CacheRow row = i < before_pools
-                                 ? cache_row(step, cache, place.sequence, kv_head, position)
-                                 : pool_row(step, place.sequence, token, i - before_pools);
-        score = score_of(cache_key(cache, row), head, own, position);
-        const Words value = cache_value(cache, row);  // those of pools lie in the same way
+        const uint sequence = row.place.sequence;
+        const uint position = selects() ? selected_position(row.selection, i) : i;
+        const CacheRow from = i < row.before_pools
+                                  ? cache_row(step, cache, sequence, row.kv_head, position)
+                                  : pool_row(step, sequence, row.token, i - row.before_pools);
+        score = score_of(cache_key(cache, from), row.head, row.place.position, position);
+        const Words value = cache_value(cache, from);  // those of pools lie in the same way
         value_rows[thread] = reinterpret_cast<Address>(value.at);
         value_scale =
             cache_scale(cache_type(), value, cache.latent != 0 ? cache.key_dim : cache.value_dim);
       }
-      const float top = larger(highest, group_max(score));
+      const float top = larger(softmax.highest, group_max(score));
       if (top == -infinity()) continue;
-      const float kept = highest == -infinity() ? 0 : exp_of(highest - top);
+      const float kept = softmax.highest == -infinity() ? 0 : exp_of(softmax.highest - top);
       const float weight = score == -infinity() ? 0 : exp_of(score - top);
       factors[thread] = weight * value_scale;
-      sum = sum * kept + group_sum(weight);
-      highest = top;
+      softmax = {top, softmax.sum * kept + group_sum(weight)};
       barrier();
       const uint begin = larger(first, range.x) - first;
       const uint end = smaller(first + num_threads(), range.y) - first;
-      for (uint d = thread; d < columns; d += num_threads()) {
+      for (uint d = thread; d < row.columns; d += num_threads()) {
         float total = sums[d] * kept;
         for (uint piece = 0; piece < end; piece += 4) {
           for (uint j = piece; j < piece + 4; ++j) {
@@ -215,13 +237,82 @@ struct Attention {
       }
       barrier();
     }
+    return softmax;
+  }
+
+  // Adds a part to the totals of those before it.
+  TENON_DEVICE void add_part(const Row& row, const float* part, Softmax of_part, Softmax& all) {
+    const float top = larger(all.highest, of_part.highest);
+    if (top == -infinity()) return;
+    const float kept = all.highest == -infinity() ? 0 : exp_of(all.highest - top);
+    const float added = of_part.highest == -infinity() ? 0 : exp_of(of_part.highest - top);
+    for (uint d = thread_number(); d < row.columns; d += num_threads()) {
+      totals[d] = totals[d] * kept + part[d] * added;
+    }
+    all = {top, all.sum * kept + of_part.sum * added};
+  }
+
+  // Parts of several groups; false where another group puts them together.
+  TENON_DEVICE bool add_shared_parts(Step step, const Row& row, Parts parts, Softmax& all) {
+    const uint own = group_x() % stage.splits;
+    const Softmax softmax = attend(step, row, parts.of(row, own));
+    const uint number = row.token * stage.heads + row.head;
+    const uint stride = 2 + values_of_row();
+    float* partials = Floats(stage.partials).at + Address(number) * stage.splits * stride;
+    if (thread_number() == 0) {
+      partials[own * stride] = softmax.highest;
+      partials[own * stride + 1] = softmax.sum;
+    }
+    for (uint d = thread_number(); d < row.columns; d += num_threads()) {
+      partials[own * stride + 2 + d] = sums[d];
+    }
+    if (!comes_last(stage.arrived + number * sizeof(uint), parts.count)) return false;
+    for (uint i = 0; i < parts.count; ++i) {
+      const float* part = partials + i * stride;
+      add_part(row, part + 2, {part[0], part[1]}, all);
+    }
+    return true;
+  }
+
+  TENON_DEVICE void run() {
+    value_rows = dynamic_shared<Address>();
+    factors = reinterpret_cast<float*>(value_rows + num_threads());
+    rotated = factors + num_threads();
+    sums = rotated + values_of_row();
+    totals = sums + values_of_row();
+    const uint thread = thread_number();
+    Step step = Step(stage.step);
+    const uint head = stage.splits == 0 ? group_x() : group_x() / stage.splits;
+    const Row row = row_of(step, group_y(), head);
+    const Parts parts = parts_of(row);
+    if (stage.splits > 0 && group_x() % stage.splits >= parts.count) return;
+
+    const uint number = row.token * stage.heads + row.head;
+    for (uint d = thread; d < values_of_row(); d += num_threads()) {
+      const uint at = number * stage.cache.key_dim + d;
+      rotated[d] = d < stage.cache.key_dim ? Floats(stage.query).at[at] : 0;
+      totals[d] = 0;
+    }
+    barrier();
+    if (cache_type() == kCacheQ4) rotate(rotated, stage.cache.key_dim);
+
+    Softmax all{-infinity(), 0};
+    if (stage.sinks != 0) all = {Floats(stage.sinks).at[row.head], 1};
+    if (stage.splits > 0) {
+      if (!add_shared_parts(step, row, parts, all)) return;
+    } else {
+      for (uint i = 0; i < parts.count; ++i) {
+        const Softmax softmax = attend(step, row, parts.of(row, i));
+        add_part(row, sums, softmax, all);
+      }
+    }
 
     barrier();
-    for (uint d = thread; d < columns; d += num_threads()) rotated[d] = sums[d];
+    for (uint d = thread; d < row.columns; d += num_threads()) rotated[d] = totals[d];
     barrier();
-    if (cache_type() == kCacheQ4) rotate(rotated, columns);
-    for (uint d = thread; d < cache.value_dim; d += num_threads()) {
-      Floats(stage.y).at[(token * stage.heads + head) * cache.value_dim + d] = rotated[d] / sum;
+    if (cache_type() == kCacheQ4) rotate(rotated, row.columns);
+    for (uint d = thread; d < stage.cache.value_dim; d += num_threads()) {
+      Floats(stage.y).at[number * stage.cache.value_dim + d] = rotated[d] / all.sum;
     }
   }
 };

@@ -1,6 +1,7 @@
 // linear_narrow: products of weights in units with up to 8 rows of x, where the bytes of the weights are what it takes.
 // A group has a tile of 16 rows, or shares one with others; each of its warps has a part of the columns, and reads it
 // through a ring of its own. The parts are added in order, by the group that comes last.
+#include "backends/cuda/kernels/device_arrival.h"
 #include "backends/cuda/kernels/device_unit_linear.h"
 
 namespace tenon::cuda {
@@ -39,21 +40,6 @@ struct LinearNarrow {
     }
   }
 
-  // Whether the parts of all groups of the tile are there, of which each has written its own.
-  TENON_DEVICE bool comes_last(uint tile) const {
-    TENON_SHARED(uint, groups_before, 1);
-    device_fence();
-    barrier();
-    const Address arrived = stage.arrived + Address(tile) * sizeof(uint);
-    if (thread_number() == 0) {
-      groups_before[0] = fetch_increment(arrived);
-      if (groups_before[0] + 1 == stage.groups_of_tile) Words(arrived).at[0] = 0;
-    }
-    barrier();
-    device_fence();
-    return groups_before[0] + 1 == stage.groups_of_tile;
-  }
-
   TENON_DEVICE void run() const {
     TENON_SHARED(float, group_sums, gpu::kMostPartsOfGroup* kSums);
     const UnitOperands<Format> operands{stage};
@@ -83,7 +69,7 @@ struct LinearNarrow {
       parts[own * kSums + x_row * gpu::kUnitRows + lane() / 4 + i / 2 * 8] = sums[0][0][i];
     }
     if (shares) {
-      if (!comes_last(tile)) return;
+      if (!comes_last(stage.arrived + Address(tile) * sizeof(uint), stage.groups_of_tile)) return;
     } else {
       barrier();
     }

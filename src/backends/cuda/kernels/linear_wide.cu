@@ -89,8 +89,9 @@ struct LinearWide {
       request(quarter + kRing.stages - 1);
       if (!has_work) continue;
       char* at = stage_at(quarter);
-      TENON_NO_UNROLL  // registers hold one load at a time
-          for (uint load = 0; load < kLoadsOfQuarter; ++load) {
+      // Registers hold one load at a time.
+      TENON_NO_UNROLL
+      for (uint load = 0; load < kLoadsOfQuarter; ++load) {
         const Format weights[kTiles] = {
             operands.weights_at(at + tile * kRing.weight_bytes, load),
             operands.weights_at(at + (tile + 1) * kRing.weight_bytes, load)};

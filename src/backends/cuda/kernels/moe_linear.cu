@@ -65,4 +65,5 @@ TENON_ENTRY(moe_linear_floats, true, tenon::cuda::MoeLinear<0>)
 TENON_ENTRY(moe_linear_scaled, true, tenon::cuda::MoeLinear<1>)
 TENON_ENTRY(moe_linear_k, true, tenon::cuda::MoeLinear<2>)
 TENON_ENTRY(moe_linear_codebook, true, tenon::cuda::MoeLinear<3>)
-TENON_ENTRY(moe_linear_small, true, tenon::cuda::MoeLinear<4>)
+// Its decoders need a few registers more than eight groups leave.
+TENON_BOUND_ENTRY(moe_linear_small, tenon::cuda::kMostThreads, 7, true, tenon::cuda::MoeLinear<4>)

@@ -102,8 +102,13 @@ class Machine::Group {
     if (launch.threads % kWarp != 0) give_up(kernel.name, "threads are no whole warps");
     if (launch.threads > kernel.most_threads) give_up(kernel.name, "more threads than it is for");
     while (threads_.size() < launch.threads) add_thread();
-    for (uint y = 0; y < launch.groups_y; ++y) {
-      for (uint x = 0; x < launch.groups_x; ++x) run_group(x, y);
+    groups_.resize(size_t{launch.groups_x} * launch.groups_y);
+    std::iota(groups_.begin(), groups_.end(), size_t{0});
+    if (order_ == Order::Backward) std::ranges::reverse(groups_);
+    if (order_ == Order::Random) std::ranges::shuffle(groups_, random_);
+    for (const size_t group : groups_) {
+      run_group(static_cast<uint>(group % launch.groups_x),
+                static_cast<uint>(group / launch.groups_x));
     }
   }
 
@@ -246,6 +251,7 @@ class Machine::Group {
   std::vector<uint64_t> shared_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<uint> turns_;
+  std::vector<size_t> groups_;  ///< in the order in which they run
 };
 
 thread_local Machine::Group* Machine::Group::running = nullptr;

@@ -1,6 +1,6 @@
 // Runs a kernel on the host: groups one after another, the threads of a group as fibers that go on together where
-// they wait for one another. In which order threads run is chosen, so that one that does not wait where it should
-// finds what others have not written yet.
+// they wait for one another. In which order groups and threads run is chosen, so that one that does not wait where it
+// should finds what others have not written yet.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Launch {
 
 class Machine {
  public:
-  /// Threads of each group run in this order, a random one by the seed.
+  /// Groups, and threads of each, run in this order, a random one by the seed.
   explicit Machine(Order order, uint64_t seed = 1);
   ~Machine();
   /// Ends the process, with a sentence, where threads wait at different places for ever.
