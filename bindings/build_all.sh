@@ -4,7 +4,8 @@
 # python, node, rust, go and java are packages; cheap runs what is none (luajit, ruby, php, csharp). deb are the Debian
 # packages, into BUILD/packages; meson, vcpkg and conan are recipes over this tree, each of which builds the library.
 # --test installs and tests each one, too (bindings/LANGUAGE/test.sh, tests/consumer). --all also runs what takes long:
-# Rust under miri, and 10^4 random orders in each language over a library under AddressSanitizer (bindings/asan.sh).
+# Rust under miri, the scenarios over libraries of other minors (bindings/other_minors.sh), and 10^4 random orders in
+# each language over a library under AddressSanitizer (bindings/asan.sh).
 # BUILD=FOLDER takes the library of that build folder; without it the release preset is built. MESON, CONAN and
 # AUDITWHEEL name those programs, VCPKG_ROOT a checkout of vcpkg.
 set -euo pipefail
@@ -95,5 +96,8 @@ for language in "$@"; do
     *) echo "no package for $language" >&2; exit 2 ;;
   esac
 done
-if $all; then try "random orders" "$root/bindings/asan.sh" "$BUILD"; fi
+if $all; then
+  try "other minors" "$root/bindings/other_minors.sh" "$BUILD"
+  try "random orders" "$root/bindings/asan.sh" "$BUILD"
+fi
 for line in ${left_out[@]+"${left_out[@]}"}; do echo "LEFT OUT: $line" >&2; done

@@ -1,6 +1,7 @@
 // A thread of the scenario `threads`.
 import { parentPort, workerData } from 'node:worker_threads'
 import { Model } from 'tenon'
+import './demo.mjs' // the library that TENON_LIBRARY names
 
 const { path, options, step } = workerData
 const model = await Model.open(path, options)

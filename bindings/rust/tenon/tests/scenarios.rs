@@ -440,6 +440,9 @@ impl Runner {
 #[test]
 #[ignore = "a process of its own, which does not return"]
 fn exits_with_requests_under_way() {
+    if let Some(other) = std::env::var_os("TENON_TEST_LIBRARY") {
+        tenon::use_library(other).unwrap();
+    }
     let requests: usize = std::env::var("TENON_TEST_REQUESTS").expect("a scenario runs it").parse().unwrap();
     let engine = Engine::new(&common::model()).unwrap();
     let prompt = "word ".repeat(400);
@@ -456,6 +459,9 @@ fn exits_with_requests_under_way() {
 
 #[test]
 fn every_scenario_brings_what_is_expected() {
+    if let Some(other) = std::env::var_os("TENON_TEST_LIBRARY") {
+        tenon::use_library(other).unwrap();
+    }
     // Panics of callbacks are part of them.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
