@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds the packages of all languages, into bindings/LANGUAGE/dist, and says at the end what was left out and why.
 #   bindings/build_all.sh [--test | --all] [NAME...]   all names unless given
-# python, node, rust, go and java are packages; cheap runs what is none (luajit, ruby, php, csharp). deb are the Debian
-# packages, into BUILD/packages; meson, vcpkg and conan are recipes over this tree, each of which builds the library.
+# python, node, rust, go and java are packages; cheap runs what is none (luajit, ruby, php, csharp), ray Python's package
+# on a cluster. deb are the Debian packages, into BUILD/packages; meson, vcpkg and conan are recipes over this tree,
+# each of which builds the library.
 # --test installs and tests each one, too (bindings/LANGUAGE/test.sh, tests/consumer). --all also runs what takes long:
 # Rust under miri, the scenarios over libraries of other minors (bindings/other_minors.sh), and 10^4 random orders in
 # each language over a library under AddressSanitizer (bindings/asan.sh).
@@ -16,7 +17,7 @@ case ${1:-} in
   --test) tested=true; shift ;;
   --all) tested=true all=true; shift ;;
 esac
-[ $# -gt 0 ] || set -- python node rust go java cheap deb meson vcpkg conan
+[ $# -gt 0 ] || set -- python node rust go java cheap ray deb meson vcpkg conan
 if [ -z "${BUILD:-}" ]; then
   BUILD=$root/build
   (cd "$root" && cmake --preset release && cmake --build build -j "$(nproc)")
@@ -50,9 +51,9 @@ package() {  # package LANGUAGE TOOL INTERPRETER SCRIPT
   fi
 }
 
-# What is tested by a command of its own, and has nothing to build but that.
+# What is tested by a command of its own, and has nothing else to build.
 recipe() {  # recipe NAME COMMAND...
-  if $tested; then try "$@"; else left_out+=("$1: a recipe, which --test builds and tests"); fi
+  if $tested; then try "$@"; else left_out+=("$1: --test builds and tests it"); fi
 }
 
 debian() {
@@ -89,6 +90,7 @@ for language in "$@"; do
     go) package go go "$python" build_package.py ;;
     java) package java javac "$python" build_jar.py ;;
     cheap) try cheap "$root/bindings/test_cheap.sh" "$BUILD" ;;
+    ray) recipe ray "$root/bindings/python/test_ray.sh" "$BUILD" ;;
     deb) debian ;;
     meson) recipe meson "$root/tests/consumer/meson_wrap.sh" "$BUILD/meson-wrap" ;;
     vcpkg) recipe vcpkg vcpkg_port ;;

@@ -63,6 +63,10 @@ Version: {version}
 Summary: Run language models inside your program
 License-Expression: Apache-2.0
 {"".join(f"License-File: {name}" + chr(10) for name in licence_files)}Requires-Python: >=3.9
+Provides-Extra: ray
+Requires-Dist: ray[serve,data]>=2.60; extra == "ray"
+Provides-Extra: dynamo
+Requires-Dist: ai-dynamo-runtime>=1.6.1; extra == "dynamo"
 Description-Content-Type: text/markdown
 
 {(HERE / "README.md").read_text()}"""

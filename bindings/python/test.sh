@@ -32,8 +32,8 @@ BUILD=$build PYTHON=$python "$root/bindings/build_all.sh" python
 
 # From elsewhere, so that the installed package is what is tested.
 cd "$here/tests"
-"$venv/bin/python" -m pytest -q -p no:cacheprovider "$@" .
-"$venv/bin/mypy" --strict --cache-dir "$build/python-mypy" -p tenon
+"$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "$@" .
+"$venv/bin/mypy" --strict --config-file "$here/mypy.ini" --cache-dir "$build/python-mypy" -p tenon
 "$venv/bin/mypy" --strict --cache-dir "$build/python-mypy" smoke.py
 "$venv/bin/python" -m tenon --version
 

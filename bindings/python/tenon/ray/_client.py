@@ -1,0 +1,101 @@
+"""Streams from a deployment that go on when the replica that makes them dies."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from ray import exceptions
+from ray.serve.handle import DeploymentHandle
+
+from .._engine import Piece
+from ._requests import Prompt, check_options
+
+# A replica, or its node, is gone. What a replica raises itself is RayTaskError and not among them.
+DEATHS = (exceptions.RayActorError, exceptions.NodeDiedError, exceptions.WorkerCrashedError,
+          exceptions.ObjectLostError, exceptions.LocalRayletDiedError, exceptions.OutOfMemoryError)
+# Deaths without a piece in between after which a stream gives up: the request may be what kills.
+_MOST_DEATHS = 5
+
+
+class _Answer:
+    """What has come of an answer, and the request for the rest."""
+
+    def __init__(self, prompt: Prompt, options: "dict[str, Any]") -> None:
+        check_options(options)
+        sampling = dict(options.get("sampling") or {})
+        # Draws depend on the seed and on places in the text alone, so another replica draws the same.
+        sampling.setdefault("seed", random.getrandbits(31))
+        self._prompt = prompt
+        self._options = {**options, "sampling": sampling}
+        self._tokens: list[int] = []
+        self._deaths = 0
+        self.is_whole = False
+
+    def arguments(self) -> "tuple[Prompt, dict[str, Any], list[int]]":
+        """Of ModelReplica.pieces, for what has not come."""
+        return self._prompt, self._options, self._tokens
+
+    def take(self, piece: Piece) -> Piece:
+        """Notes a piece that is handed out."""
+        self._deaths = 0
+        if piece.token is not None:
+            self._tokens.append(piece.token)
+        self.is_whole = piece.finish is not None
+        return piece
+
+    def note_death(self, error: Exception) -> None:
+        """Raises the error where going on is of no use."""
+        self._deaths += 1
+        if self._deaths >= _MOST_DEATHS:
+            raise error
+
+
+class Client:
+    """Requests to what serve.run(application(...)) returned. Any thread.
+
+    A stream whose replica dies goes on from another one, or from the same when it is back: each piece comes once and
+    none is missing. Options are those of Engine.stream, with {"json_schema": ...}, {"regex": ...}, {"gbnf": ...} or
+    {"choices": [...]} as grammar; a prompt is a text, tokens, or messages."""
+
+    def __init__(self, handle: DeploymentHandle) -> None:
+        self._pieces = handle.options(stream=True, method_name="pieces")
+
+    def stream(self, prompt: Prompt, **options: Any) -> Iterator[Piece]:
+        """The pieces of an answer. What has not come is cancelled when the iterator goes."""
+        answer = _Answer(prompt, options)
+        while not answer.is_whole:
+            response = self._pieces.remote(*answer.arguments())
+            try:
+                for piece in response:
+                    yield answer.take(piece)
+                if not answer.is_whole:
+                    return
+            except DEATHS as error:
+                answer.note_death(error)
+            finally:
+                response.cancel()
+
+    async def astream(self, prompt: Prompt, **options: Any) -> AsyncIterator[Piece]:
+        """The same for `async for`."""
+        answer = _Answer(prompt, options)
+        while not answer.is_whole:
+            response = self._pieces.remote(*answer.arguments())
+            try:
+                async for piece in response:
+                    yield answer.take(piece)
+                if not answer.is_whole:
+                    return
+            except DEATHS as error:
+                answer.note_death(error)
+            finally:
+                response.cancel()
+
+    def text(self, prompt: Prompt, **options: Any) -> str:
+        """The whole answer."""
+        return "".join(self.stream(prompt, **options))
+
+    async def atext(self, prompt: Prompt, **options: Any) -> str:
+        """The whole answer."""
+        return "".join([piece async for piece in self.astream(prompt, **options)])

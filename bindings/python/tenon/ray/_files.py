@@ -1,0 +1,157 @@
+"""Batches of files: JSON lines with a prompt each become JSON lines with a text each, and go on where they were."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Optional, Union
+
+import ray
+import ray.data
+from ray.util import placement_group, remove_placement_group
+from ray.util.placement_group import PlacementGroup
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from ._requests import Prompt
+from ._stage import Stage
+
+PathLike = Union[str, "os.PathLike[str]"]
+_JOB = "job.json"
+
+
+class Shard(NamedTuple):
+    """Some lines of a file, which are computed together. It is done when its output is there."""
+
+    source: str
+    first: int
+    """Number of its first line in the file."""
+    lines: int
+    output: str
+
+    def is_done(self) -> bool:
+        """Whether it need not be computed."""
+        return os.path.exists(self.output)
+
+
+def shards_of(sources: Sequence[str], folder: str, rows: int) -> Iterator[Shard]:
+    """All shards, in the order of files and lines: NAME-00000.jsonl has the first `rows` lines of NAME.jsonl."""
+    names = [Path(source).stem for source in sources]
+    if len(set(names)) != len(names):
+        raise ValueError("two of the files have one name, which their output is named after")
+    for source, name in zip(sources, names):
+        with open(source, "rb") as file:
+            count = sum(1 for _ in file)
+        for number, first in enumerate(range(0, count, rows)):
+            yield Shard(source, first, min(rows, count - first), os.path.join(folder, f"{name}-{number:05}.jsonl"))
+
+
+def write_shard(shard: Shard, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes the whole output or none: whoever is killed leaves a file with another name."""
+    begun = f"{shard.output}.{uuid.uuid4().hex}.part"
+    try:
+        with open(begun, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(begun, shard.output)
+    finally:
+        if os.path.exists(begun):
+            os.unlink(begun)
+
+
+class _ShardStage:
+    """Computes a shard a batch. The line's number is the seed, so a shard that is computed again is the same."""
+
+    def __init__(self, path: str, column: str, options: Mapping[str, Any], model: Mapping[str, Any],
+                 engine: Mapping[str, Any]) -> None:
+        self._column = column
+        self._stage = Stage(path, column=column, options=options, model=model, engine=engine)
+
+    def __call__(self, batch: "dict[str, Any]") -> "dict[str, Any]":
+        for values in zip(batch["source"], batch["first"], batch["lines"], batch["output"]):
+            shard = Shard(str(values[0]), int(values[1]), int(values[2]), str(values[3]))
+            if not shard.is_done():  # by an actor that was killed after it wrote
+                self._compute(shard)
+        return {"output": batch["output"]}
+
+    def _compute(self, shard: Shard) -> None:
+        rows = [json.loads(line) for line in lines_of(shard)]
+        prompts = [_prompt_of(row, self._column, shard, number) for number, row in enumerate(rows)]
+        answers = self._stage.answer(prompts, range(shard.first, shard.first + shard.lines))
+        write_shard(shard, ({**row, **answer._asdict()} for row, answer in zip(rows, answers)))
+
+
+def lines_of(shard: Shard) -> "list[str]":
+    """Those of its file."""
+    with open(shard.source, encoding="utf-8") as file:
+        return list(islice(file, shard.first, shard.first + shard.lines))
+
+
+def _prompt_of(row: Any, column: str, shard: Shard, number: int) -> Prompt:
+    if not isinstance(row, dict) or column not in row:
+        raise ValueError(f"line {shard.first + number + 1} of {shard.source} is no object with {column}")
+    prompt: Prompt = row[column]
+    return prompt
+
+
+def _check_job(folder: str, job: Mapping[str, Any]) -> None:
+    """Notes what the folder is for. Raises ValueError where that is another job."""
+    path = os.path.join(folder, _JOB)
+    wanted = json.loads(json.dumps(job))
+    if not os.path.exists(path):
+        begun = f"{path}.{uuid.uuid4().hex}.part"
+        with open(begun, "w", encoding="utf-8") as file:
+            json.dump(job, file, indent=1)
+        os.replace(begun, path)
+        return
+    with open(path, encoding="utf-8") as file:
+        known = json.load(file)
+    for key in wanted:
+        if known.get(key) != wanted[key]:
+            raise ValueError(f"{folder} holds another job: its {key} is {known.get(key)}, not {wanted[key]}")
+
+
+def _one_per_node(nodes: Optional[int], cpus: float, timeout: float) -> PlacementGroup:
+    """A bundle on each of so many nodes; None: of those that have the CPUs now."""
+    count = nodes or sum(node["Alive"] and node["Resources"].get("CPU", 0) >= cpus for node in ray.nodes())
+    group = placement_group([{"CPU": cpus}] * count, strategy="STRICT_SPREAD")
+    if not group.wait(timeout):
+        remove_placement_group(group)
+        raise RuntimeError(f"no {count} nodes with {cpus} free CPUs were there within {timeout} s")
+    return group
+
+
+def generate_files(path: str, sources: Sequence[PathLike], folder: PathLike, *, column: str = "prompt",
+                   rows: int = 256, nodes: Optional[int] = None, cpus: float = 1, timeout: float = 600,
+                   model: Optional[Mapping[str, Any]] = None, engine: Optional[Mapping[str, Any]] = None,
+                   **options: Any) -> "list[str]":
+    """Answers each line of files (JSON objects with a prompt in `column`); the files of the answers, in order.
+
+    path, sources and folder are the same files on each node. A shard of `rows` lines is one file of the folder; it
+    is there whole or not at all, so a job that was killed, called again, computes what is missing, and shards that a
+    node had when it died are computed once more, to the same bytes. Each of `nodes` nodes (all that have `cpus` CPUs)
+    has one engine. model, engine: options of tenon.Model and tenon.Engine; options: of Engine.stream.
+
+    Raises ValueError where the folder holds another job, RuntimeError where the nodes are not there in `timeout`
+    seconds. A node that dies is waited for; without it, end the job and call it again."""
+    given = [os.path.abspath(source) for source in sources]
+    into = os.path.abspath(folder)
+    os.makedirs(into, exist_ok=True)
+    _check_job(into, {"sources": given, "bytes": [os.path.getsize(one) for one in given], "column": column,
+                      "rows": rows, "model": os.path.abspath(path), "options": options})
+    shards = list(shards_of(given, into, rows))
+    missing = [shard._asdict() for shard in shards if not shard.is_done()]
+    if missing:
+        group = _one_per_node(nodes, cpus, timeout)
+        try:
+            ray.data.from_items(missing, override_num_blocks=len(missing)).map_batches(
+                _ShardStage, batch_size=1, concurrency=group.bundle_count, num_cpus=cpus,
+                fn_constructor_args=[os.path.abspath(path), column, options, dict(model or {}), dict(engine or {})],
+                scheduling_strategy=PlacementGroupSchedulingStrategy(group)).materialize()
+        finally:
+            remove_placement_group(group)
+    return [shard.output for shard in shards]

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# tenon.ray and tenon.dynamo with Ray and Dynamo themselves: a cluster of this machine whose workers are killed.
+#   bindings/python/test_ray.sh [BUILD_FOLDER] [PYTEST_ARGUMENT...]   the folder is build-dev unless given
+# Ends with status 77, and says so, where Ray cannot be had. Without Dynamo its tests alone are left out. PYTHON names
+# the interpreter. Environments stay in BUILD_FOLDER/python-ray and BUILD_FOLDER/python-dynamo.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=$(realpath "${1:-$root/build-dev}")
+[ $# -eq 0 ] || shift
+python=${PYTHON:-python3}
+skip() { echo "SKIPPED: $*"; exit 77; }
+
+command -v "$python" > /dev/null || skip "no python3"
+[ -e "$build/lib/libtenon.so" ] || skip "$build holds no library"
+
+# Each in an environment of its own: they ask for other versions of the same packages.
+environment() {  # environment FOLDER TOOL REQUIREMENT...
+  local venv=$1 tool=$2
+  shift 2
+  [ -x "$venv/bin/$tool" ] && return
+  "$python" -m venv "$venv" 2> /dev/null &&
+    "$venv/bin/pip" install --quiet --disable-pip-version-check pytest "$@"
+}
+environment "$build/python-ray" ray "ray[serve,data]>=2.60" || skip "Ray does not install"
+BUILD=$build PYTHON=$python "$root/bindings/build_all.sh" python
+install() {
+  "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall "$here"/dist/tenon-*.whl
+}
+install "$build/python-ray"
+cd "$here/tests"
+export RAY_USAGE_STATS_ENABLED=0
+"$build/python-ray/bin/python" -m pytest -q -p no:cacheprovider "$@" test_ray.py
+if environment "$build/python-dynamo" pytest "ai-dynamo-runtime>=1.6.1"; then
+  install "$build/python-dynamo"
+  "$build/python-dynamo/bin/python" -m pytest -q -p no:cacheprovider test_dynamo.py
+else
+  echo "NVIDIA Dynamo does not install: left out"
+fi

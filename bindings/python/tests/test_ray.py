@@ -1,0 +1,248 @@
+"""tenon.ray on a cluster of one head and two workers of this machine, whose workers are killed and come back."""
+
+import asyncio
+import collections
+import json
+import threading
+import time
+
+import pytest
+from conftest import DEMO, ROOT
+
+ray = pytest.importorskip("ray", reason='Ray is not installed (pip install "tenon[ray]")')
+pytest.importorskip("ray.serve")
+
+from ray import serve  # noqa: E402
+from ray._private.state import actors  # noqa: E402
+from ray.cluster_utils import Cluster  # noqa: E402
+
+import tenon  # noqa: E402
+from tenon.ray import Client, application, generate_files  # noqa: E402
+from tenon.ray._prefix import BLOCK_CHARACTERS, beginnings  # noqa: E402
+from tenon.ray._router import cost  # noqa: E402
+
+ONCE = "Once upon a time"
+EXACT = {"max_tokens": 24, "sampling": {"temperature": 0}, "ignore_end": True}
+WORKER = {"num_cpus": 4, "object_store_memory": 80 * 2**20}
+# Long enough to be under way while a worker dies.
+LONG = {"max_tokens": 1500, "sampling": {"temperature": 1, "seed": 11}, "ignore_end": True}
+
+
+class Workers:
+    """A head, on which nothing runs, and two workers."""
+
+    def __init__(self):
+        self.cluster = Cluster(initialize_head=True, connect=True, head_node_args={
+            "num_cpus": 0, "object_store_memory": 80 * 2**20, "include_dashboard": False})
+        self.nodes = [self.add(), self.add()]
+        self.cluster.wait_for_nodes()
+
+    def add(self):
+        """Ray gives a node 30 seconds to start, which a loaded machine may not have."""
+        for attempt in range(4):
+            try:
+                return self.cluster.add_node(**WORKER)
+            except Exception as error:
+                if attempt == 3 or "timed out" not in str(error):
+                    raise
+        raise AssertionError
+
+    def kill(self, number):
+        """A worker and all its processes are gone at once."""
+        self.cluster.remove_node(self.nodes[number], allow_graceful=False)
+
+    def bring_back(self, number):
+        self.nodes[number] = self.add()
+
+    def number_of(self, node):
+        """Of the worker with this id."""
+        return [one.node_id for one in self.nodes].index(node)
+
+
+@pytest.fixture(scope="module")
+def workers():
+    made = Workers()
+    yield made
+    ray.shutdown()
+    made.cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def handle(workers):
+    """Two replicas, one on each worker."""
+    yield serve.run(application(str(DEMO), replicas=2, model={"threads": 1}, engine={"cache_bytes": 2**26}),
+                    name="tenon", route_prefix=None)
+    serve.shutdown()
+
+
+def replicas():
+    """The actors of the replicas that live, by their node."""
+    return {one["Address"]["NodeID"]: ray.get_actor(one["Name"], namespace="serve")
+            for one in actors().values() if one["State"] == "ALIVE" and one["Name"].startswith("SERVE_REPLICA::")}
+
+
+def reports():
+    """What the replicas tell the router, by their node."""
+    return {node: ray.get(actor.record_routing_stats.remote()) for node, actor in replicas().items()}
+
+
+def until(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never became so"
+        time.sleep(0.1)
+
+
+def alone(prompt, **options):
+    """The same in this process."""
+    engine = tenon.Engine(tenon.Model(DEMO, threads=1))
+    return list(engine.stream(prompt, **options))
+
+
+def test_beginnings_are_those_of_the_next_turn():
+    first = ["system: be brief", "user: " + "word " * 200]
+    second = [*first, "assistant: yes", "user: and now?"]
+    one, two = beginnings(first), beginnings(second)
+    assert two[:len(one)] == one and len(two) == len(one) + 2
+    assert [where.characters for where in one] == [16, 16 + BLOCK_CHARACTERS, 16 + 2 * BLOCK_CHARACTERS,
+                                                   16 + 3 * BLOCK_CHARACTERS, 16 + 1006]
+    assert beginnings(["ab", "c"])[-1] != beginnings(["a", "bc"])[-1]
+    assert beginnings([]) == [] and beginnings(["\ud800"])
+
+
+def test_a_queue_costs_what_its_prompts_cost():
+    text = beginnings(["x" * 1000])
+    held = {text[1].hash}
+    assert cost(text, held, 0, 400) == 488 and cost(text, set(), 0, 400) == 1000
+    assert cost(text, held, 1, 400) < cost(text, set(), 0, 400) < cost(text, held, 2, 400)
+    assert cost([], held, 2, 400) == 800
+
+
+def test_streams_are_those_of_one_process(handle):
+    client = Client(handle)
+    pieces = list(client.stream(ONCE, **EXACT))
+    assert pieces == alone(ONCE, **EXACT) and pieces[-1].finish == "max_tokens" and pieces[0].token is not None
+    messages = [{"role": "user", "content": "What is the capital of Norway?"}]
+    assert client.text(messages, **{**EXACT, "ignore_end": False}) == "The capital of Norway is Oslo."
+    assert client.text(ONCE, max_tokens=8, grammar={"choices": ["yes", "no"]}) in ("yes", "no")
+
+    async def main():
+        texts = await asyncio.gather(*(client.atext(ONCE, **EXACT) for _ in range(16)))
+        assert set(texts) == {"".join(pieces)}
+    asyncio.run(main())
+    with pytest.raises(TypeError, match="of this process"):
+        client.text(ONCE, sampler=tenon.Sampler())
+    with pytest.raises(tenon.LimitError):
+        client.text("word " * 9000)
+
+
+def test_a_conversation_goes_where_its_beginning_is(handle):
+    """Ten conversations of three turns: each turn reuses the turns before, wherever the other conversations are."""
+    client = Client(handle)
+    talks = [[{"role": "user", "content": f"Story {number}: " + "the fox and the sea " * 20}] for number in range(10)]
+    for _ in range(3):
+        for talk in talks:
+            said = client.text(talk, max_tokens=6, sampling={"temperature": 0})
+            talk += [{"role": "assistant", "content": said}, {"role": "user", "content": "Go on."}]
+    held = [set(report["beginnings"]) for report in reports().values()]
+    assert len(held) == 2
+    where, together = collections.Counter(), 0
+    for talk in talks:
+        whole = {one.hash for one in beginnings([json.dumps(message, sort_keys=True) for message in talk[:5]])}
+        of = [len(whole & one) for one in held]
+        assert max(of) == len(whole), "no replica has the whole conversation"
+        together += min(of) == 0
+        where[of.index(max(of))] += 1
+    assert len(where) == 2, "all conversations went to one replica"
+    # Serve tries the next replica where one does not answer in time: on a loaded machine one turn may stray.
+    assert together >= 8
+
+
+def test_a_stream_goes_on_when_its_worker_is_killed(workers, handle):
+    expected = alone(ONCE, **LONG)
+    client = Client(handle)
+    came, half = [], threading.Event()
+
+    def read():
+        for piece in client.stream(ONCE, **LONG):
+            came.append(piece)
+            if len(came) == 100:
+                half.set()
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert half.wait(120)
+    busy, = [node for node, report in reports().items() if report["requests"]]
+    number = workers.number_of(busy)
+    workers.kill(number)
+    at_death = len(came)
+    reader.join(300)
+    assert not reader.is_alive() and at_death < len(expected)
+    assert [(piece, piece.token) for piece in came] == [(piece, piece.token) for piece in expected]
+    workers.bring_back(number)
+    until(lambda: len(replicas()) == 2)
+    assert client.text(ONCE, **EXACT) == "".join(alone(ONCE, **EXACT))
+
+
+def test_files_are_answered_once_though_workers_die(workers, tmp_path):
+    serve.shutdown()
+    rows = [{"id": number, "prompt": f"Once upon a time, {number} foxes"} for number in range(240)]
+    rows[7]["prompt"] = "word " * 9000  # too long
+    sources = []
+    for name in ("one", "two"):
+        part = rows[:120] if name == "one" else rows[120:]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
+        sources.append(tmp_path / f"{name}.jsonl")
+    options = {"rows": 10, "max_tokens": 60, "ignore_end": True, "model": {"threads": 1}}
+    folder = tmp_path / "out"
+
+    def disturb():
+        for number in (0, 1):
+            done = len(list(folder.glob("*-*.jsonl")))
+            until(lambda: len(list(folder.glob("*-*.jsonl"))) > done)
+            workers.kill(number)
+            workers.bring_back(number)
+    disturbing = threading.Thread(target=disturb)
+    disturbing.start()
+    outputs = generate_files(DEMO, sources, folder, nodes=2, **options)
+    disturbing.join()
+    answered = [json.loads(line) for path in outputs for line in open(path, encoding="utf-8")]
+    assert [row["id"] for row in answered] == list(range(240))
+    assert [row["id"] for row in answered if row["error"]] == [7] and answered[7]["error"].startswith("LIMIT")
+    assert sorted(path.name for path in folder.iterdir() if path.suffix == ".jsonl") == [
+        path.rsplit("/", 1)[1] for path in outputs]
+    # What was drawn does not depend on who drew it, or how often.
+    for number in (0, 130):
+        own = alone(rows[number]["prompt"], max_tokens=60, ignore_end=True, sampling={"seed": number % 120})
+        assert answered[number]["text"] == "".join(own)
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    lost = folder / "two-00003.jsonl"
+    kept = lost.read_bytes()
+    lost.unlink()
+    assert generate_files(DEMO, sources, folder, nodes=2, **options) == outputs
+    assert lost.read_bytes() == kept
+    assert {path: when for path, when in before.items() if path != lost} == {
+        path: path.stat().st_mtime_ns for path in folder.iterdir() if path != lost}
+    with pytest.raises(ValueError, match="another job: its rows"):
+        generate_files(DEMO, sources, folder, **{**options, "rows": 20})
+
+
+def test_a_stage_adds_columns(workers):
+    from tenon.ray import Stage
+    data = ray.data.from_items([{"prompt": ONCE}, {"prompt": "word " * 9000}, {"prompt": ONCE}])
+    rows = data.map_batches(Stage, fn_constructor_args=[str(DEMO)], concurrency=1, batch_size=3,
+                            fn_constructor_kwargs={"options": EXACT, "model": {"threads": 1}}).take_all()
+    by_prompt = collections.defaultdict(list)
+    for row in rows:
+        by_prompt[row["prompt"]].append((row["text"], row["finish"], row["error"]))
+    text = "".join(alone(ONCE, **EXACT))
+    assert by_prompt[ONCE] == 2 * [(text, "max_tokens", None)]
+    (_, finish, error), = by_prompt["word " * 9000]
+    assert finish is None and error.startswith("LIMIT")
+
+
+def test_the_examples_run(workers):
+    import subprocess
+    import sys
+    done = subprocess.run([sys.executable, str(ROOT / "bindings/python/examples/many_machines.py"), str(DEMO),
+                           workers.cluster.address], text=True, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0 and "Oslo" in done.stdout, done.stderr
