@@ -54,7 +54,7 @@ typedef int32_t tenon_status;
 
 #define TENON_BACKEND_MAGIC 0x4E4E4554u /* "TENN" */
 #define TENON_BACKEND_MAJOR 2u          /* differs: refused */
-#define TENON_BACKEND_MINOR 2u          /* newer minors only add */
+#define TENON_BACKEND_MINOR 3u          /* newer minors only add */
 
 /* Opaque objects of the backend. A backend casts types of its own to these and does not define them, so
  * that several can be linked into one program. */
@@ -107,6 +107,18 @@ typedef int32_t (*tenon_host_parallel_fn)(void* user, const tenon_parallel_job* 
 /* Leaves the sentence that goes with the failure this thread is about to return. */
 typedef void (*tenon_host_set_error_fn)(void* user, const char* text, uint64_t length);
 
+/* What a backend makes at some cost and can use again in another process, such as compiled kernels: the host keeps
+ * the bytes under a key, where the application says; by default nowhere. The key names all that the bytes depend on:
+ * device, driver, build of the backend. Neither function fails. What comes back has the length and checksum that was
+ * put, but may be of anyone who can write where the host keeps it: check it as you would a file.
+ *   get  the size of what is kept, 0 where nothing is; written to `bytes` where that is at most `capacity`
+ *   put  takes the place of what was kept under the key
+ * Keys have 1 to 256 bytes, what is kept at most 64 MiB. Since minor 3. */
+typedef uint64_t (*tenon_host_cache_get_fn)(void* user, const void* key, uint64_t key_size,
+                                            void* bytes, uint64_t capacity);
+typedef void (*tenon_host_cache_put_fn)(void* user, const void* key, uint64_t key_size,
+                                        const void* bytes, uint64_t size);
+
 /* Services of the host. The table and its functions stay valid until destroy_device returns (for
  * list_devices: until it returns). Every function may be called from any thread, except that `parallel`
  * is only called from inside a call of the host (compile, seal, run or wait; load_rows itself is called
@@ -121,6 +133,9 @@ typedef struct tenon_host {
   tenon_host_num_threads_fn num_threads;
   tenon_host_parallel_fn parallel;
   tenon_host_set_error_fn set_error;
+  /* NULL where the host keeps nothing; older tables end before them. */
+  tenon_host_cache_get_fn cache_get;
+  tenon_host_cache_put_fn cache_put;
 } tenon_host;
 
 /* ---- 3. Program -----------------------------------------------------------------------------------
@@ -709,6 +724,10 @@ typedef struct tenon_cache_group {
   uint32_t stride;
 } tenon_cache_group;
 
+/* Of tenon_program.flags. The executable is asked for sizes alone (block_bytes, row_granularity, memory_bytes) and
+ * destroyed: a backend may leave its memory unallocated and its kernels unmade. Nothing is loaded or run. */
+#define TENON_PROGRAM_PLAN 1u
+
 typedef struct tenon_program {
   uint32_t struct_size;
   uint32_t num_slots;
@@ -729,7 +748,7 @@ typedef struct tenon_program {
   uint64_t activation_bytes; /* size of the planned area */
   uint32_t token_history; /* columns of tenon_step.earlier_tokens: the largest n - 1 of an ngram_rows; else 0.
                              Since minor 2 */
-  uint32_t reserved;
+  uint32_t flags;         /* TENON_PROGRAM_*. Since minor 3 */
 } tenon_program;
 
 /* ---- 4. Step -------------------------------------------------------------------------------------- */
@@ -995,6 +1014,9 @@ typedef struct tenon_backend_api {
   /* May be NULL: a host then waits. *ended becomes 1 when wait for this ticket would not have to wait,
    * else 0; the ticket is still to be waited for. */
   tenon_status (*poll)(tenon_executable* executable, uint64_t ticket, uint32_t* ended);
+  /* May be NULL: such a device is never lost. Nonzero when the driver has lost the device: all that follows is STATE,
+   * for good. Destroy what was made of it; a new device of the same index may work. Since minor 3. */
+  int32_t (*is_lost)(const tenon_device* device);
 } tenon_backend_api;
 
 /* ---- 6. Entry ---------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ namespace tenon::backends {
 ///   class Buffer;  // host(), read(), write(), copy(): as the functions of tenon_backend_api
 ///   static std::unique_ptr<Buffer> make_buffer(Device&, uint64_t size, uint32_t purpose);
 ///   // Executable::poll()
+///   static bool is_lost(const Device&) noexcept;
 ///
 /// The entry of the backend is then entry_of<B>(host_major).
 template <typename B>
@@ -117,7 +118,7 @@ class Entry {
   static tenon_status create_device(const tenon_host* host, uint32_t index,
                                     const tenon_backend_option* options, uint32_t num_options,
                                     tenon_device** device) noexcept {
-    if (host == nullptr || host->struct_size < sizeof(tenon_host) || device == nullptr ||
+    if (host == nullptr || host->struct_size < kFirstHostBytes || device == nullptr ||
         (options == nullptr && num_options > 0)) {
       return TENON_BACKEND_ARGUMENT;
     }
@@ -303,6 +304,21 @@ class Entry {
     }
   }
 
+  static constexpr bool kCanBeLost = requires(const Device& device) { B::is_lost(device); };
+
+  static int32_t is_lost(const tenon_device* device) noexcept requires kCanBeLost {
+    return device != nullptr && B::is_lost(*reinterpret_cast<const Device*>(device)) ? 1 : 0;
+  }
+
+  using IsLostFunction = decltype(tenon_backend_api::is_lost);
+  static constexpr IsLostFunction is_lost_or_null() {
+    if constexpr (kCanBeLost) {
+      return is_lost;
+    } else {
+      return nullptr;
+    }
+  }
+
   static uint64_t memory_bytes(const tenon_executable* executable, uint32_t purpose) noexcept {
     return executable == nullptr ? 0 : of(executable)->memory_bytes(purpose);
   }
@@ -337,6 +353,7 @@ class Entry {
         memory_bytes,
         draw_or_null(),
         poll_or_null(),
+        is_lost_or_null(),
     };
     set_buffer_functions(api);
     return api;

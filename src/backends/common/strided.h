@@ -48,6 +48,7 @@ T known_part(const T& from) {
 /// What the first version of a structure had.
 inline constexpr uint32_t kFirstProgramBytes = offsetof(tenon_program, token_history);
 inline constexpr uint32_t kFirstStepBytes = offsetof(tenon_step, earlier_tokens);
+inline constexpr uint32_t kFirstHostBytes = offsetof(tenon_host, cache_get);
 
 inline Strided<tenon_slot> slots_of(const tenon_program& program) {
   return {program.slots, program.num_slots, program.slot_size};

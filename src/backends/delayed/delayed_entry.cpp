@@ -236,6 +236,7 @@ constexpr tenon_backend_api kApi = {
     memory_bytes,
     draw,
     poll,
+    nullptr,  // is_lost: the inner device never is
 };
 
 }  // namespace
