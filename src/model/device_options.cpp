@@ -92,6 +92,14 @@ bool asks_for_placement(const ModelOptions& options) {
          options.experts_on == "cpu";
 }
 
+std::optional<DeviceName> only_device(const ModelOptions& options) {
+  const bool says_more =
+      !options.device_memory.empty() || options.gpu_layers >= 0 || options.experts_on == "cpu";
+  const std::vector<WantedDevice> wanted = parse_devices(options);
+  if (says_more || wanted.size() != 1 || wanted[0].layers) return std::nullopt;
+  return wanted[0].name;
+}
+
 void check_device_options(const ModelOptions& options) {
   if (options.gpu_layers < -1 || options.gpu_layers > kMaxLayers) {
     fail(Code::Argument, "gpu_layers is {}, not in -1..{}", options.gpu_layers, kMaxLayers);

@@ -25,6 +25,9 @@ std::vector<WantedDevice> parse_devices(const ModelOptions& options);
 /// Whether the options ask for more than one device that runs everything.
 bool asks_for_placement(const ModelOptions& options);
 
+/// The one device that they name for everything, where they say no more than that: "vulkan:1".
+std::optional<DeviceName> only_device(const ModelOptions& options);
+
 /// Throws Argument for values of these options that mean nothing.
 void check_device_options(const ModelOptions& options);
 

@@ -178,12 +178,6 @@ void Model::build() {
     fail(Code::Unsupported, "{}: \"{}\" is an encoder and a decoder, and gives no embeddings here",
          file_->name(), spec.architecture);
   }
-  if (has_encoder && asks_for_placement(options_)) {
-    fail(Code::Unsupported,
-         "{}: devices, device_memory, gpu_layers and experts_on do not go with \"{}\", an encoder "
-         "and a decoder",
-         file_->name(), spec.architecture);
-  }
   if (rows) spec = row_spec(*file_, std::move(spec));
   // The step of an encoder has no rows fetched.
   const bool on_demand = !has_encoder && wants_rows_on_demand();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backend/choose_device.h"
+#include "base/error.h"
 #include "base/thread_team.h"
 #include "model/device_placement.h"
 #include "program/ops.h"
@@ -66,6 +67,17 @@ std::unique_ptr<PlacedExecutable> make_executable(BuiltProgram& built, const Mod
   const std::vector<OpenDevice> devices =
       devices_beside(choose_device(built.program.view(), choice), built, options, choice);
   if (devices.size() > 1) return place_program(built, devices, options, build);
+  if (!built.model.encoder_layers.empty() && asks_for_placement(options)) {
+    // The encoder writes to the cache of its decoder, so both are on one device.
+    const std::optional<DeviceName> only = only_device(options);
+    if (!only) {
+      fail(Code::Unsupported,
+           "\"{}\" is an encoder and a decoder, which run on one device: name it alone in devices, "
+           "without device_memory, gpu_layers and experts_on",
+           built.model.architecture);
+    }
+    return on_one_device(built, {open_devices({&*only, 1}, choice).front()}, options, build);
+  }
   return on_one_device(built, devices[0], options, build);
 }
 

@@ -191,6 +191,28 @@ TEST_F(Sources, AreAnsweredFromTheTokenThatTheFileTells) {
   EXPECT_THAT(session.tokens(), ElementsAreArray({5}));
 }
 
+/// The encoder writes to the cache of its decoder: both are on one device, which may be named.
+TEST_F(Sources, AreReadOnTheOneDeviceThatIsNamed) {
+  const TempFolder folder;
+  write_random_model(System::real(), folder.path("m"), "tiny-t5", "f32");
+  const auto answer = [&](const auto& set) {
+    ModelOptions options;
+    options.threads = 1;
+    options.context = kContext;
+    set(options);
+    Session session(Engine::create(Model::load(folder.path("m"), std::move(options))));
+    session.set_source(source_);
+    session.append(std::span(&first_, 1));
+    return generate(session, 5);
+  };
+  const std::vector<Token> expected = answer([](ModelOptions& o) { o.backend = "cpu"; });
+  EXPECT_THAT(answer([](ModelOptions& o) { o.devices = "cpu"; }), ElementsAreArray(expected));
+  expect_error(Code::Unsupported, HasSubstr("which run on one device"),
+               [&] { (void)answer([](ModelOptions& o) { o.devices = "cpu=1"; }); });
+  expect_error(Code::Unsupported, HasSubstr("which run on one device"),
+               [&] { (void)answer([](ModelOptions& o) { o.gpu_layers = 0; }); });
+}
+
 TEST_F(Sources, AreSavedWithTheText) {
   const auto engine = Engine::create(model_);
   const auto session = open(engine, source_);
