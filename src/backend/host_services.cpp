@@ -66,8 +66,8 @@ struct JobRun {
 }  // namespace
 
 HostServices::HostServices(std::shared_ptr<System> system, Log log,
-                           std::shared_ptr<ThreadTeam> team)
-    : system_(std::move(system)), log_(log), team_(std::move(team)) {
+                           std::shared_ptr<ThreadTeam> team, ServiceOptions options)
+    : system_(std::move(system)), log_(log), team_(std::move(team)), options_(std::move(options)) {
   table_.struct_size = sizeof(table_);
   table_.user = this;
   table_.allocate = allocate;
@@ -76,6 +76,9 @@ HostServices::HostServices(std::shared_ptr<System> system, Log log,
   table_.num_threads = num_threads;
   table_.parallel = parallel;
   table_.set_error = set_error;
+  if (options_.kernel_cache == nullptr) return;
+  table_.cache_get = cache_get;
+  table_.cache_put = cache_put;
 }
 
 std::string HostServices::take_error() {
@@ -220,6 +223,25 @@ void HostServices::set_error(void* user, const char* text, uint64_t length) {
     host.errors_[std::this_thread::get_id()] = std::move(kept);
   } catch (...) {  // without memory for the text, the status alone has to do
   }
+}
+
+uint64_t HostServices::cache_get(void* user, const void* key, uint64_t key_size, void* bytes,
+                                 uint64_t capacity) {
+  if (key == nullptr) return 0;
+  const auto kept =
+      self(user).options_.kernel_cache->get({static_cast<const std::byte*>(key), key_size});
+  if (!kept) return 0;
+  if (bytes != nullptr && kept->size() <= capacity) {
+    std::memcpy(bytes, kept->data(), kept->size());
+  }
+  return kept->size();
+}
+
+void HostServices::cache_put(void* user, const void* key, uint64_t key_size, const void* bytes,
+                             uint64_t size) {
+  if (key == nullptr || bytes == nullptr) return;
+  self(user).options_.kernel_cache->put({static_cast<const std::byte*>(key), key_size},
+                                        {static_cast<const std::byte*>(bytes), size});
 }
 
 }  // namespace tenon

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "backend/kernel_cache.h"
 #include "base/log.h"
 #include "base/system.h"
 #include "base/thread_team.h"
@@ -15,10 +16,19 @@
 
 namespace tenon {
 
+/// What differs from one use of a backend to the next.
+struct ServiceOptions {
+  /// Of compiled kernels; null: none are kept.
+  std::shared_ptr<KernelCache> kernel_cache{};
+  /// Programs are compiled for their sizes alone (TENON_PROGRAM_PLAN).
+  bool plans_only = false;
+};
+
 /// Backs one tenon_host table. Must outlive every device that was made with it.
 class HostServices {
  public:
-  HostServices(std::shared_ptr<System> system, Log log, std::shared_ptr<ThreadTeam> team);
+  HostServices(std::shared_ptr<System> system, Log log, std::shared_ptr<ThreadTeam> team,
+               ServiceOptions options = {});
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
@@ -26,6 +36,7 @@ class HostServices {
   [[nodiscard]] ThreadTeam& team() { return *team_; }
 
   [[nodiscard]] const Log& log() const { return log_; }
+  [[nodiscard]] bool plans_only() const { return options_.plans_only; }
 
   /// Bytes of the large blocks held for `purpose`, and how many of them lie on 2 MiB pages.
   struct PageUse {
@@ -45,6 +56,10 @@ class HostServices {
   static uint32_t num_threads(void* user);
   static int32_t parallel(void* user, const tenon_parallel_job* job);
   static void set_error(void* user, const char* text, uint64_t length);
+  static uint64_t cache_get(void* user, const void* key, uint64_t key_size, void* bytes,
+                            uint64_t capacity);
+  static void cache_put(void* user, const void* key, uint64_t key_size, const void* bytes,
+                        uint64_t size);
   /// Blocks with a larger alignment than usual, which `release` is not told.
   void* allocate_aligned(uint64_t size, uint64_t alignment);
   bool release_aligned(void* memory, uint64_t size);
@@ -56,6 +71,7 @@ class HostServices {
   std::shared_ptr<System> system_;
   Log log_;
   std::shared_ptr<ThreadTeam> team_;  // of all devices of a model
+  ServiceOptions options_;
   tenon_host table_{};
   std::mutex mutex_;
   std::map<std::thread::id, std::string> errors_;

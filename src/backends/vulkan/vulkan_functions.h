@@ -26,7 +26,8 @@ namespace tenon::vulkan {
   X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdFillBuffer) X(CmdBindPipeline)                      \
   X(CmdPushConstants) X(CmdDispatchIndirect) X(CmdDispatch)                                   \
   X(CreateShaderModule) X(DestroyShaderModule) X(CreatePipelineLayout) X(DestroyPipelineLayout)   \
-  X(CreateComputePipelines) X(DestroyPipeline) X(CreatePipelineCache) X(DestroyPipelineCache)
+  X(CreateComputePipelines) X(DestroyPipeline) X(CreatePipelineCache) X(DestroyPipelineCache)     \
+  X(GetPipelineCacheData)
 // clang-format on
 
 #define TENON_VULKAN_MEMBER(name) PFN_vk##name name = nullptr;

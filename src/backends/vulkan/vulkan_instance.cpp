@@ -130,6 +130,11 @@ void Instance::read_properties(PhysicalDevice& device) const {
   const VkPhysicalDeviceProperties& base = properties.properties;
   device.name = base.deviceName;
   device.driver = fmt::format("{}, {}", driver.driverName, driver.driverInfo);
+  device.vendor = base.vendorID;
+  device.device_id = base.deviceID;
+  device.driver_version = base.driverVersion;
+  std::copy(std::begin(base.pipelineCacheUUID), std::end(base.pipelineCacheUUID),
+            device.cache_uuid.begin());
   device.type = base.deviceType;
   device.subgroup_size = subgroup.subgroupSize;
   device.shared_bytes = base.limits.maxComputeSharedMemorySize;

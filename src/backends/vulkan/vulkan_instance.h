@@ -2,6 +2,7 @@
 // not before. What is computed on them is not known here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,6 +21,10 @@ struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   std::string name;
   std::string driver;  ///< "llvmpipe, Mesa 22.3.6 (LLVM 15.0.6)"
+  uint32_t vendor = 0;
+  uint32_t device_id = 0;
+  uint32_t driver_version = 0;
+  std::array<uint8_t, VK_UUID_SIZE> cache_uuid{};  ///< of its pipeline caches
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   uint32_t queue_family = 0;  ///< the one with compute
   uint32_t subgroup_size = 0;

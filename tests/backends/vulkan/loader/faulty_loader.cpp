@@ -111,6 +111,7 @@ struct Wrapped<Tag, Result(VKAPI_PTR*)(Arguments...)> {
       if constexpr (Tag::kIsAllocation) {
         if (result >= 0) note(arguments...);
       }
+      if constexpr (Tag::kIsCache) note_cache(arguments...);
       return result;
     } else {
       if constexpr (Tag::kGivesBack) {
@@ -125,6 +126,10 @@ struct Wrapped<Tag, Result(VKAPI_PTR*)(Arguments...)> {
                    VkDeviceMemory* memory) {
     note_allocation(*memory, *info);
   }
+  static void note_cache(VkDevice, const VkPipelineCacheCreateInfo* info,
+                         const VkAllocationCallbacks*, VkPipelineCache*) {
+    control.initial_cache_bytes = static_cast<int64_t>(info->initialDataSize);
+  }
   static void release(VkDevice, VkDeviceMemory memory, const VkAllocationCallbacks*) {
     note_release(memory);
   }
@@ -137,6 +142,7 @@ constexpr bool is_name(std::string_view name, std::string_view other) { return n
     static constexpr char kName[] = #function;                                          \
     static constexpr bool kIsAllocation = is_name(kName, "AllocateMemory");             \
     static constexpr bool kIsRelease = is_name(kName, "FreeMemory");                    \
+    static constexpr bool kIsCache = is_name(kName, "CreatePipelineCache");             \
     static constexpr bool kGivesBack =                                                  \
         is_name(kName, "FreeMemory") || std::string_view(kName).starts_with("Destroy"); \
   };

@@ -18,7 +18,8 @@ struct Control {
   std::atomic<int64_t> calls = 0;  ///< of `function`, or of any that returns a result
   std::atomic<int64_t> objects =
       0;  ///< that live: all but command buffers, which go with their pool
-  std::atomic<int64_t> bytes_now = 0;  ///< of memory of the device's own
+  std::atomic<int64_t> initial_cache_bytes = 0;  ///< that the latest pipeline cache began with
+  std::atomic<int64_t> bytes_now = 0;            ///< of memory of the device's own
   std::atomic<int64_t> bytes_peak = 0;
 };
 
