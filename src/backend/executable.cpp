@@ -21,6 +21,13 @@ uint64_t num_unwritten(std::span<const uint32_t> values) {
   return static_cast<uint64_t>(std::count(values.begin(), values.end(), kUnwritten));
 }
 
+tenon_executable* compile(const Device& device, tenon_program program) {
+  if (device.host().plans_only()) program.flags |= TENON_PROGRAM_PLAN;
+  return device.make<tenon_executable>("compile", "executable", [&](tenon_executable** out) {
+    return device.api().compile(device.get(), &program, out);
+  });
+}
+
 }  // namespace
 
 void Executable::Destroy::operator()(tenon_executable* executable) const noexcept {
@@ -29,13 +36,7 @@ void Executable::Destroy::operator()(tenon_executable* executable) const noexcep
 }
 
 Executable::Executable(std::shared_ptr<Device> device, const tenon_program& program)
-    : device_(std::move(device)),
-      executable_(device_->make<tenon_executable>("compile", "executable",
-                                                  [&](tenon_executable** out) {
-                                                    return device_->api().compile(device_->get(),
-                                                                                  &program, out);
-                                                  }),
-                  Destroy{device_.get()}) {
+    : device_(std::move(device)), executable_(compile(*device_, program), Destroy{device_.get()}) {
   steps_.reserve(device_->info().steps_under_way);
   for (uint32_t i = 0; i < program.num_results; ++i) {
     const uint32_t number = program.results[i];

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "engine/device_slabs.h"
 #include "model/placed_executable.h"
 
 namespace tenon {
@@ -42,9 +41,9 @@ SchedulerOptions scheduler_options(const Model& model, const EngineOptions& opti
 }
 
 /// Pools of each device under its part of the budget.
-std::vector<std::shared_ptr<BlockPool>> make_pools(const Model& model,
-                                                   std::vector<std::unique_ptr<SlabMemory>>& memory,
-                                                   const EngineOptions& options) {
+std::vector<std::shared_ptr<BlockPool>> make_pools(
+    const Model& model, std::vector<std::unique_ptr<DeviceSlabs>>& memory,
+    const EngineOptions& options) {
   const PlacedExecutable& executable = model.executable();
   std::vector<BlockPoolOptions> groups = cache_groups(model.program(), executable);
   for (BlockPoolOptions& group : groups) {
@@ -77,6 +76,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     : model_(std::move(model)),
       options_(options),
       system_(*model_->options().system),
+      device_epoch_(model_->device_epoch()),
       vocab_(model_->hyper_parameters().vocab),
       owner_pid_(::getpid()),
       scheduler_(scheduler_options(*model_, options)),

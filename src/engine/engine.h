@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "engine/device_slabs.h"
 #include "engine/idle_sequences.h"
 #include "engine/metrics.h"
 #include "engine/request.h"
@@ -228,6 +229,9 @@ class Engine : public std::enable_shared_from_this<Engine>,
   void trim_slabs() noexcept;
   void drive(Lock& lock, uint64_t until_ns = UINT64_MAX);
   void finish_steps() noexcept override;
+  [[nodiscard]] bool follow_devices(Lock& lock) noexcept;
+  void forget_blocks() noexcept;
+  void reopen_devices();
   [[nodiscard]] Step& step_at(size_t index) {
     return *steps_[(oldest_step_ + index) % steps_.size()];
   }
@@ -273,10 +277,11 @@ class Engine : public std::enable_shared_from_this<Engine>,
   std::shared_ptr<const Model> model_;
   EngineOptions options_;
   System& system_;
-  std::vector<std::unique_ptr<SlabMemory>> slab_memory_;  // [devices]
-  std::vector<std::shared_ptr<BlockPool>> pools_;         // [groups]
-  std::vector<uint64_t> needed_;                          // [groups] blocks, in make_room
-  std::unique_ptr<PrefixIndex> index_;                    // or null
+  std::vector<std::unique_ptr<DeviceSlabs>> slab_memory_;  // [devices]
+  uint64_t device_epoch_;                                  // of the model, when they were made
+  std::vector<std::shared_ptr<BlockPool>> pools_;          // [groups]
+  std::vector<uint64_t> needed_;                           // [groups] blocks, in make_room
+  std::unique_ptr<PrefixIndex> index_;                     // or null
   std::mutex identity_mutex_;
   std::optional<SnapshotIdentity> identity_;
   uint64_t vocab_;

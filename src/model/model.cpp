@@ -113,6 +113,8 @@ ModelOptions runtime_options(const Model& model) {
   copy.device_memory = options.device_memory;
   copy.gpu_layers = options.gpu_layers;
   copy.experts_on = options.experts_on;
+  copy.on_lost = options.on_lost;
+  copy.kernel_cache = options.kernel_cache;
   copy.context = options.context;
   copy.threads = options.threads;
   copy.executor = options.executor;
@@ -272,31 +274,6 @@ void Model::load_weights(std::span<const Loading> loadings, ThreadTeam& team) {
   fingerprint_ = model_fingerprint(*file_, samples);
 }
 
-void Model::note_devices() {
-  const std::span<const PlacedDevice> devices = executable_->devices();
-  for (const PlacedDevice& placed : devices) {
-    const Device& device = *placed.device;
-    backend_name_ += fmt::format("{}{}", backend_name_.empty() ? "" : "+", device.name());
-    if (devices.size() == 1) {
-      device_description_ = device.description();
-    } else {
-      device_description_ += fmt::format("{}{}: {}", device_description_.empty() ? "" : "; ",
-                                         device.name(), device.description());
-    }
-  }
-}
-
-void Model::make_fetcher() {
-  const tenon_program& view = program().view();
-  fetcher_ = std::make_unique<RowFetcher>(
-      *file_, tables_,
-      RowFetcher::Options{options_.row_cache_bytes, view.max_tokens, view.token_history, &team(),
-                          options_.system});
-  options_.log(LogLevel::Info, "{}: {} bytes of tables stay in the file, with a row cache of {}",
-               file_->name(), table_bytes(tables_),
-               row_cache_bytes(tables_, options_.row_cache_bytes));
-}
-
 std::string_view Model::name() const {
   return metadata().get_or<std::string_view>("general.name", "");
 }
@@ -329,47 +306,12 @@ const Program& Model::program() const {
   return *program_;
 }
 
-PlacedExecutable& Model::loaded() const {
-  if (!has_program()) fail_without_program();
-  if (!can_run()) fail(Code::State, "{} was opened for inspection, without weights", file_->name());
-  return *executable_;
-}
-
-PlacedExecutable& Model::executable() const {
-  if (gives_rows()) {
-    fail(Code::State, "{} was opened for embeddings, it generates no text", file_->name());
-  }
-  return loaded();
-}
-
-PlacedExecutable& Model::row_executable() const {
-  PlacedExecutable& executable = loaded();
-  if (gives_rows()) return executable;
-  fail(Code::State, "{} was opened to generate text; set the option embeddings to \"on\"",
-       file_->name());
-}
-
-const Program& Model::encoder_program() const {
-  if (has_encoder()) return *encoder_program_;
-  fail(Code::State, "{} has no encoder", file_->name());
-}
-
-Executable& Model::encoder_executable() const {
-  (void)encoder_program();
-  (void)loaded();
-  return *encoder_executable_;
-}
-
 std::optional<Token> Model::decoder_start() const {
   const std::string key = std::string(architecture()) + ".decoder_start_token_id";
   const auto token = metadata().find<int64_t>(key);
   if (!token || *token < 0 || *token >= int64_t{hyper_parameters().vocab}) return std::nullopt;
   return static_cast<Token>(*token);
 }
-
-HostServices& Model::services() const { return loaded().device()->host(); }
-
-ThreadTeam& Model::team() const { return services().team(); }
 
 StepWork Model::step_work() const { return tenon::step_work(program()); }
 
@@ -416,7 +358,9 @@ MemoryNeeds Model::memory(uint64_t context) const {
     fail(Code::Argument, "context is {}, not in 0..{}", needs.context, kMaxContext);
   }
   const TextSizes sizes{needs.context, program().view().max_tokens, 1};
-  if (can_run()) {
+  const std::shared_lock lock(devices_mutex_);
+  const bool can_run = executable_ != nullptr;
+  if (can_run) {
     for (const uint64_t bytes : device_cache_bytes(*program_, *executable_, sizes)) {
       needs.kv_bytes = saturating_add(needs.kv_bytes, bytes);
     }
@@ -430,11 +374,11 @@ MemoryNeeds Model::memory(uint64_t context) const {
   if (needs.kv_bytes == UINT64_MAX) {
     fail(Code::Argument, "context is {}: its cache passes 2^64 bytes", needs.context);
   }
-  needs.weights_bytes = can_run() ? executable_->memory_bytes(TENON_MEMORY_WEIGHTS)
-                                  : file_->tensor_bytes() - table_bytes(tables_);
+  needs.weights_bytes = can_run ? executable_->memory_bytes(TENON_MEMORY_WEIGHTS)
+                                : file_->tensor_bytes() - table_bytes(tables_);
   needs.weights_bytes += row_cache_bytes(tables_, options_.row_cache_bytes);
-  needs.scratch_bytes = can_run() ? executable_->memory_bytes(TENON_MEMORY_SCRATCH)
-                                  : program().view().activation_bytes;
+  needs.scratch_bytes =
+      can_run ? executable_->memory_bytes(TENON_MEMORY_SCRATCH) : program().view().activation_bytes;
   needs.scratch_bytes += fetched_row_bytes(tables_, program().view().max_tokens);
   if (encoder_executable_ != nullptr) {
     needs.weights_bytes += encoder_executable_->memory_bytes(TENON_MEMORY_WEIGHTS);

@@ -28,7 +28,13 @@ DeviceChoice device_choice(const Program& program, const ModelOptions& options) 
   // Parts run one after another, so one team serves all devices.
   choice.make_services = [&options, team = std::shared_ptr<ThreadTeam>()]() mutable {
     if (team == nullptr) team = make_team(options);
-    return std::make_unique<HostServices>(options.system, options.log, team);
+    ServiceOptions services;
+    services.plans_only = options.plans_only;
+    if (!options.kernel_cache.empty()) {
+      services.kernel_cache =
+          std::make_shared<KernelCache>(options.system, options.kernel_cache, options.log);
+    }
+    return std::make_unique<HostServices>(options.system, options.log, team, services);
   };
   choice.op_label = [&program](uint32_t op) { return op_label(op, program.ops()[op].kind); };
   return choice;
@@ -61,12 +67,6 @@ std::unique_ptr<PlacedExecutable> make_executable(const Program& program,
 std::unique_ptr<PlacedExecutable> make_executable(BuiltProgram& built, const ModelOptions& options,
                                                   const BuildProgram& build) {
   const DeviceChoice choice = device_choice(built.program, options);
-  if (asks_for_placement(options)) {
-    return place_program(built, open_model_devices(options, choice), options, build);
-  }
-  const std::vector<OpenDevice> devices =
-      devices_beside(choose_device(built.program.view(), choice), built, options, choice);
-  if (devices.size() > 1) return place_program(built, devices, options, build);
   if (!built.model.encoder_layers.empty() && asks_for_placement(options)) {
     // The encoder writes to the cache of its decoder, so both are on one device.
     const std::optional<DeviceName> only = only_device(options);
@@ -78,6 +78,12 @@ std::unique_ptr<PlacedExecutable> make_executable(BuiltProgram& built, const Mod
     }
     return on_one_device(built, {open_devices({&*only, 1}, choice).front()}, options, build);
   }
+  if (asks_for_placement(options)) {
+    return place_program(built, open_model_devices(options, choice), options, build);
+  }
+  const std::vector<OpenDevice> devices =
+      devices_beside(choose_device(built.program.view(), choice), built, options, choice);
+  if (devices.size() > 1) return place_program(built, devices, options, build);
   return on_one_device(built, devices[0], options, build);
 }
 

@@ -167,6 +167,7 @@ ModelOptions planning_options(const Model& model, std::string_view cache_type,
   options.cache_type = cache_type;
   options.threads = hardware.threads;
   options.system = reserving_system();
+  options.plans_only = true;
   return options;
 }
 

@@ -87,6 +87,7 @@ class Context {
   [[nodiscard]] const tenon_host* host() const { return host_; }
   [[nodiscard]] const DeviceFacts& facts() const { return facts_; }
   [[nodiscard]] uint64_t memory_available();
+  [[nodiscard]] bool is_lost() const noexcept { return lost_ != kSuccess; }
   /// Threads of a group that shares a row.
   [[nodiscard]] uint32_t group_threads() const { return group_threads_; }
   /// That multiply weights in units; 0: the device has too little shared memory.
@@ -95,6 +96,9 @@ class Context {
   }
   /// Address of the codebooks (gpu/codebook_points.h).
   [[nodiscard]] gpu::Address grids() const { return grids_.address(); }
+
+  /// While it plans, memory is counted and not allocated, and writes go nowhere.
+  void set_plans(bool plans) noexcept { plans_ = plans; }
 
   // ---- What the stream does, one after another ----
 
@@ -165,6 +169,7 @@ class Context {
   uint64_t memory_limit_ = 0;
   std::atomic<uint64_t> memory_used_ = 0;
   uint32_t group_threads_ = 0;
+  bool plans_ = false;
   ContextHandle handle_ = nullptr;
   StreamHandle stream_ = nullptr;
   LibraryHandle library_ = nullptr;

@@ -18,6 +18,7 @@ uint64_t whole_words(uint64_t size_bytes) {
 
 Memory::Memory(Context& context, uint64_t size_bytes, Access access, const char* what)
     : size_bytes_(size_bytes) {
+  if (context.plans_) return;
   const uint64_t bytes = whole_words(size_bytes);
   const uint64_t used = context.memory_used_;
   if (access == Access::Device &&
@@ -137,6 +138,7 @@ void Context::copy(const Memory& to, uint64_t to_offset, const Memory& from, uin
 }
 
 void Context::write(const Memory& to, uint64_t offset, const void* from, uint64_t size) {
+  if (plans_) return;
   const auto* bytes = static_cast<const std::byte*>(from);
   for (uint64_t done = 0; done < size; done += kStagingBytes) {
     const uint64_t part = std::min(kStagingBytes, size - done);

@@ -44,7 +44,7 @@ inline bool is_cancelled(const tenon_step& step) {
 
 /// `Types` has what a plugin calls a device and its memory:
 ///
-///   class Context;   // host(), group_threads(), grids(), write(), read(), copy(), finish_quietly(), Upload
+///   class Context;   // host(), is_lost(), set_plans(), grids(), write(), read(), copy(), finish_quietly(), Upload
 ///   class Memory;    // Memory(context, bytes, access, what), size(), address(), bytes()
 ///   kOfDevice, kUpload, kDownload   // accesses: memory of the device; the host writes; the host reads
 ///   static void zero(Context&, const Memory&);       // memory of a buffer, where it is not made so

@@ -43,9 +43,27 @@ struct DevicePlugin {
     return std::make_unique<Buffer>(device.context, size);
   }
 
+  static bool is_lost(const Device& device) noexcept { return device.context.is_lost(); }
+
   static std::unique_ptr<Executable> compile(const Device& device, const tenon_program& program) {
+    const Planning planning(device.context, (program.flags & TENON_PROGRAM_PLAN) != 0);
     return std::make_unique<Executable>(device.context, program);
   }
+
+ private:
+  /// While one lives that plans, what is compiled tells its sizes and nothing else (TENON_PROGRAM_PLAN).
+  class Planning {
+   public:
+    Planning(typename Types::Context& context, bool plans) : context_(context) {
+      context.set_plans(plans);
+    }
+    ~Planning() { context_.set_plans(false); }
+    Planning(const Planning&) = delete;
+    Planning& operator=(const Planning&) = delete;
+
+   private:
+    typename Types::Context& context_;
+  };
 };
 
 }  // namespace tenon::gpu

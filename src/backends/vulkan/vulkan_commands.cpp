@@ -20,7 +20,7 @@ Commands::Commands(Context& context, std::span<const gpu::Stage> stages, uint32_
       list.before = context.allocate_commands();
       list.after = context.allocate_commands();
     }
-    record_stages();
+    if (!context.plans()) record_stages();
   } catch (...) {
     free_all();
     throw;

@@ -124,9 +124,7 @@ void Context::create_objects() {
   layout.pPushConstantRanges = &push;
   check(functions_.CreatePipelineLayout(handle_, &layout, nullptr, &layout_),
         "vkCreatePipelineLayout");
-  VkPipelineCacheCreateInfo cache{};
-  cache.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
-  check(functions_.CreatePipelineCache(handle_, &cache, nullptr, &cache_), "vkCreatePipelineCache");
+  cache_.create(host_, functions_, handle_, physical_);
   copies_ = allocate_commands();
   for (size_t i = 0; i < kStagingSlots; ++i) {
     Staging& slot = staging_.emplace_back();
@@ -149,7 +147,7 @@ void Context::destroy() noexcept {
   grids_ = Memory();
   download_ = Memory();
   staging_.clear();
-  functions_.DestroyPipelineCache(handle_, cache_, nullptr);
+  cache_.destroy();
   functions_.DestroyPipelineLayout(handle_, layout_, nullptr);
   functions_.DestroySemaphore(handle_, timeline_, nullptr);
   functions_.DestroyCommandPool(handle_, pool_, nullptr);
@@ -278,13 +276,14 @@ VkPipeline Context::create_pipeline(const gpu::KernelKey& key) const {
   info.layout = layout_;
   VkPipeline made = VK_NULL_HANDLE;
   const VkResult result =
-      functions_.CreateComputePipelines(handle_, cache_, 1, &info, nullptr, &made);
+      functions_.CreateComputePipelines(handle_, cache_.handle(), 1, &info, nullptr, &made);
   functions_.DestroyShaderModule(handle_, module, nullptr);
   check_result(result, "vkCreateComputePipelines");
   return made;
 }
 
 void Context::make_pipelines(std::span<const gpu::KernelKey> keys) {
+  if (plans_) return;
   std::vector<gpu::KernelKey> missing;
   for (const gpu::KernelKey& key : keys) {
     const bool known = pipelines_.contains(key) || std::ranges::find(missing, key) != missing.end();
@@ -321,6 +320,7 @@ void Context::make_pipelines(std::span<const gpu::KernelKey> keys) {
   for (const std::exception_ptr& failure : job.failures) {
     if (failure) std::rethrow_exception(failure);
   }
+  cache_.keep();
 }
 
 }  // namespace tenon::vulkan

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/gpu/kernel_key.h"
+#include "backends/vulkan/pipeline_cache.h"
 #include "backends/vulkan/vulkan_instance.h"
 #include "backends/vulkan/vulkan_shaders.h"
 #include "tenon/backend.h"
@@ -77,10 +78,15 @@ class Context {
   [[nodiscard]] VkDevice handle() const { return handle_; }
   [[nodiscard]] uint64_t memory_limit() const { return memory_limit_; }
   [[nodiscard]] uint64_t memory_available() const;
+  [[nodiscard]] bool is_lost() const noexcept { return lost_; }
   /// Threads of a workgroup that shares a row.
   [[nodiscard]] uint32_t group_threads() const { return group_threads_; }
   /// Address of the codebooks (gpu/stage_parameters.h).
   [[nodiscard]] uint64_t grids() const { return grids_.address(); }
+
+  /// While it plans, memory is counted and not allocated, writes go nowhere and no pipelines are made.
+  void set_plans(bool plans) noexcept { plans_ = plans; }
+  [[nodiscard]] bool plans() const { return plans_; }
 
   // ---- Commands ----
 
@@ -169,6 +175,7 @@ class Context {
   uint64_t memory_limit_ = 0;
   uint64_t memory_used_ = 0;
   uint32_t group_threads_ = 0;
+  bool plans_ = false;
   VkPhysicalDeviceMemoryProperties memory_properties_{};
   VkDevice handle_ = VK_NULL_HANDLE;
   DeviceFunctions functions_;
@@ -178,7 +185,7 @@ class Context {
   uint64_t last_submission_ = 0;
   std::atomic<bool> lost_ = false;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
-  VkPipelineCache cache_ = VK_NULL_HANDLE;
+  PipelineCache cache_;
   std::map<gpu::KernelKey, VkPipeline> pipelines_;
   std::mutex staging_mutex_;  // of all that follows, and of the queue while weights are loaded
   std::condition_variable staging_free_;

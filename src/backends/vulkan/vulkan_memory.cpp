@@ -21,7 +21,8 @@ uint64_t whole(uint64_t size_bytes) { return (std::max<uint64_t>(size_bytes, 1) 
 }  // namespace
 
 Memory::Memory(Context& context, uint64_t size_bytes, Access access, const char* what)
-    : context_(&context), size_bytes_(size_bytes), access_(access) {
+    : context_(context.plans() ? nullptr : &context), size_bytes_(size_bytes), access_(access) {
+  if (context.plans()) return;
   const uint64_t bytes = whole(size_bytes);
   const bool of_device = access == Access::Device;
   if (of_device && bytes > context.memory_limit_ - context.memory_used_) {
@@ -135,6 +136,7 @@ void Context::copy(const Memory& to, uint64_t to_offset, const Memory& from, uin
 }
 
 void Context::write(const Memory& to, uint64_t offset, const void* from, uint64_t size) {
+  if (plans_) return;
   const auto* bytes = static_cast<const std::byte*>(from);
   finish([&] {
     for (uint64_t done = 0; done < size; done += kStagingBytes) {
