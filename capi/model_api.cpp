@@ -39,6 +39,8 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
   options.device_memory = set.string("device_memory");
   options.gpu_layers = set.integer("gpu_layers");
   options.experts_on = set.string("experts_on");
+  options.on_lost = set.string("on_lost");
+  options.kernel_cache = set.string("kernel_cache");
   options.threads = static_cast<uint32_t>(set.integer("threads"));
   options.cache_type = set.string("cache_type");
   options.slice = static_cast<uint32_t>(set.integer("slice"));
@@ -173,7 +175,8 @@ tenon_status tenon_model_memory(const tenon_model* model, uint64_t context, teno
 tenon_status tenon_model_execution(const tenon_model* model, tenon_execution* execution) {
   return fence([&] {
     const tenon::Model& of_handle = *checked(model).model;
-    tenon::HostServices& services = of_handle.services();
+    const std::shared_ptr<tenon::Device> device = of_handle.device();
+    tenon::HostServices& services = device->host();
     const tenon::StepWork work = of_handle.step_work();
     tenon_execution out{};
     out.threads = services.team().num_threads();
