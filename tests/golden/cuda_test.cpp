@@ -7,8 +7,10 @@
 #include "model/placed_executable.h"
 #include "tests/backends/cuda/emulator/fake_cuda.h"
 #include "tests/engine/tiny_engine.h"
+#include "tests/golden/device_plan.h"
 #include "tests/golden/golden.h"
 #include "tests/golden/golden_model.h"
+#include "tests/golden/lost_device.h"
 
 namespace tenon::golden {
 namespace {
@@ -175,6 +177,26 @@ TEST_F(CudaFaults, ADeviceHoldsWhatItsModelSays) {
                                         executable.memory_bytes(TENON_MEMORY_SCRATCH));
   EXPECT_NEAR(static_cast<double>(control_->bytes_now - before), said, 0.03 * said);
   EXPECT_NEAR(static_cast<double>(control_->bytes_peak - before), said, 0.03 * said);
+}
+
+TEST_F(CudaFaults, ThePeakOfADeviceIsThatOfItsPlan) {
+  const DeviceBytes bytes{[this] { return control_->bytes_now; },
+                          [this] { return control_->bytes_peak; },
+                          [this] { control_->bytes_peak = control_->bytes_now; }};
+  expect_peak_of_plan(on_cuda, bytes);
+}
+
+TEST_F(CudaFaults, ALostDeviceIsMadeAnewWhereThatIsAllowed) {
+  const GoldenModel golden("llama");
+  ASSERT_EQ(failure(golden), "");
+  const int64_t objects = control_->objects;
+  {
+    const LossControl losses{[this](int64_t n) { control_->fail_launch = n; },
+                             [this] { return control_->launches; }};
+    LostDevice device(golden, on_cuda(), losses);
+    device.lose_each(7);
+  }
+  EXPECT_EQ(control_->objects, objects) << "what was made is gone";
 }
 
 }  // namespace

@@ -4,11 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "base/error.h"
 #include "model/placed_executable.h"
+#include "tests/base/temp_folder.h"
 #include "tests/engine/tiny_engine.h"
+#include "tests/golden/device_plan.h"
 #include "tests/golden/golden.h"
 #include "tests/golden/golden_model.h"
+#include "tests/golden/lost_device.h"
 
 #ifdef TENON_VULKAN_PLUGIN
 #include "tests/backends/vulkan/loader/faulty_loader.h"
@@ -194,6 +200,76 @@ TEST_F(VulkanFaults, ADeviceHoldsWhatItsModelSays) {
                                         executable.memory_bytes(TENON_MEMORY_SCRATCH));
   EXPECT_NEAR(static_cast<double>(control_->bytes_now), said, 0.03 * said);
   EXPECT_NEAR(static_cast<double>(control_->bytes_peak), said, 0.03 * said);
+}
+
+TEST_F(VulkanFaults, ThePeakOfADeviceIsThatOfItsPlan) {
+  const DeviceBytes bytes{[this] { return control_->bytes_now.load(); },
+                          [this] { return control_->bytes_peak.load(); },
+                          [this] { control_->bytes_peak = control_->bytes_now.load(); }};
+  expect_peak_of_plan(on_faulty_vulkan, bytes);
+}
+
+TEST_F(VulkanFaults, ALostDeviceIsMadeAnewWhereThatIsAllowed) {
+  for (const char* function : {"QueueSubmit", "WaitSemaphores"}) {
+    SCOPED_TRACE(function);
+    control_->function = function;
+    control_->result = kDeviceLost;
+    const LossControl losses{[this](int64_t n) { control_->fail_call = n; },
+                             [this] { return control_->calls.load(); }};
+    LostDevice device(golden_, on_faulty_vulkan(), losses);
+    device.lose_each(1);
+    device.lose_while_it_is_made_anew();
+  }
+  control_->function = nullptr;
+  EXPECT_EQ(control_->objects, objects_) << "what was made is gone";
+  EXPECT_EQ(control_->bytes_now, 0);
+}
+
+/// The driver is given what it had compiled for an earlier process, and nothing that is damaged.
+TEST_F(VulkanFaults, CompiledKernelsAreKeptWhereTheHostSays) {
+  const TempFolder folder;
+  const auto start = [&](const char* name = "") {
+    ModelOptions options = on_faulty_vulkan();
+    options.kernel_cache = folder.path(name);
+    control_->initial_cache_bytes = -1;
+    static_cast<void>(load_source(golden_.source(), std::move(options)));
+    return control_->initial_cache_bytes.load();
+  };
+  const auto files = [&] {
+    std::vector<std::filesystem::path> all;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path(""))) {
+      all.push_back(entry.path());
+    }
+    return all;
+  };
+  EXPECT_EQ(start(), 0) << "nothing is kept yet";
+  ASSERT_EQ(files().size(), 1u);
+  const int64_t kept = start();
+  EXPECT_GT(kept, 0);
+  const std::string path = files()[0].string();
+  const uint64_t size = std::filesystem::file_size(path);
+
+  const auto damage = [&](uint64_t offset) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(offset));
+    const auto byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(static_cast<std::streamoff>(offset));
+    file.put(byte);
+  };
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{9}, uint64_t{17}, uint64_t{25}, size - 1}) {
+    SCOPED_TRACE(offset);
+    damage(offset);
+    EXPECT_EQ(start(), 0) << "damaged";
+    EXPECT_EQ(start(), kept) << "and written anew";
+  }
+  for (const uint64_t left : {uint64_t{0}, uint64_t{7}, size - 1}) {
+    SCOPED_TRACE(left);
+    std::filesystem::resize_file(path, left);
+    EXPECT_EQ(start(), 0) << "cut";
+    EXPECT_EQ(start(), kept);
+  }
+  EXPECT_EQ(files().size(), 1u);
+  EXPECT_EQ(start("missing"), 0) << "a folder that is not there is none";
 }
 
 }  // namespace
