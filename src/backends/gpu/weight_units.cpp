@@ -72,8 +72,8 @@ void pack_f16_row(const Tile& tile, uint32_t row, const std::byte* values, uint6
   }
 }
 
-/// Returns what the row is multiplied with. Values below 2^-38 of the row's largest lose bits, which is no more
-/// than bf16 loses of a value of the largest's size.
+/// Returns what the row is multiplied with. bf16 has 8 significant bits: values from 2^-31 of the row's largest on are
+/// exact, those below are off by 2^-39 of it at most.
 float pack_bf16_row(const Tile& tile, uint32_t row, const std::byte* values, uint64_t columns) {
   constexpr int kLargestExponent =
       15;                          // of what f16 holds, 2^14 <= x < 2^15 in the notation of frexp
