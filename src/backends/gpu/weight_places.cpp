@@ -99,6 +99,7 @@ uint64_t WeightPlaces::row_granularity(uint32_t slot) const {
 
 void WeightPlaces::load_tiles(uint32_t slot, uint64_t first_row, uint64_t num_rows,
                               const std::byte* blocks, const Send& send) const {
+  if (num_rows == 0) return;
   const tenon_slot& info = program_.slots()[slot];
   const Weight& weight = weights_[slot];
   const auto format = static_cast<Format>(info.type);
