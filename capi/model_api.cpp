@@ -39,7 +39,6 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
   options.device_memory = set.string("device_memory");
   options.gpu_layers = set.integer("gpu_layers");
   options.experts_on = set.string("experts_on");
-  options.on_lost = set.string("on_lost");
   options.kernel_cache = set.string("kernel_cache");
   options.threads = static_cast<uint32_t>(set.integer("threads"));
   options.cache_type = set.string("cache_type");

@@ -81,10 +81,6 @@ constexpr std::array kTable = {
     text(TENON_SCOPE_MODEL, "experts_on", "auto", "auto|cpu",
          "Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever "
          "device has the rest of the layer."),
-    text(TENON_SCOPE_MODEL, "on_lost", "fail", "fail|reopen",
-         "What becomes of a model whose device the driver has lost: fail: all that is asked of it "
-         "fails; reopen: device and program are made anew, weights loaded and texts computed "
-         "again."),
     text(TENON_SCOPE_MODEL, "kernel_cache", "", "",
          "A folder where backends keep compiled kernels for the next process; it is there, and "
          "trusted as a plugin is. Empty: nothing is kept."),

@@ -29,9 +29,8 @@ struct ModelOptions {
   std::optional<std::string>
       devices{};  ///< "vulkan:0,vulkan:1=8": instead of backend, in this order
   std::optional<std::string> device_memory{};  ///< bytes of each of devices: "8000000000,0"
-  std::optional<int64_t> gpu_layers{};      ///< on devices other than the CPU; -1: as many as fit
-  std::optional<std::string> experts_on{};  ///< "cpu", "auto"
-  std::optional<std::string> on_lost{};     ///< "fail", "reopen": the device, and everything on it
+  std::optional<int64_t> gpu_layers{};        ///< on devices other than the CPU; -1: as many as fit
+  std::optional<std::string> experts_on{};    ///< "cpu", "auto"
   std::optional<std::string> kernel_cache{};  ///< folder for compiled kernels; empty: none
   std::optional<int64_t> threads{};
   std::optional<std::string> cache_type{};
@@ -117,7 +116,6 @@ class Options {
     set("device_memory", from.device_memory);
     set("gpu_layers", from.gpu_layers);
     set("experts_on", from.experts_on);
-    set("on_lost", from.on_lost);
     set("kernel_cache", from.kernel_cache);
     set("threads", from.threads);
     set("cache_type", from.cache_type);
