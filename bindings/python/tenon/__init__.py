@@ -15,16 +15,19 @@ from ._errors import (ArgumentError, BusyError, CancelledError, DeadlineError, E
                       PluginError, StateError, TemplateError, UnsupportedError)
 from ._library import library, library_path, use_library
 from ._model import Metadata, Model, Tokenizer
+from ._native import (Candidate, ChatDelta, EmbedderInfo, EngineStats, Execution, Hardware, Memory, ModelInfo,
+                      PlacedDevice, Plan, RequestStats, SessionStats, Tensor, TokenInfo)
 from ._sampler import Grammar, Matcher, Sampler, logprobs
 from ._session import Session
 
 __all__ = [
-    "ArgumentError", "BusyError", "CancelledError", "Chat", "DeadlineError", "Embedder", "Engine",
-    "Error", "FormatError", "GenerateOptions", "Generation", "Grammar", "GrammarError",
-    "InputOutputError", "InternalError", "LimitError", "Matcher", "Metadata", "Model", "NoMemoryError",
-    "Piece", "PluginError", "Reply", "Rows", "Sampler", "Session", "StateError", "TemplateError",
-    "Tokenizer", "UnsupportedError", "constants", "gather_texts", "library_path", "logprobs",
-    "use_library", "version",
+    "ArgumentError", "BusyError", "CancelledError", "Candidate", "Chat", "ChatDelta", "DeadlineError",
+    "Embedder", "EmbedderInfo", "Engine", "EngineStats", "Error", "Execution", "FormatError",
+    "GenerateOptions", "Generation", "Grammar", "GrammarError", "Hardware", "InputOutputError",
+    "InternalError", "LimitError", "Matcher", "Memory", "Metadata", "Model", "ModelInfo", "NoMemoryError",
+    "Piece", "PlacedDevice", "Plan", "PluginError", "Reply", "RequestStats", "Rows", "Sampler", "Session",
+    "SessionStats", "StateError", "TemplateError", "Tensor", "TokenInfo", "Tokenizer", "UnsupportedError",
+    "constants", "gather_texts", "library_path", "logprobs", "use_library", "version",
 ]
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -157,6 +158,14 @@ def test_objects_of_the_parent_are_refused_in_a_child(model, session):
     assert os.waitpid(child, 0)[1] == 0
     assert "before fork()" in answer and answer.endswith("| there was")
     assert session.generate(max_tokens=2, sampling={"temperature": 0}).text() == " there was"
+
+
+def test_what_is_a_value_is_pickled(model):
+    piece = next(tenon.Session(model).generate(ONCE, max_tokens=2, logprobs=2))
+    other = pickle.loads(pickle.dumps(piece))
+    assert (other, other.token, other.logprob, other.top) == (piece, piece.token, piece.logprob, piece.top)
+    for value in (model.info, tenon.Engine(model).stats(), tenon.Session(model).stats()):
+        assert pickle.loads(pickle.dumps(value)) == value and type(value) is getattr(tenon, type(value).__name__)
 
 
 def test_subinterpreters_refuse_the_module():

@@ -11,17 +11,19 @@ the server's routes in docs/server.md holds here. Nothing of the package `openai
 """
 
 from ._client import AsyncOpenAI, OpenAI
-from ._errors import (APIConnectionError, APIError, APIStatusError, APITimeoutError, AuthenticationError,
-                      BadRequestError, ConflictError, InternalServerError, LengthFinishReasonError,
-                      NotFoundError, OpenAIError, PermissionDeniedError, RateLimitError,
-                      UnprocessableEntityError)
+from ._errors import (APIConnectionError, APIError, APIResponseValidationError, APIStatusError, APITimeoutError,
+                      AuthenticationError, BadRequestError, ConflictError, ContentFilterFinishReasonError,
+                      InternalServerError, LengthFinishReasonError, NotFoundError, OpenAIError,
+                      PermissionDeniedError, RateLimitError, UnprocessableEntityError)
+from ._raw import RawResponse
 from ._records import Page, Record
 from ._streams import AsyncStream, Stream
-from ._values import NOT_GIVEN, NotGiven
+from ._values import NOT_GIVEN, NotGiven, Omit, not_given, omit
 
 __all__ = [
-    "APIConnectionError", "APIError", "APIStatusError", "APITimeoutError", "AsyncOpenAI", "AsyncStream",
-    "AuthenticationError", "BadRequestError", "ConflictError", "InternalServerError",
-    "LengthFinishReasonError", "NOT_GIVEN", "NotFoundError", "NotGiven", "OpenAI", "OpenAIError", "Page",
-    "PermissionDeniedError", "RateLimitError", "Record", "Stream", "UnprocessableEntityError",
+    "APIConnectionError", "APIError", "APIResponseValidationError", "APIStatusError", "APITimeoutError",
+    "AsyncOpenAI", "AsyncStream", "AuthenticationError", "BadRequestError", "ConflictError",
+    "ContentFilterFinishReasonError", "InternalServerError", "LengthFinishReasonError", "NOT_GIVEN",
+    "NotFoundError", "NotGiven", "Omit", "OpenAI", "OpenAIError", "Page", "PermissionDeniedError",
+    "RateLimitError", "RawResponse", "Record", "Stream", "UnprocessableEntityError", "not_given", "omit",
 ]

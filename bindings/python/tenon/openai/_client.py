@@ -15,7 +15,9 @@ from .._engine import Engine
 from .._model import Model
 from ._chat_stream import ChatStreamManager
 from ._errors import LengthFinishReasonError, status_error
+from ._raw import RawResponse
 from ._records import record_of
+from ._response_stream import ResponseParser, ResponseStreamManager, response_fields
 from ._streams import AsyncStream, Stream
 from ._transport import InProcessCall, InProcessServer, Part
 from ._values import NOT_GIVEN, NotGiven, body_of, is_class, parsed_content, schema_format
@@ -23,6 +25,7 @@ from ._values import NOT_GIVEN, NotGiven, body_of, is_class, parsed_content, sch
 Served = Union[str, "os.PathLike[str]", Model, Engine]
 Finish = Callable[[Any], Any]
 Self = TypeVar("Self", bound="_Client")
+Resource = TypeVar("Resource", bound="_Resource")
 
 
 def _served(model: Served) -> Union[Model, Engine]:
@@ -36,18 +39,28 @@ def _name_of(model: Served) -> str:
     return Path(model).stem
 
 
-def _whole(part: Part, data: bytes, finish: Optional[Finish]) -> Any:
-    """The record of a whole answer. Raises APIStatusError for one that is an error."""
-    value = json.loads(data) if data else {}
+def _whole(part: Part, data: bytes, finish: Optional[Finish], raw: bool) -> Any:
+    """The record of a whole answer, or what makes it. Raises APIStatusError for one that is an error."""
     if part.status >= 400:
-        raise status_error(part.status, value, part.request_id)
-    made = record_of(value, part.request_id)
-    return made if finish is None else finish(made)
+        body = json.loads(data) if data else {}
+        raise status_error(body, RawResponse(part.status, part.header_fields, data))
+
+    def parse() -> Any:
+        made = record_of(json.loads(data) if data else {}, part.request_id)
+        return made if finish is None else finish(made)
+    return RawResponse(part.status, part.header_fields, data, parse) if raw else parse()
 
 
 class _Resource:
     def __init__(self, client: _Client) -> None:
         self._client = client
+
+    @property
+    def with_raw_response(self: Resource) -> Resource:
+        """The same calls; each returns its answer's status, headers and bytes, and parse()."""
+        client = copy.copy(self._client)
+        client._raw = True
+        return type(self)(client)
 
 
 class Completions(_Resource):
@@ -109,6 +122,23 @@ class Responses(_Resource):
         """POST /v1/responses; with stream=True a Stream of events."""
         return self._client._post("/v1/responses", fields)
 
+    def parse(self, **fields: Any) -> Any:
+        """create() with a class of pydantic as text_format; the answer has an object of it, `output_parsed`."""
+        return self._client._post("/v1/responses", response_fields(fields), ResponseParser(fields).response)
+
+    def stream(self, **fields: Any) -> ResponseStreamManager:
+        """create(stream=True) as a block that gives events: `with` it, or `async with`.
+
+            with client.responses.stream(model=..., input=...) as stream:
+                for event in stream:
+                    if event.type == "response.output_text.delta":
+                        print(event.delta, end="")
+                answer = stream.get_final_response()
+
+        text_format may be a class of pydantic, as in parse()."""
+        sent = {**response_fields(fields), "stream": True}
+        return ResponseStreamManager(lambda: self.create(**sent), fields)
+
     def retrieve(self, response_id: str, **fields: Any) -> Any:
         """GET /v1/responses/ID"""
         return self._client._ask("GET", f"/v1/responses/{quote(response_id, safe='')}", fields)
@@ -150,6 +180,7 @@ class _Client:
             raise TypeError("one of model, engine and models is needed")
         served = {name or _name_of(one): one} if one is not None else dict(models or {})
         self._timeout = timeout
+        self._raw = False
         self._server = InProcessServer({key: _served(value) for key, value in served.items()}, context)
 
     def with_options(self: Self, *, timeout: Union[float, NotGiven, None] = NOT_GIVEN,
@@ -219,12 +250,13 @@ class OpenAI(_Client):
     def _answer(self, call: InProcessCall, streams: bool, finish: Optional[Finish]) -> Any:
         part = call.wait()
         if streams and part.status < 400:
-            return Stream(call, part.data, part.is_last)
+            stream = Stream(call, part.data, part.is_last)
+            return RawResponse(part.status, part.header_fields, None, lambda: stream) if self._raw else stream
         data = part.data
         while not part.is_last:
             part = call.wait()
             data += part.data
-        return _whole(part, data, finish)
+        return _whole(part, data, finish, self._raw)
 
     def close(self) -> None:
         """Ends what is under way with APIConnectionError, and frees the server."""
@@ -244,12 +276,13 @@ class AsyncOpenAI(_Client):
     async def _answer(self, call: InProcessCall, streams: bool, finish: Optional[Finish]) -> Any:
         part = await call.await_part()
         if streams and part.status < 400:
-            return AsyncStream(call, part.data, part.is_last)
+            stream = AsyncStream(call, part.data, part.is_last)
+            return RawResponse(part.status, part.header_fields, None, lambda: stream) if self._raw else stream
         data = part.data
         while not part.is_last:
             part = await call.await_part()
             data += part.data
-        return _whole(part, data, finish)
+        return _whole(part, data, finish, self._raw)
 
     async def close(self) -> None:
         """Ends what is under way with APIConnectionError, and frees the server."""

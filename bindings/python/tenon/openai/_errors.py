@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
+from ._raw import RawResponse
+
 
 class OpenAIError(Exception):
     """All of them."""
@@ -30,6 +32,14 @@ class LengthFinishReasonError(OpenAIError):
         self.completion = completion
 
 
+class ContentFilterFinishReasonError(OpenAIError):
+    """Never raised: nothing filters answers here."""
+
+
+class APIResponseValidationError(APIError):
+    """Never raised: answers are not checked once more."""
+
+
 class APIConnectionError(APIError):
     """The client or its engine was closed before the answer."""
 
@@ -41,11 +51,19 @@ class APITimeoutError(APIConnectionError):
 class APIStatusError(APIError):
     """An answer with a status from 400 on."""
 
-    def __init__(self, message: str, status_code: int, body: Optional[object],
-                 request_id: Optional[str]) -> None:
+    def __init__(self, message: str, *, response: RawResponse, body: Optional[object]) -> None:
         super().__init__(message, body)
-        self.status_code = status_code
-        self.request_id = request_id
+        self.response = response
+        self.status_code = response.status_code
+        self.request_id = response.request_id
+
+    def __reduce__(self) -> Any:
+        return _status_error_of, (type(self), self.message, self.response, self.body)
+
+
+def _status_error_of(kind: type[APIStatusError], message: str, response: RawResponse, body: object) -> APIStatusError:
+    """One that was pickled."""
+    return kind(message, response=response, body=body)
 
 
 class BadRequestError(APIStatusError):
@@ -84,9 +102,10 @@ _BY_STATUS = {400: BadRequestError, 401: AuthenticationError, 403: PermissionDen
               404: NotFoundError, 409: ConflictError, 422: UnprocessableEntityError, 429: RateLimitError}
 
 
-def status_error(status: int, body: object, request_id: Optional[str]) -> APIStatusError:
+def status_error(body: object, response: RawResponse) -> APIStatusError:
     """That of an answer whose body is {"error": {...}}."""
+    status = response.status_code
     error = body.get("error") if isinstance(body, dict) else None
     message = error.get("message") if isinstance(error, dict) else None
     kind = _BY_STATUS.get(status, InternalServerError if status >= 500 else APIStatusError)
-    return kind(f"Error code: {status} - {message or body}", status, error, request_id)
+    return kind(f"Error code: {status} - {message or body}", response=response, body=error)

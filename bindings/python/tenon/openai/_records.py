@@ -8,17 +8,20 @@ from typing import Any, Optional
 
 # Fields of OpenAI's interface that an answer may leave out; they are then None, as in its package.
 OPTIONAL = frozenset("""
-    accepted_prediction_tokens access_programs annotations audio audio_tokens background billing bytes
-    cache_write_tokens cache_write_tokens_details cached_tokens code compaction completed_at
-    completion_tokens_details content content_filter_results context conversation cost created_by custom
-    delta encrypted_content error finish_reason frequency_penalty function function_call generate_summary id
-    image image_tokens incomplete_details index input_transformations instructions item logprob logprobs
-    max_output_tokens max_tool_calls message metadata mode moderation name namespace obfuscation output_text
-    param parsed parsed_arguments phase presence_penalty previous_response_id prompt prompt_cache_diagnostics
-    prompt_cache_key prompt_cache_options prompt_cache_retention prompt_logprobs prompt_tokens_details
-    reasoning reasoning_content reasoning_tokens refusal rejected_prediction_tokens role safety_identifier
-    service_tier shutdown_date status system_fingerprint temperature text text_offset text_tokens
-    token_logprobs tokens tool_calls tool_usage top_logprobs top_p truncation type usage user verbosity
+    accepted_prediction_tokens access_programs allowed_callers annotations arguments async audio
+    audio_tokens background billing bytes cache_write_tokens cache_write_tokens_details cached_tokens
+    caller code compaction completed_at completion_tokens_details content content_filter_results context
+    conversation cost created_by custom data defer_loading delta description encrypted_content error
+    expires_at finish_reason format frequency_penalty function function_call generate_summary id image
+    image_tokens incomplete_details index input_transformations instructions item logprob logprobs
+    max_output_tokens max_tool_calls message metadata mode moderation name namespace obfuscation
+    output_schema output_text param parameters parsed parsed_arguments phase presence_penalty
+    previous_response_id prompt prompt_cache_diagnostics prompt_cache_key prompt_cache_options
+    prompt_cache_retention prompt_logprobs prompt_tokens_details reasoning reasoning_content
+    reasoning_tokens refusal rejected_prediction_tokens role safety_identifier service_tier
+    shutdown_date status strict system_fingerprint temperature text text_offset text_tokens token
+    token_logprobs tokens tool_calls tool_usage top_logprobs top_p transcript truncation type usage user
+    verbosity
     """.split())
 
 
@@ -32,9 +35,13 @@ class Record:
         self._request_id = request_id
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or (name not in self._fields and name not in OPTIONAL):
+        if name.startswith("_"):  # of Python's protocols, which ask before there are fields
+            raise AttributeError(name)
+        # The package writes an underscore after names that Python or pydantic has: async_, schema_.
+        key = name[:-1] if name.endswith("_") and name not in self._fields else name
+        if key not in self._fields and key not in OPTIONAL:
             raise AttributeError(f"the answer has no field {name}")
-        return self._fields.get(name)
+        return self._fields.get(key)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Record) and self._fields == other._fields
@@ -50,12 +57,12 @@ class Record:
     def model_dump(self, *, mode: str = "python", exclude_none: bool = False,
                    exclude_unset: bool = False, **_: Any) -> dict[str, Any]:
         """As JSON's values."""
-        return {key: _dumped(value, exclude_none) for key, value in self._fields.items()
+        return {key: _dumped(value, mode, exclude_none) for key, value in self._fields.items()
                 if not (exclude_none and value is None)}
 
     def model_dump_json(self, *, indent: Optional[int] = None, exclude_none: bool = False, **_: Any) -> str:
         """As JSON."""
-        return json.dumps(self.model_dump(exclude_none=exclude_none), indent=indent, ensure_ascii=False)
+        return json.dumps(self.model_dump(mode="json", exclude_none=exclude_none), indent=indent, ensure_ascii=False)
 
     to_dict = model_dump
     to_json = model_dump_json
@@ -81,17 +88,27 @@ class Response(Record):
     @property
     def output_text(self) -> str:
         """The texts of its messages, joined."""
-        return "".join(part.text for item in self.output if item.type == "message"
-                       for part in item.content if part.type == "output_text")
+        return "".join(part.text for part in self._texts())
+
+    @property
+    def output_parsed(self) -> Any:
+        """Of responses.parse: the object of its first text that is one."""
+        return next((part.parsed for part in self._texts() if part.parsed), None)
+
+    def _texts(self) -> Iterator[Any]:
+        return (part for item in self.output if item.type == "message"
+                for part in item.content if part.type == "output_text")
 
 
-def _dumped(value: Any, exclude_none: bool) -> Any:
+def _dumped(value: Any, mode: str, exclude_none: bool) -> Any:
     if isinstance(value, Record):
-        return value.model_dump(exclude_none=exclude_none)
+        return value.model_dump(mode=mode, exclude_none=exclude_none)
     if isinstance(value, list):
-        return [_dumped(one, exclude_none) for one in value]
+        return [_dumped(one, mode, exclude_none) for one in value]
     if isinstance(value, dict):
-        return {key: _dumped(one, exclude_none) for key, one in value.items()}
+        return {key: _dumped(one, mode, exclude_none) for key, one in value.items()}
+    if hasattr(value, "model_dump"):  # an object of pydantic: `parsed`
+        return value.model_dump(mode=mode, exclude_none=exclude_none)
     return value
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 from .. import _native
 from .._closing import Closer
@@ -41,9 +41,14 @@ class Part(NamedTuple):
     data: bytes
 
     @property
+    def header_fields(self) -> dict[str, str]:
+        """By their names."""
+        return dict(line.split(": ", 1) for line in self.headers.splitlines())
+
+    @property
     def request_id(self) -> Optional[str]:
         """By which the server's log names the request."""
-        return dict(line.split(": ", 1) for line in self.headers.splitlines()).get("X-Request-Id")
+        return self.header_fields.get("X-Request-Id")
 
 
 class InProcessCall:
@@ -149,6 +154,9 @@ class InProcessServer:
             return InProcessCall(_native.ServerCall(self._native, method, target, body), timeout)
         except StateError as error:
             raise APIConnectionError(str(error)) from error
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a client of tenon.openai cannot be pickled or copied: it is an object of this process")
 
     def cancel(self) -> None:
         """Ends its requests and itself."""

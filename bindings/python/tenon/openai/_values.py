@@ -17,7 +17,17 @@ class NotGiven:
         return "NOT_GIVEN"
 
 
-NOT_GIVEN = NotGiven()
+NOT_GIVEN = not_given = NotGiven()
+
+
+class Omit(NotGiven):
+    """The same, by its newer name."""
+
+    def __repr__(self) -> str:
+        return "omit"
+
+
+omit = Omit()
 # What a client over HTTP is told besides the fields; there are no headers here.
 _OF_TRANSPORT = ("extra_headers", "extra_query", "timeout")
 

@@ -1,0 +1,69 @@
+"""Answers as they came: status, headers and bytes, of with_raw_response and of errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Optional
+
+
+class RawResponse:
+    """What a call on `with_raw_response` returns: `parse()` makes what the call itself would have returned."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], content: Optional[bytes],
+                 parse: Optional[Callable[[], Any]] = None) -> None:
+        self.status_code = status
+        # What a transport would say of the body.
+        kind = "application/json" if content is not None else "text/event-stream"
+        self.headers = Headers({"content-type": kind, **headers})
+        self._content = content
+        self._parse = parse or self.json
+        self._parsed: Any = None
+
+    def __reduce__(self) -> Any:
+        """Of an answer that is whole: what parse() made of it in this process does not go along."""
+        return RawResponse, (self.status_code, dict(self.headers), self.content)
+
+    @property
+    def request_id(self) -> Optional[str]:
+        """By which the server's log names the request."""
+        return self.headers["x-request-id"] if "x-request-id" in self.headers else None
+
+    @property
+    def content(self) -> bytes:
+        """The body. A stream has none before it is read: RuntimeError."""
+        if self._content is None:
+            raise RuntimeError("a stream is read by parse()")
+        return self._content
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.content.decode()
+
+    def json(self) -> Any:
+        """The body as JSON's values."""
+        return json.loads(self.content)
+
+    def parse(self) -> Any:
+        """The record, or the stream, of the answer: the same each time."""
+        if self._parsed is None:
+            self._parsed = self._parse()
+        return self._parsed
+
+
+class Headers(dict[str, str]):
+    """By their names, in capital or small letters."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        super().__init__((name.lower(), value) for name, value in headers.items())
+
+    def __getitem__(self, name: str) -> str:
+        return super().__getitem__(name.lower())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and super().__contains__(name.lower())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value, or the default."""
+        return super().get(name.lower(), default)
