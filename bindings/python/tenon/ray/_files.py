@@ -115,9 +115,10 @@ def _check_job(folder: str, job: Mapping[str, Any]) -> None:
             raise ValueError(f"{folder} holds another job: its {key} is {known.get(key)}, not {wanted[key]}")
 
 
-def _one_per_node(nodes: Optional[int], cpus: float, timeout: float) -> PlacementGroup:
-    """A bundle on each of so many nodes; None: of those that have the CPUs now."""
-    count = nodes or sum(node["Alive"] and node["Resources"].get("CPU", 0) >= cpus for node in ray.nodes())
+def _one_per_node(nodes: Optional[int], most: int, cpus: float, timeout: float) -> PlacementGroup:
+    """A bundle on each of so many nodes, `most` of them at most; None: of those that have the CPUs now."""
+    there = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= cpus for node in ray.nodes())
+    count = min(nodes or there, most)
     group = placement_group([{"CPU": cpus}] * count, strategy="STRICT_SPREAD")
     if not group.wait(timeout):
         remove_placement_group(group)
@@ -146,7 +147,7 @@ def generate_files(path: str, sources: Sequence[PathLike], folder: PathLike, *, 
     shards = list(shards_of(given, into, rows))
     missing = [shard._asdict() for shard in shards if not shard.is_done()]
     if missing:
-        group = _one_per_node(nodes, cpus, timeout)
+        group = _one_per_node(nodes, len(missing), cpus, timeout)
         try:
             ray.data.from_items(missing, override_num_blocks=len(missing)).map_batches(
                 _ShardStage, batch_size=1, concurrency=group.bundle_count, num_cpus=cpus,
