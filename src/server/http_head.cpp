@@ -39,6 +39,8 @@ int hex_digit(char c) {
   return -1;
 }
 
+}  // namespace
+
 std::string percent_decoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -53,8 +55,6 @@ std::string percent_decoded(std::string_view text) {
   }
   return decoded;
 }
-
-}  // namespace
 
 std::string http_head(const HttpAnswer& answer, const HeadOptions& options) {
   std::string head =

@@ -27,6 +27,9 @@ std::string notes_header(const std::vector<std::string>& notes);
 std::string http_chunk(std::string_view bytes);
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
+/// "a b" of "a%20b"; what is no escape stays.
+std::string percent_decoded(std::string_view text);
+
 /// Splits a target at '?' into request.path, decoded, and request.query.
 void set_target(HttpRequest& request, std::string_view target);
 

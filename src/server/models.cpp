@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "json.h"
+#include "list_query.h"
 #include "routes.h"
 
 namespace tenon_http {
@@ -30,19 +31,10 @@ Json model_json(const ModelView& model) {
 
 }  // namespace
 
-Start handle_models(const HttpRequest&, ServerState& state) {
+Start handle_models(const HttpRequest& request, ServerState& state) {
   Json models = Json::array();
   for (const ModelView& model : state.models->views()) models.push_back(model_json(model));
-  const auto id_of = [&](size_t index) {
-    return models.empty() ? Json(nullptr) : models[index]["id"];
-  };
-  const Json first = id_of(0);
-  const Json last = id_of(models.empty() ? 0 : models.size() - 1);
-  return answer_with({.body = to_text({{"object", "list"},
-                                       {"data", std::move(models)},
-                                       {"has_more", false},
-                                       {"first_id", first},
-                                       {"last_id", last}})});
+  return answer_with({.body = to_text(list_part(models, request, kModelList))});
 }
 
 Start handle_model(const HttpRequest& request, ServerState& state) {

@@ -8,6 +8,7 @@
 
 #include "answer_run.h"
 #include "event_stream.h"
+#include "list_query.h"
 #include "other_fields.h"
 #include "random_id.h"
 #include "response_items.h"
@@ -176,10 +177,10 @@ Json earlier_items(const Fields& fields, const HttpRequest& request, ServerState
 }
 
 /// The items that a response answers, as OpenAI lists them.
-Json input_items(const StoredResponse& stored, const std::string& id, bool latest_first) {
+Json input_items(const StoredResponse& stored, const std::string& id) {
   Json data = Json::array();
   const size_t count = stored.items.size() - stored.response["output"].size();
-  for (size_t i = count; i-- > 0;) {
+  for (size_t i = 0; i < count; ++i) {
     Json item = stored.items[i];
     if (!item.contains("type")) item["type"] = "message";
     const bool is_short = item["type"] == "message" && item["content"].is_string();
@@ -190,14 +191,19 @@ Json input_items(const StoredResponse& stored, const std::string& id, bool lates
     if (!item.contains("id")) item["id"] = id + "_item_" + std::to_string(i);
     data.push_back(std::move(item));
   }
-  if (!latest_first) std::reverse(data.begin(), data.end());
-  const Json first = data.empty() ? Json(nullptr) : data.front()["id"];
-  const Json last = data.empty() ? Json(nullptr) : data.back()["id"];
-  return {{"object", "list"},
-          {"data", std::move(data)},
-          {"first_id", first},
-          {"last_id", last},
-          {"has_more", false}};
+  return data;
+}
+
+/// The latest come first unless the query says otherwise.
+Json input_item_list(const StoredResponse& stored, const std::string& id,
+                     const HttpRequest& request) {
+  const std::string order = query_value(request.query, "order");
+  if (!order.empty() && order != "asc" && order != "desc") {
+    throw invalid_request(R"(order: must be "asc" or "desc")", "order");
+  }
+  Json items = input_items(stored, id);
+  if (order != "asc") std::reverse(items.begin(), items.end());
+  return list_part(items, request, kItemList);
 }
 
 std::string id_in(const HttpRequest& request) {
@@ -279,14 +285,12 @@ Start handle_stored_response(const HttpRequest& request, ServerState& state) {
   std::string id = id_in(request);
   const bool wants_items = id.ends_with(kItems);
   if (wants_items) id.resize(id.size() - kItems.size());
-  const auto asks = [&](const char* what) { return request.query.find(what) != std::string::npos; };
-  if (asks("stream=true")) {
+  if (query_value(request.query, "stream") == "true") {
     throw invalid_request("stream: a stored response is not streamed again", "stream");
   }
   const auto found = state.responses.find(id, owner_of(request));
   if (found == nullptr) throw unknown_response(id, "response_id", 404);
-  if (wants_items)
-    return answer_with({.body = to_text(input_items(*found, id, !asks("order=asc")))});
+  if (wants_items) return answer_with({.body = to_text(input_item_list(*found, id, request))});
   return answer_with({.body = to_text(found->response)});
 }
 

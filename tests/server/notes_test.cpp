@@ -218,6 +218,30 @@ TEST_F(NotesTest, ResponsesTellTheirItemsAndCounts) {
   EXPECT_EQ(server().get(path + "?stream=true").status, 400);
 }
 
+TEST_F(NotesTest, ItemsOfAResponseComeInPages) {
+  Value input = Value::array();
+  for (const char* text : {"a", "b", "c"}) input.push_back({{"role", "user"}, {"content", text}});
+  const Value made = server().post("/v1/responses", {{"model", "demo"}, {"input", input}}).json();
+  const std::string path = "/v1/responses/" + made["id"].get<std::string>() + "/input_items";
+  const auto texts_of = [](const Value& page) {
+    std::string texts;
+    for (const Value& item : page["data"]) texts += item["content"][0]["text"].get<std::string>();
+    return texts;
+  };
+  EXPECT_EQ(texts_of(server().get(path).json()), "cba");
+  const Value first = server().get(path + "?order=asc&limit=2").json();
+  EXPECT_EQ(texts_of(first), "ab");
+  EXPECT_EQ(first["has_more"], true);
+  const std::string last = first["last_id"];
+  const Value second = server().get(path + "?limit=2&order=asc&after=" + last).json();
+  EXPECT_EQ(texts_of(second), "c");
+  EXPECT_EQ(second["has_more"], false);
+  for (const char* wrong : {"limit=0", "limit=101", "limit=x", "order=up", "after=nothing"}) {
+    const std::string field(wrong, std::string_view(wrong).find('='));
+    expect_refused(server().get(path + "?" + wrong), field);
+  }
+}
+
 TEST(Thoughts, AreSignedAndCheckedWhenTheyComeBack) {
   const tenon::Model model(
       TENON_DEMO_MODEL,

@@ -6,6 +6,7 @@
 #include "cors_policy.h"
 #include "fields.h"
 #include "http_head.h"
+#include "list_query.h"
 
 namespace tenon_http {
 namespace {
@@ -48,6 +49,28 @@ TEST(ServerFields, NamesTheWholePath) {
   EXPECT_EQ(refused_field(R"({"a":{"b":{}}})", read), "a.b.c");
   EXPECT_EQ(refused_field(R"({"a":{"b":[]}})", read), "a.b");
   EXPECT_EQ(refused_field(R"([])", read), "(none)");
+}
+
+TEST(ServerLists, PartsBeginAndEndWhereTheQuerySays) {
+  Json items = Json::array();
+  for (const char* id : {"a", "b", "c/d", "e"}) items.push_back({{"id", id}});
+  const auto ids_of = [&](const char* query) {
+    HttpRequest request;
+    request.query = query;
+    const Json part = list_part(items, request, kModelList);
+    std::string ids;
+    for (const Json& item : part["data"]) ids += item["id"].get<std::string>() + " ";
+    return ids + (part["has_more"] == true ? "more" : "end");
+  };
+  EXPECT_EQ(ids_of(""), "a b c/d e end");
+  EXPECT_EQ(ids_of("limit=2"), "a b more");
+  EXPECT_EQ(ids_of("beta=true&after_id=b&limit=1"), "c/d more");
+  EXPECT_EQ(ids_of("after_id=c%2Fd"), "e end");
+  EXPECT_EQ(ids_of("after_id=e"), "end");
+  EXPECT_EQ(ids_of("before_id=e&limit=2"), "b c/d more");
+  EXPECT_EQ(ids_of("before_id=b"), "a end");
+  EXPECT_EQ(query_value("a=%41%2&b&=c", "a"), "A%2");
+  EXPECT_EQ(query_value("a=%41%2&b&=c", "b"), "");
 }
 
 TEST(ServerApiKeys, ReadsALineEach) {
