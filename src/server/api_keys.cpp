@@ -96,6 +96,10 @@ std::string secret_of(const std::vector<ApiClient>& clients) {
   return secret;
 }
 
+std::string_view key_of(const HttpRequest& request) {
+  return request.api_key.empty() ? bearer_of(request.authorization) : request.api_key;
+}
+
 const ApiClient* check_api_key(const HttpRequest& request, const std::vector<ApiClient>& clients) {
   if (clients.empty()) return nullptr;
   const std::string_view bearer = bearer_of(request.authorization);

@@ -26,6 +26,9 @@ std::vector<ApiClient> read_api_keys(std::string_view text);
 /// A text that only who knows all the keys knows; "" without any.
 std::string secret_of(const std::vector<ApiClient>& clients);
 
+/// The key that a request has, in either header; "" when it has none. It need not be one of a client.
+std::string_view key_of(const HttpRequest& request);
+
 /// The client whose key the request has, as "Authorization: Bearer KEY" or "x-api-key: KEY"; null when
 /// none is asked for. Throws ApiError 401. Takes the same time whichever key it is.
 const ApiClient* check_api_key(const HttpRequest& request, const std::vector<ApiClient>& clients);

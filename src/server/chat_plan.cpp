@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "api_error.h"
+#include "api_keys.h"
 #include "chat_messages.h"
 #include "echo_repair.h"
 #include "loose_schema.h"
@@ -188,7 +189,8 @@ void read_effort(const Fields& fields, std::string_view name, Json& variables) {
 }
 
 std::string owner_of(const HttpRequest& request) {
-  return request.api_key.empty() ? request.authorization : request.api_key;
+  const ApiClient* client = request.record->client;
+  return client == nullptr ? std::string(key_of(request)) : client->name;
 }
 
 ChatRequest::Echo read_echo(const Fields& fields, const HttpRequest& request, ServerState& state) {

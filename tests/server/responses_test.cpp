@@ -131,5 +131,18 @@ TEST_F(ResponsesTest, GoOnFromStoredOnes) {
   EXPECT_EQ(server().get("/v1/responses/" + kept["id"].get<std::string>()).status, 404);
 }
 
+TEST_F(ResponsesTest, AreOfTheClientThatAsked) {
+  HttpClient client(server().port());
+  const Value made = client
+                         .request("POST", "/v1/responses", body(Value::object()).dump(),
+                                  "Authorization: Bearer anna\r\n")
+                         .json();
+  const std::string path = "/v1/responses/" + made["id"].get<std::string>();
+  // The same key in the other header is the same client.
+  EXPECT_EQ(client.request("GET", path, "", "x-api-key: anna\r\n").json(), made);
+  EXPECT_EQ(client.request("GET", path, "", "x-api-key: bert\r\n").status, 404);
+  EXPECT_EQ(client.request("GET", path).status, 404);
+}
+
 }  // namespace
 }  // namespace tenon_http::test
