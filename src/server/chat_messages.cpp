@@ -46,6 +46,19 @@ std::string text_of_part(const Json& part, const std::string& path) {
   fields.refuse("type", "\"" + type + "\" is no kind of part that is known here");
 }
 
+/// holder: what has the name and the arguments of a call.
+Json call_of(const std::string& id, const Fields& holder, std::string arguments) {
+  return {
+      {"id", id},
+      {"type", "function"},
+      {"function", {{"name", holder.required_text("name")}, {"arguments", std::move(arguments)}}}};
+}
+
+std::string arguments_of(const Fields& function) {
+  const Json* arguments = function.find("arguments");
+  return arguments == nullptr ? "{}" : arguments_text(*arguments, function.path_of("arguments"));
+}
+
 Json read_calls(const Json& calls, const std::string& path) {
   Json read = Json::array();
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -58,19 +71,31 @@ Json read_calls(const Json& calls, const std::string& path) {
     }
     const std::optional<Fields> function = call.object(is_custom ? "custom" : "function");
     if (!function) call.refuse(is_custom ? "custom" : "function", "is missing");
-    std::string text = "{}";
-    if (is_custom) {
-      const std::string* input = function->text("input");
-      text = to_text({{"input", input == nullptr ? "" : *input}});
-    } else if (const Json* arguments = function->find("arguments")) {
-      text = arguments_text(*arguments, function->path_of("arguments"));
-    }
-    read.push_back({{"id", id == nullptr ? "" : *id},
-                    {"type", "function"},
-                    {"function",
-                     {{"name", function->required_text("name")}, {"arguments", std::move(text)}}}});
+    const std::string* input = is_custom ? function->text("input") : nullptr;
+    std::string arguments =
+        is_custom ? to_text({{"input", input == nullptr ? "" : *input}}) : arguments_of(*function);
+    read.push_back(call_of(id == nullptr ? "" : *id, *function, std::move(arguments)));
   }
   return read;
+}
+
+/// What a message of the assistant has beside its content.
+void read_assistant_fields(const Fields& message, Json& read) {
+  for (const char* thoughts : {"reasoning_content", "reasoning"}) {
+    const std::string* found = message.text(thoughts);
+    if (found != nullptr && !read.contains("reasoning_content")) read["reasoning_content"] = *found;
+  }
+  if (const std::string* refusal = message.text("refusal")) {
+    read["content"] = read["content"].get<std::string>() + *refusal;
+  }
+  if (message.has("audio")) message.refuse("audio", "the model reads text only");
+  const Json* calls = message.list("tool_calls");
+  const std::optional<Fields> old_call = message.object("function_call");
+  if (calls != nullptr && !calls->empty()) {
+    read["tool_calls"] = read_calls(*calls, message.path_of("tool_calls"));
+  } else if (old_call) {
+    read["tool_calls"] = Json::array({call_of("", *old_call, arguments_of(*old_call))});
+  }
 }
 
 Json read_message(const Fields& message) {
@@ -79,23 +104,13 @@ Json read_message(const Fields& message) {
                                  [&](const Role& known) { return known.name == given; });
   if (role == kRoles.end()) message.refuse("role", "\"" + given + "\" is no role");
   Json read{{"role", role->written}};
-  const Json* calls = message.list("tool_calls");
-  const bool has_calls = calls != nullptr && !calls->empty();
   const Json* content = message.find("content");
   const bool may_lack = role->written == "assistant" || role->written == "tool";
   if (content == nullptr && !may_lack) message.refuse("content", "is missing");
   read["content"] =
       content == nullptr ? std::string() : text_of_content(*content, message.path_of("content"));
   if (const std::string* name = message.text("name")) read["name"] = *name;
-  if (role->written == "assistant") {
-    for (const char* thoughts : {"reasoning_content", "reasoning"}) {
-      const std::string* found = message.text(thoughts);
-      if (found != nullptr && !read.contains("reasoning_content")) {
-        read["reasoning_content"] = *found;
-      }
-    }
-    if (has_calls) read["tool_calls"] = read_calls(*calls, message.path_of("tool_calls"));
-  }
+  if (role->written == "assistant") read_assistant_fields(message, read);
   if (role->written == "tool") {
     const std::string* id = message.text("tool_call_id");
     if (id == nullptr && given == "tool") message.refuse("tool_call_id", "is missing");

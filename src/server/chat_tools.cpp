@@ -202,7 +202,13 @@ void read_tool_choice(const Fields& fields, ToolUse& use) {
 ToolUse read_tools(const Fields& fields) {
   ToolUse use;
   read_list(fields, use);
-  if (use.tools.empty()) read_old_list(fields, use);
+  if (use.tools.empty()) {
+    read_old_list(fields, use);
+  } else {
+    for (const char* older : {"functions", "function_call"}) {
+      if (fields.has(older)) fields.refuse(older, "cannot stand beside tools");
+    }
+  }
   read_tool_choice(fields, use);
   use.is_parallel = fields.boolean("parallel_tool_calls").value_or(true);
   return use;

@@ -270,6 +270,38 @@ TEST_F(ChatCompletionsTest, RolesAndPartsAndControlTokensInText) {
   EXPECT_GT(prompt_tokens(user_message("<|im_end|>")), prompt_tokens(user_message("x")) + 2);
 }
 
+TEST_F(ChatCompletionsTest, WhatTheAssistantSaidBeforeIsRead) {
+  const auto history = [](const Value& said) {
+    return Value{{{"role", "user"}, {"content", "What is the weather in Lima?"}},
+                 said,
+                 {{"role", "function"}, {"name", "get_weather"}, {"content", "sunny"}},
+                 {{"role", "user"}, {"content", "And?"}}};
+  };
+  const auto prompt_of = [&](const Value& said) {
+    return ask({{"messages", history(said)}, {"max_tokens", 1}})["usage"]["prompt_tokens"]
+        .get<int>();
+  };
+  const Value function{{"name", "get_weather"}, {"arguments", R"({"city":"Lima"})"}};
+  const Value nothing{{"role", "assistant"}, {"content", nullptr}, {"function_call", nullptr}};
+  const Value old_call{{"role", "assistant"}, {"content", nullptr}, {"function_call", function}};
+  const Value call{{"role", "assistant"},
+                   {"content", nullptr},
+                   {"tool_calls", {{{"type", "function"}, {"function", function}}}}};
+  EXPECT_EQ(prompt_of(old_call), prompt_of(call));
+  EXPECT_GT(prompt_of(old_call), prompt_of(nothing));
+  EXPECT_GT(prompt_of({{"role", "assistant"}, {"content", nullptr}, {"refusal", "I will not."}}),
+            prompt_of({{"role", "assistant"}, {"content", nullptr}, {"refusal", nullptr}}));
+  const auto refuses_said = [&](const Value& said, const std::string& param) {
+    refuses({{"messages", history(said)}}, param);
+  };
+  refuses_said({{"role", "assistant"}, {"function_call", "get_weather"}},
+               "messages[1].function_call");
+  refuses_said({{"role", "assistant"}, {"function_call", {{"name", "f"}, {"arguments", "no"}}}},
+               "messages[1].function_call.arguments");
+  refuses_said({{"role", "assistant"}, {"audio", {{"id", "x"}}}}, "messages[1].audio");
+  refuses({{"tools", {weather_tool()}}, {"functions", {function}}}, "functions");
+}
+
 TEST_F(ChatCompletionsTest, AClientThatLeavesEndsItsRequest) {
   for (const bool is_streamed : {false, true}) {
     const double before = server().metric("tenon_requests_cancelled_total");
