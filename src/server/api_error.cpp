@@ -81,11 +81,11 @@ ApiError api_error_of_current_exception() {
 
 std::string error_body(const ApiError& error, ErrorShape shape) {
   if (shape == ErrorShape::Anthropic) {
-    return to_text({{"type", "error"},
-                    {"error",
-                     {{"type", anthropic_type(error.status())},
-                      {"message", error.what()},
-                      {"param", text_or_null(error.param())}}}});
+    Json told{{"type", anthropic_type(error.status())},
+              {"message", error.what()},
+              {"param", text_or_null(error.param())}};
+    if (!error.details().empty()) told["details"] = Json::parse(error.details());
+    return to_text({{"type", "error"}, {"error", std::move(told)}});
   }
   return to_text({{"error",
                    {{"message", error.what()},

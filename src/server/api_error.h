@@ -25,6 +25,16 @@ class ApiError : public std::runtime_error {
     code_ = std::move(code);
     return *this;
   }
+  /// More for a client that acts on it: a JSON object, "details" in Anthropic's shape.
+  ApiError& with_details(std::string json) {
+    details_ = std::move(json);
+    return *this;
+  }
+  /// Of a 405: the methods that the path takes, as the header Allow has them.
+  ApiError& with_allowed(std::string methods) {
+    allowed_methods_ = std::move(methods);
+    return *this;
+  }
   ApiError& with_retry_after(int seconds) {
     retry_after_seconds_ = seconds;
     return *this;
@@ -36,12 +46,16 @@ class ApiError : public std::runtime_error {
   [[nodiscard]] const std::optional<std::string>& code() const { return code_; }
   /// The field that is wrong: "messages[0].content".
   [[nodiscard]] const std::optional<std::string>& param() const { return param_; }
+  [[nodiscard]] const std::string& details() const { return details_; }  ///< "": none
+  [[nodiscard]] const std::string& allowed_methods() const { return allowed_methods_; }
   [[nodiscard]] std::optional<int> retry_after_seconds() const { return retry_after_seconds_; }
 
  private:
   std::string type_;
   std::optional<std::string> code_;
   std::optional<std::string> param_;
+  std::string details_;
+  std::string allowed_methods_;
   std::optional<int> retry_after_seconds_;
   int status_;
 };

@@ -43,6 +43,9 @@ HttpAnswer error_answer(const ApiError& error, ErrorShape shape) {
   if (error.retry_after_seconds()) {
     answer.headers.emplace_back("Retry-After", std::to_string(*error.retry_after_seconds()));
   }
+  if (!error.allowed_methods().empty()) {
+    answer.headers.emplace_back("Allow", error.allowed_methods());
+  }
   return answer;
 }
 

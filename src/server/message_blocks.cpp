@@ -239,6 +239,14 @@ void read_thinking(const Fields& fields, Json& variables) {
   }
 }
 
+/// Conversations that the server would hold ("thread") are not served. The official client's runner of
+/// tools asks for one and goes on without when it is told so (@anthropic-ai/sdk 1.12, ThreadState).
+void refuse_thread(const Fields& fields) {
+  if (!fields.has("thread")) return;
+  throw invalid_request("thread: is not served: send all messages", "thread")
+      .with_details(R"({"error_code":"thread_unsupported_request","unsupported":["thread"]})");
+}
+
 void read_output_config(const Fields& fields, ChatRequest& request) {
   const std::optional<Fields> config = fields.object("output_config");
   if (config) read_effort(*config, "effort", request.variables);
@@ -261,9 +269,13 @@ bool omits_thoughts(const Fields& fields) {
 }
 
 ChatRequest read_message_request(const Fields& fields, const ThoughtSigner& signer) {
+  refuse_thread(fields);
   ChatRequest request{.messages = read_block_messages(fields, signer),
                       .tools = read_block_tools(fields)};
   check_other_fields(fields, kMessageFields, request.notes);
+  if (const std::optional<Fields> metadata = fields.object("metadata")) {
+    (void)metadata->text("user_id");
+  }
   read_thinking(fields, request.variables);
   read_output_config(fields, request);
   return request;

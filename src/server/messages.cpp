@@ -12,8 +12,11 @@
 namespace tenon_http {
 namespace {
 
-const char* stop_reason(const AnswerEnd& end, bool has_calls) {
-  if (end.finish == Finish::Length) return "max_tokens";
+/// max_tokens: those that the client asked for.
+const char* stop_reason(const AnswerEnd& end, bool has_calls, uint64_t max_tokens) {
+  const bool is_short = end.generated_tokens < max_tokens;
+  if (end.finish == Finish::Length)
+    return is_short ? "model_context_window_exceeded" : "max_tokens";
   if (end.finish == Finish::StopText) return "stop_sequence";
   return has_calls ? "tool_use" : "end_turn";
 }
@@ -41,6 +44,7 @@ class MessageWriter : public AnswerWriter {
   struct Form {
     const ServedModel& model;
     const ThoughtSigner& signer;
+    uint64_t max_tokens = 0;      ///< as asked for
     bool omits_thoughts = false;  ///< only their signatures are wanted
   };
   explicit MessageWriter(Form form) : form_(form) {}
@@ -55,6 +59,9 @@ class MessageWriter : public AnswerWriter {
             {"stop_reason", std::move(reason)},
             {"stop_sequence", std::move(sequence)},
             {"usage", std::move(usage)}};
+  }
+  [[nodiscard]] const char* reason(const AnswerEnd& end, bool has_calls) const {
+    return stop_reason(end, has_calls, form_.max_tokens);
   }
   static std::string block_id() { return random_id("toolu_"); }
   /// What of a thought goes out.
@@ -100,8 +107,8 @@ class WholeMessage : public MessageWriter {
                            {"input", parse_json(arguments_of(function))}});
       }
     }
-    Json whole = message(std::move(content), stop_reason(end, has_calls), stop_sequence(end),
-                         final_usage(end));
+    Json whole =
+        message(std::move(content), reason(end, has_calls), stop_sequence(end), final_usage(end));
     add_notes(exchange, whole);
     exchange.answer({.body = to_text(whole)});
   }
@@ -158,7 +165,7 @@ class StreamedMessage : public MessageWriter {
     close(exchange);
     send(exchange, "message_delta",
          {{"delta",
-           {{"stop_reason", stop_reason(end, has_calls_)}, {"stop_sequence", stop_sequence(end)}}},
+           {{"stop_reason", reason(end, has_calls_)}, {"stop_sequence", stop_sequence(end)}}},
           {"usage", final_usage(end)}});
     send(exchange, "message_stop", Json::object());
   }
@@ -230,7 +237,7 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
   }
   chat.sampling.options.stop = chat.sampling.stops;
   chat.echo = read_echo(fields, request, state);
-  const MessageWriter::Form form{model, state.thoughts, omits_thoughts(fields)};
+  const MessageWriter::Form form{model, state.thoughts, *chat.max_tokens, omits_thoughts(fields)};
   std::unique_ptr<AnswerWriter> writer;
   if (fields.boolean("stream").value_or(false)) {
     writer = std::make_unique<StreamedMessage>(form);

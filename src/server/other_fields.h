@@ -111,7 +111,6 @@ inline constexpr auto kMessageFields = std::to_array<OtherField>({
     {"compaction", OtherField::Kind::Noted, "nothing is compacted here"},
     {"container", OtherField::Kind::Refused, "no container runs here"},
     {"mcp_servers", OtherField::Kind::RefusedFull, "no servers of tools are asked here"},
-    {"thread", OtherField::Kind::Refused, "is not served: send all messages"},
 });
 
 /// Throws ApiError naming the field. notes: gets what is ignored and should be known.

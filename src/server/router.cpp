@@ -65,12 +65,13 @@ const Route& find_route(const HttpRequest& request) {
   for (const Route& route : kRoutes) {
     if (!leads_to(route, request.path)) continue;
     if (route.method == method) return route;
-    others.append(others.empty() ? "" : " or ").append(route.method);
+    others.append(others.empty() ? "" : ", ").append(route.method);
   }
   if (!others.empty()) {
     throw ApiError(405, "invalid_request_error",
                    request.path + " takes " + others + ", not " + request.method)
-        .with_code("method_not_allowed");
+        .with_code("method_not_allowed")
+        .with_allowed(others);
   }
   throw nothing_there(request);
 }
