@@ -34,7 +34,10 @@ class LogprobLists {
     logprobs_.push_back(has_logprob ? Json(std::max(static_cast<double>(token.logprob), -9999.0))
                                     : Json(nullptr));
     offsets_.push_back(offset_);
-    offset_ += token.text.size();
+    // Of each character one byte is no continuation of UTF-8.
+    offset_ += static_cast<size_t>(std::count_if(token.text.begin(), token.text.end(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
+    }));
     Json top = has_logprob ? Json::object() : Json(nullptr);
     for (const auto& [id, logprob] : token.top) {
       top[tokenizer_.decode({&id, 1}, true)] = std::max(static_cast<double>(logprob), -9999.0);
@@ -59,7 +62,7 @@ class LogprobLists {
   Json logprobs_ = Json::array();
   Json top_ = Json::array();
   Json offsets_ = Json::array();
-  size_t offset_ = 0;
+  size_t offset_ = 0;  ///< in characters
 };
 
 /// What is written before an answer with "echo".

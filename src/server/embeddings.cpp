@@ -173,6 +173,7 @@ Start handle_embeddings(const HttpRequest& request, ServerState& state) {
   const Fields fields(body);
   const ServedModel& model = state.model(fields.text("model"), request);
   const Inputs inputs = read_inputs(fields, model.tokenizer());
+  (void)fields.text("user");
   const std::string* format = fields.text("encoding_format");
   if (format != nullptr && *format != "float" && *format != "base64") {
     fields.refuse("encoding_format", R"(must be "float" or "base64")");

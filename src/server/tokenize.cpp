@@ -1,14 +1,28 @@
 // POST /tokenize: text, or a conversation, to token ids. POST /detokenize: back. Under /v1, too.
+#include <array>
 #include <string>
+#include <vector>
 
 #include "chat_messages.h"
 #include "chat_plan.h"
+#include "other_fields.h"
 #include "routes.h"
 
 namespace tenon_http {
 namespace {
 
+/// What other servers take and this one does not.
+constexpr auto kTokenizeFields = std::to_array<OtherField>({
+    {"with_pieces", OtherField::Kind::RefusedTrue, "is not served: say return_token_strs"},
+    {"add_generation_prompt", OtherField::Kind::RefusedFalse, "is not served"},
+    {"continue_final_message", OtherField::Kind::RefusedTrue, "is not served"},
+    {"chat_template", OtherField::Kind::Refused, "the model's own template is used"},
+});
+
 Tokens tokens_of_chat(const Fields& fields, const ServedModel& model) {
+  for (const char* text : {"prompt", "content"}) {
+    if (fields.has(text)) fields.refuse(text, "cannot stand beside messages");
+  }
   ChatRequest chat{.messages = read_messages(fields),
                    .tools = read_tools(fields),
                    .variables = read_template_variables(fields)};
@@ -19,6 +33,13 @@ Tokens tokens_of_chat(const Fields& fields, const ServedModel& model) {
 const std::string& text_field(const Fields& fields) {
   return fields.has("prompt") || !fields.has("content") ? fields.required_text("prompt")
                                                         : fields.required_text("content");
+}
+
+/// [tokens] the text of each; that of a part of a character is U+FFFD.
+Json token_texts(const Tokens& tokens, const tenon::Tokenizer& tokenizer) {
+  Json list = Json::array();
+  for (const tenon::Token token : tokens) list.push_back(tokenizer.decode({&token, 1}, true));
+  return list;
 }
 
 Json token_list(const Tokens& tokens) {
@@ -33,6 +54,9 @@ Start handle_tokenize(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
   const ServedModel& model = state.model(fields.text("model"), request);
+  std::vector<std::string> notes;
+  check_other_fields(fields, kTokenizeFields, notes);
+  const bool wants_texts = fields.boolean("return_token_strs").value_or(false);  // vLLM's
   // llama-server's name for the same.
   const std::optional<bool> older = fields.boolean("add_special");
   const bool adds_special = fields.boolean("add_special_tokens").value_or(older.value_or(true));
@@ -42,9 +66,10 @@ Start handle_tokenize(const HttpRequest& request, ServerState& state) {
           ? tokens_of_chat(fields, model)
           : model.tokenizer().encode(
                 text_field(fields), {.add_special = adds_special, .parse_special = parses_special});
-  return answer_with({.body = to_text({{"tokens", token_list(tokens)},
-                                       {"count", tokens.size()},
-                                       {"max_model_len", model.context()}})});
+  Json answer{
+      {"tokens", token_list(tokens)}, {"count", tokens.size()}, {"max_model_len", model.context()}};
+  if (wants_texts) answer["token_strs"] = token_texts(tokens, model.tokenizer());
+  return answer_with({.body = to_text(answer)});
 }
 
 Start handle_detokenize(const HttpRequest& request, ServerState& state) {

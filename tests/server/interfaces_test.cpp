@@ -81,6 +81,18 @@ TEST_F(InterfacesTest, CompletionsEchoWithLogprobs) {
   EXPECT_EQ(more["choices"][0]["logprobs"]["tokens"].size(), 10u);
 }
 
+TEST_F(InterfacesTest, CompletionsCountOffsetsInCharacters) {
+  const Value choice = send("/v1/completions", completion({{"prompt", "\u00e9\u00fc\u2744 y"},
+                                                           {"echo", true},
+                                                           {"max_tokens", 0},
+                                                           {"logprobs", 1}}))["choices"][0];
+  const Value& lists = choice["logprobs"];
+  ASSERT_GT(lists["tokens"].size(), 4u);
+  // The four characters before it have nine bytes.
+  EXPECT_EQ(lists["tokens"].back(), " y");
+  EXPECT_EQ(lists["text_offset"].back(), 3);
+}
+
 TEST_F(InterfacesTest, CompletionsKeepASchema) {
   const Value format{{"type", "json_schema"},
                      {"json_schema", {{"name", "x"}, {"schema", {{"enum", {12}}}}}}};
@@ -95,6 +107,25 @@ TEST_F(InterfacesTest, TokensGoThereAndBack) {
   expect_refused(server().post("/detokenize", {{"tokens", {-1}}}), "tokens");
   expect_refused(server().post("/detokenize", {{"tokens", {"x"}}}), "tokens");
   expect_refused(server().post("/tokenize", {{"prompt", 5}}), "prompt");
+}
+
+TEST_F(InterfacesTest, TokenizeTellsTextsOrWhatIsNotServed) {
+  const Value told = send("/tokenize", {{"prompt", "Hello there"}, {"return_token_strs", true}});
+  ASSERT_EQ(told["token_strs"].size(), told["tokens"].size());
+  std::string text;
+  for (const Value& each : told["token_strs"]) text += each.get<std::string>();
+  EXPECT_EQ(text, "Hello there");
+  const Value chat{{"messages", user_message("x")}};
+  const Value unserved{{"with_pieces", true},
+                       {"add_generation_prompt", false},
+                       {"continue_final_message", true},
+                       {"chat_template", "{{ x }}"},
+                       {"prompt", "x"}};
+  for (const auto& [field, value] : unserved.items()) {
+    Value body = chat;
+    body[field] = value;
+    expect_refused(server().post("/tokenize", body), field);
+  }
 }
 
 TEST_F(InterfacesTest, MessagesAnswerInTheirShape) {
@@ -149,6 +180,28 @@ TEST_F(InterfacesTest, MessagesStreamBlocksAndStops) {
                     {"stop_sequences", {"zzz", "fox"}}}));
   EXPECT_EQ(stopped["stop_reason"], "stop_sequence");
   EXPECT_EQ(stopped["stop_sequence"], "fox");
+}
+
+TEST_F(InterfacesTest, MessagesTellWhyTheyAreShort) {
+  const auto reason = [](const Value& changes) {
+    return send("/v1/messages", message(changes))["stop_reason"];
+  };
+  EXPECT_EQ(reason({{"max_tokens", 3}}), "max_tokens");
+  const Value full{{"max_tokens", 32000}, {"ignore_eos", true}};
+  EXPECT_EQ(reason(full), "model_context_window_exceeded");
+  Value streamed = message(full);
+  streamed["stream"] = true;
+  const std::string body = server().post("/v1/messages", streamed).body;
+  EXPECT_THAT(body, testing::HasSubstr(R"("stop_reason":"model_context_window_exceeded")"));
+}
+
+TEST_F(InterfacesTest, MessagesRefuseThreadsSoThatTheOfficialClientGoesOn) {
+  const Reply reply = server().post("/v1/messages", message({{"thread", {{"type", "create"}}}}));
+  expect_refused(reply, "thread");
+  EXPECT_EQ(reply.error()["details"]["error_code"], "thread_unsupported_request");
+  EXPECT_TRUE(reply.error()["details"]["unsupported"].is_array());
+  expect_refused(server().post("/v1/messages", message({{"metadata", {{"user_id", 5}}}})),
+                 "metadata.user_id");
 }
 
 TEST_F(InterfacesTest, ResponsesStreamWhatTheyAnswer) {
@@ -211,6 +264,12 @@ TEST_F(InterfacesTest, ModelsAndMetrics) {
   EXPECT_EQ(models["data"][0]["max_model_len"], 2048);
   EXPECT_EQ(server().get("/v1/models/demo").json()["type"], "model");
   EXPECT_EQ(server().get("/v1/models/other").status, 404);
+  EXPECT_EQ(server().get("/v1/models?limit=1").json()["data"].size(), 1u);
+  EXPECT_EQ(server().get("/v1/models?after_id=demo").json()["data"].size(), 0u);
+  expect_refused(server().get("/v1/models?after_id=other"), "after_id");
+  const Reply wrong = HttpClient(server().port()).request("PUT", "/v1/models/demo", "{}");
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_EQ(wrong.headers.at("allow"), "GET, POST");
   (void)send("/v1/completions", completion());
   EXPECT_GT(server().metric("vllm:generation_tokens_total"), 0);
   EXPECT_GT(server().metric("tenon_generated_tokens_total"), 0);
