@@ -156,16 +156,13 @@ class WholeChat : public ChatWriter {
 
 class StreamedChat : public ChatWriter {
  public:
-  explicit StreamedChat(Form form) : ChatWriter(form), calls_(form.num_choices) {}
+  explicit StreamedChat(Form form)
+      : ChatWriter(form), calls_(form.num_choices), has_begun_(form.num_choices, false) {}
 
-  void begin(Exchange& exchange) override {
-    exchange.begin_stream(kEventStream);
-    for (size_t i = 0; i < form().num_choices; ++i) {
-      send(exchange, i, {{"role", "assistant"}, {"content", ""}}, {}, nullptr);
-    }
-  }
+  void begin(Exchange& exchange) override { exchange.begin_stream(kEventStream); }
 
   void delta(Exchange& exchange, size_t choice, AnswerDelta delta) override {
+    begin_choice(exchange, choice);
     Json change = change_of(choice, delta);
     if (change.is_null() && delta.tokens.empty()) return;
     if (change.is_null()) change = Json::object();
@@ -173,6 +170,7 @@ class StreamedChat : public ChatWriter {
   }
 
   void end(Exchange& exchange, size_t choice, AnswerEnd end) override {
+    begin_choice(exchange, choice);
     count(choice, end);
     send(exchange, choice, Json::object(), end.tokens,
          finish_reason(end.finish, !calls_[choice].numbers.empty()));
@@ -202,6 +200,13 @@ class StreamedChat : public ChatWriter {
     bool is_broken =
         false;  ///< a call was cut: what it had has gone out, and does not come as content
   };
+
+  /// The role comes with the first token: a client that has it knows that its request runs.
+  void begin_choice(Exchange& exchange, size_t choice) {
+    if (has_begun_[choice]) return;
+    has_begun_[choice] = true;
+    send(exchange, choice, {{"role", "assistant"}, {"content", ""}}, {}, nullptr);
+  }
 
   /// What a delta changes; null for nothing.
   Json change_of(size_t choice, const AnswerDelta& delta) {
@@ -263,6 +268,7 @@ class StreamedChat : public ChatWriter {
   }
 
   std::vector<Calls> calls_;
+  std::vector<bool> has_begun_;  ///< its role has gone out
 };
 
 void check_modalities(const Fields& fields) {

@@ -115,5 +115,37 @@ TEST(ServerLifecycle, ServesAnEngineOfTheHosts) {
   computing.join();
 }
 
+TEST(ServerLifecycle, AStreamOfAChatBeginsWithItsFirstToken) {
+  tenon::Engine engine(demo_model());
+  RunningServer server({}, false);
+  ASSERT_EQ(tenon_server_add_engine(server.get(), "late", 4, demo_model().get(), engine.get(), 0),
+            TENON_OK);
+  ASSERT_EQ(tenon_server_start(server.get(), 0), TENON_OK);
+  HttpClient client(server.port());
+  const Value body = capital_chat({{"model", "late"}, {"stream", true}});
+  client.send(HttpClient::text_of("POST", "/v1/chat/completions", body.dump()));
+  EXPECT_THAT(client.read_until("\r\n\r\n"), testing::HasSubstr("200 OK"));
+  EXPECT_THAT(client.read_until("data: ", 0.2), testing::Not(testing::HasSubstr("data: ")));
+  std::thread computing([&] { engine.run(); });
+  EXPECT_THAT(client.read_until("data: [DONE]"), testing::HasSubstr("\"role\":\"assistant\""));
+  EXPECT_EQ(tenon_server_stop(server.get(), 1), TENON_OK);
+  engine.stop();
+  computing.join();
+}
+
+TEST(ServerLifecycle, IsReadyWithAModel) {
+  tenon_server* server = nullptr;
+  uint16_t port = 0;
+  ASSERT_EQ(tenon_server_create(nullptr, &server), TENON_OK);
+  ASSERT_EQ(tenon_server_listen_tcp(server, "127.0.0.1", 0, &port), TENON_OK);
+  ASSERT_EQ(tenon_server_start(server, 0), TENON_OK);
+  const Reply reply = HttpClient(port).request("GET", "/ready");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_TRUE(reply.headers.contains("retry-after"));
+  EXPECT_EQ(HttpClient(port).request("GET", "/health").status, 200);
+  tenon_server_destroy(server);
+  EXPECT_EQ(RunningServer().get("/ready").json()["models"], Value::array({"demo"}));
+}
+
 }  // namespace
 }  // namespace tenon_http::test
