@@ -3,6 +3,8 @@
 //
 //   serve_load http://127.0.0.1:8080 requests [--model demo] [--connections 64] [--seconds 10] [--rate 300]
 //   serve_load http://127.0.0.1:8080 streams  [--connections 256] [--tokens 64]
+//   serve_load http://127.0.0.1:8080 load     --vocabulary N [--connections 8] [--prompt-tokens 128]
+//              [--tokens 64] [--warmup 0] [--seconds 10]
 //   serve_load http://127.0.0.1:8080 idle     [--connections 2000] --pid PID
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -34,6 +36,9 @@ struct Options {
   std::string key{};
   size_t connections = 64;
   size_t tokens = 64;
+  size_t prompt_tokens = 128;
+  size_t vocabulary = 0;
+  double warmup = 0;
   double seconds = 10;
   double rate = 0;  ///< requests a second that arrive by themselves; 0: each follows an answer
   std::string pid{};
@@ -62,6 +67,20 @@ std::string completion(const Options& options, size_t tokens, bool is_streamed, 
           " asks for the capital of Norway.\",\"max_tokens\":" + std::to_string(tokens) +
           ",\"temperature\":0,\"ignore_eos\":true,\"stream\":" + (is_streamed ? "true" : "false") +
           "}";
+  return request_text(options, "POST", "/v1/completions", body);
+}
+
+/// A stream after a prompt of random token ids.
+std::string token_completion(const Options& options, std::mt19937_64& random) {
+  std::string body = "{";
+  if (!options.model.empty()) body += "\"model\":\"" + options.model + "\",";
+  body += "\"prompt\":[";
+  std::uniform_int_distribution<size_t> token(0, options.vocabulary - 1);
+  for (size_t i = 0; i < options.prompt_tokens; ++i) {
+    body += (i == 0 ? "" : ",") + std::to_string(token(random));
+  }
+  body += "],\"max_tokens\":" + std::to_string(options.tokens) +
+          ",\"temperature\":0,\"ignore_eos\":true,\"stream\":true}";
   return request_text(options, "POST", "/v1/completions", body);
 }
 
@@ -175,6 +194,13 @@ std::string ask(const Options& options, const std::string& request) {
   return body;
 }
 
+/// The first sample of a name in what /metrics answered; 0 when there is none.
+double sample_of(const std::string& metrics, const std::string& name) {
+  const size_t at = metrics.find("\n" + name + "{");
+  const size_t value = at == metrics.npos ? metrics.npos : metrics.find("} ", at);
+  return value == metrics.npos ? 0 : std::strtod(metrics.c_str() + value + 2, nullptr);
+}
+
 /// Sum and count of the engine's own times to the first token, where the server tells them.
 struct EngineTimes {
   double seconds = 0;
@@ -183,13 +209,8 @@ struct EngineTimes {
 
 EngineTimes engine_times(const Options& options) {
   const std::string text = ask(options, request_text(options, "GET", "/metrics"));
-  const auto sample = [&](const std::string& name) {
-    const size_t at = text.find("\n" + name + "{");
-    const size_t value = at == text.npos ? text.npos : text.find("} ", at);
-    return value == text.npos ? 0 : std::strtod(text.c_str() + value + 2, nullptr);
-  };
-  return {sample("vllm:time_to_first_token_seconds_sum"),
-          sample("vllm:time_to_first_token_seconds_count")};
+  return {sample_of(text, "vllm:time_to_first_token_seconds_sum"),
+          sample_of(text, "vllm:time_to_first_token_seconds_count")};
 }
 
 void print_engine_times(const EngineTimes& before, const EngineTimes& after) {
@@ -307,6 +328,55 @@ void run_arrivals(const Options& options) {
   print_times("from the arrival", times);
 }
 
+/// What the server has generated since it began, by its own count.
+struct TokenCount {
+  double tokens = 0;
+  Clock::time_point time{};
+};
+
+TokenCount count_tokens(const Options& options) {
+  const std::string metrics = ask(options, request_text(options, "GET", "/metrics"));
+  return {sample_of(metrics, "vllm:generation_tokens_total"), Clock::now()};
+}
+
+/// Each connection streams answers one after another, to prompts of its own: the load that
+/// `tenon bench --clients` gives an engine without a server, so that the two tell what the server costs.
+void run_load(const Options& options) {
+  if (options.vocabulary == 0) throw std::runtime_error("load needs --vocabulary");
+  const Poll poll;
+  const auto connections = connect_all(options, poll);
+  const Alarm alarm;
+  poll.add(alarm);
+  std::mt19937_64 random(1);
+  std::vector<TokenCount> counts;
+  std::vector<double> first_events;
+  const auto start = Clock::now();
+  const auto at_seconds = [&](double seconds) {
+    return start + std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
+  };
+  alarm.set(at_seconds(options.warmup));
+  for (const auto& connection : connections) connection->send(token_completion(options, random));
+  poll.run(
+      [&](LoadConnection& connection) {
+        check_status(connection);
+        if (counts.size() == 1) {
+          first_events.push_back(milliseconds(connection.first_event() - connection.sent()));
+        }
+        connection.send(token_completion(options, random));
+        return counts.size() < 2;
+      },
+      [&] {
+        counts.push_back(count_tokens(options));
+        if (counts.size() == 1) alarm.set(at_seconds(options.warmup + options.seconds));
+      });
+  const double took = milliseconds(counts[1].time - counts[0].time) / 1000;
+  const double tokens = counts[1].tokens - counts[0].tokens;
+  std::printf("%zu connections, %zu tokens after %zu: %.0f tokens in %.2f s: %.2f tokens/s\n",
+              connections.size(), options.tokens, options.prompt_tokens, tokens, took,
+              tokens / took);
+  print_times("first event", first_events);
+}
+
 /// Resident bytes of a process.
 double resident_bytes(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/status");
@@ -337,7 +407,8 @@ void run_idle(const Options& options) {
 }
 
 Options read_options(int count, char** words) {
-  if (count < 3) throw std::runtime_error("usage: serve_load ADDRESS requests|streams|idle ...");
+  if (count < 3)
+    throw std::runtime_error("usage: serve_load ADDRESS requests|streams|load|idle ...");
   Options options{.target = read_target(words[1]), .mode = words[2]};
   for (int i = 3; i + 1 < count; i += 2) {
     const std::string_view name = words[i];
@@ -350,6 +421,12 @@ Options read_options(int count, char** words) {
       options.connections = std::stoul(value);
     } else if (name == "--tokens") {
       options.tokens = std::stoul(value);
+    } else if (name == "--prompt-tokens") {
+      options.prompt_tokens = std::stoul(value);
+    } else if (name == "--vocabulary") {
+      options.vocabulary = std::stoul(value);
+    } else if (name == "--warmup") {
+      options.warmup = std::stod(value);
     } else if (name == "--seconds") {
       options.seconds = std::stod(value);
     } else if (name == "--rate") {
@@ -367,8 +444,9 @@ void run(const Options& options) {
   if (options.mode == "requests" && options.rate > 0) return run_arrivals(options);
   if (options.mode == "requests") return run_requests(options);
   if (options.mode == "streams") return run_streams(options);
+  if (options.mode == "load") return run_load(options);
   if (options.mode == "idle") return run_idle(options);
-  throw std::runtime_error("the mode must be requests, streams or idle");
+  throw std::runtime_error("the mode must be requests, streams, load or idle");
 }
 
 }  // namespace
