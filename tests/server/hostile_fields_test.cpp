@@ -41,8 +41,8 @@ const std::vector<Endpoint>& endpoints() {
       {"/v1/chat/completions",
        R"({"model": "demo", "messages": [{"role": "system", "content": "Be short."},
             {"role": "user", "content": [{"type": "text", "text": "Where is it cold?"}]},
-            {"role": "assistant", "content": null, "tool_calls": [{"id": "call_1", "type": "function",
-              "function": {"name": "weather", "arguments": "{\"city\": \"Oslo\"}"}}]},
+            {"role": "assistant", "content": null, "refusal": "No.", "tool_calls": [
+              {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Oslo\"}"}}]},
             {"role": "tool", "tool_call_id": "call_1", "content": "4"}],
            "tools": [{"type": "function", "function": {"name": "weather", "description": "d",
               "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}],
@@ -124,7 +124,7 @@ const std::vector<Endpoint>& endpoints() {
       {"/v1/messages/batches", R"({"requests": []})", Endpoint::Kind::Refused},
       {"/v1/responses/compact", R"({"model": "demo", "input": "Hi"})", Endpoint::Kind::Refused},
       {"/v1/embeddings",
-       R"({"model": "rows", "input": ["a"], "encoding_format": "float", "dimensions": 4})"},
+       R"({"model": "rows", "input": ["a"], "encoding_format": "float", "dimensions": 4, "user": "u"})"},
       {"/v1/embeddings", R"({"model": "rows", "input": [[1, 2]], "encoding_format": "base64"})"},
       {"/v1/rerank", kRerank},
       {"/v2/rerank", kRerank},
@@ -143,7 +143,7 @@ const std::vector<Endpoint>& endpoints() {
            "tools": [{"type": "function", "name": "weather", "parameters": {"type": "object"}}]})"},
       {"/tokenize",
        R"({"model": "demo", "prompt": "Hi", "add_special_tokens": true, "add_special": true,
-           "parse_special": false})"},
+           "parse_special": false, "return_token_strs": true, "with_pieces": false})"},
       {"/v1/tokenize", R"({"model": "demo", "messages": [{"role": "user", "content": "Hi"}]})"},
       {"/detokenize", R"({"model": "demo", "tokens": [1, 2]})"},
       {"/v1/detokenize", R"({"model": "demo", "tokens": []})"},
@@ -334,7 +334,7 @@ TEST(HostileRoutes, EachPostRouteHasACase) {
     EXPECT_TRUE(std::any_of(documented.begin(), documented.end(), is_of))
         << "POST " << route.path << " is not in the table of docs/server.md";
   }
-  EXPECT_GT(num_posts, 20u);
+  EXPECT_GE(num_posts, 20u);
 }
 
 TEST_F(HostileFieldsTest, RightRequestsAreServed) {
