@@ -54,6 +54,7 @@
   X(GptNeoX, "gptneox")                \
   X(Granite, "granite")                \
   X(GraniteSwa, "granite-swa")         \
+  X(GraniteSwaUnder, "granite_swa")    \
   X(GraniteHybrid, "granitehybrid")    \
   X(GraniteMoe, "granitemoe")          \
   X(Grok, "grok")                      \

@@ -2,6 +2,7 @@
 // "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3").
 #include <algorithm>
 
+#include "arch/activation_key.h"
 #include "arch/architecture.h"
 
 namespace tenon {
@@ -20,17 +21,14 @@ ModelSpec read_bert_like(const Keys& keys, uint32_t pooling) {
     layer.attention_norm = layer.feed_forward_norm = {};
     layer.attention_post_norm = {"attn_output_norm", norm.kind, norm.epsilon};
     layer.feed_forward_post_norm = {"layer_output_norm", norm.kind, norm.epsilon};
-    layer.attention.qkv_bias = Presence::Optional;
-    layer.attention.output_bias = Presence::Optional;
   }
   return model;
 }
 
-/// Some have one type.
+/// Some have one type, or none.
 void adapt_bert(const ModelFile& file, ModelSpec& model) {
   const TensorInfo* types = file.find("token_types.weight");
-  if (types == nullptr) return;
-  const uint64_t rows = types->num_values() / types->row_values();
+  const uint64_t rows = types == nullptr ? 0 : types->num_values() / types->row_values();
   model.token_types = static_cast<uint32_t>(std::min<uint64_t>(rows, SpecLimits::kVocab));
 }
 
@@ -39,7 +37,7 @@ ModelSpec read_bert(const Keys& keys) {
   model.learned_positions = true;
   for (LayerSpec& layer : model.layers) {
     layer.attention.rope = {};
-    set_plain_gelu(layer);
+    set_plain_gelu(keys, layer);
   }
   return model;
 }
@@ -58,7 +56,7 @@ ModelSpec read_nomic_bert_moe(const Keys& keys) {
   const uint32_t period = keys.count("moe_every_n_layers", 1, SpecLimits::kLayers);
   for (size_t i = 0; i < model.layers.size(); ++i) {
     LayerSpec& layer = model.layers[i];
-    set_plain_gelu(layer);
+    set_plain_gelu(keys, layer);
     if (i % period != 1 % period) layer.feed_forward.experts = {};
   }
   return model;
@@ -70,8 +68,7 @@ ModelSpec read_jina_bert_v2(const Keys& keys) {
   for (LayerSpec& layer : model.layers) {
     layer.attention.rope = {};
     layer.attention.alibi = true;
-    layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
-    layer.feed_forward.bias = Presence::Optional;
+    layer.feed_forward.activation = read_activation(keys, TENON_ACTIVATION_GELU_TANH, true);
   }
   return model;
 }
@@ -81,7 +78,7 @@ ModelSpec read_jina_bert_v3(const Keys& keys) {
   ModelSpec model = read_bert_like(keys, TENON_POOL_MEAN);
   for (LayerSpec& layer : model.layers) {
     layer.attention.fused_qkv = true;
-    set_plain_gelu(layer);
+    set_plain_gelu(keys, layer);
   }
   return model;
 }

@@ -15,7 +15,7 @@ ModelSpec read_bloom(const Keys& keys) {
     layer.attention.fused_qkv = true;
     layer.attention.qkv_bias = Presence::Required;
     layer.attention.output_bias = Presence::Required;
-    set_plain_gelu(layer);
+    set_plain_gelu(keys, layer);
   }
   return model;
 }

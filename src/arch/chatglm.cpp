@@ -10,7 +10,6 @@ ModelSpec read_chatglm(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   for (LayerSpec& layer : model.layers) {
     layer.attention.fused_qkv = true;
-    layer.attention.qkv_bias = Presence::Optional;
     layer.feed_forward.fused_gate_up = true;
   }
   return model;

@@ -8,7 +8,7 @@ namespace {
 ModelSpec read_cohere2(const Keys& keys) {
   ModelSpec model =
       read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .norm = NormKind::LayerUnbiased});
-  read_window_pattern(keys, 4, model);
+  read_windows(keys, 4, SeesAll::Last, model);
   model.logit_scale = keys.scale_or("logit_scale", 1.0);
   for (LayerSpec& layer : model.layers) {
     layer.parallel = true;

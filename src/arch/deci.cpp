@@ -13,9 +13,6 @@ ModelSpec read_deci(const Keys& keys) {
       keys.counts("attention.head_count", layers, 0, SpecLimits::kHeads);
   for (uint32_t i = 0; i < layers; ++i) {
     LayerSpec& layer = model.layers[i];
-    layer.attention.qkv_bias = Presence::Optional;
-    layer.attention.output_bias = Presence::Optional;
-    layer.feed_forward.bias = Presence::Optional;
     if (layer.attention.heads > 0) continue;
     if (heads[i] > 0) {
       keys.refuse(Code::Unsupported, "attention.head_count_kv",

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "arch/activation_key.h"
 #include "arch/row_head.h"
 #include "base/error.h"
 
@@ -36,14 +37,22 @@ HeadCounts read_head_counts(const Keys& keys, uint32_t layers, bool hybrid) {
   return counts;
 }
 
+/// Of the model's norms. Some files have the key of the other kind: configurations call both norm_eps.
+float read_norm_epsilon(const Keys& keys, bool is_rms) {
+  const char* key = "attention.layer_norm_epsilon";
+  const char* other = "attention.layer_norm_rms_epsilon";
+  if (is_rms) std::swap(key, other);
+  if (!keys.contains(key) && keys.contains(other)) key = other;
+  return static_cast<float>(keys.number(key, SpecLimits::kEpsilon, 1.0));
+}
+
 /// The sizes of a head, which default to an even share of the width.
 void read_head_sizes(const Keys& keys, uint32_t width, AttentionSpec& attention) {
-  const bool told =
-      keys.contains("attention.key_length") && keys.contains("attention.value_length");
-  if (!told && width % attention.heads != 0) {
+  for (const char* length : {"attention.key_length", "attention.value_length"}) {
+    if (keys.contains(length) || width % attention.heads == 0) continue;
     keys.refuse(Code::Format, "embedding_length",
                 "is {}, which {} heads do not divide, and there is no \"{}\"", width,
-                attention.heads, keys.key("attention.key_length"));
+                attention.heads, keys.key(length));
   }
   const uint32_t share = width / attention.heads;
   attention.key_dim = keys.count_or("attention.key_length", share, 1, SpecLimits::kHeadDim);
@@ -148,14 +157,9 @@ void choose_longrope_table(const Keys& keys, ModelSpec& model) {
   }
 }
 
-void read_window(const Keys& keys, ModelSpec& model) { read_window_pattern(keys, 0, model); }
-
-void read_window_pattern(const Keys& keys, uint32_t period, ModelSpec& model) {
+void read_window(const Keys& keys, ModelSpec& model) {
   const uint32_t window = keys.count_or("attention.sliding_window", 0, 0, SpecLimits::kPositions);
-  for (uint32_t layer = 0; layer < model.layers.size(); ++layer) {
-    const bool sees_all = period > 0 && layer % period == period - 1;
-    model.layers[layer].attention.window = sees_all ? 0 : window;
-  }
+  for (LayerSpec& layer : model.layers) layer.attention.window = window;
 }
 
 void read_windows(const Keys& keys, uint32_t period, SeesAll where, ModelSpec& model) {
@@ -319,7 +323,6 @@ void read_latent_attention(const Keys& keys, ModelSpec& model) {
   latent.rope_dim = keys.count("rope.dimension_count", 0, SpecLimits::kHeadDim);
   latent.fused = !keys.contains("attention.key_length_mla");
   const char* key_length = latent.fused ? "attention.key_length" : "attention.key_length_mla";
-  const char* value_length = latent.fused ? "attention.value_length" : "attention.value_length_mla";
   const uint32_t key_dim = keys.count(key_length, 1, SpecLimits::kHeadDim);
   if (key_dim <= latent.rope_dim) {
     keys.refuse(Code::Format, key_length, "is {}, not more than the {} values that are rotated",
@@ -331,7 +334,10 @@ void read_latent_attention(const Keys& keys, ModelSpec& model) {
     if (attention.heads == 0) continue;
     attention.latent = latent;
     attention.key_dim = key_dim;
-    attention.value_dim = keys.count(value_length, 1, SpecLimits::kHeadDim);
+    // Files of matrices together may leave it out: read_decoder() has found an even share then.
+    if (!latent.fused) {
+      attention.value_dim = keys.count("attention.value_length_mla", 1, SpecLimits::kHeadDim);
+    }
     double scale = 1.0 / std::sqrt(static_cast<double>(key_dim));
     RopeSpec& rope = attention.rope;
     if (rope.scaling == RopeScaling::Yarn && rope.factor > 1.0 && multiplier > 0.0) {
@@ -371,9 +377,9 @@ void read_mixed_streams(const Keys& keys, ModelSpec& model) {
       .iterations = keys.count("hyper_connection.sinkhorn_iterations", 1, 1000)};
 }
 
-void set_plain_gelu(LayerSpec& layer) {
+void set_plain_gelu(const Keys& keys, LayerSpec& layer) {
   layer.feed_forward.kind = FeedForwardKind::Plain;
-  layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
+  layer.feed_forward.activation = read_activation(keys, TENON_ACTIVATION_GELU_TANH);
   layer.feed_forward.bias = Presence::Required;
 }
 
@@ -402,14 +408,13 @@ ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind) {
   model.width = keys.count("embedding_length", 1, SpecLimits::kWidth);
   model.trained_context = keys.count("context_length", 1, SpecLimits::kPositions);
   const HeadCounts heads = read_head_counts(keys, layers, kind.hybrid);
-  const bool of_experts = kind.may_have_experts_alone && !keys.contains("feed_forward_length");
+  const bool of_experts =
+      !keys.contains("feed_forward_length") && keys.contains("expert_feed_forward_length");
   const std::vector<uint32_t> widths =
       keys.counts(of_experts ? "expert_feed_forward_length" : "feed_forward_length", layers,
                   kind.hybrid ? 0 : 1, SpecLimits::kWidth);
   const bool is_rms = kind.norm == NormKind::Rms || kind.norm == NormKind::RmsUnweighted;
-  const auto epsilon = static_cast<float>(
-      keys.number(is_rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
-                  SpecLimits::kEpsilon, 1.0));
+  const float epsilon = read_norm_epsilon(keys, is_rms);
   model.output_norm = {"output_norm", kind.norm, epsilon};
   for (uint32_t i = 0; i < layers; ++i) {
     LayerSpec layer;
@@ -421,7 +426,10 @@ ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind) {
       layer.attention.kv_heads = heads.kv_heads[i];
       layer.attention.qk_norm_epsilon = epsilon;
       read_head_sizes(keys, model.width, layer.attention);
-      layer.attention.rope = read_rope(keys, kind, layer.attention.key_dim, model.trained_context);
+      if (kind.rotates) {
+        layer.attention.rope =
+            read_rope(keys, kind, layer.attention.key_dim, model.trained_context);
+      }
     }
     model.layers.push_back(layer);
   }

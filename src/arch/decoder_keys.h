@@ -17,15 +17,15 @@ struct DecoderKind {
   /// feed-forward.
   bool hybrid = false;
   bool may_be_unrotated = false;  ///< rope.dimension_count may be 0
-  /// Without feed_forward_length, layers are as wide as expert_feed_forward_length says.
-  bool may_have_experts_alone = false;
+  bool rotates = true;            ///< else no layer does, and keys of rope.* mean nothing
 };
 
 /// A decoder of layers x += attention(norm(x)), x += gated feed-forward(norm(x)), with the norms
-/// "attn_norm", "ffn_norm" and "output_norm", full attention and no biases:
+/// "attn_norm", "ffn_norm" and "output_norm", full attention, and biases where the file has them:
 ///   block_count, embedding_length, context_length, feed_forward_length, attention.head_count,
 ///   .head_count_kv, .key_length, .value_length, .layer_norm(_rms)_epsilon, rope.*
-/// Heads and widths may differ by layer. Throws Format for what is missing, out of range or
+/// Heads and widths may differ by layer. Without feed_forward_length, layers are as wide as
+/// expert_feed_forward_length says. Throws Format for what is missing, out of range or
 /// contradicts another key; Unsupported for an unknown scaling of rope.
 ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind);
 
@@ -41,8 +41,6 @@ void choose_longrope_table(const Keys& keys, ModelSpec& model);
 
 /// attention.sliding_window of all layers; 0 or missing: no window.
 void read_window(const Keys& keys, ModelSpec& model);
-/// The same of layers l with l mod period < period - 1; the others see everything.
-void read_window_pattern(const Keys& keys, uint32_t period, ModelSpec& model);
 
 /// Where a period of layers has the one that sees everything.
 enum class SeesAll { First, Last };
@@ -115,8 +113,8 @@ void read_query_scale(const Keys& keys, ModelSpec& model);
 /// other around each block (mHC).
 void read_mixed_streams(const Keys& keys, ModelSpec& model);
 
-/// The feed-forward of GPT-2: no gate, GELU, biases.
-void set_plain_gelu(LayerSpec& layer);
+/// The feed-forward of GPT-2: no gate, biases, GELU by tanh unless read_activation() tells another.
+void set_plain_gelu(const Keys& keys, LayerSpec& layer);
 
 /// pooling_type, of an encoder: makes it one, whose tokens all see each other.
 void make_encoder(const Keys& keys, uint32_t fallback, ModelSpec& model);

@@ -5,14 +5,16 @@ namespace tenon {
 namespace {
 
 /// DeepSeek-AI 2024, arXiv 2405.04434 and 2412.19437: latent attention; experts of fine grain, some
-/// shared, chosen by groups with a bias that balances their load.
+/// shared, chosen by groups with a bias that balances their load. Youtu-LLM has latent attention alone.
 ModelSpec read_deepseek2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   drop_prediction_layers(keys, model);
   model.prediction.hands_on_normed = false;
   read_latent_attention(keys, model);
-  read_experts(keys, {.normalised = false}, model);
-  read_shared_expert(keys, model);
+  if (keys.count_or("expert_count", 0, 0, SpecLimits::kExperts) > 0) {
+    read_experts(keys, {.normalised = false}, model);
+    read_shared_expert(keys, model);
+  }
   return model;
 }
 

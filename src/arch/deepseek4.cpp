@@ -25,7 +25,7 @@ void read_overlapping_pools(const Keys& keys, ModelSpec& model) {
 /// first layers a table tells the experts of each token.
 ModelSpec read_deepseek4(const Keys& keys) {
   ModelSpec model =
-      read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .may_have_experts_alone = true});
+      read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_overlapping_pools(keys, model);
   read_experts(keys, {}, model);
   read_shared_expert(keys, model);

@@ -140,7 +140,7 @@ void read_engrams(const Keys& keys, ModelSpec& model) {
 /// before, and rows by the hashes of the last tokens.
 ModelSpec read_deepseek41(const Keys& keys) {
   ModelSpec model =
-      read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .may_have_experts_alone = true});
+      read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_pools(keys, model);
   for (LayerSpec& layer : model.layers) {
     AttentionSpec& attention = layer.attention;

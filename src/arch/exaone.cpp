@@ -6,12 +6,7 @@ namespace {
 
 /// LG AI Research 2024, arXiv 2408.03541: Llama.
 ModelSpec read_exaone(const Keys& keys) {
-  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
-  for (LayerSpec& layer : model.layers) {
-    layer.attention.qkv_bias = Presence::Optional;
-    layer.attention.output_bias = Presence::Optional;
-  }
-  return model;
+  return read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// The 32B model, which alone has windows.
+/// The 32B model, which alone of those published has windows. Its files may not say where.
 constexpr size_t kLayersOfExaone4At32b = 64;
 
 /// LG AI Research 2025: norms after the blocks and on query and key heads. The 32B model has a
@@ -12,8 +12,9 @@ constexpr size_t kLayersOfExaone4At32b = 64;
 ModelSpec read_exaone4(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   add_post_norms(model);
-  const bool windows = model.layers.size() == kLayersOfExaone4At32b;
-  if (windows) read_window_pattern(keys, 4, model);
+  const bool windows = model.layers.size() == kLayersOfExaone4At32b ||
+                       keys.is_list("attention.sliding_window_pattern");
+  if (windows) read_windows(keys, 4, SeesAll::Last, model);
   for (LayerSpec& layer : model.layers) {
     layer.attention_norm = {};
     layer.feed_forward_norm = {};

@@ -9,7 +9,7 @@ namespace {
 ModelSpec read_exaone_moe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   drop_prediction_layers(keys, model);
-  read_window_pattern(keys, 4, model);
+  read_windows(keys, 4, SeesAll::Last, model);
   read_experts(keys, {.normalised = false, .sigmoid = true}, model);
   read_shared_expert(keys, model);
   for (LayerSpec& layer : model.layers) {

@@ -12,7 +12,7 @@ ModelSpec read_falcon(const Keys& keys) {
     layer.parallel = true;
     layer.feed_forward_norm = {};
     layer.attention.fused_qkv = true;
-    set_plain_gelu(layer);
+    set_plain_gelu(keys, layer);
     layer.feed_forward.bias = Presence::Absent;
   }
   return model;

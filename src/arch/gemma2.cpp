@@ -13,7 +13,7 @@ constexpr size_t kLayersOfGemma2At27b = 46;
 ModelSpec read_gemma2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   add_post_norms(model);
-  read_window_pattern(keys, 2, model);
+  read_windows(keys, 2, SeesAll::Last, model);
   model.embedding_scale = std::sqrt(static_cast<float>(model.width));
   model.logit_soft_cap = keys.scale_or("final_logit_softcapping", 30.0);
   const float soft_cap = keys.scale_or("attn_logit_softcapping", 50.0);

@@ -13,7 +13,7 @@ constexpr size_t kLayersOfGemma3At27b = 62;
 ModelSpec read_gemma3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   add_post_norms(model);
-  read_window_pattern(keys, 6, model);
+  read_windows(keys, 6, SeesAll::Last, model);
   model.embedding_scale = std::sqrt(static_cast<float>(model.width));
   const double window_theta = keys.number_or("rope.freq_base_swa", 10000.0, 2.0, 1e15);
   for (LayerSpec& layer : model.layers) {

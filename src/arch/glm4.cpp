@@ -9,7 +9,6 @@ ModelSpec read_glm4(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   add_post_norms(model);
   for (LayerSpec& layer : model.layers) {
-    layer.attention.qkv_bias = Presence::Optional;
     layer.feed_forward.fused_gate_up = true;
   }
   return model;

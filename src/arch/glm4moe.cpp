@@ -12,7 +12,6 @@ ModelSpec read_glm4moe(const Keys& keys) {
   read_experts(keys, {.normalised = false, .sigmoid = true}, model);
   read_shared_expert(keys, model);
   for (LayerSpec& layer : model.layers) {
-    layer.attention.qkv_bias = Presence::Optional;
     layer.attention.qk_norm = QkNorm::MayBeEachHead;
     layer.feed_forward_norm.name = "post_attention_norm";
   }

@@ -8,7 +8,7 @@ namespace {
 /// everywhere, experts with a clamped SwiGLU whose SiLU is x sigmoid(1.702 x).
 ModelSpec read_gpt_oss(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
-  read_window_pattern(keys, 2, model);
+  read_windows(keys, 2, SeesAll::Last, model);
   read_experts(keys, {}, model);
   for (LayerSpec& layer : model.layers) {
     layer.attention.qkv_bias = Presence::Required;

@@ -13,7 +13,7 @@ ModelSpec read_gptj(const Keys& keys) {
   for (LayerSpec& layer : model.layers) {
     layer.parallel = true;
     layer.feed_forward_norm = {};
-    set_plain_gelu(layer);
+    set_plain_gelu(keys, layer);
   }
   return model;
 }

@@ -1,4 +1,4 @@
-// Granite with windows (general.architecture "granite-swa").
+// Granite with windows (general.architecture "granite-swa" or, as llama.cpp spells it, "granite_swa").
 #include "arch/architecture.h"
 
 namespace tenon {
@@ -23,8 +23,6 @@ ModelSpec read_granite_swa(const Keys& keys) {
   for (uint32_t i = 0; i < layers; ++i) {
     LayerSpec& layer = model.layers[i];
     layer.attention.sinks = Presence::Required;
-    layer.attention.qkv_bias = layer.attention.output_bias = Presence::Optional;
-    layer.feed_forward.bias = Presence::Optional;
     if (!rotated[i]) layer.attention.rope = {};
     if (!has_experts) continue;
     layer.feed_forward.experts.may_be_fused = true;
@@ -46,5 +44,7 @@ constexpr KeyValue kGraniteSwaExample[] = {
 }  // namespace
 
 extern constexpr Architecture kGraniteSwa{.read = read_granite_swa, .example = kGraniteSwaExample};
+extern constexpr Architecture kGraniteSwaUnder{.read = read_granite_swa,
+                                               .example = kGraniteSwaExample};
 
 }  // namespace tenon

@@ -12,7 +12,6 @@ ModelSpec read_hy_v3(const Keys& keys) {
   read_experts(keys, {.sigmoid = true}, model);
   for (LayerSpec& layer : model.layers) {
     layer.attention.qk_norm = QkNorm::EachHead;
-    layer.attention.qkv_bias = Presence::Optional;
     ExpertSpec& experts = layer.feed_forward.experts;
     experts.may_be_fused = true;
     experts.shared_width =

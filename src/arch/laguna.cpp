@@ -20,7 +20,6 @@ ModelSpec read_laguna(const Keys& keys) {
     layer.feed_forward.experts.router_soft_cap = static_cast<float>(cap);
     AttentionSpec& attention = layer.attention;
     attention.qk_norm = QkNorm::EachHead;
-    attention.qkv_bias = Presence::Optional;
     attention.gate = {attention.heads, TENON_ACTIVATION_SOFTPLUS};
   }
   return model;

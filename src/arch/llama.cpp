@@ -13,11 +13,6 @@ ModelSpec read_llama(const Keys& keys) {
   if (keys.count_or("expert_count", 0, 0, SpecLimits::kExperts) > 0) {
     read_experts(keys, {}, model);
   }
-  for (LayerSpec& layer : model.layers) {
-    layer.attention.qkv_bias = Presence::Optional;
-    layer.attention.output_bias = Presence::Optional;
-    layer.feed_forward.bias = Presence::Optional;
-  }
   return model;
 }
 

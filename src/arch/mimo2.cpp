@@ -15,7 +15,6 @@ ModelSpec read_mimo2(const Keys& keys) {
   const float scale = keys.scale_or("attention.value_scale", 1.0);
   for (LayerSpec& layer : model.layers) {
     layer.attention.sinks = Presence::Optional;
-    layer.attention.qkv_bias = Presence::Optional;
     layer.attention.attended_scale = scale;
   }
   part_prediction_layers(keys, model);

@@ -8,7 +8,8 @@ namespace {
 
 /// Hu et al. 2024: Llama with multipliers. Files older than their keys have those of the 2B model.
 ModelSpec read_minicpm(const Keys& keys) {
-  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .longrope = true});
+  if (keys.text_or("rope.scaling.type", "") == "longrope") choose_longrope_table(keys, model);
   const auto layers = static_cast<double>(model.layers.size());
   read_multipliers(keys,
                    {.embedding = 12.0,
@@ -18,8 +19,11 @@ ModelSpec read_minicpm(const Keys& keys) {
   return model;
 }
 
+/// The table that is not used.
+constexpr std::string_view kMiniCpmIgnored[] = {"rope_factors_*.weight"};
+
 }  // namespace
 
-extern constexpr Architecture kMiniCpm{.read = read_minicpm};
+extern constexpr Architecture kMiniCpm{.read = read_minicpm, .ignored = kMiniCpmIgnored};
 
 }  // namespace tenon

@@ -144,8 +144,8 @@ struct AttentionSpec {
   /// "attn_qkv" holds queries, keys and values in this order, as it does where a file has it.
   bool fused_qkv = false;
   bool fused_by_head = false;  ///< but head by head: a query, a key and a value of equal size
-  Presence qkv_bias = Presence::Absent;
-  Presence output_bias = Presence::Absent;
+  Presence qkv_bias = Presence::Optional;
+  Presence output_bias = Presence::Optional;
   float qkv_clamp = 0.0f;  ///< queries, keys and values lie in -this..this, before norms; 0: none
   bool output_gate =
       false;  ///< "attn_q" holds, head by head, a query and a gate of what is attended
@@ -345,7 +345,7 @@ struct FeedForwardSpec {
   XieluSpec xielu;
   uint32_t width = 0;  ///< of the dense one; 0 without experts: the layer has no feed-forward
   bool fused_gate_up = false;  ///< "ffn_up" holds the gate's rows, then its own
-  Presence bias = Presence::Absent;
+  Presence bias = Presence::Optional;
   NormSpec hidden_norm;  ///< of what "ffn_down" of the dense one reads; or none
   ExpertSpec experts;    ///< in place of the dense one, if there are any
 };

@@ -1,4 +1,5 @@
 // ModernBERT (general.architecture "modern-bert").
+#include "arch/activation_key.h"
 #include "arch/architecture.h"
 
 namespace tenon {
@@ -14,19 +15,16 @@ ModelSpec read_modern_bert(const Keys& keys) {
   make_encoder(keys, TENON_POOL_MEAN, model);
   model.classifier.activation = TENON_ACTIVATION_GELU_ERF;
   model.classifier.pooling = TENON_POOL_MEAN;
-  const uint32_t period =
-      keys.count_or("attention.sliding_window_pattern", 3, 1, SpecLimits::kLayers);
-  const uint32_t window = keys.count("attention.sliding_window", 1, SpecLimits::kPositions);
+  (void)keys.count("attention.sliding_window", 1, SpecLimits::kPositions);
+  read_windows(keys, 3, SeesAll::First, model);
   const double window_theta = keys.number_or("rope.freq_base_swa", 10000.0, 2.0, 1e15);
   for (size_t i = 0; i < model.layers.size(); ++i) {
     LayerSpec& layer = model.layers[i];
     if (i == 0) layer.attention_norm = {};
     layer.attention.fused_qkv = true;
     layer.feed_forward.fused_gate_up = true;
-    layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
-    if (i % period == 0) continue;
-    layer.attention.window = window;
-    layer.attention.rope.theta = window_theta;
+    layer.feed_forward.activation = read_activation(keys, TENON_ACTIVATION_GELU_TANH, true);
+    if (layer.attention.window > 0) layer.attention.rope.theta = window_theta;
   }
   return model;
 }

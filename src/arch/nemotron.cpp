@@ -9,11 +9,8 @@ namespace {
 ModelSpec read_nemotron(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
   for (LayerSpec& layer : model.layers) {
-    layer.attention.qkv_bias = Presence::Optional;
-    layer.attention.output_bias = Presence::Optional;
     layer.feed_forward.kind = FeedForwardKind::Plain;
     layer.feed_forward.activation = TENON_ACTIVATION_RELU_SQUARED;
-    layer.feed_forward.bias = Presence::Optional;
   }
   return model;
 }

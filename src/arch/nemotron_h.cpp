@@ -10,18 +10,14 @@ namespace {
 /// feed-forward of squared ReLU. A last block that predicts a further token has attention and a
 /// feed-forward.
 ModelSpec read_nemotron_blocks(const Keys& keys) {
-  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .hybrid = true});
+  ModelSpec model = read_decoder(keys, {.hybrid = true, .rotates = false});
   const StateSpaceSpec spec = read_state_space(keys, MambaVersion::Second);
   const auto blocks = static_cast<uint32_t>(model.layers.size());
   const uint32_t trunk = blocks - keys.count_or("nextn_predict_layers", 0, 0, blocks - 1);
   for (uint32_t i = 0; i < blocks; ++i) {
     LayerSpec& layer = model.layers[i];
-    layer.attention.rope = {};
-    layer.attention.qkv_bias = Presence::Optional;
-    layer.attention.output_bias = Presence::Optional;
     layer.feed_forward.kind = FeedForwardKind::Plain;
     layer.feed_forward.activation = TENON_ACTIVATION_RELU_SQUARED;
-    layer.feed_forward.bias = Presence::Optional;
     layer.feed_forward_norm = layer.attention_norm;
     if (i >= trunk) {
       layer.feed_forward_norm.name = "post_attention_norm";

@@ -9,7 +9,7 @@ namespace {
 ModelSpec read_olmo2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   add_post_norms(model);
-  read_window_pattern(keys, 4, model);
+  read_windows(keys, 4, SeesAll::Last, model);
   for (LayerSpec& layer : model.layers) {
     layer.attention_norm = {};
     layer.feed_forward_norm = {};

@@ -9,9 +9,7 @@ ModelSpec read_pangu_embedded(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   model.output_bias = Presence::Optional;
   for (LayerSpec& layer : model.layers) {
-    layer.attention.qkv_bias = Presence::Optional;
     layer.attention.output_bias = Presence::Required;
-    layer.feed_forward.bias = Presence::Optional;
   }
   return model;
 }

@@ -13,7 +13,7 @@ ModelSpec read_phi2(const Keys& keys) {
     layer.feed_forward_norm = {};
     layer.attention.qkv_bias = Presence::Required;
     layer.attention.output_bias = Presence::Required;
-    set_plain_gelu(layer);
+    set_plain_gelu(keys, layer);
   }
   return model;
 }

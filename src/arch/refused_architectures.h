@@ -22,6 +22,8 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"llada", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"llada-moe", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"paddleocr", "its texts are read from pictures, which are not read here"},
+    {"pockettts", "it makes speech of texts and gives none"},
+    {"qwen3tts", "it makes speech of texts and gives none"},
     {"rnd1", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"wavtokenizer-dec", "it decodes sound and has no text model"},
 };

@@ -9,7 +9,6 @@ namespace {
 ModelSpec read_seed_oss(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   for (LayerSpec& layer : model.layers) {
-    layer.attention.qkv_bias = Presence::Optional;
     layer.feed_forward_norm.name = "post_attention_norm";
   }
   return model;

@@ -6,9 +6,7 @@ namespace {
 
 /// Bellagente et al. 2024: layer norms with biases, a quarter of each head rotated.
 ModelSpec read_stablelm(const Keys& keys) {
-  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
-  for (LayerSpec& layer : model.layers) layer.attention.qkv_bias = Presence::Optional;
-  return model;
+  return read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
 }
 
 /// The one of 12 billion parameters has norms of single heads, and its feed-forward reads what

@@ -9,9 +9,7 @@ ModelSpec read_starcoder2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
   read_window(keys, model);
   for (LayerSpec& layer : model.layers) {
-    layer.attention.qkv_bias = Presence::Optional;
-    layer.attention.output_bias = Presence::Optional;
-    set_plain_gelu(layer);
+    set_plain_gelu(keys, layer);
   }
   return model;
 }

@@ -1,6 +1,7 @@
-// T5, Flan-T5 and mT5 and encoders of their kind (general.architecture "t5", "t5encoder").
+// T5, Flan-T5, mT5, UMT5 and encoders of their kind (general.architecture "t5", "t5encoder").
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "arch/architecture.h"
 #include "arch/row_head.h"
@@ -47,6 +48,13 @@ ModelSpec read_t5(const Keys& keys) {
   return model;
 }
 
+/// Where the output matrix is the embedding, logits are scaled as its values were trained: by
+/// 1 / sqrt(width), as `transformers` does; llama.cpp leaves it out.
+void adapt_t5(const ModelFile& file, ModelSpec& model) {
+  if (file.find("output.weight") != nullptr) return;
+  model.logit_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(model.width)));
+}
+
 /// The encoder alone (Ni et al. 2021, arXiv 2108.08877): a row for a text.
 ModelSpec read_t5encoder(const Keys& keys) {
   ModelSpec model = read_t5_side(keys);
@@ -60,13 +68,9 @@ class T5Side {
  public:
   T5Side(BuildContext& context, const char* side)
       : context_(context), ops_(context.ops), side_(side) {
-    const uint32_t heads = context.layer(0).attention.heads;
-    // All layers share the table of the first one.
     const std::string table = name(0, "attn_rel_b.weight");
-    bias_ = context.tensors.bind(
-        table,
-        context.tensors.tensor(table, {context.model.relative_buckets, heads}, TensorRole::Norm)
-            .decoded());
+    first_bias_ = context.tensors.bind(
+        table, context.tensors.tensor(table, bias_shape(), TensorRole::Norm).decoded());
   }
 
   Slot self_attention(uint32_t layer, Slot x) {
@@ -80,7 +84,7 @@ class T5Side {
     AttentionOptions options = options_of(layer, cache);
     options.mask = spec.mask;
     options.bias = TENON_BIAS_RELATIVE;
-    options.bias_values = bias_;
+    options.bias_values = bias_of(layer);
     options.two_sided = spec.mask == TENON_MASK_SYMMETRIC;
     options.max_distance = kMaxDistance;
     return ops_.add(x, project_back(layer, "attn_o", ops_.attention(query, options)));
@@ -110,6 +114,16 @@ class T5Side {
   }
 
  private:
+  [[nodiscard]] std::vector<uint64_t> bias_shape() const {
+    return {context_.model.relative_buckets, context_.layer(0).attention.heads};
+  }
+  /// Layers without a table of their own, which those of UMT5 alone have, share that of the first.
+  Slot bias_of(uint32_t layer) {
+    if (layer == 0) return first_bias_;
+    const std::string table = name(layer, "attn_rel_b.weight");
+    const auto own = context_.tensors.optional_tensor(table, bias_shape(), TensorRole::Norm);
+    return own ? context_.tensors.bind(table, own->decoded()) : first_bias_;
+  }
   Slot norm(uint32_t layer, const char* tensor, Slot x) {
     const NormSpec& spec = context_.model.output_norm;
     return context_.norm(x, name(layer, tensor), spec, context_.model.width);
@@ -139,7 +153,7 @@ class T5Side {
   BuildContext& context_;
   ProgramBuilder& ops_;
   const char* side_;
-  Slot bias_;
+  Slot first_bias_;
 };
 
 /// The keys and values that a decoder layer attends to in the other text, from its last rows x.
@@ -211,8 +225,11 @@ constexpr KeyValue kT5Example[] = {{"attention.relative_buckets_count", 16u},
 
 }  // namespace
 
-extern constexpr Architecture kT5{
-    .read = read_t5, .build = build_t5, .build_encoder = build_t5_encoder, .example = kT5Example};
+extern constexpr Architecture kT5{.read = read_t5,
+                                  .adapt = adapt_t5,
+                                  .build = build_t5,
+                                  .build_encoder = build_t5_encoder,
+                                  .example = kT5Example};
 extern constexpr Architecture kT5Encoder{
     .read = read_t5encoder, .build = build_t5encoder_rows, .example = kT5EncoderExample};
 

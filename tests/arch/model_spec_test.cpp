@@ -67,6 +67,13 @@ TEST(ModelSpec, ValuesOfUntoldSizeShareTheWidthWhateverKeysDo) {
   EXPECT_EQ(attention.value_dim, 32u);
 }
 
+TEST(ModelSpec, EpsilonMayHaveTheKeyOfTheOtherKindOfNorm) {
+  TinyModel tiny;
+  tiny.left_out = {"llama.attention.layer_norm_rms_epsilon"};
+  tiny.more = [](GgufWriter& writer) { writer.add("llama.attention.layer_norm_epsilon", 0.125f); };
+  EXPECT_EQ(read_tiny(tiny).output_norm.epsilon, 0.125f);
+}
+
 TEST(ModelSpec, RefusesNumbersOutOfRange) {
   const struct {
     const char* key;

@@ -55,14 +55,49 @@ TEST(Windows, ListsThatDoNotFitAreRefused) {
                [] { (void)windows([](GgufWriter& w) { w.add(kPattern, uint32_t{0}); }); });
 }
 
-/// Opens a small random model of `architecture` in which a key is changed.
-void read_changed(const std::string& architecture, const std::string& key, MetadataValue value) {
+/// Of a small random model of `architecture` in which a key is changed.
+ModelSpec changed_spec(const std::string& architecture, const std::string& key,
+                       MetadataValue value) {
   const TempFolder folder;
   const std::string path = folder.path("m.gguf");
   write_random_model(System::real(), path, "tiny-" + architecture, "f32");
   OpenOptions options;
   options.overrides.push_back({architecture + "." + key, std::move(value)});
-  (void)read_model_spec(*open_model_file(path, std::move(options)));
+  return read_model_spec(*open_model_file(path, std::move(options)));
+}
+
+void read_changed(const std::string& architecture, const std::string& key, MetadataValue value) {
+  (void)changed_spec(architecture, key, std::move(value));
+}
+
+uint32_t activation_of(const std::string& architecture, const std::string& key,
+                       const std::string& name) {
+  const ModelSpec spec = changed_spec(architecture, key, MetadataValue::of(name));
+  return spec.layers[0].feed_forward.activation;
+}
+
+TEST(Variants, ActivationsHaveTheNamesOfConfigurations) {
+  EXPECT_EQ(activation_of("bert", "no_such_key", ""), TENON_ACTIVATION_GELU_TANH);
+  EXPECT_EQ(activation_of("bert", "hidden_act", "gelu"), TENON_ACTIVATION_GELU_ERF);
+  EXPECT_EQ(activation_of("bert", "hidden_act", "gelu_new"), TENON_ACTIVATION_GELU_TANH);
+  EXPECT_EQ(activation_of("falcon", "hidden_act", "gelu"), TENON_ACTIVATION_GELU_ERF);
+  EXPECT_EQ(activation_of("gpt2", "hidden_act", "relu2"), TENON_ACTIVATION_RELU_SQUARED);
+  EXPECT_EQ(activation_of("modern-bert", "hidden_activation", "silu"), TENON_ACTIVATION_SILU);
+  EXPECT_EQ(activation_of("jina-bert-v2", "hidden_act", "relu"), TENON_ACTIVATION_RELU);
+  expect_error(Code::Unsupported,
+               AllOf(HasSubstr("hidden_act\" is \"mish\""), HasSubstr("known are gelu")),
+               [] { (void)activation_of("bert", "hidden_act", "mish"); });
+  expect_error(Code::Unsupported, HasSubstr("hidden_activation\" is \"relu2\""),
+               [] { (void)activation_of("modern-bert", "hidden_activation", "relu2"); });
+}
+
+TEST(Variants, BothSpellingsOfGraniteWithWindowsAreRead) {
+  const TempFolder folder;
+  for (const char* name : {"granite-swa", "granite_swa"}) {
+    const std::string path = folder.path("m.gguf");
+    write_random_model(System::real(), path, std::string("tiny-") + name, "f32");
+    EXPECT_EQ(read_model_spec(*open_model_file(path)).architecture, name);
+  }
 }
 
 TEST(Variants, ThatAreNotComputedAreRefusedWithTheReason) {

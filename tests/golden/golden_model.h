@@ -31,6 +31,8 @@ class GoldenModel {
         logits_(read_floats(path(".logits"))) {}
 
   [[nodiscard]] std::vector<Token> tokens() const { return description_.at("tokens"); }
+  /// Of an encoder-decoder: so many of the tokens are those that the encoder reads.
+  [[nodiscard]] size_t source_tokens() const { return description_.at("source_tokens"); }
   /// [tokens, 3], or empty: those of text.
   [[nodiscard]] std::vector<int32_t> positions() const {
     return description_.value("positions", std::vector<int32_t>());

@@ -33,8 +33,9 @@ constexpr const char* kTransformersGoldens[] = {
 };
 
 /// The same of encoders, of which one row is compared, and of positions that no text has.
-constexpr const char* kProgramGoldens[] = {"eurobert", "llama-embed", "neo-bert",
-                                           "qwen3vl_positions", "t5encoder"};
+constexpr const char* kProgramGoldens[] = {
+    "bert",     "bert_distilled",    "eurobert", "llama-embed", "modern-bert_silu",
+    "neo-bert", "qwen3vl_positions", "t5encoder"};
 
 [[maybe_unused]] constexpr double kMaxBlasError = 2e-4;
 constexpr double kMaxGpuError = 2e-4;

@@ -222,17 +222,8 @@ def qwen3next(m):
 
 
 # Value heads of files take turns among the key heads that they read; in the package they are neighbours.
-@further('qwen35',
-         {**base_keys(3, 4, 2, 8, 40, 10000.0, 1e-6), 'rope.dimension_count': 4, 'ssm.conv_kernel': 4,
-          'ssm.inner_size': 24, 'ssm.state_size': 8, 'ssm.time_step_rank': 6, 'ssm.group_count': 2,
-          'full_attention_interval': 3, 'rope.dimension_sections': [1, 1, 0, 0]},
-         of('Qwen3_5ForCausalLM', 'Qwen3_5TextConfig', intermediate_size=40, num_hidden_layers=3,
-            num_attention_heads=4, num_key_value_heads=2, head_dim=8, linear_key_head_dim=8, linear_value_head_dim=4,
-            linear_num_key_heads=2, linear_num_value_heads=6, rms_norm_eps=1e-6, tie_word_embeddings=False,
-            layer_types=['linear_attention'] * 2 + ['full_attention'],
-            rope_parameters={**ROPE, 'partial_rotary_factor': 0.5, 'mrope_section': [1, 1, 0],
-                             'mrope_interleaved': True}), 'Qwen3_5ForCausalLM')
-def qwen35(m):
+def qwen35_layers(m):
+    """All but the feed-forwards."""
     def neighbours(values, rows):
         """The last `rows` rows: from [turns, key heads, .] to [key heads, turns, .]."""
         heads = values[-rows:].reshape(3, 2, rows // 6, -1).transpose(0, 1).reshape(values[-rows:].shape)
@@ -242,11 +233,9 @@ def qwen35(m):
         change = more.pop('change', lambda values: values)
         m.put(tensor, target, change=lambda values: change(neighbours(values, rows)), **more)
 
-    qwen_ends(m)
     for layer in range(3):
         root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
         qwen_norms(m, layer, root, attn_norm='input_layernorm', post_attention_norm='post_attention_layernorm')
-        gated(m, layer, root + 'mlp.')
         if layer == 2:
             attention(m, layer, root + 'self_attn.')
             qwen_norms(m, layer, root, attn_q_norm='self_attn.q_norm', attn_k_norm='self_attn.k_norm')
@@ -261,6 +250,23 @@ def qwen35(m):
         put(block + 'ssm_a', rule + 'A_log', 6, centre=-1.0, spread=0.75, change=lambda a: torch.log(-a))
         m.norm(block + 'ssm_norm.weight', rule + 'norm.weight')
         m.put(block + 'ssm_out.weight', rule + 'out_proj.weight', change=lambda w: neighbours(w.T, 24).T)
+
+
+@further('qwen35',
+         {**base_keys(3, 4, 2, 8, 40, 10000.0, 1e-6), 'rope.dimension_count': 4, 'ssm.conv_kernel': 4,
+          'ssm.inner_size': 24, 'ssm.state_size': 8, 'ssm.time_step_rank': 6, 'ssm.group_count': 2,
+          'full_attention_interval': 3, 'rope.dimension_sections': [1, 1, 0, 0]},
+         of('Qwen3_5ForCausalLM', 'Qwen3_5TextConfig', intermediate_size=40, num_hidden_layers=3,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=8, linear_key_head_dim=8, linear_value_head_dim=4,
+            linear_num_key_heads=2, linear_num_value_heads=6, rms_norm_eps=1e-6, tie_word_embeddings=False,
+            layer_types=['linear_attention'] * 2 + ['full_attention'],
+            rope_parameters={**ROPE, 'partial_rotary_factor': 0.5, 'mrope_section': [1, 1, 0],
+                             'mrope_interleaved': True}), 'Qwen3_5ForCausalLM')
+def qwen35(m):
+    qwen_ends(m)
+    qwen35_layers(m)
+    for layer in range(3):
+        gated(m, layer, 'model.layers.%d.mlp.' % layer)
 
 
 def nemotron_h(types):
