@@ -167,6 +167,7 @@ tenon_status tenon_model_memory(const tenon_model* model, uint64_t context, teno
     out.weights_bytes = needs.weights_bytes;
     out.scratch_bytes = needs.scratch_bytes;
     out.kv_bytes = needs.kv_bytes;
+    out.token_cache_bytes = needs.token_cache_bytes;
     struct_out(out, memory, "tenon_memory");
   });
 }

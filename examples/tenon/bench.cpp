@@ -85,7 +85,11 @@ BenchRun run_once(const BenchFlags& flags, const std::vector<BenchCell>& cells,
     run.results.push_back(run_cell(model, cells[i], flags.repetitions, progress));
     BenchResult& result = run.results.back();
     result.peak_bytes = peak.bytes();
-    if (result.cell.decode) result.stream_rate = stream.get(run.execution.threads);
+    if (result.cell.decode) {
+      const uint64_t half_way = result.cell.depth + result.cell.tokens / 2;
+      result.cache_bytes = model.memory(std::max<uint64_t>(half_way, 1)).token_cache_bytes;
+      result.stream_rate = stream.get(run.execution.threads);
+    }
     peak.restart();
   }
   return run;

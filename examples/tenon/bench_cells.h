@@ -27,6 +27,7 @@ struct BenchResult {
   std::vector<double> rates;        ///< tokens per second of all sequences, one per repetition
   std::vector<double> first_token;  ///< prefill: seconds from the prompt to its first token
   std::vector<double> per_token;    ///< decode: seconds of every single token
+  uint64_t cache_bytes = 0;         ///< decode: that a token takes half-way (token_cache_bytes)
   double stream_rate = 0;           ///< bytes per second; within half a minute of the cell's end
   uint64_t peak_bytes = 0;          ///< of memory, since the model began to load
 };

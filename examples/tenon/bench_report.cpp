@@ -40,11 +40,9 @@ uint64_t active_parameters(const BenchRun& run) {
   return run.execution.token_multiplications + run.execution.output_multiplications;
 }
 
-/// Bytes that a sequence alone reads for a token: the matrices, as the file has them, and the cache
-/// half-way through the cell.
-double bytes_per_token(const BenchRun& run, const BenchCell& cell) {
-  const uint64_t context = cell.depth + cell.tokens / 2;
-  return static_cast<double>(run.execution.step_bytes + run.kv_bytes_per_token * context);
+/// Bytes that a token of a sequence alone takes: the matrices, as the file has them, and the cache.
+double bytes_per_token(const BenchRun& run, const BenchResult& result) {
+  return static_cast<double>(run.execution.step_bytes + result.cache_bytes);
 }
 
 /// What the median token reads, of what memory delivers in that time; 0 for what is not bound by
@@ -52,12 +50,12 @@ double bytes_per_token(const BenchRun& run, const BenchCell& cell) {
 double stream_fraction(const BenchRun& run, const BenchResult& result) {
   if (!result.cell.decode || result.cell.sequences != 1 || result.stream_rate == 0) return 0;
   const double token_seconds = percentile(result.per_token, 0.5);
-  return bytes_per_token(run, result.cell) / token_seconds / result.stream_rate;
+  return bytes_per_token(run, result) / token_seconds / result.stream_rate;
 }
 
 /// Whether what a token reads may come from the last cache rather than from memory.
-bool fits_last_cache(const BenchRun& run, const BenchCell& cell) {
-  return bytes_per_token(run, cell) <= static_cast<double>(last_cache_bytes());
+bool fits_last_cache(const BenchRun& run, const BenchResult& result) {
+  return bytes_per_token(run, result) <= static_cast<double>(last_cache_bytes());
 }
 
 /// Multiply-accumulates of the matrices per cycle and thread; 0 where the clock is unknown.
@@ -90,12 +88,13 @@ ordered_json cell_json(const BenchRun& run, const BenchResult& result) {
       {"tokens_per_second", result.rates},
   };
   if (cell.decode) {
+    json["cache_bytes_per_token"] = result.cache_bytes;
     json["time_per_output_token_ms"] = milliseconds(result.per_token);
     json["stream_read_bytes_per_second"] = result.stream_rate;
     if (cell.sequences == 1) {
-      json["bytes_per_token"] = bytes_per_token(run, cell);
+      json["bytes_per_token"] = bytes_per_token(run, result);
       json["fraction_of_stream_read"] = stream_fraction(run, result);
-      json["fits_last_cache"] = fits_last_cache(run, cell);
+      json["fits_last_cache"] = fits_last_cache(run, result);
     }
   } else {
     json["time_to_first_token_ms"] = milliseconds(result.first_token);
@@ -111,7 +110,7 @@ std::string cell_line(const BenchRun& run, const BenchResult& result) {
   std::string limit;
   if (const double fraction = stream_fraction(run, result); fraction != 0) {
     limit = format_text("%.0f %% of %.1f GB/s%s", 100 * fraction, result.stream_rate / 1e9,
-                        fits_last_cache(run, cell) ? ", in the cache" : "");
+                        fits_last_cache(run, result) ? ", in the cache" : "");
   } else if (const double macs = macs_per_cycle(run, result); macs != 0) {
     limit = format_text("%.1f MAC/cycle", macs);
   }
@@ -143,9 +142,6 @@ void describe_model(const tenon::Model& model, BenchReport& report, BenchRun& ru
   report.tensor_bytes = info.tensor_bytes;
   run.execution = model.execution();
   run.device.assign(run.execution.device, run.execution.device_length);
-  // Blocks of the cache hold several positions: a whole number of them shows the share of one.
-  constexpr uint64_t kPositions = 4096;
-  run.kv_bytes_per_token = model.memory(kPositions).kv_bytes / kPositions;
 }
 
 std::string model_lines(const BenchReport& report) {
@@ -212,7 +208,6 @@ std::string bench_json(const BenchReport& report) {
         {"cache_type", run.cache_type},
         {"active_parameters", active_parameters(run)},
         {"bytes_per_token", how.step_bytes},
-        {"cache_bytes_per_token", run.kv_bytes_per_token},
         {"weights_on_2mib_pages_bytes", how.huge_page_bytes},
         {"frequency_hz", run.frequency},
         {"load_seconds", run.load_seconds},

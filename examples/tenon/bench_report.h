@@ -16,7 +16,6 @@ struct BenchRun {
   std::string cache_type;
   tenon_execution execution{};  ///< its texts are not to be used: the model is gone
   std::string device;
-  uint64_t kv_bytes_per_token = 0;
   double load_seconds = 0;
   double frequency = 0;  ///< cycles per second of a core; 0: unknown
   std::vector<BenchResult> results;

@@ -130,7 +130,8 @@ void print_json(const tenon::Model& model, const InspectFlags& flags) {
     json["memory"] = {{"context", memory.context},
                       {"weights_bytes", memory.weights_bytes},
                       {"scratch_bytes", memory.scratch_bytes},
-                      {"kv_bytes", memory.kv_bytes}};
+                      {"kv_bytes", memory.kv_bytes},
+                      {"token_cache_bytes", memory.token_cache_bytes}};
   }
   for (const auto& [format, total] : totals_by_format(model)) {
     json["formats"][format] = {{"tensors", total.tensors}, {"bytes", total.bytes}};

@@ -154,7 +154,10 @@ std::vector<uint64_t> split_cache_budget(std::span<const DeviceCache> devices,
 double seen_cache_bytes(std::span<const BlockPoolOptions> groups, uint64_t past) {
   double bytes = 0;
   for (const BlockPoolOptions& group : groups) {
-    if (group.kind == TENON_CACHE_STATE) continue;
+    if (group.kind == TENON_CACHE_STATE) {
+      bytes += 2 * static_cast<double>(group.block_bytes);
+      continue;
+    }
     const uint64_t seen = group.window == 0 ? past : std::min<uint64_t>(past, group.window);
     bytes +=
         static_cast<double>(group.block_bytes) / group.block_tokens * static_cast<double>(seen);

@@ -51,8 +51,8 @@ struct DeviceCache {
 std::vector<uint64_t> split_cache_budget(std::span<const DeviceCache> devices,
                                          const TextSizes& sizes, uint64_t budget_bytes);
 
-/// Bytes of the cache that attention reads for a token after `past` others. States are not among
-/// them.
+/// Bytes of the cache that a token after `past` others takes to compute: what attention reads, and
+/// states, which are read and written.
 double seen_cache_bytes(std::span<const BlockPoolOptions> groups, uint64_t past);
 
 }  // namespace tenon

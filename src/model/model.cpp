@@ -358,9 +358,11 @@ MemoryNeeds Model::memory(uint64_t context) const {
     fail(Code::Argument, "context is {}, not in 0..{}", needs.context, kMaxContext);
   }
   const TextSizes sizes{needs.context, program().view().max_tokens, 1};
+  std::vector<BlockPoolOptions> pools;
   const std::shared_lock lock(devices_mutex_);
   const bool can_run = executable_ != nullptr;
   if (can_run) {
+    pools = cache_groups(*program_, *executable_);
     for (const uint64_t bytes : device_cache_bytes(*program_, *executable_, sizes)) {
       needs.kv_bytes = saturating_add(needs.kv_bytes, bytes);
     }
@@ -368,9 +370,10 @@ MemoryNeeds Model::memory(uint64_t context) const {
     const std::span<const tenon_cache_group> groups = program().groups();
     std::vector<uint64_t> block_bytes;
     for (const tenon_cache_group& group : groups) block_bytes.push_back(plain_block_bytes(group));
-    needs.kv_bytes = least_cache_budget(
-        block_pool_options(groups, block_bytes, StepSizes{}.block_tokens), sizes, 0);
+    pools = block_pool_options(groups, block_bytes, StepSizes{}.block_tokens);
+    needs.kv_bytes = least_cache_budget(pools, sizes, 0);
   }
+  needs.token_cache_bytes = static_cast<uint64_t>(seen_cache_bytes(pools, needs.context));
   if (needs.kv_bytes == UINT64_MAX) {
     fail(Code::Argument, "context is {}: its cache passes 2^64 bytes", needs.context);
   }

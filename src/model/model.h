@@ -89,6 +89,8 @@ struct MemoryNeeds {
   /// Of the session when it is full, with the checkpoints of its states, in whole slabs: a budget
   /// of so many bytes takes nothing from it.
   uint64_t kv_bytes = 0;
+  /// Of the cache that one token more reads, and of states also writes (seen_cache_bytes).
+  uint64_t token_cache_bytes = 0;
 };
 
 /// What a step costs in the matrices of the program: the figures that speeds are measured against.

@@ -61,7 +61,7 @@ class Probe {
 
   [[nodiscard]] const Program& program() const { return probe_.built.program; }
 
-  /// Cache bytes that a step of one token reads more at `depth` than at the beginning.
+  /// Bytes of the cache for one token after `depth` others (seen_cache_bytes).
   [[nodiscard]] double cache_bytes_at(uint32_t depth) const {
     return seen_cache_bytes(cache_groups(program(), *executable_), depth);
   }
@@ -186,6 +186,7 @@ Hardware measure_hardware(const Model& model) {
   Hardware hardware = measure_memory(model);
   Probe probe(model, probe_options(model));
   const StepWork work = step_work(probe.program());
+  const double state_bytes = probe.cache_bytes_at(0);
   std::array<double, kNumDecodeSizes> decode{};  // seconds, of all passes
   double deep = 0;
   double prompt = 0;
@@ -197,10 +198,11 @@ Hardware measure_hardware(const Model& model) {
     deep_prompt += probe.step_seconds(1, kPromptTokens, kDepth);
   }
   for (uint32_t i = 0; i < kNumDecodeSizes; ++i) {
-    hardware.decode_bytes_per_second[i] =
-        rate(kPasses * static_cast<double>(work.weight_bytes), decode[i]);
+    const double step_bytes = static_cast<double>(work.weight_bytes) + (1u << i) * state_bytes;
+    hardware.decode_bytes_per_second[i] = rate(kPasses * step_bytes, decode[i]);
   }
-  hardware.cache_bytes_per_second = rate(kPasses * probe.cache_bytes_at(kDepth), deep - decode[0]);
+  hardware.cache_bytes_per_second =
+      rate(kPasses * (probe.cache_bytes_at(kDepth) - state_bytes), deep - decode[0]);
   hardware.prefill_multiplications_per_second =
       rate(kPasses * static_cast<double>(kPromptTokens * work.token_multiplications +
                                          work.output_multiplications),

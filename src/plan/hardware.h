@@ -17,7 +17,8 @@ struct Hardware {
   uint32_t threads = 0;
   uint64_t memory_bytes = 0;   ///< that the process may take, what it holds now included
   uint64_t process_bytes = 0;  ///< what it holds besides weights, cache and what computing takes
-  /// Bytes of matrices, as the file has them, that a step gets through in a second.
+  /// Bytes that a step gets through in a second at the beginning of texts: matrices, as the file has
+  /// them, and states, read and written.
   std::array<double, kNumDecodeSizes> decode_bytes_per_second{};
   /// Multiply-accumulates in matrices, when a prompt is computed.
   double prefill_multiplications_per_second = 0;

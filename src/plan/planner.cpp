@@ -73,15 +73,11 @@ class Needs {
     }
     return bytes;
   }
-  /// Cache bytes that attention reads for a token after `context` others; states are read and
-  /// written.
-  [[nodiscard]] double cache_read_bytes(uint64_t context) const {
+  /// Bytes of the cache for a token after `context` others (seen_cache_bytes).
+  [[nodiscard]] double token_cache_bytes(uint64_t context) const {
     double bytes = 0;
     for (const DeviceNeeds& device : devices_) {
       bytes += seen_cache_bytes(device.cache.groups, context);
-      for (const BlockPoolOptions& group : device.cache.groups) {
-        if (group.kind == TENON_CACHE_STATE) bytes += 2 * static_cast<double>(group.block_bytes);
-      }
     }
     return bytes;
   }
@@ -249,13 +245,16 @@ double decode_rate(const Hardware& hardware, uint64_t sessions) {
 
 double decode_speed(const Model& model, const Needs& needs, const Plan& plan,
                     const Hardware& hardware) {
-  const double matrices = decode_rate(hardware, plan.sessions);
-  if (matrices <= 0) return 0;
-  const double cache = static_cast<double>(plan.sessions) * needs.cache_read_bytes(plan.context);
-  const double reading =
-      hardware.cache_bytes_per_second > 0 ? cache / hardware.cache_bytes_per_second : 0;
-  const double seconds = static_cast<double>(model.step_work().weight_bytes) / matrices + reading;
-  return static_cast<double>(plan.sessions) / seconds;
+  const double rate = decode_rate(hardware, plan.sessions);
+  if (rate <= 0) return 0;
+  const auto sessions = static_cast<double>(plan.sessions);
+  const double states = needs.token_cache_bytes(0);
+  const double positions = needs.token_cache_bytes(plan.context) - states;
+  double seconds = (static_cast<double>(model.step_work().weight_bytes) + sessions * states) / rate;
+  if (hardware.cache_bytes_per_second > 0) {
+    seconds += sessions * positions / hardware.cache_bytes_per_second;
+  }
+  return sessions / seconds;
 }
 
 double prefill_speed(const Model& model, const Plan& plan, const Hardware& hardware) {

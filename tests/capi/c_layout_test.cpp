@@ -122,11 +122,12 @@ TEST(Layout, ModelSummary) {
 }
 
 TEST(Layout, Memory) {
-  expect_struct<tenon_memory>(40);
+  expect_struct<tenon_memory>(48);
   EXPECT_FIELD(tenon_memory, context, 8);
   EXPECT_FIELD(tenon_memory, weights_bytes, 16);
   EXPECT_FIELD(tenon_memory, scratch_bytes, 24);
   EXPECT_FIELD(tenon_memory, kv_bytes, 32);
+  EXPECT_FIELD(tenon_memory, token_cache_bytes, 40);
 }
 
 TEST(Layout, Metadata) {

@@ -171,6 +171,9 @@ TEST(Model, MemoryGrowsWithTheContextAlone) {
   EXPECT_GE(large.kv_bytes, 1024u * 4 * 4 * 32 * 2 * 2);
   EXPECT_LE(large.kv_bytes, 2u * 1024 * 4 * 4 * 32 * 2 * 2);
   EXPECT_EQ(large.kv_bytes, 4 * small.kv_bytes);
+  // A token sees all of them: these are whole blocks.
+  EXPECT_EQ(small.token_cache_bytes, small.kv_bytes);
+  EXPECT_EQ(large.token_cache_bytes, large.kv_bytes);
 }
 
 TEST(Model, MetadataByIndexAndByKey) {

@@ -44,6 +44,19 @@ TEST(RandomModelApi, WritesAMixtureOfExperts) {
   EXPECT_LT(how.token_multiplications + how.output_multiplications, model.info().parameters / 2);
 }
 
+TEST(RandomModelApi, TokensOfStatesTakeTheSameBytesOfTheCacheAtAnyLength) {
+  const tenon::TempFolder folder;
+  tenon::write_random_model(folder.path("m"), "tiny-mamba2", "q8_0");
+  for (const bool inspect : {false, true}) {
+    const tenon::Model model(folder.path("m"), {.threads = 1, .inspect = inspect});
+    const uint64_t bytes = model.memory(2).token_cache_bytes;
+    EXPECT_GT(bytes, 0u);
+    EXPECT_EQ(model.memory(512).token_cache_bytes, bytes);
+    // A session of two tokens keeps the state that the second one reads and the one that it writes.
+    EXPECT_EQ(model.memory(2).kv_bytes, bytes);
+  }
+}
+
 TEST(RandomModelApi, SaysWhatIsWrong) {
   const tenon::TempFolder folder;
   const std::string path = folder.path("m");

@@ -16,7 +16,6 @@ BenchReport report_of(const BenchResult& result) {
   run.execution.step_bytes = 1000;
   run.execution.token_multiplications = 4000;
   run.execution.output_multiplications = 800;
-  run.kv_bytes_per_token = 10;
   run.frequency = 1e9;
   run.results = {result};
   BenchReport report;
@@ -33,6 +32,7 @@ BenchResult decode_result() {
   result.cell = {.decode = true, .tokens = 8, .sequences = 1, .depth = 96};
   result.rates = {30, 20, 10};
   result.per_token = {0.04, 0.05, 0.06};
+  result.cache_bytes = 1000;
   result.stream_rate = 1e5;
   return result;
 }
@@ -48,7 +48,8 @@ TEST(BenchReport, TellsTheTimesOfTokensInMilliseconds) {
 
 TEST(BenchReport, TellsWhatATokenReadsOfWhatMemoryGives) {
   const nlohmann::json cell = cell_of(report_of(decode_result()));
-  // The matrices, and 10 bytes of each of 96 + 8 / 2 positions.
+  // The matrices and the cache.
+  EXPECT_EQ(cell["cache_bytes_per_token"], 1000);
   EXPECT_DOUBLE_EQ(cell["bytes_per_token"], 2000);
   EXPECT_DOUBLE_EQ(cell["fraction_of_stream_read"], 2000 / 0.05 / 1e5);
 }

@@ -112,12 +112,13 @@ TEST(CacheForecast, LeastBudgetHasRoomInWholeSlabs) {
   EXPECT_EQ(least_cache_budget(alone, {4 * 129, 16, 1}, 1 << 20), 13000u);
 }
 
-TEST(CacheForecast, AttentionSeesWindowsAndNoStates) {
+TEST(CacheForecast, TokensSeeWindowsAndBothSidesOfStates) {
   const std::vector<BlockPoolOptions> groups = {group_of(TENON_CACHE_FULL, 100),
                                                 group_of(TENON_CACHE_WINDOW, 300, 30),
                                                 group_of(TENON_CACHE_STATE, 640)};
-  EXPECT_DOUBLE_EQ(seen_cache_bytes(groups, 20), 20 * 25.0 + 20 * 75.0);
-  EXPECT_DOUBLE_EQ(seen_cache_bytes(groups, 1000), 1000 * 25.0 + 30 * 75.0);
+  EXPECT_DOUBLE_EQ(seen_cache_bytes(groups, 0), 2 * 640.0);
+  EXPECT_DOUBLE_EQ(seen_cache_bytes(groups, 20), 20 * 25.0 + 20 * 75.0 + 2 * 640.0);
+  EXPECT_DOUBLE_EQ(seen_cache_bytes(groups, 1000), 1000 * 25.0 + 30 * 75.0 + 2 * 640.0);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "model/placed_executable.h"
+#include "random_model/random_model.h"
+#include "tests/base/temp_folder.h"
 #include "tests/engine/tiny_engine.h"
 
 namespace tenon {
@@ -323,6 +325,28 @@ TEST(Planner, SpeedsFollowFromTheMachine) {
   // them.
   hardware.attention_multiplications_per_second = 2 * 3 * 64 * 48 * 1000;
   EXPECT_NEAR(make_plan(*model, {96, 1}, hardware).prefill_tokens_per_second, 500, 1e-6);
+}
+
+TEST(Planner, StatesTakeTimeAsMatricesDo) {
+  const TempFolder folder;
+  write_random_model(System::real(), folder.path("m"), "tiny-mamba2", "q8_0");
+  ModelOptions options;
+  options.inspect = true;
+  options.threads = 2;
+  const auto model = Model::load(folder.path("m"), std::move(options));
+  const auto matrices = static_cast<double>(model->step_work().weight_bytes);
+  // A text of two tokens keeps the state that the second one reads and the one that it writes.
+  const auto states = static_cast<double>(make_plan(*model, {2, 1}, machine()).kv_bytes);
+  Hardware hardware = machine();
+  hardware.decode_bytes_per_second.fill(1e9);
+  hardware.cache_bytes_per_second = 1e3;  // of positions, of which there are none
+  for (const uint64_t context : {1, 512}) {
+    for (const uint64_t sessions : {1, 8}) {
+      const auto count = static_cast<double>(sessions);
+      EXPECT_DOUBLE_EQ(make_plan(*model, {context, sessions}, hardware).decode_tokens_per_second,
+                       count / ((matrices + count * states) / 1e9));
+    }
+  }
 }
 
 TEST(Hardware, IsMeasuredWithTheKernelsOfTheModel) {

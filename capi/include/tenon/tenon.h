@@ -387,6 +387,8 @@ typedef struct tenon_memory {
   uint64_t weights_bytes; /* once per model */
   uint64_t scratch_bytes; /* once per model */
   uint64_t kv_bytes;      /* once per session: a full one in an engine of so many "cache_bytes" */
+  /* Of that, what decoding one token more reads of positions, and reads and writes of states. Since 0.1 */
+  uint64_t token_cache_bytes;
 } tenon_memory;
 
 /* At `context` positions; 0 stands for what a session gets by default. Needs no weights in memory:
@@ -394,9 +396,9 @@ typedef struct tenon_memory {
 TENON_API tenon_status tenon_model_memory(const tenon_model* model, uint64_t context,
                                           tenon_memory* memory);
 
-/* How the model runs here, and what speeds are measured against: decoding reads step_bytes for each
- * step, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R *
- * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so
+/* How the model runs here, and what speeds are measured against: decoding takes step_bytes for each
+ * step and tenon_memory.token_cache_bytes for each token, and a step of T tokens with R rows of logits
+ * multiplies T * token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so
  * token_multiplications + output_multiplications are the active parameters. */
 typedef struct tenon_execution {
   uint32_t struct_size;
@@ -1278,8 +1280,9 @@ typedef struct tenon_hardware {
   uint32_t threads;       /* that compute; at least 1 */
   uint64_t memory_bytes;  /* that the process may take, what it holds now included */
   uint64_t process_bytes; /* what it holds besides weights, cache and what computing takes */
-  /* Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128 sequences get
-   * through in a second: the first is the bandwidth of the memory as far as the kernels use it. */
+  /* Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at the beginning of their
+   * texts: matrices, as the file has them, and states, read and written. The first is the bandwidth of the
+   * memory as far as the kernels use it. */
   double decode_bytes_per_second[8];
   double prefill_multiplications_per_second;   /* in the matrices, while a prompt is computed */
   double cache_bytes_per_second;               /* that attention reads of the cache in decoding */
