@@ -157,20 +157,22 @@ var _ [168]byte = [unsafe.Offsetof(cModelInfo{}.expertsUsed)]byte{}
 var _ [176]byte = [unsafe.Offsetof(cModelInfo{}.sourceTokens)]byte{}
 
 type cMemory struct {
-	structSize   uint32
-	reserved     uint32
-	context      uint64
-	weightsBytes uint64
-	scratchBytes uint64
-	kvBytes      uint64
+	structSize      uint32
+	reserved        uint32
+	context         uint64
+	weightsBytes    uint64
+	scratchBytes    uint64
+	kvBytes         uint64
+	tokenCacheBytes uint64
 }
 
-var _ [40]byte = [unsafe.Sizeof(cMemory{})]byte{}
+var _ [48]byte = [unsafe.Sizeof(cMemory{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cMemory{}.reserved)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cMemory{}.context)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cMemory{}.weightsBytes)]byte{}
 var _ [24]byte = [unsafe.Offsetof(cMemory{}.scratchBytes)]byte{}
 var _ [32]byte = [unsafe.Offsetof(cMemory{}.kvBytes)]byte{}
+var _ [40]byte = [unsafe.Offsetof(cMemory{}.tokenCacheBytes)]byte{}
 
 type cExecution struct {
 	structSize            uint32
@@ -754,18 +756,21 @@ type Memory struct {
 	ScratchBytes uint64
 	// once per session: a full one in an engine of so many "cache_bytes"
 	KVBytes uint64
+	// Of that, what decoding one token more reads of positions, and reads and writes of states. Since 0.1
+	TokenCacheBytes uint64
 }
 
 func (c *cMemory) value() Memory {
 	return Memory{
-		Context:      c.context,
-		WeightsBytes: c.weightsBytes,
-		ScratchBytes: c.scratchBytes,
-		KVBytes:      c.kvBytes,
+		Context:         c.context,
+		WeightsBytes:    c.weightsBytes,
+		ScratchBytes:    c.scratchBytes,
+		KVBytes:         c.kvBytes,
+		TokenCacheBytes: c.tokenCacheBytes,
 	}
 }
 
-// Execution: How the model runs here, and what speeds are measured against: decoding reads step_bytes for each step, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so token_multiplications + output_multiplications are the active parameters.
+// Execution: How the model runs here, and what speeds are measured against: decoding takes step_bytes for each step and tenon_memory.token_cache_bytes for each token, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so token_multiplications + output_multiplications are the active parameters.
 type Execution struct {
 	// that compute, the caller's included
 	Threads uint32
@@ -1063,7 +1068,7 @@ type Hardware struct {
 	MemoryBytes uint64
 	// what it holds besides weights, cache and what computing takes
 	ProcessBytes uint64
-	// Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128 sequences get through in a second: the first is the bandwidth of the memory as far as the kernels use it.
+	// Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at the beginning of their texts: matrices, as the file has them, and states, read and written. The first is the bandwidth of the memory as far as the kernels use it.
 	DecodeBytesPerSecond [8]float64
 	// in the matrices, while a prompt is computed
 	PrefillMultiplicationsPerSecond float64

@@ -235,6 +235,7 @@ static napi_value from_memory(napi_env env, const tenon_memory* value) {
   set_member(env, object, "weightsBytes", uint64_value(env, value->weights_bytes));
   set_member(env, object, "scratchBytes", uint64_value(env, value->scratch_bytes));
   set_member(env, object, "kvBytes", uint64_value(env, value->kv_bytes));
+  set_member(env, object, "tokenCacheBytes", uint64_value(env, value->token_cache_bytes));
   return object;
 }
 

@@ -70,9 +70,11 @@ export interface Memory {
   readonly scratchBytes: number
   /** once per session: a full one in an engine of so many "cache_bytes" */
   readonly kvBytes: number
+  /** Of that, what decoding one token more reads of positions, and reads and writes of states. Since 0.1 */
+  readonly tokenCacheBytes: number
 }
 
-/** How the model runs here, and what speeds are measured against: decoding reads step_bytes for each step, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so token_multiplications + output_multiplications are the active parameters. */
+/** How the model runs here, and what speeds are measured against: decoding takes step_bytes for each step and tenon_memory.token_cache_bytes for each token, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so token_multiplications + output_multiplications are the active parameters. */
 export interface Execution {
   /** that compute, the caller's included */
   readonly threads: number
@@ -249,7 +251,7 @@ export interface Hardware {
   readonly memoryBytes: number
   /** what it holds besides weights, cache and what computing takes */
   readonly processBytes: number
-  /** Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128 sequences get through in a second: the first is the bandwidth of the memory as far as the kernels use it. */
+  /** Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at the beginning of their texts: matrices, as the file has them, and states, read and written. The first is the bandwidth of the memory as far as the kernels use it. */
   readonly decodeBytesPerSecond: number[]
   /** in the matrices, while a prompt is computed */
   readonly prefillMultiplicationsPerSecond: number

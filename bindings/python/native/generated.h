@@ -303,17 +303,19 @@ static PyStructSequence_Field fields_memory[] = {
     {"weights_bytes", "once per model"},
     {"scratch_bytes", "once per model"},
     {"kv_bytes", "once per session: a full one in an engine of so many \"cache_bytes\""},
+    {"token_cache_bytes", "Of that, what decoding one token more reads of positions, and reads and writes of states. Since 0.1"},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_memory = {
-    "tenon.Memory", "What the model with one session takes in memory.", fields_memory, 4};
+    "tenon.Memory", "What the model with one session takes in memory.", fields_memory, 5};
 static PyObject* from_memory(const tenon_memory* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->context),
       PyLong_FromUnsignedLongLong(value->weights_bytes),
       PyLong_FromUnsignedLongLong(value->scratch_bytes),
       PyLong_FromUnsignedLongLong(value->kv_bytes),
+      PyLong_FromUnsignedLongLong(value->token_cache_bytes),
   };
-  return sequence_object(type_memory, members, 4);
+  return sequence_object(type_memory, members, 5);
 }
 
 static PyTypeObject* type_execution;
@@ -326,7 +328,7 @@ static PyStructSequence_Field fields_execution[] = {
     {"output_multiplications", NULL},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_execution = {
-    "tenon.Execution", "How the model runs here, and what speeds are measured against: decoding reads step_bytes for each step, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so token_multiplications + output_multiplications are the active parameters.", fields_execution, 6};
+    "tenon.Execution", "How the model runs here, and what speeds are measured against: decoding takes step_bytes for each step and tenon_memory.token_cache_bytes for each token, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so token_multiplications + output_multiplications are the active parameters.", fields_execution, 6};
 static PyObject* from_execution(const tenon_execution* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->threads),
@@ -596,7 +598,7 @@ static PyStructSequence_Field fields_hardware[] = {
     {"threads", "that compute; at least 1"},
     {"memory_bytes", "that the process may take, what it holds now included"},
     {"process_bytes", "what it holds besides weights, cache and what computing takes"},
-    {"decode_bytes_per_second", "Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128 sequences get through in a second: the first is the bandwidth of the memory as far as the kernels use it."},
+    {"decode_bytes_per_second", "Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at the beginning of their texts: matrices, as the file has them, and states, read and written. The first is the bandwidth of the memory as far as the kernels use it."},
     {"prefill_multiplications_per_second", "in the matrices, while a prompt is computed"},
     {"cache_bytes_per_second", "that attention reads of the cache in decoding"},
     {"attention_multiplications_per_second", "of attention, while a prompt is computed"},

@@ -42,6 +42,7 @@ class Memory(NamedTuple):
     weights_bytes: int
     scratch_bytes: int
     kv_bytes: int
+    token_cache_bytes: int
 
 class Execution(NamedTuple):
     threads: int

@@ -136,7 +136,7 @@ final class Calls {
   static Memory modelMemory(Handle model, long context) {
     try (Call call = new Call()) {
       long modelAt = call.handle(model, false);
-      Block memoryAt = call.struct(40);
+      Block memoryAt = call.struct(48);
       call.check(call.library.modelMemory(modelAt, context, memoryAt.address));
       return Structs.readMemory(memoryAt);
     }

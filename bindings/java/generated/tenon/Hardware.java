@@ -6,9 +6,9 @@ package tenon;
  * @param threads that compute; at least 1
  * @param memoryBytes that the process may take, what it holds now included
  * @param processBytes what it holds besides weights, cache and what computing takes
- * @param decodeBytesPerSecond Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128
- * sequences get through in a second: the first is the bandwidth of the memory as far as the kernels use
- * it.
+ * @param decodeBytesPerSecond Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at
+ * the beginning of their texts: matrices, as the file has them, and states, read and written. The first
+ * is the bandwidth of the memory as far as the kernels use it.
  * @param prefillMultiplicationsPerSecond in the matrices, while a prompt is computed
  * @param cacheBytesPerSecond that attention reads of the cache in decoding
  * @param attentionMultiplicationsPerSecond of attention, while a prompt is computed

@@ -6,9 +6,12 @@ package tenon;
  * @param weightsBytes once per model
  * @param scratchBytes once per model
  * @param kvBytes once per session: a full one in an engine of so many "cache_bytes"
+ * @param tokenCacheBytes Of that, what decoding one token more reads of positions, and reads and writes of
+ * states. Since 0.1
  */
 public record Memory(
     long context,
     long weightsBytes,
     long scratchBytes,
-    long kvBytes) {}
+    long kvBytes,
+    long tokenCacheBytes) {}

@@ -48,7 +48,8 @@ final class Structs extends StructFields {
         at.int64(8),
         at.int64(16),
         at.int64(24),
-        at.int64(32));
+        at.int64(32),
+        at.int64(40));
   }
 
   static Execution readExecution(Block at) {

@@ -216,13 +216,14 @@ pub static STRUCTS: &[Struct] = &[
         field("experts_used", 168, 8, "uint64_t"),
         field("source_tokens", 176, 8, "uint64_t"),
     ] },
-    Struct { name: "tenon_memory", size: 40, fields: &[
+    Struct { name: "tenon_memory", size: 48, fields: &[
         field("struct_size", 0, 4, "uint32_t"),
         field("reserved", 4, 4, "uint32_t"),
         field("context", 8, 8, "uint64_t"),
         field("weights_bytes", 16, 8, "uint64_t"),
         field("scratch_bytes", 24, 8, "uint64_t"),
         field("kv_bytes", 32, 8, "uint64_t"),
+        field("token_cache_bytes", 40, 8, "uint64_t"),
     ] },
     Struct { name: "tenon_execution", size: 56, fields: &[
         field("struct_size", 0, 4, "uint32_t"),

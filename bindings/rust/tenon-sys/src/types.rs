@@ -671,6 +671,8 @@ pub struct tenon_memory {
     pub scratch_bytes: u64,
     /// once per session: a full one in an engine of so many "cache_bytes"
     pub kv_bytes: u64,
+    /// Of that, what decoding one token more reads of positions, and reads and writes of states. Since 0.1
+    pub token_cache_bytes: u64,
 }
 impl tenon_memory {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -687,7 +689,7 @@ impl Default for tenon_memory {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_memory>() == 40);
+    assert!(size_of::<tenon_memory>() == 48);
     assert!(align_of::<tenon_memory>() == 8);
     assert!(offset_of!(tenon_memory, struct_size) == 0);
     assert!(offset_of!(tenon_memory, reserved) == 4);
@@ -695,12 +697,13 @@ const _: () = {
     assert!(offset_of!(tenon_memory, weights_bytes) == 16);
     assert!(offset_of!(tenon_memory, scratch_bytes) == 24);
     assert!(offset_of!(tenon_memory, kv_bytes) == 32);
+    assert!(offset_of!(tenon_memory, token_cache_bytes) == 40);
 };
 
-/// How the model runs here, and what speeds are measured against: decoding reads step_bytes for each step,
-/// and a step of T tokens with R rows of logits multiplies T * token_multiplications + R *
-/// output_multiplications times, attention apart. In a mixture of experts, those of one token count: so
-/// token_multiplications + output_multiplications are the active parameters.
+/// How the model runs here, and what speeds are measured against: decoding takes step_bytes for each step and
+/// tenon_memory.token_cache_bytes for each token, and a step of T tokens with R rows of logits multiplies T *
+/// token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those
+/// of one token count: so token_multiplications + output_multiplications are the active parameters.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_execution {
@@ -1409,8 +1412,9 @@ pub struct tenon_hardware {
     pub memory_bytes: u64,
     /// what it holds besides weights, cache and what computing takes
     pub process_bytes: u64,
-    /// Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128 sequences get through
-    /// in a second: the first is the bandwidth of the memory as far as the kernels use it.
+    /// Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at the beginning of
+    /// their texts: matrices, as the file has them, and states, read and written. The first is the bandwidth
+    /// of the memory as far as the kernels use it.
     pub decode_bytes_per_second: [f64; 8],
     /// in the matrices, while a prompt is computed
     pub prefill_multiplications_per_second: f64,

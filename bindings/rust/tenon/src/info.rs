@@ -144,6 +144,8 @@ pub struct Memory {
     pub scratch_bytes: u64,
     /// Once per session: a full one in an engine of so many "cache_bytes".
     pub kv_bytes: u64,
+    /// Of that, what decoding one token more reads of positions, and reads and writes of states. Since 0.1.
+    pub token_cache_bytes: u64,
 }
 impl Memory {
     /// # Safety
@@ -154,14 +156,15 @@ impl Memory {
             weights_bytes: raw.weights_bytes,
             scratch_bytes: raw.scratch_bytes,
             kv_bytes: raw.kv_bytes,
+            token_cache_bytes: raw.token_cache_bytes,
         }
     }
 }
 
-/// How the model runs here, and what speeds are measured against: decoding reads step_bytes for each step,
-/// and a step of T tokens with R rows of logits multiplies T * token_multiplications + R *
-/// output_multiplications times, attention apart. In a mixture of experts, those of one token count: so
-/// token_multiplications + output_multiplications are the active parameters.
+/// How the model runs here, and what speeds are measured against: decoding takes step_bytes for each step and
+/// tenon_memory.token_cache_bytes for each token, and a step of T tokens with R rows of logits multiplies T *
+/// token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those
+/// of one token count: so token_multiplications + output_multiplications are the active parameters.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Execution {
@@ -521,8 +524,9 @@ pub struct Hardware {
     pub memory_bytes: u64,
     /// What it holds besides weights, cache and what computing takes.
     pub process_bytes: u64,
-    /// Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128 sequences get through
-    /// in a second: the first is the bandwidth of the memory as far as the kernels use it.
+    /// Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at the beginning of
+    /// their texts: matrices, as the file has them, and states, read and written. The first is the bandwidth
+    /// of the memory as far as the kernels use it.
     pub decode_bytes_per_second: [f64; 8],
     /// In the matrices, while a prompt is computed.
     pub prefill_multiplications_per_second: f64,
