@@ -15,7 +15,8 @@ std::vector<tenon::Token> some_tokens(uint64_t count, const tenon::Model& model,
   return tokens;
 }
 
-/// Computes `depth` tokens of the session's text.
+/// Computes `depth` tokens of the session's text. Rounds go on in forks of it: going back in it would have
+/// models with recurrent states compute again what lies between a checkpoint and the end.
 void fill(tenon::Session& session, const tenon::Model& model, uint64_t depth, uint64_t seed) {
   if (depth == 0) return;
   session.append(some_tokens(depth, model, seed));
@@ -34,11 +35,11 @@ void run_prefill(const tenon::Model& model, uint64_t repetitions, BenchResult& r
                  const std::function<void(double)>& progress, const Now& now) {
   const BenchCell& cell = result.cell;
   const std::vector<tenon::Token> prompt = some_tokens(cell.tokens, model, cell.depth + 7);
-  tenon::Session session(model, room_for(cell));
-  fill(session, model, cell.depth, 0);
+  tenon::Session filled(model, room_for(cell));
+  fill(filled, model, cell.depth, 0);
   tenon::Sampler greedy({.temperature = 0.0});
   for (uint64_t round = 0; round <= repetitions; ++round) {
-    session.rewind(cell.depth);
+    tenon::Session session = filled.fork();
     const auto start = now();
     session.append(prompt);
     session.prefill();
@@ -97,21 +98,21 @@ void run_decode(const tenon::Model& model, uint64_t repetitions, BenchResult& re
   const BenchCell& cell = result.cell;
   const tenon::Sampler greedy({.temperature = 0.0});
   tenon::Engine engine = engine_for(model, cell.sequences);
-  std::vector<Sequence> sequences;
+  std::vector<tenon::Session> filled;
   for (uint64_t i = 0; i < cell.sequences; ++i) {
-    sequences.push_back({engine.open_session(room_for(cell))});
-    fill(sequences.back().session, model, cell.depth, i);
+    filled.push_back(engine.open_session(room_for(cell)));
+    fill(filled.back(), model, cell.depth, i);
   }
   const uint64_t tokens = cell.tokens * cell.sequences;
   for (uint64_t round = 0; round <= repetitions; ++round) {
-    for (Sequence& sequence : sequences) sequence.session.rewind(cell.depth);
+    std::vector<Sequence> sequences;
+    for (tenon::Session& session : filled) sequences.push_back({session.fork()});
     const auto start = now();
     submit_all(sequences, model, greedy, cell.tokens, start);
     for (uint64_t done = 0; done < tokens;) {
       done += take_step(engine, sequences, result.per_token, now);
     }
     const double seconds = seconds_between(start, now());
-    for (Sequence& sequence : sequences) sequence.request.reset();
     progress(static_cast<double>(round + 1) / static_cast<double>(repetitions + 1));
     if (round == 0) {
       result.per_token.clear();

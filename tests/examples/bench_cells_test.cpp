@@ -5,6 +5,8 @@
 
 #include <chrono>
 
+#include "base/temp_folder.h"
+
 namespace {
 
 using tenon_program::BenchCell;
@@ -16,8 +18,8 @@ using testing::Each;
 using testing::SizeIs;
 
 /// Runs a cell with a clock that shows a second more each time it is read.
-BenchResult run_by_seconds(const BenchCell& cell, uint64_t repetitions) {
-  const tenon::Model model(TENON_DEMO_MODEL);
+BenchResult run_by_seconds(const BenchCell& cell, uint64_t repetitions,
+                           const tenon::Model& model = tenon::Model(TENON_DEMO_MODEL)) {
   Clock::time_point time{};
   return run_cell(
       model, cell, repetitions, [](double) {}, [&] { return time += std::chrono::seconds(1); });
@@ -39,6 +41,17 @@ TEST(BenchCell, DecodeGivesTheSecondsOfEveryTokenAndTokensBySecond) {
   EXPECT_THAT(result.per_token, SizeIs(2 * 3 * 9));
   EXPECT_THAT(result.per_token, Each(DoubleEq(1)));
   EXPECT_THAT(result.rates, SizeIs(2));
+  EXPECT_THAT(result.rates, Each(DoubleEq(3 * 9 / 10.0)));
+}
+
+TEST(BenchCell, TextsOfStatesAreNotComputedAgain) {
+  const tenon::TempFolder folder;
+  tenon::write_random_model(folder.path("m"), "tiny-mamba2", "q8_0");
+  const tenon::Model model(folder.path("m"), {.threads = 1, .slice = 16});
+  // The last checkpoint is after 96 tokens: of each text 28 more would take steps of 16.
+  const BenchCell decode{.decode = true, .tokens = 9, .sequences = 3, .depth = 124};
+  const BenchResult result = run_by_seconds(decode, 2, model);
+  EXPECT_THAT(result.per_token, Each(DoubleEq(1)));
   EXPECT_THAT(result.rates, Each(DoubleEq(3 * 9 / 10.0)));
 }
 
