@@ -40,8 +40,10 @@ class Draws : public testing::Test {
     executable_->seal();
   }
 
-  /// Submits a step of these tokens; the logits stay on the device.
-  uint64_t submit(std::vector<int32_t> tokens, uint64_t after = TENON_NO_TICKET) {
+  /// Submits a step of these tokens.
+  ///   logits  [tokens, kVocab], or null: they stay on the device
+  uint64_t submit(std::vector<int32_t> tokens, uint64_t after = TENON_NO_TICKET,
+                  float* logits = nullptr) {
     std::vector<int32_t> positions(tokens.size());
     std::vector<uint32_t> rows(tokens.size());
     std::iota(rows.begin(), rows.end(), 0u);
@@ -53,6 +55,10 @@ class Draws : public testing::Test {
     step.positions = positions.data();
     step.output_rows = rows.data();
     step.after = after;
+    const tenon_binding binding{program_->view().logits, 0, logits};
+    step.bindings = &binding;
+    step.num_bindings = logits == nullptr ? 0 : 1;
+    step.binding_size = sizeof(binding);
     return executable_->submit(step);
   }
   uint64_t run(std::vector<int32_t> tokens, uint64_t after = TENON_NO_TICKET) {
@@ -276,6 +282,58 @@ TEST_F(Draws, AStepTakesTokensThatTheHostHasNotSeen) {
   }
   executable_->wait(last_step);
   EXPECT_EQ(tokens, expected);
+}
+
+TEST_F(Draws, AndResultsOfAStepAreItsOwnWhileTheNextOneRuns) {
+  if (target_info().steps_under_way < 2) GTEST_SKIP() << "one step is under way";
+  load();
+  const auto rows_of = [this](const std::vector<int32_t>& tokens) {
+    std::vector<float> rows;
+    for (const int32_t token : tokens) {
+      const auto row = logits_of(token);
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+    return rows;
+  };
+  for (int32_t i = 0; i < 12; ++i) {
+    const std::vector<int32_t> tokens = {i, 3 * i + 1, 60 - i};
+    std::vector<float> first_logits(3 * kVocab);
+    std::vector<float> second_logits(2 * kVocab);
+    std::vector<float> row(kVocab);
+    int32_t candidates[2] = {};
+    float listed[2] = {};
+    tenon_drawn drawn[3] = {};
+    tenon_draw draws[] = {of_kind(TENON_DRAW_GREEDY, 1), of_kind(TENON_DRAW_ROW, 2),
+                          of_kind(TENON_DRAW_CANDIDATES, 0)};
+    draws[1].logits = row.data();
+    draws[2].num_candidates = 2;
+    draws[2].candidates = candidates;
+    draws[2].logits = listed;
+    for (size_t d = 0; d < 3; ++d) draws[d].drawn = &drawn[d];
+    // Logits that stay on the device every other time.
+    float* const bound = i % 2 == 0 ? first_logits.data() : nullptr;
+    const uint64_t first = submit(tokens, TENON_NO_TICKET, bound);
+    const uint64_t of_first = executable_->draw(first, draws);
+    const uint64_t second = submit({40, -2}, first, second_logits.data());
+    executable_->wait(first);
+    executable_->wait(of_first);
+    if (bound != nullptr) {
+      EXPECT_EQ(first_logits, rows_of(tokens));
+    }
+    EXPECT_EQ(drawn[0].token, largest(logits_of(tokens[1])));
+    EXPECT_EQ(row, rows_of({tokens[2]}));
+    EXPECT_EQ(candidates[0], largest(logits_of(tokens[0])));
+    EXPECT_GT(listed[0], listed[1]);
+    // And of the step that is under way now, before it has been waited for.
+    tenon_drawn next{};
+    tenon_draw greedy = of_kind(TENON_DRAW_GREEDY, 1);
+    greedy.drawn = &next;
+    const uint64_t of_second = executable_->draw(second, {&greedy, 1});
+    executable_->wait(second);
+    executable_->wait(of_second);
+    EXPECT_EQ(second_logits, rows_of({40, drawn[0].token}));
+    EXPECT_EQ(next.token, largest(logits_of(drawn[0].token)));
+  }
 }
 
 TEST_F(Draws, BrokenOnesAreRefusedWithASentence) {
