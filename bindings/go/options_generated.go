@@ -14,6 +14,8 @@ type ModelOptions struct {
 	GpuLayers Opt[int]
 	// Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device has the rest of the layer.
 	ExpertsOn Opt[string]
+	// A folder where backends keep compiled kernels for the next process; it is there, and trusted as a plugin is. Empty: nothing is kept.
+	KernelCache Opt[string]
 	// Threads that compute, the caller's included; 0: as many as the process has CPUs.
 	Threads Opt[int]
 	// Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head.
@@ -63,6 +65,9 @@ func (o *ModelOptions) apply(set func(key string, value any)) {
 	}
 	if o.ExpertsOn.isSet {
 		set("experts_on", o.ExpertsOn.value)
+	}
+	if o.KernelCache.isSet {
+		set("kernel_cache", o.KernelCache.value)
 	}
 	if o.Threads.isSet {
 		set("threads", o.Threads.value)

@@ -11,6 +11,8 @@ export interface ModelOptions {
   gpuLayers?: number
   /** Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device has the rest of the layer. */
   expertsOn?: string
+  /** A folder where backends keep compiled kernels for the next process; it is there, and trusted as a plugin is. Empty: nothing is kept. */
+  kernelCache?: string
   /** Threads that compute, the caller's included; 0: as many as the process has CPUs. */
   threads?: number
   /** Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head. */

@@ -17,6 +17,8 @@ class ModelOptions(TypedDict, total=False):
     """Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none."""
     experts_on: str
     """Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device has the rest of the layer."""
+    kernel_cache: str
+    """A folder where backends keep compiled kernels for the next process; it is there, and trusted as a plugin is. Empty: nothing is kept."""
     threads: int
     """Threads that compute, the caller's included; 0: as many as the process has CPUs."""
     cache_type: str

@@ -33,6 +33,12 @@ public final class ModelOptions extends ModelCallbacks<ModelOptions> {
     return set("experts_on", value);
   }
 
+  /** A folder where backends keep compiled kernels for the next process; it is there, and trusted as a
+   * plugin is. Empty: nothing is kept. */
+  public ModelOptions kernelCache(String value) {
+    return set("kernel_cache", value);
+  }
+
   /** Threads that compute, the caller's included; 0: as many as the process has CPUs. */
   public ModelOptions threads(long value) {
     return set("threads", value);

@@ -185,6 +185,13 @@ impl ModelOptions {
         self
     }
 
+    /// A folder where backends keep compiled kernels for the next process; it is there, and trusted as a
+    /// plugin is. Empty: nothing is kept.
+    pub fn kernel_cache(mut self, value: &str) -> Self {
+        self.0.set("kernel_cache", value.into());
+        self
+    }
+
     /// Threads that compute, the caller's included; 0: as many as the process has CPUs.
     pub fn threads(mut self, value: i64) -> Self {
         self.0.set("threads", value.into());
