@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <ctime>
 #include <string_view>
 
@@ -60,6 +61,20 @@ void leave_out_volatile_lines(Json& messages) {
   } else {
     content = std::move(kept);
   }
+}
+
+/// Whether a part has a whole number that conversations do not hold: they have 64 bits with a sign.
+bool has_wide_number(const Json& part) {
+  if (part.is_number_unsigned()) return part.get<uint64_t>() > INT64_MAX;
+  return part.is_structured() && std::any_of(part.begin(), part.end(), has_wide_number);
+}
+
+/// The field that a refused conversation comes from.
+std::string conversation_field(const ChatRequest& request) {
+  if (has_wide_number(request.tools.tools)) return request.tools.tools_field;
+  if (has_wide_number(request.response_format)) return request.format_field;
+  if (has_wide_number(request.variables)) return "chat_template_kwargs";
+  return request.messages_field;
 }
 
 /// The field that a refused grammar comes from: the schema of the answer, or a tool.
@@ -211,14 +226,14 @@ Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
   } catch (const tenon::Error& error) {
     const bool may_join =
         error.code() == tenon::Code::Template && has_later_system_message(request.messages);
-    if (!may_join) throw api_error_of(error, request.messages_field);
+    if (!may_join) throw api_error_of(error, conversation_field(request));
   }
   // Many templates take a system message at the beginning only.
   request.messages = with_one_system_message(request.messages);
   try {
     return chat.encode(conversation_of(request));
   } catch (const tenon::Error& error) {
-    throw api_error_of(error, request.messages_field);
+    throw api_error_of(error, conversation_field(request));
   }
 }
 

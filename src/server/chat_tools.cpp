@@ -119,6 +119,7 @@ void read_allowed(const Fields& choice, ToolUse& use) {
   Json names = Json::array();
   for (size_t i = 0; i < tools->size(); ++i) {
     const Fields tool((*tools)[i], item_path(allowed.path_of("tools"), i));
+    (void)tool.text("type");  // the list of tools tells
     const std::string name = named_holder(tool).required_text("name");
     (void)named_choice(use, name, allowed, "tools");
     names.push_back(name);

@@ -239,7 +239,7 @@ Start handle_score(const HttpRequest& request, ServerState& state) {
   const std::vector<std::string_view> left = read_texts(fields, "text_1");
   const std::vector<std::string_view> right = read_texts(fields, "text_2");
   if (left.size() != 1 && left.size() != right.size()) {
-    fields.refuse("text_1", "must be one text, or as many as text_2 has");
+    fields.refuse("text_2", "must be as many texts as text_1 has, if that is not one");
   }
   Json data = Json::array();
   size_t tokens = 0;

@@ -177,7 +177,9 @@ class ItemReader {
       const Json* parts = item.list(field);
       if (parts == nullptr || !thoughts_.empty()) continue;
       for (size_t i = 0; i < parts->size(); ++i) {
-        thoughts_ += Fields((*parts)[i], item_path(item.path_of(field), i)).required_text("text");
+        const Fields part((*parts)[i], item_path(item.path_of(field), i));
+        (void)part.text("type");
+        thoughts_ += part.required_text("text");
       }
     }
   }

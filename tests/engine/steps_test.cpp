@@ -60,7 +60,7 @@ TEST_F(Steps, UnderWayServeRequestsOfAllKindsSideBySide) {
   const size_t count = (kSanitized ? 1 : 3) * ways().size();
   for (uint32_t i = 0; i < count; ++i) {
     const Way& way = ways()[i % ways().size()];
-    const uint32_t prompt = 3 + 17 * i;
+    const uint32_t prompt = 3 + 13 * i;
     AskedWay asked{std::make_unique<Session>(two), nullptr, ask_way(*one, way, prompt, 12 + i)};
     asked.session->append(make_tokens(prompt, prompt));
     Sampler sampler;

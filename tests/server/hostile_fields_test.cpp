@@ -199,8 +199,9 @@ bool is_free(std::string_view place) {
 /// number or a truth value for nothing else. Null is what is absent.
 bool is_wrong_kind(std::string_view place, const Value& right, const Value& wrong) {
   if (is_free(place) || right.is_null() || wrong.is_null()) return false;
-  // The value of a choice may be either.
+  // The value of a choice may be either, and so may a schema.
   if (place.ends_with("/value") && right.is_string() && wrong.is_boolean()) return false;
+  if (place.ends_with("schema") && wrong.is_boolean()) return false;
   return right.is_boolean() != wrong.is_boolean() || right.is_number() != wrong.is_number() ||
          (right.is_object() && wrong.is_array());
 }
