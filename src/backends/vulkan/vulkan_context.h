@@ -25,7 +25,7 @@ class Context;
 
 /// Where memory lies and who looks at it.
 enum class Access {
-  Device,    ///< of the device; zeroed
+  Device,    ///< of the device
   Upload,    ///< the host writes, the device copies
   Download,  ///< the device copies, the host reads
 };
