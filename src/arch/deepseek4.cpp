@@ -24,8 +24,7 @@ void read_overlapping_pools(const Keys& keys, ModelSpec& model) {
 /// and to pools of all, experts between residual streams that are mixed around each block; in the
 /// first layers a table tells the experts of each token.
 ModelSpec read_deepseek4(const Keys& keys) {
-  ModelSpec model =
-      read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_overlapping_pools(keys, model);
   read_experts(keys, {}, model);
   read_shared_expert(keys, model);

@@ -139,8 +139,7 @@ void read_engrams(const Keys& keys, ModelSpec& model) {
 /// pools and what an index chose of them, with residual streams that are read by shares of the block
 /// before, and rows by the hashes of the last tokens.
 ModelSpec read_deepseek41(const Keys& keys) {
-  ModelSpec model =
-      read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_pools(keys, model);
   for (LayerSpec& layer : model.layers) {
     AttentionSpec& attention = layer.attention;

@@ -137,14 +137,14 @@ struct Wrapped<Tag, Result(VKAPI_PTR*)(Arguments...)> {
 
 constexpr bool is_name(std::string_view name, std::string_view other) { return name == other; }
 
-#define TENON_TAG(function)                                                             \
-  struct Tag##function {                                                                \
-    static constexpr char kName[] = #function;                                          \
-    static constexpr bool kIsAllocation = is_name(kName, "AllocateMemory");             \
-    static constexpr bool kIsRelease = is_name(kName, "FreeMemory");                    \
-    static constexpr bool kIsCache = is_name(kName, "CreatePipelineCache");             \
-    static constexpr bool kGivesBack =                                                  \
-        is_name(kName, "FreeMemory") || std::string_view(kName).starts_with("Destroy"); \
+#define TENON_TAG(function)                                                                  \
+  struct Tag##function {                                                                     \
+    static constexpr char kName[] = #function;                                               \
+    [[maybe_unused]] static constexpr bool kIsAllocation = is_name(kName, "AllocateMemory"); \
+    [[maybe_unused]] static constexpr bool kIsRelease = is_name(kName, "FreeMemory");        \
+    [[maybe_unused]] static constexpr bool kIsCache = is_name(kName, "CreatePipelineCache"); \
+    [[maybe_unused]] static constexpr bool kGivesBack =                                      \
+        is_name(kName, "FreeMemory") || std::string_view(kName).starts_with("Destroy");      \
   };
 TENON_TAG(CreateInstance)
 TENON_VULKAN_INSTANCE_FUNCTIONS(TENON_TAG)
