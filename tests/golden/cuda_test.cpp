@@ -57,6 +57,7 @@ std::vector<float> logits_of(const GoldenModel& golden, size_t count) {
 /// Weights of all formats that matrix instructions multiply, in a model that gives logits for several slices: near the
 /// reference, and the same bits whatever the slices.
 TEST(CudaModels, OfWeightsInUnitsHaveTheSameBitsInAnySlices) {
+  const FakeDriver driver;  // a sanitizer's dlopen looks in no search path of a module
   constexpr double kMaxRmse =
       1.3e-3;  // activations are f16: twice the rule of the conformance suite
   TinyModel tiny;
