@@ -31,6 +31,7 @@
 #include "engine/session.h"
 #include "model/model.h"
 #include "program/program.h"
+#include "random_tokens.h"
 
 namespace tenon {
 namespace {
@@ -193,18 +194,6 @@ std::shared_ptr<const Model> load_model(const char* plugin, const Backend& backe
   options.devices = fmt::format("{}:{}", backend.api->name, index);
   options.context = context;
   return Model::load(path, std::move(options));
-}
-
-/// Without a pattern.
-std::vector<Token> make_tokens(const Model& model, uint64_t count, uint32_t seed) {
-  const uint32_t vocab = model.hyper_parameters().vocab;
-  std::vector<Token> tokens;
-  uint32_t state = seed * 2654435761u + 1;
-  for (uint64_t i = 0; i < count; ++i) {
-    state = state * 1664525u + 1013904223u;
-    tokens.push_back(static_cast<Token>((state >> 8) % vocab));
-  }
-  return tokens;
 }
 
 /// Cancels a prompt at five places of it. Those that end before are not counted.

@@ -20,6 +20,7 @@
 #include "engine/engine.h"
 #include "engine/session.h"
 #include "model/model.h"
+#include "random_tokens.h"
 
 namespace tenon {
 namespace {
@@ -46,18 +47,6 @@ Sampler greedy_sampler() {
   Sampler sampler;
   sampler.set("temperature", 0.0);
   return sampler;
-}
-
-/// Tokens without a pattern.
-std::vector<Token> make_tokens(const Model& model, uint32_t count, uint32_t seed) {
-  const auto vocab = static_cast<uint32_t>(model.hyper_parameters().vocab);
-  std::vector<Token> tokens;
-  uint32_t state = seed * 2654435761u + 1;
-  for (uint32_t i = 0; i < count; ++i) {
-    state = state * 1664525u + 1013904223u;
-    tokens.push_back(static_cast<Token>((state >> 8) % vocab));
-  }
-  return tokens;
 }
 
 /// Milliseconds of each step for so long, or until done() is true.
