@@ -18,8 +18,6 @@
 namespace tenon_program {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct ChatFlags {
   std::string model;
   std::string system;

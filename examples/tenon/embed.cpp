@@ -18,8 +18,6 @@
 namespace tenon_program {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct EmbedFlags {
   std::string model;
   std::vector<std::string> texts;

@@ -5,8 +5,6 @@
 
 namespace tenon_program {
 
-using Json = nlohmann::ordered_json;
-
 Json read_json(const std::string& path) {
   constexpr int kMaxDepth = 512;
   const std::string text = read_file(path);

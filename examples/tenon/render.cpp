@@ -15,8 +15,6 @@
 namespace tenon_program {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct RenderFlags {
   std::string source;
   std::string file;
