@@ -4,7 +4,7 @@
 //   serve_load http://127.0.0.1:8080 requests [--model demo] [--connections 64] [--seconds 10] [--rate 300]
 //   serve_load http://127.0.0.1:8080 streams  [--connections 256] [--tokens 64]
 //   serve_load http://127.0.0.1:8080 load     --vocabulary N [--connections 8] [--prompt-tokens 128]
-//              [--tokens 64] [--warmup 0] [--seconds 10]
+//              [--tokens 64] [--spread 0.5] [--warmup 0] [--seconds 10]
 //   serve_load http://127.0.0.1:8080 idle     [--connections 2000] --pid PID
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -36,6 +36,7 @@ struct Options {
   std::string key{};
   size_t connections = 64;
   size_t tokens = 64;
+  double spread = 0;  ///< lengths of answers lie between 1 - spread and 1 + spread times tokens
   size_t prompt_tokens = 128;
   size_t vocabulary = 0;
   double warmup = 0;
@@ -79,7 +80,11 @@ std::string token_completion(const Options& options, std::mt19937_64& random) {
   for (size_t i = 0; i < options.prompt_tokens; ++i) {
     body += (i == 0 ? "" : ",") + std::to_string(token(random));
   }
-  body += "],\"max_tokens\":" + std::to_string(options.tokens) +
+  const auto least =
+      static_cast<size_t>(static_cast<double>(options.tokens) * (1 - options.spread));
+  std::uniform_int_distribution<size_t> length(std::max<size_t>(least, 1),
+                                               2 * options.tokens - least);
+  body += "],\"max_tokens\":" + std::to_string(length(random)) +
           ",\"temperature\":0,\"ignore_eos\":true,\"stream\":true}";
   return request_text(options, "POST", "/v1/completions", body);
 }
@@ -425,6 +430,8 @@ Options read_options(int count, char** words) {
       options.prompt_tokens = std::stoul(value);
     } else if (name == "--vocabulary") {
       options.vocabulary = std::stoul(value);
+    } else if (name == "--spread") {
+      options.spread = std::clamp(std::stod(value), 0.0, 1.0);
     } else if (name == "--warmup") {
       options.warmup = std::stod(value);
     } else if (name == "--seconds") {
