@@ -175,8 +175,7 @@ tenon_status tenon_model_memory(const tenon_model* model, uint64_t context, teno
 tenon_status tenon_model_execution(const tenon_model* model, tenon_execution* execution) {
   return fence([&] {
     const tenon::Model& of_handle = *checked(model).model;
-    const std::shared_ptr<tenon::Device> device = of_handle.device();
-    tenon::HostServices& services = device->host();
+    tenon::HostServices& services = of_handle.services();
     const tenon::StepWork work = of_handle.step_work();
     tenon_execution out{};
     out.threads = services.team().num_threads();

@@ -113,13 +113,6 @@ bool Device::can_poll() const {
   return api().struct_size >= kBytes && api().poll != nullptr;
 }
 
-bool Device::is_lost() const {
-  constexpr uint32_t kBytes =
-      offsetof(tenon_backend_api, is_lost) + sizeof(tenon_backend_api::is_lost);
-  if (api().struct_size < kBytes || api().is_lost == nullptr) return false;
-  return guarded("is_lost", [&] { return api().is_lost(device_); }) != 0;
-}
-
 void Device::check_info() const {
   constexpr uint32_t kDrawBytes =
       offsetof(tenon_backend_api, draw) + sizeof(tenon_backend_api::draw);

@@ -45,9 +45,6 @@ class Device {
   [[nodiscard]] uint32_t first_unsupported(const tenon_program& program) const;
   /// Whether its table has poll(): older ones end before it, and it may be NULL.
   [[nodiscard]] bool can_poll() const;
-  /// Whether the driver has lost it: all that is asked of it fails from then on. False where the backend cannot
-  /// tell.
-  [[nodiscard]] bool is_lost() const;
   /// Not linked in: what it says of itself is not trusted.
   [[nodiscard]] bool is_plugin() const { return backend_.library != nullptr; }
   /// Throws Plugin: the backend broke a rule of its interface, in `what` it did.

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "backend/device_buffer.h"
-#include "base/error.h"
 #include "kv/slab_memory.h"
 
 namespace tenon {
@@ -16,10 +15,7 @@ namespace tenon {
 class DeviceSlabs : public SlabMemory {
  public:
   explicit DeviceSlabs(std::shared_ptr<Device> device) : device_(std::move(device)) {}
-  /// Another one in place of a lost device, of which there are no slabs any more; null: none yet.
-  void set_device(std::shared_ptr<Device> device) { device_ = std::move(device); }
   tenon_buffer* create(uint64_t size_bytes) override {
-    if (device_ == nullptr) fail(Code::State, "KV cache: its device was lost");
     DeviceBuffer slab(device_, size_bytes, TENON_MEMORY_CACHE);
     tenon_buffer* const buffer = slab.get();
     slabs_.emplace(buffer, std::move(slab));

@@ -76,7 +76,6 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     : model_(std::move(model)),
       options_(options),
       system_(*model_->options().system),
-      device_epoch_(model_->device_epoch()),
       vocab_(model_->hyper_parameters().vocab),
       owner_pid_(::getpid()),
       scheduler_(scheduler_options(*model_, options)),

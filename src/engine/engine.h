@@ -229,9 +229,6 @@ class Engine : public std::enable_shared_from_this<Engine>,
   void trim_slabs() noexcept;
   void drive(Lock& lock, uint64_t until_ns = UINT64_MAX);
   void finish_steps() noexcept override;
-  [[nodiscard]] bool follow_devices(Lock& lock) noexcept;
-  void forget_blocks() noexcept;
-  void reopen_devices();
   [[nodiscard]] Step& step_at(size_t index) {
     return *steps_[(oldest_step_ + index) % steps_.size()];
   }
@@ -278,7 +275,6 @@ class Engine : public std::enable_shared_from_this<Engine>,
   EngineOptions options_;
   System& system_;
   std::vector<std::unique_ptr<DeviceSlabs>> slab_memory_;  // [devices]
-  uint64_t device_epoch_;                                  // of the model, when they were made
   std::vector<std::shared_ptr<BlockPool>> pools_;          // [groups]
   std::vector<uint64_t> needed_;                           // [groups] blocks, in make_room
   std::unique_ptr<PrefixIndex> index_;                     // or null

@@ -374,10 +374,7 @@ void Engine::release_unused() noexcept {
 
 const SnapshotIdentity& Engine::snapshot_identity() {
   const std::scoped_lock lock(identity_mutex_);
-  if (!identity_) {
-    const std::scoped_lock turn(model_->turn().mutex());  // the model's devices may be made anew
-    identity_ = tenon::snapshot_identity(*model_);
-  }
+  if (!identity_) identity_ = tenon::snapshot_identity(*model_);
   return *identity_;
 }
 

@@ -24,10 +24,10 @@ void Engine::drive(Lock& lock, uint64_t until_ns) {
   lock.unlock();
   {
     DeviceTurn::Use turn(model_->turn(), *this);
-    if (num_steps_ == 0 && follow_devices(lock)) begin_step(lock);
+    if (num_steps_ == 0) begin_step(lock);
     if (num_steps_ > 0) {
       step_at(0).start_draws();
-      if (num_steps_ < steps_.size() && !model_->wants_reopening()) begin_step_ahead(lock);
+      if (num_steps_ < steps_.size()) begin_step_ahead(lock);
       finish_oldest(lock);
     }
     // What the device is to do while the driver is away.

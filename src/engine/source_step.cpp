@@ -46,13 +46,6 @@ tenon_cache_pool SourceStep::own_pool(uint32_t group, uint64_t blocks) {
   return {&slabs_[group], 1, static_cast<uint32_t>(held_[group])};
 }
 
-void SourceStep::drop_memory() noexcept {
-  for (uint32_t group = 0; group < groups_.size(); ++group) {
-    cache_[group].reset();
-    held_[group] = 0;
-  }
-}
-
 void SourceStep::run(const Sequence& sequence, const uint32_t* cancel) {
   const std::span<const Token> tokens = sequence.source();
   const auto count = static_cast<uint32_t>(tokens.size());

@@ -32,8 +32,6 @@ class SourceStep {
   /// Fills the blocks that the sequence's table of the source has. cancel: a flag of any thread's.
   /// Throws Cancelled, NoMemory, and what the backend reports.
   void run(const Sequence& sequence, const uint32_t* cancel);
-  /// Gives back the memory of the device, which is lost.
-  void drop_memory() noexcept;
 
  private:
   [[nodiscard]] tenon_cache_pool own_pool(uint32_t group, uint64_t blocks);

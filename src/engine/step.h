@@ -58,10 +58,6 @@ class Step {
   Step& operator=(const Step&) = delete;
 
   void clear() noexcept;
-  /// Gives back what it holds of the device, which is lost.
-  void drop_device_memory() noexcept {
-    if (sources_ != nullptr) sources_->drop_memory();
-  }
   /// The next tokens of a request whose sequence is prepared for them. A token that is not there yet
   /// is the one that the step before this draws for it.
   void add(Request& request, uint32_t num_tokens);

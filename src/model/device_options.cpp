@@ -108,10 +108,6 @@ void check_device_options(const ModelOptions& options) {
     fail(Code::Argument, "experts_on is \"{}\", not one of auto, cpu",
          shown_value(options.experts_on));
   }
-  if (options.on_lost != "fail" && options.on_lost != "reopen") {
-    fail(Code::Argument, "on_lost is \"{}\", not one of fail, reopen",
-         shown_value(options.on_lost));
-  }
   if (options.devices.empty() && !options.device_memory.empty()) {
     fail(Code::Argument, "device_memory is \"{}\", but the option devices names none",
          shown_value(options.device_memory));

@@ -113,7 +113,6 @@ ModelOptions runtime_options(const Model& model) {
   copy.device_memory = options.device_memory;
   copy.gpu_layers = options.gpu_layers;
   copy.experts_on = options.experts_on;
-  copy.on_lost = options.on_lost;
   copy.kernel_cache = options.kernel_cache;
   copy.context = options.context;
   copy.threads = options.threads;
@@ -359,9 +358,7 @@ MemoryNeeds Model::memory(uint64_t context) const {
   }
   const TextSizes sizes{needs.context, program().view().max_tokens, 1};
   std::vector<BlockPoolOptions> pools;
-  const std::shared_lock lock(devices_mutex_);
-  const bool can_run = executable_ != nullptr;
-  if (can_run) {
+  if (can_run()) {
     pools = cache_groups(*program_, *executable_);
     for (const uint64_t bytes : device_cache_bytes(*program_, *executable_, sizes)) {
       needs.kv_bytes = saturating_add(needs.kv_bytes, bytes);
@@ -377,11 +374,11 @@ MemoryNeeds Model::memory(uint64_t context) const {
   if (needs.kv_bytes == UINT64_MAX) {
     fail(Code::Argument, "context is {}: its cache passes 2^64 bytes", needs.context);
   }
-  needs.weights_bytes = can_run ? executable_->memory_bytes(TENON_MEMORY_WEIGHTS)
-                                : file_->tensor_bytes() - table_bytes(tables_);
+  needs.weights_bytes = can_run() ? executable_->memory_bytes(TENON_MEMORY_WEIGHTS)
+                                  : file_->tensor_bytes() - table_bytes(tables_);
   needs.weights_bytes += row_cache_bytes(tables_, options_.row_cache_bytes);
-  needs.scratch_bytes =
-      can_run ? executable_->memory_bytes(TENON_MEMORY_SCRATCH) : program().view().activation_bytes;
+  needs.scratch_bytes = can_run() ? executable_->memory_bytes(TENON_MEMORY_SCRATCH)
+                                  : program().view().activation_bytes;
   needs.scratch_bytes += fetched_row_bytes(tables_, program().view().max_tokens);
   if (encoder_executable_ != nullptr) {
     needs.weights_bytes += encoder_executable_->memory_bytes(TENON_MEMORY_WEIGHTS);

@@ -2,12 +2,10 @@
 // What changes while text is generated (KV cache, sessions) is the engine's.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,9 +52,6 @@ struct ModelOptions {
   uint32_t slice = 0;               ///< tokens of one step at most; 0: as many as suit the device
   /// Keys and values for the backend, which lists what it takes (list_options): {"isa", "avx2"}.
   std::vector<std::pair<std::string, std::string>> backend_options;
-  /// What becomes of a model whose device the driver has lost: "fail": all that is asked of it fails; "reopen":
-  /// device and program are made anew, the weights loaded again and texts computed again.
-  std::string on_lost = "fail";
   /// A folder where backends keep compiled kernels between processes; empty: nothing is kept.
   std::string kernel_cache;
   bool plans_only = false;  ///< compiled for its sizes alone; of planning
@@ -139,10 +134,7 @@ class Model {
   /// Whether the program gives rows of texts, for Embedder, and has no logits for an engine.
   [[nodiscard]] bool gives_rows() const { return hyper_parameters_.pooling.has_value(); }
   /// Whether the weights are loaded.
-  [[nodiscard]] bool can_run() const {
-    const std::shared_lock lock(devices_mutex_);
-    return executable_ != nullptr;
-  }
+  [[nodiscard]] bool can_run() const { return executable_ != nullptr; }
   /// What runs the program of a model with logits. Throws State, saying why, when nothing does.
   [[nodiscard]] PlacedExecutable& executable() const;
   /// The same of a model that gives rows.
@@ -154,18 +146,6 @@ class Model {
   [[nodiscard]] Executable& encoder_executable() const;
   /// The token that answers to an encoder's text begin with, where the file tells one.
   [[nodiscard]] std::optional<Token> decoder_start() const;
-  /// Whether its devices may be made anew (the option on_lost), and one of them is lost or could not be had again.
-  /// For the thread that has the turn.
-  [[nodiscard]] bool wants_reopening() const;
-  /// Makes devices and executables anew and loads the weights again; what was made of the lost devices is gone before.
-  /// Throws what loading throws, and State where the model comes to lie otherwise than before: nothing runs it then
-  /// until this has succeeded. For the thread that has the turn, while no step is under way.
-  void reopen() const;
-  /// How often reopen() has succeeded: buffers of another time are of another device.
-  [[nodiscard]] uint64_t device_epoch() const { return device_epoch_; }
-
-  /// The device of the logits, for as long as the caller wants. Throws as services().
-  [[nodiscard]] std::shared_ptr<Device> device() const;
   /// What carries out steps of either. Throws State when the weights are not loaded.
   [[nodiscard]] HostServices& services() const;
   /// The threads that steps run on; idle between steps. Throws as services().
@@ -203,8 +183,7 @@ class Model {
   void note_devices();
   [[nodiscard]] bool wants_rows(const ModelSpec& model) const;
   [[nodiscard]] bool wants_rows_on_demand() const;
-  void make_fetcher() const;
-  [[nodiscard]] bool lies_as(const Model& other) const;
+  void make_fetcher();
   [[nodiscard]] PlacedExecutable& loaded() const;
   [[noreturn]] void fail_without_program() const;
 
@@ -214,17 +193,12 @@ class Model {
   ModelSpec hyper_parameters_;
   std::unique_ptr<const Program> program_;
   std::vector<DemandTable> tables_;
-  // What runs it. Mutable for reopen(), which others than the thread with the turn see under the mutex.
-  mutable std::shared_mutex devices_mutex_;
-  mutable std::unique_ptr<PlacedExecutable> executable_;
-  mutable std::atomic<uint64_t> device_epoch_ = 0;
-  mutable bool was_given_up_ = false;  // a reopen() is under way or has failed
-  std::string placement_;              // device and block size of each cache group
+  std::unique_ptr<PlacedExecutable> executable_;  // what runs it; or null
   std::string backend_name_;
   std::string device_description_;
-  std::unique_ptr<const Program> encoder_program_;          // or null
-  mutable std::unique_ptr<Executable> encoder_executable_;  // or null
-  mutable std::unique_ptr<RowFetcher> fetcher_;             // with the executable's team; or null
+  std::unique_ptr<const Program> encoder_program_;  // or null
+  std::unique_ptr<Executable> encoder_executable_;  // or null
+  std::unique_ptr<RowFetcher> fetcher_;             // with the executable's team; or null
   Hash128 fingerprint_;
   mutable DeviceTurn turn_;
 };

@@ -1,11 +1,8 @@
-// Model: what runs it, and how that is made anew when a device was lost.
-#include <algorithm>
+// Model: what runs it.
 #include <span>
-#include <utility>
 
 #include "base/error.h"
 #include "model/model.h"
-#include "model/model_executable.h"
 #include "model/program_facts.h"
 #include "program/program.h"
 
@@ -23,13 +20,9 @@ void Model::note_devices() {
                                          device.name(), device.description());
     }
   }
-  for (uint32_t group = 0; group < program_->groups().size(); ++group) {
-    placement_ +=
-        fmt::format("{}:{} ", executable_->group_device(group), executable_->block_bytes(group));
-  }
 }
 
-void Model::make_fetcher() const {
+void Model::make_fetcher() {
   const tenon_program& view = program().view();
   fetcher_ = std::make_unique<RowFetcher>(
       *file_, tables_,
@@ -42,8 +35,6 @@ void Model::make_fetcher() const {
 
 PlacedExecutable& Model::loaded() const {
   if (!has_program()) fail_without_program();
-  const std::shared_lock lock(devices_mutex_);
-  if (was_given_up_) fail(Code::State, "{}: its device was lost", file_->name());
   if (executable_ == nullptr) {
     fail(Code::State, "{} was opened for inspection, without weights", file_->name());
   }
@@ -73,61 +64,6 @@ Executable& Model::encoder_executable() const {
   (void)encoder_program();
   (void)loaded();
   return *encoder_executable_;
-}
-
-std::shared_ptr<Device> Model::device() const {
-  (void)loaded();
-  const std::shared_lock lock(devices_mutex_);
-  if (executable_ != nullptr) return executable_->device();
-  fail(Code::State, "{}: its device was lost", file_->name());
-}
-
-bool Model::wants_reopening() const {
-  if (options_.on_lost != "reopen") return false;
-  return was_given_up_ || (executable_ != nullptr && executable_->is_lost());
-}
-
-bool Model::lies_as(const Model& other) const {
-  return std::ranges::equal(std::as_bytes(std::span(program_->groups())),
-                            std::as_bytes(std::span(other.program_->groups()))) &&
-         program_->view().max_tokens == other.program_->view().max_tokens &&
-         placement_ == other.placement_;
-}
-
-void Model::reopen() const {
-  options_.log(LogLevel::Warning, "{}: its device was lost, and is made anew", file_->name());
-  const auto give_up = [this] {
-    const std::unique_lock lock(devices_mutex_);
-    was_given_up_ = true;
-    fetcher_.reset();
-    encoder_executable_.reset();
-    executable_.reset();
-  };
-  give_up();
-  ModelOptions options = runtime_options(*this);
-  options.log = options_.log;
-  Model anew(file_, std::move(options));
-  anew.build();
-  if (!lies_as(anew)) {
-    fail(Code::State, "{}: its device was lost, and it would lie on others than before",
-         file_->name());
-  }
-  if (anew.fingerprint_ != fingerprint_) {
-    fail(Code::State, "{}: its device was lost, and its file has changed", file_->name());
-  }
-  {
-    const std::unique_lock lock(devices_mutex_);
-    executable_ = std::move(anew.executable_);
-    encoder_executable_ = std::move(anew.encoder_executable_);
-    was_given_up_ = false;
-  }
-  try {
-    if (!tables_.empty()) make_fetcher();
-  } catch (...) {
-    give_up();
-    throw;
-  }
-  ++device_epoch_;
 }
 
 HostServices& Model::services() const { return loaded().device()->host(); }

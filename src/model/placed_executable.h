@@ -2,7 +2,6 @@
 // and costs nothing here. Which device gets what is decided in device_placement.h.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -59,10 +58,6 @@ class PlacedExecutable : public WeightSink {
   /// What a device has left for the cache; UINT64_MAX: that is not known here.
   [[nodiscard]] uint64_t cache_limit(uint32_t device) const;
   [[nodiscard]] size_t num_parts() const { return parts_.size(); }
-  [[nodiscard]] bool is_lost() const {
-    return std::ranges::any_of(devices_,
-                               [](const PlacedDevice& placed) { return placed.device->is_lost(); });
-  }
   /// Steps that may be under way: with several parts one.
   [[nodiscard]] uint32_t steps_under_way() const;
 

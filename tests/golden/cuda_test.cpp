@@ -10,7 +10,6 @@
 #include "tests/golden/device_plan.h"
 #include "tests/golden/golden.h"
 #include "tests/golden/golden_model.h"
-#include "tests/golden/lost_device.h"
 
 namespace tenon::golden {
 namespace {
@@ -185,19 +184,6 @@ TEST_F(CudaFaults, ThePeakOfADeviceIsThatOfItsPlan) {
                           [this] { return control_->bytes_peak; },
                           [this] { control_->bytes_peak = control_->bytes_now; }};
   expect_peak_of_plan(on_cuda, bytes);
-}
-
-TEST_F(CudaFaults, DISABLED_ALostDeviceIsMadeAnewWhereThatIsAllowed) {
-  const GoldenModel golden("llama");
-  ASSERT_EQ(failure(golden), "");
-  const int64_t objects = control_->objects;
-  {
-    const LossControl losses{[this](int64_t n) { control_->fail_launch = n; },
-                             [this] { return control_->launches; }};
-    LostDevice device(golden, on_cuda(), losses);
-    device.lose_each(7);
-  }
-  EXPECT_EQ(control_->objects, objects) << "what was made is gone";
 }
 
 }  // namespace

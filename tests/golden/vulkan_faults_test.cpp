@@ -14,7 +14,6 @@
 #include "tests/golden/device_plan.h"
 #include "tests/golden/golden.h"
 #include "tests/golden/golden_model.h"
-#include "tests/golden/lost_device.h"
 
 #ifdef TENON_VULKAN_PLUGIN
 #include "tests/backends/vulkan/loader/faulty_loader.h"
@@ -207,22 +206,6 @@ TEST_F(VulkanFaults, ThePeakOfADeviceIsThatOfItsPlan) {
                           [this] { return control_->bytes_peak.load(); },
                           [this] { control_->bytes_peak = control_->bytes_now.load(); }};
   expect_peak_of_plan(on_faulty_vulkan, bytes);
-}
-
-TEST_F(VulkanFaults, DISABLED_ALostDeviceIsMadeAnewWhereThatIsAllowed) {
-  for (const char* function : {"QueueSubmit", "WaitSemaphores"}) {
-    SCOPED_TRACE(function);
-    control_->function = function;
-    control_->result = kDeviceLost;
-    const LossControl losses{[this](int64_t n) { control_->fail_call = n; },
-                             [this] { return control_->calls.load(); }};
-    LostDevice device(golden_, on_faulty_vulkan(), losses);
-    device.lose_each(1);
-    device.lose_while_it_is_made_anew();
-  }
-  control_->function = nullptr;
-  EXPECT_EQ(control_->objects, objects_) << "what was made is gone";
-  EXPECT_EQ(control_->bytes_now, 0);
 }
 
 /// The driver is given what it had compiled for an earlier process, and nothing that is damaged.
