@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/error.h"
 #include "model/placed_executable.h"
 #include "tests/backends/cuda/emulator/fake_cuda.h"
@@ -32,6 +37,8 @@ class FakeDriver {
             reinterpret_cast<cuda::fake::Control* (*)()>(dlsym(library_, "tenon_fake_cuda"))()) {}
   ~FakeDriver() {
     control_->fail_call = control_->fail_allocation = control_->fail_launch = 0;
+    control_->spoilt_kernel = {};
+    control_->refuses_spoilt = false;
     dlclose(library_);
   }
   FakeDriver(const FakeDriver&) = delete;
@@ -53,31 +60,76 @@ std::vector<float> logits_of(const GoldenModel& golden, size_t count) {
   return evaluate_all(session, tokens);
 }
 
-/// Weights of all formats that matrix instructions multiply, in a model that gives logits for several slices: near the
-/// reference, and the same bits whatever the slices.
-TEST(CudaModels, OfWeightsInUnitsHaveTheSameBitsInAnySlices) {
-  const FakeDriver driver;  // a sanitizer's dlopen looks in no search path of a module
-  constexpr double kMaxRmse =
-      1.3e-3;  // activations are f16: twice the rule of the conformance suite
-  TinyModel tiny;
-  tiny.formats = {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K};
-  tiny.width = tiny.feed_forward = 256;
-  tiny.heads = 4;
-  tiny.kv_heads = 2;
-  tiny.key_dim = tiny.value_dim = 64;
-  tiny.vocab = 301;
-  const auto file = tiny_source(tiny);
-  const auto logits_in_slices = [&](const char* backend, uint32_t slice) {
+/// A model with weights of all formats that matrix instructions multiply.
+class CudaUnits : public testing::Test {
+ protected:
+  /// Activations are f16: twice the rule of the conformance suite.
+  static constexpr double kMaxRmse = 1.3e-3;
+
+  CudaUnits() {
+    TinyModel tiny;
+    tiny.formats = {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K};
+    tiny.width = tiny.feed_forward = 256;
+    tiny.heads = 4;
+    tiny.kv_heads = 2;
+    tiny.key_dim = tiny.value_dim = 64;
+    tiny.vocab = 301;
+    file_ = tiny_source(tiny);
+  }
+
+  std::vector<float> logits_in_slices(const char* backend, uint32_t slice) {
     ModelOptions options = on_cuda();
     options.backend = backend;
     options.slice = slice;
-    Session session(Engine::create(load_source(file, std::move(options))));
+    options.log.write = [](void* text, int32_t, const char* line, size_t) {
+      static_cast<std::string*>(text)->append(line).append("\n");
+    };
+    options.log.user = &log_;
+    Session session(Engine::create(load_source(file_, std::move(options))));
     return evaluate_all(session, make_tokens(37));
-  };
+  }
+
+  const FakeDriver driver_;  // a sanitizer's dlopen looks in no search path of a module
+  decltype(tiny_source(TinyModel{})) file_;
+  std::string log_;
+};
+
+/// In slices: near the reference, and the same bits whatever the slices.
+TEST_F(CudaUnits, HaveTheSameBitsInAnySlices) {
   const std::vector<float> whole = logits_in_slices("cuda", 64);
   EXPECT_LE(relative_rmse(whole, logits_in_slices("reference", 64)), kMaxRmse);
   for (const uint32_t slice : {1u, 7u, 20u}) {
     EXPECT_TRUE(same_bits(logits_in_slices("cuda", slice), whole)) << slice;
+  }
+  EXPECT_THAT(log_, testing::Not(testing::HasSubstr("self-test")));
+}
+
+/// A family of kernels that computes nothing, or cannot be launched, is found before a model uses it: the log says so,
+/// and answers are what other kernels give.
+TEST_F(CudaUnits, AreNotUsedWhereTheirSelfTestFails) {
+  struct Family {
+    const char* kernel;
+    int64_t groups;  // of launches that fail
+    const char* name;
+  };
+  const std::vector<float> reference = logits_in_slices("reference", 20);
+  for (const Family family :
+       {Family{"tenon_linear_narrow_q4_k", 0, "products of q4_K weights in units"},
+        Family{"tenon_linear_wide_q8_0", 0, "products of q8_0 weights in units"},
+        Family{"tenon_linear_wide", 0, "products of f16 weights in units"},
+        Family{"tenon_attention", 16, "attention that groups share"}}) {
+    for (const bool refuses : {false, true}) {
+      SCOPED_TRACE(fmt::format("{}, {}", family.kernel, refuses));
+      driver_->spoilt_kernel = {};
+      std::ranges::copy(std::string_view(family.kernel), driver_->spoilt_kernel.begin());
+      driver_->spoilt_groups = family.groups;
+      driver_->refuses_spoilt = refuses;
+      log_.clear();
+      EXPECT_LE(relative_rmse(logits_in_slices("cuda", 20), reference), kMaxRmse);
+      const std::string fault = refuses ? fmt::format("{}: {}", family.name, family.kernel)
+                                        : fmt::format("{}: wrong results", family.name);
+      EXPECT_THAT(log_, testing::HasSubstr("self-test: " + fault));
+    }
   }
 }
 

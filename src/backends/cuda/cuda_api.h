@@ -9,10 +9,12 @@ namespace tenon::cuda {
 
 using Result = int;  // CUresult
 inline constexpr Result kSuccess = 0;
+inline constexpr Result kInvalidValue = 1;
 inline constexpr Result kOutOfMemory = 2;
 inline constexpr Result kNoDevice = 100;
 inline constexpr Result kNoBinaryForDevice = 209;
 inline constexpr Result kNotReady = 600;
+inline constexpr Result kLaunchOutOfResources = 701;
 
 using DeviceNumber = int;        // CUdevice
 using DevicePointer = uint64_t;  // CUdeviceptr

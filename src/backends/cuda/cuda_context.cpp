@@ -204,6 +204,11 @@ void Context::launch(const gpu::KernelKey& key, gpu::Address parameters, uint32_
   const Result result =
       driver_.cuLaunchKernel(kernels_[number], groups, rows, 1, key.constants[0], 1, 1,
                              dynamic_shared_bytes(key), stream_, arguments, nullptr);
+  if (result == kInvalidValue ||
+      result == kLaunchOutOfResources) {  // of this kernel, not of the device
+    backends::refuse(TENON_BACKEND_INTERNAL, "{}: {}", kKernelNames[number],
+                     driver_.error_name(result));
+  }
   check(result, kKernelNames[number]);
 }
 

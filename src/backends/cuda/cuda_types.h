@@ -26,6 +26,11 @@ struct Types {
   static gpu::StageLimits limits(const Context& context) {
     return {context.group_threads(), kWarp, context.multiprocessors()};
   }
+  static gpu::Families families(const Context& context) {
+    using enum gpu::Family;
+    if (context.multiprocessors() == 0) return {};
+    return {UnitsF16, UnitsQ8_0, UnitsQ4_K, UnitsQ6_K, SharedAttention};
+  }
   /// All were loaded with the device.
   static void prepare_kernels(Context&, std::span<const gpu::Stage>, bool) {}
 };

@@ -50,7 +50,8 @@ inline bool is_cancelled(const tenon_step& step) {
 ///   static void zero(Context&, const Memory&);       // memory of a buffer, where it is not made so
 ///   static uint64_t largest_chunk(const Context&);   // bytes of an allocation at most
 ///   static uint64_t shared_bytes(const Context&);    // of a group of threads
-///   static StageLimits limits(const Context&);
+///   static StageLimits limits(const Context&);       // without families,
+///   static Families families(const Context&);        // which the plugin has kernels of for this device
 ///   static void prepare_kernels(Context&, std::span<const Stage>, bool draws);
 ///   class Commands;
 ///
@@ -76,12 +77,13 @@ class DeviceExecutable {
 
  public:
   /// Copies the program; UNSUPPORTED naming an operation that does not fit. The context outlives this.
-  DeviceExecutable(Context& context, const tenon_program& program)
+  ///   families  of kernels that may be used
+  DeviceExecutable(Context& context, const tenon_program& program, Families families)
       : context_(context),
+        families_(families),
         program_(program),
         step_data_(program_),
-        weights_(program_, Types::largest_chunk(context), Context::kStagingBytes,
-                 Types::limits(context).multiprocessors > 0),
+        weights_(program_, Types::largest_chunk(context), Context::kStagingBytes, families),
         activations_(program_),
         draw_plan_(logits_columns(program_), program.max_outputs),
         tickets_(kStepsUnderWay) {
@@ -242,8 +244,9 @@ class DeviceExecutable {
     const uint64_t scratch = StageBuilder::scratch_bytes(program_);
     scratch_ = Memory(context_, scratch, Types::kOfDevice, "scratch");
 
-    const StageLimits limits = Types::limits(context_);
-    const WorkMemory work(program_, places_, limits.multiprocessors);
+    StageLimits limits = Types::limits(context_);
+    limits.families = families_;
+    const WorkMemory work(program_, places_, limits);
     work_ = Memory(context_, work.bytes, Types::kOfDevice, "work of kernels");
 
     ConstantImage image(constants_.address(), capacity);
@@ -383,6 +386,7 @@ class DeviceExecutable {
   }
 
   Context& context_;
+  Families families_;
   backends::ProgramCopy program_;
   StepData step_data_;
   WeightPlaces weights_;

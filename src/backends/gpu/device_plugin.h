@@ -9,6 +9,7 @@
 #include "backends/gpu/device_buffer.h"
 #include "backends/gpu/device_executable.h"
 #include "backends/gpu/device_options.h"
+#include "backends/gpu/device_self_test.h"
 #include "backends/gpu/stage_operations.h"
 #include "tenon/backend.h"
 
@@ -24,6 +25,7 @@ struct DevicePlugin {
     const tenon_host* host;
     uint32_t index;
     mutable typename Types::Context context;  // executables share it
+    mutable SelfTests<Types> self_tests;
   };
   using Executable = DeviceExecutable<Types>;
   using Buffer = DeviceBuffer<Types>;
@@ -46,8 +48,11 @@ struct DevicePlugin {
   static bool is_lost(const Device& device) noexcept { return device.context.is_lost(); }
 
   static std::unique_ptr<Executable> compile(const Device& device, const tenon_program& program) {
-    const Planning planning(device.context, (program.flags & TENON_PROGRAM_PLAN) != 0);
-    return std::make_unique<Executable>(device.context, program);
+    const bool plans = (program.flags & TENON_PROGRAM_PLAN) != 0;
+    const Families families = plans ? device.self_tests.believed(device.context)
+                                    : device.self_tests.usable(device.context, program);
+    const Planning planning(device.context, plans);
+    return std::make_unique<Executable>(device.context, program, families);
   }
 
  private:

@@ -37,13 +37,6 @@ struct Stage {
   }
 };
 
-/// The device as far as stages depend on it.
-struct StageLimits {
-  uint32_t group_threads;
-  uint32_t subgroup_size;
-  uint32_t multiprocessors = 0;  ///< among which products with weights in units are divided
-};
-
 /// Memory of the device that is written before the first step: parameters and constants. Filled in the
 /// host's memory first.
 class ConstantImage {
@@ -76,7 +69,7 @@ class StageBuilder {
         step_data(data),
         limits(device),
         addresses(memory),
-        work(copy, places, device.multiprocessors),
+        work(copy, places, device),
         places_(places),
         image_(image) {}
 

@@ -57,7 +57,7 @@ void add_attention_stages(StageBuilder& b, const tenon_cache_group& group, Atten
   StageBuilder::Grid grid{.groups = stage.heads};
   const bool has_parts =
       stage.window == 0 || stage.window > kSplitPositions || stage.has_pools != 0;
-  if (b.limits.multiprocessors > 0 && has_parts) {
+  if (b.limits.families.has(Family::SharedAttention) && has_parts) {
     AttentionStage shared = stage;
     shared.splits = kAttentionSplits;
     shared.partials = b.addresses.work + b.work.partials;

@@ -26,7 +26,7 @@ bool is_only_multiplied(const tenon_program& program, uint32_t slot) {
 }
 
 WeightPlaces::WeightPlaces(const backends::ProgramCopy& program, uint64_t largest_chunk,
-                           uint64_t staging_bytes, bool in_units)
+                           uint64_t staging_bytes, Families families)
     : program_(program),
       plan_(largest_chunk),
       staging_bytes_(staging_bytes),
@@ -55,7 +55,8 @@ WeightPlaces::WeightPlaces(const backends::ProgramCopy& program, uint64_t larges
                        slot.name, weight.row_bytes, staging_bytes_);
     }
     uint64_t size = multiply(weight.row_bytes, slot.rows, slot.name);
-    weight.in_units = in_units && unit_layout(format->id).exists() &&
+    const std::optional<Family> family = units_family(format->id);
+    weight.in_units = family && families.has(*family) &&
                       tile_bytes(format->id, slot.columns) <= staging_bytes_ &&
                       is_only_multiplied(program.view(), i);
     if (weight.in_units) {

@@ -12,6 +12,7 @@
 
 #include "backends/common/program_copy.h"
 #include "backends/gpu/chunk_plan.h"
+#include "backends/gpu/kernel_families.h"
 #include "backends/gpu/stage_builder.h"
 
 namespace tenon::gpu {
@@ -28,9 +29,9 @@ class WeightPlaces {
   /// `program` outlives this. UNSUPPORTED or LIMIT naming a weight that has no place.
   ///   largest_chunk  bytes of an allocation at most
   ///   staging_bytes  that are sent at once, at most
-  ///   in_units       weights lie in units where they can
+  ///   families       of kernels: weights lie in units where there is one that multiplies them
   WeightPlaces(const backends::ProgramCopy& program, uint64_t largest_chunk, uint64_t staging_bytes,
-               bool in_units = false);
+               Families families = {});
 
   /// Bytes of the chunks.
   [[nodiscard]] const std::vector<uint64_t>& chunks() const { return plan_.sizes(); }

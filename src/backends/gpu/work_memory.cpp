@@ -44,17 +44,17 @@ uint32_t shared_row(const tenon_cache_group& group) noexcept {
 }
 
 WorkMemory::WorkMemory(const backends::ProgramCopy& program, const SlotPlaces& places,
-                       uint32_t multiprocessors) {
-  if (multiprocessors == 0) return;
+                       const StageLimits& limits) {
+  const bool shares_attention = limits.families.has(Family::SharedAttention);
   Sizes sizes;
   for (const tenon_op& op : program.ops()) {
     if (op.kind == TENON_OP_LINEAR && places.in_units[op.inputs[1]] != 0) {
       sizes.take_product(program.view(), program.slots()[op.inputs[0]],
-                         program.slots()[op.inputs[1]], multiprocessors);
-    } else if (op.kind == TENON_OP_ATTENTION) {
+                         program.slots()[op.inputs[1]], limits.multiprocessors);
+    } else if (op.kind == TENON_OP_ATTENTION && shares_attention) {
       const tenon_attention_params& params = op.params.attention;
       sizes.take_attention(program.view(), program.groups()[params.group], params.heads);
-    } else if (op.kind == TENON_OP_ATTENTION_POOLS) {
+    } else if (op.kind == TENON_OP_ATTENTION_POOLS && shares_attention) {
       const tenon_attention_pools_params& params = op.params.attention_pools;
       sizes.take_attention(program.view(), program.groups()[params.group], params.heads);
     }

@@ -21,7 +21,7 @@ std::span<const uint32_t> shader_words(gpu::Kernel kernel) noexcept {
 #include "backends/gpu/kernel_list.h"
 #undef TENON_MATRIX_KERNEL
 #undef TENON_KERNEL
-    default:  // kernels of matrix instructions: no stage here has one (StageLimits::multiprocessors)
+    default:  // kernels of matrix instructions: no stage here has one (Types::families)
       return {};
   }
 }

@@ -27,6 +27,8 @@ struct Types {
   static gpu::StageLimits limits(const Context& context) {
     return {context.group_threads(), context.physical().subgroup_size};
   }
+  /// No shader of them is there yet.
+  static gpu::Families families(const Context&) { return {}; }
   static void prepare_kernels(Context& context, std::span<const gpu::Stage> stages, bool draws) {
     std::vector<gpu::KernelKey> keys;
     for (const gpu::Stage& stage : stages) keys.push_back(stage.kernel);

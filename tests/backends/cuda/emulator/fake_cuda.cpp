@@ -19,7 +19,6 @@
 namespace tenon::cuda::fake {
 namespace {
 
-constexpr Result kInvalidValue = 1;
 constexpr Result kInvalidContext = 201;
 constexpr Result kNotFound = 500;
 constexpr Result kIllegalAddress = 700;
@@ -135,6 +134,9 @@ Result cuGetErrorName(Result error, const char** name) {
       break;
     case kInvalidContext:
       *name = "CUDA_ERROR_INVALID_CONTEXT";
+      break;
+    case kLaunchOutOfResources:
+      *name = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES";
       break;
     case kIllegalAddress:
       *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
@@ -393,15 +395,19 @@ Result cuLaunchKernel(KernelHandle kernel, unsigned groups_x, unsigned groups_y,
                     threads > 0 && threads <= entry->most_threads && threads_y == 1 &&
                     threads_z == 1 && shared_bytes <= most_shared;
   if (!fits) return kInvalidValue;
+  const bool is_spoilt = control().spoilt_kernel[0] != 0 && groups_x >= control().spoilt_groups &&
+                         std::string_view(entry->name).starts_with(control().spoilt_kernel.data());
+  if (is_spoilt && control().refuses_spoilt) return kLaunchOutOfResources;
   emulator::Launch launch{groups_x, groups_y, threads, shared_bytes, 0, {}};
   std::memcpy(&launch.parameters, parameters[0], sizeof(launch.parameters));
   std::memcpy(&launch.constants, parameters[1], sizeof(launch.constants));
-  give([launch, kernel, context = context_now()] {
+  give([launch, kernel, is_spoilt, context = context_now()] {
     ++control().launches;
     if (comes_now(control().fail_launch)) {
       context->lost = kIllegalAddress;
       return;
     }
+    if (is_spoilt) return;
     static thread_local std::map<std::pair<int64_t, int64_t>, emulator::Machine> machines;
     const std::pair<int64_t, int64_t> key{control().order, control().seed};
     auto found = machines.find(key);

@@ -1,6 +1,7 @@
 // What tests ask of the driver that is none (fake_cuda.cpp): how it behaves, and what has been done with it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace tenon::cuda::fake {
@@ -15,6 +16,9 @@ struct Control {
   int64_t fail_allocation = 0;              ///< the n-th from now, of either kind; 0: none
   int64_t fail_call = 0;                    ///< the n-th call of any function from now
   int64_t fail_launch = 0;                  ///< at the n-th kernel from now the device is lost
+  std::array<char, 64> spoilt_kernel{};     ///< kernels whose names begin so compute nothing,
+  int64_t spoilt_groups = 0;                ///< in launches of so many groups side by side or more
+  bool refuses_spoilt = false;              ///< their launches fail
   int64_t order = 0;                        ///< of threads: forward, backward, random
   int64_t seed = 1;
   // What has been done.

@@ -1,0 +1,59 @@
+// The kernels that a device can do without, since others compute the same, as sets of families.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+
+#include "quant/formats.h"
+
+namespace tenon::gpu {
+
+/// Each has its row in the table of self_test.h.
+enum class Family : uint32_t {
+  UnitsF16,  ///< products with weights in units (weight_units.h), by how they lie; bf16, too
+  UnitsQ8_0,
+  UnitsQ4_K,
+  UnitsQ6_K,
+  SharedAttention,  ///< attention whose positions several groups share
+};
+
+class Families {
+ public:
+  constexpr Families() = default;
+  constexpr Families(std::initializer_list<Family> families) {
+    for (const Family family : families) bits_ |= bit(family);
+  }
+  [[nodiscard]] constexpr bool has(Family family) const { return (bits_ & bit(family)) != 0; }
+  [[nodiscard]] constexpr Families with(Family family) const {
+    return Families(bits_ | bit(family));
+  }
+  [[nodiscard]] constexpr Families without(Families other) const {
+    return Families(bits_ & ~other.bits_);
+  }
+  bool operator==(const Families&) const = default;
+
+ private:
+  constexpr explicit Families(uint32_t bits) : bits_(bits) {}
+  static constexpr uint32_t bit(Family family) { return 1u << static_cast<uint32_t>(family); }
+  uint32_t bits_ = 0;
+};
+
+/// The family that multiplies weights of a format in units; none where the format has no units.
+constexpr std::optional<Family> units_family(Format format) noexcept {
+  switch (format) {
+    case Format::F16:
+    case Format::BF16:
+      return Family::UnitsF16;
+    case Format::Q8_0:
+      return Family::UnitsQ8_0;
+    case Format::Q4_K:
+      return Family::UnitsQ4_K;
+    case Format::Q6_K:
+      return Family::UnitsQ6_K;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace tenon::gpu
