@@ -39,6 +39,7 @@ file(STRINGS ${shader_list} lines REGEX "^TENON_.*KERNEL")
 file(GLOB shader_includes CONFIGURE_DEPENDS ${shader_dir}/*.glsl ${shader_dir}/*.h)
 list(APPEND shader_includes ${PROJECT_SOURCE_DIR}/src/backends/gpu/step_layout.h
                             ${PROJECT_SOURCE_DIR}/src/backends/gpu/stage_parameters.h
+                            ${PROJECT_SOURCE_DIR}/src/backends/gpu/abi_numbers.h
                             ${PROJECT_SOURCE_DIR}/src/backends/gpu/draw_arithmetic.h)
 set(all "")
 set(word_files "")

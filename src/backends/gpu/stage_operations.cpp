@@ -20,9 +20,42 @@
 #include "backends/common/plain/plain_segments.h"
 #include "backends/common/plain/plain_select.h"
 #include "backends/common/plain/plain_streams.h"
+#include "backends/gpu/abi_numbers.h"
 
 namespace tenon::gpu {
 namespace {
+
+// Kernels know the numbers of the ABI by these names.
+static_assert(kOpRmsNorm == TENON_OP_RMS_NORM);
+static_assert(kOpLayerNorm == TENON_OP_LAYER_NORM);
+static_assert(kOpGlu == TENON_OP_GLU);
+static_assert(kOpAdd == TENON_OP_ADD);
+static_assert(kOpScale == TENON_OP_SCALE);
+static_assert(kOpSoftCap == TENON_OP_SOFT_CAP);
+static_assert(kOpSigmoidGate == TENON_OP_SIGMOID_GATE);
+static_assert(kOpActivate == TENON_OP_ACTIVATE);
+static_assert(kOpMul == TENON_OP_MUL);
+static_assert(kOpPositionScale == TENON_OP_POSITION_SCALE);
+static_assert(kOpWkv7 == TENON_OP_WKV7);
+static_assert(kOpSelect == TENON_OP_SELECT);
+static_assert(kOpSelectBlocks == TENON_OP_SELECT_BLOCKS);
+static_assert(kOpSoftmax == TENON_OP_SOFTMAX);
+static_assert(kOpSelectWithin == TENON_OP_SELECT_WITHIN);
+static_assert(kActivationSilu == TENON_ACTIVATION_SILU);
+static_assert(kActivationGeluErf == TENON_ACTIVATION_GELU_ERF);
+static_assert(kActivationGeluTanh == TENON_ACTIVATION_GELU_TANH);
+static_assert(kActivationRelu == TENON_ACTIVATION_RELU);
+static_assert(kActivationReluSquared == TENON_ACTIVATION_RELU_SQUARED);
+static_assert(kActivationXielu == TENON_ACTIVATION_XIELU);
+static_assert(kActivationSigmoid == TENON_ACTIVATION_SIGMOID);
+static_assert(kActivationTanh == TENON_ACTIVATION_TANH);
+static_assert(kActivationSoftplus == TENON_ACTIVATION_SOFTPLUS);
+static_assert(kActivationExp == TENON_ACTIVATION_EXP);
+static_assert(kMaskCausal == TENON_MASK_CAUSAL);
+static_assert(kMaskChunked == TENON_MASK_CHUNKED);
+static_assert(kMaskSymmetric == TENON_MASK_SYMMETRIC);
+static_assert(kBiasNone == TENON_BIAS_NONE);
+static_assert(kBiasAlibi == TENON_BIAS_ALIBI);
 
 /// Beside what is counted below: sums of subgroups, digits, a chunk of positions.
 constexpr uint64_t kOtherSharedBytes = 4096;

@@ -69,6 +69,38 @@ void add_attention_stages(StageBuilder& b, const tenon_cache_group& group, Atten
   b.add(Kernel::attention, {group.type, shared_row(group)}, stage, grid);
 }
 
+/// What the operations have in common that attend: `Params` has group, layer, heads, window and scale.
+///   selection  the slot of one, or TENON_NO_SLOT
+template <typename Params>
+AttentionStage attention(const StageBuilder& b, const tenon_op& op, const Params& params,
+                         uint32_t selection) {
+  AttentionStage stage{};
+  stage.step = b.addresses.step;
+  stage.query = b.address(op.inputs[0]);
+  stage.sinks = b.address(op.inputs[1]);
+  stage.selection = b.address(selection);
+  stage.selection_columns = selection == TENON_NO_SLOT ? 0 : b.columns(selection);
+  stage.y = b.address(op.outputs[0]);
+  stage.cache = b.cache(params.group, params.layer);
+  stage.heads = params.heads;
+  stage.window = params.window;
+  stage.scale = params.scale;
+  return stage;
+}
+
+/// The same of those that select: `Params` has group, layer, heads and count.
+template <typename Params>
+SelectStage selection(StageBuilder& b, const tenon_op& op, const Params& params) {
+  SelectStage stage{};
+  stage.step = b.addresses.step;
+  stage.query = rotated_query(b, op.inputs[0], b.group(params.group));
+  stage.y = b.address(op.outputs[0]);
+  stage.cache = b.cache(params.group, params.layer);
+  stage.heads = params.heads;
+  stage.count = params.count;
+  return stage;
+}
+
 }  // namespace
 
 void add_rope_angles(StageBuilder& b, const tenon_op& op) {
@@ -118,24 +150,13 @@ void add_kv_write(StageBuilder& b, const tenon_op& op) {
 
 void add_attention(StageBuilder& b, const tenon_op& op) {
   const tenon_attention_params& params = op.params.attention;
-  const tenon_cache_group& group = b.group(params.group);
-  AttentionStage stage{};
-  stage.step = b.addresses.step;
-  stage.query = b.address(op.inputs[0]);
-  stage.sinks = b.address(op.inputs[1]);
-  stage.selection = b.address(op.inputs[3]);
-  stage.y = b.address(op.outputs[0]);
-  stage.cache = b.cache(params.group, params.layer);
-  stage.heads = params.heads;
-  stage.window = params.window;
+  AttentionStage stage = attention(b, op, params, op.inputs[3]);
   stage.mask = params.mask;
   stage.bias_kind = params.bias;
   stage.two_sided = params.two_sided;
-  stage.selection_columns = op.inputs[3] == TENON_NO_SLOT ? 0 : b.columns(op.inputs[3]);
   stage.selection_parts = backends::selection_parts(params);
   stage.selected_block = backends::selected_block(params);
   stage.selected_rest = params.selected_rest;
-  stage.scale = params.scale;
   stage.soft_cap = params.soft_cap;
   if (params.bias == TENON_BIAS_ALIBI) {
     const std::span<const double> slopes = b.program.constant(op.inputs[2]);
@@ -148,79 +169,46 @@ void add_attention(StageBuilder& b, const tenon_op& op) {
     stage.distances = b.constant(distances.data(), distances.size() * sizeof(uint32_t));
     stage.side_buckets = static_cast<uint32_t>(distances.size());
   }
-  add_attention_stages(b, group, stage);
+  add_attention_stages(b, b.group(params.group), stage);
 }
 
 /// The kernel of attention, whose rows are those of the window and then pools.
 void add_attention_pools(StageBuilder& b, const tenon_op& op) {
   const tenon_attention_pools_params& params = op.params.attention_pools;
-  const tenon_cache_group& group = b.group(params.group);
-  AttentionStage stage{};
-  stage.step = b.addresses.step;
-  stage.query = b.address(op.inputs[0]);
-  stage.sinks = b.address(op.inputs[1]);
-  stage.selection = b.address(op.inputs[2]);
-  stage.y = b.address(op.outputs[0]);
-  stage.cache = b.cache(params.group, params.layer);
+  AttentionStage stage = attention(b, op, params, op.inputs[2]);
   stage.pools = b.cache(params.pool_group, params.pool_layer);
   stage.has_pools = 1;
-  stage.heads = params.heads;
-  stage.window = params.window;
   stage.mask = TENON_MASK_CAUSAL;
-  stage.selection_columns = op.inputs[2] == TENON_NO_SLOT ? 0 : b.columns(op.inputs[2]);
   stage.selection_parts = 1;
   stage.selected_block = 1;
-  stage.scale = params.scale;
-  add_attention_stages(b, group, stage);
+  add_attention_stages(b, b.group(params.group), stage);
 }
 
 void add_select(StageBuilder& b, const tenon_op& op) {
-  const tenon_select_params& params = op.params.select;
-  const tenon_cache_group& group = b.group(params.group);
-  SelectStage stage{};
-  stage.step = b.addresses.step;
-  stage.query = rotated_query(b, op.inputs[0], group);
+  SelectStage stage = selection(b, op, op.params.select);
   stage.weights = b.address(op.inputs[1]);
-  stage.y = b.address(op.outputs[0]);
-  stage.cache = b.cache(params.group, params.layer);
-  stage.heads = params.heads;
-  stage.count = params.count;
-  b.add(Kernel::select, {group.type, op.kind}, stage, {});
+  b.add(Kernel::select, {b.group(op.params.select.group).type, op.kind}, stage, {});
 }
 
 /// select_candidates and select_within.
 void add_select_within(StageBuilder& b, const tenon_op& op) {
   const tenon_select_within_params& params = op.params.select_within;
-  const tenon_cache_group& group = b.group(params.group);
-  SelectStage stage{};
-  stage.step = b.addresses.step;
-  stage.query = rotated_query(b, op.inputs[0], group);
+  SelectStage stage = selection(b, op, params);
   stage.weights = b.address(op.inputs[1]);
-  stage.y = b.address(op.outputs[0]);
-  stage.cache = b.cache(params.group, params.layer);
+  stage.block = params.block;
   if (op.kind == TENON_OP_SELECT_WITHIN) {
     stage.candidates = b.address(op.inputs[2]);
     stage.candidate_columns = b.columns(op.inputs[2]);
   }
-  stage.heads = params.heads;
-  stage.count = params.count;
-  stage.block = params.block;
-  b.add(Kernel::select, {group.type, op.kind}, stage, {});
+  b.add(Kernel::select, {b.group(params.group).type, op.kind}, stage, {});
 }
 
 void add_select_blocks(StageBuilder& b, const tenon_op& op) {
   const tenon_select_blocks_params& params = op.params.select_blocks;
-  const tenon_cache_group& group = b.group(params.group);
-  SelectStage stage{};
-  stage.step = b.addresses.step;
-  stage.query = rotated_query(b, op.inputs[0], group);
-  stage.y = b.address(op.outputs[0]);
-  stage.cache = b.cache(params.group, params.layer);
-  stage.heads = params.heads;
-  stage.count = params.count;
+  SelectStage stage = selection(b, op, params);
   stage.block = params.block;
   stage.local = params.local;
-  b.add(Kernel::select, {group.type, op.kind}, stage, {params.heads});
+  b.add(Kernel::select, {b.group(params.group).type, op.kind}, stage, {params.heads});
 }
 
 void add_compress(StageBuilder& b, const tenon_op& op) {

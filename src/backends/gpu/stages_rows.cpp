@@ -18,9 +18,19 @@ ElementwiseStage elementwise(const StageBuilder& b, const tenon_op& op, uint32_t
   return stage;
 }
 
+/// A thread for each column of the result.
+StageBuilder::Grid by_columns(const StageBuilder& b, const tenon_op& op) {
+  return {b.by_threads(b.columns(op.outputs[0])), b.slot(op.outputs[0]).row_class};
+}
+
+/// A group for each segment of a row of x.
+StageBuilder::Grid by_segments(const StageBuilder& b, const tenon_op& op, uint32_t segment) {
+  const uint32_t x = op.inputs[0];
+  return {StageBuilder::by_groups(b.columns(x) / segment), b.slot(x).row_class};
+}
+
 void add_elementwise(StageBuilder& b, const tenon_op& op, const ElementwiseStage& stage) {
-  b.add(Kernel::elementwise, {op.kind}, stage,
-        {b.by_threads(stage.columns), b.slot(op.outputs[0]).row_class});
+  b.add(Kernel::elementwise, {op.kind}, stage, by_columns(b, op));
 }
 
 }  // namespace
@@ -35,8 +45,7 @@ void add_norm(StageBuilder& b, const tenon_op& op) {
   stage.segment = op.params.norm.segment;
   stage.epsilon = op.params.norm.epsilon;
   stage.kind = op.kind;
-  b.add(Kernel::norm, {}, stage,
-        {StageBuilder::by_groups(stage.columns / stage.segment), b.slot(op.outputs[0]).row_class});
+  b.add(Kernel::norm, {}, stage, by_segments(b, op, stage.segment));
 }
 
 void add_glu(StageBuilder& b, const tenon_op& op) {
@@ -94,8 +103,7 @@ void add_segments(StageBuilder& b, const tenon_op& op) {
   stage.y = b.address(op.outputs[0]);
   stage.columns = b.columns(op.inputs[0]);
   stage.segment = op.params.segments.size;
-  b.add(Kernel::segments, {op.kind}, stage,
-        {StageBuilder::by_groups(stage.columns / stage.segment), b.slot(op.inputs[0]).row_class});
+  b.add(Kernel::segments, {op.kind}, stage, by_segments(b, op, stage.segment));
 }
 
 void add_round(StageBuilder& b, const tenon_op& op) {
@@ -105,8 +113,7 @@ void add_round(StageBuilder& b, const tenon_op& op) {
   stage.columns = b.columns(op.inputs[0]);
   stage.segment = op.params.round.segment;
   stage.format = op.params.round.format;
-  b.add(Kernel::round, {}, stage,
-        {StageBuilder::by_groups(stage.columns / stage.segment), b.slot(op.inputs[0]).row_class});
+  b.add(Kernel::round, {}, stage, by_segments(b, op, stage.segment));
 }
 
 void add_slice(StageBuilder& b, const tenon_op& op) {
@@ -118,8 +125,7 @@ void add_slice(StageBuilder& b, const tenon_op& op) {
   stage.x_segment = slice.segment;
   stage.x_first = slice.first;
   stage.x_columns = slice.columns;
-  b.add(Kernel::columns, {}, stage,
-        {b.by_threads(b.columns(op.outputs[0])), b.slot(op.outputs[0]).row_class});
+  b.add(Kernel::columns, {}, stage, by_columns(b, op));
 }
 
 void add_concat(StageBuilder& b, const tenon_op& op) {
@@ -132,8 +138,7 @@ void add_concat(StageBuilder& b, const tenon_op& op) {
   stage.x_segment = stage.x_columns = b.columns(op.inputs[0]) / concat.segments;
   stage.y_segment = b.columns(op.inputs[1]) / (concat.broadcast == 1 ? 1 : concat.segments);
   stage.y_broadcast = concat.broadcast;
-  b.add(Kernel::columns, {}, stage,
-        {b.by_threads(b.columns(op.outputs[0])), b.slot(op.outputs[0]).row_class});
+  b.add(Kernel::columns, {}, stage, by_columns(b, op));
 }
 
 void add_pool(StageBuilder& b, const tenon_op& op) {

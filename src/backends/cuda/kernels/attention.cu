@@ -26,23 +26,17 @@ struct Attention {
   TENON_DEVICE uint cache_type() const { return constants.values[0]; }
   TENON_DEVICE uint values_of_row() const { return constants.values[1]; }
 
-  static constexpr uint kCausal = 0;
-  static constexpr uint kChunked = 1;
-  static constexpr uint kSymmetric = 2;
-  static constexpr uint kAlibi = 1;
-  static constexpr uint kRelative = 2;
-
   // Positions [x, y) that the token sees.
   TENON_DEVICE Pair seen(TokenPlace place, SequenceSpan span) {
     const uint own = place.position;
     const uint window = stage.window;
     const uint all = stage.cache.cross != 0 ? span.cross_positions : span.past + span.num_tokens;
     switch (stage.mask) {
-      case kCausal:
+      case gpu::kMaskCausal:
         return {window > 0 && own >= window ? own - window + 1 : 0, own + 1};
-      case kChunked:
+      case gpu::kMaskChunked:
         return {own - own % window, own + 1};
-      case kSymmetric:
+      case gpu::kMaskSymmetric:
         if (window == 0) return {0, all};
         return {own > window / 2 ? own - window / 2 : 0, smaller(all, own + window / 2 + 1)};
       default:
@@ -116,7 +110,7 @@ struct Attention {
 
   TENON_DEVICE float bias_of(uint head, uint own, uint position) {
     const uint distance = larger(own, position) - smaller(own, position);
-    if (stage.bias_kind == kAlibi) return -Floats(stage.bias).at[head] * float(distance);
+    if (stage.bias_kind == gpu::kBiasAlibi) return -Floats(stage.bias).at[head] * float(distance);
     uint bucket = 0;
     if (position <= own || stage.two_sided != 0) {
       for (uint b = 1; b < stage.side_buckets; ++b) {
@@ -137,7 +131,7 @@ struct Attention {
     }
     float score = product * cache_scale(cache_type(), key, key_dim) * stage.scale;
     if (stage.soft_cap > 0) score = stage.soft_cap * tanh_of(score / stage.soft_cap);
-    return stage.bias_kind == 0 ? score : score + bias_of(head, own, position);
+    return stage.bias_kind == gpu::kBiasNone ? score : score + bias_of(head, own, position);
   }
 
   // What a group computes, the same in all its threads.

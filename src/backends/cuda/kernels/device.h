@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "backends/cuda/kernels/constants.h"
+#include "backends/gpu/abi_numbers.h"
 #include "backends/gpu/stage_parameters.h"
 
 namespace tenon::cuda {

@@ -8,15 +8,6 @@ struct Elementwise {
   gpu::ElementwiseStage stage;
   Constants constants;
 
-  static constexpr uint kGlu = 9;
-  static constexpr uint kAdd = 10;
-  static constexpr uint kScale = 11;
-  static constexpr uint kSoftCap = 13;
-  static constexpr uint kSigmoidGate = 16;
-  static constexpr uint kActivate = 17;
-  static constexpr uint kMul = 18;
-  static constexpr uint kPositionScale = 24;
-
   TENON_DEVICE float gelu_tanh(float x) {
     return x / 2 * (1 + tanh_of(0.797884561f * (x + 0.044715f * x * x * x)));
   }
@@ -24,26 +15,26 @@ struct Elementwise {
   // a, b, c, d: alpha_p, alpha_n, beta and epsilon of tenon_activate_params.
   TENON_DEVICE float activated(float x) {
     switch (stage.activation) {
-      case 0:
+      case gpu::kActivationSilu:
         return x * sigmoid_of(x);
-      case 1:
+      case gpu::kActivationGeluErf:
         return x / 2 * (1 + erf_of(x * 0.707106781f));
-      case 2:
+      case gpu::kActivationGeluTanh:
         return gelu_tanh(x);
-      case 3:
+      case gpu::kActivationRelu:
         return is_nan(x) ? x : larger(x, 0.0f);
-      case 4:
+      case gpu::kActivationReluSquared:
         return is_nan(x) ? x : larger(x, 0.0f) * larger(x, 0.0f);
-      case 5:
+      case gpu::kActivationXielu:
         return x > 0 ? stage.a * x * x + stage.c * x
                      : stage.b * (expm1_of(smaller(x, stage.d)) - x) + stage.c * x;
-      case 6:
+      case gpu::kActivationSigmoid:
         return sigmoid_of(x);
-      case 7:
+      case gpu::kActivationTanh:
         return tanh_of(x);
-      case 8:
+      case gpu::kActivationSoftplus:
         return larger(x, 0.0f) + log1p_of(exp_of(-absolute(x)));
-      case 9:
+      case gpu::kActivationExp:
         return exp_of(x);
       default:
         return x == 0 ? x : sign_of(x) * root(larger(absolute(x), stage.d));
@@ -55,7 +46,8 @@ struct Elementwise {
     const float limit = stage.b;
     if (limit > 0) up = limited(up, -limit, limit);
     if (limit > 0 && stage.flag == 0) gate = smaller(gate, limit);
-    float y = stage.activation == 0 ? gate * sigmoid_of(stage.a * gate) : activated(gate);
+    const bool is_silu = stage.activation == gpu::kActivationSilu;
+    float y = is_silu ? gate * sigmoid_of(stage.a * gate) : activated(gate);
     if (limit > 0 && stage.flag != 0) y = smaller(y, limit);
     return y * (up + stage.c);
   }
@@ -73,34 +65,34 @@ struct Elementwise {
     const uint columns = stage.columns;
     const uint piece = stage.y == 0 ? 1 : columns / stage.y_columns;
     const uint y_row = stage.y_is_vector != 0 ? 0 : row * stage.y_columns;
-    const float factor = constants.values[0] == kPositionScale ? position_factor(row) : 0;
+    const float factor = constants.values[0] == gpu::kOpPositionScale ? position_factor(row) : 0;
     for (uint c = global_thread(); c < columns; c += num_groups() * num_threads()) {
       const float x = Floats(stage.x).at[row * columns + c];
       const float y = stage.y == 0 ? 0 : Floats(stage.y).at[y_row + c / piece];
       float z = x;
       switch (constants.values[0]) {
-        case kGlu:
+        case gpu::kOpGlu:
           z = glu(x, y);
           break;
-        case kAdd:
+        case gpu::kOpAdd:
           z = x + y;
           break;
-        case kScale:
+        case gpu::kOpScale:
           z = x * stage.a + stage.b;
           break;
-        case kSoftCap:
+        case gpu::kOpSoftCap:
           z = stage.a * tanh_of(x / stage.a);
           break;
-        case kSigmoidGate:
+        case gpu::kOpSigmoidGate:
           z = x * sigmoid_of(y);
           break;
-        case kActivate:
+        case gpu::kOpActivate:
           z = activated(x);
           break;
-        case kMul:
+        case gpu::kOpMul:
           z = x * y;
           break;
-        case kPositionScale:
+        case gpu::kOpPositionScale:
           z = x * factor;
           break;
       }

@@ -8,9 +8,6 @@ struct Norm {
   gpu::NormStage stage;
   Constants constants;
 
-  static constexpr uint kRmsNorm = 2;
-  static constexpr uint kLayerNorm = 3;
-
   // Sum of (x - mean)^2 over a segment.
   TENON_DEVICE float sum_of_squares(Floats x, uint first, float mean) {
     float sum = 0;
@@ -24,13 +21,13 @@ struct Norm {
   TENON_DEVICE void normalise(uint first) {
     Floats x = Floats(stage.x);
     float mean = 0;
-    if (stage.kind == kLayerNorm) {
+    if (stage.kind == gpu::kOpLayerNorm) {
       float sum = 0;
       for (uint i = thread_number(); i < stage.segment; i += num_threads()) sum += x.at[first + i];
       mean = group_sum(sum) / float(stage.segment);
     }
     const float squares = sum_of_squares(x, first, mean);
-    const bool is_mean = stage.kind == kRmsNorm || stage.kind == kLayerNorm;
+    const bool is_mean = stage.kind == gpu::kOpRmsNorm || stage.kind == gpu::kOpLayerNorm;
     const float size = is_mean ? root(squares / float(stage.segment) + stage.epsilon)
                                : larger(root(squares), stage.epsilon);
     for (uint i = thread_number(); i < stage.segment; i += num_threads()) {

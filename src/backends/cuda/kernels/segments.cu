@@ -9,8 +9,6 @@ struct Segments {
   gpu::SegmentsStage stage;
   Constants constants;
 
-  static constexpr uint kSoftmax = 37;
-
   TENON_DEVICE void sum_segment(uint number, uint first) {
     float sum = 0;
     for (uint i = thread_number(); i < stage.segment; i += num_threads()) {
@@ -42,7 +40,7 @@ struct Segments {
     const uint row = group_y();
     for (uint s = group_x(); s < segments; s += num_groups()) {
       const uint first = row * stage.columns + s * stage.segment;
-      if (constants.values[0] == kSoftmax)
+      if (constants.values[0] == gpu::kOpSoftmax)
         softmax(first);
       else
         sum_segment(row * segments + s, first);

@@ -16,10 +16,6 @@ struct Select {
   TokenPlace place{};
   uint rows = 0;  // of the index that the token sees
 
-  static constexpr uint kSelect = 33;  // TENON_OP_*
-  static constexpr uint kSelectBlocks = 34;
-  static constexpr uint kSelectWithin = 42;
-
   TENON_DEVICE uint cache_type() const { return constants.values[0]; }
   TENON_DEVICE uint operation() const { return constants.values[1]; }
 
@@ -54,7 +50,7 @@ struct Select {
     float largest = -infinity();
     const uint end = smaller((number + 1) * stage.block, rows);
     for (uint i = number * stage.block; i < end; ++i) {
-      const float score = operation() == kSelectBlocks ? product(index_head, i) : score_of(i);
+      const float score = operation() == gpu::kOpSelectBlocks ? product(index_head, i) : score_of(i);
       if (!is_nan(score)) largest = larger(largest, score);
     }
     return largest;
@@ -66,16 +62,16 @@ struct Select {
 
   // The number of the item: its row or its block.
   TENON_DEVICE uint number(uint item) const {
-    if (operation() != kSelectWithin) return item;
+    if (operation() != gpu::kOpSelectWithin) return item;
     return uint(candidate(item / stage.block)) * stage.block + item % stage.block;
   }
 
   // The key of the item.
   TENON_DEVICE uint operator()(uint item) const {
-    if (operation() == kSelect || operation() == kSelectWithin) {
+    if (operation() == gpu::kOpSelect || operation() == gpu::kOpSelectWithin) {
       return key_of_score(score_of(number(item)));
     }
-    const uint certain = operation() == kSelectBlocks ? stage.local : 1;
+    const uint certain = operation() == gpu::kOpSelectBlocks ? stage.local : 1;
     const bool is_certain = item + certain >= (rows + stage.block - 1) / stage.block;
     return key_of_score(is_certain ? infinity() : score_of_block(item));
   }
@@ -102,12 +98,12 @@ struct Select {
     place = Places(Step(stage.step).header.places).at[token];
     rows = (place.position + 1) / stage.cache.stride;
     uint items = rows;
-    if (operation() == kSelectWithin) {
+    if (operation() == gpu::kOpSelectWithin) {
       items = candidate_rows();
-    } else if (operation() != kSelect) {
+    } else if (operation() != gpu::kOpSelect) {
       items = (rows + stage.block - 1) / stage.block;
     }
-    const uint parts = operation() == kSelectBlocks ? stage.heads : 1;
+    const uint parts = operation() == gpu::kOpSelectBlocks ? stage.heads : 1;
     choose(*this, items, stage.count, Ints(stage.y), (token * parts + index_head) * stage.count);
   }
 };

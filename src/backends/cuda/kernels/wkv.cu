@@ -9,8 +9,6 @@ struct Wkv {
   gpu::WkvStage stage;
   Constants constants;
 
-  static constexpr uint kWkv7 = 30;
-
   TENON_DEVICE float wkv7(Floats state, uint first, uint value, uint keys) {
     const float v = Floats(stage.v).at[value];
     float read = 0;
@@ -51,7 +49,7 @@ struct Wkv {
     const uint columns = stage.heads * dim;
     for (uint c = global_thread(); c < columns; c += num_groups() * num_threads()) {
       const uint head = c / dim;
-      const bool by_rows = constants.values[0] == kWkv7;
+      const bool by_rows = constants.values[0] == gpu::kOpWkv7;
       const uint first = head * dim * dim + (by_rows ? c % dim * dim : c % dim);
       for (uint i = 0; i < dim; ++i) begin_state(states, first + i * (by_rows ? 1 : dim));
       for (uint t = span.first_token; t < span.first_token + span.num_tokens; ++t) {

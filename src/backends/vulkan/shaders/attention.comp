@@ -23,21 +23,15 @@ shared Address value_rows[kThreads];
 #include "cache.glsl"
 #include "rotate.glsl"
 
-const uint kCausal = 0;
-const uint kChunked = 1;
-const uint kSymmetric = 2;
-const uint kAlibi = 1;
-const uint kRelative = 2;
-
 // Positions [x, y) that the token sees.
 uvec2 seen(TokenPlace place, SequenceSpan span) {
   const uint own = place.position;
   const uint window = STAGE.window;
   const uint all = STAGE.cache.cross != 0 ? span.cross_positions : span.past + span.num_tokens;
   switch (STAGE.mask) {
-    case kCausal: return uvec2(window > 0 && own >= window ? own - window + 1 : 0, own + 1);
-    case kChunked: return uvec2(own - own % window, own + 1);
-    case kSymmetric:
+    case kMaskCausal: return uvec2(window > 0 && own >= window ? own - window + 1 : 0, own + 1);
+    case kMaskChunked: return uvec2(own - own % window, own + 1);
+    case kMaskSymmetric:
       if (window == 0) return uvec2(0, all);
       return uvec2(own > window / 2 ? own - window / 2 : 0, min(all, own + window / 2 + 1));
     default: return uvec2(0, all);
@@ -105,7 +99,7 @@ CacheRow pool_row(Step step, uint sequence, uint token, uint i) {
 
 float bias_of(uint head, uint own, uint position) {
   const uint distance = max(own, position) - min(own, position);
-  if (STAGE.bias_kind == kAlibi) return -Floats(STAGE.bias).at[head] * float(distance);
+  if (STAGE.bias_kind == kBiasAlibi) return -Floats(STAGE.bias).at[head] * float(distance);
   uint bucket = 0;
   if (position <= own || STAGE.two_sided != 0) {
     for (uint b = 1; b < STAGE.side_buckets; ++b) {
@@ -126,7 +120,7 @@ float score_of(Words key, uint head, uint own, uint position) {
   }
   float score = product * cache_scale(key, key_dim) * STAGE.scale;
   if (STAGE.soft_cap > 0) score = STAGE.soft_cap * tanh_of(score / STAGE.soft_cap);
-  return STAGE.bias_kind == 0 ? score : score + bias_of(head, own, position);
+  return STAGE.bias_kind == kBiasNone ? score : score + bias_of(head, own, position);
 }
 
 void main() {

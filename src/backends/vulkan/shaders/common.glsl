@@ -6,6 +6,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 
 #include "backends/gpu/stage_parameters.h"
+#include "backends/gpu/abi_numbers.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint kThreads = 32;

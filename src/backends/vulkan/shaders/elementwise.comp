@@ -10,15 +10,6 @@ layout(buffer_reference, scalar) readonly buffer Parameters { ElementwiseStage s
 layout(push_constant) uniform Push { Parameters parameters; };
 #define STAGE parameters.stage
 
-const uint kGlu = 9;
-const uint kAdd = 10;
-const uint kScale = 11;
-const uint kSoftCap = 13;
-const uint kSigmoidGate = 16;
-const uint kActivate = 17;
-const uint kMul = 18;
-const uint kPositionScale = 24;
-
 float gelu_tanh(float x) {
   return x / 2 * (1 + tanh_of(0.797884561 * (x + 0.044715 * x * x * x)));
 }
@@ -26,18 +17,18 @@ float gelu_tanh(float x) {
 // a, b, c, d: alpha_p, alpha_n, beta and epsilon of tenon_activate_params.
 float activated(float x) {
   switch (STAGE.activation) {
-    case 0: return x * sigmoid_of(x);
-    case 1: return x / 2 * (1 + erf_of(x * 0.707106781));
-    case 2: return gelu_tanh(x);
-    case 3: return is_nan(x) ? x : max(x, 0);
-    case 4: return is_nan(x) ? x : max(x, 0) * max(x, 0);
-    case 5:
+    case kActivationSilu: return x * sigmoid_of(x);
+    case kActivationGeluErf: return x / 2 * (1 + erf_of(x * 0.707106781));
+    case kActivationGeluTanh: return gelu_tanh(x);
+    case kActivationRelu: return is_nan(x) ? x : max(x, 0);
+    case kActivationReluSquared: return is_nan(x) ? x : max(x, 0) * max(x, 0);
+    case kActivationXielu:
       return x > 0 ? STAGE.a * x * x + STAGE.c * x
                    : STAGE.b * (expm1_of(min(x, STAGE.d)) - x) + STAGE.c * x;
-    case 6: return sigmoid_of(x);
-    case 7: return tanh_of(x);
-    case 8: return max(x, 0) + log1p_of(exp_of(-abs(x)));
-    case 9: return exp_of(x);
+    case kActivationSigmoid: return sigmoid_of(x);
+    case kActivationTanh: return tanh_of(x);
+    case kActivationSoftplus: return max(x, 0) + log1p_of(exp_of(-abs(x)));
+    case kActivationExp: return exp_of(x);
     default: return x == 0 ? x : sign(x) * sqrt(max(abs(x), STAGE.d));
   }
 }
@@ -47,7 +38,7 @@ float glu(float gate, float up) {
   const float limit = STAGE.b;
   if (limit > 0) up = clamp(up, -limit, limit);
   if (limit > 0 && STAGE.flag == 0) gate = min(gate, limit);
-  float y = STAGE.activation == 0 ? gate * sigmoid_of(STAGE.a * gate) : activated(gate);
+  float y = STAGE.activation == kActivationSilu ? gate * sigmoid_of(STAGE.a * gate) : activated(gate);
   if (limit > 0 && STAGE.flag != 0) y = min(y, limit);
   return y * (up + STAGE.c);
 }
@@ -65,20 +56,20 @@ void main() {
   const uint columns = STAGE.columns;
   const uint piece = STAGE.y == 0 ? 1 : columns / STAGE.y_columns;
   const uint y_row = STAGE.y_is_vector != 0 ? 0 : row * STAGE.y_columns;
-  const float factor = kOperation == kPositionScale ? position_factor(row) : 0;
+  const float factor = kOperation == kOpPositionScale ? position_factor(row) : 0;
   for (uint c = gl_GlobalInvocationID.x; c < columns; c += gl_NumWorkGroups.x * kThreads) {
     const float x = Floats(STAGE.x).at[row * columns + c];
     const float y = STAGE.y == 0 ? 0 : Floats(STAGE.y).at[y_row + c / piece];
     float z = x;
     switch (kOperation) {
-      case kGlu: z = glu(x, y); break;
-      case kAdd: z = x + y; break;
-      case kScale: z = x * STAGE.a + STAGE.b; break;
-      case kSoftCap: z = STAGE.a * tanh_of(x / STAGE.a); break;
-      case kSigmoidGate: z = x * sigmoid_of(y); break;
-      case kActivate: z = activated(x); break;
-      case kMul: z = x * y; break;
-      case kPositionScale: z = x * factor; break;
+      case kOpGlu: z = glu(x, y); break;
+      case kOpAdd: z = x + y; break;
+      case kOpScale: z = x * STAGE.a + STAGE.b; break;
+      case kOpSoftCap: z = STAGE.a * tanh_of(x / STAGE.a); break;
+      case kOpSigmoidGate: z = x * sigmoid_of(y); break;
+      case kOpActivate: z = activated(x); break;
+      case kOpMul: z = x * y; break;
+      case kOpPositionScale: z = x * factor; break;
     }
     Floats(STAGE.result).at[row * columns + c] = z;
   }

@@ -8,9 +8,6 @@ layout(buffer_reference, scalar) readonly buffer Parameters { NormStage stage; }
 layout(push_constant) uniform Push { Parameters parameters; };
 #define STAGE parameters.stage
 
-const uint kRmsNorm = 2;
-const uint kLayerNorm = 3;
-
 // Sum of (x - mean)^2 over a segment.
 float sum_of_squares(Floats x, uint first, float mean) {
   float sum = 0;
@@ -24,13 +21,13 @@ float sum_of_squares(Floats x, uint first, float mean) {
 void normalise(uint first) {
   Floats x = Floats(STAGE.x);
   float mean = 0;
-  if (STAGE.kind == kLayerNorm) {
+  if (STAGE.kind == kOpLayerNorm) {
     float sum = 0;
     for (uint i = gl_LocalInvocationID.x; i < STAGE.segment; i += kThreads) sum += x.at[first + i];
     mean = group_sum(sum) / float(STAGE.segment);
   }
   const float squares = sum_of_squares(x, first, mean);
-  const bool is_mean = STAGE.kind == kRmsNorm || STAGE.kind == kLayerNorm;
+  const bool is_mean = STAGE.kind == kOpRmsNorm || STAGE.kind == kOpLayerNorm;
   const float size = is_mean ? sqrt(squares / float(STAGE.segment) + STAGE.epsilon)
                              : max(sqrt(squares), STAGE.epsilon);
   for (uint i = gl_LocalInvocationID.x; i < STAGE.segment; i += kThreads) {

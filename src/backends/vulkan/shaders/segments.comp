@@ -11,8 +11,6 @@ layout(buffer_reference, scalar) readonly buffer Parameters { SegmentsStage stag
 layout(push_constant) uniform Push { Parameters parameters; };
 #define STAGE parameters.stage
 
-const uint kSoftmax = 37;
-
 void sum_segment(uint number, uint first) {
   float sum = 0;
   for (uint i = gl_LocalInvocationID.x; i < STAGE.segment; i += kThreads) {
@@ -44,7 +42,7 @@ void main() {
   const uint row = gl_WorkGroupID.y;
   for (uint s = gl_WorkGroupID.x; s < segments; s += gl_NumWorkGroups.x) {
     const uint first = row * STAGE.columns + s * STAGE.segment;
-    if (kOperation == kSoftmax) softmax(first);
+    if (kOperation == kOpSoftmax) softmax(first);
     else sum_segment(row * segments + s, first);
   }
 }

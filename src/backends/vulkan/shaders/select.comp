@@ -14,10 +14,6 @@ layout(push_constant) uniform Push { Parameters parameters; };
 
 #include "cache.glsl"
 
-const uint kSelect = 33;
-const uint kSelectBlocks = 34;
-const uint kSelectWithin = 42;
-
 // The token and, of blocks, the head of this workgroup.
 uint token;
 uint index_head;
@@ -56,7 +52,7 @@ float score_of_block(uint number) {
   const uint end = min((number + 1) * STAGE.block, rows);
   for (uint i = number * STAGE.block; i < end; ++i) {
     float score;
-    if (kOperation == kSelectBlocks) score = product(index_head, i);
+    if (kOperation == kOpSelectBlocks) score = product(index_head, i);
     else score = score_of(i);
     if (!is_nan(score)) largest = max(largest, score);
   }
@@ -69,7 +65,7 @@ int candidate(uint item) {
 
 // The number of the item: its row or its block.
 uint number_of(uint item) {
-  if (kOperation != kSelectWithin) return item;
+  if (kOperation != kOpSelectWithin) return item;
   return uint(candidate(item / STAGE.block)) * STAGE.block + item % STAGE.block;
 }
 
@@ -77,10 +73,10 @@ uint key_of_score(float score);
 
 // The key of the item.
 uint key_of(uint item) {
-  if (kOperation == kSelect || kOperation == kSelectWithin) {
+  if (kOperation == kOpSelect || kOperation == kOpSelectWithin) {
     return key_of_score(score_of(number_of(item)));
   }
-  const uint certain = kOperation == kSelectBlocks ? STAGE.local : 1;
+  const uint certain = kOperation == kOpSelectBlocks ? STAGE.local : 1;
   if (item + certain >= (rows + STAGE.block - 1) / STAGE.block) return key_of_score(kInfinity);
   return key_of_score(score_of_block(item));
 }
@@ -107,8 +103,8 @@ void main() {
   place = Places(Step(STAGE.step).header.places).at[token];
   rows = (place.position + 1) / STAGE.cache.stride;
   uint items = rows;
-  if (kOperation == kSelectWithin) items = candidate_rows();
-  else if (kOperation != kSelect) items = (rows + STAGE.block - 1) / STAGE.block;
-  const uint parts = kOperation == kSelectBlocks ? STAGE.heads : 1;
+  if (kOperation == kOpSelectWithin) items = candidate_rows();
+  else if (kOperation != kOpSelect) items = (rows + STAGE.block - 1) / STAGE.block;
+  const uint parts = kOperation == kOpSelectBlocks ? STAGE.heads : 1;
   choose(items, STAGE.count, Ints(STAGE.y), (token * parts + index_head) * STAGE.count);
 }

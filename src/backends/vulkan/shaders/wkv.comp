@@ -11,8 +11,6 @@ layout(buffer_reference, scalar) readonly buffer Parameters { WkvStage stage; };
 layout(push_constant) uniform Push { Parameters parameters; };
 #define STAGE parameters.stage
 
-const uint kWkv7 = 30;
-
 float wkv7(Floats state, uint first, uint value, uint keys) {
   const float v = Floats(STAGE.v).at[value];
   float read = 0;
@@ -53,7 +51,7 @@ void main() {
   const uint columns = STAGE.heads * dim;
   for (uint c = gl_GlobalInvocationID.x; c < columns; c += gl_NumWorkGroups.x * kThreads) {
     const uint head = c / dim;
-    const bool by_rows = kOperation == kWkv7;
+    const bool by_rows = kOperation == kOpWkv7;
     const uint first = head * dim * dim + (by_rows ? c % dim * dim : c % dim);
     for (uint i = 0; i < dim; ++i) begin_state(states, first + i * (by_rows ? 1 : dim));
     for (uint t = span.first_token; t < span.first_token + span.num_tokens; ++t) {

@@ -1,0 +1,50 @@
+// The numbers of the plugin ABI (tenon/backend.h) by which kernels choose, for C++, GLSL and CUDA, which include no header
+// of it. stage_operations.cpp compares the two.
+#ifdef __cplusplus
+#pragma once
+#include "backends/gpu/stage_parameters.h"
+
+namespace tenon::gpu {
+#endif
+
+// TENON_OP_*
+TENON_SHARED_CONSTANT kOpRmsNorm = 2;
+TENON_SHARED_CONSTANT kOpLayerNorm = 3;
+TENON_SHARED_CONSTANT kOpGlu = 9;
+TENON_SHARED_CONSTANT kOpAdd = 10;
+TENON_SHARED_CONSTANT kOpScale = 11;
+TENON_SHARED_CONSTANT kOpSoftCap = 13;
+TENON_SHARED_CONSTANT kOpSigmoidGate = 16;
+TENON_SHARED_CONSTANT kOpActivate = 17;
+TENON_SHARED_CONSTANT kOpMul = 18;
+TENON_SHARED_CONSTANT kOpPositionScale = 24;
+TENON_SHARED_CONSTANT kOpWkv7 = 30;
+TENON_SHARED_CONSTANT kOpSelect = 33;
+TENON_SHARED_CONSTANT kOpSelectBlocks = 34;
+TENON_SHARED_CONSTANT kOpSoftmax = 37;
+TENON_SHARED_CONSTANT kOpSelectWithin = 42;
+
+// TENON_ACTIVATION_*
+TENON_SHARED_CONSTANT kActivationSilu = 0;
+TENON_SHARED_CONSTANT kActivationGeluErf = 1;
+TENON_SHARED_CONSTANT kActivationGeluTanh = 2;
+TENON_SHARED_CONSTANT kActivationRelu = 3;
+TENON_SHARED_CONSTANT kActivationReluSquared = 4;
+TENON_SHARED_CONSTANT kActivationXielu = 5;
+TENON_SHARED_CONSTANT kActivationSigmoid = 6;
+TENON_SHARED_CONSTANT kActivationTanh = 7;
+TENON_SHARED_CONSTANT kActivationSoftplus = 8;
+TENON_SHARED_CONSTANT kActivationExp = 9;
+
+// TENON_MASK_*
+TENON_SHARED_CONSTANT kMaskCausal = 0;
+TENON_SHARED_CONSTANT kMaskChunked = 1;
+TENON_SHARED_CONSTANT kMaskSymmetric = 2;
+
+// TENON_BIAS_*
+TENON_SHARED_CONSTANT kBiasNone = 0;
+TENON_SHARED_CONSTANT kBiasAlibi = 1;
+
+#ifdef __cplusplus
+}  // namespace tenon::gpu
+#endif
