@@ -55,7 +55,8 @@ Control& control() {
     const std::pair<std::string_view, int64_t*> keys[] = {
         {"devices", &from_environment.devices}, {"version", &from_environment.version},
         {"major", &from_environment.major},     {"memory_bytes", &from_environment.memory_bytes},
-        {"order", &from_environment.order},     {"seed", &from_environment.seed}};
+        {"threads", &from_environment.threads}, {"order", &from_environment.order},
+        {"seed", &from_environment.seed}};
     while (!rest.empty()) {
       const std::string_view item = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(rest.size(), item.size() + 1));
@@ -166,7 +167,7 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceNumber device) {
   TENON_ENTER(enter);
   switch (attribute) {
     case kMaxThreadsPerBlock:
-      *value = 1024;
+      *value = static_cast<int>(control().threads);
       break;
     case kMaxSharedMemoryPerBlock:
       *value = static_cast<int>(kSharedBytes);

@@ -12,6 +12,7 @@ struct Control {
   int64_t devices = 1;
   int64_t version = 13000;
   int64_t major = 9;                        ///< compute capability of the last device
+  int64_t threads = 1024;                   ///< of a group at most, by what it says of itself
   int64_t memory_bytes = int64_t{2} << 30;  ///< of each device
   int64_t fail_allocation = 0;              ///< the n-th from now, of either kind; 0: none
   int64_t fail_call = 0;                    ///< the n-th call of any function from now
