@@ -39,6 +39,7 @@ class FakeDriver {
     control_->fail_call = control_->fail_allocation = control_->fail_launch = 0;
     control_->spoilt_kernel = {};
     control_->refuses_spoilt = false;
+    control_->major = 9;
     dlclose(library_);
   }
   FakeDriver(const FakeDriver&) = delete;
@@ -77,7 +78,7 @@ class CudaUnits : public testing::Test {
     file_ = tiny_source(tiny);
   }
 
-  std::vector<float> logits_in_slices(const char* backend, uint32_t slice) {
+  Session session_in_slices(const char* backend, uint32_t slice) {
     ModelOptions options = on_cuda();
     options.backend = backend;
     options.slice = slice;
@@ -85,7 +86,10 @@ class CudaUnits : public testing::Test {
       static_cast<std::string*>(text)->append(line).append("\n");
     };
     options.log.user = &log_;
-    Session session(Engine::create(load_source(file_, std::move(options))));
+    return Session(Engine::create(load_source(file_, std::move(options))));
+  }
+  std::vector<float> logits_in_slices(const char* backend, uint32_t slice) {
+    Session session = session_in_slices(backend, slice);
     return evaluate_all(session, make_tokens(37));
   }
 
@@ -104,6 +108,22 @@ TEST_F(CudaUnits, HaveTheSameBitsInAnySlices) {
   EXPECT_THAT(log_, testing::Not(testing::HasSubstr("self-test")));
 }
 
+/// Warpgroups multiply on compute capability 9.0, steps of more tokens than 64, and give the bits that warps give.
+TEST_F(CudaUnits, HaveTheSameBitsByWarpgroups) {
+  const std::vector<Token> tokens = make_tokens(70);
+  const auto logits = [&](const char* spoilt) {
+    Session session = session_in_slices("cuda", 128);
+    std::ranges::copy(std::string_view(spoilt), driver_->spoilt_kernel.begin());
+    std::vector<float> values = evaluate_all(session, tokens);
+    driver_->spoilt_kernel = {};
+    return values;
+  };
+  const std::vector<float> by_warpgroups = logits("");
+  EXPECT_FALSE(same_bits(logits("tenon_linear_warpgroup"), by_warpgroups)) << "they are used";
+  driver_->major = 8;
+  EXPECT_TRUE(same_bits(logits("tenon_linear_warpgroup"), by_warpgroups));
+}
+
 /// A family of kernels that computes nothing, or cannot be launched, is found before a model uses it: the log says so,
 /// and answers are what other kernels give.
 TEST_F(CudaUnits, AreNotUsedWhereTheirSelfTestFails) {
@@ -117,6 +137,7 @@ TEST_F(CudaUnits, AreNotUsedWhereTheirSelfTestFails) {
        {Family{"tenon_linear_narrow_q4_k", 0, "products of q4_K weights in units"},
         Family{"tenon_linear_wide_q8_0", 0, "products of q8_0 weights in units"},
         Family{"tenon_linear_wide", 0, "products of f16 weights in units"},
+        Family{"tenon_linear_warpgroup_q6_k", 0, "products of q6_K weights by warpgroups"},
         Family{"tenon_attention", 16, "attention that groups share"}}) {
     for (const bool refuses : {false, true}) {
       SCOPED_TRACE(fmt::format("{}, {}", family.kernel, refuses));

@@ -50,7 +50,8 @@ uint32_t ring_bytes(gpu::Kernel kernel, uint32_t warps) {
     if (kernel == gpu::for_units(gpu::Kernel::linear_narrow_f16, format)) {
       return warps * narrow_ring(format).stages * narrow_ring(format).stage_bytes;
     }
-    if (kernel == gpu::for_units(gpu::Kernel::linear_wide_f16, format)) {
+    if (kernel == gpu::for_units(gpu::Kernel::linear_wide_f16, format) ||
+        kernel == gpu::for_units(gpu::Kernel::linear_warpgroup_f16, format)) {
       return wide_ring(format).stages * wide_ring(format).stage_bytes;
     }
   }

@@ -29,7 +29,14 @@ struct Types {
   static gpu::Families families(const Context& context) {
     using enum gpu::Family;
     if (context.multiprocessors() == 0) return {};
-    return {UnitsF16, UnitsQ8_0, UnitsQ4_K, UnitsQ6_K, SharedAttention};
+    gpu::Families all{UnitsF16, UnitsQ8_0, UnitsQ4_K, UnitsQ6_K, SharedAttention};
+    // wgmma is there on 9.0 alone.
+    if (context.facts().major != 9 || context.facts().minor != 0) return all;
+    for (const gpu::Family family :
+         {WarpgroupsF16, WarpgroupsQ8_0, WarpgroupsQ4_K, WarpgroupsQ6_K}) {
+      all = all.with(family);
+    }
+    return all;
   }
   /// All were loaded with the device.
   static void prepare_kernels(Context&, std::span<const gpu::Stage>, bool) {}

@@ -15,6 +15,10 @@ enum class Family : uint32_t {
   UnitsQ8_0,
   UnitsQ4_K,
   UnitsQ6_K,
+  WarpgroupsF16,  ///< the same, of many rows of x, by warps that multiply in groups of four
+  WarpgroupsQ8_0,
+  WarpgroupsQ4_K,
+  WarpgroupsQ6_K,
   SharedAttention,  ///< attention whose positions several groups share
 };
 
@@ -54,6 +58,14 @@ constexpr std::optional<Family> units_family(Format format) noexcept {
     default:
       return std::nullopt;
   }
+}
+
+/// The same of warpgroups.
+constexpr std::optional<Family> warpgroups_family(Format format) noexcept {
+  const std::optional<Family> units = units_family(format);
+  if (!units) return std::nullopt;
+  const uint32_t variant = static_cast<uint32_t>(*units) - static_cast<uint32_t>(Family::UnitsF16);
+  return static_cast<Family>(static_cast<uint32_t>(Family::WarpgroupsF16) + variant);
 }
 
 }  // namespace tenon::gpu

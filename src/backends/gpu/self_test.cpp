@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "backends/common/strided.h"
+#include "backends/gpu/unit_products.h"
 #include "quant/formats.h"
 #include "quant/half.h"
 
@@ -42,7 +45,8 @@ tenon_op operation(uint32_t kind, std::initializer_list<uint32_t> inputs, uint32
 
 // ---- Products -----------------------------------------------------------------------------------
 
-/// Blocks of any codes, with scales that are powers of two.
+/// Blocks of any codes.
+///   set_scales(block, numbers)
 template <typename Block, typename SetScales>
 std::vector<std::byte> random_blocks(uint64_t values, const SetScales& set_scales) {
   SelfTestNumbers numbers(values);
@@ -56,50 +60,72 @@ std::vector<std::byte> random_blocks(uint64_t values, const SetScales& set_scale
   return bytes_of(blocks);
 }
 
+enum class Numbers {
+  Whole,  ///< scales are powers of two
+  Real,
+};
+
 template <Format format>
-std::vector<std::byte> weight_rows(uint64_t values) {
-  const uint16_t scale = f32_to_f16(0x1p-8F);
+std::vector<std::byte> weight_rows(uint64_t values, Numbers kind) {
+  const auto scale = [kind](SelfTestNumbers& numbers) {
+    return f32_to_f16(kind == Numbers::Whole ? 0x1p-8F : 0x1p-8F * numbers.real());
+  };
   if constexpr (format == Format::F16) {
-    return random_blocks<BlockF16>(values, [](BlockF16& block, SelfTestNumbers& numbers) {
-      block.bits = f32_to_f16(static_cast<float>(numbers.whole(1000)));
+    return random_blocks<BlockF16>(values, [kind](BlockF16& block, SelfTestNumbers& numbers) {
+      const bool whole = kind == Numbers::Whole;
+      block.bits = f32_to_f16(whole ? static_cast<float>(numbers.whole(1000)) : numbers.real());
     });
   } else if constexpr (format == Format::Q4_K) {
-    return random_blocks<BlockQ4_K>(
-        values, [&](BlockQ4_K& block, SelfTestNumbers&) { block.d = block.dmin = scale; });
-  } else if constexpr (format == Format::Q6_K) {
-    return random_blocks<BlockQ6_K>(values,
-                                    [&](BlockQ6_K& block, SelfTestNumbers&) { block.d = scale; });
+    return random_blocks<BlockQ4_K>(values, [&](BlockQ4_K& block, SelfTestNumbers& numbers) {
+      block.d = scale(numbers);
+      block.dmin = scale(numbers);
+    });
   } else {
-    return random_blocks<BlockQ8_0>(values,
-                                    [&](BlockQ8_0& block, SelfTestNumbers&) { block.d = scale; });
+    using Block = std::conditional_t<format == Format::Q6_K, BlockQ6_K, BlockQ8_0>;
+    return random_blocks<Block>(
+        values, [&](Block& block, SelfTestNumbers& numbers) { block.d = scale(numbers); });
   }
 }
 
-/// Whole numbers, the largest so small that no sum of products is beyond 2^24 in units of the scales (q6_K: 128 32 2
-/// 512 = 2^22): no order of addition rounds.
+constexpr uint64_t kProductColumns = 512;  // two units
+constexpr uint64_t kProductRows = 40;      // two tiles, and half of one
+
 template <Format format>
-SelfTestCase product_case() {
-  constexpr uint64_t kColumns = 512;  // two units
-  constexpr uint64_t kRows = 40;      // two tiles, and half of one
-  constexpr int32_t kMost = 2;
+SelfTestCase product_case(Numbers kind, std::vector<uint32_t> step_tokens) {
   SelfTestCase test;
-  test.step_tokens = {5, 21};  // few and many: unit_products.h
-  test.slots = {slot(TENON_SLOT_INPUT, 0, kColumns),
-                slot(TENON_SLOT_WEIGHT, kRows, kColumns, format),
-                slot(TENON_SLOT_ACTIVATION, 0, kRows)};
+  test.step_tokens = std::move(step_tokens);
+  test.slots = {slot(TENON_SLOT_INPUT, 0, kProductColumns),
+                slot(TENON_SLOT_WEIGHT, kProductRows, kProductColumns, format),
+                slot(TENON_SLOT_ACTIVATION, 0, kProductRows)};
   test.op = operation(TENON_OP_LINEAR, {0, 1}, 2);
   test.result = 2;
   SelfTestNumbers numbers(1);
-  std::vector<float> x(test.max_tokens() * kColumns);
-  for (float& value : x) value = static_cast<float>(numbers.whole(kMost));
-  test.values = {bytes_of(x), weight_rows<format>(kRows * kColumns), {}};
+  std::vector<float> x(test.max_tokens() * kProductColumns);
+  for (float& value : x) {
+    value = kind == Numbers::Whole ? static_cast<float>(numbers.whole(2)) : numbers.real();
+  }
+  test.values = {bytes_of(x), weight_rows<format>(kProductRows * kProductColumns, kind), {}};
   return test;
+}
+
+/// Of few rows of x and of many (unit_products.h). Whole numbers, the largest so small that no sum of products is beyond
+/// 2^24 in units of the scales (q6_K: 128 32 2 512 = 2^22): no order of addition rounds, and plain kernels give the same.
+template <Format format>
+SelfTestCase units_case() {
+  return product_case<format>(Numbers::Whole, {5, 21});
+}
+
+/// Sums of any numbers: a device's two instructions for products of matrices may round otherwise.
+template <Format format>
+SelfTestCase warpgroups_case() {
+  return product_case<format>(Numbers::Real, {kWarpgroupTokens + 9});
 }
 
 template <Family family>
 bool multiplies_units(const tenon_program& program, const tenon_op& op) {
   if (op.kind != TENON_OP_LINEAR || op.inputs[1] >= program.num_slots) return false;
-  return units_family(static_cast<Format>(slots_of(program)[op.inputs[1]].type)) == family;
+  const auto format = static_cast<Format>(slots_of(program)[op.inputs[1]].type);
+  return units_family(format) == family || warpgroups_family(format) == family;
 }
 
 // ---- Attention ----------------------------------------------------------------------------------
@@ -137,13 +163,21 @@ bool attends(const tenon_program&, const tenon_op& op) {
 
 constexpr FamilyTest kFamilyTests[] = {
     {Family::UnitsF16, "products of f16 weights in units", multiplies_units<Family::UnitsF16>,
-     product_case<Format::F16>},
+     units_case<Format::F16>},
     {Family::UnitsQ8_0, "products of q8_0 weights in units", multiplies_units<Family::UnitsQ8_0>,
-     product_case<Format::Q8_0>},
+     units_case<Format::Q8_0>},
     {Family::UnitsQ4_K, "products of q4_K weights in units", multiplies_units<Family::UnitsQ4_K>,
-     product_case<Format::Q4_K>},
+     units_case<Format::Q4_K>},
     {Family::UnitsQ6_K, "products of q6_K weights in units", multiplies_units<Family::UnitsQ6_K>,
-     product_case<Format::Q6_K>},
+     units_case<Format::Q6_K>},
+    {Family::WarpgroupsF16, "products of f16 weights by warpgroups",
+     multiplies_units<Family::WarpgroupsF16>, warpgroups_case<Format::F16>},
+    {Family::WarpgroupsQ8_0, "products of q8_0 weights by warpgroups",
+     multiplies_units<Family::WarpgroupsQ8_0>, warpgroups_case<Format::Q8_0>},
+    {Family::WarpgroupsQ4_K, "products of q4_K weights by warpgroups",
+     multiplies_units<Family::WarpgroupsQ4_K>, warpgroups_case<Format::Q4_K>},
+    {Family::WarpgroupsQ6_K, "products of q6_K weights by warpgroups",
+     multiplies_units<Family::WarpgroupsQ6_K>, warpgroups_case<Format::Q6_K>},
     {Family::SharedAttention, "attention that groups share", attends, attention_case},
 };
 

@@ -15,7 +15,7 @@ constexpr uint64_t kMostGroups = 65535;
 /// More than the parameters of any kernel.
 constexpr uint64_t kMostParameters = 256;
 /// Of an operation.
-constexpr uint64_t kMostStages = 3;
+constexpr uint64_t kMostStages = 4;
 
 uint32_t quotient(uint64_t items, uint64_t of_group) {
   return static_cast<uint32_t>(

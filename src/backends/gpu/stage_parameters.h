@@ -49,8 +49,8 @@ struct LinearStage {
 };
 
 // Rows of x as f16 for matrix instructions: [tiles of 8 rows][units of 256 columns] of kRowUnitBytes. A quarter, 64
-// columns, is operand B of four products of 16 x 16 by 16 x 8 as the lanes hold it, two products a load of 16 bytes
-// (PTX ISA, mma.m16n8k16, fragments of B), then f32 [2][8 rows], the sums of 32 columns each. A row is multiplied
+// columns, is kRowFragmentBytes in the order that the plugin's kernels multiply, then f32 [2][8 rows], the sums of 32
+// columns each. A row is multiplied
 // with a power of two that brings its largest value to [2^14, 2^15); columns beyond the last one are zeros, rows
 // beyond the last one anything.
 struct PackRowsStage {

@@ -1,5 +1,5 @@
 // Stages of products with weights in units: the rows of x are packed once for all that multiply them, and one of two
-// kernels multiplies, by the number of rows.
+// or three kernels multiplies, by the number of rows.
 #include "backends/gpu/stage_operations.h"
 #include "backends/gpu/unit_products.h"
 
@@ -52,12 +52,18 @@ void add_unit_linear(StageBuilder& b, const tenon_op& op) {
          .rows_of_group = kNarrowTokens,
          .threads = parts.parts_of_group * b.limits.subgroup_size,
          .most_rows = kNarrowTokens});
-  b.add(for_units(Kernel::linear_wide_f16, format), {}, stage,
-        {.groups = (rows + kWideRows - 1) / kWideRows,
-         .row_class = stage.row_class,
-         .rows_of_group = kWideTokens,
-         .threads = kWideThreads,
-         .least_rows = kNarrowTokens + 1});
+  StageBuilder::Grid wide{.groups = (rows + kWideRows - 1) / kWideRows,
+                          .row_class = stage.row_class,
+                          .rows_of_group = kWideTokens,
+                          .threads = kWideThreads,
+                          .least_rows = kNarrowTokens + 1};
+  const bool has_warpgroups = b.limits.families.has(*warpgroups_family(format));
+  if (has_warpgroups) wide.most_rows = kWarpgroupTokens;
+  b.add(for_units(Kernel::linear_wide_f16, format), {}, stage, wide);
+  if (!has_warpgroups) return;
+  wide.least_rows = kWarpgroupTokens + 1;
+  wide.most_rows = UINT32_MAX;
+  b.add(for_units(Kernel::linear_warpgroup_f16, format), {}, stage, wide);
 }
 
 }  // namespace tenon::gpu

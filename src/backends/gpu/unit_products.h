@@ -15,6 +15,8 @@ inline constexpr uint32_t kNarrowTokens = 8;
 inline constexpr uint32_t kWideRows = 128;
 inline constexpr uint32_t kWideTokens = 128;
 inline constexpr uint32_t kWideThreads = 256;
+/// Rows of x of a warpgroup's product: of a step of no more a product of warpgroups would do half for nothing.
+inline constexpr uint32_t kWarpgroupTokens = 64;
 /// Warps of a workgroup that share a tile in a step of few tokens, each with a part of the columns.
 inline constexpr uint32_t kMostPartsOfGroup = 8;
 

@@ -6,7 +6,7 @@
 The table has a row for each kernel: bytes of shared memory whose size the kernel says, and registers of a thread by
 architecture. The columns say which architectures are compiled.
 
-Limits: nothing spills and nothing lies on a stack; a kernel takes no more shared memory than the table has, and no
+Limits: nothing spills and nothing lies on a stack; no products of warpgroups (wgmma) are serialized; a kernel takes no more shared memory than the table has, and no
 more registers, which are given out in eights. --write writes the table, where nothing spills.
 Exits with 77, saying why, where there is no nvcc.
 """
@@ -49,6 +49,9 @@ def measured(command: list[str], kernels: str, architectures: list[str]) -> dict
     figures: dict[str, dict[str, Figures]] = {}
     for kernel, name, *numbers in REPORT.findall(run.stdout):
         figures.setdefault(kernel, {})[name] = Figures(*(int(number or 0) for number in numbers))
+    serialized = re.findall(r"serialized[^\n]*in the function '(\w+)'", run.stdout)
+    if serialized:
+        sys.exit(f"FAILED: products of warpgroups are serialized in {', '.join(serialized)}")
     return figures
 
 

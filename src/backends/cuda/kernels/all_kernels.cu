@@ -9,6 +9,7 @@
 #include "backends/cuda/kernels/kv_write.cu"
 #include "backends/cuda/kernels/linear.cu"
 #include "backends/cuda/kernels/linear_narrow.cu"
+#include "backends/cuda/kernels/linear_warpgroup.cu"
 #include "backends/cuda/kernels/linear_wide.cu"
 #include "backends/cuda/kernels/mix_streams.cu"
 #include "backends/cuda/kernels/moe_linear.cu"

@@ -38,6 +38,67 @@ TENON_DEVICE void multiply_add(float (&sums)[4], const uint (&a)[4], const uint 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+/// Two or four matrices of 8 rows of 16 bytes from shared memory (ldmatrix): of each a lane gets the pair 2 (lane % 4) of
+/// row lane / 4. All lanes call it.
+///   row  of lane l: row l % 8 of matrix l / 8, as far as there are so many
+TENON_DEVICE void load_matrices(uint (&pairs)[4], const char* row) {
+  const auto from = static_cast<uint>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+               : "r"(from));
+}
+TENON_DEVICE void load_matrices(uint (&pairs)[2], const char* row) {
+  const auto from = static_cast<uint>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(pairs[0]), "=r"(pairs[1])
+               : "r"(from));
+}
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define TENON_WARPGROUPS
+
+/// Products of a warpgroup, which come when they are waited for (wgmma.mma_async.m64n64k16): sums [64, 64] (+)= a b.
+/// Warp i of the four holds rows 16 i to 16 i + 15 of a and of the sums, as multiply_add() has them, in sums[j] columns
+/// 8 j to 8 j + 7. Until it has come neither sums nor a may be touched, nor b in shared memory written.
+///   adds  whether to what the sums hold, else to zero
+///   b     a descriptor (core_matrices)
+TENON_DEVICE void multiply_async(float (&s)[8][4], const uint (&a)[4], uint64_t b, bool adds) {
+#define TENON_SUMS(j) "+f"(s[j][0]), "+f"(s[j][1]), "+f"(s[j][2]), "+f"(s[j][3])
+  asm volatile(
+      "{ .reg .pred p; setp.ne.u32 p, %37, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+      "{%32, %33, %34, %35}, %36, p, 1, 1, 0; }"
+      : TENON_SUMS(0), TENON_SUMS(1), TENON_SUMS(2), TENON_SUMS(3), TENON_SUMS(4), TENON_SUMS(5),
+        TENON_SUMS(6), TENON_SUMS(7)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds ? 1u : 0u));
+#undef TENON_SUMS
+}
+/// Registers that were written before are there for products after it (wgmma.fence).
+TENON_DEVICE void products_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/// The warp's products since the last such call are a set (wgmma.commit_group).
+TENON_DEVICE void commit_products() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+/// All sets but the last `pending` have come (wgmma.wait_group).
+template <uint pending>
+TENON_DEVICE void wait_for_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+/// What the thread has written to shared memory is there for products that begin after the next barrier
+/// (fence.proxy.async).
+TENON_DEVICE void shared_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+/// Operand b of multiply_async(): 8 by 2 core matrices of 8 columns (of the product) by 8 values, 16 bytes for each
+/// column, without a swizzle (PTX ISA, "Matrix Descriptor").
+///   across  bytes from one to the next 8 columns
+///   along   bytes from the first to the second 8 values
+TENON_DEVICE uint64_t core_matrices(const char* first, uint across, uint along) {
+  const auto at = static_cast<uint>(__cvta_generic_to_shared(first));
+  return uint64_t{(at & 0x3FFFFu) >> 4} | uint64_t{along >> 4} << 16 | uint64_t{across >> 4} << 32;
+}
+#endif
+
 /// a - b of two pairs of f16 (sub.rn.f16x2).
 TENON_DEVICE uint subtract_pairs(uint a, uint b) {
   uint difference;

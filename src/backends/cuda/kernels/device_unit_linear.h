@@ -36,7 +36,7 @@ struct UnitOperands {
   ///   count  rows that are wanted; of others nothing may come
   TENON_DEVICE void copy_x(char* to, uint row_tile, uint quarter, uint count) const {
     const Address from = x_quarter(row_tile, quarter);
-    if (lane() / 4 < count) {
+    if (lane() % gpu::kRowUnitRows < count) {  // of a core matrix
       for (uint i = lane() * 16; i < gpu::kRowFragmentBytes; i += kWarp * 16) {
         copy_async(to + i, from + i);
       }
@@ -59,5 +59,93 @@ struct UnitOperands {
     Floats(stage.y).at[Address(x_row) * stage.rows + row] = y + bias;
   }
 };
+
+/// The block of 128 x 128 values of a product that a group of eight warps computes, and the ring in shared memory that
+/// all of them fill: stages of 8 tiles and 128 rows of x, 64 columns of each.
+template <typename Format>
+struct WideBlock {
+  const UnitOperands<Format> operands;
+  uint tile;      // the first one
+  uint row_tile;  // of x
+
+  static constexpr Ring kRing = wide_ring(Format::kFormat);
+  static constexpr uint kTiles = gpu::kWideRows / gpu::kUnitRows;
+  static constexpr uint kRowTiles = gpu::kWideTokens / gpu::kRowUnitRows;
+  static constexpr uint kWarps = gpu::kWideThreads / kWarp;
+  static_assert(kWarps == kTiles, "each warp copies a tile, and two tiles of x");
+
+  // Groups that run at the same time have other rows of x and the same weights, which then come from the second level
+  // of caches.
+  TENON_DEVICE explicit WideBlock(const gpu::UnitLinearStage& stage) : operands{stage} {
+    const uint blocks_of_x = (rows() + gpu::kWideTokens - 1) / gpu::kWideTokens;
+    const uint number = group_y() * num_groups() + group_x();
+    tile = number / blocks_of_x * kTiles;
+    row_tile = number % blocks_of_x * kRowTiles;
+  }
+
+  // Read each time that they are needed: registers are short.
+  TENON_DEVICE uint rows() const {  // of x
+    return rows_of(Step(operands.stage.step), operands.stage.row_class);
+  }
+  TENON_DEVICE uint quarters() const { return operands.num_quarters(); }
+  TENON_DEVICE uint last_tile() const { return operands.num_tiles() - 1; }
+  TENON_DEVICE uint last_row_tile() const { return (rows() - 1) / gpu::kRowUnitRows; }
+
+  TENON_DEVICE static char* stage_at(uint quarter) {
+    return dynamic_shared<char>() + quarter % kRing.stages * kRing.stage_bytes;
+  }
+  /// Of a stage: a tile of the block.
+  TENON_DEVICE static char* weights_at(char* stage, uint number) {
+    return stage + number * kRing.weight_bytes;
+  }
+  TENON_DEVICE static char* x_at(char* stage, uint number) {
+    return stage + kTiles * kRing.weight_bytes + number * gpu::kRowQuarterBytes;
+  }
+  /// Begins to copy a quarter; a set of copies in any case. Beyond the last tile the last one is multiplied again, and
+  /// what comes of it is not stored.
+  TENON_DEVICE void request(uint quarter) const {
+    if (quarter < quarters()) {
+      char* at = stage_at(quarter);
+      operands.copy_weights(weights_at(at, warp()), smaller(tile + warp(), last_tile()), quarter);
+      for (uint r = warp(); r < kRowTiles; r += kWarps) {
+        operands.copy_x(x_at(at, r), smaller(row_tile + r, last_row_tile()), quarter,
+                        gpu::kRowUnitRows);
+      }
+    }
+    commit_copies();
+  }
+  TENON_DEVICE void begin() const {
+    for (uint i = 0; i + 1 < kRing.stages; ++i) request(i);
+  }
+  /// Whether a part of the columns ends with a quarter (column_parts() of gpu/unit_products.h).
+  TENON_DEVICE bool ends_part(uint quarter) const {
+    const uint next = quarter + 1;
+    return next == quarters() || next % (operands.stage.units_of_part * kQuartersOfUnit) == 0;
+  }
+  /// Of a sum that a lane holds as multiply_add() has it.
+  ///   number, row_number  tiles of the block
+  TENON_DEVICE void store(uint number, uint row_number, uint i, float sum) const {
+    const uint row = (tile + number) * gpu::kUnitRows + lane() / 4 + i / 2 * 8;
+    const uint x_row = (row_tile + row_number) * gpu::kRowUnitRows + lane() % 4 * 2 + i % 2;
+    if (row < operands.stage.rows && x_row < rows()) operands.store(row, x_row, sum);
+  }
+};
+
+/// sums += part; part = 0.
+template <uint kTiles, uint kRowTiles>
+TENON_DEVICE void add_part(float (&part)[kTiles][kRowTiles][4],
+                           float (&sums)[kTiles][kRowTiles][4]) {
+  TENON_UNROLL
+  for (uint t = 0; t < kTiles; ++t) {
+    TENON_UNROLL
+    for (uint r = 0; r < kRowTiles; ++r) {
+      TENON_UNROLL
+      for (uint i = 0; i < 4; ++i) {
+        sums[t][r][i] += part[t][r][i];
+        part[t][r][i] = 0;
+      }
+    }
+  }
+}
 
 }  // namespace tenon::cuda

@@ -40,6 +40,8 @@ struct UnitBytes {
 inline constexpr uint kLoadColumns = 32;
 inline constexpr uint kLoadsOfQuarter = gpu::kQuarterColumns / kLoadColumns;
 inline constexpr uint kStepsOfLoad = 2;
+/// Of x in a step: two core matrices.
+inline constexpr uint kStepBytes = 2 * 8 * 16;
 
 // Each format says
 //   kGroupsOfLoad  groups of columns with a scale in a load; 0: there are no scales
@@ -138,11 +140,18 @@ struct UnitsQ6_K : UnitBytes<Format::Q6_K> {
   }
 };
 
-/// Operand B of steps of a load, side by side in the lane's 16 bytes.
+/// Operand B of steps of a load, from core matrices, two for each step.
+///   x  the first of them
 template <uint kSteps>
-struct alignas(8 * kSteps) StepsOfX {
-  uint at[kSteps][2];
-};
+TENON_DEVICE void load_x(uint (&b)[kSteps][2], const char* x) {
+  uint words[2 * kSteps];
+  load_matrices(words, x + lane() * 16);
+  TENON_UNROLL
+  for (uint i = 0; i < kSteps; ++i) {
+    b[i][0] = words[2 * i];
+    b[i][1] = words[2 * i + 1];
+  }
+}
 
 /// sums += weights x over 32 columns. All lanes of a warp call it. What is added to a sum, and in which order, depends
 /// on the row and the columns alone: with scales, the sum of a group's products, from zero, times its scale.
@@ -165,9 +174,10 @@ TENON_DEVICE void multiply_load(const Format (&weights)[kTiles], const char* x, 
     }
     TENON_UNROLL
     for (uint rows = 0; rows < kRows; ++rows) {
+      if (kSteps == 1 && rows > 0 && rows % 4 == 0) warp_barrier();  // as above
       const char* quarter = x + rows * gpu::kRowQuarterBytes;
-      const auto& b =
-          shared_at<StepsOfX<kSteps>>(quarter + (load * kWarp + lane()) * 16 + first * 8).at;
+      uint b[kSteps][2];
+      load_x(b, quarter + (load * kStepsOfLoad + first) * kStepBytes);
       TENON_UNROLL
       for (uint tile = 0; tile < kTiles; ++tile) {
         float(&own)[4] = sums[tile][rows];

@@ -1,5 +1,5 @@
-// pack_rows: a group for each row of x, which becomes f16 in the order in which lanes multiply it. A thread packs 32
-// columns at a time: what a load of 16 bytes holds of each of the row's four lanes.
+// pack_rows: a group for each row of x, which becomes f16 in core matrices of 8 rows by 8 columns, 16 bytes of
+// each row (PTX ISA, ldmatrix; wgmma without a swizzle). A thread packs 32 columns at a time, of which a sum is kept.
 #include "backends/cuda/kernels/device.h"
 #include "backends/cuda/kernels/device_half.h"
 #include "backends/cuda/kernels/device_mma.h"
@@ -30,8 +30,7 @@ struct PackRows {
     return is_there ? float_to_half(Floats(stage.x).at[at] * scale) : 0;
   }
 
-  // Columns [32 group, + 32) of the row, as two products of 16 columns: lane 4 row + j holds columns 2 j, 2 j + 1,
-  // 2 j + 8 and 2 j + 9 of each.
+  // Columns [32 group, + 32) of the row: a row of each of four core matrices.
   TENON_DEVICE void pack_group(uint row, uint group, float scale) {
     const uint units = (stage.columns + kUnitColumns - 1) / kUnitColumns;
     const uint quarters = units * (kUnitColumns / kQuarterColumns);
@@ -40,19 +39,19 @@ struct PackRows {
     const uint of_tile = row % gpu::kRowUnitRows;
     const Address to = stage.units + (Address(row / gpu::kRowUnitRows) * quarters + quarter) *
                                          gpu::kRowQuarterBytes;
-    Array<Words4> lanes(to + load * (gpu::kRowFragmentBytes / 2));
+    Array<Words4> rows(to + load * (gpu::kRowFragmentBytes / 2));
     float sum = 0;
-    for (uint j = 0; j < 4; ++j) {
+    for (uint matrix = 0; matrix < 4; ++matrix) {
       Words4 words;
       TENON_UNROLL
       for (uint i = 0; i < 4; ++i) {
-        const uint column = group * kColumns + 2 * j + 8 * i;
+        const uint column = group * kColumns + 8 * matrix + 2 * i;
         const uint low = half_of(row, column, scale);
         const uint high = half_of(row, column + 1, scale);
         words.at[i] = low | high << 16;
         sum += half_to_float(low) + half_to_float(high);
       }
-      lanes.at[of_tile * 4 + j] = words;
+      rows.at[matrix * gpu::kRowUnitRows + of_tile] = words;
     }
     Floats(to + gpu::kRowFragmentBytes).at[load * gpu::kRowUnitRows + of_tile] = sum;
   }

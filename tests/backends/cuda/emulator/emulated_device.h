@@ -41,8 +41,20 @@ struct Registered {
 /// Returns when all threads of the group have called it.
 void wait_for_group();
 /// What lanes of a warp do together: a bit for each value that is not 0, or a sum or maximum by the tree that
-/// shuffles with lane ^ 16, 8, 4, 2 and 1 make; a product of matrices, of which each lane holds a part; nothing.
-enum class Together : uint { Vote, Sum, MaxFloat, MaxWord, Multiply, Wait };
+/// shuffles with lane ^ 16, 8, 4, 2 and 1 make; a product of matrices, of which each lane holds a part; matrices from
+/// shared memory; nothing.
+enum class Together : uint {
+  Vote,
+  Sum,
+  MaxFloat,
+  MaxWord,
+  Multiply,
+  LoadMatrices,
+  MultiplyAsync,
+  CommitProducts,
+  WaitForProducts,
+  Wait
+};
 /// Returns when all lanes of the warp have called it.
 uint together(uint value, Together operation);
 
@@ -53,6 +65,27 @@ struct Fragments {
   const uint* b;  ///< [2] pairs of f16
 };
 void multiply_together(const Fragments& own);
+/// What a lane gives to and gets of a load of matrices (ldmatrix).
+struct MatrixRows {
+  uint* pairs;  ///< [count]
+  uint count;
+  const char* row;  ///< of 16 bytes
+};
+void load_matrices_together(const MatrixRows& own);
+/// What a lane holds of a product of a warpgroup (wgmma.mma_async.m64n64k16). A warp's product is its own here: it comes,
+/// with what shared memory then holds, when the warp waits for it; until then its sums are spoilt.
+struct AsyncFragments {
+  float (*sums)[4];  ///< [8]
+  const uint* a;     ///< [4] pairs of f16
+  uint64_t b;        ///< a descriptor
+  bool adds;
+};
+void multiply_async_together(const AsyncFragments& own);
+/// Of a warp's products.
+void commit_products();
+void wait_for_products(uint pending);
+/// What copies have brought the thread products may read after the next barrier.
+void shared_fence();
 
 /// Copies of 16 bytes that the thread has begun. What they write is spoilt when they begin, and comes only when the
 /// thread waits for it; a thread that ends before is an error.
@@ -101,6 +134,25 @@ inline const std::remove_cvref_t<T>& stage_at(Address parameters) {
 // The words of device_mma.h.
 inline void multiply_add(float (&sums)[4], const uint (&a)[4], const uint (&b)[2]) {
   emulator::multiply_together({sums, a, b});
+}
+template <uint kMatrices>
+void load_matrices(uint (&pairs)[kMatrices], const char* row) {
+  emulator::load_matrices_together({pairs, kMatrices, row});
+}
+#define TENON_WARPGROUPS
+inline void multiply_async(float (&sums)[8][4], const uint (&a)[4], uint64_t b, bool adds) {
+  emulator::multiply_async_together({sums, a, b, adds});
+}
+inline void products_fence() {}
+inline void commit_products() { emulator::commit_products(); }
+template <uint pending>
+void wait_for_products() {
+  emulator::wait_for_products(pending);
+}
+inline void shared_fence() { emulator::shared_fence(); }
+inline uint64_t core_matrices(const char* first, uint across, uint along) {
+  const auto at = static_cast<uint64_t>(first - static_cast<char*>(emulator::self.dynamic_shared));
+  return (at & 0x3FFFFu) >> 4 | uint64_t{along >> 4} << 16 | uint64_t{across >> 4} << 32;
 }
 inline uint subtract_pairs(uint a, uint b) {
   return emulator::subtract_halves(a & 0xFFFFu, b & 0xFFFFu) |

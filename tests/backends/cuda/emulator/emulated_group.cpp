@@ -78,6 +78,56 @@ void multiply_fragments(const std::array<Fragments, kWarp>& lanes) {
   }
 }
 
+/// PTX ISA, "ldmatrix": thread i of each eight has the address of a row of its matrix, and the lanes get rows in fours.
+void load_matrices(const std::array<MatrixRows, kWarp>& lanes) {
+  for (uint lane = 0; lane < kWarp; ++lane) {
+    for (uint matrix = 0; matrix < lanes[lane].count; ++matrix) {
+      const char* row = lanes[matrix * 8 + lane / 4].row;
+      std::memcpy(&lanes[lane].pairs[matrix], row + lane % 4 * 4, 4);
+    }
+  }
+}
+
+/// A product that a warp has begun.
+struct AsyncProduct {
+  struct Lane {
+    float (*sums)[4];
+    float start[8][4];  ///< what they held; of a chain only the first product's counts
+    uint a[4];
+  };
+  std::array<Lane, kWarp> lanes;
+  uint64_t b;
+  bool adds;
+  bool continues;  ///< a product before it, which has not come, has the same sums
+  uint64_t set;
+};
+
+/// [16, 16] by [16, 64], b in core matrices (PTX ISA, "Register Fragments for wgmma.m64nNk16" and "Shared Memory
+/// Matrix Layout": K-major, without a swizzle).
+void multiply_core_matrices(const AsyncProduct& product, const char* shared) {
+  constexpr uint64_t kMask = 0x3FFF;
+  const char* first = shared + (product.b & kMask) * 16;
+  const uint64_t along = (product.b >> 16 & kMask) * 16;
+  const uint64_t across = (product.b >> 32 & kMask) * 16;
+  for (uint block = 0; block < 8; ++block) {
+    std::array<Fragments, kWarp> lanes;
+    std::array<std::array<uint, 2>, kWarp> b;
+    for (uint lane = 0; lane < kWarp; ++lane) {
+      const AsyncProduct::Lane& own = product.lanes[lane];
+      float* sums = own.sums[block];
+      if (!product.continues) std::copy_n(own.start[block], 4, sums);
+      if (!product.adds) std::fill_n(sums, 4, 0.0F);
+      for (uint i = 0; i < 2;
+           ++i) {  // column lane / 4; values 2 (lane % 4) and the next, and 8 further on
+        const char* row = first + block * across + i * along + lane / 4 * 16;
+        std::memcpy(&b[lane][i], row + lane % 4 * 4, 4);
+      }
+      lanes[lane] = {sums, own.a, b[lane].data()};
+    }
+    multiply_fragments(lanes);
+  }
+}
+
 enum class State { Ready, AtBarrier, AtWarp, Ended };
 
 }  // namespace
@@ -126,6 +176,19 @@ class Machine::Group {
     together(0, Together::Multiply);
   }
 
+  void load_matrices_together(const MatrixRows& own) {
+    threads_[self.thread]->rows = own;
+    together(0, Together::LoadMatrices);
+  }
+
+  void multiply_async_together(const AsyncFragments& own) {
+    threads_[self.thread]->async_fragments = own;
+    together(0, Together::MultiplyAsync);
+  }
+  void commit_products() { together(0, Together::CommitProducts); }
+  void wait_for_products(uint pending) { together(pending, Together::WaitForProducts); }
+  void shared_fence() { threads_[self.thread]->is_fenced = true; }
+
   void begin_copy(void* to, const void* from) {
     std::memset(to, 0xFF, kCopyBytes);
     Thread& thread = *threads_[self.thread];
@@ -137,6 +200,7 @@ class Machine::Group {
     while (!thread.copies.empty() && thread.copies.front().set + pending < thread.sets) {
       std::memcpy(thread.copies.front().to, thread.copies.front().from, kCopyBytes);
       thread.copies.pop_front();
+      thread.is_fenced = false;
     }
   }
 
@@ -156,15 +220,55 @@ class Machine::Group {
     uint value = 0;
     Together operation = Together::Vote;
     Fragments fragments{};
+    MatrixRows rows{};
+    AsyncFragments async_fragments{};
+    bool is_fenced = true;    ///< products may read what its copies have brought
     std::deque<Copy> copies;  ///< that have not come
     uint64_t sets = 0;        ///< of copies, so far
   };
+
+  struct Warp {
+    std::deque<AsyncProduct> products;  ///< that have not come
+    uint64_t sets = 0;                  ///< of products, so far
+  };
+
+  void begin_product(uint first) {
+    for (uint i = 0; i < launch_->threads; ++i) {
+      if (!threads_[i]->is_fenced) give_up(kernel_->name, "a product of what no fence has passed");
+    }
+    Warp& warp = warps_[first / kWarp];
+    const AsyncFragments& some = threads_[first]->async_fragments;
+    AsyncProduct product{{}, some.b, some.adds, false, warp.sets};
+    for (const AsyncProduct& before : warp.products) {
+      product.continues = product.continues || before.lanes[0].sums == some.sums;
+    }
+    for (uint i = 0; i < kWarp; ++i) {
+      const AsyncFragments& own = threads_[first + i]->async_fragments;
+      AsyncProduct::Lane& lane = product.lanes[i];
+      lane.sums = own.sums;
+      std::memcpy(lane.start, own.sums, sizeof(lane.start));
+      std::copy_n(own.a, 4, lane.a);
+      std::memset(own.sums, 0xFF, sizeof(lane.start));
+    }
+    warp.products.push_back(product);
+  }
+
+  void finish_products(uint first, uint pending) {
+    Warp& warp = warps_[first / kWarp];
+    while (!warp.products.empty() && warp.products.front().set + pending < warp.sets) {
+      multiply_core_matrices(warp.products.front(), reinterpret_cast<const char*>(shared_.data()));
+      warp.products.pop_front();
+    }
+  }
 
   void add_thread() {
     const auto number = threads_.size();
     threads_.push_back(std::make_unique<Thread>([this, number] {
       kernel_->run(launch_->parameters, launch_->constants);
       if (!threads_[number]->copies.empty()) give_up(kernel_->name, "copies were not waited for");
+      if (!warps_[number / kWarp].products.empty()) {
+        give_up(kernel_->name, "products were not waited for");
+      }
       threads_[number]->state = State::Ended;
     }));
   }
@@ -184,6 +288,7 @@ class Machine::Group {
     const uint threads = launch_->threads;
     std::memset(shared_.data(), 0xFF, shared_.size() * sizeof(shared_[0]));  // NaN
     running = this;
+    warps_.resize(threads / kWarp);
     for (uint i = 0; i < threads; ++i) threads_[i]->state = State::Ready;
     turns_.resize(threads);
     std::iota(turns_.begin(), turns_.end(), 0u);
@@ -229,6 +334,14 @@ class Machine::Group {
       for (uint i = 0; i < kWarp; ++i) fragments[i] = threads_[first + i]->fragments;
       multiply_fragments(fragments);
     }
+    if (operation == Together::LoadMatrices) {
+      std::array<MatrixRows, kWarp> rows;
+      for (uint i = 0; i < kWarp; ++i) rows[i] = threads_[first + i]->rows;
+      load_matrices(rows);
+    }
+    if (operation == Together::MultiplyAsync) begin_product(first);
+    if (operation == Together::CommitProducts) ++warps_[first / kWarp].sets;
+    if (operation == Together::WaitForProducts) finish_products(first, values[0]);
     const uint result = combined(values, operation);
     for (uint i = 0; i < kWarp; ++i) {
       threads_[first + i]->value = result;
@@ -250,6 +363,7 @@ class Machine::Group {
   const Launch* launch_ = nullptr;
   std::vector<uint64_t> shared_;
   std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<Warp> warps_;
   std::vector<uint> turns_;
   std::vector<size_t> groups_;  ///< in the order in which they run
 };
@@ -264,6 +378,11 @@ void wait_for_group() { Machine::wait_for_group(); }
 uint together(uint value, Together operation) { return Machine::together(value, operation); }
 
 void multiply_together(const Fragments& own) { Machine::multiply_together(own); }
+void load_matrices_together(const MatrixRows& own) { Machine::load_matrices_together(own); }
+void multiply_async_together(const AsyncFragments& own) { Machine::multiply_async_together(own); }
+void commit_products() { Machine::commit_products(); }
+void wait_for_products(uint pending) { Machine::wait_for_products(pending); }
+void shared_fence() { Machine::shared_fence(); }
 void begin_copy(void* to, const void* from) { Machine::begin_copy(to, from); }
 void commit_copies() { Machine::commit_copies(); }
 void wait_for_copies(uint pending) { Machine::wait_for_copies(pending); }
@@ -274,6 +393,15 @@ uint subtract_halves(uint a, uint b) {
 }
 
 void Machine::multiply_together(const Fragments& own) { Group::running->multiply_together(own); }
+void Machine::load_matrices_together(const MatrixRows& own) {
+  Group::running->load_matrices_together(own);
+}
+void Machine::multiply_async_together(const AsyncFragments& own) {
+  Group::running->multiply_async_together(own);
+}
+void Machine::commit_products() { Group::running->commit_products(); }
+void Machine::wait_for_products(uint pending) { Group::running->wait_for_products(pending); }
+void Machine::shared_fence() { Group::running->shared_fence(); }
 void Machine::begin_copy(void* to, const void* from) { Group::running->begin_copy(to, from); }
 void Machine::commit_copies() { Group::running->commit_copies(); }
 void Machine::wait_for_copies(uint pending) { Group::running->wait_for_copies(pending); }
