@@ -246,7 +246,7 @@ class DeviceExecutable {
 
     StageLimits limits = Types::limits(context_);
     limits.families = families_;
-    const WorkMemory work(program_, places_, limits);
+    const WorkMemory work(program_, places_, limits.multiprocessors, families_);
     work_ = Memory(context_, work.bytes, Types::kOfDevice, "work of kernels");
 
     ConstantImage image(constants_.address(), capacity);

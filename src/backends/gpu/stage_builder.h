@@ -12,6 +12,7 @@
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/program_copy.h"
 #include "backends/gpu/hazards.h"
+#include "backends/gpu/kernel_families.h"
 #include "backends/gpu/kernel_key.h"
 #include "backends/gpu/stage_parameters.h"
 #include "backends/gpu/step_data.h"
@@ -35,6 +36,14 @@ struct Stage {
     if (rows < least_rows || rows > most_rows) return 0;
     return (rows + rows_of_group - 1) / rows_of_group;
   }
+};
+
+/// The device as far as stages depend on it.
+struct StageLimits {
+  uint32_t group_threads;
+  uint32_t subgroup_size;
+  uint32_t multiprocessors = 0;  ///< among which products with weights in units are divided
+  Families families{};           ///< of kernels that may be used
 };
 
 /// Memory of the device that is written before the first step: parameters and constants. Filled in the
@@ -69,7 +78,7 @@ class StageBuilder {
         step_data(data),
         limits(device),
         addresses(memory),
-        work(copy, places, device),
+        work(copy, places, device.multiprocessors, device.families),
         places_(places),
         image_(image) {}
 

@@ -44,13 +44,13 @@ uint32_t shared_row(const tenon_cache_group& group) noexcept {
 }
 
 WorkMemory::WorkMemory(const backends::ProgramCopy& program, const SlotPlaces& places,
-                       const StageLimits& limits) {
-  const bool shares_attention = limits.families.has(Family::SharedAttention);
+                       uint32_t multiprocessors, Families families) {
+  const bool shares_attention = families.has(Family::SharedAttention);
   Sizes sizes;
   for (const tenon_op& op : program.ops()) {
     if (op.kind == TENON_OP_LINEAR && places.in_units[op.inputs[1]] != 0) {
       sizes.take_product(program.view(), program.slots()[op.inputs[0]],
-                         program.slots()[op.inputs[1]], limits.multiprocessors);
+                         program.slots()[op.inputs[1]], multiprocessors);
     } else if (op.kind == TENON_OP_ATTENTION && shares_attention) {
       const tenon_attention_params& params = op.params.attention;
       sizes.take_attention(program.view(), program.groups()[params.group], params.heads);

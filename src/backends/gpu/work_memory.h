@@ -14,18 +14,11 @@ namespace tenon::gpu {
 /// Values of a row of a cache in shared memory, and of sums over such rows.
 uint32_t shared_row(const tenon_cache_group& group) noexcept;
 
-/// The device as far as stages depend on it.
-struct StageLimits {
-  uint32_t group_threads;
-  uint32_t subgroup_size;
-  uint32_t multiprocessors = 0;  ///< among which products with weights in units are divided
-  Families families{};           ///< of kernels that may be used
-};
-
 struct WorkMemory {
   /// LIMIT where sizes overflow.
+  ///   multiprocessors, families  of StageLimits
   WorkMemory(const backends::ProgramCopy& program, const SlotPlaces& places,
-             const StageLimits& limits);
+             uint32_t multiprocessors, Families families);
 
   // Offsets.
   uint64_t units = 0;         ///< rows of x (PackRowsStage)
