@@ -109,6 +109,11 @@ std::vector<Stage> StageBuilder::build() {
   return std::move(stages_);
 }
 
+bool StageBuilder::is_alternative(const Grid& grid) const {
+  return op_of_last_ == op_number && stages_.back().row_class == grid.row_class &&
+         stages_.back().most_rows < grid.least_rows;
+}
+
 void StageBuilder::add_stage(Kernel kernel, std::initializer_list<uint32_t> constants,
                              Address parameters, const Grid& grid) {
   const tenon_op& op = program.ops()[op_number];
@@ -137,8 +142,11 @@ void StageBuilder::add_stage(Kernel kernel, std::initializer_list<uint32_t> cons
 
   KernelKey key{kernel, {grid.threads == 0 ? limits.group_threads : grid.threads}};
   std::copy(constants.begin(), constants.end(), key.constants.begin() + 1);
-  stages_.push_back({key, parameters, grid.groups, grid.row_class, grid.rows_of_group,
-                     hazards_.needs_barrier(reads, writes), grid.least_rows, grid.most_rows});
+  // An alternative reads and writes what the stage before it does, and one of the two runs.
+  const bool waits = !is_alternative(grid) && hazards_.needs_barrier(reads, writes);
+  op_of_last_ = op_number;
+  stages_.push_back({key, parameters, grid.groups, grid.row_class, grid.rows_of_group, waits,
+                     grid.least_rows, grid.most_rows});
 }
 
 }  // namespace tenon::gpu

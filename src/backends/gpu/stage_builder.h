@@ -43,7 +43,10 @@ struct StageLimits {
   uint32_t group_threads;
   uint32_t subgroup_size;
   uint32_t multiprocessors = 0;  ///< among which products with weights in units are divided
-  Families families{};           ///< of kernels that may be used
+  /// What a subgroup multiplies of a weight in rows and of x where there are many rows of x; 1: as where there are few.
+  uint32_t linear_rows = 1;
+  uint32_t linear_tokens = 1;
+  Families families{};  ///< of kernels that may be used
 };
 
 /// Memory of the device that is written before the first step: parameters and constants. Filled in the
@@ -156,9 +159,13 @@ class StageBuilder {
 
   const SlotPlaces& places_;
   ConstantImage& image_;
+  /// Whether steps have this stage in place of the one before it.
+  [[nodiscard]] bool is_alternative(const Grid& grid) const;
+
   Hazards hazards_;
   std::vector<Stage> stages_;
-  uint32_t packed_ = TENON_NO_SLOT;  ///< the activation whose rows are packed
+  uint32_t op_of_last_ = UINT32_MAX;  ///< of the last stage
+  uint32_t packed_ = TENON_NO_SLOT;   ///< the activation whose rows are packed
 };
 
 }  // namespace tenon::gpu

@@ -1,11 +1,13 @@
 // Stages that read matrices: rows by number, products, and mixtures of experts.
 #include "backends/gpu/stage_operations.h"
+#include "backends/gpu/unit_products.h"
 
 namespace tenon::gpu {
 namespace {
 
-/// Rows of x that share each decoded weight.
-constexpr uint32_t kTokensOfGroup = 4;
+/// Rows of x that share each decoded weight where there are few.
+constexpr uint32_t kFewTokens = 4;
+
 /// Values that a thread copies of a row.
 constexpr uint64_t kValuesOfThread = 8;
 
@@ -39,9 +41,19 @@ void add_product(StageBuilder& b, const tenon_op& op, uint32_t bias, uint32_t ro
   stage.x_columns = b.columns(op.inputs[0]);
   stage.rows_of_head = rows_of_head;
   const StageBuilder::Decoder decoder = b.decoder(weight);
-  b.add(decoder.kernel(Kernel::linear_floats),
-        {decoder.format, decoder.block_values, decoder.block_words, kTokensOfGroup}, stage,
-        {b.by_subgroups(stage.rows), stage.row_class, kTokensOfGroup});
+  const auto add = [&](uint32_t tokens, uint32_t rows, StageBuilder::Grid grid) {
+    grid.groups = b.by_subgroups((stage.rows + rows - 1) / rows);
+    grid.row_class = stage.row_class;
+    grid.rows_of_group = tokens;
+    const uint32_t tile = (rows - 1) * 16 + tokens;
+    b.add(decoder.kernel(Kernel::linear_floats),
+          {decoder.format, decoder.block_values, decoder.block_words, tile}, stage, grid);
+  };
+  const uint32_t tile_rows = b.limits.linear_rows;
+  const bool has_one_part = rows_of_head == stage.rows || rows_of_head % tile_rows == 0;
+  if (tile_rows == 1 || !has_one_part) return add(kFewTokens, 1, {});
+  add(kFewTokens, 1, {.most_rows = kNarrowTokens});
+  add(b.limits.linear_tokens, tile_rows, {.least_rows = kNarrowTokens + 1});
 }
 
 }  // namespace

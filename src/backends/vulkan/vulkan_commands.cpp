@@ -6,8 +6,16 @@
 #include "backends/common/failure.h"
 #include "backends/common/step_rules.h"
 #include "backends/gpu/device_executable.h"
+#include "backends/gpu/unit_products.h"
 
 namespace tenon::vulkan {
+namespace {
+
+bool has_few_rows(const tenon_step& step) {
+  return std::max({step.num_tokens, step.num_outputs, step.num_sequences}) <= gpu::kNarrowTokens;
+}
+
+}  // namespace
 
 Commands::Commands(Context& context, std::span<const gpu::Stage> stages, uint32_t num_lists)
     : context_(context), stages_(stages) {
@@ -20,7 +28,9 @@ Commands::Commands(Context& context, std::span<const gpu::Stage> stages, uint32_
       list.before = context.allocate_commands();
       list.after = context.allocate_commands();
     }
-    if (!context.plans()) record_stages();
+    if (context.plans()) return;
+    record(gpu::kNarrowTokens, few_);
+    record(UINT32_MAX, all_);
   } catch (...) {
     free_all();
     throw;
@@ -35,25 +45,34 @@ void Commands::free_all() noexcept {
     free_one(list.before);
     free_one(list.after);
   }
-  std::ranges::for_each(segments_, free_one);
+  std::ranges::for_each(few_, free_one);
+  std::ranges::for_each(all_, free_one);
 }
 
-void Commands::record_stages() {
+void Commands::record(uint32_t most_rows, Recording& segments) {
   const DeviceFunctions& vk = context_.functions();
-  for (size_t first = 0; first < stages_.size(); first += gpu::kStagesOfSegment) {
-    const VkCommandBuffer commands = segments_.emplace_back(context_.allocate_commands());
-    context_.begin(commands, false);
-    const size_t end = std::min(first + gpu::kStagesOfSegment, stages_.size());
-    for (size_t i = first; i < end; ++i) {
-      const gpu::Stage& stage = stages_[i];
-      if (stage.barrier || i == first) context_.barrier(commands);
-      vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, context_.pipeline(stage.kernel));
-      vk.CmdPushConstants(commands, context_.pipeline_layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                          sizeof(stage.parameters), &stage.parameters);
-      vk.CmdDispatchIndirect(commands, counts_.buffer(), i * sizeof(VkDispatchIndirectCommand));
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  size_t recorded = 0;
+  bool waits = false;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const gpu::Stage& stage = stages_[i];
+    waits = waits || stage.barrier;
+    if (stage.least_rows > most_rows) continue;
+    if (recorded % gpu::kStagesOfSegment == 0) {
+      if (commands != VK_NULL_HANDLE) context_.end(commands);
+      commands = segments.emplace_back(context_.allocate_commands());
+      context_.begin(commands, false);
+      waits = true;
     }
-    context_.end(commands);
+    if (waits) context_.barrier(commands);
+    waits = false;
+    vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, context_.pipeline(stage.kernel));
+    vk.CmdPushConstants(commands, context_.pipeline_layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                        sizeof(stage.parameters), &stage.parameters);
+    vk.CmdDispatchIndirect(commands, counts_.buffer(), i * sizeof(VkDispatchIndirectCommand));
+    ++recorded;
   }
+  if (commands != VK_NULL_HANDLE) context_.end(commands);
 }
 
 void Commands::begin(uint32_t list) {
@@ -89,14 +108,15 @@ void Commands::run_stages(const tenon_step& step) {
   barrier();
   context_.end(recording_);
   ready_.push_back(recording_);
+  const Recording& segments = has_few_rows(step) ? few_ : all_;
   if (step.num_tokens <= gpu::kLongStep) {
-    ready_.insert(ready_.end(), segments_.begin(), segments_.end());
+    ready_.insert(ready_.end(), segments.begin(), segments.end());
   } else {
-    for (size_t i = 0; i < segments_.size(); ++i) {
+    for (size_t i = 0; i < segments.size(); ++i) {
       if (gpu::is_cancelled(step)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
       // Submissions are numbered one after another.
       if (i >= gpu::kSegmentsAhead) context_.wait(list_->submission - gpu::kSegmentsAhead + 1);
-      ready_.push_back(segments_[i]);
+      ready_.push_back(segments[i]);
       list_->submission = context_.submit(ready_);
       ready_.clear();
     }

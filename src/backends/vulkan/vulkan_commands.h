@@ -1,4 +1,4 @@
-// Command buffers of an executable: its stages, recorded once, and lists of copies and kernels, recorded anew each
+// Command buffers of an executable: its stages, recorded once for few rows and once for any number, and lists of copies and kernels, recorded anew each
 // time.
 #pragma once
 
@@ -49,14 +49,18 @@ class Commands {
     uint64_t submission = 0;
   };
 
-  void record_stages();
+  /// Stages in parts, between which a step is cancelled.
+  using Recording = std::vector<VkCommandBuffer>;
+
+  void record(uint32_t most_rows, Recording& segments);
   void free_all() noexcept;
 
   Context& context_;
   std::span<const gpu::Stage> stages_;
   Memory
       counts_;  ///< of each stage VkDispatchIndirectCommand: how many workgroups is data of the step
-  std::vector<VkCommandBuffer> segments_;  ///< the stages
+  Recording few_;  ///< of steps of up to gpu::kNarrowTokens rows of each class
+  Recording all_;  ///< of all others
   std::vector<List> lists_;
   List* list_ = nullptr;                        ///< that is recorded
   VkCommandBuffer recording_ = VK_NULL_HANDLE;  ///< of it

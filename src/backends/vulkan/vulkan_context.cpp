@@ -40,9 +40,8 @@ Context::Context(const tenon_host* host, uint32_t index, uint64_t memory_limit)
     memory_limit_ = default_limit(physical_.memory_available, physical_.memory_total);
   }
   // On a processor a subgroup is a vector of one thread: more would only take turns.
-  const bool is_cpu = physical_.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   group_threads_ =
-      is_cpu ? physical_.subgroup_size : std::max(kGroupThreads, physical_.subgroup_size);
+      is_processor() ? physical_.subgroup_size : std::max(kGroupThreads, physical_.subgroup_size);
   VkPhysicalDeviceMemoryProperties2 memory{};
   memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
   instance_.functions().GetPhysicalDeviceMemoryProperties2(physical_.handle, &memory);

@@ -81,6 +81,9 @@ class Context {
   [[nodiscard]] bool is_lost() const noexcept { return lost_; }
   /// Threads of a workgroup that shares a row.
   [[nodiscard]] uint32_t group_threads() const { return group_threads_; }
+  [[nodiscard]] bool is_processor() const {
+    return physical_.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  }
   /// Address of the codebooks (gpu/stage_parameters.h).
   [[nodiscard]] uint64_t grids() const { return grids_.address(); }
 

@@ -25,7 +25,12 @@ struct Types {
   }
   static uint64_t shared_bytes(const Context& context) { return context.physical().shared_bytes; }
   static gpu::StageLimits limits(const Context& context) {
-    return {context.group_threads(), context.physical().subgroup_size};
+    return {
+        .group_threads = context.group_threads(),
+        .subgroup_size = context.physical().subgroup_size,
+        // Registers hold 64 sums; a processor would compile so many for long.
+        .linear_rows = context.is_processor() ? 2u : 8u,
+        .linear_tokens = context.is_processor() ? 4u : 8u};
   }
   /// No shader of them is there yet.
   static gpu::Families families(const Context&) { return {}; }

@@ -1,40 +1,73 @@
-// linear and linear_heads: a subgroup for each row of the weight, its lanes side by side along the
-// columns; each value of the weight is decoded once for kTokens rows of x.
+// linear and linear_heads: a subgroup for kRows rows of the weight and kTokens rows of x, its lanes side by side along
+// the columns. A lane decodes its part of each row once for all rows of x, and holds that of x for all rows of the
+// weight: one row is for decoding text, many for prompts. What a lane adds, and the tree over lanes, do not depend on
+// how many there are.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
 #include "reduce.glsl"
 #include "weights.glsl"
 
-layout(constant_id = 4) const uint kTokens = 4;
+layout(constant_id = 4) const uint kTile = 4;
+const uint kTokens = kTile % 16;
+const uint kRows = 1 + kTile / 16;
 
 layout(buffer_reference, scalar) readonly buffer Parameters { LinearStage stage; };
 layout(push_constant) uniform Push { Parameters parameters; };
 #define STAGE parameters.stage
 
-void multiply_row(uint row, uint first, uint count) {
-  Floats x = Floats(STAGE.x);
-  const Address weights = STAGE.weight + row * STAGE.row_bytes;
+layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Quads { vec4 at[]; };
+
+// Values [c, c + 8) of a row of x; 0 beyond its end.
+//   at       of the first one
+//   aligned  whether they lie at multiples of 16 bytes
+void load_x(uint at, uint c, bool aligned, out float x[8]) {
+  if (aligned && c + 8 <= STAGE.columns) {
+    Quads quads = Quads(STAGE.x + at * 4ul);
+    for (uint i = 0; i < 4; ++i) {
+      x[i] = quads.at[0][i];
+      x[4 + i] = quads.at[1][i];
+    }
+    return;
+  }
+  for (uint i = 0; i < 8; ++i) x[i] = c + i < STAGE.columns ? Floats(STAGE.x).at[at + i] : 0;
+}
+
+// Products of rows [row, row + kRows) with rows [first, first + count) of x.
+void multiply_rows(uint row, uint first, uint count) {
   const uint columns = STAGE.columns;
   const uint part = first * STAGE.x_columns + row / STAGE.rows_of_head * columns;
-  float sums[kTokens];
-  for (uint t = 0; t < kTokens; ++t) sums[t] = 0;
+  const bool aligned = ((columns | STAGE.x_columns) & 3) == 0 && (STAGE.x & 15) == 0;
+  const uint rows = min(kRows, STAGE.rows - row);
+  float sums[kRows][kTokens];
+  [[unroll]] for (uint r = 0; r < kRows; ++r) {
+    [[unroll]] for (uint t = 0; t < kTokens; ++t) sums[r][t] = 0;
+  }
   for (uint c = 8 * gl_SubgroupInvocationID; c < columns; c += 8 * gl_SubgroupSize) {
-    float w[8];
-    decode8(weights, c, STAGE.grids, w);
-    for (uint t = 0; t < kTokens; ++t) {
-      if (t >= count) break;
-      const uint at = part + t * STAGE.x_columns + c;
-      for (uint i = 0; i < 8; ++i) {
-        if (kBlockValues > 1 || c + i < columns) sums[t] += w[i] * x.at[at + i];
+    float x[kTokens][8];
+    [[unroll]] for (uint t = 0; t < kTokens; ++t) {
+      // The last row once more for those that are not there: what comes of it is not stored.
+      load_x(part + min(t, count - 1) * STAGE.x_columns + c, c, aligned, x[t]);
+    }
+    [[unroll]] for (uint r = 0; r < kRows; ++r) {
+      float w[8];
+      decode8(STAGE.weight + (row + min(r, rows - 1)) * STAGE.row_bytes, c, STAGE.grids, w);
+      if (kBlockValues == 1 && c + 8 > columns) {
+        for (uint i = 0; i < 8; ++i) w[i] = c + i < columns ? w[i] : 0;
+      }
+      [[unroll]] for (uint t = 0; t < kTokens; ++t) {
+        [[unroll]] for (uint i = 0; i < 8; ++i) sums[r][t] = fma(w[i], x[t][i], sums[r][t]);
       }
     }
   }
-  const float bias = STAGE.bias == 0 ? 0 : Floats(STAGE.bias).at[row];
-  for (uint t = 0; t < kTokens; ++t) {
-    const float sum = subgroup_sum(sums[t]);
-    if (t < count && gl_SubgroupInvocationID == 0) {
-      Floats(STAGE.y).at[(first + t) * STAGE.rows + row] = sum + bias;
+  [[unroll]] for (uint r = 0; r < kRows; ++r) {
+    const float bias = STAGE.bias == 0 || r >= rows ? 0 : Floats(STAGE.bias).at[row + r];
+    [[unroll]] for (uint t = 0; t < kTokens; ++t) {
+      const float sum = subgroup_sum(sums[r][t]);
+      if (r < rows && t < count && gl_SubgroupInvocationID == 0) {
+        Floats(STAGE.y).at[(first + t) * STAGE.rows + row + r] = sum + bias;
+      }
     }
   }
 }
@@ -42,9 +75,9 @@ void multiply_row(uint row, uint first, uint count) {
 void main() {
   const uint first = gl_WorkGroupID.y * kTokens;
   const uint count = min(kTokens, rows_of(Step(STAGE.step), STAGE.row_class) - first);
-  const uint subgroups = gl_NumWorkGroups.x * gl_NumSubgroups;
-  for (uint row = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID; row < STAGE.rows;
-       row += subgroups) {
-    multiply_row(row, first, count);
+  const uint stride = gl_NumWorkGroups.x * gl_NumSubgroups * kRows;
+  for (uint row = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * kRows; row < STAGE.rows;
+       row += stride) {
+    multiply_rows(row, first, count);
   }
 }
