@@ -29,13 +29,17 @@ add_library(tenon_vulkan_headers INTERFACE)
 target_include_directories(tenon_vulkan_headers SYSTEM INTERFACE ${TENON_VULKAN_INCLUDE_DIR})
 target_link_libraries(tenon_vulkan_headers INTERFACE ${CMAKE_DL_LIBS})
 
-# Each kernel of gpu/kernel_list.h as an array of words, <name>_words, and all of them in one file.
+# Each kernel of gpu/kernel_list.h and unit_kernel_list.h as an array of words, <name>_words, and all of them in one
+# file. Those of weights in units are there once more without matrices, <name>_emulated_words.
 set(shader_dir ${PROJECT_SOURCE_DIR}/src/backends/vulkan/shaders)
 set(shader_list ${PROJECT_SOURCE_DIR}/src/backends/gpu/kernel_list.h)
+set(unit_list ${PROJECT_SOURCE_DIR}/src/backends/gpu/unit_kernel_list.h)
 set(words_dir ${PROJECT_BINARY_DIR}/shaders)
 file(MAKE_DIRECTORY ${words_dir})
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_list})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_list} ${unit_list})
 file(STRINGS ${shader_list} lines REGEX "^TENON_.*KERNEL")
+file(STRINGS ${unit_list} unit_lines REGEX "^TENON_.*KERNEL")
+list(APPEND lines ${unit_lines})
 file(GLOB shader_includes CONFIGURE_DEPENDS ${shader_dir}/*.glsl ${shader_dir}/*.h)
 list(APPEND shader_includes ${PROJECT_SOURCE_DIR}/src/backends/gpu/step_layout.h
                             ${PROJECT_SOURCE_DIR}/src/backends/gpu/stage_parameters.h
@@ -45,16 +49,26 @@ set(all "")
 set(word_files "")
 foreach(line ${lines})
   string(REGEX REPLACE "^TENON_.*KERNEL.([a-z0-9_]+).*" "\\1" shader "${line}")
+  if(NOT EXISTS ${shader_dir}/${shader}.comp)  # a kernel that another plugin has
+    continue()
+  endif()
   set(variants ${shader})
   if(line MATCHES "^TENON_MATRIX")
     list(TRANSFORM variants REPLACE "(.+)" "\\1_floats;\\1_scaled;\\1_k;\\1_codebook;\\1_small")
+  elseif(line MATCHES "^TENON_UNIT")
+    list(TRANSFORM variants REPLACE "(.+)" "\\1_f16;\\1_q8_0;\\1_q4_k;\\1_q6_k;\\1_f16_emulated;\\1_q8_0_emulated;\\1_q4_k_emulated;\\1_q6_k_emulated")
   endif()
   set(family 0)
   foreach(name ${variants})
     set(words ${words_dir}/${name}.spv.h)
+    math(EXPR units "${family} % 4")
+    set(layer "")
+    if(name MATCHES "_emulated$")
+      set(layer -DTENON_EMULATED)
+    endif()
     add_custom_command(OUTPUT ${words}
       COMMAND ${TENON_GLSLANG} -V --quiet --target-env vulkan1.2 -I${PROJECT_SOURCE_DIR}/src
-              -DTENON_FAMILY=${family} --vn ${name}_words -o ${words} ${shader_dir}/${shader}.comp
+              -DTENON_FAMILY=${family} -DTENON_UNITS=${units} ${layer} --vn ${name}_words -o ${words} ${shader_dir}/${shader}.comp
       DEPENDS ${shader_dir}/${shader}.comp ${shader_includes}
       COMMENT "Compiling shader ${name}" VERBATIM)
     list(APPEND word_files ${words})

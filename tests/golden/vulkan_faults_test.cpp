@@ -46,6 +46,7 @@ class VulkanFaults : public testing::Test {
     control_->fail_call = 0;
     control_->function = nullptr;
     control_->hidden = nullptr;
+    control_->matrices = vulkan::faulty::Matrices::None;
     dlclose(library_);
   }
   void SetUp() override {
@@ -106,6 +107,67 @@ class VulkanFaults : public testing::Test {
   std::vector<float> expected_;
   int64_t objects_ = 0;
 };
+
+/// A model with weights of all formats that matrices multiply, over a driver that seems to have them.
+class VulkanMatrices : public VulkanFaults {
+ protected:
+  /// Activations are f16: twice the rule of the conformance suite.
+  static constexpr double kMaxRmse = 1.3e-3;
+
+  VulkanMatrices() {
+    TinyModel tiny;
+    tiny.formats = {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K};
+    tiny.width = tiny.feed_forward = 256;
+    tiny.heads = 4;
+    tiny.kv_heads = 2;
+    tiny.key_dim = tiny.value_dim = 64;
+    tiny.vocab = 301;
+    file_ = tiny_source(tiny);
+  }
+
+  std::vector<float> logits_in_slices(const char* products, uint32_t slice) {
+    ModelOptions options = on_faulty_vulkan();
+    options.backend_options.emplace_back("products", products);
+    options.slice = slice;
+    options.log.write = [](void* text, int32_t, const char* line, size_t) {
+      static_cast<std::string*>(text)->append(line).append("\n");
+    };
+    options.log.user = &log_;
+    Session session(Engine::create(load_source(file_, std::move(options))));
+    return evaluate_all(session, make_tokens(21));
+  }
+
+  decltype(tiny_source(TinyModel{})) file_;
+  std::string log_;
+};
+
+/// f16 is near f32, and not the same; the slices change nothing.
+TEST_F(VulkanMatrices, MultiplyWeightsInUnits) {
+  const std::vector<float> plain = logits_in_slices("f32", 21);
+  const std::vector<float> emulated = logits_in_slices("emulated", 21);
+  EXPECT_LE(relative_rmse(emulated, plain), kMaxRmse);
+  EXPECT_FALSE(same_bits(emulated, plain));
+  EXPECT_TRUE(same_bits(logits_in_slices("emulated", 7), emulated));
+  control_->matrices = vulkan::faulty::Matrices::Emulated;
+  EXPECT_TRUE(same_bits(logits_in_slices("auto", 21), emulated));
+  EXPECT_TRUE(same_bits(logits_in_slices("f32", 21), plain));
+  EXPECT_THAT(log_, testing::Not(testing::HasSubstr("self-test")));
+}
+
+/// Where a driver makes no pipeline of its matrices, or has none of the shape, f32 serves.
+TEST_F(VulkanMatrices, AreNotUsedWhereTheyDoNotWork) {
+  const std::vector<float> plain = logits_in_slices("f32", 21);
+  control_->matrices = vulkan::faulty::Matrices::OfOtherShapes;
+  EXPECT_TRUE(same_bits(logits_in_slices("auto", 21), plain));
+  EXPECT_THAT(log_, testing::Not(testing::HasSubstr("self-test")));
+  control_->matrices = vulkan::faulty::Matrices::Refused;
+  EXPECT_TRUE(same_bits(logits_in_slices("auto", 21), plain));
+  for (const char* format : {"f16", "q8_0", "q4_K", "q6_K"}) {
+    EXPECT_THAT(log_,
+                testing::HasSubstr(fmt::format(
+                    "self-test: products of {} weights in units: vkCreateShaderModule", format)));
+  }
+}
 
 TEST_F(VulkanFaults, OfAllocationsAreErrors) {
   fail_each("AllocateMemory", kOutOfDeviceMemory, 1, "VK_ERROR_OUT_OF_DEVICE_MEMORY");

@@ -139,6 +139,9 @@ void StageBuilder::add_stage(Kernel kernel, std::initializer_list<uint32_t> cons
   }
   const bool uses_scratch = op.kind == TENON_OP_MOE_ROUTE || is_selection(op.kind);
   if (uses_scratch) writes.push_back({addresses.scratch, addresses.scratch + 1});
+  if (op.kind == TENON_OP_LINEAR && is_in_units(op.inputs[1])) {  // rows of x as f16
+    (kernel == Kernel::pack_rows ? writes : reads).push_back({addresses.work, addresses.work + 1});
+  }
 
   KernelKey key{kernel, {grid.threads == 0 ? limits.group_threads : grid.threads}};
   std::copy(constants.begin(), constants.end(), key.constants.begin() + 1);

@@ -46,7 +46,7 @@ void add_unit_linear(StageBuilder& b, const tenon_op& op) {
   stage.num_parts = parts.parts;
   stage.groups_of_tile = parts.groups;
 
-  b.add(for_units(Kernel::linear_narrow_f16, format), {}, stage,
+  b.add(for_units(Kernel::linear_narrow_f16, format), {b.limits.subgroup_size}, stage,
         {.groups = static_cast<uint32_t>(tiles * parts.groups),
          .row_class = stage.row_class,
          .rows_of_group = kNarrowTokens,
@@ -59,7 +59,7 @@ void add_unit_linear(StageBuilder& b, const tenon_op& op) {
                           .least_rows = kNarrowTokens + 1};
   const bool has_warpgroups = b.limits.families.has(*warpgroups_family(format));
   if (has_warpgroups) wide.most_rows = kWarpgroupTokens;
-  b.add(for_units(Kernel::linear_wide_f16, format), {}, stage, wide);
+  b.add(for_units(Kernel::linear_wide_f16, format), {b.limits.subgroup_size}, stage, wide);
   if (!has_warpgroups) return;
   wide.least_rows = kWarpgroupTokens + 1;
   wide.most_rows = UINT32_MAX;

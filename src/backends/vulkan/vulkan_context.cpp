@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "backends/common/failure.h"
 #include "backends/gpu/codebook_points.h"
+#include "backends/gpu/unit_products.h"
+#include "backends/vulkan/matrix_modules.h"
 
 namespace tenon::vulkan {
 namespace {
@@ -42,6 +45,7 @@ Context::Context(const tenon_host* host, uint32_t index, uint64_t memory_limit)
   // On a processor a subgroup is a vector of one thread: more would only take turns.
   group_threads_ =
       is_processor() ? physical_.subgroup_size : std::max(kGroupThreads, physical_.subgroup_size);
+  if (physical_.has_matrices) unit_products_ = UnitProducts::Matrices;
   VkPhysicalDeviceMemoryProperties2 memory{};
   memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
   instance_.functions().GetPhysicalDeviceMemoryProperties2(physical_.handle, &memory);
@@ -70,6 +74,8 @@ void Context::create_device() {
   features.vulkan12.bufferDeviceAddress = VK_TRUE;
   features.vulkan12.timelineSemaphore = VK_TRUE;
   features.vulkan12.scalarBlockLayout = VK_TRUE;
+  features.vulkan12.shaderFloat16 = physical_.has_unit_products ? VK_TRUE : VK_FALSE;
+  MatrixFeatures matrices;
   VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroups{};
   subgroups.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT;
   subgroups.computeFullSubgroups = VK_TRUE;
@@ -79,6 +85,12 @@ void Context::create_device() {
     features.vulkan12.pNext = &subgroups;
   }
   if (physical_.has_memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  if (physical_.has_matrices) {
+    extensions.push_back(kMatrixExtension);
+    features.vulkan12.vulkanMemoryModel = VK_TRUE;
+    matrices.cooperative_matrix = VK_TRUE;
+    matrices.next = std::exchange(features.vulkan12.pNext, &matrices);
+  }
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &features.base;
@@ -151,6 +163,18 @@ void Context::destroy() noexcept {
   functions_.DestroySemaphore(handle_, timeline_, nullptr);
   functions_.DestroyCommandPool(handle_, pool_, nullptr);
   functions_.DestroyDevice(handle_, nullptr);
+}
+
+void Context::choose_unit_products(UnitProducts chosen) {
+  const bool is_there = chosen == UnitProducts::None ||
+                        (chosen == UnitProducts::Emulated && physical_.has_unit_products);
+  if (!is_there) {
+    backends::refuse(TENON_BACKEND_UNSUPPORTED,
+                     "{} cannot emulate matrices: it lacks f16 arithmetic, groups of {} threads or "
+                     "shared memory",
+                     physical_.name, gpu::kWideThreads);
+  }
+  unit_products_ = chosen;
 }
 
 uint64_t Context::memory_available() const {
@@ -248,7 +272,10 @@ bool Context::has_ended(uint64_t submission) {
 // ---- Pipelines ----------------------------------------------------------------------------------
 
 VkPipeline Context::create_pipeline(const gpu::KernelKey& key) const {
-  const std::span<const uint32_t> words = shader_words(key.kernel);
+  const bool emulated = unit_products_ == UnitProducts::Emulated;
+  std::span<const uint32_t> words = shader_words(key.kernel, emulated);
+  std::vector<uint32_t> rewritten;
+  if (!emulated && has_matrices(key.kernel)) words = rewritten = with_khr_matrices(words);
   VkShaderModuleCreateInfo module_info{};
   module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   module_info.codeSize = words.size_bytes();

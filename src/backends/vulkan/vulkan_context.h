@@ -30,6 +30,13 @@ enum class Access {
   Download,  ///< the device copies, the host reads
 };
 
+/// How products with weights in units are computed, if they are.
+enum class UnitProducts {
+  None,      ///< weights lie in rows, products are in f32
+  Matrices,  ///< by cooperative matrices
+  Emulated,  ///< by the same shaders over arrays, for tests
+};
+
 /// One allocation with one buffer over it. Move-only.
 class Memory {
  public:
@@ -81,9 +88,10 @@ class Context {
   [[nodiscard]] bool is_lost() const noexcept { return lost_; }
   /// Threads of a workgroup that shares a row.
   [[nodiscard]] uint32_t group_threads() const { return group_threads_; }
-  [[nodiscard]] bool is_processor() const {
-    return physical_.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  }
+  /// By cooperative matrices where the device has them, unless it is chosen: UNSUPPORTED where it cannot be had.
+  [[nodiscard]] UnitProducts unit_products() const { return unit_products_; }
+  void choose_unit_products(UnitProducts chosen);
+  [[nodiscard]] bool is_processor() const { return physical_.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   /// Address of the codebooks (gpu/stage_parameters.h).
   [[nodiscard]] uint64_t grids() const { return grids_.address(); }
 
@@ -178,6 +186,7 @@ class Context {
   uint64_t memory_limit_ = 0;
   uint64_t memory_used_ = 0;
   uint32_t group_threads_ = 0;
+  UnitProducts unit_products_ = UnitProducts::None;
   bool plans_ = false;
   VkPhysicalDeviceMemoryProperties memory_properties_{};
   VkDevice handle_ = VK_NULL_HANDLE;

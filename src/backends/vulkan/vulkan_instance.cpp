@@ -6,9 +6,13 @@
 #include <cstring>
 
 #include "backends/common/failure.h"
+#include "backends/gpu/unit_products.h"
 
 namespace tenon::vulkan {
 namespace {
+
+/// Of a workgroup of the shaders of weights in units: linear_narrow with eight subgroups.
+constexpr uint32_t kUnitSharedBytes = 32768;
 
 /// Stays in the process once it is loaded: drivers leave threads.
 PFN_vkGetInstanceProcAddr open_loader(const char* name) {
@@ -78,6 +82,8 @@ Instance::Instance(const char* loader) {
   has_all = has_all && functions_.name != nullptr;
   TENON_VULKAN_INSTANCE_FUNCTIONS(TENON_FIND)
 #undef TENON_FIND
+  matrix_shapes_ = reinterpret_cast<GetMatrixShapes>(
+      find(handle_, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
   if (has_all) return;
   if (functions_.DestroyInstance != nullptr) functions_.DestroyInstance(handle_, nullptr);
   backends::refuse(TENON_BACKEND_UNSUPPORTED, "the Vulkan loader lacks functions of Vulkan 1.2");
@@ -138,6 +144,8 @@ void Instance::read_properties(PhysicalDevice& device) const {
   device.type = base.deviceType;
   device.subgroup_size = subgroup.subgroupSize;
   device.shared_bytes = base.limits.maxComputeSharedMemorySize;
+  device.most_threads =
+      std::min(base.limits.maxComputeWorkGroupInvocations, base.limits.maxComputeWorkGroupSize[0]);
   device.largest_allocation = maintenance.maxMemoryAllocationSize;
   constexpr VkSubgroupFeatureFlags kNeeded = VK_SUBGROUP_FEATURE_BASIC_BIT |
                                              VK_SUBGROUP_FEATURE_BALLOT_BIT |
@@ -185,6 +193,7 @@ void Instance::read_extensions(PhysicalDevice& device) const {
     });
   };
   device.has_memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  read_matrices(device, has(kMatrixExtension));
   if (!has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME)) return;
   VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroups{};
   subgroups.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT;
@@ -193,6 +202,33 @@ void Instance::read_extensions(PhysicalDevice& device) const {
   features.pNext = &subgroups;
   functions_.GetPhysicalDeviceFeatures2(device.handle, &features);
   device.has_full_subgroups = subgroups.computeFullSubgroups == VK_TRUE;
+}
+
+/// Shapes are asked of those alone that have the feature: no other need answer.
+void Instance::read_matrices(PhysicalDevice& device, bool has_extension) const {
+  Features features;
+  MatrixFeatures matrices;
+  if (has_extension) features.vulkan12.pNext = &matrices;
+  functions_.GetPhysicalDeviceFeatures2(device.handle, &features.base);
+  constexpr uint32_t kMostLanes = 64;
+  device.has_unit_products = features.vulkan12.shaderFloat16 == VK_TRUE &&
+                             device.most_threads >= gpu::kWideThreads &&
+                             device.shared_bytes >= kUnitSharedBytes && device.subgroup_size >= 8 &&
+                             device.subgroup_size <= kMostLanes;
+  device.has_matrices = device.has_unit_products && matrices.cooperative_matrix == VK_TRUE &&
+                        features.vulkan12.vulkanMemoryModel == VK_TRUE &&
+                        has_used_shape(device.handle);
+}
+
+bool Instance::has_used_shape(VkPhysicalDevice device) const {
+  uint32_t count = 0;
+  if (matrix_shapes_ == nullptr || matrix_shapes_(device, &count, nullptr) != VK_SUCCESS) {
+    return false;
+  }
+  std::vector<MatrixShape> shapes(count);
+  if (matrix_shapes_(device, &count, shapes.data()) != VK_SUCCESS) return false;
+  shapes.resize(count);
+  return std::ranges::any_of(shapes, is_used_shape);
 }
 
 void Instance::read_memory(PhysicalDevice& device) const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/vulkan/cooperative_matrix.h"
 #include "backends/vulkan/vulkan_functions.h"
 #include "tenon/backend.h"
 
@@ -29,12 +30,15 @@ struct PhysicalDevice {
   uint32_t queue_family = 0;  ///< the one with compute
   uint32_t subgroup_size = 0;
   uint32_t shared_bytes = 0;  ///< of a workgroup
+  uint32_t most_threads = 0;  ///< of a workgroup
   uint64_t largest_allocation = 0;
   uint64_t memory_total = 0;  ///< of the heap that is the device's own
   uint64_t memory_available = 0;
   uint32_t heap = 0;
   bool has_memory_budget = false;  ///< VK_EXT_memory_budget: `memory_available` is what is free now
   bool has_full_subgroups = false;  ///< VK_EXT_subgroup_size_control can promise them
+  bool has_unit_products = false;   ///< what shaders of weights in units need but for matrices:
+  bool has_matrices = false;        ///< cooperative matrices of the shape that they multiply with
   std::string unavailable;          ///< why it cannot be used; empty: it can
 };
 
@@ -59,9 +63,12 @@ class Instance {
   void read_extensions(PhysicalDevice& device) const;
   void read_memory(PhysicalDevice& device) const;
   void find_queue(PhysicalDevice& device) const;
+  void read_matrices(PhysicalDevice& device, bool has_extension) const;
+  [[nodiscard]] bool has_used_shape(VkPhysicalDevice device) const;
 
   VkInstance handle_ = VK_NULL_HANDLE;
   InstanceFunctions functions_;
+  GetMatrixShapes matrix_shapes_ = nullptr;  ///< of drivers that have it
 };
 
 /// The features that every shader of this backend relies on. Chained: Vulkan reads and writes all.

@@ -7,7 +7,13 @@
 
 namespace tenon::vulkan {
 
-std::span<const uint32_t> shader_words(gpu::Kernel kernel) noexcept {
+bool has_matrices(gpu::Kernel kernel) noexcept {
+  using enum gpu::Kernel;
+  return (kernel >= linear_narrow_f16 && kernel <= linear_narrow_q6_k) ||
+         (kernel >= linear_wide_f16 && kernel <= linear_wide_q6_k);
+}
+
+std::span<const uint32_t> shader_words(gpu::Kernel kernel, bool emulated) noexcept {
   switch (kernel) {
 #define TENON_KERNEL(name) \
   case gpu::Kernel::name:  \
@@ -20,8 +26,21 @@ std::span<const uint32_t> shader_words(gpu::Kernel kernel) noexcept {
   TENON_KERNEL(name##_small)
 #include "backends/gpu/kernel_list.h"
 #undef TENON_MATRIX_KERNEL
+#define TENON_VARIANT(name) \
+  case gpu::Kernel::name:   \
+    return emulated ? std::span<const uint32_t>(name##_emulated_words) : name##_words;
+#define TENON_UNIT_KERNEL(name) \
+  TENON_VARIANT(name##_f16)     \
+  TENON_VARIANT(name##_q8_0)    \
+  TENON_VARIANT(name##_q4_k)    \
+  TENON_VARIANT(name##_q6_k)
+    TENON_KERNEL(pack_rows)
+    TENON_UNIT_KERNEL(linear_narrow)
+    TENON_UNIT_KERNEL(linear_wide)
+#undef TENON_UNIT_KERNEL
+#undef TENON_VARIANT
 #undef TENON_KERNEL
-    default:  // kernels of matrix instructions: no stage here has one (Types::families)
+    default:  // of unit_kernel_list.h those that no stage here has
       return {};
   }
 }

@@ -9,6 +9,11 @@
 
 namespace tenon::vulkan {
 
-std::span<const uint32_t> shader_words(gpu::Kernel kernel) noexcept;
+///   emulated  those of weights in units without cooperative matrices (shaders/matrix.glsl)
+std::span<const uint32_t> shader_words(gpu::Kernel kernel, bool emulated = false) noexcept;
+
+/// Whether the shader multiplies cooperative matrices where it is not emulated. It is compiled for
+/// GL_NV_cooperative_matrix (matrix_modules.h).
+bool has_matrices(gpu::Kernel kernel) noexcept;
 
 }  // namespace tenon::vulkan

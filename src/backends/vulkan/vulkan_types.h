@@ -28,12 +28,17 @@ struct Types {
     return {
         .group_threads = context.group_threads(),
         .subgroup_size = context.physical().subgroup_size,
+        // As for one: no two groups share a tile, which would need barriers that hazards.h knows nothing of.
+        .multiprocessors = 1,
         // Registers hold 64 sums; a processor would compile so many for long.
         .linear_rows = context.is_processor() ? 2u : 8u,
         .linear_tokens = context.is_processor() ? 4u : 8u};
   }
-  /// No shader of them is there yet.
-  static gpu::Families families(const Context&) { return {}; }
+  static gpu::Families families(const Context& context) {
+    using enum gpu::Family;
+    if (context.unit_products() == UnitProducts::None) return {};
+    return {UnitsF16, UnitsQ8_0, UnitsQ4_K, UnitsQ6_K};
+  }
   static void prepare_kernels(Context& context, std::span<const gpu::Stage> stages, bool draws) {
     std::vector<gpu::KernelKey> keys;
     for (const gpu::Stage& stage : stages) keys.push_back(stage.kernel);

@@ -117,6 +117,24 @@ TEST(VulkanOptions, MemoryLimitIsAWholeNumberOfBytes) {
   }
 }
 
+TEST(VulkanOptions, ProductsAreOfThreeKinds) {
+  const Made wrong("products", "fast");
+  EXPECT_EQ(wrong.status, TENON_BACKEND_ARGUMENT);
+  EXPECT_THAT(wrong.host.error, HasSubstr("auto, f32, emulated"));
+  if (!has_device()) GTEST_SKIP() << "no Vulkan device";
+  for (const auto& [kind, precision] :
+       {std::pair{"f32", TENON_PRECISION_F32}, {"emulated", TENON_PRECISION_F16}}) {
+    const Made made("products", kind);
+    ASSERT_EQ(made.status, TENON_BACKEND_OK) << made.host.error;
+    tenon_device_info info{};
+    info.struct_size = sizeof(info);
+    ASSERT_EQ(api().describe(made.device, &info), TENON_BACKEND_OK);
+    EXPECT_EQ(info.precision_blocks, precision) << kind;
+    EXPECT_EQ(info.precision_bf16, precision) << kind;
+    EXPECT_EQ(info.precision_float, TENON_PRECISION_F32) << kind;
+  }
+}
+
 TEST(VulkanMemory, StaysBelowItsLimit) {
   if (!has_device()) GTEST_SKIP() << "no Vulkan device";
   constexpr uint64_t kLimit = uint64_t{1} << 20;

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include <type_traits>
 
 #include "backends/vulkan/vulkan_functions.h"
+#include "tests/backends/vulkan/loader/pretended_matrices.h"
 
 namespace tenon::vulkan::faulty {
 namespace {
@@ -158,7 +160,7 @@ TENON_VULKAN_DEVICE_FUNCTIONS(TENON_TAG)
     return reinterpret_cast<PFN_vkVoidFunction>(&Mine::call); \
   }
 
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_of_device(VkDevice device, const char* name) {
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_wrapped_of_device(VkDevice device, const char* name) {
   if (control.hidden != nullptr && std::strcmp(control.hidden, name) == 0) return nullptr;
   const PFN_vkVoidFunction found = find_real_of_device(device, name);
   if (found == nullptr) return nullptr;
@@ -166,7 +168,11 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_of_device(VkDevice device, const c
   return found;
 }
 
-PFN_vkVoidFunction find_of_instance(VkInstance instance, const char* name) {
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_of_device(VkDevice device, const char* name) {
+  return pretended(control, name, find_wrapped_of_device(device, name));
+}
+
+PFN_vkVoidFunction find_wrapped_of_instance(VkInstance instance, const char* name) {
   const PFN_vkVoidFunction found = find_real(instance, name);
   if (found == nullptr) return nullptr;
   if (std::strcmp(name, "vkGetDeviceProcAddr") == 0) {
@@ -179,6 +185,10 @@ PFN_vkVoidFunction find_of_instance(VkInstance instance, const char* name) {
 }
 
 #undef TENON_WRAP
+
+PFN_vkVoidFunction find_of_instance(VkInstance instance, const char* name) {
+  return pretended(control, name, find_wrapped_of_instance(instance, name));
+}
 
 }  // namespace
 }  // namespace tenon::vulkan::faulty
@@ -193,6 +203,10 @@ extern "C" {
     if (library == nullptr) return nullptr;
     find_real =
         reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
+    const char* matrices = std::getenv("TENON_FAULTY_VULKAN");  // for programs that know no Control
+    if (matrices != nullptr && std::strcmp(matrices, "matrices") == 0) {
+      tenon::vulkan::faulty::control.matrices = tenon::vulkan::faulty::Matrices::Emulated;
+    }
   }
   return find_real == nullptr ? nullptr : tenon::vulkan::faulty::find_of_instance(instance, name);
 }

@@ -7,6 +7,14 @@
 
 namespace tenon::vulkan::faulty {
 
+/// What the driver seems to have of cooperative matrices (pretended_matrices.h).
+enum class Matrices {
+  None,           ///< what it has
+  Emulated,       ///< modules of them run as those without
+  Refused,        ///< no module of them can be made
+  OfOtherShapes,  ///< not of the shape that shaders multiply with
+};
+
 struct Control {
   // Which calls fail. A test writes these while nothing runs.
   /// The n-th call from now fails, of `function` or of any that returns a result; 0: none.
@@ -14,6 +22,7 @@ struct Control {
   const char* function = nullptr;  ///< "AllocateMemory"; nullptr: any
   int32_t result = 0;              ///< what it returns. VK_ERROR_DEVICE_LOST: the device stays lost
   const char* hidden = nullptr;    ///< a function that the device does not have
+  Matrices matrices = Matrices::None;
   // What has been done.
   std::atomic<int64_t> calls = 0;  ///< of `function`, or of any that returns a result
   std::atomic<int64_t> objects =
