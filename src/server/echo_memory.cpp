@@ -1,5 +1,7 @@
 #include "echo_memory.h"
 
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "api_error.h"
@@ -20,11 +22,28 @@ std::string trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
+/// Numbers as clients have them that read each into a double (RFC 8259, section 6): 20.000 comes back as 20.
+void make_plain_numbers(nlohmann::json& value) {
+  if (value.is_structured()) {
+    for (nlohmann::json& part : value) make_plain_numbers(part);
+  } else if (value.is_number()) {
+    const double number = value.get<double>();
+    constexpr double kExact = 9007199254740992;  // 2^53: up to here a double has all whole numbers
+    if (std::abs(number) <= kExact && number == std::floor(number)) {
+      value = static_cast<int64_t>(number);
+    } else {
+      value = number;
+    }
+  }
+}
+
 /// The same for all ways to write the same JSON: members in the order of their names, no white space.
 std::string arguments_meaning(const Json& arguments) {
   try {
-    const Json read = arguments.is_string() ? parse_json(arguments.get<std::string>()) : arguments;
-    return nlohmann::json(read).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    nlohmann::json read =
+        arguments.is_string() ? parse_json(arguments.get<std::string>()) : arguments;
+    make_plain_numbers(read);
+    return read.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   } catch (const ApiError&) {
     return arguments.get<std::string>();
   }

@@ -199,6 +199,7 @@ ToolUse read_block_tools(const Fields& fields) {
       tool.refuse("type",
                   "\"" + *type + "\" is a tool of another server; only custom ones are served");
     }
+    (void)tool.required("input_schema");
     add_function(use, function_tool(tool, "input_schema"), tool, "input_schema");
   }
   const std::optional<Fields> choice = fields.object("tool_choice");

@@ -232,6 +232,7 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
   (void)fields.required("max_tokens");
   chat.max_tokens = static_cast<uint64_t>(*fields.integer("max_tokens", 1, INT64_MAX));
   chat.sampling = read_sampling(fields, model.tokenizer());
+  (void)fields.list("stop_sequences");  // a single text is no list here
   for (std::string& stop : read_stops(fields, "stop_sequences")) {
     chat.sampling.stops.push_back(std::move(stop));
   }

@@ -49,6 +49,12 @@ TEST(EchoMemory, KnowsWhatMeansTheSame) {
           {call_of("call_0", "{ \"days\" : [1, 2], \"city\" : \"\\u004cima\" }"), other_tool})));
   EXPECT_FALSE(means_the_same(Value::array({call_of("a", R"({"city":"Lima"})")}),
                               Value::array({call_of("a", R"({"city":"Rome"})")})));
+  // As JavaScript reads and writes numbers.
+  EXPECT_TRUE(means_the_same(
+      Value::array({call_of("a", R"({"a":20583.000,"b":[1e2,-0.0,18446744073709551615]})")}),
+      Value::array({call_of("a", R"({"a":20583,"b":[100,0,18446744073709552000]})")})));
+  EXPECT_FALSE(means_the_same(Value::array({call_of("a", R"({"a":1.5})")}),
+                              Value::array({call_of("a", R"({"a":1})")})));
   EXPECT_FALSE(means_the_same(Value::array({call_of("a", "{}"), tool}),
                               Value::array({call_of("a", "{}"), other_tool})));
 }
