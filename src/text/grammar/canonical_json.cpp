@@ -45,10 +45,20 @@ Written character(std::string_view text) {
   return out;
 }
 
-/// A number without its exponent; empty for what is none, or has none, or too large a one.
-std::string without_exponent(std::string_view text) {
+/// "1.0" without its fraction; empty for a number that has another one, or none.
+std::string without_zero_fraction(std::string_view number) {
+  const size_t point = number.find('.');
+  const size_t last = number.find_last_not_of('0');
+  return point == number.npos || last != point || point + 1 == number.size()
+             ? std::string()
+             : std::string(number.substr(0, point));
+}
+
+/// A number without its exponent and a fraction of zeros; empty for what is none, has neither, or too large an
+/// exponent.
+std::string plain_number(std::string_view text) {
   const size_t e = text.find_first_of("eE");
-  if (e == text.npos) return {};
+  if (e == text.npos) return without_zero_fraction(text);
   std::string_view mantissa = text.substr(0, e), exponent = text.substr(e + 1);
   const bool negative = mantissa.starts_with('-');
   if (negative) mantissa.remove_prefix(1);
@@ -83,7 +93,9 @@ std::string without_exponent(std::string_view text) {
   while (first + 1 < at && digits[first] == '0') ++first;
   std::string out(negative ? "-" : "");
   out.append(digits, first, at - first);
-  if (at < digits.size()) out.append(".").append(digits, at);
+  const size_t last = digits.find_last_not_of('0');
+  const bool is_whole = last == digits.npos || last < at;
+  if (at < digits.size() && !is_whole) out.append(".").append(digits, at);
   return out;
 }
 
@@ -144,7 +156,7 @@ bool canonical_json(std::string_view text, const std::function<bool(std::string_
       at += std::min(end, rest.size());
     } else if (c == '-' || kDigits.find(c) != kDigits.npos) {
       const size_t end = std::min(rest.find_first_not_of("0123456789+-.eE"), rest.size());
-      const std::string number = without_exponent(rest.substr(0, end));
+      const std::string number = plain_number(rest.substr(0, end));
       if (!sink(number.empty() ? rest.substr(0, end) : std::string_view(number))) return false;
       at += end;
     } else {

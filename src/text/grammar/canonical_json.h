@@ -1,5 +1,5 @@
 // Canonical JSON as the grammars of schemas generate it: the same values without needless white
-// space, escapes and exponents; members keep their order (unlike RFC 8785). Whether it is a
+// space, escapes, exponents and fractions of zeros; members keep their order (unlike RFC 8785). Whether it is a
 // document at all is the grammar's to say.
 //
 //   { "a" : [1e2, "\u0041"] }   becomes   {"a":[100,"A"]}

@@ -124,7 +124,8 @@ class NumberReader {
     kFraction,
     kExponent,
     kExponentSigned,
-    kExponentDigits
+    kExponentDigit,
+    kExponentDigits  // two
   };
 
   bool step(std::vector<uint32_t>& state, char c) const {
@@ -134,16 +135,13 @@ class NumberReader {
       state[kNegative] = 1;
       return true;
     }
-    if (c == '.' && (phase == kZero || phase == kInteger)) {
+    if (c == '.' && !shape_.integer && (phase == kZero || phase == kInteger)) {
       end_integer(state);
       state[kPhase] = kPoint;
       return true;
     }
     if (c == 'e' || c == 'E') return begin_exponent(state);
     if ((c == '+' || c == '-') && phase == kExponent) {
-      // A whole number stays one only when nothing is divided away.
-      if (c == '-' && exponent_is_zero()) state[kBroken] |= 2;
-      if (c == '-' && shape_.integer) state[kBroken] |= 2;
       state[kPhase] = kExponentSigned;
       return true;
     }
@@ -168,10 +166,11 @@ class NumberReader {
         return true;
       case kExponent:
       case kExponentSigned:
-      case kExponentDigits:
+        state[kPhase] = kExponentDigit;
+        return d == 0 || !exponent_is_zero();
+      case kExponentDigit:
         state[kPhase] = kExponentDigits;
-        if (d != 0 && (exponent_is_zero() || (state[kBroken] & 2) != 0)) return false;
-        return true;
+        return d == 0 || !exponent_is_zero();
       default:
         return false;
     }
@@ -224,10 +223,8 @@ class NumberReader {
 
   bool begin_exponent(std::vector<uint32_t>& state) const {
     const uint32_t phase = state[kPhase];
-    if (phase != kZero && phase != kInteger && phase != kFraction) return false;
+    if (shape_.integer || (phase != kZero && phase != kInteger && phase != kFraction)) return false;
     if (phase != kFraction) end_integer(state);
-    // 1.5e1 is whole, but no automaton counts how far a point moves: a fraction of zeros may.
-    if (shape_.integer && (state[kBroken] & 1) != 0) return false;
     if (exponent_is_zero() && !accepts_value(state)) return false;
     if (!exponent_is_zero()) state[kCount] = 0;
     state[kPhase] = kExponent;
@@ -241,6 +238,7 @@ class NumberReader {
         end_integer(state);
         return accepts_value(state);
       case kFraction:
+      case kExponentDigit:
       case kExponentDigits:
         return accepts_value(state);
       default:
@@ -250,8 +248,7 @@ class NumberReader {
 
   /// Whether the digits read so far, after the integer part, are a number of the shape.
   [[nodiscard]] bool accepts_value(const std::vector<uint32_t>& state) const {
-    if (shape_.integer && (state[kBroken] & 1) != 0) return false;
-    if (shape_.not_integer && (state[kBroken] & 1) == 0) return false;
+    if (shape_.not_integer && state[kBroken] == 0) return false;
     size_t next = kFixed;
     if (shape_.lower && !is_beyond(state, *shape_.lower, state[next++], orders_[0], 1))
       return false;

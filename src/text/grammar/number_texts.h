@@ -2,6 +2,9 @@
 // compares them with the bounds, and keeps the remainder for multiples.
 //
 //   integers from 8 to 12: [89]|1[0-2]
+//
+// Integers have neither a fraction nor an exponent, which many programs do not read as one, and exponents at most
+// two digits. A document that is checked may be written otherwise: canonical_json() comes first.
 #pragma once
 
 #include "text/grammar/schema_dnf.h"

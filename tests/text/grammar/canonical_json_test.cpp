@@ -16,10 +16,12 @@ std::string canonical(std::string_view text) {
   return out;
 }
 
-TEST(CanonicalJson, DropsWhiteSpaceEscapesAndExponents) {
+TEST(CanonicalJson, DropsWhiteSpaceEscapesExponentsAndZeros) {
   EXPECT_EQ(canonical(R"( { "a" : [1e2, "\u0041\/"] } )"), R"({"a":[100,"A/"]})");
   EXPECT_EQ(canonical(R"("\ud83d\ude00\n\u0001\ud83d")"), "\"\U0001F600\\n\\u0001\\ud83d\"");
   EXPECT_EQ(canonical("[-1.50e-1,12E0,0.5e1]"), "[-0.150,12,5]");
+  EXPECT_EQ(canonical("[1.00,-0.0,1.50e1,10.0,0.0e3]"), "[1,-0,15,10,0]");
+  EXPECT_EQ(canonical("[1.,1.0.0,1.10]"), "[1.,1.0.0,1.10]");
 }
 
 TEST(CanonicalJson, LeavesWhatIsNoJsonToTheGrammar) {

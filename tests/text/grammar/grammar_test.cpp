@@ -152,10 +152,11 @@ TEST(SchemaGrammar, AcceptsValuesHoweverTheyAreWritten) {
     EXPECT_FALSE(number->accepts(text)) << text;
   }
   const auto whole = schema(R"({"type":"integer","minimum":-20})");
-  for (const char* text : {"1.5e1", "150e-1", "-2e1", "0e-5", "1e308", "12e0", "1.50e+2"}) {
+  for (const char* text :
+       {"1.5e1", "150e-1", "-2e1", "0e-5", "1e308", "12e0", "1.50e+2", "5.000", "-0.0"}) {
     EXPECT_TRUE(whole->accepts(text)) << text;
   }
-  for (const char* text : {"1.5e0", "15e-1", "-3e1", "1e-1"}) {
+  for (const char* text : {"1.5e0", "15e-1", "-3e1", "1e-1", "5.", "5.001", "05.0"}) {
     EXPECT_FALSE(whole->accepts(text)) << text;
   }
   const auto list = schema(R"({"type":"array","items":{"enum":["a/\"b",10]}})");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "base/error.h"
@@ -133,6 +134,27 @@ TEST(Matcher, IsCompleteBeforeTheTokensRunOut) {
       }
       EXPECT_TRUE(compiled->accepts(text)) << test.text << "\n" << text;
     }
+  }
+}
+
+// Programs read an integer from digits alone, and a double from an exponent of two digits.
+TEST(Matcher, WritesNumbersThatProgramsRead) {
+  const auto may_follow = [](const char* schema, std::string_view text, char next) {
+    GrammarMatcher matcher = matcher_of(GrammarKind::JsonSchema, schema);
+    for (const char c : text) matcher.accept(c + 1);
+    const std::vector<Token> found = allowed(matcher, true);
+    return std::find(found.begin(), found.end(), next + 1) != found.end();
+  };
+  for (const char* schema :
+       {R"({"type":"integer"})", R"({"type":"integer","minimum":3,"multipleOf":2})"}) {
+    EXPECT_TRUE(may_follow(schema, "4", '2'));
+    for (const char next : {'.', 'e', 'E'}) EXPECT_FALSE(may_follow(schema, "4", next)) << next;
+  }
+  for (const char* schema : {R"({"type":"number"})", R"({"type":["number","null"]})"}) {
+    EXPECT_TRUE(may_follow(schema, "1.5e1", '2'));
+    EXPECT_TRUE(may_follow(schema, "1.5e-", '2'));
+    EXPECT_FALSE(may_follow(schema, "1.5e12", '2'));
+    EXPECT_FALSE(may_follow(schema, "1.5e-12", '0'));
   }
 }
 
