@@ -48,6 +48,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
   void post(std::function<void()> task) override { asio::post(io_, std::move(task)); }
   void remove(const std::shared_ptr<HttpConnection>& connection) override {
     connections_.erase(connection);
+    late_.erase(connection);
     num_connections_ = connections_.size();
     check_drained();
   }
@@ -89,7 +90,6 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
   void drain(std::function<void()> done) {
     is_draining_ = true;
     on_drained_ = std::move(done);
-    close_acceptors();
     const auto connections = connections_;
     for (const auto& connection : connections) connection->drain();
     check_drained();
@@ -131,6 +131,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
         HttpConnection::Socket(std::move(socket)), std::move(tls), *this);
     const bool is_full = connections_.size() >= limits_.connections;
     connections_.insert(connection);
+    if (is_draining_) late_.insert(connection);
     num_connections_ = connections_.size();
     if (is_full) return connection->refuse();
     connection->start();
@@ -160,7 +161,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
   }
 
   void check_drained() {
-    if (!connections_.empty() || !on_drained_) return;
+    if (connections_.size() > late_.size() || !on_drained_) return;
     const auto done = std::move(on_drained_);
     on_drained_ = nullptr;
     done();
@@ -178,6 +179,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
   uint64_t num_ticks_ = 0;
   std::function<void()> every_second_;
   std::set<std::shared_ptr<HttpConnection>> connections_;
+  std::set<std::shared_ptr<HttpConnection>> late_;  ///< of these, what has come since drain()
   std::atomic<size_t> num_connections_{0};
   std::function<void()> on_drained_;
   uint16_t port_ = 0;

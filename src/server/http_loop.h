@@ -51,8 +51,8 @@ class HttpLoop : public Tasks {
   /// Makes run() return. Any thread.
   void finish();
 
-  /// No more connections; those without a request under way are closed, the others after it. Then
-  /// calls `done`.
+  /// Connections without a request under way are closed, the others after it. Then calls `done`. Those that come
+  /// meanwhile get an answer each, which is not waited for: who asks is told that the server stops.
   void drain(std::function<void()> done);
   /// Ends all connections, and interest in what is under way.
   void drop_all();

@@ -128,7 +128,7 @@ void HttpServer::stop(double seconds) {
     if (runs) {
       loop_.post([this] { loop_.drain([this] { local_.drain([this] { finish(); }); }); });
       lock.lock();
-      const auto limit = std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6));
+      const auto limit = std::chrono::duration<double>(seconds > 0 ? std::min(seconds, 1e6) : 0);
       const bool done = changed_.wait_for(lock, limit, [&] { return is_finished_; });
       lock.unlock();
       if (!done) {

@@ -66,6 +66,32 @@ TEST(ServerLifecycle, StopWaitsForAnswersAndThenCancels) {
   EXPECT_TRUE(idle.is_closed_within(1));
 }
 
+TEST(ServerLifecycle, TellsWhoComesThatItStops) {
+  const tenon::Engine engine(demo_model());  // computes nothing: the answer stays under way
+  RunningServer server({}, false);
+  ASSERT_EQ(tenon_server_add_engine(server.get(), "slow", 4, demo_model().get(), engine.get(), 0),
+            TENON_OK);
+  ASSERT_EQ(tenon_server_start(server.get(), 0), TENON_OK);
+  HttpClient client(server.port());
+  const Value body = capital_chat({{"model", "slow"}, {"stream", true}});
+  client.send(HttpClient::text_of("POST", kChat, body.dump()));
+  EXPECT_THAT(client.read_until("\r\n\r\n"), testing::HasSubstr("200 OK"));
+  std::thread stopping([&] { EXPECT_EQ(tenon_server_stop(server.get(), 60), TENON_OK); });
+  EXPECT_TRUE(eventually([&] { return server.get("/ready").status == 503; }));
+  const Reply health = server.get("/health");
+  EXPECT_EQ(health.status, 200);
+  EXPECT_EQ(health.headers.at("connection"), "close");
+  const Reply refused = server.post(kChat, capital_chat());
+  EXPECT_EQ(refused.status, 503) << refused.body;
+  EXPECT_EQ(refused.headers.at("retry-after"), "5");
+  HttpClient half(server.port());  // is not waited for
+  half.send("GET /ready HTTP/1.1\r\n");
+  client.close();
+  stopping.join();
+  EXPECT_TRUE(half.is_closed_within(1));
+  EXPECT_FALSE(HttpClient(server.port()).is_connected());
+}
+
 TEST(ServerLifecycle, AnswersOverAUnixSocket) {
   const std::string path =
       std::filesystem::temp_directory_path() / ("tenon-test-" + std::to_string(::getpid()));

@@ -176,9 +176,9 @@ TENON_SERVER_API tenon_status tenon_server_start(tenon_server* server, uint32_t 
  * but those of tenon_server_add_engine, the others parse and prepare. One alone does all of it, and then
  * sockets wait while a step runs. Returns at once after tenon_server_stop. */
 TENON_SERVER_API tenon_status tenon_server_run(tenon_server* server);
-/* Takes no more requests, waits up to `seconds` for the answers under way, cancels the others, and
- * returns when no thread is in the server. It cannot run again. Any thread but those in
- * tenon_server_run. */
+/* Takes no more requests (until the end, /ready and they are answered with 503), waits up to `seconds` for the
+ * answers under way, cancels the others, and returns when no thread is in the server. It cannot run again. Any
+ * thread but those in tenon_server_run. */
 TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double seconds);
 
 /* ---- 5. Requests without a socket --------------------------------------------------------------
