@@ -123,15 +123,15 @@ class ItemReader {
     Json message{{"role", role == "developer" ? "system" : role},
                  {"content", text_of_content(item.required("content"), item.path_of("content"))}};
     if (role == "assistant") take_thoughts(message);
+    thoughts_.clear();  // of no answer: another one speaks
     messages().push_back(std::move(message));
   }
 
   void add_call(const Fields& item, std::string arguments) {
     if (messages().empty() || messages().back()["role"] != "assistant") {
-      Json message{{"role", "assistant"}, {"content", ""}};
-      take_thoughts(message);
-      messages().push_back(std::move(message));
+      messages().push_back({{"role", "assistant"}, {"content", ""}});
     }
+    take_thoughts(messages().back());  // also those between a text and its call
     messages().back()["tool_calls"].push_back(
         {{"id", item.required_text("call_id")},
          {"type", "function"},
@@ -172,10 +172,11 @@ class ItemReader {
   }
 
   void read_reasoning(const Fields& item) {
+    const size_t before = thoughts_.size();
     (void)item.text("encrypted_content");  // of another server: what it says cannot be read
     for (const char* field : {"content", "summary"}) {
       const Json* parts = item.list(field);
-      if (parts == nullptr || !thoughts_.empty()) continue;
+      if (parts == nullptr || thoughts_.size() > before) continue;
       for (size_t i = 0; i < parts->size(); ++i) {
         const Fields part((*parts)[i], item_path(item.path_of(field), i));
         (void)part.text("type");
@@ -185,7 +186,9 @@ class ItemReader {
   }
 
   void take_thoughts(Json& message) {
-    if (!thoughts_.empty()) message["reasoning_content"] = std::move(thoughts_);
+    if (!thoughts_.empty()) {
+      message["reasoning_content"] = message.value("reasoning_content", std::string()) + thoughts_;
+    }
     thoughts_.clear();
   }
 
@@ -251,6 +254,10 @@ ResponseRequest read_response_request(const Fields& fields, Json earlier) {
   if (const std::optional<Fields> reasoning = fields.object("reasoning")) {
     check_other_fields(*reasoning, kReasoningFields, chat.notes);
     read_effort(*reasoning, "effort", chat.variables);
+    for (const char* name : {"summary", "generate_summary"}) {  // the latter is its name before
+      const std::string* summary = reasoning->text(name);
+      request.summarizes = request.summarizes || (summary != nullptr && *summary != "none");
+    }
   }
   const std::string* truncation = fields.text("truncation");
   chat.truncates = truncation != nullptr && *truncation == "auto";

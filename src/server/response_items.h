@@ -20,6 +20,7 @@ struct ResponseRequest {
   ChatRequest chat{};
   std::vector<ResponseTool> tools{};
   Json items = Json::array();  ///< of the conversation so far, but for the instructions
+  bool summarizes = false;     ///< "reasoning.summary" is asked for
 };
 
 /// Reads "input" and "instructions" alone: items to messages. Throws ApiError naming the field.

@@ -29,7 +29,10 @@ void ResponseOutput::add(const AnswerDelta& delta) {
     case TENON_CHAT_REASONING:
       open(Kind::Reasoning, delta);
       text_ += delta.text;
-      return emit("response.reasoning_text.delta", {{"content_index", 0}, {"delta", delta.text}});
+      emit("response.reasoning_text.delta", {{"content_index", 0}, {"delta", delta.text}});
+      if (!form_.summarizes) return;
+      return emit("response.reasoning_summary_text.delta",
+                  {{"summary_index", 0}, {"delta", delta.text}});
     case TENON_CHAT_CALL_BEGIN:
       return open_call(delta);
     case TENON_CHAT_ARGUMENTS: {
@@ -60,7 +63,7 @@ void ResponseOutput::add(const AnswerDelta& delta) {
 }
 
 void ResponseOutput::note_tokens(const std::vector<DrawnToken>& tokens, Json& into) {
-  if (!logprobs_) return;
+  if (!form_.logprobs) return;
   into = logprobs_json(tokens, tokenizer_);
   for (const Json& token : into) text_logprobs_.push_back(token);
 }
@@ -69,11 +72,7 @@ void ResponseOutput::open(Kind kind, const AnswerDelta&) {
   if (kind_ == kind) return;
   close();
   kind_ = kind;
-  if (kind == Kind::Reasoning) {
-    item_ = {{"id", random_id("rs_")},   {"type", "reasoning"},          {"summary", Json::array()},
-             {"content", Json::array()}, {"encrypted_content", nullptr}, {"status", "in_progress"}};
-    return emit("response.output_item.added", {{"item", item_}});
-  }
+  if (kind == Kind::Reasoning) return open_reasoning();
   item_ = {{"id", random_id("msg_")},
            {"type", "message"},
            {"status", "in_progress"},
@@ -82,6 +81,18 @@ void ResponseOutput::open(Kind kind, const AnswerDelta&) {
   emit("response.output_item.added", {{"item", item_}});
   emit("response.content_part.added",
        {{"content_index", 0}, {"part", text_part("", Json::array())}});
+}
+
+void ResponseOutput::open_reasoning() {
+  item_ = {{"id", random_id("rs_")},   {"type", "reasoning"},          {"summary", Json::array()},
+           {"content", Json::array()}, {"encrypted_content", nullptr}, {"status", "in_progress"}};
+  emit("response.output_item.added", {{"item", item_}});
+  // Official clients put the deltas into this part. "response.reasoning_text.done" is its end.
+  emit("response.content_part.added",
+       {{"content_index", 0}, {"part", {{"type", "reasoning_text"}, {"text", ""}}}});
+  if (!form_.summarizes) return;
+  emit("response.reasoning_summary_part.added",
+       {{"summary_index", 0}, {"part", {{"type", "summary_text"}, {"text", ""}}}});
 }
 
 void ResponseOutput::open_call(const AnswerDelta& delta) {
@@ -112,6 +123,12 @@ void ResponseOutput::close() {
 void ResponseOutput::close_reasoning() {
   item_["content"].push_back({{"type", "reasoning_text"}, {"text", text_}});
   emit("response.reasoning_text.done", {{"content_index", 0}, {"text", text_}});
+  if (form_.summarizes) {
+    const Json part{{"type", "summary_text"}, {"text", text_}};
+    item_["summary"].push_back(part);
+    emit("response.reasoning_summary_text.done", {{"summary_index", 0}, {"text", text_}});
+    emit("response.reasoning_summary_part.done", {{"summary_index", 0}, {"part", part}});
+  }
   end_item();
 }
 
@@ -147,7 +164,7 @@ void ResponseOutput::end_item() {
 }
 
 void ResponseOutput::finish(bool is_cut, const std::vector<DrawnToken>& tokens) {
-  if (kind_ == Kind::Message && logprobs_) {
+  if (kind_ == Kind::Message && form_.logprobs) {
     Json ignored;
     note_tokens(tokens, ignored);
   }

@@ -19,11 +19,15 @@ class ResponseOutput {
   /// Members of an event besides its type and its number.
   using OnEvent = std::function<void(const char* type, Json members)>;
 
-  ResponseOutput(std::vector<ResponseTool> tools, tenon::Tokenizer tokenizer, bool logprobs,
+  struct Form {
+    bool logprobs = false;
+    bool summarizes = false;  ///< thoughts have a summary, which is the whole of them
+  };
+  ResponseOutput(std::vector<ResponseTool> tools, tenon::Tokenizer tokenizer, Form form,
                  OnEvent on_event)
       : tools_(std::move(tools)),
         tokenizer_(tokenizer),
-        logprobs_(logprobs),
+        form_(form),
         on_event_(std::move(on_event)) {}
 
   void add(const AnswerDelta& delta);
@@ -38,6 +42,7 @@ class ResponseOutput {
   void open(Kind kind, const AnswerDelta& delta);
   void open_call(const AnswerDelta& delta);
   void close();
+  void open_reasoning();
   void close_reasoning();
   void close_message();
   void close_call();
@@ -48,7 +53,7 @@ class ResponseOutput {
 
   std::vector<ResponseTool> tools_;
   tenon::Tokenizer tokenizer_;
-  bool logprobs_;
+  Form form_;
   OnEvent on_event_;
   Kind kind_ = Kind::None;
   Json item_;

@@ -65,7 +65,7 @@ class ResponseWriter : public AnswerWriter {
     std::vector<ResponseTool> tools{};
     Json settings{};
     bool is_streamed = false;
-    bool logprobs = false;
+    ResponseOutput::Form output{};
     ResponseStore* store = nullptr;  ///< keeps it; null: none does
     std::string owner{};
     Json items{};  ///< of the conversation before the answer
@@ -73,7 +73,7 @@ class ResponseWriter : public AnswerWriter {
 
   explicit ResponseWriter(Form form)
       : form_(std::move(form)),
-        output_(form_.tools, form_.model->tokenizer(), form_.logprobs,
+        output_(form_.tools, form_.model->tokenizer(), form_.output,
                 [this](const char* type, Json members) { send(type, std::move(members)); }) {}
 
   void begin(Exchange& exchange) override {
@@ -256,7 +256,7 @@ Start handle_responses(const HttpRequest& request, ServerState& state) {
                            .tools = std::move(read.tools),
                            .settings = std::move(settings),
                            .is_streamed = fields.boolean("stream").value_or(false),
-                           .logprobs = chat.logprobs,
+                           .output = {.logprobs = chat.logprobs, .summarizes = read.summarizes},
                            .store = is_stored ? &state.responses : nullptr,
                            .owner = owner_of(request),
                            .items = std::move(read.items)});
