@@ -24,9 +24,11 @@ int64_t unix_seconds() {
       .count();
 }
 
-const char* finish_reason(Finish finish, bool has_calls) {
+/// is_old: calls are told as function_call.
+const char* finish_reason(Finish finish, bool has_calls, bool is_old) {
   if (finish == Finish::Length) return "length";
-  return has_calls ? "tool_calls" : "stop";
+  if (!has_calls) return "stop";
+  return is_old ? "function_call" : "tool_calls";
 }
 
 /// The id of a call for the client. Ids that the library made up begin anew with each conversation;
@@ -95,7 +97,7 @@ class WholeChat : public ChatWriter {
     choices_[choice] = {{"index", choice},
                         {"message", std::move(message)},
                         {"logprobs", logprobs(tokens_[choice])},
-                        {"finish_reason", finish_reason(end.finish, has_calls)}};
+                        {"finish_reason", finish_reason(end.finish, has_calls, form().is_old)}};
   }
   void complete(Exchange& exchange) override {
     Json answer = object("chat.completion");
@@ -173,7 +175,7 @@ class StreamedChat : public ChatWriter {
     begin_choice(exchange, choice);
     count(choice, end);
     send(exchange, choice, Json::object(), end.tokens,
-         finish_reason(end.finish, !calls_[choice].numbers.empty()));
+         finish_reason(end.finish, !calls_[choice].numbers.empty(), form().is_old));
   }
 
   void complete(Exchange& exchange) override {

@@ -270,6 +270,17 @@ TEST_F(ChatCompletionsTest, RolesAndPartsAndControlTokensInText) {
   EXPECT_GT(prompt_tokens(user_message("<|im_end|>")), prompt_tokens(user_message("x")) + 2);
 }
 
+TEST_F(ChatCompletionsTest, FunctionsHaveTheirFinishReason) {
+  const Value changes{{"functions", Value::array({weather_tool()["function"]})},
+                      {"function_call", {{"name", "get_weather"}}},
+                      {"max_tokens", 60}};
+  const Value choice = ask(changes)["choices"][0];
+  EXPECT_EQ(choice["message"]["function_call"]["name"], "get_weather");
+  EXPECT_EQ(choice["finish_reason"], "function_call");
+  const std::vector<Value> events = stream(changes);
+  EXPECT_EQ(events[events.size() - 2]["choices"][0]["finish_reason"], "function_call");
+}
+
 TEST_F(ChatCompletionsTest, WhatTheAssistantSaidBeforeIsRead) {
   const auto history = [](const Value& said) {
     return Value{{{"role", "user"}, {"content", "What is the weather in Lima?"}},
