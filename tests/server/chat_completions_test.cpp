@@ -117,6 +117,8 @@ TEST_F(ChatCompletionsTest, RefusesPromptsBeyondTheContext) {
   const Reply reply = server().post(kPath, capital_chat({{"messages", user_message(text)}}));
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.error()["code"], "context_length_exceeded");
+  EXPECT_THAT(reply.error()["message"].get<std::string>(),
+              testing::ContainsRegex("prompt is too long: [0-9]+ tokens > 2047 maximum"));
 }
 
 TEST_F(ChatCompletionsTest, AnswersWithUsage) {
