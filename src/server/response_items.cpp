@@ -122,8 +122,12 @@ class ItemReader {
     }
     Json message{{"role", role == "developer" ? "system" : role},
                  {"content", text_of_content(item.required("content"), item.path_of("content"))}};
-    if (role == "assistant") take_thoughts(message);
-    thoughts_.clear();  // of no answer: another one speaks
+    if (role == "assistant") {
+      take_thoughts(message);
+    } else if (!thoughts_.empty()) {  // a turn that was thoughts alone
+      messages().push_back({{"role", "assistant"}, {"content", ""}});
+      take_thoughts(messages().back());
+    }
     messages().push_back(std::move(message));
   }
 

@@ -53,11 +53,14 @@ TEST(ResponseItems, ThoughtsStayWithTheTurnThatHadThem) {
             {{"type", "message"}, {"role", "assistant"}, {"content", "Oslo."}},
             user_message("Sure?")[0]})}};
   const Value messages = read_response_request(Fields(body)).chat.messages;
-  ASSERT_EQ(messages.size(), 6U);
+  ASSERT_EQ(messages.size(), 7U);
   EXPECT_EQ(messages[1]["reasoning_content"], "A city. Its name.");
+  EXPECT_EQ(messages[3]["role"], "assistant");
+  EXPECT_EQ(messages[3]["reasoning_content"], "Cut.");
   EXPECT_EQ(messages[1]["tool_calls"].size(), 1U);
-  for (const size_t other : {0, 2, 3, 4, 5})
+  for (const size_t other : {0, 2, 4, 5, 6}) {
     EXPECT_FALSE(messages[other].contains("reasoning_content"));
+  }
 }
 
 // As openai 7.57 for Node builds its snapshot: "missing content at index 0" for a delta without its part.
