@@ -52,6 +52,15 @@ ApiError error_of_bytes(const ErrorCode& error, const HttpLimits& limits) {
   return invalid_request("the request is not HTTP/1.1: " + error.message(), std::nullopt);
 }
 
+/// Whether all who read the header see the same end of the body, and the same host (RFC 9112, 6.3 and 3.2): of
+/// other bytes a proxy would make other requests.
+template <typename Parser>
+bool is_framed(const Parser& parser) {
+  const auto& fields = parser.get();
+  return (fields.count(http::field::transfer_encoding) == 0 || parser.chunked()) &&
+         fields.count(http::field::host) <= 1;
+}
+
 HttpRequest request_of(http::request<http::string_body>&& message) {
   HttpRequest request;
   const auto text = [](boost::beast::string_view view) {
@@ -216,6 +225,7 @@ void HttpConnection::parse() {
     inbox_.erase(0, used);
     if (error && error != http::error::need_more) return refuse_bytes(error);
     if (parser_->is_header_done() && !had_header) {
+      if (!is_framed(*parser_)) return refuse_bytes(http::error::bad_field);
       wait(Wait::Body);
       const auto expect = parser_->get()[http::field::expect];
       if (!parser_->is_done() && boost::beast::iequals(expect, "100-continue")) {

@@ -87,6 +87,20 @@ TEST_F(HostileTest, LengthBesideChunksIsOneRequestOrNone) {
   EXPECT_EQ(raw(head("Content-Length: 5\r\nContent-Length: 6\r\n") + "hello!").status, 400);
 }
 
+// What a proxy may read as another body or another host is answered once, and the connection ends.
+TEST_F(HostileTest, FramesThatCanBeReadInTwoWaysEndTheConnection) {
+  for (const char* field :
+       {"Transfer-Encoding: xchunked\r\n", "Transfer-Encoding: identity\r\nContent-Length: 2\r\n",
+        "Transfer-Encoding: chunked, gzip\r\n", "Host: other\r\nContent-Length: 2\r\n"}) {
+    HttpClient client(server().port());
+    client.send(head(field) + "{}" + HttpClient::text_of("GET", "/health", ""));
+    const Reply reply = client.read();
+    EXPECT_EQ(reply.status, 400) << field;
+    EXPECT_EQ(reply.headers.at("connection"), "close") << field;
+    EXPECT_TRUE(client.is_closed_within(5)) << field;
+  }
+}
+
 TEST_F(HostileTest, PipelinedRequestsAreAnsweredInOrder) {
   HttpClient client(server().port());
   std::string bytes;
