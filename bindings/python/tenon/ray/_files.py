@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -12,9 +13,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 import ray
 import ray.data
-from ray.util import placement_group, remove_placement_group
-from ray.util.placement_group import PlacementGroup
-from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+from ray._raylet import IMPLICIT_RESOURCE_PREFIX
 
 from ._requests import Prompt
 from ._stage import Stage
@@ -115,15 +114,23 @@ def _check_job(folder: str, job: Mapping[str, Any]) -> None:
             raise ValueError(f"{folder} holds another job: its {key} is {known.get(key)}, not {wanted[key]}")
 
 
-def _one_per_node(nodes: Optional[int], most: int, cpus: float, timeout: float) -> PlacementGroup:
-    """A bundle on each of so many nodes, `most` of them at most; None: of those that have the CPUs now."""
-    there = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= cpus for node in ray.nodes())
-    count = min(nodes or there, most)
-    group = placement_group([{"CPU": cpus}] * count, strategy="STRICT_SPREAD")
-    if not group.wait(timeout):
-        remove_placement_group(group)
-        raise RuntimeError(f"no {count} nodes with {cpus} free CPUs were there within {timeout} s")
-    return group
+def _wait_for_nodes(nodes: Optional[int], most: int, cpus: float, timeout: float) -> int:
+    """Waits until so many nodes have the CPUs, `most` of them at most, and says how many; None: those there are now,
+    one at least."""
+    wanted, end = min(nodes or 1, most), time.monotonic() + timeout
+    while True:
+        there = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= cpus for node in ray.nodes())
+        if there >= wanted:
+            return min(nodes or there, most)
+        if time.monotonic() >= end:
+            raise RuntimeError(f"no {wanted} nodes with {cpus} CPUs were there within {timeout} s, but {there}")
+        time.sleep(0.1)
+
+
+def _one_of_a_node() -> "dict[str, float]":
+    """A resource of which each node has one, without its having been told: that by which Serve, too, keeps to its
+    max_replicas_per_node. Every call makes another."""
+    return {f"{IMPLICIT_RESOURCE_PREFIX}tenon:{uuid.uuid4().hex}": 1}
 
 
 def generate_files(path: str, sources: Sequence[PathLike], folder: PathLike, *, column: str = "prompt",
@@ -147,12 +154,11 @@ def generate_files(path: str, sources: Sequence[PathLike], folder: PathLike, *, 
     shards = list(shards_of(given, into, rows))
     missing = [shard._asdict() for shard in shards if not shard.is_done()]
     if missing:
-        group = _one_per_node(nodes, len(missing), cpus, timeout)
-        try:
-            ray.data.from_items(missing, override_num_blocks=len(missing)).map_batches(
-                _ShardStage, batch_size=1, concurrency=group.bundle_count, num_cpus=cpus,
-                fn_constructor_args=[os.path.abspath(path), column, options, dict(model or {}), dict(engine or {})],
-                scheduling_strategy=PlacementGroupSchedulingStrategy(group)).materialize()
-        finally:
-            remove_placement_group(group)
+        engines = _wait_for_nodes(nodes, len(missing), cpus, timeout)
+        ray.data.from_items(missing, override_num_blocks=len(missing)).map_batches(
+            _ShardStage, batch_size=1, num_cpus=cpus, resources=_one_of_a_node(),
+            # A shard takes long: what waits in an engine's queue waits for that engine's node, should it die.
+            compute=ray.data.ActorPoolStrategy(size=engines, max_tasks_in_flight_per_actor=1),
+            fn_constructor_args=[os.path.abspath(path), column, options, dict(model or {}), dict(engine or {})],
+        ).materialize()
     return [shard.output for shard in shards]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Optional
 
 from ray.serve.request_router import PendingRequest, ReplicaID, RequestRouter, RunningReplica
 
+from ._load import Load
 from ._prefix import Beginning, beginnings
 from ._requests import texts_of
 
@@ -39,7 +40,7 @@ class PrefixRouter(RequestRouter):  # type: ignore[misc]
     def initialize_state(self, request_characters: int = 4000, **_: Any) -> None:
         """request_characters: the characters of prompt that cost as much as one request more in the queue."""
         self._request_characters = request_characters
-        self._own_requests: Counter[ReplicaID] = Counter()
+        self._load = Load()
         self._sent: dict[ReplicaID, OrderedDict[int, float]] = {}
 
     def _held(self, replica: RunningReplica) -> "set[int]":
@@ -49,8 +50,7 @@ class PrefixRouter(RequestRouter):  # type: ignore[misc]
             one for one, when in sent.items() if when >= oldest)
 
     def _requests(self, replica: RunningReplica) -> int:
-        reported: int = replica.routing_stats.get("requests", 0)
-        return max(self._own_requests[replica.replica_id], reported)
+        return self._load.requests(replica.replica_id, replica.routing_stats.get("requests", 0))
 
     async def choose_replicas(self, candidate_replicas: "list[RunningReplica]",
                               pending_request: Optional[PendingRequest] = None) -> "list[list[RunningReplica]]":
@@ -59,13 +59,20 @@ class PrefixRouter(RequestRouter):  # type: ignore[misc]
         replicas = random.sample(candidate_replicas, len(candidate_replicas))  # equal ones take turns
         replicas.sort(key=lambda replica: cost(text, self._held(replica), self._requests(replica),
                                                self._request_characters))
+        if pending_request is not None and replicas:
+            first = replicas[0].replica_id
+            self._load.choose(pending_request.metadata.internal_request_id, first, pending_request.future)
+            self._remember(first, text)
         return [[replica] for replica in replicas]
 
     def on_request_routed(self, pending_request: PendingRequest, replica_id: ReplicaID, result: Any) -> None:
-        """Remembers what the replica will hold, before it says so itself."""
-        self._own_requests[replica_id] += 1
+        """Remembers what the replica has now, before it says so itself."""
+        self._load.send(pending_request.metadata.internal_request_id, replica_id)
+        self._remember(replica_id, _beginnings_of(pending_request))
+
+    def _remember(self, replica_id: ReplicaID, text: "list[Beginning]") -> None:
         sent, now = self._sent.setdefault(replica_id, OrderedDict()), time.monotonic()
-        for one in _beginnings_of(pending_request):
+        for one in text:
             sent[one.hash] = now
             sent.move_to_end(one.hash)
         while len(sent) > _REMEMBERED:
@@ -73,17 +80,15 @@ class PrefixRouter(RequestRouter):  # type: ignore[misc]
 
     def on_request_completed(self, replica_id: ReplicaID, internal_request_id: str) -> None:
         """One request less."""
-        if self._own_requests[replica_id] > 0:
-            self._own_requests[replica_id] -= 1
+        self._load.end(internal_request_id)
 
     def update_replicas(self, replicas: "list[RunningReplica]") -> None:
         """Forgets those that are gone."""
         super().update_replicas(replicas)
         living = {replica.replica_id for replica in replicas}
-        for known in [*self._own_requests, *self._sent]:
-            if known not in living:
-                self._own_requests.pop(known, None)
-                self._sent.pop(known, None)
+        self._load.keep(living)
+        for known in [one for one in self._sent if one not in living]:
+            del self._sent[known]
 
 
 def _beginnings_of(request: Optional[PendingRequest]) -> "list[Beginning]":

@@ -31,11 +31,11 @@ class Stage:
     """A callable class for Dataset.map_batches: an engine in each of its actors.
 
         rows.map_batches(Stage, fn_constructor_args=[path], fn_constructor_kwargs={"options": {"max_tokens": 64}},
-                         concurrency=2, batch_size=64)
+                         compute=ray.data.ActorPoolStrategy(size=2), batch_size=64)
 
     column: where the prompt is (a text, or messages). To a row come `text`, `finish`, why it ended, and `error`,
-    what is wrong with the row where something is; the others are answered all the same. A row's number in `seed`, or else one made of its prompt, is the seed of what is drawn, so a batch that is computed once
-    more gives the same."""
+    what is wrong with the row where something is; the others are answered all the same. A row's number in `seed`, or
+    else one made of its prompt, is the seed of what is drawn, so a batch that is computed once more gives the same."""
 
     def __init__(self, path: str, *, column: str = "prompt", options: Optional[Mapping[str, Any]] = None,
                  model: Optional[Mapping[str, Any]] = None, engine: Optional[Mapping[str, Any]] = None) -> None:
