@@ -46,3 +46,5 @@ for minor in 9 10 11 12 13 14; do
   command -v "python3.$minor" > /dev/null && "python3.$minor" -c '' 2> /dev/null || continue
   PYTHONPATH=$alone PYTHONDONTWRITEBYTECODE=1 "python3.$minor" "$here/tests/smoke.py"
 done
+# What _native.pyi says, against the module itself.
+"$venv/bin/stubtest" tenon._native

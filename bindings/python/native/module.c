@@ -242,10 +242,12 @@ static void begin(Call* call, PyObject* args, const char* name, int num_argument
     PyErr_Format(PyExc_TypeError, "%s takes %d arguments", name, num_arguments);
     call->failed = true;
   } else if (function == NULL) {
-    PyErr_Format(PyExc_NotImplementedError,
-                 library == NULL ? "no library is in use: %s"
-                                 : "this libtenon has no tenon_%s: it is another version",
-                 name);
+    char message[128];
+    PyOS_snprintf(message, sizeof message,
+                  library == NULL ? "no library is in use: %s"
+                                  : "this libtenon has no tenon_%s: it is another version",
+                  name);
+    raise_status(TENON_ERROR_UNSUPPORTED, message);
     call->failed = true;
   }
 }

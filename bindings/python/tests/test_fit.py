@@ -9,6 +9,7 @@ import ctypes
 import json
 import random
 import subprocess
+import sys
 
 import pytest
 from conftest import ROOT
@@ -150,6 +151,20 @@ def fake_library(folder, description):
     library = folder / "libfake.so"
     subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
     return str(library)
+
+
+def test_a_function_that_the_library_lacks_is_an_error_of_tenon(tmp_path):
+    interface = {key: INTERFACE[key] for key in ("version", "format", "aliases", "constants", "callbacks", "structs")}
+    library = fake_library(tmp_path, {**interface, "functions": [], "handles": [], "options": []})
+    program = f"""import tenon
+tenon.use_library({library!r})
+try:
+    tenon.Model("m.gguf")
+except tenon.Error as error:
+    print(error.code, error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, check=False)
+    assert done.stdout.startswith("UNSUPPORTED this libtenon has no tenon_"), done.stderr
 
 
 def test_a_library_that_does_not_fit_is_refused_with_a_sentence(tmp_path):

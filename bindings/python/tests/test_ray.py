@@ -6,6 +6,7 @@ import concurrent.futures
 import json
 import threading
 import time
+import traceback
 
 import pytest
 from conftest import DEMO, ROOT
@@ -14,6 +15,7 @@ ray = pytest.importorskip("ray", reason='Ray is not installed (pip install "teno
 pytest.importorskip("ray.serve")
 
 from ray import serve  # noqa: E402
+from ray._private.node import Node  # noqa: E402
 from ray._private.state import actors  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
@@ -26,31 +28,41 @@ from tenon.ray._router import cost  # noqa: E402
 ONCE = "Once upon a time"
 EXACT = {"max_tokens": 24, "sampling": {"temperature": 0}, "ignore_end": True}
 WORKER = {"num_cpus": 2, "object_store_memory": 80 * 2**20}
-# A node that is gone refuses connections: three checks, a second apart, notice it. One that is slow to answer on a loaded
-# machine has half a minute for it.
-CHECKS = {"health_check_period_ms": 1000, "health_check_timeout_ms": 30000, "health_check_failure_threshold": 3}
+# What is gone refuses connections: three checks, a second apart, notice it. What is slow on a loaded machine has a minute
+# and more for everything.
+PATIENCE = {"health_check_period_ms": 1000, "health_check_timeout_ms": 60000, "health_check_failure_threshold": 3,
+            "agent_register_timeout_ms": 200000, "worker_register_timeout_seconds": 200}
 # Long enough to be under way while a worker dies.
 LONG = {"max_tokens": 1500, "sampling": {"temperature": 1, "seed": 11}, "ignore_end": True}
+
+
+def started(start):
+    """What start() starts. Ray gives a node 30 seconds to start, which a loaded machine may not have."""
+    for attempt in range(4):
+        try:
+            return start()
+        except Exception as error:
+            # What has begun of it would come up as a node that nobody knows of.
+            for frame, _ in traceback.walk_tb(error.__traceback__):
+                if isinstance(frame.f_locals.get("self"), Node):
+                    frame.f_locals["self"].kill_all_processes(check_alive=False, allow_graceful=False)
+            if attempt == 3:
+                raise
+    raise AssertionError
 
 
 class Workers:
     """A head, on which nothing runs, and two workers."""
 
     def __init__(self):
-        self.cluster = Cluster(initialize_head=True, connect=True, head_node_args={
-            "num_cpus": 0, "object_store_memory": 80 * 2**20, "include_dashboard": False, "_system_config": CHECKS})
+        self.cluster = started(lambda: Cluster(initialize_head=True, head_node_args={
+            "num_cpus": 0, "object_store_memory": 80 * 2**20, "include_dashboard": False, "_system_config": PATIENCE}))
+        self.cluster.connect()
         self.nodes = [self.add(), self.add()]
         self.cluster.wait_for_nodes()
 
     def add(self):
-        """Ray gives a node 30 seconds to start, which a loaded machine may not have."""
-        for attempt in range(4):
-            try:
-                return self.cluster.add_node(**WORKER)
-            except Exception as error:
-                if attempt == 3 or "timed out" not in str(error):
-                    raise
-        raise AssertionError
+        return started(lambda: self.cluster.add_node(**WORKER))
 
     def kill(self, number):
         """A worker and all its processes are gone at once."""

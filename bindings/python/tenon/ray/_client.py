@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from ray import exceptions
-from ray.serve.handle import DeploymentHandle
+from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
 
 from .._engine import Piece
 from ._requests import Prompt, check_options
@@ -20,7 +21,7 @@ _MOST_DEATHS = 5
 
 
 class _Answer:
-    """What has come of an answer, and the request for the rest."""
+    """What has come of an answer, and requests for the rest."""
 
     def __init__(self, prompt: Prompt, options: "dict[str, Any]") -> None:
         check_options(options)
@@ -31,25 +32,30 @@ class _Answer:
         self._options = {**options, "sampling": sampling}
         self._tokens: list[int] = []
         self._deaths = 0
-        self.is_whole = False
+        self.is_over = False
 
-    def arguments(self) -> "tuple[Prompt, dict[str, Any], list[int]]":
-        """Of ModelReplica.pieces, for what has not come."""
-        return self._prompt, self._options, self._tokens
+    @contextlib.contextmanager
+    def request(self, pieces: DeploymentHandle) -> "Iterator[DeploymentResponseGenerator[Piece]]":
+        """A request of ModelReplica.pieces for what has not come. Cancelled at the end; a death in between is no error,
+        unless there were too many."""
+        response = pieces.remote(self._prompt, self._options, list(self._tokens))
+        try:
+            yield response
+            self.is_over = True
+        except DEATHS:
+            self._deaths += 1
+            if self._deaths >= _MOST_DEATHS:
+                raise
+        finally:
+            response.cancel()
 
     def take(self, piece: Piece) -> Piece:
         """Notes a piece that is handed out."""
         self._deaths = 0
         if piece.token is not None:
             self._tokens.append(piece.token)
-        self.is_whole = piece.finish is not None
+        self.is_over = piece.finish is not None
         return piece
-
-    def note_death(self, error: Exception) -> None:
-        """Raises the error where going on is of no use."""
-        self._deaths += 1
-        if self._deaths >= _MOST_DEATHS:
-            raise error
 
 
 class Client:
@@ -65,32 +71,18 @@ class Client:
     def stream(self, prompt: Prompt, **options: Any) -> Iterator[Piece]:
         """The pieces of an answer. What has not come is cancelled when the iterator goes."""
         answer = _Answer(prompt, options)
-        while not answer.is_whole:
-            response = self._pieces.remote(*answer.arguments())
-            try:
+        while not answer.is_over:
+            with answer.request(self._pieces) as response:
                 for piece in response:
                     yield answer.take(piece)
-                if not answer.is_whole:
-                    return
-            except DEATHS as error:
-                answer.note_death(error)
-            finally:
-                response.cancel()
 
     async def astream(self, prompt: Prompt, **options: Any) -> AsyncIterator[Piece]:
         """The same for `async for`."""
         answer = _Answer(prompt, options)
-        while not answer.is_whole:
-            response = self._pieces.remote(*answer.arguments())
-            try:
+        while not answer.is_over:
+            with answer.request(self._pieces) as response:
                 async for piece in response:
                     yield answer.take(piece)
-                if not answer.is_whole:
-                    return
-            except DEATHS as error:
-                answer.note_death(error)
-            finally:
-                response.cancel()
 
     def text(self, prompt: Prompt, **options: Any) -> str:
         """The whole answer."""
