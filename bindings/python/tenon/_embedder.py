@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _native, constants
 from ._native import EmbedderInfo
-from ._objects import Object, options_handle
+from ._objects import Object, check_type, options_handle
 from ._views import floats
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Embedder(Object):
     __slots__ = ()
 
     def __init__(self, model: Model, **options: Unpack[EmbedderOptions]) -> None:
+        from ._model import Model
+        check_type(model, Model)
         self._handle = _native.embedder_create(model._handle, options_handle(options))
 
     @property

@@ -16,7 +16,7 @@ from ._closing import Closer
 from ._errors import CancelledError, Error, StateError
 from ._loops import LoopWaker, waker_of_running_loop
 from ._native import EngineStats, Handle, RequestStats
-from ._objects import Object, options_handle
+from ._objects import Object, check_type, options_handle
 from ._sampler import Grammar, Sampler
 
 if TYPE_CHECKING:
@@ -236,6 +236,8 @@ class Engine(Object):
     __slots__ = ("_model", "_lock", "_runner", "_driven")
 
     def __init__(self, model: Model, **options: Unpack[EngineOptions]) -> None:
+        from ._model import Model
+        check_type(model, Model)
         self._model = model._view()
         self._lock = threading.Lock()
         self._runner: Optional[_native.Runner] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native, constants
@@ -137,6 +137,8 @@ class Model(Object):
                  progress: Optional[Callable[[float], Any]] = None,
                  log: Optional[Callable[[int, str], Any]] = None,
                  log_level: int = constants.LOG_INFO, **options: Unpack[ModelOptions]) -> None:
+        if not isinstance(path, (str, bytes, os.PathLike, Iterable)):
+            raise TypeError(f"a path, or several, are needed, not {type(path).__name__}")
         paths = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
         sources = tuple((constants.SOURCE_PATH, os.fsencode(one)) for one in paths)
         self._load(sources, options, progress, log, log_level)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Optional, TypeVar
 
@@ -41,6 +42,20 @@ class Object:
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"a tenon.{type(self).__name__} cannot be pickled or copied: "
                         "it is an object of this process")
+
+
+def check_type(given: object, wanted: type[Object]) -> None:
+    """Raises TypeError for something else than an object of that kind."""
+    if not isinstance(given, wanted):
+        raise TypeError(f"a tenon.{wanted.__name__} is needed, not {type(given).__name__}")
+
+
+def check_names(call: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raises TypeError for the first keyword that a call does not know, and names the nearest."""
+    names = list(known)
+    for name in sorted(set(given).difference(names)):
+        near = difflib.get_close_matches(name, names, 1)
+        raise TypeError(f"{call} has no option {name}" + (f"; the nearest name is {near[0]}" if near else ""))
 
 
 def options_handle(given: Mapping[str, Any]) -> Optional[Handle]:

@@ -12,7 +12,7 @@ from . import _native, constants
 from ._engine import Engine, Generation, GenerateOptions, Piece, piece_of
 from ._errors import Error
 from ._native import Candidate, Handle, SessionStats
-from ._objects import Object, options_handle
+from ._objects import Object, check_names, check_type, options_handle
 from ._sampler import Sampler
 from ._views import floats, lend
 
@@ -35,6 +35,8 @@ class Session(Object):
 
     def __init__(self, model: Model, *, engine: Optional[Engine] = None,
                  **options: Unpack[SessionOptions]) -> None:
+        from ._model import Model
+        check_type(model, Model)
         self._model = model
         self._engine = engine if engine is not None else model.engine()
         self._handle = _native.engine_open_session(self._engine._handle, options_handle(options))
@@ -74,9 +76,9 @@ class Session(Object):
 
     def _generate(self, text: Union[str, Sequence[int], None], options: Mapping[str, Any],
                   owns_session: bool = False) -> Generation:
-        unknown = options.keys() - GenerateOptions.__annotations__.keys()
-        if unknown:
-            raise TypeError(f"generate has no option {sorted(unknown)[0]}")
+        check_names("generate", options, GenerateOptions.__annotations__)
+        if text is not None and not hasattr(text, "__len__"):
+            raise TypeError(f"a text or tokens are needed, not {type(text).__name__}")
         flags = 0
         fields: dict[str, Any] = {"max_tokens": options.get("max_tokens", 0)}
         if isinstance(text, str):

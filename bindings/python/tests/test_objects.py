@@ -18,8 +18,21 @@ def test_errors_have_a_code_and_a_class_of_python():
     assert isinstance(caught.value, tenon.Error) and isinstance(caught.value, OSError)
     with pytest.raises(ValueError, match='nearest name is "threads"'):
         tenon.Model(DEMO, thraeds=2)
-    with pytest.raises(TypeError, match="generate has no option max_token"):
+    with pytest.raises(TypeError, match="generate has no option max_token; the nearest name is max_tokens"):
         tenon.Session(tenon.Model(DEMO)).generate(ONCE, max_token=2)
+
+
+@pytest.mark.parametrize("make, sentence", [
+    (lambda model: tenon.Model(None), "a path, or several, are needed, not NoneType"),
+    (lambda model: tenon.Session(None), "a tenon.Model is needed, not NoneType"),
+    (lambda model: tenon.Engine("demo.gguf"), "a tenon.Model is needed, not str"),
+    (lambda model: tenon.Embedder(tenon.Engine(model)), "a tenon.Model is needed, not Engine"),
+    (lambda model: tenon.Session(model).generate(5), "a text or tokens are needed, not int"),
+    (lambda model: tenon.Engine(model).stream(ONCE, max_tokens="3"), "int"),
+])
+def test_what_is_of_another_type_is_named(model, make, sentence):
+    with pytest.raises(TypeError, match=sentence):
+        make(model)
 
 
 def test_a_model_tells_what_is_in_it(model):

@@ -4,6 +4,8 @@ import asyncio
 import collections
 import concurrent.futures
 import json
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -38,7 +40,7 @@ LONG = {"max_tokens": 1500, "sampling": {"temperature": 1, "seed": 11}, "ignore_
 
 def started(start):
     """What start() starts. Ray gives a node 30 seconds to start, which a loaded machine may not have."""
-    for attempt in range(4):
+    for attempt in range(8):
         try:
             return start()
         except Exception as error:
@@ -46,7 +48,7 @@ def started(start):
             for frame, _ in traceback.walk_tb(error.__traceback__):
                 if isinstance(frame.f_locals.get("self"), Node):
                     frame.f_locals["self"].kill_all_processes(check_alive=False, allow_graceful=False)
-            if attempt == 3:
+            if attempt == 7:
                 raise
     raise AssertionError
 
@@ -304,8 +306,7 @@ def test_a_stage_adds_columns(workers):
 
 
 def test_the_examples_run(workers):
-    import subprocess
-    import sys
+    serve.start(proxy_location="Disabled")  # which the program meets: three processes less
     done = subprocess.run([sys.executable, str(ROOT / "bindings/python/examples/many_machines.py"), str(DEMO),
                            workers.cluster.address], text=True, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0 and "Oslo" in done.stdout, done.stderr
