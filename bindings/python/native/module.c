@@ -351,8 +351,10 @@ static void* as_handle(Call* call, PyObject* given, enum Kind kind, int flags) {
 
 static int64_t as_int64_t(Call* call, PyObject* given) {
   if (call->failed) return 0;
-  const long long value = PyLong_AsLongLong(given);
-  if (value == -1 && PyErr_Occurred()) call->failed = true;
+  PyObject* number = PyNumber_Index(given); /* Python 3.9 would take 1.5 for 1 */
+  const long long value = number == NULL ? 0 : PyLong_AsLongLong(number);
+  Py_XDECREF(number);
+  if (PyErr_Occurred()) call->failed = true;
   return value;
 }
 

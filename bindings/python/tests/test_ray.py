@@ -30,8 +30,8 @@ from tenon.ray._router import cost  # noqa: E402
 ONCE = "Once upon a time"
 EXACT = {"max_tokens": 24, "sampling": {"temperature": 0}, "ignore_end": True}
 WORKER = {"num_cpus": 2, "object_store_memory": 80 * 2**20}
-# What is gone refuses connections: three checks, a second apart, notice it. What is slow on a loaded machine has a minute
-# and more for everything.
+# What is gone refuses connections: three checks, a second apart, notice it. What is slow on a loaded machine has a
+# minute and more for everything.
 PATIENCE = {"health_check_period_ms": 1000, "health_check_timeout_ms": 60000, "health_check_failure_threshold": 3,
             "agent_register_timeout_ms": 200000, "worker_register_timeout_seconds": 200}
 # Long enough to be under way while a worker dies.
