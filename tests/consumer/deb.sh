@@ -4,7 +4,7 @@
 #   usage: deb.sh BUILD_DIR WORK_DIR CC CPACK
 # Ends with 77 where dpkg or what cpack needs is missing; without lintian that part is left out, and it says so.
 set -euo pipefail
-build=$1 work=$2 cc=$3 cpack=$4
+build=$(realpath "$1") work=$(realpath -m "$2") cc=$3 cpack=$4
 here=$(cd "$(dirname "$0")" && pwd)
 model=$here/../../examples/models/demo-q8_0.gguf
 for tool in dpkg dpkg-deb dpkg-shlibdeps ninja python3 gzip; do
