@@ -25,6 +25,7 @@ static class Tenon
     [DllImport(Library)] static extern int tenon_session_next(IntPtr session, IntPtr sampler, IntPtr piece);
     [DllImport(Library)] static extern int tenon_session_generate(IntPtr session, IntPtr sampler, ulong maxTokens, OnPiece onPiece, IntPtr user);
     [DllImport(Library)] static extern int tenon_session_cancel(IntPtr session);
+    [DllImport(Library)] static extern int tenon_session_rewind(IntPtr session, ulong position);
     [DllImport(Library)] static extern int tenon_embedder_create(IntPtr model, IntPtr options, out IntPtr embedder);
     [DllImport(Library)] static extern int tenon_embedder_embed(IntPtr embedder, IntPtr batch, float[] rows, UIntPtr capacity, out UIntPtr needed);
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)] delegate int OnPiece(IntPtr user, IntPtr piece);
@@ -63,7 +64,31 @@ static class Tenon
         Marshal.WriteInt32(memory, Offset(name, "struct_size"), Size(name));
         return memory;
     }
-    static void Check(int status) { if (status != 0) throw new Exception(Marshal.PtrToStringAnsi(tenon_last_error())); }
+    static Exception thrown; // by a function that C called, which no exception may leave: it goes on from here
+    static void Check(int status)
+    {
+        var kept = thrown;
+        thrown = null;
+        if (kept != null) throw kept;
+        if (status == 0) return;
+        throw new Exception(Marshal.PtrToStringAnsi(tenon_status_name(status)) + ": " + Marshal.PtrToStringAnsi(tenon_last_error()));
+    }
+    static void Generate(IntPtr session, IntPtr sampler, Action<IntPtr> use) // calls it with each piece
+    {
+        OnPiece onPiece = (user, piece) =>
+        {
+            try { use(piece); return 0; }
+            catch (Exception error) { thrown = error; return 1; }
+        };
+        int status = tenon_session_generate(session, sampler, 100, onPiece, IntPtr.Zero);
+        GC.KeepAlive(onPiece);
+        Check(status);
+    }
+    static string Failure(Action call)
+    {
+        try { call(); return "nothing"; }
+        catch (Exception error) { return error.Message; }
+    }
     static string Text(IntPtr piece)
     {
         var bytes = new byte[Marshal.ReadInt64(piece, Offset("tenon_piece", "length"))];
@@ -115,12 +140,12 @@ static class Tenon
         }
         Console.WriteLine("{0} numbers, likeness {1:F3} and {2}", count, same, other < 0.999 ? "less" : "as much");
 
-        // Cancels, from the function that gets the pieces.
+        // Cancels, and throws, from the function that gets the pieces.
         int came = 0;
-        OnPiece onPiece = (user, _) => { if (++came == 3) tenon_session_cancel(session); return 0; };
-        int status = tenon_session_generate(session, sampler, 100, onPiece, IntPtr.Zero);
-        GC.KeepAlive(onPiece);
-        Console.WriteLine("{0} after {1} pieces", Marshal.PtrToStringAnsi(tenon_status_name(status)), came);
+        string cancelled = Failure(() => Generate(session, sampler, _ => { if (++came == 3) Check(tenon_session_cancel(session)); }));
+        Console.WriteLine("{0} after {1} pieces", cancelled.Split(':')[0], came);
+        Console.WriteLine(Failure(() => Generate(session, sampler, _ => { throw new Exception("thrown by the program"); })));
+        Console.WriteLine(Failure(() => Check(tenon_session_rewind(session, 1000))));
         tenon_session_destroy(session);
         tenon_model_destroy(model);
         tenon_model_destroy(encoder);

@@ -6,7 +6,7 @@ ffi.cdef("const char* tenon_interface_description(void);")
 local library = ffi.load(arg[1])
 local description = ffi.string(library.tenon_interface_description())
 local function section(name) return description:match('\n"' .. name .. '":%[(.-)%],\n"') end
-local function items(name) return section(name):gmatch('\n{"name":"([%w_]+)",([^%[]*)%[([^%]]*)%]}') end
+local function items(name) return section(name):gmatch('\n{"name":"([%w_]+)",([^%[]*)%[([^%]]*)%]') end
 local function members(text, ending)
   local list = {}
   for name, kind, rest in text:gmatch('"name":"([%w_]+)","type":"([^"]+)"([^}]*)') do
@@ -30,8 +30,13 @@ for name, head, rest in items("functions") do
 end
 ffi.cdef(table.concat(declarations, "\n"))
 
+local thrown -- by a function that C called, which no error may leave: it goes on from here
 local function check(status)
-  if status ~= 0 then error(ffi.string(library.tenon_last_error())) end
+  local kept
+  kept, thrown = thrown, nil
+  if kept then error(kept, 0) end
+  if status == 0 then return end
+  error(ffi.string(library.tenon_status_name(status)) .. ": " .. ffi.string(library.tenon_last_error()), 0)
 end
 local function made(kind, create) -- an object that is destroyed when nothing refers to it
   local out = ffi.new(kind .. "*[1]")
@@ -75,13 +80,26 @@ local same, other = 0, 0
 for i = 0, count - 1 do same, other = same + rows[i] * rows[count + i], other + rows[i] * rows[2 * count + i] end
 print(("%d numbers, likeness %.3f and %s"):format(count, same, other < 0.999 and "less" or "as much"))
 
--- Cancels, from the function that gets the pieces. Code that calls back must not be compiled.
+-- Calls a function with each piece. Code that calls back must not be compiled.
+local function generate(use)
+  local on_piece = ffi.cast("tenon_piece_callback", function(_, piece)
+    local fine, result = pcall(use, piece)
+    if not fine then thrown = result end
+    return fine and 0 or 1
+  end)
+  local status = library.tenon_session_generate(session, sampler, 100, on_piece, nil)
+  on_piece:free()
+  check(status)
+end
+jit.off(generate)
+
+-- Cancels, and throws, from the function that gets the pieces.
+local function failure(...) return select(2, pcall(...)) end
 local came = 0
-local on_piece = ffi.cast("tenon_piece_callback", function(_, piece)
+local cancelled = failure(generate, function()
   came = came + 1
   if came == 3 then library.tenon_session_cancel(session) end
-  return 0
 end)
-local function generate() return library.tenon_session_generate(session, sampler, 100, on_piece, nil) end
-jit.off(generate)
-print(ffi.string(library.tenon_status_name(generate())) .. " after " .. came .. " pieces")
+print(cancelled:match("^%w+") .. " after " .. came .. " pieces")
+print(failure(generate, function() error("thrown by the program", 0) end))
+print(failure(check, library.tenon_session_rewind(session, 1000)))

@@ -23,10 +23,14 @@ function declarations(string $description): string
 $description = FFI::cdef('const char* tenon_interface_description(void);', $path)->tenon_interface_description();
 $tenon = FFI::cdef(declarations($description), $path);
 
+$thrown = null; // by a function that C called, which no exception may leave: it goes on from here
 function check(int $status): void
 {
-    global $tenon;
-    if ($status !== 0) throw new RuntimeException($tenon->tenon_last_error(), $status);
+    global $tenon, $thrown;
+    [$kept, $thrown] = [$thrown, null];
+    if ($kept !== null) throw $kept;
+    if ($status === 0) return;
+    throw new RuntimeException($tenon->tenon_status_name($status) . ': ' . $tenon->tenon_last_error(), $status);
 }
 // An object, made by a function whose last parameter it is.
 function make(string $kind, string $create, ...$arguments): FFI\CData
@@ -82,13 +86,39 @@ for ($i = 0; $i < $count; $i++) {
 }
 printf("%d numbers, likeness %.3f and %s\n", $count, $same, $other < 0.999 ? 'less' : 'as much');
 
-// Cancels, from the function that gets the pieces.
+// Calls a function with each piece.
+function generate(FFI\CData $session, FFI\CData $sampler, callable $use): void
+{
+    global $tenon;
+    check($tenon->tenon_session_generate($session, $sampler, 100, function ($user, $piece) use ($use) {
+        global $thrown;
+        try {
+            $use($piece);
+            return 0;
+        } catch (Throwable $error) {
+            $thrown = $error;
+            return 1;
+        }
+    }, null));
+}
+function failure(callable $call): string
+{
+    try {
+        $call();
+        return 'nothing';
+    } catch (RuntimeException $error) {
+        return $error->getMessage();
+    }
+}
+
+// Cancels, and throws, from the function that gets the pieces.
 $came = 0;
-$onPiece = function ($user, $piece) use ($tenon, $session, &$came) {
-    if (++$came === 3) $tenon->tenon_session_cancel($session);
-    return 0;
+$cancels = function () use ($tenon, $session, &$came) {
+    if (++$came === 3) check($tenon->tenon_session_cancel($session));
 };
-$status = $tenon->tenon_session_generate($session, $sampler, 100, $onPiece, null);
-echo $tenon->tenon_status_name($status), " after $came pieces\n";
+$cancelled = failure(fn() => generate($session, $sampler, $cancels));
+echo strstr($cancelled, ':', true), " after $came pieces\n";
+echo failure(fn() => generate($session, $sampler, fn() => throw new RuntimeException('thrown by the program'))), "\n";
+echo failure(fn() => check($tenon->tenon_session_rewind($session, 1000))), "\n";
 $tenon->tenon_session_destroy($session);
 foreach ([$model, $encoder] as $one) $tenon->tenon_model_destroy($one);

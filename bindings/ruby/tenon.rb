@@ -24,11 +24,25 @@ class Tenon
     @made[name] ||= Fiddle::Function.new(@library["tenon_#{name}"],
                                          function["parameters"].map { |p| kind(p["type"]) }, kind(function["returns"]))
     result = @made[name].call(*arguments)
+    thrown, @thrown = @thrown, nil
+    raise thrown if thrown
     raise "#{status_name(result)}: #{last_error}" if function["fails"] && result != 0
     function["returns"] == "const char*" ? result.to_s : result
   end
 
   def respond_to_missing?(name, all = false) = @functions.key?("tenon_#{name}") || super
+
+  # A function that the library calls with two pointers. No exception may leave it: that is kept, ends the call, and is
+  # raised when the call returns.
+  def callback
+    Fiddle::Closure::BlockCaller.new(Fiddle::TYPE_INT, [Fiddle::TYPE_VOIDP, Fiddle::TYPE_VOIDP]) do |_, given|
+      yield given
+      0
+    rescue Exception => error
+      @thrown = error
+      1
+    end
+  end
 
   def kind(type) = KINDS.fetch(type, Fiddle::TYPE_VOIDP)
 
@@ -91,17 +105,18 @@ rows = values[0, values.size].unpack("e*").each_slice(values.size / 4 / texts.si
 likeness = rows[1..].map { |row| row.zip(rows[0]).sum { |a, b| a * b } }
 puts format("%d numbers, likeness %.3f and %s", rows[0].size, likeness[0], likeness[1] < 0.999 ? "less" : "as much")
 
-# Cancels, from the function that gets the pieces.
-came = 0
-on_piece = Fiddle::Closure::BlockCaller.new(Fiddle::TYPE_INT, [Fiddle::TYPE_VOIDP, Fiddle::TYPE_VOIDP]) do
-  came += 1
-  tenon.session_cancel(session) if came == 3
-  0
-end
-begin
-  tenon.session_generate(session, sampler, 100, on_piece, nil)
+# Cancels, and raises, from the function that gets the pieces.
+def failure
+  yield
 rescue RuntimeError => error
-  puts "#{error.message[/\A\w+/]} after #{came} pieces"
+  error.message
 end
+came = 0
+cancels = tenon.callback { tenon.session_cancel(session) if (came += 1) == 3 }
+cancelled = failure { tenon.session_generate(session, sampler, 100, cancels, nil) }
+puts "#{cancelled[/\A\w+/]} after #{came} pieces"
+raises = tenon.callback { raise "thrown by the program" }
+puts failure { tenon.session_generate(session, sampler, 100, raises, nil) }
+puts failure { tenon.session_rewind(session, 1000) }
 tenon.session_destroy(session)
 [model, encoder].each { |one| tenon.model_destroy(one) }
