@@ -23,17 +23,18 @@ type Error struct {
 	Code    Code
 	Message string // one sentence: what, where, value and limit
 	cause   error
+	ended   error // what Err of a context said that ended it
 }
 
 func (e *Error) Error() string { return "tenon: " + e.Message }
 
-// Is says whether target is the code of the error.
+// Is says whether target is the code of the error, or what Err of its context said, whose cause may be another.
 func (e *Error) Is(target error) bool {
 	code, isCode := target.(Code)
-	return isCode && code == e.Code
+	return isCode && code == e.Code || e.ended != nil && errors.Is(e.ended, target)
 }
 
-// Unwrap gives what is behind it: the end of a context, or what an io.ReaderAt said.
+// Unwrap gives what is behind it: the cause of the end of a context, or what an io.ReaderAt said.
 func (e *Error) Unwrap() error { return e.cause }
 
 func failed(code Code, format string, values ...any) *Error {
@@ -48,19 +49,19 @@ func ofContext(ctx context.Context, err error) error {
 	}
 	switch {
 	case known.Code == ErrCancelled && ctx.Err() != nil:
-		return &Error{known.Code, known.Message, context.Cause(ctx)}
+		return ended(ctx)
 	case known.Code == ErrDeadline:
-		return &Error{known.Code, known.Message, context.DeadlineExceeded}
+		return &Error{Code: known.Code, Message: known.Message, cause: context.DeadlineExceeded}
 	}
 	return err
 }
 
 // ended is the error of a context that is over.
 func ended(ctx context.Context) error {
-	cause := context.Cause(ctx)
 	code := ErrCancelled
-	if errors.Is(cause, context.DeadlineExceeded) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		code = ErrDeadline
 	}
-	return &Error{code, cause.Error(), cause}
+	cause := context.Cause(ctx)
+	return &Error{Code: code, Message: cause.Error(), cause: cause, ended: ctx.Err()}
 }

@@ -131,6 +131,9 @@ func (s *Session) Submit(ctx context.Context, prompt string, options *GenerateOp
 	if options == nil {
 		options = &GenerateOptions{}
 	}
+	if options.MaxTokens < 0 {
+		return nil, failed(ErrArgument, "MaxTokens: %d is no number of tokens", options.MaxTokens)
+	}
 	timeout, err := options.timeoutSeconds(ctx)
 	if err != nil {
 		return nil, err
@@ -154,7 +157,7 @@ func (s *Session) Submit(ctx context.Context, prompt string, options *GenerateOp
 	defer pinner.Unpin()
 	submission := &cSubmission{structSize: uint32(unsafe.Sizeof(cSubmission{})), flags: flags,
 		text: textPointer(prompt), textLength: uint64(len(prompt)),
-		numTokens: uint64(len(options.Tokens)), maxTokens: uint64(max(options.MaxTokens, 0)),
+		numTokens: uint64(len(options.Tokens)), maxTokens: uint64(options.MaxTokens),
 		timeoutSeconds: timeout, priority: int32(options.Priority.value),
 		client: textPointer(options.Client), clientLength: uint64(len(options.Client)), weight: options.Weight,
 		numTop: uint32(max(options.Logprobs.value, 0))}

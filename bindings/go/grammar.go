@@ -51,7 +51,7 @@ func jsonOf(value any) (string, error) {
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return "", &Error{ErrArgument, err.Error(), err}
+		return "", &Error{Code: ErrArgument, Message: err.Error(), cause: err}
 	}
 	return string(text), nil
 }

@@ -115,7 +115,7 @@ func unpack(library []byte) (string, error) {
 	}
 	file := os.NewFile(fd, "libtenon")
 	if _, err := file.Write(library); err != nil {
-		return "", &Error{ErrIO, err.Error(), err}
+		return "", &Error{Code: ErrIO, Message: err.Error(), cause: err}
 	}
 	keptFile = file // the path leads there
 	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
@@ -127,7 +127,7 @@ var keptFile *os.File
 func checkLibrary(path, name string) (uintptr, error) {
 	library, err := openLibrary(path)
 	if err != nil {
-		return 0, &Error{ErrUnsupported, fmt.Sprintf("no libtenon was found: %v", err), err}
+		return 0, &Error{Code: ErrUnsupported, Message: fmt.Sprintf("no libtenon was found: %v", err), cause: err}
 	}
 	version := "?"
 	if function := symbolOf(library, "tenon_version_text"); function != 0 {

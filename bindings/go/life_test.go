@@ -234,7 +234,7 @@ func TestTheDeadlineOfTheContextIsTheLibrarys(t *testing.T) {
 		t.Fatalf("%v is not context.DeadlineExceeded", err)
 	}
 	var known *Error
-	if !errors.As(err, &known) || known.Code != ErrDeadline && known.Code != ErrCancelled {
+	if !errors.As(err, &known) || known.Code != ErrDeadline || !strings.Contains(err.Error(), "deadline") {
 		t.Fatalf("%v", err)
 	}
 }
@@ -246,6 +246,17 @@ func TestTheCauseOfTheContextIsKept(t *testing.T) {
 	model := openDemo(t, nil)
 	if _, err := LoadModel(ctx, []Source{FromPath(demo)}, nil, nil); !errors.Is(err, why) {
 		t.Errorf("loading: %v", err)
+	}
+	// As in package context, the cause does not stand in the way of what ended it.
+	if _, err := Collect(must(NewSession(model, nil)).Generate(ctx, once, nil)); !errors.Is(err, why) ||
+		!errors.Is(err, context.Canceled) || !errors.Is(err, ErrCancelled) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("generating: %v", err)
+	}
+	late, release := context.WithDeadlineCause(context.Background(), time.Now().Add(-time.Second), why)
+	defer release()
+	if _, err := Collect(must(NewSession(model, nil)).Generate(late, once, nil)); !errors.Is(err, why) ||
+		!errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrDeadline) {
+		t.Errorf("generating too late: %v", err)
 	}
 	if err := must(NewSession(model, nil)).Prefill(ctx, nil); err != nil {
 		t.Errorf("there is nothing to compute: %v", err)

@@ -252,6 +252,8 @@ func TestSessionsStepByStep(t *testing.T) {
 
 func TestGenerationsTellWhatWasReused(t *testing.T) {
 	session := openSession(t)
+	_, err := session.Submit(context.Background(), once, &GenerateOptions{MaxTokens: -1})
+	wantCode(t, err, ErrArgument)
 	generation := must(session.Submit(context.Background(), once, &GenerateOptions{MaxTokens: 3, Priority: Set(2),
 		Client: "somebody", Weight: 2, Tokens: []Token{256}}))
 	must(generation.Next())
@@ -265,7 +267,7 @@ func TestGenerationsTellWhatWasReused(t *testing.T) {
 	if err := generation.Cancel(); err != nil {
 		t.Error(err)
 	}
-	_, err := session.Submit(context.Background(), "", &GenerateOptions{Sampler: must(NewSampler(nil)), Sampling: greedy})
+	_, err = session.Submit(context.Background(), "", &GenerateOptions{Sampler: must(NewSampler(nil)), Sampling: greedy})
 	wantCode(t, err, ErrArgument)
 	_, err = session.Submit(context.Background(), "", &GenerateOptions{Client: "somebody", Weight: 1e9})
 	wantCode(t, err, ErrArgument)

@@ -91,7 +91,7 @@ func (s *Source) fill(c *cSource, kept *lasting) (*reading, error) {
 func ofReaders(err error, from []*reading) error {
 	for _, reader := range from {
 		if known, isKnown := err.(*Error); isKnown && reader != nil && reader.err != nil {
-			return &Error{known.Code, known.Message + ": " + reader.err.Error(), reader.err}
+			return &Error{Code: known.Code, Message: known.Message + ": " + reader.err.Error(), cause: reader.err}
 		}
 	}
 	return err
