@@ -7,29 +7,24 @@ const { MADE_HERE, TenonObject, named } = require('./objects.js')
 
 const ROLES = { plain: constants.TEXT_PLAIN, query: constants.TEXT_QUERY, document: constants.TEXT_DOCUMENT }
 
-/** Rows of numbers, one after another in `data`. */
-class Rows {
+/** Rows of numbers, one after another in `data`: an array of them, without a copy. */
+class Rows extends Array {
   constructor(data, dimensions, counts) {
-    /** [rows, dimensions] */
-    this.data = data
-    this.dimensions = dimensions
-    /** [texts]: how many rows each text has; 1 unless the pooling is none. */
-    this.counts = counts
+    super(dimensions ? data.length / dimensions : 0)
+    for (let index = 0; index < this.length; ++index) {
+      this[index] = data.subarray(index * dimensions, (index + 1) * dimensions)
+    }
+    // Not listed among the rows.
+    Object.defineProperties(this, {
+      data: { value: data }, // [rows, dimensions]
+      dimensions: { value: dimensions },
+      counts: { value: counts }, // [texts]: how many rows each text has; 1 unless the pooling is none
+    })
   }
 
-  get length() {
-    return this.dimensions ? this.data.length / this.dimensions : 0
-  }
-
-  /** A row, without a copy. */
-  at(index) {
-    if (index < 0) index += this.length
-    if (!(index >= 0 && index < this.length)) return undefined
-    return this.data.subarray(index * this.dimensions, (index + 1) * this.dimensions)
-  }
-
-  * [Symbol.iterator]() {
-    for (let index = 0; index < this.length; ++index) yield this.at(index)
+  /** What map and the like make are plain arrays. */
+  static get [Symbol.species]() {
+    return Array
   }
 }
 

@@ -35,7 +35,7 @@ const KNOWN = new Set(['maxTokens', 'sampler', 'sampling', 'grammar', 'addSpecia
 /** The arguments of session_submit, from the options of a generation. */
 function submission(session, text, options) {
   for (const key of Object.keys(options)) {
-    if (!KNOWN.has(key)) throw new TypeError(`generate has no option ${key}`)
+    if (!KNOWN.has(key)) throw new TypeError(`generate has no option ${key}; there are: ${[...KNOWN].join(', ')}`)
   }
   const fields = { maxTokens: options.maxTokens ?? 0, flags: 0 }
   if (typeof text === 'string') {

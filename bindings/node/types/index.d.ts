@@ -388,18 +388,15 @@ export class Reply extends TenonObject {
   message(): Message
 }
 
-/** Rows of numbers, one after another in `data`. */
-export class Rows implements Iterable<Float32Array> {
+/** Rows of numbers, one after another in `data`: an array of them, without a copy. */
+export interface Rows extends ReadonlyArray<Float32Array> {}
+export class Rows {
   private constructor()
   /** [rows, dimensions] */
   readonly data: Float32Array
   readonly dimensions: number
   /** [texts]: how many rows each text has; 1 unless the pooling is none. */
   readonly counts: readonly number[]
-  get length(): number
-  /** A row, without a copy. */
-  at(index: number): Float32Array | undefined
-  [Symbol.iterator](): Iterator<Float32Array>
 }
 
 /** Turns texts into rows of numbers. */
