@@ -3,25 +3,38 @@ package tenon;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Comparator;
+import java.util.List;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 
 /** The native libraries inside the jar: /native/SYSTEM/, with their names in its file `list`. */
 final class Bundle {
+  private static final String LOCK = "lock";
+  /** Holds the lock of this process's folder until the process ends, however it ends. */
+  private static FileChannel held;
+
   private Bundle() {}
 
-  /** Where those that are wanted can be loaded from: a new folder that only this user can write, gone when the process
-   * ends. Null: the jar has none for this system. */
+  /** Where those that are wanted can be loaded from: a new folder that only this user can write. It is gone when the
+   * process exits; of a process that was killed the next one removes it. Null: the jar has none for this system. */
   static Path unpack(Predicate<String> isWanted) {
     String folder = "/native/" + system() + "/";
     try (InputStream list = Bundle.class.getResourceAsStream(folder + "list")) {
       if (list == null) return null;
-      Path into = Files.createTempDirectory("tenon-",
+      Path into = Files.createTempDirectory(prefix(),
           PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
       into.toFile().deleteOnExit();
+      lock(into);
+      removeLeft(into);
       for (String name : new String(list.readAllBytes(), StandardCharsets.UTF_8).lines().toList()) {
         if (!isWanted.test(name)) continue;
         Path target = into.resolve(name);
@@ -37,6 +50,44 @@ final class Bundle {
     } catch (IOException error) {
       throw new UncheckedIOException("the native libraries cannot be unpacked; the property tenon.library names "
           + "one that is there", error);
+    }
+  }
+
+  /** Of the folders of this process. */
+  private static String prefix() {
+    return "tenon-" + ProcessHandle.current().pid() + "-";
+  }
+
+  private static void lock(Path folder) throws IOException {
+    Path made = folder.resolve("made"), lock = folder.resolve(LOCK);
+    lock.toFile().deleteOnExit();
+    held = FileChannel.open(made, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+    held.lock();
+    Files.move(made, lock); // under its name it is locked from the start
+  }
+
+  /** Removes the folders beside this one of processes that were killed: nobody holds their locks. */
+  private static void removeLeft(Path ours) {
+    try (DirectoryStream<Path> folders = Files.newDirectoryStream(ours.getParent(), "tenon-*-*")) {
+      for (Path folder : folders) {
+        // A lock of this very process (another class loader's) would be lost by being tried.
+        if (!folder.getFileName().toString().startsWith(prefix())) removeUnlessHeld(folder);
+      }
+    } catch (IOException | java.nio.file.DirectoryIteratorException ignored) {
+      // What cannot be listed stays.
+    }
+  }
+
+  private static void removeUnlessHeld(Path folder) {
+    try (FileChannel lock = FileChannel.open(folder.resolve(LOCK), StandardOpenOption.WRITE)) {
+      if (lock.tryLock() == null) return;
+      List<Path> files;
+      try (Stream<Path> walk = Files.walk(folder)) {
+        files = walk.sorted(Comparator.reverseOrder()).toList();
+      }
+      for (Path file : files) Files.deleteIfExists(file);
+    } catch (IOException | UncheckedIOException | OverlappingFileLockException ignored) {
+      // Another user's, another program's, or removed by another process at this moment.
     }
   }
 

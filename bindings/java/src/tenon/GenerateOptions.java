@@ -24,8 +24,14 @@ public final class GenerateOptions {
 
   /** At most so many tokens; 0: as many as the context holds. */
   public GenerateOptions maxTokens(long tokens) {
-    maxTokens = tokens;
+    maxTokens = counted(tokens);
     return this;
+  }
+
+  /** C would take a negative number for a very large one. */
+  static long counted(long tokens) {
+    if (tokens < 0) throw new TenonException.Argument("maxTokens: " + tokens + " is no number of tokens");
+    return tokens;
   }
 
   /** How tokens are drawn. It is copied when the generation begins. */

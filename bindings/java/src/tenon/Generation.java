@@ -59,6 +59,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
       if (subscription != null) throw new IllegalStateException("its pieces go to a subscriber");
     }
     try {
+      checkInterrupt(); // where pieces come fast no wait lasts long enough to look
       return taken(Library.use().isVirtualThread() ? waitVirtually() : waitInLibrary());
     } catch (TenonException.State error) {
       if (isFinished || !handle.isLive()) throw new TenonException.Cancelled("the generation has been closed");

@@ -167,7 +167,8 @@ public final class Session extends NativeObject {
   /** So many continuations. sampler: null for the defaults; maxTokens 0: as many as the context holds. */
   public Candidates bestOf(int count, Sampler sampler, long maxTokens) {
     List<Candidate> all = new ArrayList<>();
-    int best = Calls.sessionBestOf(handle, sampler == null ? null : sampler.handle, count, maxTokens, candidate -> {
+    long limit = GenerateOptions.counted(maxTokens);
+    int best = Calls.sessionBestOf(handle, sampler == null ? null : sampler.handle, count, limit, candidate -> {
       all.add(candidate);
       return false;
     });

@@ -1,6 +1,7 @@
 package tenon;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 
 /** What tests share. The system property tenon.root is the tree. */
@@ -38,12 +39,17 @@ final class Demo {
 
   /** Another process of this Java that runs the main method of a class of the tests. */
   static Process java(Class<?> main, String... arguments) throws java.io.IOException {
-    java.util.List<String> command = new java.util.ArrayList<>();
+    return java(List.of("-Dtenon.library=" + Library.path()), main, arguments);
+  }
+
+  /** The same with options of Java; which library is up to it. */
+  static Process java(List<String> options, Class<?> main, String... arguments) throws java.io.IOException {
+    List<String> command = new java.util.ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     if (Runtime.version().feature() >= 22) command.add("--enable-native-access=ALL-UNNAMED");
-    command.addAll(java.util.List.of("-Dtenon.root=" + ROOT, "-Dtenon.library=" + Library.path(), "-cp",
-        System.getProperty("java.class.path"), main.getName()));
-    command.addAll(java.util.List.of(arguments));
+    command.addAll(options);
+    command.addAll(List.of("-Dtenon.root=" + ROOT, "-cp", System.getProperty("java.class.path"), main.getName()));
+    command.addAll(List.of(arguments));
     return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
   }
 }

@@ -4,11 +4,17 @@ import static org.junit.jupiter.api.Assertions.*;
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Threads, processes and the ends of things. */
 class LifeTest {
@@ -54,18 +60,23 @@ class LifeTest {
   }
 
   @Test
-  void anInterruptEndsAGeneration() {
-    Generation generation = Demo.endless();
+  void anInterruptEndsAGeneration() throws Exception {
     Thread waiter = Thread.currentThread();
-    after(20, waiter::interrupt);
-    assertThrows(TenonException.Cancelled.class, () -> {
-      while (true) {
-        generation.next();
-        if (Thread.currentThread().isInterrupted()) throw new TenonException.Cancelled("between two pieces");
-      }
-    });
+    for (int milliseconds : new int[] {0, 20}) {
+      Generation generation = Demo.endless();
+      Thread other = after(milliseconds, waiter::interrupt);
+      assertThrows(TenonException.Cancelled.class, generation::text);
+      assertTrue(Thread.interrupted());
+      other.join();
+      generation.session().close();
+    }
+    // Between two pieces, when the next is there as soon as it is asked for.
+    Generation generation = model.session().generate(Demo.ONCE, Demo.greedy(8));
+    generation.next();
+    waiter.interrupt();
+    assertThrows(TenonException.Cancelled.class, generation::next);
     assertTrue(Thread.interrupted());
-    generation.session().close();
+    assertFalse(generation.hasNext());
   }
 
   @Test
@@ -184,6 +195,41 @@ class LifeTest {
     for (String what : List.of("async", "loops")) {
       long took = exitNanoseconds(what) - nothing;
       assertTrue(took < 100_000_000L, what + " took " + took / 1_000_000 + " ms longer");
+    }
+  }
+
+  /** What a killed process left, the next one removes; what one that lives has, it does not. */
+  @Test
+  void theFilesOfKilledProcessesGo(@TempDir Path folder) throws Exception {
+    List<String> options = List.of("-Djava.io.tmpdir=" + folder);
+    Process killed = started(options, "stays");
+    Set<Path> ofKilled = entries(folder);
+    assertEquals(1, ofKilled.size(), "the library of the jar is unpacked there");
+    killed.destroyForcibly().waitFor();
+    assertEquals(ofKilled, entries(folder), "nobody is left who could remove it");
+
+    Process other = started(options, "stays");
+    Set<Path> ofOther = entries(folder);
+    assertEquals(1, ofOther.size());
+    assertNotEquals(ofKilled, ofOther);
+    assertEquals(3, started(options, "nothing").waitFor());
+    assertEquals(ofOther, entries(folder));
+    other.getOutputStream().close();
+    assertEquals(3, other.waitFor());
+    assertEquals(Set.of(), entries(folder));
+  }
+
+  /** A process that has a model and, as it says, is about to end. */
+  private static Process started(List<String> options, String what) throws Exception {
+    Process process = Demo.java(options, ExitProgram.class, what);
+    assertNotNull(new BufferedReader(new InputStreamReader(process.getInputStream())).readLine());
+    return process;
+  }
+
+  private static Set<Path> entries(Path folder) throws Exception {
+    try (Stream<Path> list = Files.list(folder)) {
+      // Java's own is hsperfdata_USER.
+      return list.filter(path -> path.getFileName().toString().startsWith("tenon-")).collect(Collectors.toSet());
     }
   }
 

@@ -39,6 +39,8 @@ class ObjectsTest {
     assertTrue(option.getMessage().contains("nearest name is \"threads\""), option.getMessage());
     assertThrows(IllegalArgumentException.class, () -> new Sampler(new SamplerOptions().set("seed", new Object())));
     assertThrows(TenonException.Argument.class, () -> new Sampler(new SamplerOptions().set("a\u0000b", 1)));
+    TenonException negative = assertThrows(TenonException.Argument.class, () -> new GenerateOptions().maxTokens(-1));
+    assertTrue(negative.getMessage().contains("-1"), negative.getMessage());
   }
 
   @Test
