@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes, uses and destroys objects in random orders in each language, over a library that AddressSanitizer watches:
-# accesses and leaks of the library. Python's native module is watched, too, in tenon.openai and where handles are closed.
+# accesses and leaks of the library; in Java accesses alone, since a leak does not get reported from within a JVM.
+# Python's native module is watched, too, in tenon.openai and where handles are closed.
 #   bindings/asan.sh BUILD_FOLDER [LANGUAGE...]   python, node, rust, go, java; all when none is named
 # BUILD_FOLDER is one in which bindings/LANGUAGE/test.sh has run (what it installed is used). The watched library is
 # built by GCC into the folder that TENON_ASAN_BUILD names (build-asan-bindings). TENON_ORDERS: how many orders (10000).
