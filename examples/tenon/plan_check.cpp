@@ -30,8 +30,16 @@ PlanCheck check_plan(const std::string& path, const tenon::ExtraOptions& options
   }
   PlanCheck check;
   check.context = texts[0].context();
-  const uint64_t decoded = std::min(kDecoded, check.context - 1);
-  std::vector<tenon::Token> prompt(check.context - decoded);
+  // An encoder reads the longest source, which answers begin after with a token of their own.
+  std::vector<tenon::Token> source(model.info().source_tokens);
+  for (tenon::Session& text : texts) {
+    if (source.empty()) break;
+    spread_tokens(source, model.info().vocabulary, 1);
+    text.set_source(source);
+  }
+  const uint64_t left = check.context - texts[0].position();
+  const uint64_t decoded = std::min(kDecoded, std::max<uint64_t>(left, 1) - 1);
+  std::vector<tenon::Token> prompt(left - decoded);
   auto start = Clock::now();
   for (uint64_t i = 0; i < sessions; ++i) {
     spread_tokens(prompt, model.info().vocabulary, i);

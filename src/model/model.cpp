@@ -128,9 +128,6 @@ ModelOptions runtime_options(const Model& model) {
   return copy;
 }
 
-namespace {
-
-/// The program of an encoder on the device of its decoder, null: none yet. A source is computed whole.
 BuiltProgram encoder_beside(const ModelFile& file, const ModelSpec& spec,
                             const ModelOptions& options, const PlacedExecutable* decoder) {
   StepSizes sizes;
@@ -144,7 +141,19 @@ BuiltProgram encoder_beside(const ModelFile& file, const ModelSpec& spec,
   return build_encoder_program(file, spec, program);
 }
 
-}  // namespace
+uint64_t encoder_cache_bytes(const Program& encoder, const Executable* executable) {
+  const uint64_t most = encoder.view().max_tokens;
+  uint64_t bytes = 0;
+  for (uint32_t number = 0; number < encoder.groups().size(); ++number) {
+    const tenon_cache_group& group = encoder.groups()[number];
+    if (group.kind == TENON_CACHE_CROSS) continue;
+    const uint64_t block_bytes =
+        executable != nullptr ? executable->block_bytes(number) : plain_block_bytes(group);
+    const uint64_t blocks = (most + group.block_tokens - 1) / group.block_tokens;
+    bytes = saturating_add(bytes, saturating_mul(blocks, block_bytes));
+  }
+  return bytes;
+}
 
 std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions options) {
   check_options(options);
@@ -385,6 +394,9 @@ MemoryNeeds Model::memory(uint64_t context) const {
     needs.scratch_bytes += encoder_executable_->memory_bytes(TENON_MEMORY_SCRATCH);
   } else if (has_encoder()) {
     needs.scratch_bytes += encoder_program_->view().activation_bytes;
+  }
+  if (has_encoder()) {
+    needs.scratch_bytes += encoder_cache_bytes(*encoder_program_, encoder_executable_.get());
   }
   return needs;
 }

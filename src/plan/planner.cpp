@@ -58,6 +58,7 @@ class Needs {
     const std::vector<DeviceCache> caches =
         device_caches(cache_groups(built.program, *executable), *executable, &numbers);
     for (size_t i = 0; i < caches.size(); ++i) devices_[numbers[i]].cache = caches[i];
+    if (model.has_encoder()) add_encoder(model, options, *executable);
   }
 
   [[nodiscard]] uint64_t weights_bytes() const {
@@ -125,6 +126,19 @@ class Needs {
     DeviceCache cache;
   };
 
+  /// It is on the device of the decoder's logits.
+  void add_encoder(const Model& model, const ModelOptions& options,
+                   const PlacedExecutable& decoder) {
+    const ModelFile& file = model.file();
+    const BuiltProgram built = encoder_beside(file, read_model_spec(file), options, &decoder);
+    const Executable executable(decoder.device(), built.program.view());
+    const auto placed =
+        std::ranges::find(decoder.devices(), decoder.device(), &PlacedDevice::device);
+    DevicePlan& plan = devices_[static_cast<size_t>(placed - decoder.devices().begin())].plan;
+    plan.weights_bytes += executable.memory_bytes(TENON_MEMORY_WEIGHTS);
+    plan.scratch_bytes += executable.memory_bytes(TENON_MEMORY_SCRATCH) +
+                          encoder_cache_bytes(built.program, &executable);
+  }
   [[nodiscard]] uint64_t device_kv_bytes(const DeviceNeeds& device, uint64_t context,
                                          uint64_t sessions) const {
     return least_cache_budget(device.cache.groups, {context, slice_, sessions},

@@ -228,6 +228,25 @@ TEST(Planner, CountsARowCacheInPlaceOfTablesInTheFile) {
             make_plan(*held, {70, 3}, machine()).weights_bytes - table + 5000 + 64);
 }
 
+TEST(Planner, CountsAnEncoderBesideItsDecoder) {
+  const TempFolder folder;
+  write_random_model(System::real(), folder.path("m"), "tiny-t5", "q8_0");
+  const auto open = [&](bool inspect) {
+    ModelOptions options;
+    options.inspect = inspect;
+    options.threads = 2;
+    options.slice = 48;
+    return Model::load(folder.path("m"), std::move(options));
+  };
+  const Plan plan = make_plan(*open(true), {70, 3}, machine());
+  const auto loaded = open(false);
+  const MemoryNeeds needs = loaded->memory(70);
+  EXPECT_EQ(plan.weights_bytes, needs.weights_bytes);
+  EXPECT_EQ(plan.scratch_bytes,
+            needs.scratch_bytes + 3 * loaded->hyper_parameters().vocab * sizeof(float));
+  EXPECT_GT(plan.weights_bytes, loaded->executable().memory_bytes(TENON_MEMORY_WEIGHTS) * 3 / 2);
+}
+
 TEST(Planner, AllExpertsTakeMemoryThoseOfATokenTakeTime) {
   TinyModel tiny;
   tiny.architecture = "qwen3moe";
