@@ -2,22 +2,13 @@
 // themselves: include it in one file of a program, never in a library.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <new>
 
-namespace tenon::counted_new {
+#include "tests/base/new_counters.h"
 
-/// Calls that were granted, of all threads.
-inline std::atomic<uint64_t> num_allocations{0};
-/// The bytes that they asked for.
-inline std::atomic<uint64_t> num_bytes{0};
-/// Of the calls, those not yet given back.
-inline std::atomic<int64_t> num_held{0};
-/// Calls on this thread that are still granted; negative: all.
-inline thread_local int64_t allocations_left = -1;
+namespace tenon::counted_new {
 
 inline void* allocate(std::size_t size) noexcept {
   if (allocations_left == 0) return nullptr;
