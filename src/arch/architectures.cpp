@@ -141,7 +141,14 @@ BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::s
   ProgramBuilder builder;
   TensorBinder tensors(file, builder, std::move(ignored));
   BuildContext context(model, options, tensors, builder);
-  const Slot out = build(context);
+  Slot out = kNoSlot;
+  try {
+    out = build(context);
+  } catch (const Error& error) {
+    // Row sources know their tensors, not whose file that is.
+    if (!std::string_view(error.what()).starts_with("tensor \"")) throw;
+    fail(error.code(), "{}: {}", file.name(), error.what());
+  }
   std::vector<BoundWeight> weights = std::move(tensors).finish();
   if (model.pooling) builder.result(out);
   const Slot rows = context.token_rows;

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "tests/mutation/contradict.h"
 #include "tests/mutation/mutated_file.h"
 
 namespace tenon::mutation {
@@ -26,6 +27,11 @@ class Mutator {
   /// Changes the file; what was done is in text().
   void mutate(File& file) {
     text_.clear();
+    if (below(3) == 0) {
+      text_ = Contradiction(file, random_).make() + "; ";
+      if (below(3) == 0 && follow_keys(file, random_, kMostValues)) text_ += "tensors follow; ";
+      return;
+    }
     const uint64_t edits = 1 + below(3);
     const bool follows = below(2) == 0;
     for (uint64_t i = 0; i < edits; ++i) {

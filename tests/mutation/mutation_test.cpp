@@ -5,8 +5,10 @@
 //     TENON_MUTATIONS=10000 TENON_MUTATION_SEED=7 build-dev/bin/test_mutation
 //
 // shares so many among all models, of another seed. TENON_MUTATION_LOG=1 tells each one before it
-// runs, TENON_MUTATION_ONLY=N runs number N of each model alone.
+// runs, TENON_MUTATION_ONLY=N runs number N of each model alone, TENON_MUTATION_SECONDS=2 refuses those
+// that take more of the processor.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include "engine/session.h"
 #include "program/cache_types.h"
 #include "random_model/random_model.h"
+#include "tests/base/expect_error.h"
 #include "tests/base/temp_folder.h"
 #include "tests/base/weighing_system.h"
 #include "tests/engine/tiny_engine.h"
@@ -30,8 +33,9 @@ namespace tenon::mutation {
 namespace {
 
 constexpr uint32_t kContext = 80;
+
 /// Of the processor. No file here takes four; what hangs takes for ever.
-constexpr double kMostSeconds = 60;
+constexpr uint64_t kMostSeconds = 60;
 
 uint64_t setting(const char* name, uint64_t fallback) {
   const char* text = std::getenv(name);
@@ -184,6 +188,8 @@ class Mutations : public testing::TestWithParam<Base> {
 
 TEST_P(Mutations, AreRefusedOrRun) {
   const uint64_t seed = setting("TENON_MUTATION_SEED", 1);
+  const auto most_seconds =
+      static_cast<std::clock_t>(setting("TENON_MUTATION_SECONDS", kMostSeconds));
   const bool logs = setting("TENON_MUTATION_LOG", 0) != 0;
   const uint64_t only = setting("TENON_MUTATION_ONLY", UINT64_MAX);
   uint64_t counts[3] = {};
@@ -206,7 +212,7 @@ TEST_P(Mutations, AreRefusedOrRun) {
       ADD_FAILURE() << error.what();
     }
     ++counts[static_cast<size_t>(outcome)];
-    EXPECT_LE(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, kMostSeconds);
+    EXPECT_LE((std::clock() - start) / CLOCKS_PER_SEC, most_seconds);
   }
   RecordProperty("refused", std::to_string(counts[0]));
   RecordProperty("finite", std::to_string(counts[1]));
@@ -215,6 +221,20 @@ TEST_P(Mutations, AreRefusedOrRun) {
     std::fprintf(stderr, "%lu refused, %lu finite, %lu not finite\n", counts[0], counts[1],
                  counts[2]);
   }
+}
+
+TEST(FusedTensors, InBlocksThatDoNotPartAreRefusedByNameOfFileAndTensor) {
+  const TempFolder files;
+  write_random_model(System::real(), files.path("m.gguf"), "tiny-gpt2", "f32");
+  File file = read_file(*open_model_file(files.path("m.gguf")));
+  for (Tensor& tensor : file.tensors) {
+    if (tensor.name != "blk.1.attn_qkv.bias") continue;
+    tensor.format = Format::Q2_K;  // blocks of 256, and keys of 128 values
+    tensor.bytes.resize(bytes_of(tensor.shape, tensor.format, kMostValues));
+  }
+  expect_error(Code::Unsupported,
+               testing::StartsWith("mutated.gguf: tensor \"blk.1.attn_qkv.bias\" is [512] q2_K"),
+               [&] { (void)load_source(source_of(file)); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Mutations, testing::ValuesIn(bases()), [](const auto& instance) {
