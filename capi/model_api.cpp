@@ -42,6 +42,7 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
   options.kernel_cache = set.string("kernel_cache");
   options.threads = static_cast<uint32_t>(set.integer("threads"));
   options.cache_type = set.string("cache_type");
+  options.context = static_cast<uint32_t>(set.integer("default_context"));
   options.slice = static_cast<uint32_t>(set.integer("slice"));
   options.embeddings = set.string("embeddings");
   options.rows_on_demand = set.string("rows_on_demand");

@@ -91,6 +91,11 @@ constexpr std::array kTable = {
          "q4 a "
          "quarter, both with one scale per position and head."),
     integer(
+        TENON_SCOPE_MODEL, "default_context", 0, kMaxContext, 0,
+        "Most tokens of sessions that do not say; models with two tables of rope, for short and "
+        "for long texts, take the one for so many (LongRoPE). 0: what the model was trained for, "
+        "at most 8192."),
+    integer(
         TENON_SCOPE_MODEL, "slice", 0, 65536, 0,
         "Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on "
         "cpu); more is faster and takes more scratch memory."),
@@ -129,7 +134,7 @@ constexpr std::array kTable = {
     boolean(TENON_SCOPE_SAMPLER, "banned_ignore_case",
             "banned_strings are meant in capital and small letters alike (of ASCII)."),
     integer(TENON_SCOPE_SESSION, "context", 0, kMaxContext, 0,
-            "Most tokens that the session holds; 0: what the model was trained for, at most 8192."),
+            "Most tokens that the session holds; 0: the model's default_context."),
     text(TENON_SCOPE_SESSION, "salt", "", "",
          "What the session computes is reused by sessions with the same salt only."),
     integer(TENON_SCOPE_SESSION, "priority", -kMaxPriority, kMaxPriority, 0,

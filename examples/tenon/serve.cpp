@@ -8,6 +8,7 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -113,6 +114,12 @@ void listen(tenon_server* server, const ServeFlags& flags) {
   }
 }
 
+/// What models are opened for, where --context says it.
+std::optional<int64_t> context_of(const ServeFlags& flags) {
+  if (flags.context == 0) return std::nullopt;
+  return static_cast<int64_t>(flags.context);
+}
+
 /// Loads all models now. The library's words of them go to `log`.
 void add_models(tenon_server* server, const ServeFlags& flags, std::deque<tenon::Model>& models,
                 const tenon::Log& log) {
@@ -121,7 +128,8 @@ void add_models(tenon_server* server, const ServeFlags& flags, std::deque<tenon:
   for (size_t i = 0; i < flags.models.size(); ++i) {
     ProgressBar loading("loading");
     const tenon::Model& model = models.emplace_back(
-        flags.models[i], tenon::ModelOptions{.extra = flags.model_options.values(),
+        flags.models[i], tenon::ModelOptions{.default_context = context_of(flags),
+                                             .extra = flags.model_options.values(),
                                              .progress =
                                                  [&loading](double fraction) {
                                                    loading.update(fraction);

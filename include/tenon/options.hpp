@@ -34,6 +34,7 @@ struct ModelOptions {
   std::optional<std::string> kernel_cache{};  ///< folder for compiled kernels; empty: none
   std::optional<int64_t> threads{};
   std::optional<std::string> cache_type{};
+  std::optional<int64_t> default_context{};  ///< of sessions that do not say
   std::optional<int64_t> slice{};
   std::optional<std::string> embeddings{};      ///< "on", "off", "auto"
   std::optional<std::string> rows_on_demand{};  ///< "on", "off", "auto"
@@ -119,6 +120,7 @@ class Options {
     set("kernel_cache", from.kernel_cache);
     set("threads", from.threads);
     set("cache_type", from.cache_type);
+    set("default_context", from.default_context);
     set("slice", from.slice);
     set("embeddings", from.embeddings);
     set("rows_on_demand", from.rows_on_demand);

@@ -16,7 +16,9 @@ ModelSpec read_afmoe(const Keys& keys) {
   read_windows(keys, 4, SeesAll::Last, model);
   read_experts(keys, {.sigmoid = true}, model);
   read_shared_expert(keys, model);
-  model.embedding_scale = std::sqrt(static_cast<float>(model.width));
+  // Of models without `mup_enabled`, which files do not tell, it is 1.
+  model.embedding_scale =
+      keys.scale_or("embedding_scale", std::sqrt(static_cast<double>(model.width)));
   for (LayerSpec& layer : model.layers) {
     AttentionSpec& attention = layer.attention;
     attention.qk_norm = QkNorm::EachHead;

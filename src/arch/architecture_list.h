@@ -59,6 +59,7 @@
   X(GraniteMoe, "granitemoe")          \
   X(Grok, "grok")                      \
   X(GroveMoe, "grovemoe")              \
+  X(HrmText, "hrm_text")               \
   X(HunyuanDense, "hunyuan-dense")     \
   X(HunyuanMoe, "hunyuan-moe")         \
   X(HunyuanVl, "hunyuan_vl")           \
@@ -81,10 +82,12 @@
   X(Maincoder, "maincoder")            \
   X(Mamba, "mamba")                    \
   X(Mamba2, "mamba2")                  \
+  X(Maple, "maple")                    \
   X(Mellum, "mellum")                  \
   X(MiMo2, "mimo2")                    \
   X(MiniCpm, "minicpm")                \
   X(MiniCpm3, "minicpm3")              \
+  X(MiniMax01, "minimax-01")           \
   X(MiniMaxM2, "minimax-m2")           \
   X(MiniMaxM3, "minimax-m3")           \
   X(Mistral3, "mistral3")              \
@@ -92,6 +95,7 @@
   X(ModernBert, "modern-bert")         \
   X(Mpt, "mpt")                        \
   X(MuseGlimmer, "muse-glimmer")       \
+  X(Nanbeige, "nanbeige")              \
   X(Nemotron, "nemotron")              \
   X(NemotronH, "nemotron_h")           \
   X(NemotronHMoe, "nemotron_h_moe")    \
@@ -130,6 +134,7 @@
   X(SeedOss, "seed_oss")               \
   X(SmallThinker, "smallthinker")      \
   X(SmolLm3, "smollm3")                \
+  X(Spark25, "spark2_5")               \
   X(StableLm, "stablelm")              \
   X(StarCoder, "starcoder")            \
   X(StarCoder2, "starcoder2")          \

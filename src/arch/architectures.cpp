@@ -90,6 +90,14 @@ void read_vocab(const ModelFile& file, const Keys& keys, ModelSpec& model) {
   }
 }
 
+/// Files may hold one table of LongRoPE, or none.
+void drop_missing_tables(const ModelFile& file, ModelSpec& model) {
+  for (LayerSpec* layer : model.blocks()) {
+    std::string_view& name = layer->attention.rope.long_divisors;
+    if (!name.empty() && file.find(name) == nullptr) name = {};
+  }
+}
+
 std::vector<std::string> ignored_tensors(const Architecture& architecture, const ModelSpec& model) {
   std::vector<std::string> patterns(architecture.ignored.begin(), architecture.ignored.end());
   if (model.pooling) patterns.insert(patterns.end(), {"output.weight", "output.bias"});
@@ -167,6 +175,7 @@ ModelSpec read_model_spec(const ModelFile& file) {
   read_vocab(file, keys, model);
   const Architecture& architecture = find_architecture(file.name(), model.architecture);
   if (architecture.adapt != nullptr) architecture.adapt(file, model);
+  drop_missing_tables(file, model);
   if (model.pooling) read_classifier(file, keys, model);
   return model;
 }

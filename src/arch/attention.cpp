@@ -26,7 +26,7 @@ struct Qkv {
 void gated_query(BuildContext& context, uint32_t layer, Slot x, Qkv& qkv) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint64_t rows = uint64_t{spec.heads} * spec.key_dim;
-  const std::string name = BuildContext::in_layer(layer, "attn_q.weight");
+  const std::string name = context.in_layer(layer, "attn_q.weight");
   const RowSource both =
       context.tensors.tensor(name, {2 * rows, context.model.width}, TensorRole::Matrix);
   const auto project = [&](const char* part, uint64_t kind) {
@@ -40,7 +40,7 @@ void gated_query(BuildContext& context, uint32_t layer, Slot x, Qkv& qkv) {
 Qkv separate_qkv(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const auto project = [&](std::string_view name, uint64_t rows) {
-    return context.linear(x, BuildContext::in_layer(layer, name), rows, context.model.width,
+    return context.linear(x, context.in_layer(layer, name), rows, context.model.width,
                           spec.qkv_bias);
   };
   Qkv qkv;
@@ -54,7 +54,7 @@ Qkv separate_qkv(BuildContext& context, uint32_t layer, Slot x) {
   const uint64_t value_rows = uint64_t{spec.kv_heads} * spec.value_dim;
   if (spec.value_may_be_key && spec.value_dim == spec.key_dim) {
     const auto weight =
-        context.tensors.optional_tensor(BuildContext::in_layer(layer, "attn_v.weight"),
+        context.tensors.optional_tensor(context.in_layer(layer, "attn_v.weight"),
                                         {value_rows, context.model.width}, TensorRole::Matrix);
     if (!weight) {
       qkv.value = qkv.key;
@@ -72,7 +72,7 @@ Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
   const uint64_t key_rows = uint64_t{spec.kv_heads} * spec.key_dim;
   const uint64_t value_rows = uint64_t{spec.kv_heads} * spec.value_dim;
   const uint64_t all_rows = query_rows + key_rows + value_rows;
-  const std::string name = BuildContext::in_layer(layer, "attn_qkv");
+  const std::string name = context.in_layer(layer, "attn_qkv");
   TensorBinder& tensors = context.tensors;
   const RowSource weight =
       tensors.tensor(name + ".weight", {all_rows, context.model.width}, TensorRole::Matrix);
@@ -98,7 +98,7 @@ Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
 /// "attn_q_norm" [heads, 1], or [heads, key_dim] in older files: a factor for each query head.
 Slot with_gain(BuildContext& context, uint32_t layer, Slot query) {
   const AttentionSpec& spec = context.layer(layer).attention;
-  const std::string name = BuildContext::in_layer(layer, "attn_q_norm.weight");
+  const std::string name = context.in_layer(layer, "attn_q_norm.weight");
   const uint64_t columns = context.tensors.columns_of(name).value_or(1) == 1 ? 1 : spec.key_dim;
   const RowSource gains = context.tensors.tensor(name, {spec.heads, columns}, TensorRole::Norm);
   return context.ops.mul(query, context.tensors.bind(name, gains.as_row()));
@@ -112,7 +112,7 @@ Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view n
     return context.ops.rms_norm(x, kNoSlot, spec.qk_norm_epsilon, spec.key_dim);
   }
   const NormSpec norm{name, NormKind::Rms, spec.qk_norm_epsilon};
-  const std::string tensor = BuildContext::in_layer(layer, name);
+  const std::string tensor = context.in_layer(layer, name);
   if (spec.qk_norm == QkNorm::EachHead) {
     return context.norm(x, tensor, norm, spec.key_dim, spec.key_dim);
   }
@@ -204,7 +204,7 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const bool fused =
       spec.fused_qkv || (!spec.output_gate && spec.cache_of < 0 &&
-                         context.tensors.has(BuildContext::in_layer(layer, "attn_qkv.weight")));
+                         context.tensors.has(context.in_layer(layer, "attn_qkv.weight")));
   Qkv qkv = fused ? fused_qkv(context, layer, x) : separate_qkv(context, layer, x);
   for (Slot* part : {&qkv.query, &qkv.key, &qkv.value}) {
     *part = context.clamped(*part, spec.qkv_clamp);
@@ -235,7 +235,7 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
 
 Slot attention_sinks(BuildContext& context, uint32_t layer) {
   const AttentionSpec& spec = context.layer(layer).attention;
-  const std::string name = BuildContext::in_layer(layer, "attn_sinks.weight");
+  const std::string name = context.in_layer(layer, "attn_sinks.weight");
   switch (spec.sinks) {
     case Presence::Absent:
       return kNoSlot;
@@ -250,8 +250,8 @@ Slot attention_sinks(BuildContext& context, uint32_t layer) {
 Slot gated_by_input(BuildContext& context, uint32_t layer, Slot x, Slot attended) {
   const OutputGateSpec& spec = context.layer(layer).attention.gate;
   if (spec.columns == 0) return attended;
-  const Slot gate = context.linear(x, BuildContext::in_layer(layer, "attn_gate"), spec.columns,
-                                   context.model.width);
+  const Slot gate =
+      context.linear(x, context.in_layer(layer, "attn_gate"), spec.columns, context.model.width);
   if (spec.activation == TENON_ACTIVATION_SIGMOID) return context.ops.sigmoid_gate(attended, gate);
   return context.ops.mul(attended, context.ops.activate(spec.activation, gate));
 }
@@ -260,10 +260,10 @@ Slot attention_output(BuildContext& context, uint32_t layer, Slot attended, uint
   const AttentionSpec& spec = context.layer(layer).attention;
   Slot x = context.wanted_rows(layer, attended);
   if (const NormSpec& norm = spec.attended_norm; !norm.name.empty()) {
-    x = context.norm(x, BuildContext::in_layer(layer, norm.name), norm, columns);
+    x = context.norm(x, context.in_layer(layer, norm.name), norm, columns);
   }
-  return context.linear(x, BuildContext::in_layer(layer, "attn_output"), context.model.width,
-                        columns, spec.output_bias);
+  return context.linear(x, context.in_layer(layer, "attn_output"), context.model.width, columns,
+                        spec.output_bias);
 }
 
 }  // namespace tenon

@@ -23,7 +23,7 @@ class AttentionResidualDecoder {
  private:
   void add_layer(uint32_t layer) {
     const LayerSpec& spec = context_.layer(layer);
-    const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+    const auto name = [&](const char* tensor) { return context_.in_layer(layer, tensor); };
     const Slot read = num_sealed_ == 0 ? residual_ : looked_at(name("attn_res_score"));
     const bool begins = layer % context_.model.residual_block == 0;
     if (begins) seal();

@@ -85,6 +85,9 @@ bool same_kind(const CacheGroup& a, const CacheGroup& b) {
 BuildContext::BuildContext(const ModelSpec& spec, const ProgramOptions& program_options,
                            TensorBinder& binder, ProgramBuilder& builder)
     : model(spec), options(program_options), tensors(binder), ops(builder) {
+  for (const LayerSpec& one : model.layers) {
+    if (one.block) tensors.share_slots();
+  }
   add_groups();
   add_state_groups();
   add_angles();
@@ -180,9 +183,12 @@ Slot BuildContext::angles_back(uint32_t layer) {
 Slot BuildContext::make_angles(const RopeSpec& rope, const Turn& turn) {
   if (rope.dimensions == 0) return kNoSlot;
   std::vector<float> divisors;
-  if (!rope.divisors.empty()) {
+  const uint32_t context = options.context != 0 ? options.context : model.trained_context;
+  const bool is_long = !rope.long_divisors.empty() && context > rope.original_context;
+  const std::string_view name = is_long ? rope.long_divisors : rope.divisors;
+  if (!name.empty()) {
     const uint32_t pairs = rope.dimensions / 2;
-    divisors = tensors.optional_divisors(rope.divisors, std::max(pairs, rope.num_divisors));
+    divisors = tensors.optional_divisors(name, std::max(pairs, rope.num_divisors));
     if (!divisors.empty()) divisors.resize(pairs);
   }
   RopeTable table = make_rope_table(rope, divisors);
@@ -193,8 +199,8 @@ Slot BuildContext::make_angles(const RopeSpec& rope, const Turn& turn) {
                          static_cast<float>(table.magnitude), parts, turn.offset);
 }
 
-std::string BuildContext::in_layer(uint32_t layer, std::string_view name) {
-  return fmt::format("blk.{}.{}", layer, name);
+std::string BuildContext::in_block(uint32_t block, std::string_view name) {
+  return fmt::format("blk.{}.{}", block, name);
 }
 
 Slot BuildContext::rows_of_tokens(const std::string& name, const RowSource& table) {

@@ -21,6 +21,9 @@ struct ProgramOptions {
   uint32_t cache_type = TENON_TYPE_F16;  ///< as tenon_cache_group.type
   uint32_t block_tokens = 32;            ///< positions in a KV block
   StepLimits limits;
+  /// Positions of the texts that the program is for, by which LongRoPE chooses its table; 0: those of
+  /// the training.
+  uint32_t context = 0;
   /// Of a model that gives rows: those of all tokens are a result, too, and where a classifier
   /// reads two texts, each step says of which one a token is.
   bool token_rows = false;
@@ -50,8 +53,12 @@ class BuildContext {
   Slot candidates = kNoSlot;  ///< [T, blocks], once the layer that finds them has
   std::vector<DemandTable> demand_tables;  ///< those of rows_of_*() that stay in the file
 
-  /// "blk.3.attn_q": the name of a layer's tensor without ".weight" or ".bias".
-  [[nodiscard]] static std::string in_layer(uint32_t layer, std::string_view name);
+  /// "blk.3.attn_q": the name of a block's tensor without ".weight" or ".bias".
+  [[nodiscard]] static std::string in_block(uint32_t block, std::string_view name);
+  /// The same of the block that a layer takes its tensors from.
+  [[nodiscard]] std::string in_layer(uint32_t index, std::string_view name) const {
+    return in_block(layer(index).block.value_or(index), name);
+  }
   [[nodiscard]] const LayerSpec& layer(uint32_t index) const { return model.layers[index]; }
   /// Whether only the rows whose logits are wanted go on from here.
   [[nodiscard]] bool is_last(uint32_t layer) const { return layer == last_layer(); }

@@ -94,6 +94,9 @@ Slot decoder_layer(BuildContext& context, uint32_t layer, Slot x) {
   const auto add_to = [&](Slot residual, Slot branch) {
     return context.ops.add(residual, context.scaled(branch, spec.residual_scale));
   };
+  if (const NormSpec& norm = spec.entry_norm; !norm.name.empty()) {
+    x = context.norm(x, std::string(norm.name), norm, context.model.width);
+  }
   const Slot all_rows = x;
   x = context.wanted_rows(layer, x);
   const Slot normed = context.layer_norm(all_rows, layer, spec.attention_norm);

@@ -34,10 +34,10 @@ ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind);
 RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
                    uint32_t trained_context);
 
-/// LongRoPE (Ding et al. 2024, arXiv 2402.13753): which of two tables of divisors holds, that of
-/// contexts up to the first training's or that of longer ones. One holds for all positions of a
-/// model, so that its cache stays valid: its context length decides.
-void choose_longrope_table(const Keys& keys, ModelSpec& model);
+/// LongRoPE (Ding et al. 2024, arXiv 2402.13753): two tables of divisors, that of texts up to the first
+/// training's and that of longer ones. One holds for all positions of a program, so that its cache
+/// stays valid: ProgramOptions::context decides.
+void read_longrope(const Keys& keys, ModelSpec& model);
 
 /// attention.sliding_window of all layers; 0 or missing: no window.
 void read_window(const Keys& keys, ModelSpec& model);

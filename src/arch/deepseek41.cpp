@@ -181,7 +181,7 @@ void adapt_deepseek41(const ModelFile& file, ModelSpec& model) {
     LayerRoles roles;
     for (uint32_t i = 0; i < model.layers.size(); ++i) {
       const auto has = [&](const char* tensor) {
-        return file.find(BuildContext::in_layer(i, tensor)) != nullptr;
+        return file.find(BuildContext::in_block(i, tensor)) != nullptr;
       };
       roles.makes_rows.push_back(has("attn_compressor_kv.weight"));
       roles.has_index.push_back(has("indexer.attn_q_b.weight"));

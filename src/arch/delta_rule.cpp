@@ -37,7 +37,7 @@ class DeltaRuleBlock {
 
  private:
   [[nodiscard]] std::string name(std::string_view tensor) const {
-    return BuildContext::in_layer(layer_, tensor);
+    return context_.in_layer(layer_, tensor);
   }
   Slot project(Slot x, std::string_view tensor, uint64_t rows) {
     return context_.linear(x, name(tensor), rows, context_.model.width);
@@ -186,10 +186,9 @@ Slot delta_rule(BuildContext& context, uint32_t layer, Slot x) {
   DeltaRuleBlock block(context, layer);
   const DeltaSpec& spec = context.layer(layer).delta;
   const Slot mixed = spec.each_channel ? block.kimi_delta_attention(x) : block.gated_delta_net(x);
-  return context.linear(
-      context.wanted_rows(layer, mixed),
-      BuildContext::in_layer(layer, spec.each_channel ? "attn_output" : "ssm_out"),
-      context.model.width, spec.value_columns());
+  return context.linear(context.wanted_rows(layer, mixed),
+                        context.in_layer(layer, spec.each_channel ? "attn_output" : "ssm_out"),
+                        context.model.width, spec.value_columns());
 }
 
 }  // namespace tenon

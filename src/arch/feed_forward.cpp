@@ -20,7 +20,7 @@ struct GateUp {
 GateUp separate_gate_up(BuildContext& context, uint32_t layer, Slot x) {
   const FeedForwardSpec& spec = context.layer(layer).feed_forward;
   const auto project = [&](std::string_view name) {
-    return context.linear(x, BuildContext::in_layer(layer, name), spec.width, context.model.width,
+    return context.linear(x, context.in_layer(layer, name), spec.width, context.model.width,
                           spec.bias);
   };
   const Slot gate = project("ffn_gate");
@@ -30,7 +30,7 @@ GateUp separate_gate_up(BuildContext& context, uint32_t layer, Slot x) {
 /// `tensor` [2 rows, .]: the rows of the gate, then those of up.
 GateUp fused_gate_up(BuildContext& context, uint32_t layer, Slot x, std::string_view tensor,
                      uint64_t rows) {
-  const std::string name = BuildContext::in_layer(layer, tensor);
+  const std::string name = context.in_layer(layer, tensor);
   const RowSource both =
       context.tensors.tensor(name, {2 * rows, context.model.width}, TensorRole::Matrix);
   const auto project = [&](const char* part, uint64_t first) {
@@ -92,7 +92,7 @@ Slot shared_expert(BuildContext& context, uint32_t layer, Slot x) {
   const uint64_t inner = spec.experts.shared_width;
   const uint64_t width = context.model.width;
   const auto project = [&](Slot from, std::string_view name, uint64_t rows, uint64_t columns) {
-    return context.linear(from, BuildContext::in_layer(layer, name), rows, columns);
+    return context.linear(from, context.in_layer(layer, name), rows, columns);
   };
   Slot hidden;
   if (spec.kind == FeedForwardKind::Plain) {
@@ -161,7 +161,7 @@ class Experts {
   /// up. Nothing where the file has two tensors instead.
   std::optional<GateUp> fused(Slot x, uint64_t rows, uint64_t columns) {
     if (!spec().may_be_fused) return std::nullopt;
-    const std::string name = BuildContext::in_layer(layer_, "ffn_gate_up_exps.weight");
+    const std::string name = context_.in_layer(layer_, "ffn_gate_up_exps.weight");
     const auto both = context_.tensors.optional_tensor(name, {spec().count, 2 * rows, columns},
                                                        TensorRole::Matrix);
     if (!both) return std::nullopt;
@@ -184,11 +184,11 @@ class Experts {
     return context_.layer(layer_).feed_forward.experts;
   }
   Slot weight(std::string_view name, uint64_t rows, uint64_t columns) {
-    return context_.tensors.weight(BuildContext::in_layer(layer_, std::string(name) + ".weight"),
+    return context_.tensors.weight(context_.in_layer(layer_, std::string(name) + ".weight"),
                                    {spec().count, rows, columns}, TensorRole::Matrix);
   }
   Slot group_weight(std::string_view tensor, uint64_t rows, uint64_t columns) {
-    const std::string name = BuildContext::in_layer(layer_, std::string(tensor) + ".weight");
+    const std::string name = context_.in_layer(layer_, std::string(tensor) + ".weight");
     const uint64_t size = spec().adjugate.group;
     const RowSource groups =
         context_.tensors.tensor(name, {spec().count / size, rows, columns}, TensorRole::Matrix);
@@ -202,9 +202,8 @@ class Experts {
     MoeLinearOptions how;
     how.experts = spec().count;
     if (spec().bias == Presence::Required) {
-      how.bias =
-          context_.tensors.weight(BuildContext::in_layer(layer_, std::string(name) + ".bias"),
-                                  {spec().count, rows}, TensorRole::Bias);
+      how.bias = context_.tensors.weight(context_.in_layer(layer_, std::string(name) + ".bias"),
+                                         {spec().count, rows}, TensorRole::Bias);
     }
     return how;
   }
@@ -223,17 +222,17 @@ Slot gated_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   if (spec.gate_cut) both.gate = above_cut(context, both.gate, spec.width, *spec.gate_cut);
   Slot hidden = gated(context, layer, spec.gate, both);
   if (const NormSpec& norm = spec.hidden_norm; !norm.name.empty()) {
-    hidden = context.norm(hidden, BuildContext::in_layer(layer, norm.name), norm, spec.width);
+    hidden = context.norm(hidden, context.in_layer(layer, norm.name), norm, spec.width);
   }
-  return context.linear(hidden, BuildContext::in_layer(layer, "ffn_down"), context.model.width,
+  return context.linear(hidden, context.in_layer(layer, "ffn_down"), context.model.width,
                         spec.width, spec.bias);
 }
 
 Slot plain_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   const FeedForwardSpec& spec = context.layer(layer).feed_forward;
-  const Slot up = context.linear(x, BuildContext::in_layer(layer, "ffn_up"), spec.width,
+  const Slot up = context.linear(x, context.in_layer(layer, "ffn_up"), spec.width,
                                  context.model.width, spec.bias);
-  return context.linear(activated(context, layer, up), BuildContext::in_layer(layer, "ffn_down"),
+  return context.linear(activated(context, layer, up), context.in_layer(layer, "ffn_down"),
                         context.model.width, spec.width, spec.bias);
 }
 
@@ -243,7 +242,7 @@ namespace {
 Slot told_experts(BuildContext& context, uint32_t layer) {
   const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
   if (!spec.told_by_token) return kNoSlot;
-  const std::string name = BuildContext::in_layer(layer, "ffn_gate_tid2eid.weight");
+  const std::string name = context.in_layer(layer, "ffn_gate_tid2eid.weight");
   const RowSource table =
       context.tensors.numbers(name, {context.model.vocab_rows, spec.used}, spec.count);
   const Slot rows = context.ops.embed(context.tensors.bind(name, table));
@@ -254,12 +253,12 @@ Slot told_experts(BuildContext& context, uint32_t layer) {
 
 Route expert_routes(BuildContext& context, uint32_t layer, Slot x, Slot expert_scale) {
   const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
-  const std::string router = BuildContext::in_layer(layer, "ffn_gate_inp");
+  const std::string router = context.in_layer(layer, "ffn_gate_inp");
   const Slot weight = context.tensors.weight(router + ".weight", {spec.count, context.model.width},
                                              TensorRole::Router);
   Slot logits = context.ops.linear(x, weight, context.bias(router, spec.count, spec.bias));
   if (spec.router_soft_cap > 0.0f) logits = context.ops.soft_cap(logits, spec.router_soft_cap);
-  const std::string probs = BuildContext::in_layer(layer, "exp_probs_b");
+  const std::string probs = context.in_layer(layer, "exp_probs_b");
   Slot selection_bias = context.bias(probs, spec.count, spec.selection_bias);
   if (selection_bias == kNoSlot && spec.selection_bias == Presence::Optional) {
     // Some writers leave ".bias" out of the name.
@@ -314,7 +313,7 @@ Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   const Route chosen = expert_routes(context, layer, x);
   Slot sum;
   if (experts.latent_width > 0) {
-    const std::string name = BuildContext::in_layer(layer, experts.latent_name);
+    const std::string name = context.in_layer(layer, experts.latent_name);
     const uint64_t latent = experts.latent_width;
     const Slot low = context.linear(x, name + "_down", latent, context.model.width);
     Slot given = routed_experts(context, layer, low, chosen, latent);

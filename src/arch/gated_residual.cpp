@@ -29,12 +29,12 @@ class GatedResidualDecoder {
     if (context_.layer(layer).ngram.adds()) {
       streams = ops_.add(streams, ngram_embedding(context_, layer, streams));
     }
-    const std::string attention = BuildContext::in_layer(layer, "hc_attn_");
+    const std::string attention = context_.in_layer(layer, "hc_attn_");
     const Slot before = normed(streams, attention);
     const Slot mixed = mixer(context_, layer, read(before, attention));
     streams = written(context_.wanted_rows(layer, streams), mixed,
                       context_.wanted_rows(layer, factors(before, attention)));
-    const std::string feeding = BuildContext::in_layer(layer, "hc_ffn_");
+    const std::string feeding = context_.in_layer(layer, "hc_ffn_");
     const Slot between = normed(streams, feeding);
     const Slot given = feed_forward(context_, layer, read(between, feeding));
     return written(streams, given, factors(between, feeding));

@@ -78,8 +78,8 @@ class Gemma3n {
  private:
   using Streams = std::vector<Slot>;  // [streams]
 
-  [[nodiscard]] static std::string name(uint32_t layer, std::string_view tensor) {
-    return BuildContext::in_layer(layer, tensor);
+  [[nodiscard]] std::string name(uint32_t layer, std::string_view tensor) const {
+    return context_.in_layer(layer, tensor);
   }
   Slot norm(Slot x, uint32_t layer, std::string_view tensor) {
     return context_.layer_norm(x, layer, {tensor, NormKind::Rms, epsilon_});

@@ -68,14 +68,14 @@ Slot dense_and_experts(BuildContext& context, uint32_t layer, Slot x) {
   };
   const Slot dense =
       norm(gated_feed_forward(context, layer, norm(x, "ffn_norm")), "post_ffw_norm_1");
-  const Slot scale = context.tensors.weight(BuildContext::in_layer(layer, "ffn_gate_inp.scale"),
+  const Slot scale = context.tensors.weight(context.in_layer(layer, "ffn_gate_inp.scale"),
                                             {context.model.width}, TensorRole::Norm);
   const Slot read =
       context.ops.mul(context.scaled(context.ops.rms_norm(x, kNoSlot, epsilon),
                                      1.0f / std::sqrt(static_cast<float>(context.model.width))),
                       scale);
   const Slot expert_scale =
-      context.tensors.weight(BuildContext::in_layer(layer, "ffn_down_exps.scale"),
+      context.tensors.weight(context.in_layer(layer, "ffn_down_exps.scale"),
                              {spec.feed_forward.experts.count}, TensorRole::Norm);
   const Route chosen = expert_routes(context, layer, read, expert_scale);
   const Slot experts =
@@ -99,7 +99,7 @@ Slot gemma4_layer(BuildContext& context, uint32_t layer, Slot x, Slot embeddings
     x = context.ops.add(x, layer_embedding_branch(context, layer, x, embeddings));
   }
   const Slot scale = context.tensors.optional_weight(
-      BuildContext::in_layer(layer, "layer_output_scale.weight"), {1}, TensorRole::Norm);
+      context.in_layer(layer, "layer_output_scale.weight"), {1}, TensorRole::Norm);
   return scale == kNoSlot ? x : context.ops.mul(x, scale);
 }
 

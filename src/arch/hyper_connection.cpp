@@ -31,7 +31,7 @@ class HyperDecoder {
   Slot layer_of(uint32_t layer, Slot streams) {
     const LayerSpec& spec = context_.layer(layer);
     if (spec.ngram.adds()) streams = add_ngram_values(context_, layer, streams);
-    const Entered attended = enter(streams, BuildContext::in_layer(layer, "hc_attn_"));
+    const Entered attended = enter(streams, context_.in_layer(layer, "hc_attn_"));
     const Slot mixed =
         mixer(context_, layer, context_.layer_norm(attended.input, layer, spec.attention_norm));
     streams = written(
@@ -40,7 +40,7 @@ class HyperDecoder {
          .matrix =
              attended.matrix == kNoSlot ? kNoSlot : context_.wanted_rows(layer, attended.matrix)});
     if (shares_ != kNoSlot) shares_ = context_.wanted_rows(layer, shares_);
-    const Entered fed = enter(streams, BuildContext::in_layer(layer, "hc_ffn_"));
+    const Entered fed = enter(streams, context_.in_layer(layer, "hc_ffn_"));
     const Slot given = feed_forward(context_, layer,
                                     context_.layer_norm(fed.input, layer, spec.feed_forward_norm));
     return written(streams, given, fed);

@@ -16,7 +16,7 @@ uint32_t plain_dim(const AttentionSpec& spec) { return spec.key_dim - spec.laten
 /// [T, query_rank]: what queries are made of, or x.
 Slot query_source(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
-  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+  const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t rank = spec.latent.query_rank;
   if (rank == 0) return x;
   const NormSpec norm{"attn_q_a_norm", NormKind::Rms, spec.qk_norm_epsilon};
@@ -29,8 +29,8 @@ Slot queries(BuildContext& context, uint32_t layer, Slot source) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint64_t rows = uint64_t{spec.heads} * spec.key_dim;
   const uint32_t rank = spec.latent.query_rank;
-  return context.linear(source, BuildContext::in_layer(layer, rank == 0 ? "attn_q" : "attn_q_b"),
-                        rows, rank == 0 ? context.model.width : rank);
+  return context.linear(source, context.in_layer(layer, rank == 0 ? "attn_q" : "attn_q_b"), rows,
+                        rank == 0 ? context.model.width : rank);
 }
 
 /// Rows [rank + rope_dim] of the cache: the normalised latent, then the key part that is rotated, if
@@ -39,17 +39,17 @@ Slot latent_rows(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint32_t rank = spec.latent.rank;
   const uint32_t all = rank + spec.latent.rope_dim;
-  const std::string name = BuildContext::in_layer(layer, "attn_kv_a_mqa.weight");
+  const std::string name = context.in_layer(layer, "attn_kv_a_mqa.weight");
   const RowSource both =
       context.tensors.tensor(name, {all, context.model.width}, TensorRole::Matrix);
   const NormSpec norm{"attn_kv_a_norm", NormKind::Rms, spec.qk_norm_epsilon};
   if (spec.latent.rope_dim == 0) {
     return context.norm(context.ops.linear(x, context.tensors.bind(name, both)),
-                        BuildContext::in_layer(layer, norm.name), norm, rank);
+                        context.in_layer(layer, norm.name), norm, rank);
   }
   const Slot latent = context.norm(
       context.ops.linear(x, context.tensors.bind(name + " (latent)", both.rows(0, rank))),
-      BuildContext::in_layer(layer, norm.name), norm, rank);
+      context.in_layer(layer, norm.name), norm, rank);
   const Slot key = context.ops.linear(
       x, context.tensors.bind(name + " (rotated)", both.rows(rank, spec.latent.rope_dim)));
   return context.ops.concat(latent, key);
@@ -65,7 +65,7 @@ struct HeadMatrices {
 HeadMatrices split_matrices(BuildContext& context, uint32_t layer) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const auto weight = [&](const char* name, uint64_t rows, uint64_t columns) {
-    return context.tensors.weight(BuildContext::in_layer(layer, name), {spec.heads, rows, columns},
+    return context.tensors.weight(context.in_layer(layer, name), {spec.heads, rows, columns},
                                   TensorRole::Matrix);
   };
   const Slot key = weight("attn_k_b.weight", spec.latent.rank, plain_dim(spec));
@@ -78,7 +78,7 @@ HeadMatrices fused_matrices(BuildContext& context, uint32_t layer) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint64_t plain = plain_dim(spec);
   const uint64_t rows = plain + spec.value_dim;
-  const std::string name = BuildContext::in_layer(layer, "attn_kv_b.weight");
+  const std::string name = context.in_layer(layer, "attn_kv_b.weight");
   const RowSource both =
       context.tensors.tensor(name, {spec.heads * rows, spec.latent.rank}, TensorRole::Matrix);
   const RowSource turned = both.decoded().transposed();

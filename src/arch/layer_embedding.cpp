@@ -25,7 +25,7 @@ Slot layer_embeddings(BuildContext& context, Slot x) {
 
 Slot layer_embedding_branch(BuildContext& context, uint32_t layer, Slot x, Slot all) {
   const uint32_t size = context.model.layer_embedding;
-  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+  const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const auto columns = static_cast<uint32_t>(context.model.layers.size() * size);
   const Slot own = context.wanted_rows(layer, context.ops.slice(all, columns, layer * size, size));
   const Slot gate = context.linear(x, name("inp_gate"), size, context.model.width);

@@ -9,7 +9,7 @@ namespace {
 /// Hu et al. 2024: Llama with multipliers. Files older than their keys have those of the 2B model.
 ModelSpec read_minicpm(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .longrope = true});
-  if (keys.text_or("rope.scaling.type", "") == "longrope") choose_longrope_table(keys, model);
+  if (keys.text_or("rope.scaling.type", "") == "longrope") read_longrope(keys, model);
   const auto layers = static_cast<double>(model.layers.size());
   read_multipliers(keys,
                    {.embedding = 12.0,

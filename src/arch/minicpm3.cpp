@@ -13,7 +13,7 @@ ModelSpec read_minicpm3(const Keys& keys) {
   model.embedding_scale = 12.0f;
   model.logit_scale = 256.0f / static_cast<float>(model.width);
   const auto depth = static_cast<double>(model.layers.size());
-  choose_longrope_table(keys, model);
+  read_longrope(keys, model);
   for (LayerSpec& layer : model.layers) {
     layer.residual_scale = static_cast<float>(1.4 / std::sqrt(depth));
   }

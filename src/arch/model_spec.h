@@ -354,6 +354,7 @@ struct FeedForwardSpec {
 /// have no name are left out. The mixer lets positions see each other: attention, a recurrence, or
 /// the sum of both.
 struct LayerSpec {
+  NormSpec entry_norm;  ///< of x before all else, by its whole name; or none
   NormSpec attention_norm;
   AttentionSpec attention;
   StateSpaceSpec state_space;
@@ -371,6 +372,8 @@ struct LayerSpec {
   /// x = post_norm(x + branch), as in the first Transformers, not x + post_norm(branch).
   bool norms_sum = false;
   float residual_scale = 1.0f;
+  /// Of the file, which has its tensors: where several layers have those of one. Else its own number.
+  std::optional<uint32_t> block{};
   uint32_t state_values = 0;  ///< f32 values that the recurrences of the layer keep of a sequence
 
   [[nodiscard]] bool has_mixer() const { return attention.heads > 0 || state_values > 0; }
@@ -469,12 +472,21 @@ struct ModelSpec {
     }
     return ahead;
   }
+  /// Of LongRoPE: positions up to which texts have the table for short ones; 0: all texts have one.
+  [[nodiscard]] uint32_t short_context() const {
+    uint32_t positions = 0;
+    for (const LayerSpec& layer : layers) {
+      const RopeSpec& rope = layer.attention.rope;
+      if (!rope.long_divisors.empty()) positions = rope.original_context;
+    }
+    return positions;
+  }
   /// Whether some layers make a model, too: none refers to another one or to how many there are.
   [[nodiscard]] bool layers_stand_alone() const {
     bool alone = layer_embedding == 0;
     for (const LayerSpec& layer : layers) {
       alone = alone && layer.attention.cache_of < 0 && !layer.attention.index.shared &&
-              layer.attention.pools.rows_of < 0;
+              layer.attention.pools.rows_of < 0 && !layer.block;
     }
     return alone;
   }

@@ -38,7 +38,7 @@ Slot gates_of(BuildContext& context, Slot key, Slot query) {
 Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams) {
   const NgramSpec& spec = context.layer(layer).ngram;
   ProgramBuilder& ops = context.ops;
-  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+  const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t width = context.model.width;
   const uint32_t count = context.model.hyper_connection.streams;
   const uint64_t columns = uint64_t{count} * width;
@@ -65,7 +65,7 @@ Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams) {
 Slot add_ngram_values(BuildContext& context, uint32_t layer, Slot streams) {
   const NgramSpec& spec = context.layer(layer).ngram;
   ProgramBuilder& ops = context.ops;
-  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+  const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t width = context.model.width;
   const uint32_t count = context.model.hyper_connection.streams;
   const uint32_t columns = count * width;

@@ -8,7 +8,7 @@ namespace {
 /// the training, which knew which layers have one; they are left out, as llama.cpp does.
 ModelSpec read_phi3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .longrope = true});
-  choose_longrope_table(keys, model);
+  read_longrope(keys, model);
   for (LayerSpec& layer : model.layers) {
     layer.attention.fused_qkv = true;
     layer.feed_forward.fused_gate_up = true;

@@ -11,7 +11,7 @@ constexpr float kPhiMoeCloseness = 2 * 0.01f;
 /// experts chosen by SparseMixer.
 ModelSpec read_phimoe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .longrope = true});
-  choose_longrope_table(keys, model);
+  read_longrope(keys, model);
   read_experts(keys, {.normalised = false}, model);
   model.output_norm.kind = NormKind::Layer;
   model.output_bias = Presence::Required;

@@ -46,7 +46,7 @@ class PooledAttention {
   [[nodiscard]] uint64_t width() const { return context_.model.width; }
   [[nodiscard]] uint64_t head_values() const { return uint64_t{spec_.heads} * spec_.key_dim; }
   [[nodiscard]] std::string name(const std::string& tensor) const {
-    return BuildContext::in_layer(layer_, tensor);
+    return context_.in_layer(layer_, tensor);
   }
   Slot linear(Slot x, const std::string& tensor, uint64_t rows, uint64_t columns) {
     return context_.linear(x, name(tensor), rows, columns);

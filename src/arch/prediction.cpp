@@ -47,7 +47,7 @@ Slot prediction_norm(BuildContext& context, uint32_t block, Slot x) {
   const ModelSpec& model = context.model;
   const NormSpec& norm = model.output_norm;
   for (const char* own : {"nextn.shared_head_norm", "layer_output_norm"}) {
-    const std::string name = BuildContext::in_layer(block, own);
+    const std::string name = BuildContext::in_block(block, own);
     if (context.tensors.has(name + ".weight")) return context.norm(x, name, norm, model.width);
   }
   return context.norm(x, std::string(norm.name), norm, model.width);
@@ -61,7 +61,7 @@ ModelSpec prediction_of(const ModelFile& file, const ModelSpec& model, uint32_t 
          model.unused_blocks, index);
   }
   const auto block = static_cast<uint32_t>(model.layers.size()) + index;
-  const std::string name = BuildContext::in_layer(block, "nextn.eh_proj.weight");
+  const std::string name = BuildContext::in_block(block, "nextn.eh_proj.weight");
   if (file.find(name) == nullptr) {
     fail(Code::Unsupported, "{}: tensor \"{}\" is missing: the file holds the trunk only",
          file.name(), name);
@@ -81,7 +81,7 @@ Slot build_prediction(BuildContext& context) {
   const ModelSpec& model = context.model;
   const auto block = static_cast<uint32_t>(model.layers.size()) - 1;
   const auto name = [block](const char* tensor) {
-    return BuildContext::in_layer(block, std::string("nextn.") + tensor);
+    return BuildContext::in_block(block, std::string("nextn.") + tensor);
   };
   const auto norm = [&](Slot x, const char* tensor) {
     const NormSpec spec{tensor, model.output_norm.kind, model.output_norm.epsilon};

@@ -16,9 +16,15 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"cogvlm", "it has a second set of weights for pictures, which are not read here"},
     {"deepseek2-ocr", "its texts are read from pictures, which are not read here"},
     {"dflash", "it drafts tokens for another model and cannot run alone"},
+    {"dots3note",
+     "its windows keep latent rows of another size than its other layers, which has no counterpart "
+     "here; the nearest that runs is \"deepseek32\""},
     {"dream", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"eagle3", "it drafts tokens for another model and cannot run alone"},
     {"gemma4-assistant", "it drafts tokens for another model and cannot run alone"},
+    {"graniteswitch",
+     "it holds adapters that tokens of the text switch on, which are not computed here; converted "
+     "without them it is a \"granite\""},
     {"llada", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"llada-moe", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"paddleocr", "its texts are read from pictures, which are not read here"},

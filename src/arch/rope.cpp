@@ -50,15 +50,24 @@ RopeTable make_rope_table(const RopeSpec& rope, std::span<const float> divisors)
     for (double& frequency : table.frequencies) frequency /= rope.factor;
     return table;
   }
-  const double low = std::max(0.0, std::floor(pair_with_turns(rope, rope.beta_fast)));
-  const double high =
-      std::min(rope.dimensions - 1.0, std::ceil(pair_with_turns(rope, rope.beta_slow)));
+  double low = pair_with_turns(rope, rope.beta_fast);
+  double high = pair_with_turns(rope, rope.beta_slow);
+  if (rope.whole_pairs) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(0.0, low);
+  high = std::min(rope.dimensions - 1.0, high);
   for (uint32_t i = 0; i < pairs; ++i) {
     const double kept = kept_share(low, high, i) * rope.extrapolation;
     table.frequencies[i] *= kept + (1.0 - kept) / rope.factor;
   }
   // Sharpens the attention that the longer context has flattened: YaRN, section 3.3, equation 15.
-  if (rope.factor > 1.0) table.magnitude *= 0.1 * std::log(rope.factor) + 1.0;
+  if (rope.attention_factor > 0.0) {
+    table.magnitude *= rope.attention_factor;
+  } else if (rope.factor > 1.0) {
+    table.magnitude *= 0.1 * std::log(rope.factor) + 1.0;
+  }
   return table;
 }
 

@@ -26,19 +26,25 @@ struct RopeSpec {
   double theta = 10000.0;  ///< base of the frequencies
   RopeScaling scaling = RopeScaling::None;
   double factor = 1.0;
-  double magnitude = 1.0;  ///< multiplies sine and cosine, besides what YaRN does
+  double magnitude = 1.0;  ///< multiplies sine and cosine, besides YaRN's factor
   /// The tensor of the file that divides the frequencies, if it is there.
   std::string_view divisors = "rope_freqs.weight";
   uint32_t num_divisors = 0;  ///< of that tensor, the first of which are used; 0: one for each pair
+  /// LongRoPE (Ding et al. 2024, arXiv 2402.13753): the tensor in place of that one where texts may be
+  /// longer than `original_context`. Empty: there is none.
+  std::string_view long_divisors{};
   /// Numbers of pairs that turn by the second and the third part of a position (height, width),
   /// among those of the first (time): pair i by part i % 3 below 3 times that part's number. All 0:
   /// every pair turns by the first part. Qwen3-VL, arXiv 2511.21631.
   std::array<uint32_t, 2> interleaved_parts{};
+  uint32_t original_context = 0;  ///< positions of the first training: of Yarn and LongRoPE
   // Yarn only.
-  uint32_t original_context = 0;  ///< positions of the first training
-  double extrapolation = 1.0;     ///< how much of the ramp is applied; 0 makes it linear
-  double beta_fast = 32.0;        ///< turns over the original context above which nothing is scaled
-  double beta_slow = 1.0;         ///< turns below which everything is
+  double extrapolation = 1.0;  ///< how much of the ramp is applied; 0 makes it linear
+  double beta_fast = 32.0;     ///< turns over the original context above which nothing is scaled
+  double beta_slow = 1.0;      ///< turns below which everything is
+  bool whole_pairs = true;     ///< the ramp begins and ends with pairs, not between them
+  /// Multiplies sine and cosine in place of 0.1 ln(factor) + 1; 0: that does.
+  double attention_factor = 0.0;
 
   bool operator==(const RopeSpec&) const = default;
   /// The same for positions as they were first trained.

@@ -27,9 +27,7 @@ Selection selection_of(const IndexSpec& index, Slot chosen) {
 /// the row of a token that ends its pool, [T, key_dim].
 Slot pooled(BuildContext& context, uint32_t layer, Slot x, Slot key) {
   const IndexSpec& index = context.layer(layer).attention.index;
-  const auto name = [&](const std::string& tensor) {
-    return BuildContext::in_layer(layer, tensor);
-  };
+  const auto name = [&](const std::string& tensor) { return context.in_layer(layer, tensor); };
   const bool by_pool = context.tensors.has(name("indexer.kpool_gate.weight"));
   const std::string prefix = by_pool ? "indexer.kpool_" : "indexer_compressor_";
   const Slot gate = context.linear(x, name(prefix + "gate"), index.key_dim, context.model.width);
@@ -45,8 +43,8 @@ Slot pooled(BuildContext& context, uint32_t layer, Slot x, Slot key) {
 Slot mean_back(BuildContext& context, uint32_t layer, Slot x, const RowSource& like) {
   const uint32_t block = context.layer(layer).attention.index.together;
   if (block == 1) return x;
-  const RowSource taps = like.transposed().filled(block, 1.0f / static_cast<float>(block));
-  const std::string name = BuildContext::in_layer(layer, "indexer.k_proj (mean)");
+  const RowSource taps = like.transposed().filled(block, 1.0 / block);
+  const std::string name = context.in_layer(layer, "indexer.k_proj (mean)");
   return context.ops.conv(x, context.tensors.bind(name, taps), kNoSlot, context.state(layer, 0));
 }
 
@@ -64,7 +62,7 @@ Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot s
   const AttentionSpec& spec = context.layer(layer).attention;
   const IndexSpec& index = spec.index;
   if (index.shared) return selection_of(index, context.selection);
-  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+  const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t width = context.model.width;
   const NormSpec norm{"indexer.k_norm", NormKind::Layer, index.epsilon};
   const Slot query = context.linear(source, name("indexer.attn_q_b"),
@@ -85,11 +83,11 @@ Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot s
 Selection select_blocks(BuildContext& context, uint32_t layer, Slot x) {
   const IndexSpec& index = context.layer(layer).attention.index;
   const auto head_rows = [&](const char* projection, const char* norm_name, uint32_t heads) {
-    const Slot rows = context.linear(x, BuildContext::in_layer(layer, projection),
+    const Slot rows = context.linear(x, context.in_layer(layer, projection),
                                      uint64_t{heads} * index.key_dim, context.model.width);
     const NormSpec norm{norm_name, NormKind::Rms, index.epsilon};
-    const Slot normed = context.norm(rows, BuildContext::in_layer(layer, norm_name), norm,
-                                     index.key_dim, index.key_dim);
+    const Slot normed =
+        context.norm(rows, context.in_layer(layer, norm_name), norm, index.key_dim, index.key_dim);
     return rotated(context, layer, normed, index.rope_style);
   };
   const Slot query = head_rows("indexer.q_proj", "indexer.q_norm", index.heads);
@@ -108,7 +106,7 @@ Selection select_blocks(BuildContext& context, uint32_t layer, Slot x) {
 Selection select_by_means(BuildContext& context, uint32_t layer, Slot x) {
   const IndexSpec& index = context.layer(layer).attention.index;
   ProgramBuilder& ops = context.ops;
-  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+  const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const auto project = [&](const char* tensor, uint32_t heads) {
     return context.linear(x, name(tensor), uint64_t{heads} * index.key_dim, context.model.width);
   };

@@ -69,7 +69,7 @@ class StateSpaceBlock {
 
  private:
   [[nodiscard]] std::string name(const char* tensor) const {
-    return BuildContext::in_layer(layer_, tensor);
+    return context_.in_layer(layer_, tensor);
   }
   [[nodiscard]] RowSource input_rows(uint64_t rows) {
     return context_.tensors.tensor(name("ssm_in.weight"), {rows, context_.model.width},
@@ -163,8 +163,8 @@ Slot state_space(BuildContext& context, uint32_t layer, Slot x) {
   StateSpaceBlock block(context, layer);
   const StateSpaceSpec& spec = context.layer(layer).state_space;
   const Slot scanned = spec.version == MambaVersion::Second ? block.mamba2(x) : block.mamba(x);
-  return context.linear(context.wanted_rows(layer, scanned),
-                        BuildContext::in_layer(layer, "ssm_out"), context.model.width, spec.inner);
+  return context.linear(context.wanted_rows(layer, scanned), context.in_layer(layer, "ssm_out"),
+                        context.model.width, spec.inner);
 }
 
 }  // namespace tenon

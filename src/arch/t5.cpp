@@ -49,9 +49,11 @@ ModelSpec read_t5(const Keys& keys) {
 }
 
 /// Where the output matrix is the embedding, logits are scaled as its values were trained: by
-/// 1 / sqrt(width), as `transformers` does; llama.cpp leaves it out.
+/// 1 / sqrt(width), as `transformers` does; llama.cpp leaves it out. The key is that of
+/// configurations, which no converter writes.
 void adapt_t5(const ModelFile& file, ModelSpec& model) {
-  if (file.find("output.weight") != nullptr) return;
+  const bool is_tied = file.find("output.weight") == nullptr;
+  if (!Keys(file.metadata()).flag("scale_decoder_outputs").value_or(is_tied)) return;
   model.logit_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(model.width)));
 }
 
@@ -129,7 +131,7 @@ class T5Side {
     return context_.norm(x, name(layer, tensor), spec, context_.model.width);
   }
   [[nodiscard]] std::string name(uint32_t layer, const char* tensor) const {
-    return std::string(side_) + "." + BuildContext::in_layer(layer, tensor);
+    return std::string(side_) + "." + context_.in_layer(layer, tensor);
   }
   Slot project(uint32_t layer, const char* tensor, Slot x, uint64_t rows) {
     return context_.linear(x, name(layer, tensor), rows, context_.model.width);
@@ -160,7 +162,7 @@ class T5Side {
 void write_cross(BuildContext& context, uint32_t layer, Slot x,
                  const BuildContext::CachePlace& cache) {
   const AttentionSpec& spec = context.layer(0).attention;
-  const std::string stem = "dec." + BuildContext::in_layer(layer, "cross_attn_");
+  const std::string stem = "dec." + context.in_layer(layer, "cross_attn_");
   const auto project = [&](const char* which, uint32_t columns) {
     return context.linear(x, stem + which, uint64_t{spec.kv_heads} * columns, context.model.width);
   };

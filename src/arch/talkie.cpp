@@ -20,8 +20,8 @@ Slot build_talkie(BuildContext& context) {
   Slot x = embedded;
   for (uint32_t layer = 0; layer < context.model.layers.size(); ++layer) {
     x = decoder_layer(context, layer, x);
-    const Slot share = context.tensors.weight(
-        BuildContext::in_layer(layer, "layer_output_scale.weight"), {1}, TensorRole::Norm);
+    const Slot share = context.tensors.weight(context.in_layer(layer, "layer_output_scale.weight"),
+                                              {1}, TensorRole::Norm);
     x = context.ops.add(x, context.ops.mul(context.wanted_rows(layer, embedded), share));
   }
   return output_head(context, x);

@@ -59,6 +59,8 @@ TensorBinder::TensorBinder(const ModelFile& file, ProgramBuilder& builder,
 
 void TensorBinder::want(std::string_view name, const std::vector<uint64_t>& shape, TensorRole role,
                         bool required) {
+  const auto is_wanted = [name](const WantedTensor& other) { return other.name == name; };
+  if (shares_slots_ && std::ranges::any_of(wanted_, is_wanted)) return;
   wanted_.push_back(
       {.name = std::string(name), .shape = shape, .role = role, .required = required});
 }
@@ -127,8 +129,10 @@ std::optional<RowSource> TensorBinder::optional_tensor(std::string_view name,
 }
 
 Slot TensorBinder::bind(std::string_view name, const RowSource& source) {
+  if (const auto found = slots_.find(name); found != slots_.end()) return found->second;
   const Slot slot = builder_.weight(name, source.format(), source.num_rows(), source.num_columns());
   bound_.push_back({slot, source});
+  if (shares_slots_) slots_.emplace(name, slot);
   return slot;
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,6 +63,8 @@ class TensorBinder {
   /// Nothing where the file has no such tensor.
   std::optional<RowSource> optional_tensor(std::string_view name,
                                            const std::vector<uint64_t>& shape, TensorRole role);
+  /// From now on a name that was bound before is the same slot: of layers with the same tensors.
+  void share_slots() { shares_slots_ = true; }
   /// The slot `name` that the loader fills from `source`.
   Slot bind(std::string_view name, const RowSource& source);
 
@@ -104,7 +108,9 @@ class TensorBinder {
   ProgramBuilder& builder_;
   std::vector<std::string> ignored_;
   std::vector<BoundWeight> bound_;
-  std::vector<bool> used_;  // [tensors of the file]
+  bool shares_slots_ = false;
+  std::map<std::string, Slot, std::less<>> slots_;  // by name, where they are shared
+  std::vector<bool> used_;                          // [tensors of the file]
   std::vector<WantedTensor> wanted_;
   std::vector<std::string> missing_;
   std::deque<TensorInfo> stand_ins_;  // for the missing ones; sources point to them

@@ -48,7 +48,7 @@ class TimeMix6 {
   static constexpr uint32_t kMixes = 5;  // w, k, v, r, g, as the file has them
 
   [[nodiscard]] std::string name(std::string_view tensor) const {
-    return BuildContext::in_layer(layer_, tensor);
+    return context_.in_layer(layer_, tensor);
   }
   [[nodiscard]] uint64_t width() const { return context_.model.width; }
   [[nodiscard]] uint32_t heads() const { return context_.model.width / spec_.head_dim; }

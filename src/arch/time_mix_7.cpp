@@ -51,7 +51,7 @@ class TimeMix7 {
   static constexpr size_t kMixes = 6;  // r, w, k, v, a, g, as the file has them; without a gate, 5
 
   [[nodiscard]] std::string name(std::string_view tensor) const {
-    return BuildContext::in_layer(layer_, tensor);
+    return context_.in_layer(layer_, tensor);
   }
   [[nodiscard]] uint64_t width() const { return context_.model.width; }
   Slot vector(std::string_view tensor) {

@@ -14,14 +14,14 @@ Slot time_mix(BuildContext& context, uint32_t layer, Slot x) {
 }
 
 Slot time_mix_output(BuildContext& context, uint32_t layer, Slot mixed) {
-  return context.linear(mixed, BuildContext::in_layer(layer, "time_mix_output"),
-                        context.model.width, context.model.width);
+  return context.linear(mixed, context.in_layer(layer, "time_mix_output"), context.model.width,
+                        context.model.width);
 }
 
 /// value(relu(key(x + shift lerp))^2), in RWKV 6 times sigmoid(receptance(x + shift lerp)).
 Slot channel_mix(BuildContext& context, uint32_t layer, Slot x) {
   ProgramBuilder& ops = context.ops;
-  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+  const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint64_t width = context.model.width;
   const uint64_t inner = context.layer(layer).feed_forward.width;
   const Slot step =

@@ -30,6 +30,14 @@ uint32_t checked_context(const Model& model, const SessionOptions& options) {
     fail(Code::Limit, "session: context is {}, but \"{}\" has a table of {} positions", context,
          spec.architecture, spec.trained_context);
   }
+  const uint32_t most = spec.short_context();
+  if (most > 0 && model.default_context() <= most && context > most) {
+    fail(Code::Limit,
+         "session: context is {}, but \"{}\" was opened for texts of {}, up to the {} that its "
+         "other "
+         "table of rope is for: open it with default_context {}",
+         context, spec.architecture, model.default_context(), most, context);
+  }
   return context;
 }
 

@@ -95,12 +95,14 @@ class CheckingSink : public WeightSink {
 
 }  // namespace
 
-ProgramOptions program_options(const ModelOptions& options, const StepSizes& sizes) {
+ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spec,
+                               const StepSizes& sizes) {
   const uint32_t slice = options.slice != 0 ? options.slice : sizes.step_tokens;
   ProgramOptions program;
   program.cache_type = cache_type_of(options);
   program.block_tokens = sizes.block_tokens;
   program.limits = {slice, slice};
+  program.context = default_context(options, spec);
   program.rows_on_demand = options.rows_on_demand == "on";
   return program;
 }
@@ -135,7 +137,7 @@ BuiltProgram encoder_beside(const ModelFile& file, const ModelSpec& spec,
     const tenon_device_info& info = decoder->device()->info();
     sizes = {info.step_tokens, info.block_tokens};
   }
-  ProgramOptions program = program_options(options, sizes);
+  ProgramOptions program = program_options(options, spec, sizes);
   program.limits = whole_texts(spec, options, program.limits.max_tokens);
   program.rows_on_demand = false;
   return build_encoder_program(file, spec, program);
@@ -192,7 +194,7 @@ void Model::build() {
   // The step of an encoder has no rows fetched.
   const bool on_demand = !has_encoder && wants_rows_on_demand();
   const auto build = [&](const StepSizes& sizes) {
-    ProgramOptions program = program_options(options_, sizes);
+    ProgramOptions program = program_options(options_, spec, sizes);
     program.rows_on_demand = on_demand;
     program.token_rows = rows;
     if (rows && spec.sees_ahead()) {

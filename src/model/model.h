@@ -48,8 +48,9 @@ struct ModelOptions {
   int64_t gpu_layers = -1;          ///< layers on devices besides the CPU; -1: as many as fit
   std::string experts_on = "auto";  ///< "cpu": the work of chosen experts is done there
   std::string cache_type = "f16";   ///< a name of kCacheTypes
-  uint32_t context = 0;             ///< of a session by default; 0: the trained one, 8192 at most
-  uint32_t slice = 0;               ///< tokens of one step at most; 0: as many as suit the device
+  /// Of a session by default, and what LongRoPE's table is chosen for; 0: the trained one, 8192 at most.
+  uint32_t context = 0;
+  uint32_t slice = 0;  ///< tokens of one step at most; 0: as many as suit the device
   /// Keys and values for the backend, which lists what it takes (list_options): {"isa", "avx2"}.
   std::vector<std::pair<std::string, std::string>> backend_options;
   /// A folder where backends keep compiled kernels between processes; empty: nothing is kept.

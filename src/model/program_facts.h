@@ -23,7 +23,8 @@ uint32_t default_context(const ModelOptions& options, const ModelSpec& spec);
 
 /// What the program of a model opened so looks like; rows_on_demand "auto" counts as "off". Throws
 /// Argument for an unknown cache type.
-ProgramOptions program_options(const ModelOptions& options, const StepSizes& sizes = {});
+ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spec,
+                               const StepSizes& sizes = {});
 
 /// A copy of what program and backend of a model depend on, with "auto" decided for rows_on_demand;
 /// silent, as the load of the model tells of it.

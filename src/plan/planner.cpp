@@ -35,7 +35,7 @@ class Needs {
         threads_(hardware.threads),
         process_bytes_(hardware.process_bytes) {
     const auto build = [&](const StepSizes& sizes) {
-      return build_program(model.file(), program_options(options, sizes));
+      return build_program(model.file(), program_options(options, model.hyper_parameters(), sizes));
     };
     BuiltProgram built = build({});
     const std::unique_ptr<PlacedExecutable> executable = make_executable(built, options, build);

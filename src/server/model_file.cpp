@@ -7,6 +7,7 @@ namespace tenon_http {
 namespace {
 
 constexpr uint64_t kCachedTexts = 4;
+constexpr const char* kDefaultContext = "default_context";
 
 const std::string* find_option(const tenon::ExtraOptions& options, std::string_view key) {
   const auto found = std::find_if(options.begin(), options.end(),
@@ -21,6 +22,14 @@ tenon::Options options_of(const tenon::ExtraOptions& given) {
 }
 
 }  // namespace
+
+tenon::ExtraOptions model_options_of(const ModelFile& file) {
+  tenon::ExtraOptions options = file.model_options;
+  if (file.context != 0 && find_option(options, kDefaultContext) == nullptr) {
+    options.emplace_back(kDefaultContext, std::to_string(file.context));
+  }
+  return options;
+}
 
 tenon::ExtraOptions read_option_lines(const char* text) {
   tenon::ExtraOptions options;
@@ -42,7 +51,7 @@ tenon::ExtraOptions read_option_lines(const char* text) {
 
 void measure(ModelFile& file, uint64_t cache_bytes) {
   tenon::ModelOptions options;
-  options.extra = file.model_options;
+  options.extra = model_options_of(file);
   options.inspect = true;
   const tenon::Model model(file.path, options);
   tenon_memory memory{};
@@ -60,7 +69,7 @@ void measure(ModelFile& file, uint64_t cache_bytes) {
 
 LoadedModel::LoadedModel(const std::string& name, const ModelFile& file,
                          std::function<bool(double)> progress)
-    : model_(file.path, {.extra = file.model_options, .progress = std::move(progress)}),
+    : model_(file.path, {.extra = model_options_of(file), .progress = std::move(progress)}),
       served_(name, model_.get(), options_of(file.engine_options).get(), file.context) {}
 
 }  // namespace tenon_http

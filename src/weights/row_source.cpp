@@ -2,6 +2,7 @@
 #include "weights/row_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -198,10 +199,10 @@ RowSource RowSource::spread(uint64_t step) const {
   return result;
 }
 
-RowSource RowSource::filled(uint64_t count, float number) const {
+RowSource RowSource::filled(uint64_t count, double number, double ratio) const {
   RowSource result = decoded();
   result.num_columns_ = count;
-  result.filled_ = number;
+  result.filled_ = Fill{number, ratio};
   return result;
 }
 
@@ -242,8 +243,9 @@ void RowSource::read_run(const ModelFile& file, const Run& run, std::byte* out) 
   const FormatInfo& format = info_of(tensor.format);
   const uint64_t tensor_columns = tensor.row_values();
   if (filled_) {
-    std::vector<float> row(num_columns_, *filled_);
     for (uint64_t i = 0; i < run.count; ++i) {
+      const double power = std::pow(filled_->ratio, static_cast<double>(run.row + i));
+      const std::vector<float> row(num_columns_, static_cast<float>(filled_->number * power));
       std::memcpy(out + i * row_bytes(), row.data(), row_bytes());
     }
     return;

@@ -45,7 +45,8 @@ class RowSource {
   /// leaves out places. Of whole rows only.
   [[nodiscard]] RowSource spread(uint64_t step) const;
   /// As many rows, of `count` columns that are all `number`, in f32: a filter that takes the mean.
-  [[nodiscard]] RowSource filled(uint64_t count, float number) const;
+  ///   ratio  row i of the tensor has number * ratio^i
+  [[nodiscard]] RowSource filled(uint64_t count, double number, double ratio = 1.0) const;
   /// The same values in f32; of i32 too, whose values are exact up to 2^24.
   [[nodiscard]] RowSource decoded() const;
   /// `number` more than each value, in f32.
@@ -112,9 +113,15 @@ class RowSource {
   uint64_t num_rows_ = 0;
   uint64_t num_columns_ = 0;
   Format format_ = Format::F32;
-  float added_ = 0.0f;           // not 0: format_ is F32
-  uint64_t spacing_ = 1;         // of the parts' columns in this source's; not 1: format_ is F32
-  std::optional<float> filled_;  // all values; format_ is F32
+  float added_ = 0.0f;    // not 0: format_ is F32
+  uint64_t spacing_ = 1;  // of the parts' columns in this source's; not 1: format_ is F32
+  /// All values of row i: number * ratio^i.
+  struct Fill {
+    double number;
+    double ratio;
+    bool operator==(const Fill&) const = default;
+  };
+  std::optional<Fill> filled_;  // format_ is F32
 };
 
 }  // namespace tenon

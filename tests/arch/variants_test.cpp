@@ -158,6 +158,29 @@ TEST(Variants, OfDeepSeek41ThatDoNotFitAreRefused) {
   refused(Code::Format, "engram.token_map", list(late), "has 2 entries for 512 tokens");
 }
 
+/// What is loaded and kept of a small Nanbeige of two blocks.
+struct Looped {
+  size_t weights;
+  uint32_t layers;
+};
+Looped looped(int64_t loops) {
+  const TempFolder folder;
+  const std::string path = folder.path("m.gguf");
+  write_random_model(System::real(), path, "tiny-nanbeige", "f32");
+  OpenOptions options;
+  options.overrides.push_back({"nanbeige.num_loops", MetadataValue::of(loops)});
+  const auto file = open_model_file(path, std::move(options));
+  const BuiltProgram built = build_program(*file, {});
+  return {built.weights.size(), built.program.groups()[0].layers};
+}
+
+TEST(Variants, BlocksThatAreRepeatedAreLoadedOnceAndKeepACacheEachTime) {
+  const Looped once = looped(1);
+  const Looped thrice = looped(3);
+  EXPECT_EQ(thrice.weights, once.weights);
+  EXPECT_EQ(thrice.layers, 3 * once.layers);
+}
+
 TEST(Variants, ThatContradictThemselvesAreRefused) {
   expect_error(Code::Format, HasSubstr("not in -1000"),
                [] { read_changed("bailingmoe3", "kda.gate_lower_bound", MetadataValue::of(0.0)); });
@@ -178,6 +201,8 @@ TEST(Variants, ThatContradictThemselvesAreRefused) {
   expect_error(Code::Format, HasSubstr("not an even number"), [] {
     read_changed("laguna", "rope.dimension_count_swa", MetadataValue::of(int64_t{33}));
   });
+  expect_error(Code::Format, AllOf(HasSubstr("block_count"), HasSubstr("2 high cycles of 3")),
+               [] { read_changed("hrm_text", "block_count", MetadataValue::of(int64_t{7})); });
   expect_error(Code::Format, HasSubstr("altup.active_idx"),
                [] { read_changed("gemma3n", "altup.active_idx", MetadataValue::of(int64_t{4})); });
 }

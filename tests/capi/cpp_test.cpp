@@ -90,6 +90,14 @@ TEST(Cpp, OptionsReachTheLibrary) {
   EXPECT_GT(tenon::option_list().size(), 10u);
 }
 
+TEST(Cpp, SessionsThatDoNotSayHaveTheContextOfTheModel) {
+  const tenon::Model model(TENON_DEMO_MODEL, {.threads = 1, .default_context = 96});
+  EXPECT_EQ(tenon::Session(model).context(), 96u);
+  EXPECT_EQ(tenon::Session(model, {.context = 100}).context(), 100u);
+  EXPECT_EQ(model.memory().context, 96u);
+  EXPECT_THROW(tenon::Model(TENON_DEMO_MODEL, {.default_context = -1}), tenon::Error);
+}
+
 TEST(Cpp, TablesStayInTheFileWhereTheHostSaysSo) {
   const tenon::TempFolder folder;
   const std::string path = folder.path("model.gguf");

@@ -30,6 +30,7 @@ class Further : public testing::TestWithParam<std::string> {
     const std::vector<Token> tokens = golden_.tokens();
     ProgramOptions options;
     options.cache_type = TENON_TYPE_F32;
+    options.context = golden_.context();
     const BuiltProgram built = build_program(*file, options);
     ProgramRun run(device_of(backend), *file, built, static_cast<uint32_t>(tokens.size()));
     std::vector<float> all;

@@ -37,6 +37,8 @@ class GoldenModel {
   [[nodiscard]] std::vector<int32_t> positions() const {
     return description_.value("positions", std::vector<int32_t>());
   }
+  /// Positions that the model is opened for; 0: those of its training.
+  [[nodiscard]] uint32_t context() const { return description_.value("context", uint32_t{0}); }
   /// [tokens, vocab]
   [[nodiscard]] const std::vector<float>& logits() const { return logits_; }
   [[nodiscard]] uint32_t vocab() const { return description_.at("vocab"); }

@@ -151,11 +151,12 @@ def qwen2vl(m):
 @further('maincoder', LLAMA_KEYS, of('HunYuanDenseV1ForCausalLM', 'HunYuanDenseV1Config', **LLAMA),
          'HunYuanDenseV1ForCausalLM, the same formulas')
 def maincoder(m):
+    # Files have the pairs side by side, in the norms after the rotation, too.
     ends(m)
-    llama_layers(m, 2)
+    llama_layers(m, 2, PAIRS)
     for layer in range(2):
-        layer_norms(m, layer, 'model.layers.%d.' % layer, attn_q_norm='self_attn.query_layernorm',
-                    attn_k_norm='self_attn.key_layernorm')
+        layer_norms(m, layer, 'model.layers.%d.' % layer, change=lambda w: w.view(8, 2).T.reshape(16),
+                    attn_q_norm='self_attn.query_layernorm', attn_k_norm='self_attn.key_layernorm')
 
 
 @further('jais2', layer_keys(2, 4, 2, 16, 40, 10000.0),

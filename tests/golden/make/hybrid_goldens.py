@@ -310,6 +310,49 @@ further('nemotron_h_moe',
            moe_latent_size=16, routed_scaling_factor=2.5), 'NemotronHForCausalLM')(nemotron_h(SPARSE))
 
 
+# ---- MiniMax-01: linear attention with a constant decay beside full attention. The package gives its norm an
+# epsilon of 1e-6 whatever the configuration says, and rotates whole heads.
+@further('minimax-01',
+         {**base_keys(4, 4, 2, 8, 20, 10000.0, 1e-6), 'residual_scale': 3.5,
+          'full_attention_interval': 3, **expert_keys(6, 3, 20)},
+         of('MiniMaxForCausalLM', 'MiniMaxConfig', intermediate_size=20, num_hidden_layers=4, num_attention_heads=4,
+            num_key_value_heads=2, head_dim=8, rms_norm_eps=1e-6, num_local_experts=6, num_experts_per_tok=3,
+            block_size=16, layer_types=['linear_attention'] * 2 + ['full_attention', 'linear_attention'],
+            tie_word_embeddings=False, rope_parameters=ROPE,
+            **{kind + '_alpha_factor': 3.5 for kind in ('full_attn', 'linear_attn', 'mlp')}), 'MiniMaxForCausalLM')
+def minimax_01(m):
+    ends(m, 'model.embed_tokens', 'model.norm', 'lm_head')
+    for layer in range(4):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
+        if layer == 2:
+            attention(m, layer, root + 'self_attn.')
+        else:
+            m.put(block + 'attn_qkv.weight', root + 'self_attn.qkv_proj.weight')
+            m.norm(block + 'attn_norm_2.weight', root + 'self_attn.norm.weight')
+            m.put(block + 'attn_gate.weight', root + 'self_attn.output_gate.weight')
+            m.put(block + 'attn_output.weight', root + 'self_attn.out_proj.weight')
+        experts(m, layer, root + 'mlp.', shared=None)
+
+
+# ---- HRM-Text: two stacks of two layers, the low one three times before each of the high one's two.
+@further('hrm_text',
+         {**base_keys(16, 4, 4, 8, 40, 10000.0), 'embedding_scale': 3.0, 'hrm.layers_per_stack': 2,
+          'hrm.h_cycles': 2, 'hrm.l_cycles': 3, 'hrm.prefix_lm': True},
+         of('HrmTextForCausalLM', 'HrmTextConfig', intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+            head_dim=8, rms_norm_eps=1e-5, H_cycles=2, L_cycles=3, embedding_scale=3.0, rope_parameters=ROPE),
+         'HrmTextForCausalLM')
+def hrm_text(m):
+    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
+    m.put('output.weight', 'lm_head.weight')
+    m.put('hrm.z_l_init', 'model.z_L_init', spread=1.0)
+    for layer in range(4):
+        root, block = 'model.%s_module.layers.%d.' % ('LH'[layer // 2], layer % 2), 'blk.%d.' % layer
+        attention(m, layer, root + 'self_attn.')
+        m.put(block + 'attn_gate.weight', root + 'self_attn.gate_proj.weight')
+        gated(m, layer, root + 'mlp.')
+
+
 if __name__ == '__main__':
     for name, one in transformers_goldens.GOLDENS.items():
         if len(sys.argv) == 1 or name.split('/')[1] in sys.argv[1:]:

@@ -322,15 +322,15 @@ def mimo2(m):
 
 
 # ---- Trinity
-@golden('afmoe', 'afmoe',
-        {**base_keys(4, 4, 2, 8, 40, 10000.0), 'attention.sliding_window': 9,
-         'leading_dense_block_count': 1,
-         **expert_keys(6, 3, 20, shared_count=1, weights_scale=2.826, weights_norm=True)},
-        of('AfmoeForCausalLM', 'AfmoeConfig', intermediate_size=40, num_hidden_layers=4,
-           num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=1e-5, num_dense_layers=1,
-           moe_intermediate_size=20, num_experts=6, num_experts_per_tok=3, num_shared_experts=1,
-           route_scale=2.826, sliding_window=9, mup_enabled=True,
-           rope_parameters={'rope_type': 'default', 'rope_theta': 10000.0}))
+AFMOE_KEYS = {**base_keys(4, 4, 2, 8, 40, 10000.0), 'attention.sliding_window': 9, 'leading_dense_block_count': 1,
+              **expert_keys(6, 3, 20, shared_count=1, weights_scale=2.826, weights_norm=True)}
+AFMOE = dict(intermediate_size=40, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
+             rms_norm_eps=1e-5, num_dense_layers=1, moe_intermediate_size=20, num_experts=6, num_experts_per_tok=3,
+             num_shared_experts=1, route_scale=2.826, sliding_window=9, mup_enabled=True,
+             rope_parameters={'rope_type': 'default', 'rope_theta': 10000.0})
+
+
+@golden('afmoe', 'afmoe', AFMOE_KEYS, of('AfmoeForCausalLM', 'AfmoeConfig', **AFMOE))
 def afmoe(m):
     ends(m)
     for layer in range(4):
@@ -827,7 +827,7 @@ def deepseek4_layers(m, layers, told):
 
 DEEPSEEK4_LAYERS = ['sliding_attention', 'compressed_sparse_attention', 'heavily_compressed_attention']
 DEEPSEEK4_POOLED = ['heavily_compressed_attention', 'compressed_sparse_attention']
-YARN = {'rope_type': 'yarn', 'factor': 4.0, 'original_max_position_embeddings': 64, 'beta_fast': 4.0,
+DEEPSEEK4_YARN = {'rope_type': 'yarn', 'factor': 4.0, 'original_max_position_embeddings': 64, 'beta_fast': 4.0,
         'beta_slow': 1.0}
 
 
@@ -841,7 +841,7 @@ def deepseek4(m):
         {**deepseek4_model(DEEPSEEK4_POOLED, 2)[0], 'rope.scaling.type': 'yarn', 'rope.scaling.factor': 4.0,
          'rope.scaling.original_context_length': 64, 'rope.scaling.yarn_beta_fast': 4.0,
          'rope.scaling.yarn_beta_slow': 1.0, 'nextn_predict_layers': 1},
-        deepseek4_model(DEEPSEEK4_POOLED, 2, rope_parameters=YARN)[1])
+        deepseek4_model(DEEPSEEK4_POOLED, 2, rope_parameters=DEEPSEEK4_YARN)[1])
 def deepseek4_yarn(m):
     deepseek4_layers(m, DEEPSEEK4_POOLED, 2)
 

@@ -5,6 +5,7 @@ keys that few files have, as llama.cpp's converter writes them.
 
     tests/golden/make/variant_goldens.py [NAME ...]
 """
+import math
 import os
 import sys
 
@@ -16,8 +17,8 @@ from further_goldens import (biased_norm, further, GPTNEOX_KEYS, gptneox, layer_
                              ROPE)
 from hybrid_goldens import less_one, qwen35_layers, qwen_ends, without
 from make_goldens import weight
-from transformers_goldens import (attention, base_keys, DEEPSEEK32, DEEPSEEK32_KEYS, ends, expert_keys, experts, gated,
-                                  golden, granite_swa, GRANITE, GRANITE_KEYS, indexed_layers, layer_norms, of)
+from transformers_goldens import (AFMOE, AFMOE_KEYS, afmoe, attention, base_keys, DEEPSEEK32, DEEPSEEK32_KEYS, ends, expert_keys, experts, gated,
+                                  golden, granite_swa, GRANITE, GRANITE_KEYS, indexed_layers, layer_norms, of, YARN)
 
 transformers_goldens.GOLDENS.clear()
 
@@ -65,6 +66,61 @@ def minicpm_longrope(m):
     llama_layers(m, 2, {'attn_q': 4, 'attn_k': 2})
     for table in ('short', 'long'):
         m.put('rope_factors_%s.weight' % table, torch.empty(4), 4.0, 3.0)
+
+
+# Phi 4's LongRoPE of texts that are longer than the first training's, and of a model opened for no more.
+PHI3_KEYS = {**base_keys(2, 4, 2, 8, 40, 10000.0), 'rope.dimension_count': 6,
+             'rope.scaling.original_context_length': 32, 'rope.scaling.attn_factor': (1 + math.log(8) / math.log(32)) ** 0.5}
+
+
+def phi3(name):
+    def factors(table):
+        return weight('further/' + name, 'rope_factors_%s.weight' % table, [3], 4.0, 3.0).tolist()
+
+    return of('Phi3ForCausalLM', 'Phi3Config', intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+              num_key_value_heads=2, head_dim=8, rms_norm_eps=1e-5, original_max_position_embeddings=32,
+              tie_word_embeddings=False,
+              rope_parameters={**ROPE, 'rope_type': 'longrope', 'partial_rotary_factor': 0.75,
+                               'original_max_position_embeddings': 32, 'short_factor': factors('short'),
+                               'long_factor': factors('long')})
+
+
+@further('phi3_long', PHI3_KEYS, phi3('phi3_long'), 'Phi3ForCausalLM', architecture='phi3')
+def phi3_layers(m):
+    ends(m)
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
+        for tensor, name in (('attn_qkv', 'self_attn.qkv_proj'), ('attn_output', 'self_attn.o_proj'),
+                             ('ffn_up', 'mlp.gate_up_proj'), ('ffn_down', 'mlp.down_proj')):
+            m.put(block + tensor + '.weight', root + name + '.weight')
+    for table in ('short', 'long'):
+        m.put('rope_factors_%s.weight' % table, torch.empty(3), 4.0, 3.0)
+
+
+golden('further/phi3_short', 'phi3', PHI3_KEYS, phi3('phi3_short'), tokens=32,
+       more={'source': 'transformers Phi3ForCausalLM', 'context': 32})(phi3_layers)
+
+
+# All that configurations say of YaRN besides its factor.
+@further('llama_yarn_keys',
+         {**base_keys(2, 4, 2, 16, 40, 1000.0), 'rope.scaling.type': 'yarn', 'rope.scaling.factor': 8.0,
+          'rope.scaling.original_context_length': 16, 'rope.scaling.yarn_attn_factor': 1.5,
+          'rope.scaling.yarn_beta_fast': 4.0, 'rope.scaling.yarn_beta_slow': 0.25,
+          'rope.scaling.yarn_truncate': False},
+         of('LlamaForCausalLM', 'LlamaConfig',
+            **{**LLAMA, 'rope_parameters': {**YARN, 'attention_factor': 1.5, 'beta_fast': 4.0, 'beta_slow': 0.25,
+                                            'truncate': False}}),
+         'LlamaForCausalLM', architecture='llama')
+def llama_yarn_keys(m):
+    ends(m)
+    llama_layers(m, 2, {'attn_q': 4, 'attn_k': 2})
+
+
+# An embedding that is not scaled, as of configurations without mup_enabled.
+further('afmoe_plain', {**AFMOE_KEYS, 'embedding_scale': 1.0},
+        of('AfmoeForCausalLM', 'AfmoeConfig', **{**AFMOE, 'mup_enabled': False}), 'AfmoeForCausalLM',
+        architecture='afmoe')(afmoe)
 
 
 # Layers are as wide as the experts, which is all that configurations of Qwen3.5 with experts say.
@@ -262,8 +318,8 @@ def answer(model, ids):
     return model(input_ids=ids[:, :20], decoder_input_ids=ids[:, 20:]).logits
 
 
-def encoder_decoder(name, model_class, config_class, **config):
-    keys = {**base_keys(2, 4, 4, 8, 40, 10000.0), 'attention.relative_buckets_count': 8, 'decoder_block_count': 2,
+def encoder_decoder(name, model_class, config_class, more_keys={}, **config):
+    keys = {**more_keys, **base_keys(2, 4, 4, 8, 40, 10000.0), 'attention.relative_buckets_count': 8, 'decoder_block_count': 2,
             'decoder_start_token_id': 0}
     model = of(model_class, config_class, d_kv=8, d_ff=40, d_model=32, num_layers=2, num_decoder_layers=2,
                num_heads=4, layer_norm_epsilon=1e-5, relative_attention_num_buckets=8, decoder_start_token_id=0,
@@ -274,13 +330,15 @@ def encoder_decoder(name, model_class, config_class, **config):
         own.lm_head.weight = torch.nn.Parameter(own.lm_head.weight.detach().clone())
         return own
 
-    tied = config['tie_word_embeddings']
+    tied = config['tie_word_embeddings'] or keys.get('scale_decoder_outputs') is False
     return golden('encoder_decoder/' + name, 't5', keys, model if tied else untied, run=answer,
                   more={'source': 'transformers ' + model_class, 'source_tokens': 20})
 
 
 # Scaled logits where the output matrix is the embedding, and a table of distances in each layer.
 @encoder_decoder('t5_tied', 'T5ForConditionalGeneration', 'T5Config', tie_word_embeddings=True)
+@encoder_decoder('t5_unscaled', 'T5ForConditionalGeneration', 'T5Config', {'scale_decoder_outputs': False},
+                 tie_word_embeddings=False)
 @encoder_decoder('umt5', 'UMT5ForConditionalGeneration', 'UMT5Config', tie_word_embeddings=False)
 def t5(m):
     m.put('token_embd.weight', 'shared.weight', spread=1.0)
