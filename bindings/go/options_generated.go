@@ -20,6 +20,8 @@ type ModelOptions struct {
 	Threads Opt[int]
 	// Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head.
 	CacheType Opt[string]
+	// Most tokens of sessions that do not say; models with two tables of rope, for short and for long texts, take the one for so many (LongRoPE). 0: what the model was trained for, at most 8192.
+	DefaultContext Opt[int]
 	// Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu); more is faster and takes more scratch memory.
 	Slice Opt[int]
 	// What the model is for: on: rows of texts (tenon_embedder_create); off: text; auto: rows where the file is an encoder or names a pooling.
@@ -75,6 +77,9 @@ func (o *ModelOptions) apply(set func(key string, value any)) {
 	if o.CacheType.isSet {
 		set("cache_type", o.CacheType.value)
 	}
+	if o.DefaultContext.isSet {
+		set("default_context", o.DefaultContext.value)
+	}
 	if o.Slice.isSet {
 		set("slice", o.Slice.value)
 	}
@@ -113,7 +118,7 @@ func (o *ModelOptions) apply(set func(key string, value any)) {
 
 // SessionOptions are the options of a session; what is not set has the library's default.
 type SessionOptions struct {
-	// Most tokens that the session holds; 0: what the model was trained for, at most 8192.
+	// Most tokens that the session holds; 0: the model's default_context.
 	Context Opt[int]
 	// What the session computes is reused by sessions with the same salt only.
 	Salt Opt[string]

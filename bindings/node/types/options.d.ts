@@ -17,6 +17,8 @@ export interface ModelOptions {
   threads?: number
   /** Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head. */
   cacheType?: string
+  /** Most tokens of sessions that do not say; models with two tables of rope, for short and for long texts, take the one for so many (LongRoPE). 0: what the model was trained for, at most 8192. */
+  defaultContext?: number
   /** Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu); more is faster and takes more scratch memory. */
   slice?: number
   /** What the model is for: on: rows of texts (tenon_embedder_create); off: text; auto: rows where the file is an encoder or names a pooling. */
@@ -42,7 +44,7 @@ export interface ModelOptions {
 }
 
 export interface SessionOptions {
-  /** Most tokens that the session holds; 0: what the model was trained for, at most 8192. */
+  /** Most tokens that the session holds; 0: the model's default_context. */
   context?: number
   /** What the session computes is reused by sessions with the same salt only. */
   salt?: string

@@ -23,6 +23,8 @@ class ModelOptions(TypedDict, total=False):
     """Threads that compute, the caller's included; 0: as many as the process has CPUs."""
     cache_type: str
     """Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head."""
+    default_context: int
+    """Most tokens of sessions that do not say; models with two tables of rope, for short and for long texts, take the one for so many (LongRoPE). 0: what the model was trained for, at most 8192."""
     slice: int
     """Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu); more is faster and takes more scratch memory."""
     embeddings: str
@@ -49,7 +51,7 @@ class ModelOptions(TypedDict, total=False):
 
 class SessionOptions(TypedDict, total=False):
     context: int
-    """Most tokens that the session holds; 0: what the model was trained for, at most 8192."""
+    """Most tokens that the session holds; 0: the model's default_context."""
     salt: str
     """What the session computes is reused by sessions with the same salt only."""
     priority: int

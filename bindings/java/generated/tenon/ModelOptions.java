@@ -50,6 +50,12 @@ public final class ModelOptions extends ModelCallbacks<ModelOptions> {
     return set("cache_type", value);
   }
 
+  /** Most tokens of sessions that do not say; models with two tables of rope, for short and for long
+   * texts, take the one for so many (LongRoPE). 0: what the model was trained for, at most 8192. */
+  public ModelOptions defaultContext(long value) {
+    return set("default_context", value);
+  }
+
   /** Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu); more is
    * faster and takes more scratch memory. */
   public ModelOptions slice(long value) {

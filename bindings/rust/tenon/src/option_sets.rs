@@ -205,6 +205,13 @@ impl ModelOptions {
         self
     }
 
+    /// Most tokens of sessions that do not say; models with two tables of rope, for short and for long texts,
+    /// take the one for so many (LongRoPE). 0: what the model was trained for, at most 8192.
+    pub fn default_context(mut self, value: i64) -> Self {
+        self.0.set("default_context", value.into());
+        self
+    }
+
     /// Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu); more is
     /// faster and takes more scratch memory.
     pub fn slice(mut self, value: i64) -> Self {
@@ -295,7 +302,7 @@ impl SessionOptions {
         self
     }
 
-    /// Most tokens that the session holds; 0: what the model was trained for, at most 8192.
+    /// Most tokens that the session holds; 0: the model's default_context.
     pub fn context(mut self, value: i64) -> Self {
         self.0.set("context", value.into());
         self
