@@ -145,7 +145,6 @@ RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
   // Negative stands for "not set".
   const double extrapolation = keys.number_or("rope.scaling.yarn_ext_factor", -1.0, -1.0, 1.0);
   rope.extrapolation = extrapolation < 0.0 ? 1.0 : extrapolation;
-  rope.attention_factor = keys.number_or("rope.scaling.yarn_attn_factor", 0.0, 0.0, 1e3);
   // `truncate` of configurations, which no converter writes.
   rope.whole_pairs = keys.flag("rope.scaling.yarn_truncate").value_or(true);
   return rope;
@@ -346,7 +345,7 @@ void read_latent_attention(const Keys& keys, ModelSpec& model) {
     double scale = 1.0 / std::sqrt(static_cast<double>(key_dim));
     RopeSpec& rope = attention.rope;
     if (rope.scaling == RopeScaling::Yarn && rope.factor > 1.0 && multiplier > 0.0) {
-      if (rope.attention_factor == 0.0) rope.attention_factor = 1.0;
+      rope.attention_factor = 1.0;
       scale *= std::pow(1.0 + multiplier * std::log(rope.factor), 2.0);
     }
     attention.scale = static_cast<float>(scale);

@@ -1,6 +1,5 @@
 // Grok-1 and Grok-2 (general.architecture "grok").
 #include <cmath>
-#include <utility>
 
 #include "arch/architecture.h"
 
@@ -33,8 +32,7 @@ ModelSpec read_grok(const Keys& keys) {
     attention.soft_cap = cap("attn_logit_softcapping", 30.0);
     RopeSpec& rope = attention.rope;
     if (!keys.contains("rope.scaling.yarn_beta_fast")) rope.beta_fast = 8.0;
-    // Of Grok-2 this key multiplies YaRN's own factor, and is 1.
-    if (rope.attention_factor > 0.0) rope.magnitude *= std::exchange(rope.attention_factor, 0.0);
+    rope.magnitude *= keys.number_or("rope.scaling.yarn_attn_factor", 1.0, 1e-6, 1e3);
     layer.attention_post_norm = {"attn_output_norm", norm.kind, norm.epsilon};
     layer.feed_forward_post_norm = {"layer_output_norm", norm.kind, norm.epsilon};
     layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;

@@ -15,7 +15,6 @@ ModelSpec read_mistral3(const Keys& keys) {
   for (LayerSpec& layer : model.layers) {
     RopeSpec& rope = layer.attention.rope;
     if (rope.scaling != RopeScaling::Yarn || rope.factor <= 1.0) continue;
-    if (rope.attention_factor > 0.0) continue;
     rope.magnitude /= 1.0 + 0.1 * multiplier * std::log(rope.factor);
   }
   return model;

@@ -30,7 +30,7 @@ RopeSpec read_layer_rope(const Keys& keys, const RopeSpec& rope, bool has_pools)
   if (!has_pools) return rope.unscaled();
   RopeSpec stretched = rope;
   stretched.theta = keys.number("attention.compress_rope_freq_base", 2.0, 1e15);
-  if (stretched.attention_factor == 0.0) stretched.attention_factor = 1.0;
+  stretched.attention_factor = 1.0;
   return stretched;
 }
 

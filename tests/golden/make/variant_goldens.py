@@ -105,7 +105,7 @@ golden('further/phi3_short', 'phi3', PHI3_KEYS, phi3('phi3_short'), tokens=32,
 # All that configurations say of YaRN besides its factor.
 @further('llama_yarn_keys',
          {**base_keys(2, 4, 2, 16, 40, 1000.0), 'rope.scaling.type': 'yarn', 'rope.scaling.factor': 8.0,
-          'rope.scaling.original_context_length': 16, 'rope.scaling.yarn_attn_factor': 1.5,
+          'rope.scaling.original_context_length': 16, 'rope.scaling.attn_factor': 1.5 / (0.1 * math.log(8) + 1),
           'rope.scaling.yarn_beta_fast': 4.0, 'rope.scaling.yarn_beta_slow': 0.25,
           'rope.scaling.yarn_truncate': False},
          of('LlamaForCausalLM', 'LlamaConfig',
