@@ -162,7 +162,7 @@ class T5Side {
 void write_cross(BuildContext& context, uint32_t layer, Slot x,
                  const BuildContext::CachePlace& cache) {
   const AttentionSpec& spec = context.layer(0).attention;
-  const std::string stem = "dec." + context.in_layer(layer, "cross_attn_");
+  const std::string stem = "dec." + BuildContext::in_block(layer, "cross_attn_");
   const auto project = [&](const char* which, uint32_t columns) {
     return context.linear(x, stem + which, uint64_t{spec.kv_heads} * columns, context.model.width);
   };
