@@ -34,8 +34,7 @@ uint32_t checked_context(const Model& model, const SessionOptions& options) {
   if (most > 0 && model.default_context() <= most && context > most) {
     fail(Code::Limit,
          "session: context is {}, but \"{}\" was opened for texts of {}, up to the {} that its "
-         "other "
-         "table of rope is for: open it with default_context {}",
+         "other table of rope is for: open it with default_context {}",
          context, spec.architecture, model.default_context(), most, context);
   }
   return context;
