@@ -67,6 +67,18 @@ class OwnedSource : public ByteSource {
   std::vector<std::byte> bytes_;
 };
 
+/// Of all formats that matrix instructions multiply (backends/gpu/weight_units.h), in rows of whole units.
+inline TinyModel tiny_of_unit_formats() {
+  TinyModel tiny;
+  tiny.formats = {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K};
+  tiny.width = tiny.feed_forward = 256;
+  tiny.heads = 4;
+  tiny.kv_heads = 2;
+  tiny.key_dim = tiny.value_dim = 64;
+  tiny.vocab = 301;
+  return tiny;
+}
+
 inline std::shared_ptr<const ByteSource> tiny_source(const TinyModel& model = {}) {
   return std::make_shared<OwnedSource>(model.file());
 }

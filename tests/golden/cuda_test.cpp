@@ -67,16 +67,7 @@ class CudaUnits : public testing::Test {
   /// Activations are f16: twice the rule of the conformance suite.
   static constexpr double kMaxRmse = 1.3e-3;
 
-  CudaUnits() {
-    TinyModel tiny;
-    tiny.formats = {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K};
-    tiny.width = tiny.feed_forward = 256;
-    tiny.heads = 4;
-    tiny.kv_heads = 2;
-    tiny.key_dim = tiny.value_dim = 64;
-    tiny.vocab = 301;
-    file_ = tiny_source(tiny);
-  }
+  CudaUnits() : file_(tiny_source(tiny_of_unit_formats())) {}
 
   Session session_in_slices(const char* backend, uint32_t slice) {
     ModelOptions options = on_cuda();
@@ -94,7 +85,7 @@ class CudaUnits : public testing::Test {
   }
 
   const FakeDriver driver_;  // a sanitizer's dlopen looks in no search path of a module
-  decltype(tiny_source(TinyModel{})) file_;
+  std::shared_ptr<const ByteSource> file_;
   std::string log_;
 };
 

@@ -114,16 +114,7 @@ class VulkanMatrices : public VulkanFaults {
   /// Activations are f16: twice the rule of the conformance suite.
   static constexpr double kMaxRmse = 1.3e-3;
 
-  VulkanMatrices() {
-    TinyModel tiny;
-    tiny.formats = {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K};
-    tiny.width = tiny.feed_forward = 256;
-    tiny.heads = 4;
-    tiny.kv_heads = 2;
-    tiny.key_dim = tiny.value_dim = 64;
-    tiny.vocab = 301;
-    file_ = tiny_source(tiny);
-  }
+  VulkanMatrices() : file_(tiny_source(tiny_of_unit_formats())) {}
 
   std::vector<float> logits_in_slices(const char* products, uint32_t slice) {
     ModelOptions options = on_faulty_vulkan();
@@ -137,7 +128,7 @@ class VulkanMatrices : public VulkanFaults {
     return evaluate_all(session, make_tokens(21));
   }
 
-  decltype(tiny_source(TinyModel{})) file_;
+  std::shared_ptr<const ByteSource> file_;
   std::string log_;
 };
 
