@@ -13,15 +13,17 @@ def short(name):
 
 
 class Interface:
-    """bindings/interface.json.
+    """A description: bindings/interface.json, or server_interface.json.
 
     left_out   functions that the language does not offer
     by_hand    functions that its generator leaves to handwritten code
     callbacks  all, or those that the language gives to the library
+    file       its name
     """
 
-    def __init__(self, left_out=frozenset(), by_hand=frozenset(), callbacks=lambda name: True):
-        self.data = json.loads((Path(__file__).resolve().parent / "interface.json").read_text())
+    def __init__(self, left_out=frozenset(), by_hand=frozenset(), callbacks=lambda name: True,
+                 file="interface.json"):
+        self.data = json.loads((Path(__file__).resolve().parent / file).read_text())
         data = self.data
         self.aliases = data["aliases"]
         self.structs = {item["name"]: item for item in data["structs"]}

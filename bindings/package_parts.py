@@ -18,6 +18,7 @@ ROOT = HERE.parent
 NAMED = [
     ("CMakeLists.txt", r"project\(tenon VERSION ([0-9.]+)"),
     ("bindings/interface.json", r'"version": "([0-9.]+)"'),
+    ("bindings/server_interface.json", r'"version": "([0-9.]+)"'),
     ("bindings/python/tenon/_made_for.json", r'"version":\s*"([0-9.]+)"'),
     ("bindings/node/lib/made_for.json", r'"version":\s*"([0-9.]+)"'),
     ("bindings/go/made_for.json", r'"version":\s*"([0-9.]+)"'),

@@ -3,4 +3,4 @@
 
 #include "tenon/tenon.h"
 
-const char* tenon_interface_description(void) { return tenon::capi::kInterfaceJson; }
+const char* tenon_interface_description(void) { return tenon::kInterfaceJson; }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Describes tenon.h and the options as data: bindings/interface.json.
+"""Describes tenon.h and the options as data, bindings/interface.json, and server.h, bindings/server_interface.json.
 
-    describe.py --library build-dev/lib/libtenon.so            writes bindings/interface.json
-    describe.py --library build-dev/lib/libtenon.so --check    says what differs from it, status 1
-    describe.py --asserts FILE.c                               C that compares the file with the header
+    describe.py --library build-dev/lib/libtenon.so            writes both
+    describe.py --library build-dev/lib/libtenon.so --check    says what differs from them, status 1
+    describe.py --asserts FILE.c                               C that compares the files with the headers
 
 Declarations and types come from clang's syntax tree, docs from the comments around them, roles from the
-conventions of section 1 of the header ("Texts", "Buffers", "Callbacks", ...), the rest from notes.json,
+conventions of section 1 of tenon.h ("Texts", "Buffers", "Callbacks", ...), the rest from notes.json,
 and options from the library. docs/bindings.md tells what the members of the file mean.
 """
 
@@ -20,13 +20,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-HEADER = ROOT / "capi/include/tenon/tenon.h"
-OUTPUT = HERE.parent / "interface.json"
+INCLUDE = ROOT / "capi/include"
+HEADER = INCLUDE / "tenon/tenon.h"
+SERVER_HEADER = INCLUDE / "tenon/server.h"
+OUTPUTS = {HEADER: HERE.parent / "interface.json", SERVER_HEADER: HERE.parent / "server_interface.json"}
 
 # What a parameter or field that counts the elements of the one before it is called.
 COUNT = re.compile(r"length|size|count|num_\w+|\w+_length")
 # Sizes of 64-bit systems, the only ones that the header supports; --asserts compares with a compiler.
-SCALARS = {"int32_t": 4, "uint32_t": 4, "int64_t": 8, "uint64_t": 8, "size_t": 8, "float": 4,
+SCALARS = {"uint16_t": 2, "int32_t": 4, "uint32_t": 4, "int64_t": 8, "uint64_t": 8, "size_t": 8, "float": 4,
            "double": 8, "char": 1, "void": 1}
 
 
@@ -100,10 +102,21 @@ def spelled(type_text):
 
 
 class Types:
-    """The typedefs of the header: aliases of scalars, handles, structures, callbacks."""
+    """The typedefs of a header and of those it includes: aliases of scalars, handles, structures, callbacks."""
 
-    def __init__(self):
+    def __init__(self, nodes):
         self.aliases, self.handles, self.structs, self.callbacks = {}, set(), set(), set()
+        complete = {node["name"] for node in nodes if is_structure(node)}
+        for node in nodes:
+            if node["kind"] != "TypedefDecl":
+                continue
+            name, of = node["name"], node["type"]["qualType"]
+            if "(*" in of:
+                self.callbacks.add(name)
+            elif of.startswith("struct "):
+                (self.structs if name in complete else self.handles).add(name)
+            else:
+                self.aliases[name] = of
 
     def resolved(self, type_text):
         """With aliases of scalars replaced: what a compiler sees."""
@@ -180,7 +193,7 @@ class Roles:
             return {"length": length}
 
         if kind in types.callbacks:
-            user = "user" if "user" in names else None
+            user = next((other for other in ("user", f"{name}_user") if other in names), None)
             return {"role": "callback", "direction": "in", "of": kind, **({"user": user} if user else {})}
         if handle is None:
             return {"role": "value", "direction": "in", "of": kind}
@@ -241,11 +254,14 @@ def offset_of(location):
     return place.get("offset")
 
 
-def parse_header(clang):
-    command = [clang, "-std=c11", "-x", "c", "-fsyntax-only", "-Xclang", "-ast-dump=json",
-               f"-I{HEADER.parent.parent}", str(HEADER)]
+def is_structure(node):
+    return node["kind"] == "RecordDecl" and node.get("completeDefinition", False)
+
+
+def parse_header(clang, header):
+    """The declarations of a header and of those of ours that it includes, in their order."""
+    command = [clang, "-std=c11", "-x", "c", "-fsyntax-only", "-Xclang", "-ast-dump=json", f"-I{INCLUDE}", str(header)]
     tree = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    # What lies in the header itself comes after all that it includes.
     return [node for node in tree["inner"] if node.get("name", "").startswith("tenon_")]
 
 
@@ -383,28 +399,14 @@ def describe_options(library):
     return result
 
 
-def describe(clang, library):
-    text = HEADER.read_text()
-    comments, types = Comments(text), Types()
-    notes = json.loads((HERE / "notes.json").read_text())
-    nodes = parse_header(clang)
-    records = {}  # the body of each structure by its name
-    for node in nodes:
-        if node["kind"] == "RecordDecl" and node.get("completeDefinition"):
-            records[node["name"]] = node
-    for node in nodes:
-        if node["kind"] == "TypedefDecl":
-            name, of = node["name"], node["type"]["qualType"]
-            if "(*" in of:
-                types.callbacks.add(name)
-            elif of.startswith("struct "):
-                (types.structs if name in records else types.handles).add(name)
-            else:
-                types.aliases[name] = of
+def describe_header(header, nodes, included, notes):
+    """What a header says itself. nodes: its own and the included ones; included: the names of the latter."""
+    text = header.read_text()
+    comments, types = Comments(text), Types(nodes)
     roles = Roles(types, notes)
-
     callbacks, structs, functions = [], [], []
-    for node in nodes:
+    own = [node for node in nodes if node["name"] not in included]
+    for node in own:
         if node["kind"] == "TypedefDecl" and node["name"] in types.callbacks:
             match = re.search(rf"typedef ([^;()]+)\(\*{node['name']}\)\((.*?)\);", text, re.S)
             parameters = [{"name": name, "type": kind}
@@ -415,27 +417,32 @@ def describe(clang, library):
             doc = comments.before(match.start())
             callbacks.append({"name": node["name"], "returns": types.resolved(match.group(1)),
                               "parameters": parameters, "since": since(doc), "doc": doc})
-        elif node["kind"] == "RecordDecl" and node.get("completeDefinition"):
+        elif is_structure(node):
             structs.append(describe_struct(node, node["name"], comments, types, roles))
         elif node["kind"] == "FunctionDecl":
             functions.append(describe_function(node, comments, types, roles, notes))
-    constants = describe_constants(text, comments)
-    version = {item["name"]: item["value"] for item in constants}
     names = {function["name"] for function in functions}
     handles = [{"name": name, "destroy": f"{name}_destroy",
                 "thread": "any" if name in notes["threads"]["any"] else "one at a time"}
-               for name in sorted(types.handles)]
+               for name in sorted(types.handles - included)]
     for handle in handles:
         if handle["destroy"] not in names:
             raise Refused(f"{handle['name']} has no {handle['destroy']}")
-    return {
-        "format": 1,
-        "version": "{}.{}.{}".format(*(version[f"TENON_VERSION_{part}"]
-                                       for part in ("MAJOR", "MINOR", "PATCH"))),
-        "aliases": dict(sorted(types.aliases.items())),
-        "constants": constants, "handles": handles, "callbacks": callbacks, "structs": structs,
-        "functions": functions, "options": describe_options(library),
-    }
+    return {"aliases": dict(sorted(types.aliases.items())), "constants": describe_constants(text, comments),
+            "handles": handles, "callbacks": callbacks, "structs": structs, "functions": functions}
+
+
+def describe(clang, library):
+    """The description of each header."""
+    notes = json.loads((HERE / "notes.json").read_text())
+    nodes = parse_header(clang, HEADER)
+    described = describe_header(HEADER, nodes, set(), notes)
+    server = describe_header(SERVER_HEADER, parse_header(clang, SERVER_HEADER), {node["name"] for node in nodes}, notes)
+    version = {item["name"]: item["value"] for item in described["constants"]}
+    head = {"format": 1, "version": "{}.{}.{}".format(*(version[f"TENON_VERSION_{part}"]
+                                                        for part in ("MAJOR", "MINOR", "PATCH")))}
+    return {HEADER: {**head, **described, "options": describe_options(library)},
+            SERVER_HEADER: {**head, **server, "options": []}}
 
 
 # ---- Output --------------------------------------------------------------------------------------
@@ -449,7 +456,7 @@ def as_text(description):
 
     parts = []
     for key, value in description.items():
-        if not isinstance(value, list):
+        if not isinstance(value, list) or not value:
             parts.append(f' "{key}": {line(value)}')
             continue
         rows = []
@@ -465,11 +472,18 @@ def as_text(description):
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
+ASSERTS_HEAD = """/* Generated by bindings/describe/describe.py --asserts. */
+#include <stddef.h>
+#include <tenon/server.h>
+#include <tenon/tenon.h>
+#define SAME(type, expression) \\
+  _Static_assert(_Generic((expression), type: 1, default: 0), #expression)
+"""
+
+
 def asserts(description):
     """C that compiles only against a header that the description tells the truth about."""
-    lines = ["/* Generated by bindings/describe/describe.py --asserts. */", "#include <stddef.h>",
-             "#include <tenon/tenon.h>", "#define SAME(type, expression) \\",
-             "  _Static_assert(_Generic((expression), type: 1, default: 0), #expression)"]
+    lines = []
     for item in description["constants"]:
         value = item["value"]
         lines.append(f"_Static_assert({item['name']} == {value}{'u' if item['unsigned'] else ''}, "
@@ -502,23 +516,27 @@ def main():
     parser.add_argument("--asserts", type=Path)
     arguments = parser.parse_args()
     if arguments.asserts:
-        arguments.asserts.write_text(asserts(json.loads(OUTPUT.read_text())))
+        descriptions = (json.loads(output.read_text()) for output in OUTPUTS.values())
+        arguments.asserts.write_text(ASSERTS_HEAD + "".join(map(asserts, descriptions)))
         return 0
     if arguments.library is None:
         parser.error("--library is needed")
     try:
-        text = as_text(describe(arguments.clang, arguments.library))
+        texts = {OUTPUTS[header]: as_text(description)
+                 for header, description in describe(arguments.clang, arguments.library).items()}
     except Refused as refusal:
         print(f"describe.py: {refusal}", file=sys.stderr)
         return 1
     if not arguments.check:
-        OUTPUT.write_text(text)
+        for output, text in texts.items():
+            output.write_text(text)
         return 0
-    if OUTPUT.read_text() == text:
-        return 0
-    print(f"{OUTPUT.relative_to(ROOT)} is not what tenon.h and the options say: "
-          "run bindings/generate.sh BUILD_FOLDER", file=sys.stderr)
-    return 1
+    old = [str(output.relative_to(ROOT)) for output, text in texts.items()
+           if not output.exists() or output.read_text() != text]
+    if old:
+        print(f"{', '.join(old)}: not what the headers and the options say: run bindings/generate.sh BUILD_FOLDER",
+              file=sys.stderr)
+    return 1 if old else 0
 
 
 if __name__ == "__main__":

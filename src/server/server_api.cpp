@@ -1,4 +1,5 @@
 // The C interface of the server: tenon/server.h.
+#include <interface_json.h>
 #include <tenon/server.h>
 
 #include <algorithm>
@@ -265,3 +266,5 @@ tenon_status tenon_server_call_wait(tenon_server_call* call, double timeout_seco
 }
 
 const char* tenon_server_last_error(void) { return last_server_error; }
+
+const char* tenon_server_interface_description(void) { return tenon::kInterfaceJson; }

@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
-# Every number and type of bindings/interface.json against tenon.h, as a compiler sees it; and that the
-# comparison notices a number that is wrong.
+# Every number and type of bindings/interface.json and server_interface.json against tenon.h and server.h, as a compiler
+# sees them; and that the comparison notices a number that is wrong.
 #   fits_header.sh PYTHON DESCRIBE_PY ASSERTS_FILE COMPILER INCLUDE_FOLDER
 set -euo pipefail
 "$1" "$2" --asserts "$3"
 compiles() { "$4" -std=c11 -fsyntax-only -I"$5" "$3"; }
-compiles "$@" || { echo "FAILED: bindings/interface.json is not what tenon.h says"; exit 1; }
+compiles "$@" || { echo "FAILED: the descriptions in bindings are not what the headers say"; exit 1; }
 
-sed -i 's/offsetof(tenon_piece, length) == 24/offsetof(tenon_piece, length) == 16/' "$3"
-if compiles "$@" 2> /dev/null; then echo "FAILED: a wrong offset goes unnoticed"; exit 1; fi
+# notices FILE FROM TO: TO in place of FROM does not compile.
+notices() {
+  sed -i "s/$2/$3/" "$1"
+  if compiles "${all[@]}" 2> /dev/null; then echo "FAILED: $3 goes unnoticed"; exit 1; fi
+  sed -i "s/$3/$2/" "$1"
+}
+all=("$@")
+notices "$3" 'offsetof(tenon_piece, length) == 24' 'offsetof(tenon_piece, length) == 16'
+notices "$3" 'offsetof(tenon_server_part, length) == 40' 'offsetof(tenon_server_part, length) == 32'

@@ -1,6 +1,6 @@
 """The description that a library answers against the checked-in one.
 
-    fits_library.py INTERFACE_JSON LIBRARY
+    fits_library.py INTERFACE_JSON LIBRARY FUNCTION    FUNCTION answers it
 """
 
 import ctypes
@@ -19,8 +19,9 @@ def without_prose(value):
 with open(sys.argv[1], encoding="utf-8") as file:
     checked_in = without_prose(json.load(file))
 library = ctypes.CDLL(sys.argv[2])
-library.tenon_interface_description.restype = ctypes.c_char_p
-answered = json.loads(library.tenon_interface_description())
+answer = getattr(library, sys.argv[3])
+answer.restype = ctypes.c_char_p
+answered = json.loads(answer())
 if answered != checked_in:
     sys.exit(f"FAILED: {sys.argv[2]} does not answer {sys.argv[1]}")
 missing = [function["name"] for function in checked_in["functions"]

@@ -4,7 +4,7 @@
  * docs/server-operations.md tells how a server is run.
  *
  * This file reads from top to bottom: 1 options   2 models   3 addresses   4 running
- * 5 requests without a socket   6 errors
+ * 5 requests without a socket   6 errors, and this interface as data
  *
  * A server in ten lines, without its errors:
  *
@@ -245,10 +245,13 @@ TENON_SERVER_API void tenon_server_call_destroy(tenon_server_call* call);
 TENON_SERVER_API tenon_status tenon_server_call_wait(tenon_server_call* call, double timeout_seconds,
                                                      tenon_server_part* part);
 
-/* ---- 6. Errors --------------------------------------------------------------------------------- */
+/* ---- 6. Errors, and this interface as data ----------------------------------------------------- */
 
 /* About the last failure of a function above on this thread; valid until the next one. */
 TENON_SERVER_API const char* tenon_server_last_error(void);
+
+/* What tenon_interface_description() is for tenon.h, for this header. Lives for ever. */
+TENON_SERVER_API const char* tenon_server_interface_description(void);
 
 #ifdef __cplusplus
 }
