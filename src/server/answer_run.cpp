@@ -33,8 +33,8 @@ void AnswerRun::start() {
   num_running_ = generations_.size();
   exchange_->request().record->notes = std::move(plan_.notes);
   writer_->begin(*exchange_);
-  exchange_->request().interest->on_lost([run = weak_] {
-    if (const auto running = run.lock()) running->end();
+  exchange_->request().interest->on_end([run = weak_] {
+    if (const auto running = run.lock()) running->cancel();
   });
   state_.submitted(*plan_.model);
 }
@@ -84,6 +84,14 @@ void AnswerRun::pump() {
   }
   if (self_ == nullptr || num_running_ > 0) return;
   writer_->complete(*exchange_);
+  end();
+}
+
+void AnswerRun::cancel() {
+  if (self_ == nullptr) return;
+  if (!exchange_->request().interest->is_lost()) {
+    writer_->fail(*exchange_, api_error_of(tenon::Error(tenon::Code::Cancelled, "")));
+  }
   end();
 }
 

@@ -43,6 +43,7 @@ class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
   static void notify(void* user);
   void pump();
   void note_progress();
+  void cancel();
   void end();
 
   std::shared_ptr<Exchange> exchange_;  // first: its record keeps the plan's model

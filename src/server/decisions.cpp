@@ -156,7 +156,7 @@ class Decider {
  private:
   std::shared_ptr<tenon::Session> watched(tenon::Session session) {
     auto shared = std::make_shared<tenon::Session>(std::move(session));
-    interest_.on_lost([weak = std::weak_ptr(shared)] {
+    interest_.on_end([weak = std::weak_ptr(shared)] {
       if (const auto running = weak.lock()) running->cancel();
     });
     return shared;

@@ -94,7 +94,7 @@ size_t count_tokens(const Inputs& inputs, const tenon::Tokenizer& tokenizer) {
 std::shared_ptr<tenon::Embedder> make_embedder(const HttpRequest& request, const ServedModel& model,
                                                const tenon::EmbedderOptions& options) {
   auto embedder = std::make_shared<tenon::Embedder>(model.make_embedder(options));
-  request.interest->on_lost([weak = std::weak_ptr(embedder)] {
+  request.interest->on_end([weak = std::weak_ptr(embedder)] {
     if (const auto running = weak.lock()) running->cancel();
   });
   return embedder;

@@ -1,15 +1,15 @@
 #include "exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tenon_http {
 
-void Interest::lose() {
+void Interest::end(State state) {
   std::vector<std::function<void()>> stops;
   {
     const std::lock_guard lock(mutex_);
-    if (lost_) return;
-    lost_ = true;
+    state_ = std::max(state_, state);
     stops.swap(stops_);
   }
   for (const std::function<void()>& stop : stops) stop();
@@ -17,13 +17,13 @@ void Interest::lose() {
 
 bool Interest::is_lost() const {
   const std::lock_guard lock(mutex_);
-  return lost_;
+  return state_ == State::Lost;
 }
 
-void Interest::on_lost(std::function<void()> stop) {
+void Interest::on_end(std::function<void()> stop) {
   {
     const std::lock_guard lock(mutex_);
-    if (!lost_) {
+    if (state_ == State::Held) {
       stops_.push_back(std::move(stop));
       return;
     }

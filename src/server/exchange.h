@@ -16,18 +16,23 @@
 
 namespace tenon_http {
 
-/// Whether the client still wants its answer. Any thread.
+/// Whether an answer is still wanted. Any thread.
 class Interest {
  public:
-  /// The client has gone, or the server stops: runs what on_lost() was given, once each.
-  void lose();
+  /// The server stops: runs what on_end() was given, once each. The client is there, and is to hear of it.
+  void cancel() { end(State::Cancelled); }
+  /// The client has gone: the same, and nobody hears of it.
+  void lose() { end(State::Lost); }
   [[nodiscard]] bool is_lost() const;
-  /// `stop` runs on the thread that loses interest, or at once if that has happened.
-  void on_lost(std::function<void()> stop);
+  /// `stop` runs on the thread that cancels or loses, or at once if that has happened.
+  void on_end(std::function<void()> stop);
 
  private:
+  enum class State : uint8_t { Held, Cancelled, Lost };
+  void end(State state);
+
   mutable std::mutex mutex_;
-  bool lost_ = false;
+  State state_ = State::Held;
   std::vector<std::function<void()>> stops_;
 };
 

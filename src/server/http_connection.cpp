@@ -111,6 +111,12 @@ void HttpConnection::drain() {
   if (exchange_ == nullptr && outbox_.empty() && wait_ != Wait::Linger) drop();
 }
 
+void HttpConnection::cancel() {
+  if (exchange_ == nullptr) return;
+  const auto exchange = exchange_;
+  exchange->request().interest->cancel();
+}
+
 void HttpConnection::drop() {
   if (has_ended_) return;
   has_ended_ = true;

@@ -49,6 +49,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void refuse();
   /// Ends when no request is under way, else after it.
   void drain();
+  /// Cancels the request under way, which is answered so.
+  void cancel();
   /// Ends, and interest in the request under way.
   void drop();
   /// Looks whether the time for what the connection does is over.

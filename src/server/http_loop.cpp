@@ -95,6 +95,11 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     check_drained();
   }
 
+  void cancel_all() {
+    const auto connections = connections_;
+    for (const auto& connection : connections) connection->cancel();
+  }
+
   void drop_all() {
     const auto connections = connections_;
     for (const auto& connection : connections) connection->drop();
@@ -200,6 +205,7 @@ void HttpLoop::run() { state_->run(); }
 void HttpLoop::every_second(std::function<void()> task) { state_->every_second(std::move(task)); }
 void HttpLoop::finish() { state_->finish(); }
 void HttpLoop::drain(std::function<void()> done) { state_->drain(std::move(done)); }
+void HttpLoop::cancel_all() { state_->cancel_all(); }
 void HttpLoop::drop_all() { state_->drop_all(); }
 size_t HttpLoop::num_connections() const { return state_->num_connections(); }
 

@@ -54,6 +54,8 @@ class HttpLoop : public Tasks {
   /// Connections without a request under way are closed, the others after it. Then calls `done`. Those that come
   /// meanwhile get an answer each, which is not waited for: who asks is told that the server stops.
   void drain(std::function<void()> done);
+  /// Cancels what is under way: clients hear of it.
+  void cancel_all();
   /// Ends all connections, and interest in what is under way.
   void drop_all();
   /// Any thread.

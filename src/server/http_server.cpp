@@ -5,6 +5,12 @@
 #include <utility>
 
 namespace tenon_http {
+namespace {
+
+/// That clients have to take word of being cancelled, when the server stops.
+constexpr double kCancelledSeconds = 0.5;
+
+}  // namespace
 
 HttpServer::HttpServer(ServerOptions options)
     : loop_(std::move(options.http),
@@ -128,15 +134,18 @@ void HttpServer::stop(double seconds) {
     if (runs) {
       loop_.post([this] { loop_.drain([this] { local_.drain([this] { finish(); }); }); });
       lock.lock();
-      const auto limit = std::chrono::duration<double>(seconds > 0 ? std::min(seconds, 1e6) : 0);
-      const bool done = changed_.wait_for(lock, limit, [&] { return is_finished_; });
-      lock.unlock();
-      if (!done) {
+      const auto has_finished_in = [&](double limit) {
+        return changed_.wait_for(lock, std::chrono::duration<double>(limit),
+                                 [&] { return is_finished_; });
+      };
+      if (!has_finished_in(seconds > 0 ? std::min(seconds, 1e6) : 0)) {
         loop_.post([this] {
-          loop_.drop_all();
+          loop_.cancel_all();
           local_.drop_all();
         });
+        if (!has_finished_in(kCancelledSeconds)) loop_.post([this] { loop_.drop_all(); });
       }
+      lock.unlock();
     } else {
       finish();
     }

@@ -9,7 +9,7 @@ std::vector<DrawnToken> prompt_logprobs(const ServedModel& model, const Tokens& 
     tokens.push_back({.text = model.tokenizer().decode({&id, 1}, true), .id = id});
   }
   const auto session = std::make_shared<tenon::Session>(model.open_session());
-  interest.on_lost([weak = std::weak_ptr(session)] {
+  interest.on_end([weak = std::weak_ptr(session)] {
     if (const auto running = weak.lock()) running->cancel();
   });
   session->evaluate(prompt, [&](uint64_t row, std::span<const float> logits) {

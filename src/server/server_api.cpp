@@ -78,7 +78,12 @@ tenon_server& not_running(tenon_server* server) {
 
 std::string checked_name(const char* name, size_t length) {
   if (name == nullptr || length == 0) refuse_argument("the name of a model is empty");
-  return {name, length};
+  const std::string text(name, length);
+  if (std::any_of(text.begin(), text.end(),
+                  [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
+    refuse_argument("the name of a model has a control character");
+  }
+  return text;
 }
 
 /// A time of the options, or its default.

@@ -23,6 +23,9 @@ TEST(ServerLifecycle, RefusesWrongArguments) {
   EXPECT_EQ(tenon_server_add_model(server, "", 0, demo_model().get(), nullptr, 0),
             TENON_ERROR_ARGUMENT);
   EXPECT_EQ(tenon_server_add_model(server, "a", 1, nullptr, nullptr, 0), TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(tenon_server_add_model(server, "a\0b", 3, demo_model().get(), nullptr, 0),
+            TENON_ERROR_ARGUMENT);
+  EXPECT_THAT(tenon_server_last_error(), testing::HasSubstr("control character"));
   ASSERT_EQ(tenon_server_add_model(server, "a", 1, demo_model().get(), nullptr, 0), TENON_OK);
   EXPECT_EQ(tenon_server_add_model(server, "a", 1, demo_model().get(), nullptr, 0),
             TENON_ERROR_ARGUMENT);
@@ -64,6 +67,25 @@ TEST(ServerLifecycle, StopWaitsForAnswersAndThenCancels) {
   EXPECT_LT(took.count(), 3);
   EXPECT_TRUE(client.is_closed_within(1));
   EXPECT_TRUE(idle.is_closed_within(1));
+}
+
+TEST(ServerLifecycle, WhoIsCancelledIsTold) {
+  const RunningServer server;
+  Value body = capital_chat({{"max_tokens", 1900}, {"ignore_eos", true}});
+  HttpClient whole(server.port());
+  whole.send(HttpClient::text_of("POST", kChat, body.dump()));
+  body["stream"] = true;
+  HttpClient stream(server.port());
+  stream.send(HttpClient::text_of("POST", kChat, body.dump()));
+  EXPECT_THAT(stream.read_until("content"), testing::HasSubstr("200 OK"));
+  EXPECT_EQ(tenon_server_stop(server.get(), 0), TENON_OK);
+  const std::string refused = whole.read_until("}}");
+  EXPECT_THAT(refused, testing::HasSubstr("HTTP/1.1 503"));
+  EXPECT_THAT(refused, testing::HasSubstr("Retry-After: 5"));
+  EXPECT_THAT(refused, testing::HasSubstr("server_shutting_down"));
+  EXPECT_THAT(stream.read_until("}}"), testing::HasSubstr("server_shutting_down"));
+  EXPECT_TRUE(whole.is_closed_within(1));
+  EXPECT_TRUE(stream.is_closed_within(1));
 }
 
 TEST(ServerLifecycle, TellsWhoComesThatItStops) {

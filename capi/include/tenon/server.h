@@ -115,8 +115,8 @@ TENON_SERVER_API void tenon_server_destroy(tenon_server* server);
 /* Serves a model under a name, in an engine of the server's own. The model must outlive the server.
  *   engine_options  of scope ENGINE, or NULL
  *   context         most tokens of a request's prompt and answer; 0: as a session has by default
- * ARGUMENT for a name that is empty or taken, STATE when the server runs; what tenon_engine_create and
- * tenon_embedder_create say of the model. */
+ * ARGUMENT for a name that is empty, taken or has control characters, STATE when the server runs; what
+ * tenon_engine_create and tenon_embedder_create say of the model. */
 TENON_SERVER_API tenon_status tenon_server_add_model(tenon_server* server, const char* name,
                                                      size_t name_length, const tenon_model* model,
                                                      const tenon_options* engine_options,
@@ -177,8 +177,8 @@ TENON_SERVER_API tenon_status tenon_server_start(tenon_server* server, uint32_t 
  * sockets wait while a step runs. Returns at once after tenon_server_stop. */
 TENON_SERVER_API tenon_status tenon_server_run(tenon_server* server);
 /* Takes no more requests (until the end, /ready and they are answered with 503), waits up to `seconds` for the
- * answers under way, cancels the others, and returns when no thread is in the server. It cannot run again. Any
- * thread but those in tenon_server_run. */
+ * answers under way, cancels the others (503, or an event of that error in a stream), and returns when no
+ * thread is in the server. It cannot run again. Any thread but those in tenon_server_run. */
 TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double seconds);
 
 /* ---- 5. Requests without a socket --------------------------------------------------------------
