@@ -126,8 +126,9 @@ void Context::create() {
   }
   for (size_t i = 0; i < kStagingSlots; ++i) {
     staging_.push_back(
-        {Memory(*this, kStagingBytes, Access::Host, "a staging buffer"), Event(*this), false, 0});
+        {Memory(*this, kStagingBytes, Access::Host, "a staging buffer"), Event(*this)});
   }
+  staging_slots_.resize(kStagingSlots);
   download_ = Memory(*this, kStagingBytes, Access::Host, "a staging buffer");
   const std::vector<uint16_t> points = gpu::codebook_points();
   grids_ = Memory(*this, points.size() * sizeof(uint16_t), Access::Device, "the codebooks");

@@ -4,16 +4,15 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "backends/cuda/cuda_driver.h"
 #include "backends/cuda/kernels/unit_rings.h"
 #include "backends/gpu/kernel_key.h"
+#include "backends/gpu/staging_slots.h"
 #include "backends/gpu/step_layout.h"
 #include "tenon/backend.h"
 
@@ -152,8 +151,6 @@ class Context {
   struct Staging {
     Memory memory;
     Event sent;
-    bool held = false;
-    uint64_t use = 0;  ///< which of all uploads it had last
   };
 
   void create();
@@ -175,9 +172,8 @@ class Context {
   LibraryHandle library_ = nullptr;
   std::vector<KernelHandle> kernels_;    ///< by gpu::Kernel
   std::atomic<Result> lost_ = kSuccess;  ///< why
-  std::mutex staging_mutex_;  // of all that follows, and of the stream while weights are loaded
-  std::condition_variable staging_free_;
-  std::vector<Staging> staging_;
+  gpu::StagingSlots staging_slots_;      ///< orders uploads in the stream while weights are loaded
+  std::vector<Staging> staging_;         ///< [slots]
   uint64_t uploads_ = 0;
   Memory download_;
   Memory grids_;

@@ -162,46 +162,27 @@ void Context::read(const Memory& from, uint64_t offset, void* to, uint64_t size)
 // ---- Uploads ------------------------------------------------------------------------------------
 
 Context::Upload::Upload(Context& context) : context_(context) {
-  {
-    std::unique_lock lock(context_.staging_mutex_);
-    auto& all = context_.staging_;
-    const auto find_free = [&] {
-      // The one that was sent first: its copy ends first.
-      size_t best = all.size();
-      for (size_t i = 0; i < all.size(); ++i) {
-        if (all[i].held) continue;
-        if (best == all.size() || all[i].use < all[best].use) best = i;
-      }
-      slot_ = best;
-      return best < all.size();
-    };
-    context_.staging_free_.wait(lock, find_free);
-    all[slot_].held = true;
-  }
+  const gpu::StagingSlots::Slot slot = context_.staging_slots_.take();
+  slot_ = slot.index;
   try {
-    if (context_.staging_[slot_].use > 0) context_.staging_[slot_].sent.wait();
+    if (slot.last_copy > 0) context_.staging_[slot_].sent.wait();
   } catch (...) {
-    const std::lock_guard lock(context_.staging_mutex_);
-    context_.staging_[slot_].held = false;
-    context_.staging_free_.notify_one();
+    context_.staging_slots_.give_back(slot_);
     throw;
   }
 }
 
-Context::Upload::~Upload() {
-  const std::lock_guard lock(context_.staging_mutex_);
-  context_.staging_[slot_].held = false;
-  context_.staging_free_.notify_one();
-}
+Context::Upload::~Upload() { context_.staging_slots_.give_back(slot_); }
 
 std::byte* Context::Upload::bytes() const { return context_.staging_[slot_].memory.bytes(); }
 
 void Context::Upload::send(const Memory& to, uint64_t offset, uint64_t size) {
-  const std::lock_guard lock(context_.staging_mutex_);
   Staging& slot = context_.staging_[slot_];
-  context_.send(to.address() + offset, slot.memory.bytes(), size);
-  slot.use = ++context_.uploads_;
-  slot.sent.record();
+  context_.staging_slots_.send(slot_, [&] {
+    context_.send(to.address() + offset, slot.memory.bytes(), size);
+    slot.sent.record();
+    return ++context_.uploads_;
+  });
 }
 
 }  // namespace tenon::cuda

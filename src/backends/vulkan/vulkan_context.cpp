@@ -142,6 +142,7 @@ void Context::create_objects() {
     slot.memory = Memory(*this, kStagingBytes, Access::Upload, "a staging buffer");
     slot.commands = allocate_commands();
   }
+  staging_slots_.resize(kStagingSlots);
   download_ = Memory(*this, kStagingBytes, Access::Download, "a staging buffer");
 }
 

@@ -4,16 +4,15 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backends/gpu/kernel_key.h"
+#include "backends/gpu/staging_slots.h"
 #include "backends/vulkan/pipeline_cache.h"
 #include "backends/vulkan/vulkan_instance.h"
 #include "backends/vulkan/vulkan_shaders.h"
@@ -164,8 +163,6 @@ class Context {
   struct Staging {
     Memory memory;
     VkCommandBuffer commands = VK_NULL_HANDLE;
-    uint64_t submission = 0;
-    bool held = false;
   };
 
   void create_device();
@@ -199,9 +196,8 @@ class Context {
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   PipelineCache cache_;
   std::map<gpu::KernelKey, VkPipeline> pipelines_;
-  std::mutex staging_mutex_;  // of all that follows, and of the queue while weights are loaded
-  std::condition_variable staging_free_;
-  std::vector<Staging> staging_;
+  gpu::StagingSlots staging_slots_;  ///< orders uploads in the queue while weights are loaded
+  std::vector<Staging> staging_;     ///< [slots]
   Memory download_;
   VkCommandBuffer copies_ = VK_NULL_HANDLE;
   Memory grids_;

@@ -160,52 +160,31 @@ void Context::read(const Memory& from, uint64_t offset, void* to, uint64_t size)
 // ---- Uploads ------------------------------------------------------------------------------------
 
 Context::Upload::Upload(Context& context) : context_(context), slot_(0) {
-  uint64_t last = 0;
-  {
-    std::unique_lock lock(context_.staging_mutex_);
-    auto& all = context_.staging_;
-    const auto find_free = [&] {
-      // The one that was sent first: its copy ends first.
-      size_t best = all.size();
-      for (size_t i = 0; i < all.size(); ++i) {
-        if (all[i].held) continue;
-        if (best == all.size() || all[i].submission < all[best].submission) best = i;
-      }
-      slot_ = best;
-      return best < all.size();
-    };
-    context_.staging_free_.wait(lock, find_free);
-    all[slot_].held = true;
-    last = all[slot_].submission;
-  }
+  const gpu::StagingSlots::Slot slot = context_.staging_slots_.take();
+  slot_ = slot.index;
   try {
-    context_.wait(last);
+    context_.wait(slot.last_copy);
   } catch (...) {
-    const std::lock_guard lock(context_.staging_mutex_);
-    context_.staging_[slot_].held = false;
-    context_.staging_free_.notify_one();
+    context_.staging_slots_.give_back(slot_);
     throw;
   }
 }
 
-Context::Upload::~Upload() {
-  const std::lock_guard lock(context_.staging_mutex_);
-  context_.staging_[slot_].held = false;
-  context_.staging_free_.notify_one();
-}
+Context::Upload::~Upload() { context_.staging_slots_.give_back(slot_); }
 
 std::byte* Context::Upload::bytes() const { return context_.staging_[slot_].memory.bytes(); }
 
 void Context::Upload::send(const Memory& to, uint64_t offset, uint64_t size) {
-  const std::lock_guard lock(context_.staging_mutex_);
-  Staging& slot = context_.staging_[slot_];
+  const Staging& slot = context_.staging_[slot_];
   const VkBufferCopy region{0, offset, size};
-  context_.begin(slot.commands, true);
-  context_.barrier(slot.commands);
-  context_.functions_.CmdCopyBuffer(slot.commands, slot.memory.buffer(), to.buffer(), 1, &region);
-  context_.barrier(slot.commands);
-  context_.end(slot.commands);
-  slot.submission = context_.submit(std::span(&slot.commands, 1));
+  context_.staging_slots_.send(slot_, [&] {
+    context_.begin(slot.commands, true);
+    context_.barrier(slot.commands);
+    context_.functions_.CmdCopyBuffer(slot.commands, slot.memory.buffer(), to.buffer(), 1, &region);
+    context_.barrier(slot.commands);
+    context_.end(slot.commands);
+    return context_.submit(std::span(&slot.commands, 1));
+  });
 }
 
 }  // namespace tenon::vulkan

@@ -1,0 +1,63 @@
+// Which of a context's staging buffers a thread has: the same in every driver. What is in a buffer, and how its copy is
+// waited for, is the driver's.
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace tenon::gpu {
+
+/// Any number of threads. A slot is held by one thread at a time.
+class StagingSlots {
+ public:
+  struct Slot {
+    size_t index = 0;
+    uint64_t last_copy =
+        0;  ///< of its buffer; 0: none. To be waited for before the buffer is written.
+  };
+
+  /// Before it is used.
+  void resize(size_t count) { last_copies_.resize(count), held_.resize(count); }
+
+  /// Waits for a free one, and takes that whose copy ends first, which is the one that was sent first.
+  [[nodiscard]] Slot take() {
+    std::unique_lock lock(mutex_);
+    size_t best = 0;
+    free_.wait(lock, [&] {
+      best = held_.size();
+      for (size_t i = 0; i < held_.size(); ++i) {
+        if (held_[i]) continue;
+        if (best == held_.size() || last_copies_[i] < last_copies_[best]) best = i;
+      }
+      return best < held_.size();
+    });
+    held_[best] = true;
+    return {best, last_copies_[best]};
+  }
+
+  /// Its buffer's copies are later ones from now on: `send` starts one and returns its number, greater than those before.
+  /// One thread at a time.
+  template <class Send>
+  void send(size_t index, const Send& send) {
+    const std::lock_guard lock(mutex_);
+    last_copies_[index] = send();
+  }
+
+  void give_back(size_t index) noexcept {
+    const std::lock_guard lock(mutex_);
+    held_[index] = false;
+    free_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable free_;
+  std::vector<uint64_t> last_copies_;  ///< [slots]
+  std::vector<bool> held_;             ///< [slots]
+};
+
+}  // namespace tenon::gpu
