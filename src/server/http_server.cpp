@@ -113,6 +113,7 @@ void HttpServer::start(uint32_t num_threads) {
   uint32_t engines = 0;
   for (size_t i = 0; i < state_.models->size(); ++i) engines += state_.models->computes(i) ? 1 : 0;
   const uint32_t wanted = num_threads != 0 ? num_threads : 3 + engines;
+  const std::lock_guard lock(threads_mutex_);
   for (uint32_t i = 0; i < wanted; ++i) threads_.emplace_back([this] { run(); });
 }
 
@@ -152,6 +153,8 @@ void HttpServer::stop(double seconds) {
     lock.lock();
     changed_.wait(lock, [&] { return is_finished_ && num_seats_taken_ == 0; });
   }
+  // Several may stop it at once: each returns when all threads have ended.
+  const std::lock_guard lock(threads_mutex_);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   local_.close();

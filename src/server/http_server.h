@@ -82,6 +82,7 @@ class HttpServer {
   std::set<std::string> computed_names_;
   size_t num_seats_taken_ = 0;
   bool is_finished_ = false;
+  std::mutex threads_mutex_;  ///< held while they are started or joined
   std::vector<std::thread> threads_;
 };
 

@@ -53,6 +53,18 @@ TEST(ServerLifecycle, StopsWithoutHavingRun) {
   EXPECT_EQ(tenon_server_run(server.get()), TENON_OK) << "as one that was about to";
 }
 
+TEST(ServerLifecycle, IsStoppedByManyAtOnce) {
+  for (int i = 0; i < 40; ++i) {
+    const RunningServer server;
+    std::vector<std::thread> stopping;
+    for (int thread = 0; thread < 4; ++thread) {
+      stopping.emplace_back(
+          [&, thread] { EXPECT_EQ(tenon_server_stop(server.get(), thread), TENON_OK); });
+    }
+    for (std::thread& thread : stopping) thread.join();
+  }
+}
+
 TEST(ServerLifecycle, StopWaitsForAnswersAndThenCancels) {
   const RunningServer server;
   HttpClient client(server.port());
