@@ -80,6 +80,9 @@ TENON_LIBRARY_DIR=$folder build_hello --features bundled
 says "what was built with its library" "$hello"
 mkdir "$installed/alone"
 cp "$hello" "$folder/libtenon.so.0.1" "$installed/alone"
+if [ -e "$folder/libtenon-server.so.0.1" ]; then
+  ls "$CARGO_TARGET_DIR"/debug/build/tenon-sys-*/out/lib/libtenon-server.so.0.1 > /dev/null  # is copied with it
+fi
 rm -r "$CARGO_TARGET_DIR"/debug/build/tenon-sys-*/out/lib
 says "what has its library beside it" "$installed/alone/hello"
 (unset TENON_LIBRARY_DIR && PKG_CONFIG=false build_hello --no-default-features)

@@ -6,14 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// As the dynamic loader knows it; a minor version of 0 may change the interface.
-fn file_name() -> String {
+/// What the dynamic loader calls "libtenon" or "libtenon-server"; a minor version of 0 may change the interface.
+fn file_name(library: &str) -> String {
     let part = |name| env::var(name).expect("cargo sets the parts of the version");
     let (major, minor) = (part("CARGO_PKG_VERSION_MAJOR"), part("CARGO_PKG_VERSION_MINOR"));
     if env::var("CARGO_CFG_TARGET_VENDOR").as_deref() == Ok("apple") {
-        format!("libtenon.{major}.{minor}.dylib")
+        format!("{library}.{major}.{minor}.dylib")
     } else {
-        format!("libtenon.so.{major}.{minor}")
+        format!("{library}.so.{major}.{minor}")
     }
 }
 
@@ -49,7 +49,13 @@ fn copy_library(folder: &Path) -> PathBuf {
             refuse(&format!("{}: {error}", from.display()));
         }
     };
-    copy(&folder.join(file_name()), &target.join(file_name()));
+    for name in [file_name("libtenon"), file_name("libtenon-server")] {
+        let _ = fs::remove_file(target.join(&name));
+        // Builds without the server have none.
+        if name == file_name("libtenon") || folder.join(&name).exists() {
+            copy(&folder.join(&name), &target.join(&name));
+        }
+    }
     // Plugins: backends beside the built-in one.
     let _ = fs::remove_dir_all(target.join("tenon"));
     for entry in fs::read_dir(folder.join("tenon")).into_iter().flatten().flatten() {
@@ -98,7 +104,8 @@ fn main() {
         println!("cargo:rerun-if-env-changed={name}");
     }
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-env=TENON_SYS_FILE_NAME={}", file_name());
+    println!("cargo:rustc-env=TENON_SYS_FILE_NAME={}", file_name("libtenon"));
+    println!("cargo:rustc-env=TENON_SYS_SERVER_FILE_NAME={}", file_name("libtenon-server"));
     let given = env::var_os("TENON_LIBRARY_DIR").map(PathBuf::from);
     if has("BUNDLED") {
         let Some(folder) = &given else {
@@ -110,7 +117,7 @@ fn main() {
         link(given.as_deref());
     }
     let found = given.or_else(|| pkg_config(&["--variable=libdir"]).ok().map(PathBuf::from));
-    if let Some(folder) = found.filter(|folder| folder.join(file_name()).exists()) {
+    if let Some(folder) = found.filter(|folder| folder.join(file_name("libtenon")).exists()) {
         println!("cargo:rustc-env=TENON_SYS_LIBRARY_DIR={}", folder.display());
     }
 }

@@ -3,7 +3,7 @@
 use crate::types::*;
 use core::ffi::{c_char, c_void, CStr};
 
-/// The functions of a library. None: it is an older one, which has no such function.
+/// The functions of libtenon. None: it is an older one, which has no such function.
 #[derive(Clone, Copy)]
 pub struct Api {
     /// Opens a model file; of a split model the first part, the others are found beside it. Reads and

@@ -1,4 +1,4 @@
-//! The C interface of Tenon (`tenon.h`) as Rust, without `std`: types with checked layouts, the table of
+//! The C interface of Tenon (`tenon.h`, and `tenon/server.h` of libtenon-server) as Rust, without `std`: types with checked layouts, the table of
 //! functions, and what this binding was made for, to be compared with the library that is met.
 //!
 //! The manual is the header; what is written here is from there. The crate `tenon` is the safe one.
@@ -15,15 +15,23 @@ mod load;
 #[rustfmt::skip]
 pub mod made_for;
 #[rustfmt::skip]
+mod server_functions;
+#[rustfmt::skip]
+mod server_types;
+#[rustfmt::skip]
 mod types;
 
 #[cfg(feature = "link")]
 pub use functions::linked;
 pub use functions::Api;
+pub use server_functions::ServerApi;
+pub use server_types::*;
 pub use types::*;
 
 /// What the dynamic loader calls the library.
 pub const FILE_NAME: &str = env!("TENON_SYS_FILE_NAME");
+/// What it calls libtenon-server, which is always loaded, whatever the features say.
+pub const SERVER_FILE_NAME: &str = env!("TENON_SYS_SERVER_FILE_NAME");
 /// Where the library was when this crate was built, if it was found.
 pub const LIBRARY_DIR: Option<&str> = option_env!("TENON_SYS_LIBRARY_DIR");
 /// Where the feature `bundled` has put it.

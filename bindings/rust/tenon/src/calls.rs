@@ -9,138 +9,138 @@ use std::ffi::{c_void, CStr};
 use std::ptr;
 
 impl Kind for sys::tenon_backends {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_backends_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_backends_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
 impl Kind for sys::tenon_chat {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_chat_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_chat_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
-// SAFETY: tenon.h: any thread.
+// SAFETY: the header: any thread.
 unsafe impl AnyThread for sys::tenon_chat {}
 impl Kind for sys::tenon_chat_reply {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_chat_reply_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_chat_reply_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
 impl Kind for sys::tenon_embedder {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_embedder_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_embedder_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
-// SAFETY: tenon.h: any thread.
+// SAFETY: the header: any thread.
 unsafe impl AnyThread for sys::tenon_embedder {}
 impl Kind for sys::tenon_engine {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_engine_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_engine_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
-// SAFETY: tenon.h: any thread.
+// SAFETY: the header: any thread.
 unsafe impl AnyThread for sys::tenon_engine {}
 impl Kind for sys::tenon_grammar {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_grammar_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_grammar_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
-// SAFETY: tenon.h: any thread.
+// SAFETY: the header: any thread.
 unsafe impl AnyThread for sys::tenon_grammar {}
 impl Kind for sys::tenon_grammar_cache {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_grammar_cache_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_grammar_cache_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
-// SAFETY: tenon.h: any thread.
+// SAFETY: the header: any thread.
 unsafe impl AnyThread for sys::tenon_grammar_cache {}
 impl Kind for sys::tenon_matcher {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_matcher_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_matcher_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
 impl Kind for sys::tenon_model {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_model_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_model_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
-// SAFETY: tenon.h: any thread.
+// SAFETY: the header: any thread.
 unsafe impl AnyThread for sys::tenon_model {}
 impl Kind for sys::tenon_options {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_options_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_options_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
 impl Kind for sys::tenon_placement {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_placement_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_placement_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
 impl Kind for sys::tenon_request {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_request_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_request_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
 impl Kind for sys::tenon_sampler {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_sampler_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_sampler_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
 impl Kind for sys::tenon_session {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_session_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_session_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
 impl Kind for sys::tenon_tokenizer {
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self) {
-        if let Some(function) = api.tenon_tokenizer_destroy {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_tokenizer_destroy) {
             // SAFETY: the caller's.
             unsafe { function(pointer) }
         }
     }
 }
-// SAFETY: tenon.h: any thread.
+// SAFETY: the header: any thread.
 unsafe impl AnyThread for sys::tenon_tokenizer {}
 
 /// tenon_model_open

@@ -4,6 +4,7 @@ use crate::calls;
 use crate::error::Result;
 use crate::request::RequestCore;
 use crate::session::SessionCore;
+use crate::wake::Apart;
 use std::sync::Weak;
 
 /// Ends what is under way on a session or request with `Error::Cancelled`, from any thread at any time. It
@@ -14,7 +15,7 @@ pub struct Canceller(pub(crate) Target);
 #[derive(Clone)]
 pub(crate) enum Target {
     Session(Weak<SessionCore>),
-    Request(Weak<RequestCore>),
+    Request(Weak<Apart<RequestCore>>),
 }
 
 impl Canceller {

@@ -5,7 +5,7 @@
 //! read wrongly, so the library is refused before it is used. The rules are those of docs/bindings.md.
 
 use crate::json::Json;
-use crate::sys::made_for::{self, Field, Struct};
+use crate::sys::made_for::{Field, Interface, Struct};
 
 /// A field of this name may become another one: it is 0, and ignored, until then.
 const RESERVED: &str = "reserved";
@@ -28,21 +28,22 @@ impl Met<'_> {
     }
 }
 
-/// What of a library's description (tenon_interface_description) does not fit; empty: it may be used.
-pub(crate) fn misfits(found: &Json) -> Vec<String> {
+/// What of a library's description (tenon_interface_description, and that of the server) does not fit what this
+/// binding was made for; empty: it may be used.
+pub(crate) fn misfits(found: &Json, made_for: &Interface) -> Vec<String> {
     let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
     let theirs = major(found.text("version"));
-    if theirs != major(made_for::VERSION) {
+    if theirs != major(made_for.version) {
         return vec![format!("its major version is {theirs}")];
     }
     let mut result = Vec::new();
-    for ours in made_for::STRUCTS {
+    for ours in made_for.structs {
         // Without it no function of the library takes it.
         if let Some(theirs) = found.list("structs").iter().find(|item| item.text("name") == ours.name) {
             struct_misfits(ours, theirs, &mut result);
         }
     }
-    for (kind, table) in [("callbacks", made_for::CALLBACKS), ("functions", made_for::FUNCTIONS)] {
+    for (kind, table) in [("callbacks", made_for.callbacks), ("functions", made_for.functions)] {
         for (name, ours) in table {
             let Some(item) = found.list(kind).iter().find(|item| item.text("name") == *name) else {
                 continue;
@@ -54,7 +55,7 @@ pub(crate) fn misfits(found: &Json) -> Vec<String> {
             }
         }
     }
-    for (name, ours) in made_for::CONSTANTS {
+    for (name, ours) in made_for.constants {
         let item = found.list("constants").iter().find(|item| item.text("name") == *name);
         match item.map(|item| item.integer("value")) {
             None => {}

@@ -1,7 +1,5 @@
 //! Handles of the library, each destroyed with its last owner, and on which threads they may be used.
 
-use crate::library;
-use crate::sys;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -10,7 +8,7 @@ use std::ptr::NonNull;
 pub(crate) trait Kind {
     /// # Safety
     /// The pointer is live, and not used any more.
-    unsafe fn destroy(api: &sys::Api, pointer: *mut Self);
+    unsafe fn destroy(pointer: *mut Self);
 }
 
 /// What tenon.h allows on any thread, several at a time. All others may move from thread to thread.
@@ -48,10 +46,8 @@ impl<T: Kind> Handle<T> {
 
 impl<T: Kind> Drop for Handle<T> {
     fn drop(&mut self) {
-        if let Ok(library) = library::library() {
-            // SAFETY: it was ours, and nobody has it any more.
-            unsafe { T::destroy(&library.api, self.pointer.as_ptr()) }
-        }
+        // SAFETY: it was ours, and nobody has it any more.
+        unsafe { T::destroy(self.pointer.as_ptr()) }
     }
 }
 

@@ -49,10 +49,19 @@ mod piece;
 mod request;
 mod sampler;
 mod score;
+mod server;
+mod server_answer;
+#[rustfmt::skip]
+#[allow(clippy::undocumented_unsafe_blocks)]
+mod server_calls;
+mod server_library;
+#[rustfmt::skip]
+mod server_options;
 mod session;
 mod source;
 mod time;
 mod tokenizer;
+mod wake;
 
 pub use cancel::Canceller;
 pub use chat::{Chat, Delta, Reply};
@@ -73,6 +82,10 @@ pub use piece::{Candidate, Finish, Piece};
 pub use request::{Generation, NextPiece, PieceStream, Request};
 pub use sampler::{logprobs, Logprobs, Sampler};
 pub use score::Score;
+pub use server::{Served, Server};
+pub use server_answer::{AnswerHead, AnswerStream, ServerAnswer};
+pub use server_library::check_server_library;
+pub use server_options::{ServerModelFile, ServerOptions, ServerRequest};
 pub use session::Session;
 pub use source::{Loader, LogLevel, Source};
 /// The C interface itself.

@@ -3,7 +3,10 @@
 use crate::error::{Error, Result};
 use crate::fit;
 use crate::json::Json;
-use crate::sys;
+use crate::sys::{
+    self,
+    made_for::{Interface, TENON},
+};
 use std::ffi::{c_char, CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -110,16 +113,31 @@ fn load(path: &Path) -> Result<Library> {
     Ok(Library { api, path: path.to_owned() })
 }
 
-/// Refuses a library that does not fit, with a sentence.
 fn compare(api: &sys::Api, shown: &str) -> Result<()> {
     // SAFETY: a text that lives for ever.
-    let version = unsafe { version_of(api) };
-    // SAFETY: as above, from a function without parameters.
-    let description = api.tenon_interface_description.map(|function| unsafe { function() });
+    let library = format!("libtenon {}", unsafe { version_of(api) });
+    let describe = api.tenon_interface_description;
+    // SAFETY: the function is of this name.
+    unsafe { compare_described(describe, &TENON, shown, |_| library) }
+}
+
+/// Refuses a library that does not fit what this crate was made for, with a sentence.
+///   name  what the library calls itself, of the version that it describes
+///
+/// # Safety
+/// The function answers a text that lives for ever.
+pub(crate) unsafe fn compare_described(
+    describe: Option<unsafe extern "C" fn() -> *const c_char>,
+    made_for: &Interface,
+    shown: &str,
+    name: impl FnOnce(&str) -> String,
+) -> Result<()> {
+    // SAFETY: the caller's.
+    let description = describe.map(|function| unsafe { function() });
     let Some(description) = description.filter(|text| !text.is_null()) else {
         return Err(Error::Unsupported(format!(
-            "{shown} is libtenon {version}, which does not describe its interface: it is too old for this \
-             binding"
+            "{shown} is {}, which does not describe its interface: it is too old for this binding",
+            name("of an unknown version")
         )));
     };
     // SAFETY: as above; it ends in a NUL.
@@ -127,15 +145,16 @@ fn compare(api: &sys::Api, shown: &str) -> Result<()> {
     let found = Json::read(&description).map_err(|reason| {
         Error::Unsupported(format!("{shown} does not describe its interface in JSON: {reason}"))
     })?;
-    let reasons = fit::misfits(&found);
+    let reasons = fit::misfits(&found, made_for);
     let Some(first) = reasons.first() else { return Ok(()) };
     let more = match reasons.len() {
         1 => String::new(),
         count => format!(" (and {} more)", count - 1),
     };
     Err(Error::Unsupported(format!(
-        "{shown} is libtenon {version}, which does not fit this binding made for {}: {first}{more}",
-        sys::made_for::VERSION
+        "{shown} is {}, which does not fit this binding made for {}: {first}{more}",
+        name(found.text("version")),
+        made_for.version
     )))
 }
 

@@ -1,10 +1,14 @@
 //! Options by name, as the library takes them. The typed ones are in option_sets.rs.
 
 use crate::calls;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::handle::{made, Handle};
-use crate::library::c_name;
+use crate::library::{c_name, c_path};
 use crate::sys;
+use std::ffi::{c_char, CString};
+use std::fmt::Write;
+use std::path::Path;
+use std::ptr;
 
 /// What an option can be.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,5 +75,80 @@ impl OptionSet {
             }
         }
         Ok(Some(options))
+    }
+
+    /// As lines of "name=value", as the library takes them of files that it opens by itself.
+    fn lines(&self) -> Result<String> {
+        let mut lines = String::new();
+        for (name, value) in &self.0 {
+            let mut line = |value: &dyn std::fmt::Display| {
+                let value = value.to_string();
+                if value.contains('\n') || name.contains(['\n', '=']) {
+                    return Err(Error::Argument(format!("option {name:?} is no line: {value:?}")));
+                }
+                let _ = writeln!(lines, "{name}={value}");
+                Ok(())
+            };
+            match value {
+                Value::Integer(value) => line(value)?,
+                Value::Float(value) => line(value)?,
+                Value::Bool(value) => line(value)?,
+                Value::Text(text) => line(text)?,
+                Value::List(texts) => texts.iter().try_for_each(|text| line(text))?,
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// Texts with a NUL at their ends, which live as long as this.
+#[derive(Default)]
+pub(crate) struct Names(Vec<CString>);
+
+impl Names {
+    fn keep(&mut self, text: CString) -> *const c_char {
+        let pointer = text.as_ptr(); // of memory that does not move
+        self.0.push(text);
+        pointer
+    }
+
+    /// Null for none.
+    pub(crate) fn text(&mut self, text: Option<&str>) -> Result<*const c_char> {
+        text.map_or(Ok(ptr::null()), |text| Ok(self.keep(c_name(text)?)))
+    }
+
+    /// Null for none.
+    pub(crate) fn path(&mut self, path: Option<&Path>) -> Result<*const c_char> {
+        path.map_or(Ok(ptr::null()), |path| Ok(self.keep(c_path(path)?)))
+    }
+
+    /// As lines; null when all are the defaults.
+    pub(crate) fn options(&mut self, options: &OptionSet) -> Result<*const c_char> {
+        let lines = options.lines()?;
+        self.text((!lines.is_empty()).then_some(&lines))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_lines_that_hold_nothing_else() {
+        let mut options = OptionSet::default();
+        options.set("threads", 2.into());
+        options.set("speed", 0.5.into());
+        options.set("mlock", true.into());
+        options.set("override", vec!["a=1".to_owned(), "b=2".to_owned()].into());
+        assert_eq!(
+            options.lines().unwrap(),
+            "threads=2\nspeed=0.5\nmlock=true\noverride=a=1\noverride=b=2\n"
+        );
+        for (name, value) in [("isa", "portable\nthreads=9"), ("isa=portable\nthreads", "9"), ("isa=x", "y")]
+        {
+            let mut options = OptionSet::default();
+            options.set(name, value.into());
+            assert!(matches!(options.lines(), Err(Error::Argument(_))), "{name}");
+        }
     }
 }

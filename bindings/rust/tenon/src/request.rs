@@ -10,41 +10,14 @@ use crate::model::ModelCore;
 use crate::piece::Piece;
 use crate::session::Session;
 use crate::sys;
+use crate::wake::{on_notify, Apart, Notified};
 use crate::{Drawn, Prompt};
-use std::ffi::c_void;
 use std::future::Future;
 use std::marker::PhantomData;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
-
-/// Whom to wake when there is something.
-#[derive(Default)]
-struct Notified(Mutex<Option<Waker>>);
-
-impl Notified {
-    /// Wakes this one from now on.
-    fn set(&self, waker: &Waker) {
-        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !place.as_ref().is_some_and(|other| other.will_wake(waker)) {
-            *place = Some(waker.clone());
-        }
-    }
-}
-
-/// # Safety
-/// `user` is a Notified.
-unsafe extern "C" fn on_notify(user: *mut c_void) {
-    // SAFETY: the caller's.
-    let notified = unsafe { &*user.cast::<Notified>() };
-    let waker = notified.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(waker) = waker {
-        // A waker is code of others, and the library has nobody to tell of a panic.
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-    }
-}
 
 /// The handle, and what must outlive it; the order of the fields is that of their ends.
 pub(crate) struct RequestCore {
@@ -59,7 +32,7 @@ pub(crate) struct RequestCore {
 /// One thread at a time, but a [`Canceller`]. Dropping it cancels what is under way and returns within a few
 /// milliseconds, when the session takes the next call.
 pub struct Request {
-    core: Arc<RequestCore>,
+    core: Arc<Apart<RequestCore>>,
     engine: Engine,
     num_top: Option<usize>,
     is_finished: bool,
@@ -69,13 +42,13 @@ pub struct Request {
 impl Request {
     pub(crate) fn submit(session: &Session, prompt: Prompt<'_>, options: Drawn<'_>) -> Result<Self> {
         let notified = Arc::<Notified>::default();
-        let user = Arc::as_ptr(&notified).cast_mut().cast();
+        let user = notified.user();
         // SAFETY: it lives until after the request has been destroyed.
         let handle = made(unsafe { options.submit(session, prompt, Some(on_notify), user) }?)?;
         let engine = session.engine().clone();
         let model = engine.model_core().clone();
         Ok(Self {
-            core: Arc::new(RequestCore { handle: Cancellable(handle), notified, _model: model }),
+            core: Arc::new(Apart::new(RequestCore { handle: Cancellable(handle), notified, _model: model })),
             engine,
             num_top: options.options.logprobs,
             is_finished: false,
@@ -291,37 +264,5 @@ impl Future for NextPiece<'_, '_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_piece(context)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::{AtomicU32, Ordering};
-    use std::task::Wake;
-
-    #[derive(Default)]
-    struct Count(AtomicU32);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    #[test]
-    fn what_waits_is_woken_once_for_each_time_it_waits() {
-        let (notified, count) = (Arc::<Notified>::default(), Arc::<Count>::default());
-        // SAFETY: it lives during the call.
-        let notify = |place: &Arc<Notified>| unsafe { on_notify(Arc::as_ptr(place).cast_mut().cast()) };
-        notify(&notified);
-        let waker = Waker::from(count.clone());
-        for _ in 0..3 {
-            notified.set(&waker);
-            notified.set(&waker);
-            let place = notified.clone();
-            std::thread::spawn(move || (notify(&place), notify(&place))).join().unwrap();
-        }
-        assert_eq!(count.0.load(Ordering::Relaxed), 3);
     }
 }

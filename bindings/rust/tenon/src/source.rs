@@ -7,6 +7,7 @@ use crate::library::{c_path, check, found, lent, library};
 use crate::model::Model;
 use crate::option_sets::ModelOptions;
 use crate::sys;
+use crate::wake::called;
 use std::any::Any;
 use std::ffi::{c_char, c_void, CString};
 use std::fs::File;
@@ -150,7 +151,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    fn of(level: u32) -> Self {
+    pub(crate) fn of(level: u32) -> Self {
         match level {
             sys::TENON_LOG_ERROR => Self::Error,
             sys::TENON_LOG_WARNING => Self::Warning,
@@ -179,7 +180,7 @@ unsafe extern "C" fn on_log(user: *mut c_void, level: u32, text: *const c_char, 
     let (callbacks, text) = unsafe { (&*user.cast::<Callbacks>(), lent(text.cast::<u8>(), length as usize)) };
     if let Some(log) = &callbacks.log {
         // No call waits that could go on with a panic.
-        let _ = catch_unwind(AssertUnwindSafe(|| log(LogLevel::of(level), &String::from_utf8_lossy(text))));
+        called(|| log(LogLevel::of(level), &String::from_utf8_lossy(text)));
     }
 }
 

@@ -50,7 +50,7 @@ fn what_the_readme_shows_runs() {
     let text = std::fs::read_to_string(root().join("bindings/rust/README.md")).unwrap();
     let blocks: Vec<&str> =
         text.split("```rust\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 6);
+    assert_eq!(blocks.len(), 7);
     assert!(blocks[0].lines().count() <= 5);
     // Each is a function of one program; what they print comes one after another.
     let functions = blocks.iter().enumerate().map(|(index, block)| {
@@ -77,6 +77,7 @@ fn what_the_readme_shows_runs() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(said.starts_with(" there was a"), "{said}");
     assert!(said.contains(r#""role":"assistant""#) || said.contains(r#""role": "assistant""#), "{said}");
+    assert!(said.contains("200 text/event-stream") && said.contains("data: [DONE]"), "{said}");
     assert!(said.contains(r#""name":"get_weather""#) && said.contains("2 rows of 256 numbers"), "{said}");
 }
 

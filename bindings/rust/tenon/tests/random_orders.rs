@@ -25,8 +25,12 @@ struct Things {
     replies: Vec<Reply>,
     embedders: Vec<Embedder>,
     cancellers: Vec<Canceller>,
+    servers: Vec<Server>,
+    answers: Vec<ServerAnswer>,
+    answer_streams: Vec<AnswerStream>,
 }
 
+const ASKED: &str = r#"{"model": "a", "prompt": "Once", "max_tokens": 3, "stream": true}"#;
 const CONVERSATION: &str = r#"{"messages": [{"role": "user", "content": "Hi"}]}"#;
 
 /// One of several, if there is one.
@@ -61,7 +65,7 @@ fn create(dice: &mut Dice, things: &mut Things, first: &Model) {
     let model = any(dice, &mut things.models).unwrap_or(&mut first.clone()).clone();
     let tokens = 1 + dice.below(6) as u64;
     let options = Generate::new().max_tokens(tokens);
-    match dice.below(13) {
+    match dice.below(15) {
         0 if dice.below(4) == 0 => things
             .models
             .push(Model::open_with(demo(), &ModelOptions::new().threads(1).embeddings(Switch::Off)).unwrap()),
@@ -102,6 +106,27 @@ fn create(dice: &mut Dice, things: &mut Things, first: &Model) {
             things.replies.push(chat.reply(CONVERSATION).unwrap());
             things.chats.push(chat);
         }
+        12 => {
+            let mut server = Server::new().unwrap();
+            server.add("a", &model).unwrap();
+            if let Some(engine) = any(dice, &mut things.engines) {
+                server.add("b", &*engine).unwrap();
+            }
+            if dice.below(4) > 0 {
+                server.start_threads(1 + dice.below(4) as u32).unwrap();
+            }
+            things.servers.push(server);
+        }
+        13 => {
+            if let Some(server) = any(dice, &mut things.servers) {
+                let answer = allowed(server.request("POST", "/v1/completions", ASKED));
+                if dice.below(2) == 0 {
+                    things.answers.extend(answer);
+                } else {
+                    things.answer_streams.extend(answer.map(ServerAnswer::into_stream));
+                }
+            }
+        }
         _ => {
             if let (Some(grammar), Some(tokenizer)) =
                 (any(dice, &mut things.grammars), any(dice, &mut things.tokenizers))
@@ -113,7 +138,7 @@ fn create(dice: &mut Dice, things: &mut Things, first: &Model) {
 }
 
 fn use_one(dice: &mut Dice, things: &mut Things, first: &Model) {
-    match dice.below(12) {
+    match dice.below(16) {
         0 => {
             if let Some(session) = any(dice, &mut things.sessions) {
                 allowed(session.append(" a fox"));
@@ -180,6 +205,30 @@ fn use_one(dice: &mut Dice, things: &mut Things, first: &Model) {
                 allowed(reply.message().map(str::len));
             }
         }
+        11 => {
+            if let Some(answer) = any(dice, &mut things.answers) {
+                answer.next().and_then(allowed);
+            }
+        }
+        12 => {
+            if let Some(answer) = any(dice, &mut things.answers) {
+                allowed(answer.wait(Duration::from_millis(1)));
+            }
+        }
+        13 => {
+            if let Some(stream) = any(dice, &mut things.answer_streams) {
+                if dice.below(2) == 0 {
+                    block_on(stream.next()).and_then(allowed);
+                } else {
+                    let _ = stream.poll_part(&mut Context::from_waker(Waker::noop()));
+                }
+            }
+        }
+        14 => {
+            if let Some(server) = any(dice, &mut things.servers) {
+                server.stop(Duration::from_micros(dice.below(2000) as u64)).unwrap();
+            }
+        }
         _ => {
             if let Some(engine) = any(dice, &mut things.engines) {
                 engine.stats().unwrap();
@@ -215,7 +264,10 @@ fn destroy(dice: &mut Dice, things: &mut Things) {
         chats,
         replies,
         embedders,
-        cancellers
+        cancellers,
+        servers,
+        answers,
+        answer_streams
     );
 }
 

@@ -6,7 +6,7 @@
 
 use super::misfits;
 use crate::json::Json;
-use crate::sys::made_for;
+use crate::sys::made_for::{Interface, SERVER, TENON};
 use serde_json::{json, Value};
 
 const TYPES: [(&str, usize); 7] = [
@@ -34,7 +34,10 @@ impl Dice {
 
 /// The description as the library answers it: without its prose.
 fn interface() -> Value {
-    let text = include_str!("../../../../interface.json");
+    described(include_str!("../../../../interface.json"))
+}
+
+fn described(text: &str) -> Value {
     let mut interface: Value = serde_json::from_str(text).unwrap();
     interface["options"].take();
     for member in ["functions", "structs", "constants", "callbacks"] {
@@ -45,8 +48,8 @@ fn interface() -> Value {
     interface
 }
 
-fn misfits_of(interface: &Value) -> Vec<String> {
-    misfits(&Json::read(&interface.to_string()).unwrap())
+fn misfits_of(interface: &Value, made_for: &Interface) -> Vec<String> {
+    misfits(&Json::read(&interface.to_string()).unwrap(), made_for)
 }
 
 fn size_of(kind: &str) -> usize {
@@ -112,8 +115,16 @@ fn change(dice: &mut Dice, fields: &mut Vec<Value>) -> (&'static str, bool) {
 
 #[test]
 fn a_changed_layout_is_harmless_or_refused() {
+    change_layouts(&interface(), &TENON);
+}
+
+#[test]
+fn a_changed_layout_of_the_server_is_harmless_or_refused() {
+    change_layouts(&described(include_str!("../../../../server_interface.json")), &SERVER);
+}
+
+fn change_layouts(real: &Value, made_for: &Interface) {
     let (mut harmless, mut refused) = (0, 0);
-    let real = interface();
     for seed in 0..200 {
         let mut dice = Dice(seed);
         let mut interface = real.clone();
@@ -126,7 +137,7 @@ fn a_changed_layout_is_harmless_or_refused() {
         structs[which]["fields"] = fields.clone().into();
         let name = structs[which]["name"].as_str().unwrap().to_owned();
 
-        let reasons = misfits_of(&interface);
+        let reasons = misfits_of(&interface, made_for);
         if is_allowed {
             assert!(reasons.is_empty(), "{kind} of {name}: a later minor version is refused: {reasons:?}");
         }
@@ -137,7 +148,7 @@ fn a_changed_layout_is_harmless_or_refused() {
         }
         harmless += 1;
         // The library fills what it knows, as far as our structure goes. Each field has bytes of its own.
-        let ours = made_for::STRUCTS.iter().find(|item| item.name == name).unwrap();
+        let ours = made_for.structs.iter().find(|item| item.name == name).unwrap();
         let mut memory = vec![0_u8; size.max(ours.size)];
         let filler =
             |field: &str, byte: usize| field.bytes().map(usize::from).sum::<usize>() as u8 ^ byte as u8 | 1;
@@ -160,8 +171,10 @@ fn a_changed_layout_is_harmless_or_refused() {
 }
 
 #[test]
-fn the_real_description_fits() {
-    assert_eq!(misfits_of(&interface()), [] as [&str; 0]);
+fn the_real_descriptions_fit() {
+    assert_eq!(misfits_of(&interface(), &TENON), [] as [&str; 0]);
+    let server = described(include_str!("../../../../server_interface.json"));
+    assert_eq!(misfits_of(&server, &SERVER), [] as [&str; 0]);
 }
 
 #[test]
@@ -178,7 +191,7 @@ fn other_changes_are_refused() {
     for (change, reason) in changes {
         let mut interface = interface();
         change(&mut interface);
-        let reasons = misfits_of(&interface);
+        let reasons = misfits_of(&interface, &TENON);
         assert!(reasons[0].contains(reason), "{reasons:?}");
     }
 }
@@ -189,5 +202,5 @@ fn new_functions_and_missing_ones_are_harmless() {
     let functions = interface["functions"].as_array_mut().unwrap();
     functions.pop();
     functions.push(json!({"name": "tenon_fresh", "returns": "void", "parameters": []}));
-    assert_eq!(misfits_of(&interface), [] as [&str; 0]);
+    assert_eq!(misfits_of(&interface, &TENON), [] as [&str; 0]);
 }

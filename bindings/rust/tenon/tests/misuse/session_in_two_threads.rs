@@ -27,5 +27,10 @@ fn main() -> tenon::Result<()> {
     let stream = engine.stream("Once", &tenon::Generate::new())?;
     moved(&stream);
     shared(&stream); //~ E0277
+    let server = tenon::Server::new()?;
+    shared(&server);
+    let answer = server.request("GET", "/health", "")?;
+    moved(&answer);
+    shared(&answer); //~ E0277
     Ok(())
 }
