@@ -31,6 +31,7 @@ def doc(text, indent="", mark="///"):
     """A text as lines of documentation, of at most 100 columns."""
     # Nothing in it is a link, and no tag of HTML.
     text = re.sub(r"([\[\]<>])", r"\\\1", text.replace("\\", "\\\\"))
+    text = re.sub(r'https?://[^\s",;)]+', r"`\g<0>`", text)
     lines, line = [], f"{indent}{mark}"
     for word in text.split():
         if len(line) + 1 + len(word) > 110:

@@ -31,6 +31,14 @@ fi
 cargo test --quiet --locked "$@"
 RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --no-deps
 
+# The oldest compiler that Cargo.toml names.
+oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+if cargo "+$oldest" --version > /dev/null 2>&1; then
+  cargo "+$oldest" check --quiet --locked --lib --target-dir "$CARGO_TARGET_DIR/oldest"
+else
+  echo "rust $oldest is missing: not checked"
+fi
+
 # The parts without the library, of which miri sees every access (cargo +nightly miri setup takes a minute).
 if [ -n "${TENON_TEST_MIRI:-}" ]; then
   cargo +nightly miri test --quiet --locked -p tenon --lib -- --skip fit < /dev/null

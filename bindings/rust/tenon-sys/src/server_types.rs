@@ -34,7 +34,7 @@ pub struct tenon_server_options {
     /// NULL: no key is asked for.
     pub api_keys: *const c_char,
     pub api_keys_length: u64,
-    /// of pages in browsers that may ask, "https://chat.example.org"; others are answered 403; NULL:
+    /// of pages in browsers that may ask, "`https://chat.example.org`"; others are answered 403; NULL:
     /// "loopback", those of this machine; "*": all; "": none
     pub cors_origin: *const c_char,
     /// of a request; 32 MiB; more is answered with 413
@@ -62,7 +62,7 @@ pub struct tenon_server_options {
     /// gets lines of JSON, from any thread, until tenon_server_destroy returns; NULL: none
     pub log: tenon_log_callback,
     pub log_user: *mut c_void,
-    /// of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each request; NULL: none
+    /// of an OpenTelemetry collector, "`http://HOST:PORT`": gets a span for each request; NULL: none
     pub otlp_address: *const c_char,
     /// Both, in PEM, the first with its chain: connections over TCP are then HTTPS. IO where they cannot be
     /// used, UNSUPPORTED in a library without TLS.

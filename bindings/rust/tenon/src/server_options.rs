@@ -50,7 +50,7 @@ impl ServerOptions {
         self
     }
 
-    /// Of pages in browsers that may ask, "https://chat.example.org"; others are answered 403; not set:
+    /// Of pages in browsers that may ask, "`https://chat.example.org`"; others are answered 403; not set:
     /// "loopback", those of this machine; "*": all; "": none.
     pub fn cors_origin(mut self, cors_origin: &str) -> Self {
         self.cors_origin = Some(cors_origin.to_owned());
@@ -117,7 +117,7 @@ impl ServerOptions {
         self
     }
 
-    /// Of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each request; not set: none.
+    /// Of an OpenTelemetry collector, "`http://HOST:PORT`": gets a span for each request; not set: none.
     pub fn otlp_address(mut self, otlp_address: &str) -> Self {
         self.otlp_address = Some(otlp_address.to_owned());
         self
