@@ -1,5 +1,6 @@
 #include "http_loop.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +35,10 @@ void remove_stale_socket(asio::io_context& io, const std::string& path) {
   if (error == asio::error::connection_refused) ::unlink(path.c_str());
 }
 
+/// Processes that the host starts would keep the port, and clients' connections, after the server. Asio has no way to
+/// make sockets so: between it and this a program may start all the same.
+void keep_from_children(int socket) { (void)::fcntl(socket, F_SETFD, FD_CLOEXEC); }
+
 }  // namespace
 
 class HttpLoop::State : public HttpConnections, public std::enable_shared_from_this<State> {
@@ -58,6 +63,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
       Tcp::resolver resolver(io_);
       const auto found = resolver.resolve(host, std::to_string(port), Tcp::resolver::passive);
       Tcp::acceptor& acceptor = tcp_.emplace_back(io_, found.begin()->endpoint());
+      keep_from_children(acceptor.native_handle());
       port_ = acceptor.local_endpoint().port();
     } catch (const boost::system::system_error& error) {
       throw ListenError("cannot listen on " + host + ":" + std::to_string(port) + ": " +
@@ -68,7 +74,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
   void listen_unix(const std::string& path) {
     try {
       remove_stale_socket(io_, path);
-      local_.emplace_back(io_, Local::endpoint(path));
+      keep_from_children(local_.emplace_back(io_, Local::endpoint(path)).native_handle());
       paths_.push_back(path);
     } catch (const boost::system::system_error& error) {
       throw ListenError("cannot listen on " + path + ": " + error.code().message());
@@ -124,6 +130,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
 
   template <typename Socket>
   void begin(Socket socket) {
+    keep_from_children(socket.native_handle());
     if constexpr (std::is_same_v<Socket, Tcp::socket>) {
       ErrorCode ignored;
       socket.set_option(Tcp::no_delay(true), ignored);

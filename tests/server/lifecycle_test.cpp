@@ -1,4 +1,5 @@
 // The server from its C interface: threads, sockets, keys, ends.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -134,6 +135,32 @@ TEST(ServerLifecycle, AnswersOverAUnixSocket) {
   EXPECT_EQ(HttpClient(path).request("GET", "/v1/models").status, 200);
   EXPECT_EQ(tenon_server_stop(server.get(), 1), TENON_OK);
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+/// How many sockets of this process another program would get that it starts.
+size_t num_inherited_sockets() {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string is = std::filesystem::read_symlink(entry, gone);
+    const int flags = ::fcntl(std::stoi(entry.path().filename()), F_GETFD);
+    if (is.starts_with("socket:") && flags >= 0 && (flags & FD_CLOEXEC) == 0) ++count;
+  }
+  return count;
+}
+
+TEST(ServerLifecycle, ProgramsThatTheHostStartsGetNoSocket) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("tenon-inherit-" + std::to_string(::getpid()));
+  const size_t before = num_inherited_sockets();
+  RunningServer server({}, false);
+  ASSERT_EQ(tenon_server_listen_unix(server.get(), path.c_str()), TENON_OK);
+  ASSERT_EQ(tenon_server_start(server.get(), 2), TENON_OK);
+  HttpClient tcp(server.port());
+  HttpClient local(path);
+  EXPECT_EQ(tcp.request("GET", "/ready").status, 200);
+  EXPECT_EQ(local.request("GET", "/ready").status, 200);
+  EXPECT_EQ(num_inherited_sockets(), before);
 }
 
 TEST(ServerLifecycle, AsksForKeys) {
