@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Builds the Go package: the module's sources, and from a build of the library libtenon.so, which programs embed,
-and the plugins. Needs cmake alone.
+"""Builds the Go package: the module's sources, and from a build of the library libtenon.so and libtenon-server.so,
+which programs embed, and the plugins. Needs cmake alone.
 
     build_package.py BUILD_FOLDER OUTPUT_FOLDER
 """
@@ -36,6 +36,13 @@ func init() {{
 }}
 """
 
+EMBEDDED_SERVER = """
+//go:embed lib/{soname}
+var serverOfPackage []byte
+
+func init() {{ embeddedServer = serverOfPackage }}
+"""
+
 
 def write_archive(files, output):
     """files: {name in the archive: path or bytes}. Equal files give equal bytes."""
@@ -57,14 +64,17 @@ def main():
         sys.exit(f"the Go package is not made for {platform.machine()}")
     with tempfile.TemporaryDirectory() as temporary:
         parts = Parts(build, Path(temporary))
-        files = {f"lib/{parts.soname}": parts.library, **parts.licences(),
-                 f"embedded_linux_{architecture}.go":
-                 EMBEDDED.format(architecture=architecture, soname=parts.soname).encode()}
-        for name, path in parts.bills(parts.library, *parts.plugins).items():
+        files = {f"lib/{parts.soname}": parts.library, **parts.licences()}
+        embedding = EMBEDDED.format(architecture=architecture, soname=parts.soname)
+        if parts.server:
+            files[f"lib/{parts.server.name}"] = parts.server.resolve()
+            embedding += EMBEDDED_SERVER.format(soname=parts.server.name)
+        files[f"embedded_linux_{architecture}.go"] = embedding.encode()
+        for name, path in parts.bills(parts.library, *parts.plugins, parts.server).items():
             files[f"sbom/{name}"] = path
         for plugin in parts.plugins:
             files[f"lib/tenon/{plugin.name}"] = plugin
-        for pattern in ("*.go", "go.mod", "go.sum", "made_for.json", "README.md", "examples/*/*.go"):
+        for pattern in ("*.go", "go.mod", "go.sum", "made_for*.json", "README.md", "examples/*/*.go"):
             for source in HERE.glob(pattern):
                 if not source.name.endswith("_test.go"):
                     files[str(source.relative_to(HERE))] = source

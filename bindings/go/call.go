@@ -18,29 +18,44 @@ const firstCapacity = 256
 // call is one call of a function of the library, with what it uses until it returns. It stays on its thread,
 // since the library tells the last error by thread.
 type call struct {
-	err  error
-	used [4]struct {
+	function int
+	err      error
+	used     [4]struct {
 		handle    *handle
 		exclusive bool
 	}
 	numUsed int
 	kept    *callback
 	key     uintptr // of what is kept
+	keepKey uintptr // of what the handle keeps that the call makes
+	pinner  runtime.Pinner
 }
 
 func begin(function int) *call {
 	runtime.LockOSThread()
-	c := &call{err: load()}
+	c := &call{function: function}
+	library := "libtenon"
+	if c.ofServer() {
+		library, c.err = "libtenon-server", loadServer()
+	} else {
+		c.err = load()
+	}
 	if c.err == nil && functions[function] == 0 {
-		c.err = failed(ErrUnsupported, "this libtenon has no %s: it is another version", functionNames[function])
+		c.err = failed(ErrUnsupported, "this %s has no %s: it is another version", library, functionNames[function])
 	}
 	return c
 }
 
+func (c *call) ofServer() bool { return c.function >= numLibraryFunctions }
+
 func (c *call) end() {
 	runtime.UnlockOSThread()
+	c.pinner.Unpin()
 	if c.kept != nil {
 		forget(c.key)
+	}
+	if c.keepKey != 0 {
+		forget(c.keepKey)
 	}
 	for _, one := range c.used[:c.numUsed] {
 		one.handle.leave(one.exclusive)
@@ -91,6 +106,9 @@ func (c *call) done(status int32) error {
 	if status == OK {
 		return nil
 	}
+	if c.ofServer() {
+		return &Error{Code: Code(status), Message: nameAt(callServerLastError())}
+	}
 	return &Error{Code: Code(status), Message: nameAt(callLastError())}
 }
 
@@ -105,12 +123,83 @@ func (c *call) callback(address uintptr, function any, isNil bool) (uintptr, uin
 	return address, c.key
 }
 
+// keep registers what C calls as long as the handle is there that the call makes, which gets it by keeper.
+func (c *call) keep(address uintptr, entry any, isNil bool) (uintptr, uintptr) {
+	if isNil || c.err != nil {
+		return 0, 0
+	}
+	c.keepKey = remember(entry)
+	return address, c.keepKey
+}
+
+func (c *call) keeper(made *handle) *handle {
+	made.key, c.keepKey = c.keepKey, 0
+	return made
+}
+
 // name is a text as C has it, with a NUL at its end.
 func (c *call) name(text string) []byte {
 	if c.err == nil && strings.IndexByte(text, 0) >= 0 {
 		c.err = failed(ErrArgument, "%q holds a NUL", text)
 	}
 	return append([]byte(text), 0)
+}
+
+// Texts in structures, which stay where they are as long as the call.
+
+func (c *call) pinnedText(text string) (unsafe.Pointer, uint64) {
+	if text != "" {
+		c.pinner.Pin(unsafe.StringData(text))
+	}
+	return textPointer(text), uint64(len(text))
+}
+
+func (c *call) pinnedBytes(text []byte) (unsafe.Pointer, uint64) {
+	if len(text) == 0 {
+		return nil, 0
+	}
+	c.pinner.Pin(&text[0])
+	return slicePointer(text), uint64(len(text))
+}
+
+func (c *call) pinnedOption(text Opt[string]) (unsafe.Pointer, uint64) {
+	if !text.isSet {
+		return nil, 0
+	}
+	return c.pinned(c.name(text.value)), uint64(len(text.value))
+}
+
+// pinnedName is NULL where the text is empty.
+func (c *call) pinnedName(text string) unsafe.Pointer {
+	return c.pinnedNameOption(Opt[string]{text, text != ""})
+}
+
+func (c *call) pinnedNameOption(text Opt[string]) unsafe.Pointer {
+	if !text.isSet {
+		return nil
+	}
+	return c.pinned(c.name(text.value))
+}
+
+// pinnedLines are options as "key=value", one a line.
+func (c *call) pinnedLines(given optionSet) unsafe.Pointer {
+	lines, err := optionLines(given)
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+	return c.pinnedName(lines)
+}
+
+func (c *call) pinned(bytes []byte) unsafe.Pointer {
+	c.pinner.Pin(&bytes[0])
+	return unsafe.Pointer(&bytes[0])
+}
+
+func truth(value bool) uint32 {
+	if value {
+		return 1
+	}
+	return 0
 }
 
 func textPointer(text string) unsafe.Pointer {

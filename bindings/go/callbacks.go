@@ -99,6 +99,9 @@ func onLog(user uintptr, level uint32, text unsafe.Pointer, length uint64) {
 	log(int(level), textAt(text, length))
 }
 
+// onPost gives a task to a goroutine.
+func onPost(_, task, argument uintptr) { go callTask(task, argument) }
+
 // reading is the `user` of a source that a reader delivers.
 type reading struct {
 	reader io.ReaderAt

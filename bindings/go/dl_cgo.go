@@ -14,6 +14,7 @@ static uintptr_t open_library(const char* path) {
 static uintptr_t symbol_of(uintptr_t library, const char* name) {
   return (uintptr_t)dlsym((void*)library, name);
 }
+static void call_task(uintptr_t task, uintptr_t argument) { ((void (*)(uintptr_t))task)(argument); }
 static const void* call_text(uintptr_t function) { return ((const char* (*)(void))function)(); }
 */
 import "C"
@@ -43,10 +44,13 @@ func symbolOf(library uintptr, name string) uintptr {
 	return uintptr(C.symbol_of(C.uintptr_t(library), text))
 }
 
+// callTask calls a tenon_task.
+func callTask(task, argument uintptr) { C.call_task(C.uintptr_t(task), C.uintptr_t(argument)) }
+
 // callText calls a function that returns a text and takes nothing.
 func callText(function uintptr) unsafe.Pointer {
 	return C.call_text(C.uintptr_t(function))
 }
 
 // registerWithFloats is of use to purego alone.
-func registerWithFloats() {}
+func registerWithFloats(first, end int) {}

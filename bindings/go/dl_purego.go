@@ -21,6 +21,9 @@ func symbolOf(library uintptr, name string) uintptr {
 	return address
 }
 
+// callTask calls a tenon_task.
+func callTask(task, argument uintptr) { purego.SyscallN(task, argument) }
+
 // callText calls a function that returns a text and takes nothing.
 func callText(function uintptr) unsafe.Pointer {
 	result, _, _ := purego.SyscallN(function)

@@ -7,7 +7,8 @@ import (
 
 // Engine serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. Any goroutine.
 //
-// It computes in the goroutines that wait: one of them for all at a time. The others wait without a thread.
+// It computes in the goroutines that wait: one of them for all at a time. The others wait without a thread. What a Server
+// that it was added to asks of it is computed in a goroutine of its own.
 type Engine struct {
 	object
 	model  *Model
@@ -51,6 +52,17 @@ func (e *Engine) Stream(ctx context.Context, prompt string, options *GenerateOpt
 		defer session.Close()
 		session.Generate(ctx, prompt, options)(yield)
 	}
+}
+
+// computeUnasked has what no goroutine waits for computed by one of its own.
+func (e *Engine) computeUnasked() error {
+	c := begin(fnEngineSetExecutor)
+	defer c.end()
+	engine := c.use(e.handle, kindEngine, 0)
+	if c.err != nil {
+		return c.err
+	}
+	return c.done(callEngineSetExecutor(engine, addressPost, 0))
 }
 
 // Stats tells what it has done, and does now.

@@ -12,8 +12,10 @@ import (
 // harmless in both directions. Everything else (a field that moved, another type, another value) would be read
 // wrongly, so the library is refused before it is used. The rules are those of docs/bindings.md.
 
-// A field of this name may become another one: it is 0, and ignored, until then.
-const reservedField = "reserved"
+// A field of such a name may become another one: it is 0, and ignored, until then.
+func isReserved(field string) bool {
+	return field == "reserved" || strings.HasPrefix(field, "reserved_")
+}
 
 type fieldLayout struct {
 	Name   string
@@ -119,7 +121,7 @@ func structMisfits(name string, ours, theirs structLayout) []string {
 		met, isThere := byName[mine.Name]
 		switch {
 		case isThere && met == mine:
-		case mine.Name == reservedField && standsAlone(mine, theirs.Fields):
+		case isReserved(mine.Name) && standsAlone(mine, theirs.Fields):
 			// What stands there now is 0 for us.
 		case !isThere && mine.Offset >= end:
 			// An older one: it reads and writes no more than it knows.
@@ -140,7 +142,7 @@ func structMisfits(name string, ours, theirs structLayout) []string {
 			continue
 		}
 		index := slices.IndexFunc(ours.Fields, func(mine fieldLayout) bool {
-			return mine.overlaps(field) && mine.Name != reservedField
+			return mine.overlaps(field) && !isReserved(mine.Name)
 		})
 		overReserved := slices.ContainsFunc(ours.Fields, field.overlaps)
 		if index >= 0 {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,22 +27,36 @@ var readStructs = []string{"tenon_piece", "tenon_model_info", "tenon_memory", "t
 	"tenon_session_stats", "tenon_engine_stats", "tenon_request_stats", "tenon_plan", "tenon_hardware",
 	"tenon_embedder_info", "tenon_metadata", "tenon_candidate"}
 
+// Structures of the server's interface: those that Go reads, and those that it writes.
+var serverRead = []string{"tenon_server_part"}
+var serverWritten = []string{"tenon_server_options", "tenon_server_model_file", "tenon_server_request"}
+
 var scalarSizes = map[string]uint64{"int32_t": 4, "uint32_t": 4, "int64_t": 8, "uint64_t": 8, "double": 8, "float": 4,
 	"size_t": 8}
 
-// readInterface is what this package was made for, and what the library of the tree describes.
-var readInterface = sync.OnceValues(func() (*madeFor, *description) {
-	made, found := &madeFor{}, &description{}
-	text := must(os.ReadFile(filepath.Join(root, "bindings/interface.json")))
-	if err := errors.Join(json.Unmarshal(madeForJSON, made), json.Unmarshal(text, found)); err != nil {
-		panic(err)
-	}
-	return made, found
-})
+// An interface is what this package was made for, and what the library of the tree describes.
+type interfaces struct {
+	made *madeFor
+	read *description
+}
 
-// interfaceOf gives the description to be changed.
-func interfaceOf() (*madeFor, *description) {
-	made, read := readInterface()
+func readInterface(file string, made []byte) func() interfaces {
+	return sync.OnceValue(func() interfaces {
+		it := interfaces{&madeFor{}, &description{}}
+		text := must(os.ReadFile(filepath.Join(root, "bindings", file)))
+		if err := errors.Join(json.Unmarshal(made, it.made), json.Unmarshal(text, it.read)); err != nil {
+			panic(err)
+		}
+		return it
+	})
+}
+
+var libraryInterface = readInterface("interface.json", madeForJSON)
+var serverInterface = readInterface("server_interface.json", madeForServerJSON)
+
+// changeable gives the description to be changed.
+func (it interfaces) changeable() (*madeFor, *description) {
+	made, read := it.made, it.read
 	found := *read
 	found.Structs = slices.Clone(read.Structs)
 	for i := range found.Structs {
@@ -81,7 +96,7 @@ func change(dice *rand.Rand, s *structLayout) string {
 		}
 	})
 	fresh := fieldLayout{Name: fmt.Sprintf("fresh_%d", dice.Intn(1000)), Type: types[dice.Intn(len(types))]}
-	reserved := slices.IndexFunc(s.Fields, func(field fieldLayout) bool { return field.Name == reservedField })
+	reserved := slices.IndexFunc(s.Fields, func(field fieldLayout) bool { return isReserved(field.Name) })
 	switch {
 	case kind == "insert":
 		s.Fields = slices.Insert(s.Fields, index, fresh)
@@ -106,6 +121,19 @@ func change(dice *rand.Rand, s *structLayout) string {
 	return kind
 }
 
+// readNumber is what the library reads.
+func readNumber(memory []byte, field fieldLayout) float64 {
+	switch field.Type {
+	case "double":
+		return math.Float64frombits(binary.LittleEndian.Uint64(memory[field.Offset:]))
+	case "float":
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(memory[field.Offset:])))
+	case "int32_t", "uint32_t":
+		return float64(binary.LittleEndian.Uint32(memory[field.Offset:]))
+	}
+	return float64(binary.LittleEndian.Uint64(memory[field.Offset:]))
+}
+
 // putNumber writes a number as the library would, and says what Go must read.
 func putNumber(memory []byte, field fieldLayout, number uint64) float64 {
 	switch field.Type {
@@ -122,11 +150,20 @@ func putNumber(memory []byte, field fieldLayout, number uint64) float64 {
 }
 
 func TestAChangedLayoutIsHarmlessOrRefused(t *testing.T) {
+	changedLayouts(t, libraryInterface(), readStructs, nil)
+}
+
+func TestAChangedLayoutOfTheServerIsHarmlessOrRefused(t *testing.T) {
+	changedLayouts(t, serverInterface(), serverRead, serverWritten)
+}
+
+func changedLayouts(t *testing.T, it interfaces, read, written []string) {
 	refused, harmless := 0, 0
+	names := append(slices.Clone(read), written...)
 	for seed := range int64(200) {
 		dice := rand.New(rand.NewSource(seed))
-		made, found := interfaceOf()
-		name := readStructs[dice.Intn(len(readStructs))]
+		made, found := it.changeable()
+		name := names[dice.Intn(len(names))]
 		index := slices.IndexFunc(found.Structs, func(s structLayout) bool { return s.Name == name })
 		s := &found.Structs[index]
 		counts := map[string]uint64{}
@@ -149,13 +186,17 @@ func TestAChangedLayoutIsHarmlessOrRefused(t *testing.T) {
 			continue
 		}
 		harmless++
+		if slices.Contains(written, name) {
+			checkWritten(t, fmt.Sprintf("seed %d, %s: %s", seed, kind, name), made.Structs[name], *s)
+			continue
+		}
 		// What the fake library writes by its own layout, Go reads by ours.
 		mirror := reflect.New(reflect.TypeOf(mirrors[name]))
 		memory := make([]byte, max(s.Size, uint64(mirror.Elem().Type().Size())))
 		wrote := map[string]float64{}
 		for _, field := range s.Fields {
 			if _, isScalar := scalarSizes[field.Type]; isScalar && counts[field.Name] == 0 &&
-				field.Name != "struct_size" && field.Name != reservedField {
+				field.Name != "struct_size" && !isReserved(field.Name) {
 				wrote[field.Name] = putNumber(memory, field, uint64(1+dice.Intn(99)))
 			}
 		}
@@ -163,7 +204,7 @@ func TestAChangedLayoutIsHarmlessOrRefused(t *testing.T) {
 		copy(mine, memory[:min(s.Size, uint64(len(mine)))])
 		for _, field := range made.Structs[name].Fields {
 			if _, isScalar := scalarSizes[field.Type]; !isScalar || counts[field.Name] != 0 ||
-				field.Name == "struct_size" || field.Name == reservedField {
+				field.Name == "struct_size" || isReserved(field.Name) {
 				continue
 			}
 			// Each number that we know is what the library wrote under that name, or 0 where it has no such field.
@@ -174,6 +215,25 @@ func TestAChangedLayoutIsHarmlessOrRefused(t *testing.T) {
 	}
 	if refused < 50 || harmless < 30 {
 		t.Errorf("%d refused and %d harmless: the changes prove little", refused, harmless)
+	}
+}
+
+// checkWritten: what Go writes by our layout, the fake library reads by its own, as far as struct_size says.
+func checkWritten(t *testing.T, change string, ours, theirs structLayout) {
+	memory := make([]byte, max(ours.Size, theirs.Size))
+	wrote := map[string]float64{}
+	for i, field := range ours.Fields[1:] {
+		if _, isScalar := scalarSizes[field.Type]; isScalar && !isReserved(field.Name) {
+			wrote[field.Name] = putNumber(memory, field, uint64(i+1))
+		}
+	}
+	for _, field := range theirs.Fields[1:] {
+		if _, isScalar := scalarSizes[field.Type]; !isScalar || field.Offset+field.Size > ours.Size {
+			continue
+		}
+		if read := readNumber(memory, field); read != wrote[field.Name] {
+			t.Errorf("%s.%s is read as %v, not %v", change, field.Name, read, wrote[field.Name])
+		}
 	}
 }
 
@@ -201,8 +261,10 @@ func numberOf(value reflect.Value) float64 {
 }
 
 func TestTheRealDescriptionFits(t *testing.T) {
-	if reasons := misfits(interfaceOf()); len(reasons) > 0 {
-		t.Fatal(reasons)
+	for _, it := range []interfaces{libraryInterface(), serverInterface()} {
+		if reasons := misfits(it.changeable()); len(reasons) > 0 {
+			t.Fatal(reasons)
+		}
 	}
 }
 
@@ -214,7 +276,7 @@ func TestOtherChangesAreRefused(t *testing.T) {
 		"tenon_piece_callback": func(d *description) { d.Callbacks[0].Returns = "void" },
 		"major":                func(d *description) { d.Version = "1.0.0" },
 	} {
-		made, found := interfaceOf()
+		made, found := libraryInterface().changeable()
 		change(found)
 		if reasons := misfits(made, found); len(reasons) == 0 || !strings.Contains(reasons[0], reason) {
 			t.Errorf("%s: %v", reason, reasons)
@@ -223,7 +285,7 @@ func TestOtherChangesAreRefused(t *testing.T) {
 }
 
 func TestNewFunctionsAndMissingOnesAreHarmless(t *testing.T) {
-	made, found := interfaceOf()
+	made, found := libraryInterface().changeable()
 	found.Functions = append(found.Functions[1:], described{Name: "tenon_fresh", Returns: "void"})
 	if reasons := misfits(made, found); len(reasons) > 0 {
 		t.Fatal(reasons)
@@ -232,13 +294,21 @@ func TestNewFunctionsAndMissingOnesAreHarmless(t *testing.T) {
 
 // fakeLibrary is a shared library with nothing but a description; "": without one.
 func fakeLibrary(t *testing.T, description string) string {
+	return fakeOf(t, "tenon_interface_description", description)
+}
+
+func fakeServerLibrary(t *testing.T, description string) string {
+	return fakeOf(t, "tenon_server_interface_description", description)
+}
+
+func fakeOf(t *testing.T, describe, description string) string {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler")
 	}
 	folder := t.TempDir()
 	source := "const char* tenon_version_text(void) { return \"0.9.0\"; }\n"
 	if description != "" {
-		source += "const char* tenon_interface_description(void) { return " + string(must(json.Marshal(description))) +
+		source += "const char* " + describe + "(void) { return " + strconv.Quote(description) +
 			"; }\n"
 	}
 	if err := os.WriteFile(filepath.Join(folder, "fake.c"), []byte(source), 0o600); err != nil {
@@ -264,7 +334,7 @@ func TestALibraryThatDoesNotFitIsRefusedWithASentence(t *testing.T) {
 		"":                                  "too old",
 		"{":                                 "cannot be read",
 	} {
-		_, err := checkLibrary(fakeLibrary(t, description), "fake")
+		_, err := comparedLibrary.open(fakeLibrary(t, description), "fake")
 		wantCode(t, err, ErrUnsupported)
 		if !strings.Contains(err.Error(), wanted) {
 			t.Errorf("%v does not say %q", err, wanted)
@@ -274,7 +344,7 @@ func TestALibraryThatDoesNotFitIsRefusedWithASentence(t *testing.T) {
 	if err := os.WriteFile(notOne, []byte("not a library"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := checkLibrary(notOne, notOne)
+	_, err := comparedLibrary.open(notOne, notOne)
 	wantCode(t, err, ErrUnsupported)
 }
 

@@ -25,6 +25,7 @@ type handle struct {
 	key       uintptr     // by which C tells of a request; forgotten after it
 	release   func() bool // called when it has been destroyed
 	keep      any         // what the library may read as long as the handle is there
+	holds     []*handle   // what must outlive it: a call on each is under way
 }
 
 // newHandle takes over what the library made; owner: what lends it, then it is not destroyed.
@@ -48,8 +49,8 @@ func (h *handle) destroy() {
 
 // destroyLocked unlocks, since destroying may wait.
 func (h *handle) destroyLocked() {
-	pointer, release := h.pointer, h.release
-	h.pointer, h.release = 0, nil
+	pointer, release, holds := h.pointer, h.release, h.holds
+	h.pointer, h.release, h.holds = 0, nil, nil
 	h.mutex.Unlock()
 	if pointer == 0 {
 		return
@@ -62,6 +63,39 @@ func (h *handle) destroyLocked() {
 	}
 	if release != nil {
 		release()
+	}
+	for _, held := range holds {
+		held.leave(false)
+	}
+}
+
+// hold has another handle outlive this one.
+func (h *handle) hold(other *handle) error {
+	if _, err := other.enter(false); err != nil {
+		return err
+	}
+	h.mutex.Lock()
+	isLive := h.pointer != 0 && !h.doomed
+	if isLive {
+		h.holds = append(h.holds, other)
+	}
+	h.mutex.Unlock()
+	if !isLive {
+		other.leave(false)
+		return failed(ErrState, "the %s has been closed", kinds[h.kind].name)
+	}
+	return nil
+}
+
+// letGo ends the last count holds.
+func (h *handle) letGo(count int) {
+	h.mutex.Lock()
+	first := max(len(h.holds)-count, 0) // none are left of one that has been destroyed
+	ended := h.holds[first:]
+	h.holds = h.holds[:first:first]
+	h.mutex.Unlock()
+	for _, held := range ended {
+		held.leave(false)
 	}
 }
 

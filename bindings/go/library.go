@@ -3,6 +3,7 @@ package tenon
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -13,7 +14,8 @@ import (
 	"unsafe"
 )
 
-// The functions of the library in use, by index; 0: it lacks the function. Written once, by load.
+// The functions of the library in use, by index; 0: it lacks the function. Written once: by load,
+// and the server's by loadServer.
 var functions [numFunctions]uintptr
 
 var (
@@ -31,6 +33,14 @@ var (
 
 //go:embed made_for.json
 var madeForJSON []byte
+
+// A kind of library that is compared with what this package was made for.
+type comparison struct {
+	name, describe string // of the library, and of the function that answers its description
+	made           []byte
+}
+
+var comparedLibrary = comparison{"libtenon", "tenon_interface_description", madeForJSON}
 
 // UseLibrary names the libtenon.so to use. It comes before everything else: afterwards another path is ErrState.
 func UseLibrary(path string) error {
@@ -73,18 +83,23 @@ func load() error {
 	if err != nil {
 		return err
 	}
-	library, err := checkLibrary(path, name)
+	library, err := comparedLibrary.open(path, name)
 	if err != nil {
 		return err
 	}
-	for index, function := range functionNames {
-		functions[index] = symbolOf(library, function)
-	}
-	registerWithFloats()
+	findFunctions(library, 0, numLibraryFunctions)
 	makeCallbacks()
 	usedPath = name
 	isLoaded.Store(true)
 	return nil
+}
+
+// findFunctions gets those from first on, up to end.
+func findFunctions(library uintptr, first, end int) {
+	for index := first; index < end; index++ {
+		functions[index] = symbolOf(library, functionNames[index])
+	}
+	registerWithFloats(first, end)
 }
 
 // findLibrary says what to open, and what to call it.
@@ -96,13 +111,18 @@ func findLibrary() (path, name string, err error) {
 		path, err = unpack(embedded)
 		return path, "the package's own " + embeddedName, err
 	}
+	path, err = soname("libtenon")
+	return path, path, err
+}
+
+// soname is what the system's loader knows a library by.
+func soname(library string) (string, error) {
 	var version struct{ Version string }
 	if err := json.Unmarshal(madeForJSON, &version); err != nil {
-		return "", "", err
+		return "", err
 	}
 	parts := strings.Split(version.Version, ".")
-	path = fmt.Sprintf("libtenon.so.%s.%s", parts[0], parts[1])
-	return path, path, nil
+	return fmt.Sprintf("%s.so.%s.%s", library, parts[0], parts[1]), nil
 }
 
 // unpack gives a path to bytes, which need no place on a disk: memfd_create(2).
@@ -117,42 +137,56 @@ func unpack(library []byte) (string, error) {
 	if _, err := file.Write(library); err != nil {
 		return "", &Error{Code: ErrIO, Message: err.Error(), cause: err}
 	}
-	keptFile = file // the path leads there
-	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
+	keptFiles = append(keptFiles, file) // the path leads there
+	path := fmt.Sprintf("/proc/self/fd/%d", fd)
+	if !isFile(path) {
+		return "", failed(ErrUnsupported, "the package's own library is loaded by way of /proc, which is not mounted")
+	}
+	return path, nil
 }
 
-var keptFile *os.File
+var keptFiles []*os.File
 
-// checkLibrary opens a library, and refuses one that does not fit before anything else is called.
-func checkLibrary(path, name string) (uintptr, error) {
-	library, err := openLibrary(path)
+// isStatic says whether this program has no shared library in it: then dlopen, if it is there, crashes.
+func isStatic() bool {
+	mapped, err := os.ReadFile("/proc/self/maps")
+	return err == nil && !strings.Contains(string(mapped), ".so")
+}
+
+// open opens a library, and refuses one that does not fit before anything else is called.
+func (of *comparison) open(path, name string) (uintptr, error) {
+	var library uintptr
+	err := errors.New("this program is linked statically, so it cannot load libraries")
+	if !isStatic() {
+		library, err = openLibrary(path)
+	}
 	if err != nil {
-		return 0, &Error{Code: ErrUnsupported, Message: fmt.Sprintf("no libtenon was found: %v", err), cause: err}
+		return 0, &Error{Code: ErrUnsupported, Message: fmt.Sprintf("%s cannot be loaded: %v", of.name, err), cause: err}
 	}
 	version := "?"
 	if function := symbolOf(library, "tenon_version_text"); function != 0 {
 		version = nameAt(callText(function))
 	}
-	function := symbolOf(library, "tenon_interface_description")
+	function := symbolOf(library, of.describe)
 	if function == 0 {
-		return 0, failed(ErrUnsupported, "%s is libtenon %s, which does not describe its interface: "+
-			"it is too old for this binding", name, version)
+		return 0, failed(ErrUnsupported, "%s is %s %s, which does not describe its interface: "+
+			"it is too old for this binding", name, of.name, version)
 	}
 	var ours madeFor
 	var theirs description
-	if err := json.Unmarshal(madeForJSON, &ours); err != nil {
+	if err := json.Unmarshal(of.made, &ours); err != nil {
 		return 0, err
 	}
 	if err := json.Unmarshal([]byte(nameAt(callText(function))), &theirs); err != nil {
-		return 0, failed(ErrUnsupported, "%s is libtenon %s, whose description cannot be read: %v", name, version, err)
+		return 0, failed(ErrUnsupported, "%s is %s %s, whose description cannot be read: %v", name, of.name, version, err)
 	}
 	if reasons := misfits(&ours, &theirs); len(reasons) > 0 {
 		more := ""
 		if len(reasons) > 1 {
 			more = fmt.Sprintf(" (and %d more)", len(reasons)-1)
 		}
-		return 0, failed(ErrUnsupported, "%s is libtenon %s, which does not fit this binding made for %s: %s%s",
-			name, version, ours.Version, reasons[0], more)
+		return 0, failed(ErrUnsupported, "%s is %s %s, which does not fit this binding made for %s: %s%s",
+			name, of.name, version, ours.Version, reasons[0], more)
 	}
 	return library, nil
 }

@@ -101,6 +101,14 @@ func exitUnderWay() {
 			}
 		}()
 	}
+	if os.Getenv("TENON_TEST_EXIT") == "server" {
+		server := must(NewServer(nil))
+		must(server.Listen("127.0.0.1", 0))
+		if err := errors.Join(server.AddEngine("demo", engine, 0), server.Start(0)); err != nil {
+			panic(err)
+		}
+		must(server.Request(context.Background(), ServerRequest{Method: "POST", Target: chatPath, Body: endless}))
+	}
 	time.Sleep(20 * time.Millisecond)
 	fmt.Println(time.Now().UnixNano())
 	os.Exit(3)

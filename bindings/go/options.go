@@ -1,5 +1,10 @@
 package tenon
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Opt is a value that may be left out: Set makes one.
 type Opt[T any] struct {
 	value T
@@ -61,7 +66,34 @@ func setOption(options *handle, key string, value any) error {
 		}
 		return nil
 	}
+	return notAnOption(key, value)
+}
+
+func notAnOption(key string, value any) error {
 	return failed(ErrArgument, "option %s: a %T is no value of an option", key, value)
+}
+
+// optionLines are the options as text: "key=value", one a line; a list has a line for each of its texts.
+func optionLines(given optionSet) (string, error) {
+	var lines strings.Builder
+	var err error
+	given.apply(func(key string, value any) {
+		texts, _ := value.([]string)
+		switch value.(type) {
+		case []string:
+		case bool, int, int64, float64, string:
+			texts = []string{fmt.Sprint(value)}
+		default:
+			err = notAnOption(key, value)
+		}
+		for _, text := range texts {
+			if strings.ContainsRune(key+text, '\n') {
+				err = failed(ErrArgument, "option %s: a line break cannot be in it here", key)
+			}
+			fmt.Fprintf(&lines, "%s=%s\n", key, text)
+		}
+	})
+	return lines.String(), err
 }
 
 // withOptions makes an object with a set of options, which is only needed until then.

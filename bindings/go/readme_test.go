@@ -18,7 +18,7 @@ func useLibrary() string {
 	return fmt.Sprintf("if err := tenon.UseLibrary(%q); err != nil {\npanic(err)\n}\n", must(Library()))
 }
 
-// goCommand runs the go command in a folder, with the tags and the race detector of this test.
+// goCommand runs the go command in a folder.
 func goCommand(t *testing.T, folder string, arguments ...string) string {
 	t.Helper()
 	command := exec.Command("go", arguments...)
@@ -34,7 +34,7 @@ func goCommand(t *testing.T, folder string, arguments ...string) string {
 func TestWhatTheReadmeShowsRuns(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(
 		string(must(os.ReadFile("README.md"))), -1)
-	if len(blocks) != 6 || strings.Count(blocks[0][1], "\n") > 5 {
+	if len(blocks) != 7 || strings.Count(blocks[0][1], "\n") > 5 {
 		t.Fatalf("%d blocks, the first of %d lines", len(blocks), strings.Count(blocks[0][1], "\n"))
 	}
 	body := "var err error\n"
@@ -43,22 +43,16 @@ func TestWhatTheReadmeShowsRuns(t *testing.T) {
 	}
 	// One `err` for all, as a reader would have it after checking each.
 	body = regexp.MustCompile(`(?m)^(\w+), err := `).ReplaceAllString(body, "$1, err := ")
-	program := "package main\n\nimport (\n\"context\"\n\"encoding/json\"\n\"fmt\"\n\"sync\"\n\"tenon\"\n)\n\n" +
+	program := "package main\n\nimport (\n\"context\"\n\"encoding/json\"\n\"fmt\"\n\"sync\"\n\"tenon\"\n\"time\"\n)\n\n" +
 		"func main() {\n" + useLibrary() + body + "_, _ = text, engine\n}\n"
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "main.go"), []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	here := must(os.Getwd())
-	module := "module example\n\ngo 1.25.0\n\nrequire tenon v0.0.0\n\nreplace tenon => " + here + "\n"
-	if err := os.WriteFile(filepath.Join(folder, "go.mod"), []byte(module), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	moduleOf(t, folder, program)
 	goCommand(t, folder, "build", "-o", "readme", ".")
 	command := exec.Command(filepath.Join(folder, "readme"))
 	command.Dir = filepath.Dir(demo)
 	out, err := command.CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(out), " there was a") || !strings.Contains(string(out), "get_weather") {
+	if err != nil || !strings.HasPrefix(string(out), " there was a") || !strings.Contains(string(out), "get_weather") ||
+		!strings.Contains(string(out), "data: [DONE]") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -87,6 +81,37 @@ func TestTheExamplesRun(t *testing.T) {
 		out, err := command.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), example.wanted) {
 			t.Errorf("%s: %v\n%s", example.arguments[0], err, out)
+		}
+	}
+}
+
+// A static program that calls dlopen crashes in it.
+func TestAStaticProgramIsRefusedWithASentence(t *testing.T) {
+	folder := t.TempDir()
+	program := "package main\n\nimport (\n\"fmt\"\n\"tenon\"\n)\n\nfunc main() {\n" + useLibrary() +
+		"_, err := tenon.Version()\nfmt.Println(err)\n}\n"
+	moduleOf(t, folder, program)
+	for _, tags := range []string{"", "tenon_cgo"} {
+		command := exec.Command("go", "build", "-tags", tags, "-ldflags", "-extldflags=-static", "-o", "static", ".")
+		command.Dir = folder
+		command.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "CGO_ENABLED=1")
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Skipf("nothing here links static programs: %s", out)
+		}
+		out, err := exec.Command(filepath.Join(folder, "static")).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "this program is linked statically") {
+			t.Errorf("tags %q: %v: %.500s", tags, err, out)
+		}
+	}
+}
+
+// moduleOf makes a module of a program that uses this package.
+func moduleOf(t *testing.T, folder, program string) {
+	t.Helper()
+	module := "module example\n\ngo 1.25.0\n\nrequire tenon v0.0.0\n\nreplace tenon => " + must(os.Getwd()) + "\n"
+	for name, text := range map[string]string{"main.go": program, "go.mod": module} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

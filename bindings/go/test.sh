@@ -25,7 +25,7 @@ if command -v "${CC:-cc}" > /dev/null; then
   go vet -tags tenon_cgo ./...
   go test -count=1 -tags tenon_cgo "$@" .
   # What starts processes of its own is not run again.
-  quick='(Readme|Examples|ALibrary)'
+  quick='(Readme|Examples|ALibrary|StaticProgram)'
   go test -count=1 -race -skip "$quick" "$@" .
   go test -count=1 -race -tags tenon_cgo -skip "$quick" "$@" .
 else
@@ -44,6 +44,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"tenon"
@@ -66,7 +67,19 @@ func main() {
 		fmt.Print(piece.Text)
 	}
 	library, _ := tenon.Library()
-	fmt.Println(" by", library)
+	fmt.Print(" by ", library)
+	server, err := tenon.NewServer(nil)
+	if err != nil {
+		panic(err)
+	}
+	if err := errors.Join(server.Add("demo", model, nil, 0), server.Start(0)); err != nil {
+		panic(err)
+	}
+	answer, err := server.Request(context.Background(), tenon.ServerRequest{Method: "GET", Target: "/v1/models"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(" server:", answer.Status)
 }
 EOF
 go mod init example 2> /dev/null
@@ -76,4 +89,4 @@ CGO_ENABLED=0 go build -o program .
 rm -r tenon-go
 came=$(./program "$root/examples/models/demo-q8_0.gguf")
 echo "$came"
-[[ $came == " there was a proud by the package's own libtenon.so."* ]]
+[[ $came == " there was a proud by the package's own libtenon.so."*" server: 200" ]]

@@ -1,0 +1,174 @@
+package tenon
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+)
+
+// Server answers over HTTP, in the words of OpenAI and Anthropic, with the models that it is given, and requests of
+// the program itself without a socket (Request). Any goroutine.
+//
+// The order is: NewServer, what is served (Add, AddEngine, AddFile), Listen unless all requests are the program's own,
+// Start or Run, Stop, Close. What is added after the start is ErrState. Models and engines live as long as the server
+// needs them, also when they are closed before it.
+type Server struct {
+	object
+	mutex    sync.Mutex // before it runs: for one at a time
+	hasBegun bool
+	hasEnded bool
+	key      uintptr // by which it is kept while it runs, also where the program keeps nothing of it
+}
+
+// NewServer makes one; options may be nil. Its log must not call the server.
+func NewServer(options *ServerOptions) (*Server, error) {
+	handle, err := serverCreate(options)
+	if err != nil {
+		return nil, err
+	}
+	return net(&Server{object: object{handle}}, handle), nil
+}
+
+// Add serves a model under a name, the field "model" of requests, in an engine of the server's own. context is the
+// most tokens of a request's prompt and answer; 0: as a session has by default. options may be nil.
+func (s *Server) Add(name string, model *Model, options *EngineOptions, context uint64) error {
+	return s.add([]*handle{model.handle}, func() error {
+		_, err := withOptions(options, func(options *handle) (*handle, error) {
+			return nil, serverAddModel(s.handle, name, model.handle, options, context)
+		})
+		return err
+	})
+}
+
+// AddEngine serves the model of an engine in that engine, which the program may go on to use.
+func (s *Server) AddEngine(name string, engine *Engine, context uint64) error {
+	return s.add([]*handle{engine.model.handle, engine.handle}, func() error {
+		if err := engine.computeUnasked(); err != nil {
+			return err
+		}
+		return serverAddEngine(s.handle, name, engine.model.handle, engine.handle, context)
+	})
+}
+
+// AddFile serves a model that is loaded when a request asks for it, within ServerOptions.MemoryBytes.
+func (s *Server) AddFile(name string, file ServerModelFile) error {
+	return s.add(nil, func() error { return serverAddFile(s.handle, name, &file) })
+}
+
+// add has what is served outlive the server.
+func (s *Server) add(served []*handle, call func() error) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.hasBegun { // the library would say so, too, after it took its hold
+		return failed(ErrState, "the server runs already")
+	}
+	for held, one := range served {
+		if err := s.handle.hold(one); err != nil {
+			s.handle.letGo(held)
+			return err
+		}
+	}
+	err := call()
+	if err != nil {
+		s.handle.letGo(len(served))
+	}
+	return err
+}
+
+// Listen takes connections at an address or name of this machine, and says at which port; port 0: any that is free.
+func (s *Server) Listen(host string, port int) (int, error) {
+	if port < 0 || port > math.MaxUint16 {
+		return 0, failed(ErrArgument, "%d is no port", port)
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	bound, err := serverListenTcp(s.handle, host, uint16(port))
+	return int(bound), err
+}
+
+// ListenUnix takes connections at a Unix socket, a file that is removed at the end.
+func (s *Server) ListenUnix(path string) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return serverListenUnix(s.handle, path)
+}
+
+// Start has the server run in threads of its own; 0: as many as there is use for. It runs until Stop or Close.
+func (s *Server) Start(threads int) error {
+	if threads < 0 || threads > math.MaxUint16 {
+		return failed(ErrArgument, "%d is no number of threads", threads)
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if err := serverStart(s.handle, uint32(threads)); err != nil {
+		return err
+	}
+	s.begin()
+	return nil
+}
+
+// Run lends the calling goroutine's thread to the server until it is stopped: the first one serves the sockets, the
+// next compute, one for each model, the others prepare.
+func (s *Server) Run() error {
+	s.mutex.Lock()
+	s.begin()
+	s.mutex.Unlock()
+	return serverRun(s.handle)
+}
+
+func (s *Server) begin() {
+	s.hasBegun = true
+	if s.key == 0 && !s.hasEnded {
+		s.key = remember(s)
+	}
+}
+
+// Stop takes no more requests, waits so long for the answers under way, cancels the others, and returns when no thread
+// is in the server. It cannot run again.
+func (s *Server) Stop(wait time.Duration) error {
+	s.mutex.Lock()
+	if s.key != 0 {
+		forget(s.key)
+	}
+	s.key, s.hasEnded = 0, true
+	if s.hasBegun {
+		s.mutex.Unlock()
+	} else {
+		defer s.mutex.Unlock()
+	}
+	return serverStop(s.handle, wait.Seconds())
+}
+
+// Close stops it at once and frees it, when the last of its answers has been closed.
+func (s *Server) Close() error {
+	if s.handle.isLive() {
+		_ = s.Stop(0)
+	}
+	return s.object.Close()
+}
+
+// Request asks as a client does, without a socket: POST /v1/chat/completions and the others of docs/server.md. It
+// returns when the answer has begun; what is wrong with a request is in the answer. When ctx ends, so does the request.
+func (s *Server) Request(ctx context.Context, request ServerRequest) (*ServerAnswer, error) {
+	if ctx.Err() != nil {
+		return nil, ended(ctx)
+	}
+	s.mutex.Lock()
+	hasBegun := s.hasBegun
+	s.mutex.Unlock()
+	if !hasBegun && s.handle.isLive() { // it would wait for ever
+		return nil, failed(ErrState, "the server does not run: Start comes before")
+	}
+	if _, err := s.handle.enter(false); err != nil {
+		return nil, err
+	}
+	request.notify = make(notice, 1)
+	call, err := serverSubmit(s.handle, &request)
+	if err != nil {
+		s.handle.leave(false)
+		return nil, err
+	}
+	call.holds = []*handle{s.handle}
+	return newServerAnswer(ctx, call, request.notify)
+}
