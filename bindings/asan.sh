@@ -87,8 +87,11 @@ orders_rust() {
 orders_go() {
   command -v go > /dev/null || return 77
   cd "$here/go"
-  CGO_ENABLED=0 GOFLAGS=-buildvcs=false go test -c -o "$work/go_orders" .
-  TENON_REPORT_LEAKS=1 "${under[@]}" "$work/go_orders" -test.run RandomOrders -test.timeout 0
+  export GOFLAGS=-buildvcs=false TENON_REPORT_LEAKS=1
+  CGO_ENABLED=0 go test -c -o "$work/go_orders" .
+  go test -c -tags tenon_cgo -o "$work/go_orders_cgo" .
+  "${under[@]}" "$work/go_orders" -test.run RandomOrders -test.timeout 0
+  "${under[@]}" "$work/go_orders_cgo" -test.run RandomOrders -test.timeout 0
 }
 
 orders_java() {

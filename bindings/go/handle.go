@@ -69,21 +69,14 @@ func (h *handle) destroyLocked() {
 	}
 }
 
-// hold has another handle outlive this one.
+// hold has another handle outlive this one; what then fails on this one calls letGo.
 func (h *handle) hold(other *handle) error {
 	if _, err := other.enter(false); err != nil {
 		return err
 	}
 	h.mutex.Lock()
-	isLive := h.pointer != 0 && !h.doomed
-	if isLive {
-		h.holds = append(h.holds, other)
-	}
-	h.mutex.Unlock()
-	if !isLive {
-		other.leave(false)
-		return failed(ErrState, "the %s has been closed", kinds[h.kind].name)
-	}
+	defer h.mutex.Unlock()
+	h.holds = append(h.holds, other)
 	return nil
 }
 

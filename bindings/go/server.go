@@ -60,9 +60,6 @@ func (s *Server) AddFile(name string, file ServerModelFile) error {
 func (s *Server) add(served []*handle, call func() error) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.hasBegun { // the library would say so, too, after it took its hold
-		return failed(ErrState, "the server runs already")
-	}
 	for held, one := range served {
 		if err := s.handle.hold(one); err != nil {
 			s.handle.letGo(held)

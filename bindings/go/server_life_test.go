@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,10 @@ func TestModelEngineServerAndAnswerMayBeClosedInAnyOrder(t *testing.T) {
 			closed := things[index]
 			closed.Close()
 			things = append(things[:index:index], things[index+1:]...)
+			if closed == io.Closer(server) && slices.Contains(things, io.Closer(answer)) {
+				_, err := io.ReadAll(answer)
+				wantCode(t, err, ErrCancelled)
+			}
 			isServed := closed != io.Closer(answer) && closed != io.Closer(server)
 			buffer := make([]byte, 1<<16)
 			for n := 0; isServed && n < len(buffer); { // what the server needs is there
@@ -95,7 +100,8 @@ func TestTheContextEndsARequestToTheServer(t *testing.T) {
 	}
 	// One that nobody reads ends, too, and so does one that is closed while it is waited for.
 	ctx, cancel = context.WithCancel(context.Background())
-	must(server.Request(ctx, request))
+	unread := must(server.Request(ctx, request))
+	defer runtime.KeepAlive(unread)
 	cancel()
 	answer = must(server.Request(context.Background(), request))
 	time.AfterFunc(20*time.Millisecond, func() { answer.Close() })
@@ -108,6 +114,22 @@ func TestTheContextEndsARequestToTheServer(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("%+v: a request was not cancelled", must(engine.Stats()))
+}
+
+func TestWaitingForAnAnswerThatDoesNotComeEnds(t *testing.T) {
+	server := newTestServer(t, nil)
+	server.hasBegun = true // which it has not
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	request := ServerRequest{Method: "POST", Target: chatPath, Body: endless}
+	_, err := server.Request(ctx, request)
+	wantCode(t, err, ErrDeadline)
+	request.notify = make(notice, 1)
+	answer := &ServerAnswer{handle: must(serverSubmit(server.handle, &request)), ctx: context.Background(),
+		told: request.notify, Status: 200}
+	time.AfterFunc(20*time.Millisecond, func() { answer.Close() })
+	_, err = io.ReadAll(answer)
+	wantCode(t, err, ErrCancelled)
 }
 
 func TestAnAnswerInUseRefusesASecondGoroutine(t *testing.T) {
@@ -230,7 +252,8 @@ func TestAServerThatRunsIsKeptAndOneThatDoesNotIsFreed(t *testing.T) {
 		if err := running.Start(0); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { running.Close() })
+		key := running.key // nothing else refers to it
+		t.Cleanup(func() { entryOf(key).(*Server).Close() })
 	}()
 	for _, handle := range handles {
 		for range 1000 {

@@ -10,6 +10,7 @@ import (
 	sockets "net"
 	"net/http"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -258,6 +259,49 @@ func TestTheServerRefusesWrongOptions(t *testing.T) {
 	model.Close()
 	if model.handle.pointer != 0 {
 		t.Error("what was refused holds the model")
+	}
+}
+
+func TestEveryOptionOfTheServerArrives(t *testing.T) {
+	options, wrote := &ServerOptions{}, map[float64]bool{}
+	given := reflect.ValueOf(options).Elem()
+	for i := range given.NumField() {
+		number := float64(i + 2)
+		switch field := given.Field(i); {
+		case field.CanUint():
+			field.SetUint(uint64(number))
+			wrote[number] = true
+		case field.CanFloat():
+			field.SetFloat(number)
+			wrote[number] = true
+		case field.Kind() == reflect.Bool:
+			field.SetBool(true)
+			wrote[1] = true
+		case field.Kind() == reflect.String:
+			field.SetString("text")
+		case field.Kind() == reflect.Func:
+			field.Set(reflect.ValueOf(func(int, string) {}))
+		default:
+			field.Set(reflect.ValueOf(Set("text")))
+		}
+	}
+	c := begin(fnServerCreate)
+	defer c.end()
+	var raw cServerOptions
+	options.fill(c, &raw)
+	read := map[float64]bool{}
+	for i := range reflect.TypeOf(raw).NumField() {
+		field, name := reflect.ValueOf(raw).Field(i), reflect.TypeOf(raw).Field(i).Name
+		if field.IsZero() != strings.HasPrefix(name, reservedPrefix) {
+			t.Errorf("%s is %v", name, field)
+		}
+		if field.CanFloat() || field.CanUint() && field.Kind() != reflect.Uintptr && name != "structSize" &&
+			name != "apiKeysLength" && !field.IsZero() {
+			read[numberOf(field)] = true
+		}
+	}
+	if !reflect.DeepEqual(read, wrote) {
+		t.Errorf("%v is read as %v", wrote, read)
 	}
 }
 
