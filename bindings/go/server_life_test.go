@@ -45,6 +45,9 @@ func TestModelEngineServerAndAnswerMayBeClosedInAnyOrder(t *testing.T) {
 				_, err := io.ReadAll(answer)
 				wantCode(t, err, ErrCancelled)
 			}
+			if slices.Contains(things, io.Closer(server)) && (model.handle.pointer == 0 || engine.handle.pointer == 0) {
+				t.Errorf("order %d: what the server needs has been destroyed", order)
+			}
 			isServed := closed != io.Closer(answer) && closed != io.Closer(server)
 			buffer := make([]byte, 1<<16)
 			for n := 0; isServed && n < len(buffer); { // what the server needs is there
