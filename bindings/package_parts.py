@@ -24,6 +24,7 @@ NAMED = [
     ("bindings/go/made_for.json", r'"version":\s*"([0-9.]+)"'),
     ("bindings/go/made_for_server.json", r'"version":\s*"([0-9.]+)"'),
     ("bindings/java/generated/tenon/made_for.json", r'"version":\s*"([0-9.]+)"'),
+    ("bindings/java/generated/tenon/made_for_server.json", r'"version":\s*"([0-9.]+)"'),
     ("bindings/rust/tenon-sys/src/made_for.rs", r'VERSION: &str = "([0-9.]+)"'),
     ("bindings/rust/Cargo.toml", r'(?<!-)\bversion = "([0-9.]+)"'),
     ("bindings/rust/Cargo.lock", r'name = "tenon(?:-sys)?"\nversion = "([0-9.]+)"'),

@@ -95,7 +95,8 @@ def build_tenon(found, build, output, version, work):
                *sorted((HERE / "generated/tenon").glob("*.java"))]
     compile_java(jdk, 17, sources, work / "classes")
     files = tree(work / "classes")
-    files["tenon/made_for.json"] = HERE / "generated/tenon/made_for.json"
+    for name in ("made_for.json", "made_for_server.json"):
+        files[f"tenon/{name}"] = HERE / "generated/tenon" / name
     if version_of_jdk >= FIRST_WITH_FOREIGN_FUNCTIONS:
         compile_java(jdk, 22, [*sorted((HERE / "src22/tenon").glob("*.java")),
                                *sorted((HERE / "generated22/tenon").glob("*.java"))],
@@ -106,13 +107,17 @@ def build_tenon(found, build, output, version, work):
               "the jar has JNI alone")
     parts = Parts(build, work / "staged")
     native = {parts.soname: parts.library, **{f"tenon/{plugin.name}": plugin for plugin in parts.plugins}}
+    if parts.server:
+        native[parts.server.name] = parts.server.resolve()
+    else:
+        print("LEFT OUT: libtenon-server, which the build lacks: tenon.Server needs one that the system has")
     compile_shim(jdk, work / "libtenon-jni.so")
     native["libtenon-jni.so"] = work / "libtenon-jni.so"
     folder = f"native/linux-{platform.machine()}/"
     files |= {folder + name: path for name, path in native.items()}
     files[folder + "list"] = "".join(f"{name}\n" for name in native).encode()
     files |= {f"META-INF/{name}": path for name, path in parts.licences().items()}
-    files |= {f"META-INF/sbom/{name}": path for name, path in parts.bills(parts.library, *parts.plugins).items()}
+    files |= {f"META-INF/sbom/{name}": path for name, path in parts.bills(parts.library, *parts.plugins, parts.server).items()}
     files["META-INF/maven/tenon/tenon/pom.xml"] = pom("tenon", version).encode()
     write_jar(output / f"tenon-{version}.jar",
               {"Multi-Release": "true", "Implementation-Title": "tenon", "Implementation-Version": version}, files)

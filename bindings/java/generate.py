@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes what of the Java binding follows from bindings/interface.json.
+"""Writes what of the Java binding follows from bindings/interface.json and server_interface.json.
 
     generate.py           generated/, generated22/, native/generated.h
     generate.py --check   says which of them are not new, status 1
 
 Three layers, lowest first:
-    NativeCalls   a method for each function of tenon.h, with its C types: pointers and size_t are long. JniCalls
+    NativeCalls   a method for each function of both headers, with its C types: pointers and size_t are long. JniCalls
                   (native/generated.h) and ForeignCalls (java.lang.foreign, Java 22) are the two ways of it.
     Calls         the same functions with Java's types: in-parameters are arguments in order (a text or array
                   without its length, no `user`), out-parameters the result. Functions of HAND are written in
@@ -21,10 +21,14 @@ from generating import HIDDEN, made_for, write
 from native_layer import foreign_calls, generated_header, jni_calls, native_calls, upcalls
 
 # Structures that hold callbacks or arrays of pointers are filled by hand, with the offsets of Layouts.
+# So are functions whose callback outlives the call.
 HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_embedder_embed",
-        "tenon_embedder_rank", "tenon_session_score"}
+        "tenon_embedder_rank", "tenon_session_score", "tenon_server_create"}
 # Answered by the layers themselves.
-LIBRARY = {"tenon_interface_description", "tenon_last_error"}
+LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_server_interface_description",
+           "tenon_server_last_error"}
+# Handles that end before what they are made from.
+WITHIN = {"tenon_server_call"}
 
 
 # ---- Structures ------------------------------------------------------------------------------------
@@ -136,6 +140,8 @@ def wrapper(interface, function):
     buffer, parent = None, "null"
     for p in function["parameters"]:
         name, role, of = camel(p["name"]), p["role"], p.get("of")
+        if name == "call":  # a variable of each method
+            name = "asked"
         place = f"{name}At"
         if role in ("capacity", "needed"):
             passed.append({"capacity": "capacity", "needed": "needed"}[role])
@@ -161,10 +167,13 @@ def wrapper(interface, function):
             arguments.append(f"String {name}")
             passed.append(f"call.name({name})")
         elif role == "struct":
-            arguments.append(f"Hardware {name}")
-            size = interface.structs[of]["size"]
-            body += [f"Block {place} = call.struct({size});", f"Structs.write({name}, {place});"]
-            passed.append(f"{place}.address")
+            arguments.append(f"{pascal(of)} {name}")
+            if of in interface.filled:
+                passed.append(f"call.struct({name})")
+            else:
+                size = interface.structs[of]["size"]
+                body += [f"Block {place} = call.struct({size});", f"Structs.write({name}, {place});"]
+                passed.append(f"{place}.address")
         elif role == "callback":
             arguments.append(f"Upcalls.On{upcall_name(of)} {name}")
             passed.append(f"call.upcall({name}, Upcalls.{short(of).upper()})")
@@ -173,13 +182,13 @@ def wrapper(interface, function):
         elif role == "out_handle":
             body.append(f"Block {place} = call.block(8);")
             passed.append(f"{place}.address")
-            made = "Handle.lent" if "borrowed_from" in p else "Handle.of"
+            made = "Handle.lent" if "borrowed_from" in p else "Handle.within" if of in WITHIN else "Handle.of"
             results.append(("Handle", name, f"{made}(Kind.{short(of).upper()}, {place}.int64(0), {parent})"))
         elif role == "out_value":
             body.append(f"Block {place} = call.block(8);")
             passed.append(f"{place}.address")
             kind = interface.java(of)
-            getter = {"int": "int32", "long": "int64", "float": "float32"}[kind]
+            getter = {"char": "char16", "int": "int32", "long": "int64", "float": "float32"}[kind]
             results.append((kind, name, f"{place}.{getter}(0)"))
         elif role == "out_struct":
             size = interface.structs[of]["size"]
@@ -233,12 +242,13 @@ def wrapper(interface, function):
         width = {"char": 1, "void": 1, "uint64_t": 8}.get(buffer["of"], 4)
         body += [f"Block filled = call.fill({width}, (buffer, capacity, needed) ->", f"    {call});"]
     else:
-        body.append(f"call.check({call});" if function["fails"] else f"{call};")
+        check = "call.checkServer" if interface.is_of_server(function) else "call.check"
+        body.append(f"{check}({call});" if function["fails"] else f"{call};")
     return arguments, body, results
 
 
 def calls_class(interface):
-    lines = ["package tenon;", "", f"/** The functions of tenon.h with Java's types. {NOTE} */",
+    lines = ["package tenon;", "", f"/** The functions of tenon.h and server.h with Java's types. {NOTE} */",
              "final class Calls {", "  private Calls() {}"]
     destroys = {handle["destroy"] for handle in interface.handles.values()}
     for function in interface.functions:
@@ -274,6 +284,60 @@ def kind_enum(interface):
               "    this.oneAtATime = oneAtATime;", "  }", "",
               "  abstract void destroy(NativeCalls library, long pointer);", "}", ""]
     return "\n".join(lines)
+
+
+# ---- Structures that programs fill -----------------------------------------------------------------
+
+# Where the type of a field does not tell what Java gives it.
+GIVEN = {"model_options": "ModelOptions", "engine_options": "EngineOptions"}
+# A thread of the library that was in Java once makes System.exit wait 0.3 s: Java looks for what has come instead.
+NOT_GIVEN = {"tenon_notify_callback"}
+UNSEEN = {"tenon_server_request"}
+
+
+def field_kind(interface, field):
+    """StructOptions.FieldKind, and the type of the field's setter."""
+    role, kind = field["role"], interface.java(field["type"])
+    if role == "callback":
+        return {"tenon_log_callback": ("LOG", "ModelCallbacks.Log")}[field["of"]]
+    if field["name"] in GIVEN:
+        return "LINES", GIVEN[field["name"]]
+    if role == "text":
+        return ("BYTES", "byte[]") if field.get("encoding") == "bytes" else ("TEXT", "String")
+    if role == "name":
+        return "NAME", "String"
+    if field["name"] in BOOLEANS:
+        return "FLAG", "boolean"
+    return {"int": ("INT32", "long"), "long": ("INT64", "long"), "double": ("FLOAT64", "double")}[kind]
+
+
+def filled_struct(interface, name):
+    """The class by which programs fill a structure, a method for each field."""
+    struct, title = interface.structs[name], pascal(name)
+    fields = [field for field in struct["fields"] if not field["name"].startswith(("struct_size", "reserved"))
+              and field["role"] not in ("length", "user") and field.get("of") not in NOT_GIVEN]
+    about = struct["doc"]
+    if about.startswith("----"):  # the head of a section
+        about = f"Options of a {short(name).removesuffix('_options')}: {{@code new {title}()}} and what is to differ from " \
+            "the defaults."
+    public = "" if name in UNSEEN else "public "
+    lines = ["package tenon;", "", "import java.util.List;", ""]
+    lines += [line.replace("&#64;code", "@code") for line in doc(f"{about} {NOTE}")]
+    lines += [f"{public}final class {title} extends StructOptions<{title}> {{",
+              "  private static final List<Field> FIELDS = List.of("]
+    entries = []
+    for field in fields:
+        second = next((other["offset"] for other in struct["fields"]
+                       if other["name"] == field.get("length", field.get("user"))), 0)
+        entries.append(f'      new Field("{field["name"]}", FieldKind.{field_kind(interface, field)[0]}, '
+                       f'{field["offset"]}, {second})')
+    lines += [",\n".join(entries) + ");", "", f"  {public}{title}() {{",
+              f"    super({struct['size']}, FIELDS);", "  }"]
+    for field in fields:
+        lines += ["", *(doc(field["doc"], "  ") if field["doc"] else []),
+                  f"  {public}{title} {camel(field['name'])}({field_kind(interface, field)[1]} value) {{",
+                  f'    return set("{field["name"]}", value);', "  }"]
+    return "\n".join([*lines, "}", ""])
 
 
 # ---- Options and constants -------------------------------------------------------------------------
@@ -324,9 +388,12 @@ def files_of(interface):
              "generated/tenon/Calls.java": calls_class(interface),
              "generated/tenon/Kind.java": kind_enum(interface),
              "generated/tenon/Constants.java": constants_class(interface),
-             "generated/tenon/made_for.json": made_for(interface, interface.functions)}
+             "generated/tenon/made_for.json": made_for(interface, interface.own_functions),
+             "generated/tenon/made_for_server.json": made_for(interface.server, interface.server.functions)}
     for name in interface.read:
         files[f"generated/tenon/{record_name(name)}.java"] = record_file(interface, name)
+    for name in interface.filled:
+        files[f"generated/tenon/{pascal(name)}.java"] = filled_struct(interface, name)
     for scope in ("model", "session", "sampler", "engine", "chat", "embedder"):
         files[f"generated/tenon/{scope.capitalize()}Options.java"] = options_file(interface, scope)
     return files

@@ -8,7 +8,7 @@ NOTIFY = "tenon_notify_callback"
 
 
 def native_calls(interface):
-    lines = ["package tenon;", "", f"/** The functions of tenon.h with their C types. {NOTE} */",
+    lines = ["package tenon;", "", f"/** The functions of tenon.h and server.h with their C types. {NOTE} */",
              "abstract class NativeCalls extends NativeMemory {"]
     for function in interface.functions:
         lines.append(f"  abstract {interface.java(function['returns'])} {camel(function['name'])}"
@@ -31,14 +31,15 @@ def group(function):
 
 
 def foreign_calls(interface):
-    layouts = {"int": "JAVA_INT", "long": "JAVA_LONG", "double": "JAVA_DOUBLE"}
+    layouts = {"char": "JAVA_CHAR", "int": "JAVA_INT", "long": "JAVA_LONG", "double": "JAVA_DOUBLE"}
     def descriptor(item):
         given = ", ".join(layouts[kind] for kind, _ in parameters_of(interface, item))
         answer = interface.java(item["returns"])
         if answer == "void":
             return f"FunctionDescriptor.ofVoid({given})"
         return f"FunctionDescriptor.of({', '.join(filter(None, (layouts[answer], given)))})"
-    lines = ["package tenon;", "", "import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;",
+    lines = ["package tenon;", "", "import static java.lang.foreign.ValueLayout.JAVA_CHAR;",
+             "import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;",
              "import static java.lang.foreign.ValueLayout.JAVA_INT;",
              "import static java.lang.foreign.ValueLayout.JAVA_LONG;", "",
              "import java.lang.foreign.FunctionDescriptor;", "import java.lang.invoke.MethodHandle;", "",
@@ -55,7 +56,8 @@ def foreign_calls(interface):
     for name, functions in groups.items():
         lines += ["", f"  private static final class {name} {{"]
         lines += [f"    static final MethodHandle {short(function['name']).upper()} =\n"
-                  f'        Foreign.find("{function["name"]}", {descriptor(function)});' for function in functions]
+                  f'        Foreign.find{"InServer" if interface.is_of_server(function) else ""}("{function["name"]}", '
+                  f"{descriptor(function)});" for function in functions]
         lines.append("  }")
     for function in interface.functions:
         name, answer = function["name"], interface.java(function["returns"])
@@ -72,7 +74,9 @@ def foreign_calls(interface):
 def generated_header(interface):
     lines = [f"/* {NOTE}", " * Included by tenon_jni.c twice: for the lists, and with TENON_GENERATED_BODIES. */",
              "", "#ifndef TENON_GENERATED_BODIES", "#define FUNCTIONS(DO) \\"]
-    lines += [f"  DO({short(f['name'])}) \\" for f in interface.functions]
+    lines += [f"  DO({short(f['name'])}) \\" for f in interface.own_functions]
+    lines += ["", "#define SERVER_FUNCTIONS(DO) \\"]
+    lines += [f"  DO({short(f['name'])}) \\" for f in interface.server.functions]
     lines += ["", f"enum {{ NUM_UPCALLS = {len(interface.callbacks)} }};", "", "#else", ""]
     for number, callback in enumerate(interface.callbacks):
         names = ", ".join(f"{p['type']} {p['name']}" for p in callback["parameters"])

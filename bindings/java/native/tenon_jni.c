@@ -1,20 +1,21 @@
-/* libtenon-jni.so, for Java before 22: the functions of tenon.h as methods of tenon.JniCalls, by
- * generated.h; here are the library, memory, and the threads of callbacks. It is not linked with libtenon:
- * Java names the library, and compares it with what the binding was made for, before it is used. */
+/* libtenon-jni.so, for Java before 22: the functions of tenon.h and server.h as methods of tenon.JniCalls,
+ * by generated.h; here are the libraries, memory, and the threads of callbacks. It is not linked with them:
+ * Java names them, and compares them with what the binding was made for, before they are used. */
 #include <dlfcn.h>
 #include <jni.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <tenon/server.h>
 #include <tenon/tenon.h>
 
 #include "generated.h" /* FUNCTIONS; below again, for the rest */
 
 /* ---- The library ----------------------------------------------------------------------------- */
 
-/* The functions of the library in use; NULL: it lacks the function. */
+/* The functions of the libraries in use; NULL: a library lacks the function. */
 #define MEMBER(name) __typeof__(&tenon_##name) name;
-static struct { FUNCTIONS(MEMBER) } api;
+static struct { FUNCTIONS(MEMBER) SERVER_FUNCTIONS(MEMBER) } api;
 #undef MEMBER
 
 static JavaVM* machine;
@@ -23,7 +24,9 @@ static jclass upcalls;
 static jmethodID upcall_methods[NUM_UPCALLS];
 
 static void missing(JNIEnv* env, const char* function) {
-  char message[128] = "this libtenon has no ";
+  const int of_server = strncmp(function, "tenon_server_", 13) == 0;
+  char message[128] = "this libtenon";
+  strncat(message, of_server ? "-server has no " : " has no ", 20);
   strncat(message, function, 60);
   strncat(message, ": it is another version", 30);
   (*env)->ThrowNew(env, unsupported, message);
@@ -83,14 +86,21 @@ static jstring text_of(JNIEnv* env, const char* text) {
   return text == NULL ? NULL : (*env)->NewStringUTF(env, text);
 }
 
+/* NULL: dlerror() says why. */
+static void* opened(JNIEnv* env, jstring path) {
+  const char* const name = (*env)->GetStringUTFChars(env, path, NULL);
+  if (name == NULL) return NULL;
+  void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  (*env)->ReleaseStringUTFChars(env, path, name);
+  return library;
+}
+
 JNIEXPORT jobjectArray JNICALL Java_tenon_JniNative_describeLibrary(JNIEnv* env, jclass self,
                                                                     jstring path) {
   (void)self;
   const jclass strings = (*env)->FindClass(env, "java/lang/String");
-  const char* const name = (*env)->GetStringUTFChars(env, path, NULL);
-  if (strings == NULL || name == NULL) return NULL;
-  void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  (*env)->ReleaseStringUTFChars(env, path, name);
+  void* const library = opened(env, path);
+  if (strings == NULL) return NULL;
   const jobjectArray said = (*env)->NewObjectArray(env, library == NULL ? 1 : 2, strings, NULL);
   if (said == NULL) return NULL;
   if (library == NULL) {
@@ -111,16 +121,45 @@ JNIEXPORT jobjectArray JNICALL Java_tenon_JniNative_describeLibrary(JNIEnv* env,
 /* NULL, or why it cannot be loaded. */
 JNIEXPORT jstring JNICALL Java_tenon_JniNative_openLibrary(JNIEnv* env, jclass self, jstring path) {
   (void)self;
-  const char* const name = (*env)->GetStringUTFChars(env, path, NULL);
-  if (name == NULL) return NULL;
-  void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  (*env)->ReleaseStringUTFChars(env, path, name);
+  void* const library = opened(env, path);
   if (library == NULL) return text_of(env, dlerror());
 #define FIND(name) *(void**)&api.name = dlsym(library, "tenon_" #name);
   FUNCTIONS(FIND)
-#undef FIND
   return NULL;
 }
+
+JNIEXPORT jobjectArray JNICALL Java_tenon_JniNative_describeServerLibrary(JNIEnv* env, jclass self,
+                                                                          jstring path) {
+  (void)self;
+  const jclass strings = (*env)->FindClass(env, "java/lang/String");
+  void* const library = opened(env, path);
+  if (strings == NULL) return NULL;
+  const jobjectArray said = (*env)->NewObjectArray(env, library == NULL ? 1 : 2, strings, NULL);
+  if (said == NULL) return NULL;
+  if (library == NULL) {
+    (*env)->SetObjectArrayElement(env, said, 0, text_of(env, dlerror()));
+    return said;
+  }
+  const char* (*description)(void) = NULL;
+  *(void**)&description = dlsym(library, "tenon_server_interface_description");
+  void* const version = dlsym(library, "tenon_version"); /* of the libtenon that it needs */
+  const jboolean is_ours = version == *(void**)&api.version;
+  (*env)->SetObjectArrayElement(env, said, 0,
+                                description == NULL ? NULL : text_of(env, description()));
+  (*env)->SetObjectArrayElement(env, said, 1, text_of(env, is_ours ? "ours" : "another's"));
+  dlclose(library);
+  return said;
+}
+
+JNIEXPORT jstring JNICALL Java_tenon_JniNative_openServerLibrary(JNIEnv* env, jclass self,
+                                                                 jstring path) {
+  (void)self;
+  void* const library = opened(env, path);
+  if (library == NULL) return text_of(env, dlerror());
+  SERVER_FUNCTIONS(FIND)
+  return NULL;
+}
+#undef FIND
 
 JNIEXPORT jlong JNICALL Java_tenon_JniNative_address(JNIEnv* env, jobject self, jobject direct) {
   (void)self;

@@ -41,6 +41,10 @@ final class Block {
     memory.put(start, values);
   }
 
+  char char16(int offset) {
+    return memory.getChar(start + offset);
+  }
+
   int int32(int offset) {
     return memory.getInt(start + offset);
   }

@@ -48,13 +48,16 @@ final class Call implements AutoCloseable {
     return handle == null ? 0 : enter(handle.state, alongside);
   }
 
-  /** The same of an engine's state, for its runner. */
+  /** The same of an engine's state, for its runner: also of a closed one that a server still has. */
   long state(Handle.State engine) {
-    return enter(engine, true);
+    return entered(engine, engine.enterAlive(), true);
   }
 
   private long enter(Handle.State state, boolean alongside) {
-    long pointer = state.enter(alongside);
+    return entered(state, state.enter(alongside), alongside);
+  }
+
+  private long entered(Handle.State state, long pointer, boolean alongside) {
     used[numUsed] = state;
     isAlongside[numUsed++] = alongside;
     return pointer;
@@ -129,6 +132,24 @@ final class Call implements AutoCloseable {
     return new Block(memory, 0, library.address(memory), count);
   }
 
+  /** The address of a structure as a program has filled it; 0 for null: the defaults. */
+  long struct(StructOptions<?> options) {
+    return options == null ? 0 : options.write(this).address;
+  }
+
+  /** What a function that outlives the call is known by; takeCallback() has it. */
+  long keep(Object function) {
+    callback = Callback.of(function);
+    return callback.key;
+  }
+
+  /** The callback, which from now on does not end with the call; null: there is none. */
+  Callback takeCallback() {
+    Callback taken = callback;
+    callback = null;
+    return taken;
+  }
+
   /** The function of the library's callback, or 0; what it calls gets user(). */
   long upcall(Object function, int number) {
     if (function == null) return 0;
@@ -149,6 +170,11 @@ final class Call implements AutoCloseable {
     String message = Structs.name(library.lastError());
     if (callback != null) callback.rethrow();
     throw TenonException.of(status, message);
+  }
+
+  /** The same of a function of server.h. */
+  void checkServer(int status) {
+    if (status != Constants.OK) throw TenonException.of(status, Structs.name(library.serverLastError()));
   }
 
   /** Has a buffer filled, as large as it needs to be. */

@@ -12,6 +12,7 @@ final class Callback {
   }
 
   private static final AtomicLong KEYS = new AtomicLong();
+  private static final ThreadLocal<Integer> DEPTH = ThreadLocal.withInitial(() -> 0);
   private static final Map<Long, Callback> ALL = new ConcurrentHashMap<>();
 
   final long key = KEYS.incrementAndGet();
@@ -33,12 +34,21 @@ final class Callback {
   static int run(long key, Body body) {
     Callback callback = ALL.get(key);
     if (callback == null || callback.thrown != null) return 1;
+    int depth = DEPTH.get();
+    DEPTH.set(depth + 1);
     try {
       return body.run(callback.function) ? 1 : 0;
     } catch (Throwable error) {
       callback.thrown = error;
       return 1;
+    } finally {
+      if (depth == 0) DEPTH.remove(); else DEPTH.set(depth);
     }
+  }
+
+  /** Whether this thread is in a function that the library called. */
+  static boolean isInside() {
+    return DEPTH.get() > 0;
   }
 
   /** Throws on what the function threw, as it was. */

@@ -84,6 +84,11 @@ public final class Engine extends NativeObject {
     runner.add(generation);
   }
 
+  /** Its thread, which a server has compute what clients ask. */
+  EngineRunner runner() {
+    return runner;
+  }
+
   void release(Generation generation) {
     runner.remove(generation);
   }

@@ -5,16 +5,17 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** The thread that computes for what waits without one: steps of an engine, as long as there are such generations. It
- * is in native code for a step at most, since System.exit waits 0.3 s for threads that are. It knows its engine's state
- * alone, so an engine that nobody has any more can go. */
+/** The thread that computes for what waits without one: steps of an engine, as long as there are such generations, or a
+ * server has it. It is in native code for a step at most, since System.exit waits 0.3 s for threads that are. It knows
+ * its engine's state alone, so an engine that nobody has any more can go. */
 final class EngineRunner implements Runnable {
   private static final long IDLE_MILLISECONDS = 2000;
-  /** While others compute, or pieces wait for their subscribers. */
+  /** While others compute, pieces wait for their subscribers, or no request comes to the server. */
   private static final long LONGEST_PAUSE_MILLISECONDS = 16;
 
   private final Handle.State engine;
   private final Set<Generation> driven = new HashSet<>();
+  private int servers;
   private boolean isRunning;
   private long pause = 1;
 
@@ -25,6 +26,20 @@ final class EngineRunner implements Runnable {
   /** Has the generation computed until it is removed. */
   synchronized void add(Generation generation) {
     driven.add(generation);
+    wake();
+  }
+
+  /** Has whatever comes to the engine computed until leaveServer(). */
+  synchronized void enterServer() {
+    ++servers;
+    wake();
+  }
+
+  synchronized void leaveServer() {
+    --servers;
+  }
+
+  private void wake() {
     pause = 1;
     notifyAll();
     if (isRunning) return;
@@ -54,8 +69,8 @@ final class EngineRunner implements Runnable {
   }
 
   private synchronized boolean hasWork() throws InterruptedException {
-    if (driven.isEmpty()) wait(IDLE_MILLISECONDS);
-    isRunning = !driven.isEmpty() && engine.isLive();
+    if (driven.isEmpty() && servers == 0) wait(IDLE_MILLISECONDS);
+    isRunning = (!driven.isEmpty() || servers > 0) && engine.isAlive();
     return isRunning;
   }
 

@@ -10,10 +10,14 @@ import java.util.Map;
  * another type, another value) would be read wrongly, so the library is refused before it is used. The rules are
  * those of docs/bindings.md. */
 final class Fit {
-  /** A field of this name may become another one: it is 0, and ignored, until then. */
+  /** A field whose name begins so may become another one: it is 0, and ignored, until then. */
   private static final String RESERVED = "reserved";
 
   private record Field(String name, long offset, long size, String type) {
+    boolean isReserved() {
+      return name.startsWith(RESERVED);
+    }
+
     boolean overlaps(Field other) {
       return offset < other.offset + other.size && other.offset < offset + size;
     }
@@ -69,7 +73,7 @@ final class Fit {
       Field met = theirs.get(field.name);
       if (field.equals(met)) continue;
       // What stands in a reserved place now is 0 for us; but it must stand alone there.
-      if (field.name.equals(RESERVED) && theirs.values().stream().filter(field::overlaps)
+      if (field.isReserved() && theirs.values().stream().filter(field::overlaps)
           .allMatch(other -> other.offset == field.offset && other.size == field.size)) {
         continue;
       }
@@ -90,7 +94,7 @@ final class Fit {
     for (Field field : theirs.values()) {
       if (ours.stream().anyMatch(mine -> mine.name.equals(field.name))) continue;
       List<Field> over = ours.stream().filter(field::overlaps).toList();
-      if (over.stream().anyMatch(mine -> !mine.name.equals(RESERVED))) {
+      if (over.stream().anyMatch(mine -> !mine.isReserved())) {
         misfits.add(struct + "." + field.name + " lies where " + over.get(0).name + " should be");
       } else if (over.isEmpty() && field.offset + field.size <= size && field.offset < last) {
         misfits.add(struct + "." + field.name + " lies between the fields that are known");

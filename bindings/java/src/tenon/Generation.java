@@ -28,7 +28,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
   private final boolean ownsSession;
   private double waitSeconds = FIRST_SECONDS;
   private volatile boolean isFinished;
-  private GenerationSubscription subscription;
+  private PartsSubscription<Piece> subscription;
   private Runnable wake;
 
   Generation(Session session, Engine engine, Handle handle, long key, GenerateOptions options, boolean ownsSession) {
@@ -122,7 +122,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
    * at a time. */
   @Override
   public void subscribe(Flow.Subscriber<? super Piece> subscriber) {
-    GenerationSubscription made = new GenerationSubscription(this, subscriber, options.executor);
+    PartsSubscription<Piece> made = new PartsSubscription<>(new Parts(), subscriber, options.executor);
     boolean isFirst;
     synchronized (this) {
       isFirst = subscription == null;
@@ -160,11 +160,26 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     }
   }
 
-  /** The next piece if it is there; null: not yet. Does not wait. */
-  Piece poll() {
-    if (isFinished || !handle.isLive()) throw new TenonException.Cancelled("the generation has been closed");
-    RawPiece raw = Calls.requestWait(handle, 0);
-    return Piece.isThere(raw) ? taken(raw) : null;
+  /** Its pieces, without waiting. */
+  private final class Parts implements PartsSubscription.Source<Piece> {
+    @Override
+    public boolean isEnded() {
+      return isFinished;
+    }
+
+    @Override
+    public PartsSubscription.Taken<Piece> poll() {
+      if (isFinished || !handle.isLive()) throw new TenonException.Cancelled("the generation has been closed");
+      RawPiece raw = Calls.requestWait(handle, 0);
+      if (!Piece.isThere(raw)) return null;
+      Piece piece = taken(raw);
+      return new PartsSubscription.Taken<>(piece, piece.finish() != null);
+    }
+
+    @Override
+    public void close() {
+      Generation.this.close();
+    }
   }
 
   private RawPiece waitInLibrary() {

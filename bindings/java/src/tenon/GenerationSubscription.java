@@ -5,11 +5,26 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Between a generation and its subscriber: takes what is there, as much as was requested, whenever it is signalled,
- * and hands it on from one thread at a time. Rules of the Reactive Streams specification, by number in brackets. */
-final class GenerationSubscription implements Flow.Subscription, Runnable {
-  private final Generation generation;
-  private final Flow.Subscriber<? super Piece> subscriber;
+/** Between what comes in parts (a generation, a server's answer) and its subscriber: takes what is there, as much as
+ * was requested, whenever it is signalled, and hands it on from one thread at a time. Rules of the Reactive Streams
+ * specification, by number in brackets. */
+final class PartsSubscription<T> implements Flow.Subscription, Runnable {
+  /** What has come; part is null where the end came alone. */
+  record Taken<T>(T part, boolean isLast) {}
+
+  /** What comes in parts. */
+  interface Source<T> {
+    /** Whether poll() tells of an end, so that it can be asked without demand. */
+    boolean isEnded();
+
+    /** What has come; null: nothing yet. Throws what the subscriber is to hear of. */
+    Taken<T> poll();
+
+    void close();
+  }
+
+  private final Source<T> source;
+  private final Flow.Subscriber<? super T> subscriber;
   private final Executor executor;
   private final AtomicLong demand = new AtomicLong();
   /** Signals not yet looked at; who raises it from 0 has it run. */
@@ -17,8 +32,8 @@ final class GenerationSubscription implements Flow.Subscription, Runnable {
   private volatile Throwable failure;
   private volatile boolean isDone;
 
-  GenerationSubscription(Generation generation, Flow.Subscriber<? super Piece> subscriber, Executor executor) {
-    this.generation = generation;
+  PartsSubscription(Source<T> source, Flow.Subscriber<? super T> subscriber, Executor executor) {
+    this.source = source;
     this.subscriber = java.util.Objects.requireNonNull(subscriber); // [1.9]
     this.executor = executor;
   }
@@ -31,11 +46,11 @@ final class GenerationSubscription implements Flow.Subscription, Runnable {
   }
 
   @Override
-  public void request(long pieces) {
-    if (pieces <= 0) {
-      failure = new IllegalArgumentException("a subscriber requests at least one piece, not " + pieces); // [3.9]
+  public void request(long parts) {
+    if (parts <= 0) {
+      failure = new IllegalArgumentException("a subscriber requests at least one part, not " + parts); // [3.9]
     } else {
-      demand.accumulateAndGet(pieces, (had, more) -> had + more < 0 ? Long.MAX_VALUE : had + more); // [3.17]
+      demand.accumulateAndGet(parts, (had, more) -> had + more < 0 ? Long.MAX_VALUE : had + more); // [3.17]
     }
     signal();
   }
@@ -44,7 +59,7 @@ final class GenerationSubscription implements Flow.Subscription, Runnable {
   public void cancel() {
     if (isDone) return;
     isDone = true;
-    generation.close();
+    source.close();
   }
 
   /** There may be something. */
@@ -72,28 +87,30 @@ final class GenerationSubscription implements Flow.Subscription, Runnable {
         end(failure);
         return;
       }
-      if (demand.get() == 0 && generation.hasNext()) return;
-      Piece piece;
+      Taken<T> taken;
       try {
-        piece = generation.poll();
+        if (demand.get() == 0 && !source.isEnded()) return;
+        taken = source.poll();
       } catch (RuntimeException | Error error) {
         end(error);
         return;
       }
-      if (piece == null) return;
-      demand.updateAndGet(had -> had == Long.MAX_VALUE ? had : had - 1);
-      deliver(piece);
+      if (taken == null) return;
+      deliver(taken);
     }
   }
 
-  private void deliver(Piece piece) {
-    try {
-      subscriber.onNext(piece);
-    } catch (RuntimeException | Error error) {
-      end(error); // [2.13] forbids it; whoever waits for the end hears of it
-      return;
+  private void deliver(Taken<T> taken) {
+    if (taken.part != null) {
+      demand.updateAndGet(had -> had == Long.MAX_VALUE ? had : had - 1);
+      try {
+        subscriber.onNext(taken.part);
+      } catch (RuntimeException | Error error) {
+        end(error); // [2.13] forbids it; whoever waits for the end hears of it
+        return;
+      }
     }
-    if (piece.finish() == null || isDone) return;
+    if (!taken.isLast || isDone) return;
     isDone = true;
     subscriber.onComplete();
   }
@@ -101,7 +118,7 @@ final class GenerationSubscription implements Flow.Subscription, Runnable {
   private void end(Throwable error) {
     if (isDone) return;
     isDone = true;
-    generation.close();
+    source.close();
     subscriber.onError(error);
   }
 }

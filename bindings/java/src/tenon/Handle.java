@@ -1,6 +1,7 @@
 package tenon;
 
 import java.lang.ref.Cleaner;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -23,11 +24,11 @@ final class Handle implements AutoCloseable {
     return pointer == 0 ? null : new Handle(new State(kind, pointer, null, parent == null ? null : parent.state.keeps));
   }
 
-  /** A request of a session. Closing the session closes it first, as both in two threads would wait for its end. */
-  static Handle request(long pointer, Handle session) {
-    State made = new State(Kind.REQUEST, pointer, null, session.state.keeps);
-    made.session = session.state;
-    if (!session.state.begin(made)) made.run();
+  /** A request of a session or a server. Closing that closes it first: both in two threads would wait for its end. */
+  static Handle within(Kind kind, long pointer, Handle whole) {
+    State made = new State(kind, pointer, null, whole.state.keeps);
+    made.whole = whole.state;
+    if (!whole.state.begin(made)) made.run();
     return new Handle(made);
   }
 
@@ -63,8 +64,9 @@ final class Handle implements AutoCloseable {
     private int holds;
     private boolean isInUse; // by a call that must be alone
     private boolean isClosed;
-    private State session; // of a request
-    private final Set<State> requests = new HashSet<>(); // of a session, until they are destroyed
+    private State whole; // what a request is of
+    private final Set<State> requests = new HashSet<>(); // of a session or a server, until they are destroyed
+    private final List<Runnable> afterwards = new ArrayList<>(); // what is to be done when it has been destroyed
 
     private State(Kind kind, long pointer, State owner, Object keeps) {
       this.kind = kind;
@@ -98,9 +100,43 @@ final class Handle implements AutoCloseable {
       destroy(last);
     }
 
+    /** Begins a call although it may have been closed, as long as something keeps it. */
+    synchronized long enterAlive() {
+      if (pointer == 0) throw new TenonException.State("the " + kind.title + " has been closed");
+      ++calls;
+      return pointer;
+    }
+
+    /** Whether it has not been destroyed: it is open, or closed and something keeps it. */
+    synchronized boolean isAlive() {
+      return pointer != 0;
+    }
+
     /** Begins the life of something in its memory. */
     synchronized void hold() {
       ++holds;
+    }
+
+    /** The same of something that can be made of an open one alone. */
+    synchronized void holdOpen() {
+      if (isClosed) throw new TenonException.State("the " + kind.title + " has been closed");
+      ++holds;
+    }
+
+    /** When it has been destroyed this is run; false: it has been. */
+    synchronized boolean afterwards(Runnable action) {
+      return pointer != 0 && afterwards.add(action);
+    }
+
+    /** That is not to be run any more; false: it has been, or is about to be. */
+    synchronized boolean withdraw(Runnable action) {
+      return afterwards.remove(action);
+    }
+
+    private synchronized List<Runnable> takeAfterwards() {
+      List<Runnable> actions = List.copyOf(afterwards);
+      afterwards.clear();
+      return actions;
     }
 
     void release() {
@@ -119,9 +155,9 @@ final class Handle implements AutoCloseable {
     /** Closes it: now, or when the calls under way return, which it ends where they can be. */
     @Override
     public void run() {
-      long last;
-      boolean isBusy;
-      List<State> under;
+      final long last;
+      final boolean isBusy;
+      final List<State> under;
       synchronized (this) {
         if (isClosed) return;
         isClosed = true;
@@ -130,12 +166,20 @@ final class Handle implements AutoCloseable {
         if (isBusy) ++calls;
         under = List.copyOf(requests);
       }
-      under.forEach(State::run);
-      if (isBusy) {
-        endCalls();
-        leave(true);
+      Runnable rest = () -> {
+        under.forEach(State::run);
+        if (isBusy) {
+          endCalls();
+          leave(true);
+        }
+        destroy(last);
+      };
+      // Where its log closes it: a thread of the server's cannot wait for itself.
+      if (kind == Kind.SERVER && Callback.isInside()) {
+        new Thread(rest, "tenon server end").start();
+      } else {
+        rest.run();
       }
-      destroy(last);
     }
 
     private void endCalls() {
@@ -143,6 +187,7 @@ final class Handle implements AutoCloseable {
       switch (kind) {
         case SESSION -> library.sessionCancel(pointer);
         case REQUEST -> library.requestCancel(pointer);
+        case SERVER -> library.serverStop(pointer, 0);
         default -> { }
       }
     }
@@ -162,7 +207,8 @@ final class Handle implements AutoCloseable {
         return;
       }
       kind.destroy(Library.use(), last);
-      if (session != null) session.end(this);
+      if (whole != null) whole.end(this);
+      takeAfterwards().forEach(Runnable::run);
     }
 
     /** Whether it is open. */

@@ -24,6 +24,11 @@ final class JniNative extends JniCalls {
 
   private static native String openLibrary(String path);
 
+  /** {description or null, "ours" or "another's"}, or {message}. */
+  private static native String[] describeServerLibrary(String path);
+
+  private static native String openServerLibrary(String path);
+
   private native ByteBuffer viewOf(long address, long size);
 
   @Override
@@ -48,6 +53,19 @@ final class JniNative extends JniCalls {
   @Override
   void open(String path) {
     String message = openLibrary(path);
+    if (message != null) throw new UnsatisfiedLinkError(message);
+  }
+
+  @Override
+  ServerDescription describeServer(String path) {
+    String[] said = describeServerLibrary(path);
+    if (said.length == 1) throw new UnsatisfiedLinkError(said[0]);
+    return new ServerDescription(said[0], said[1].equals("ours"));
+  }
+
+  @Override
+  void openServer(String path) {
+    String message = openServerLibrary(path);
     if (message != null) throw new UnsatisfiedLinkError(message);
   }
 

@@ -3,13 +3,15 @@ package tenon;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 
 /** Finds libtenon, and refuses one that does not fit. In this order: the path given to {@link #use(Path)} before
  * anything else, or in the system property tenon.library; the library inside the jar; what the system's loader finds
- * as libtenon.so.0.1. */
+ * as libtenon.so.0.1. libtenon-server is looked for when the first {@link Server} is made: beside the libtenon in use,
+ * else by the system's loader. */
 public final class Library {
   private static String wanted;
   private static String used;
@@ -17,6 +19,7 @@ public final class Library {
   private static NativeCalls layer;
   private static Path bundled;
   private static Map<String, Object> madeFor;
+  private static boolean hasServer;
 
   private Library() {}
 
@@ -65,6 +68,37 @@ public final class Library {
     return made;
   }
 
+  /** Loads libtenon-server at the first call. */
+  static synchronized void useServer() {
+    if (hasServer) return;
+    NativeCalls library = use();
+    String soname = soname().replace("libtenon", "libtenon-server");
+    Path beside = Path.of(used).resolveSibling(soname);
+    String path = used.contains("/") && Files.exists(beside) ? beside.toString() : soname;
+    try {
+      checkServer(path);
+      library.openServer(path);
+    } catch (UnsatisfiedLinkError error) {
+      throw new TenonException.Unsupported("no libtenon-server was found beside " + used + " or by the system's loader: "
+          + error.getMessage());
+    }
+    hasServer = true;
+  }
+
+  /** TenonException.Unsupported with a sentence when the libtenon-server at a path does not fit. */
+  static synchronized void checkServer(String path) {
+    NativeMemory.ServerDescription said = use().describeServer(path);
+    if (said.json() == null) {
+      throw new TenonException.Unsupported(
+          path + " does not describe its interface: it is no libtenon-server, or too old for this binding");
+    }
+    Map<String, Object> description = Json.parseObject(said.json());
+    refuse(path + " is libtenon-server " + description.get("version"), readMadeFor("made_for_server.json"), description);
+    if (!said.usesOurs()) {
+      throw new TenonException.Unsupported(path + " calls another libtenon than the one in use, which is " + used);
+    }
+  }
+
   /** TenonException.Unsupported with a sentence when the library at a path does not fit. */
   static synchronized void check(String path) {
     check(makeLayer(), path);
@@ -86,8 +120,11 @@ public final class Library {
       throw new TenonException.Unsupported(
           found + ", which does not describe its interface: it is too old for this binding");
     }
-    Map<String, Object> ours = madeFor();
-    List<String> reasons = Fit.misfits(ours, Json.parseObject(said.json()));
+    refuse(found, madeFor(), Json.parseObject(said.json()));
+  }
+
+  private static void refuse(String found, Map<String, Object> ours, Map<String, Object> theirs) {
+    List<String> reasons = Fit.misfits(ours, theirs);
     if (reasons.isEmpty()) return;
     String more = reasons.size() > 1 ? " (and " + (reasons.size() - 1) + " more)" : "";
     throw new TenonException.Unsupported(found + ", which does not fit this binding made for "
@@ -96,12 +133,12 @@ public final class Library {
 
   /** What this binding was made for. */
   static synchronized Map<String, Object> madeFor() {
-    if (madeFor == null) madeFor = readMadeFor();
+    if (madeFor == null) madeFor = readMadeFor("made_for.json");
     return madeFor;
   }
 
-  private static Map<String, Object> readMadeFor() {
-    try (InputStream file = Library.class.getResourceAsStream("made_for.json")) {
+  static Map<String, Object> readMadeFor(String name) {
+    try (InputStream file = Library.class.getResourceAsStream(name)) {
       return Json.parseObject(new String(file.readAllBytes(), StandardCharsets.UTF_8));
     } catch (IOException error) {
       throw new java.io.UncheckedIOException(error);

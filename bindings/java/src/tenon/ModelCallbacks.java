@@ -40,15 +40,19 @@ public abstract class ModelCallbacks<S extends ModelCallbacks<S>> extends Option
       return progress.test(fraction);
     }
 
-    /** No call of the library can tell what a line's function threw. */
     @Override
     public void call(int level, String text) {
-      try {
-        log.line(level, text);
-      } catch (RuntimeException error) {
-        Thread thread = Thread.currentThread();
-        thread.getUncaughtExceptionHandler().uncaughtException(thread, error);
-      }
+      pass(log, level, text);
+    }
+  }
+
+  /** No call of the library can tell what a line's function threw. */
+  static void pass(Log log, int level, String text) {
+    try {
+      log.line(level, text);
+    } catch (RuntimeException error) {
+      Thread thread = Thread.currentThread();
+      thread.getUncaughtExceptionHandler().uncaughtException(thread, error);
     }
   }
 

@@ -8,11 +8,20 @@ abstract class NativeMemory {
   /** What a library says of itself; json is null where it is too old for that. */
   record Description(String json, String version) {}
 
+  /** What a libtenon-server says of itself, and whether the libtenon that it calls is the one in use. */
+  record ServerDescription(String json, boolean usesOurs) {}
+
   /** Opens a library without using it. UnsatisfiedLinkError when there is none. */
   abstract Description describe(String path);
 
   /** From now on all functions are those of this library. Once. */
   abstract void open(String path);
+
+  /** The same of a libtenon-server, when a libtenon is in use. */
+  abstract ServerDescription describeServer(String path);
+
+  /** From now on the server's functions are those of this library. Once. */
+  abstract void openServer(String path);
 
   /** Of a direct buffer's first byte. */
   abstract long address(ByteBuffer direct);
@@ -36,6 +45,7 @@ abstract class NativeMemory {
   abstract boolean isVirtualThread();
 
   static TenonException missing(String function) {
-    return new TenonException.Unsupported("this libtenon has no " + function + ": it is another version");
+    String library = function.startsWith("tenon_server_") ? "libtenon-server" : "libtenon";
+    return new TenonException.Unsupported("this " + library + " has no " + function + ": it is another version");
   }
 }

@@ -24,6 +24,26 @@ public abstract class Options<S extends Options<S>> {
     return values.isEmpty();
   }
 
+  /** What was set, in its order. */
+  Map<String, Object> values() {
+    return values;
+  }
+
+  /** As "name=value", one a line. */
+  String lines() {
+    StringBuilder lines = new StringBuilder();
+    values.forEach((name, value) -> {
+      List<?> items = value instanceof String[] several ? List.of(several)
+          : value instanceof List<?> several ? several : List.of(value);
+      for (Object item : items) {
+        String line = name + "=" + item;
+        if (line.indexOf('\n') >= 0) throw new TenonException.Argument("option " + name + " holds a line's end");
+        lines.append(line).append('\n');
+      }
+    });
+    return lines.toString();
+  }
+
   /** A set of the library; null for the defaults. To be closed. */
   static Handle handle(Options<?> options) {
     if (options == null || options.values.isEmpty()) return null;

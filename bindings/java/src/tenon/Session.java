@@ -150,7 +150,7 @@ public final class Session extends NativeObject {
       at.int32(Layouts.Submission.NUM_TOP, Math.max(options.logprobs, 0));
       Block made = call.block(8);
       call.check(call.library.sessionSubmit(session, at.address, made.address));
-      return Handle.request(made.int64(0), handle);
+      return Handle.within(Kind.REQUEST, made.int64(0), handle);
     }
   }
 

@@ -8,10 +8,11 @@ import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 
-/** The library in use, as java.lang.foreign has it. ForeignCalls finds its functions here, once each. */
+/** The libraries in use, as java.lang.foreign has them. ForeignCalls finds their functions here, once each. */
 final class Foreign {
   static final Linker LINKER = Linker.nativeLinker();
   private static volatile SymbolLookup library;
+  private static volatile SymbolLookup server;
 
   private Foreign() {}
 
@@ -29,9 +30,26 @@ final class Foreign {
     library = load(path, Arena.global());
   }
 
+  static void useServer(String path) {
+    server = load(path, Arena.global());
+  }
+
   /** Null: the library lacks it. */
   static MethodHandle find(String name, FunctionDescriptor descriptor) {
-    return library.find(name).map(address -> LINKER.downcallHandle(address, descriptor)).orElse(null);
+    return find(library, name, descriptor);
+  }
+
+  static MethodHandle findInServer(String name, FunctionDescriptor descriptor) {
+    return find(server, name, descriptor);
+  }
+
+  private static MethodHandle find(SymbolLookup from, String name, FunctionDescriptor descriptor) {
+    return from.find(name).map(address -> LINKER.downcallHandle(address, descriptor)).orElse(null);
+  }
+
+  /** Whether a library that needs a libtenon has the one in use. */
+  static boolean isOurs(SymbolLookup other, String function) {
+    return other.find(function).equals(library.find(function));
   }
 
   /** Calls a function without parameters that returns a text; null: the library lacks it. */

@@ -42,6 +42,22 @@ final class ForeignNative extends ForeignCalls {
     }
   }
 
+  @Override
+  ServerDescription describeServer(String path) {
+    try (Arena arena = Arena.ofConfined()) {
+      SymbolLookup library = Foreign.load(path, arena);
+      return new ServerDescription(Foreign.text(library, "tenon_server_interface_description"),
+          Foreign.isOurs(library, "tenon_version"));
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  void openServer(String path) {
+    Foreign.useServer(path);
+  }
+
   /** onPiece -> Upcalls.PIECE_CALLBACK; -1: another method. */
   private static int numberOf(String method) {
     if (!method.startsWith("on")) return -1;

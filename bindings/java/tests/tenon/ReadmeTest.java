@@ -24,7 +24,7 @@ class ReadmeTest {
     String readme = Files.readString(Demo.ROOT.resolve("bindings/java/README.md"));
     List<String> blocks = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL).matcher(readme).results()
         .map(MatchResult::group).map(block -> block.substring(8, block.length() - 3)).toList();
-    assertEquals(6, blocks.size());
+    assertEquals(7, blocks.size());
     assertTrue(blocks.get(0).strip().lines().count() <= 5);
     List<String> imports = new ArrayList<>();
     StringBuilder body = new StringBuilder();
@@ -50,6 +50,7 @@ class ReadmeTest {
     assertTrue(printed.contains("{role=assistant, content=The capital of Norway is Oslo.}"), printed);
     assertTrue(printed.contains("arguments={\"city\": \"Oslo\"}"), printed);
     assertTrue(printed.contains("\ntrue\n"), printed);
+    assertTrue(printed.contains("200\n") && printed.contains("data: [DONE]"), printed);
   }
 
   /** What the main method of an example prints. */

@@ -1,0 +1,72 @@
+package tenon;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** How what waits for a server's answer without a thread hears of it: one thread for the process looks. The server could
+ * notify, but on threads of its own: one that was in Java once makes System.exit wait 0.3 s. */
+final class AnswerPoller {
+  private static final long FIRST_PAUSE_MILLISECONDS = 1;
+  /** While nothing comes. */
+  private static final long LONGEST_PAUSE_MILLISECONDS = 8;
+  /** Of the time, looking takes at most one part in so many. */
+  private static final long SHARE = 10;
+
+  private static final Map<ServerAnswer, Runnable> WAITING = new ConcurrentHashMap<>();
+  private static final Object LOCK = new Object();
+  private static boolean isRunning;
+
+  private AnswerPoller() {}
+
+  /** From now on `then` is called, on the poller's thread, whenever something has come. What had come before is to be
+   * looked for first. */
+  static void await(ServerAnswer answer, Runnable then) {
+    WAITING.put(answer, then);
+    synchronized (LOCK) {
+      LOCK.notifyAll();
+      if (isRunning) return;
+      isRunning = true;
+      Thread thread = new Thread(AnswerPoller::run, "tenon answers");
+      thread.setDaemon(true);
+      thread.start();
+    }
+  }
+
+  static void forget(ServerAnswer answer) {
+    WAITING.remove(answer);
+  }
+
+  private static void run() {
+    long pause = FIRST_PAUSE_MILLISECONDS;
+    while (true) {
+      long start = System.nanoTime();
+      boolean hasCome = look();
+      long took = (System.nanoTime() - start) / 1_000_000;
+      pause = hasCome ? FIRST_PAUSE_MILLISECONDS : Math.min(2 * pause, LONGEST_PAUSE_MILLISECONDS);
+      try {
+        synchronized (LOCK) {
+          // One that begins to wait ends a pause: it is looked for soon.
+          LOCK.wait(WAITING.isEmpty() ? 0 : Math.max(pause, SHARE * took));
+          if (WAITING.isEmpty()) continue;
+        }
+      } catch (InterruptedException unasked) {
+        continue;
+      }
+    }
+  }
+
+  private static boolean look() {
+    boolean hasCome = false;
+    for (Map.Entry<ServerAnswer, Runnable> entry : WAITING.entrySet()) {
+      try {
+        if (!entry.getKey().hasNews()) continue;
+        hasCome = true;
+        entry.getValue().run();
+      } catch (Throwable error) {
+        Thread thread = Thread.currentThread();
+        thread.getUncaughtExceptionHandler().uncaughtException(thread, error);
+      }
+    }
+    return hasCome;
+  }
+}

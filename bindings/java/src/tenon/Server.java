@@ -1,0 +1,198 @@
+package tenon;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+
+/** Models over HTTP, by the interfaces of OpenAI and Anthropic, and for this program without a socket. The library is
+ * libtenon-server, which the jar holds. Any thread. What is served is added before the start, and may be closed
+ * afterwards: the server keeps it.
+ *
+ * <pre>{@code
+ * try (Server server = new Server()) {
+ *   server.add("demo", model);
+ *   int port = server.listen("127.0.0.1", 0);
+ *   server.start();
+ *   server.join();  // until another thread stops it
+ * }
+ * }</pre> */
+public final class Server extends NativeObject {
+  /** A server that runs is in use, whoever has forgotten it. */
+  private static final Set<Server> RUNNING = ConcurrentHashMap.newKeySet();
+
+  private final Set<ServerAnswer> answers = Collections.newSetFromMap(new WeakHashMap<>());
+  private final CountDownLatch end = new CountDownLatch(1);
+
+  public Server() {
+    this(null);
+  }
+
+  /** {@link TenonException.Unsupported} where there is no libtenon-server, or one that does not fit. */
+  public Server(ServerOptions options) {
+    super(make(options));
+  }
+
+  private static Handle make(ServerOptions options) {
+    Library.useServer();
+    Callback log = null;
+    try (Call call = new Call()) {
+      Block made = call.block(8);
+      long given = call.struct(options);
+      log = call.takeCallback();
+      call.checkServer(call.library.serverCreate(given, made.address));
+      Handle handle = Handle.of(Kind.SERVER, made.int64(0), null);
+      if (log != null) handle.state.afterwards(log::end);
+      log = null;
+      return handle;
+    } finally {
+      if (log != null) log.end();
+    }
+  }
+
+  /** Serves a model in an engine of the server's own. */
+  public Server add(String name, Model model) {
+    return add(name, model, null, 0);
+  }
+
+  /** context: most tokens of a request's prompt and answer; 0: as a session has by default. */
+  public synchronized Server add(String name, Model model, EngineOptions options, long context) {
+    GenerateOptions.counted(context);
+    try (Handle set = Options.handle(options)) {
+      keeping(model.handle, () -> Calls.serverAddModel(handle, name, model.handle, set, context));
+    }
+    return this;
+  }
+
+  /** Serves an engine of yours: its requests and yours are computed together. */
+  public Server add(String name, Engine engine) {
+    return add(name, engine, 0);
+  }
+
+  /** context: as above. */
+  public synchronized Server add(String name, Engine engine, long context) {
+    GenerateOptions.counted(context);
+    Handle model = engine.model().handle;
+    EngineRunner runner = engine.runner();
+    keeping(model, () -> keeping(engine.handle, () -> {
+      Calls.serverAddEngine(handle, name, model, engine.handle, context);
+      runner.enterServer();
+      if (!handle.state.afterwards(runner::leaveServer)) runner.leaveServer();
+    }));
+    return this;
+  }
+
+  /** Adds something that then lives as long as the server. */
+  private void keeping(Handle served, Runnable add) {
+    served.state.holdOpen();
+    Runnable letGo = served.state::release;
+    boolean isKept = handle.state.afterwards(letGo);
+    try {
+      add.run();
+    } catch (RuntimeException error) {
+      if (!isKept || handle.state.withdraw(letGo)) letGo.run();
+      throw error;
+    }
+  }
+
+  /** Serves a model file, which is loaded when a request first asks for it. */
+  public Server addFile(String name, Path path) {
+    return addFile(name, path, new ServerModelFile());
+  }
+
+  public synchronized Server addFile(String name, Path path, ServerModelFile options) {
+    Calls.serverAddFile(handle, name, options.path(path.toString()));
+    return this;
+  }
+
+  /** Takes connections at an address from the start on; port 0: one that is free. Returns the port. Any number of
+   * times. */
+  public synchronized int listen(String host, int port) {
+    if (port < 0 || port > 0xffff) throw new TenonException.Argument("a port is 0 .. 65535, not " + port);
+    return Calls.serverListenTcp(handle, Objects.requireNonNull(host), (char) port);
+  }
+
+  /** Takes connections at a Unix socket. */
+  public synchronized void listenUnix(Path path) {
+    Calls.serverListenUnix(handle, path.toString());
+  }
+
+  /** Begins to serve, on threads of the library's. They do not keep the process alive: {@link #join}. */
+  public synchronized Server start() {
+    Calls.serverStart(handle, 0);
+    RUNNING.add(this);
+    return this;
+  }
+
+  /** Takes no more requests, and returns when those under way have ended: by themselves within the duration, else with
+   * {@link TenonException.Cancelled}. It cannot start again. */
+  public void stop(Duration duration) {
+    if (Callback.isInside()) throw new TenonException.State("a callback cannot wait for the end of a server");
+    try {
+      Calls.serverStop(handle, duration.toNanos() / 1e9);
+    } finally {
+      hasEnded();
+    }
+  }
+
+  private void hasEnded() {
+    RUNNING.remove(this);
+    end.countDown();
+  }
+
+  /** Waits until it is stopped or closed. */
+  public void join() throws InterruptedException {
+    end.await();
+  }
+
+  /** Asks as a client does, without a socket, and gets the same answer; body: JSON, or null. The server has been
+   * started, or will be. */
+  public ServerAnswer request(String method, String target, String body) {
+    return request(method, target, body == null ? null : body.getBytes(StandardCharsets.UTF_8), null);
+  }
+
+  /** The same with maps and lists: {@code server.request("POST", "/v1/chat/completions", Map.of(...))}. */
+  public ServerAnswer request(String method, String target, Map<String, ?> body) {
+    return request(method, target, Json.text(body));
+  }
+
+  /** The same with bytes; apiKey: where the server asks for one, else null. */
+  public ServerAnswer request(String method, String target, byte[] body, String apiKey) {
+    ServerRequest request = new ServerRequest().method(method).target(target).body(body).apiKey(apiKey);
+    ServerAnswer answer = new ServerAnswer(Calls.serverSubmit(handle, request));
+    synchronized (answers) {
+      answers.add(answer);
+    }
+    if (isClosed()) answer.close();
+    return answer;
+  }
+
+  /** Stops it without waiting for answers: those under way end with {@link TenonException.Cancelled}. */
+  @Override
+  public void close() {
+    List<ServerAnswer> under;
+    synchronized (answers) {
+      under = new ArrayList<>(answers);
+    }
+    for (ServerAnswer answer : under) answer.end(new TenonException.Cancelled("the server has been closed"));
+    // Its addresses are free afterwards, also where an answer is being read at this moment.
+    if (RUNNING.contains(this) && !Callback.isInside()) {
+      try {
+        Calls.serverStop(handle, 0);
+      } catch (TenonException.State closed) {
+        return; // by another thread
+      }
+    }
+    super.close();
+    for (ServerAnswer answer : under) answer.close();
+    hasEnded();
+  }
+}
