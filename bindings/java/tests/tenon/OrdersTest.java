@@ -15,11 +15,15 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** Random orders of making, using and closing, on two threads: what may come is a result or an exception of the
- * library, and nothing is left. TENON_ORDERS tells how many, 1000 unless given. */
+ * library, and nothing is left. TENON_ORDERS tells how many, 1000 unless given. With TENON_REPORT_LEAKS nothing of the
+ * library is open at the end, so that a sanitizer can tell what leaked. */
 class OrdersTest {
   /** What a call in a wrong order may be. */
   private static final Set<String> ALLOWED = Set.of("STATE", "CANCELLED", "LIMIT", "ARGUMENT", "BUSY", "DEADLINE");
   private static final Map<String, Object> ASKED = Map.of("messages", List.of(Demo.user("Hi")));
+
+  private static final Map<String, Object> STREAMED =
+      Map.of("messages", List.of(Demo.user("Hi")), "max_tokens", 4, "stream", true);
 
   /** One order: things made so far, closed or not. */
   private static final class World {
@@ -71,7 +75,7 @@ class OrdersTest {
     Model model = world.any(Model.class);
     Session session = world.any(Session.class);
     Generation generation = world.any(Generation.class);
-    switch (world.roll(16)) {
+    switch (world.roll(18)) {
       case 0 -> world.keep(new Engine(model, new EngineOptions().running(1 + world.roll(3))));
       case 1, 2, 3 -> {
         Engine engine = world.any(Engine.class);
@@ -85,7 +89,7 @@ class OrdersTest {
           GenerateOptions options = Demo.greedy(1 + world.roll(4));
           if (world.roll(4) == 0) options.timeout(Duration.ofMillis(1));
           if (world.roll(4) == 0) options.logprobs(1);
-          if (world.roll(4) == 0) options.grammar(Grammar.choices("a", "b"));
+          if (world.roll(4) == 0) options.grammar(world.keep(Grammar.choices("a", "b")));
           world.keep(session.generate(Demo.ONCE, options));
         }
       }
@@ -106,7 +110,7 @@ class OrdersTest {
           session.append("x");
           Logits logits = world.keep(session.logits());
           logits.get(3);
-          new Sampler().sample(logits);
+          world.keep(new Sampler()).sample(logits);
         }
       }
       case 12 -> {
@@ -124,7 +128,27 @@ class OrdersTest {
       case 14 -> {
         Matcher matcher = world.keep(world.keep(Grammar.regex("[a-c]{3}")).matcher(model.tokenizer()));
         matcher.accept("ab");
-        matcher.fork().accept("c");
+        world.keep(matcher.fork()).accept("c");
+      }
+      case 15 -> {
+        if (world.roll(4) > 0) return; // it has threads to start
+        Engine engine = world.any(Engine.class);
+        Server server = world.keep(new Server());
+        if (engine == null) server.add("demo", model); else server.add("demo", engine);
+        if (world.roll(2) == 0) server.listen("127.0.0.1", 0);
+        server.start();
+      }
+      case 16 -> {
+        Server server = world.any(Server.class);
+        if (server == null) return;
+        if (world.roll(6) == 0) server.stop(Duration.ofMillis(world.roll(3)));
+        ServerAnswer answer = world.keep(server.request("POST", "/v1/chat/completions", STREAMED));
+        switch (world.roll(4)) {
+          case 0 -> answer.status();
+          case 1 -> answer.text();
+          case 2 -> answer.textAsync();
+          default -> answer.next();
+        }
       }
       default -> world.anything().close();
     }
@@ -162,9 +186,13 @@ class OrdersTest {
       if (seed == orders / 2) middle = settledBytes();
     }
     other.shutdown();
+    encoder.close();
     long grown = settledBytes() - middle;
     assertTrue(grown < 48 << 20, "the second half left " + (grown >> 20) + " MiB");
-    assertEquals(" there was", Demo.MODEL.session().generate(Demo.ONCE, Demo.greedy(2)).text());
+    try (Session session = Demo.MODEL.session()) {
+      assertEquals(" there was", session.generate(Demo.ONCE, Demo.greedy(2)).text());
+    }
+    if (System.getenv("TENON_REPORT_LEAKS") != null) Demo.MODEL.close();
   }
 
   private static long settledBytes() throws Exception {
