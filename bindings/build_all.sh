@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the packages of all languages, into bindings/LANGUAGE/dist, and says at the end what was left out and why.
+# Builds the packages of all languages, into bindings/LANGUAGE/dist.
 #   bindings/build_all.sh [--test | --all] [NAME...]   all names unless given
 # python, node, rust, go and java are packages; cheap runs what is none (luajit, ruby, php, csharp), ray Python's package
 # on a cluster. deb are the Debian packages, into BUILD/packages; meson, vcpkg and conan are recipes over this tree,
@@ -7,6 +7,7 @@
 # --test installs and tests each one, too (bindings/LANGUAGE/test.sh, tests/consumer). --all also runs what takes long:
 # Rust under miri, the scenarios over libraries of other minors (bindings/other_minors.sh), and 10^4 random orders in
 # each language over a library under AddressSanitizer (bindings/asan.sh).
+# What fails does not keep the rest from its turn: the last lines say what was left out and what failed.
 # BUILD=FOLDER takes the library of that build folder; without it the release preset is built. MESON, CONAN and
 # AUDITWHEEL name those programs, VCPKG_ROOT a checkout of vcpkg.
 set -euo pipefail
@@ -24,7 +25,7 @@ if [ -z "${BUILD:-}" ]; then
 fi
 BUILD=$(realpath "$BUILD")
 export BUILD
-left_out=()
+left_out=() failed=()
 
 # What a command leaves out in whole (status 77) or in part it says in such lines.
 try() {  # try NAME COMMAND...
@@ -35,7 +36,7 @@ try() {  # try NAME COMMAND...
   while IFS= read -r line; do left_out+=("$name: $line"); done < <(
     grep -iE '^SKIPPED|left out|: not run$|not checked$' "$said" | sed -E 's/^(SKIPPED|LEFT OUT): //' | sort -u)
   rm -f "$said"
-  [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"
+  [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || failed+=("$name: status $status of $*")
 }
 
 package() {  # package LANGUAGE TOOL INTERPRETER SCRIPT
@@ -44,7 +45,7 @@ package() {  # package LANGUAGE TOOL INTERPRETER SCRIPT
   elif $tested; then  # it builds the package
     try "$1" "$root/bindings/$1/test.sh" "$BUILD"
   else
-    "$3" "$root/bindings/$1/$4" "$BUILD" "$root/bindings/$1/dist"
+    try "$1" "$3" "$root/bindings/$1/$4" "$BUILD" "$root/bindings/$1/dist"
   fi
   if $tested && [ -e "$root/bindings/$1/dist" ]; then
     try "$1" "$python" "$root/bindings/check_packages.py" "$root/bindings/$1"/dist/*
@@ -61,7 +62,7 @@ debian() {
   if $tested; then
     try deb "$root/tests/consumer/deb.sh" "$BUILD" "$BUILD/packages/test" "${CC:-cc}" cpack
   fi
-  (cd "$BUILD" && cpack -G DEB -B "$BUILD/packages")
+  try deb env -C "$BUILD" cpack -G DEB -B "$BUILD/packages"
 }
 
 # Conan's own home: nothing of the user's is changed.
@@ -81,7 +82,7 @@ vcpkg_port() {
 if $all; then
   if cargo +nightly miri --version > /dev/null 2>&1; then export TENON_TEST_MIRI=1; else left_out+=("rust: no miri"); fi
 fi
-"$python" "$root/bindings/package_parts.py"  # one version everywhere
+try versions "$python" "$root/bindings/package_parts.py"  # one everywhere
 for language in "$@"; do
   case $language in
     python) package python "$python" "$python" build_wheel.py ;;
@@ -103,3 +104,5 @@ if $all; then
   try "random orders" "$root/bindings/asan.sh" "$BUILD"
 fi
 for line in ${left_out[@]+"${left_out[@]}"}; do echo "LEFT OUT: $line" >&2; done
+for line in ${failed[@]+"${failed[@]}"}; do echo "FAILED: $line" >&2; done
+exit $((${#failed[@]} > 0))
