@@ -5,8 +5,9 @@
 # on a cluster. deb are the Debian packages, into BUILD/packages; meson, vcpkg and conan are recipes over this tree,
 # each of which builds the library.
 # --test installs and tests each one, too (bindings/LANGUAGE/test.sh, tests/consumer). --all also runs what takes long:
-# Rust under miri, the scenarios over libraries of other minors (bindings/other_minors.sh), and 10^4 random orders in
-# each language over a library under AddressSanitizer (bindings/asan.sh).
+# Rust under miri, the Debian packages in new systems, the scenarios over libraries of other minors
+# (bindings/other_minors.sh), and 10^4 random orders in each language over a library under AddressSanitizer
+# (bindings/asan.sh).
 # What fails does not keep the rest from its turn: the last lines say what was left out and what failed.
 # BUILD=FOLDER takes the library of that build folder; without it the release preset is built. MESON, CONAN and
 # AUDITWHEEL name those programs, VCPKG_ROOT a checkout of vcpkg.
@@ -63,6 +64,7 @@ debian() {
     try deb "$root/tests/consumer/deb.sh" "$BUILD" "$BUILD/packages/test" "${CC:-cc}" cpack
   fi
   try deb env -C "$BUILD" cpack -G DEB -B "$BUILD/packages"
+  if $all; then try deb "$root/tests/consumer/deb_clean_root.sh" "$BUILD/packages" "$BUILD/packages/systems"; fi
 }
 
 # Conan's own home: nothing of the user's is changed.
