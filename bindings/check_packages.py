@@ -90,8 +90,10 @@ def wrong_in_installation(package, files):
                 yield f"it runs a script at installation: {script}"
             if described.get("dependencies"):
                 yield f"it needs {', '.join(described['dependencies'])}"
-        if package.suffix == ".whl" and name.endswith("/METADATA") and b"\nRequires-Dist:" in data:
-            yield "it needs other packages"
+        if package.suffix == ".whl" and name.endswith("/METADATA"):
+            for needed in re.findall(r"^Requires-Dist: (.*)", data.decode(), re.MULTILINE):
+                if "extra ==" not in needed:  # what is asked for by name: tenon[ray]
+                    yield f"it needs {needed}"
 
 
 def wrong_in_wheel(package, files, compiled):

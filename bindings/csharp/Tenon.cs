@@ -31,7 +31,7 @@ static class Tenon
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)] delegate int OnPiece(IntPtr user, IntPtr piece);
 
     // Structures by the offsets in the description that the library gives of itself: so they always fit.
-    static readonly string Description = Marshal.PtrToStringAnsi(tenon_interface_description());
+    static readonly string Description = Regex.Replace(Marshal.PtrToStringAnsi(tenon_interface_description()), "(?<=[,:{}\\[\\]])\\s+", "");
     static string Struct(string name) { return Found(Description, "\"name\":\"" + name + "\",\"size\"[^\\]]*\\]"); }
     static int Offset(string name, string field) { return int.Parse(Found(Struct(name), "\"name\":\"" + field + "\"[^}]*\"offset\":(\\d+)")); }
     static int Size(string name) { return int.Parse(Found(Struct(name), "\"size\":(\\d+),\"alignment\"")); }

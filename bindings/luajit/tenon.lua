@@ -4,9 +4,9 @@ local ffi = require("ffi")
 -- What C would read in tenon.h, from the description that the library gives of itself: so it always fits.
 ffi.cdef("const char* tenon_interface_description(void);")
 local library = ffi.load(arg[1])
-local description = ffi.string(library.tenon_interface_description())
-local function section(name) return description:match('\n"' .. name .. '":%[(.-)%],\n"') end
-local function items(name) return section(name):gmatch('\n{"name":"([%w_]+)",([^%[]*)%[([^%]]*)%]') end
+local description = ffi.string(library.tenon_interface_description()):gsub("([,:{}%[%]])%s+", "%1")
+local function section(name) return description:match('"' .. name .. '":(%b[])') end
+local function items(name) return section(name):gmatch('{"name":"([%w_]+)",([^%[]*)%[([^%]]*)%]') end
 local function members(text, ending)
   local list = {}
   for name, kind, rest in text:gmatch('"name":"([%w_]+)","type":"([^"]+)"([^}]*)') do
