@@ -51,6 +51,12 @@ Target parse(int argc, char** argv) {
   return chosen;
 }
 
+class ReleasesDevices : public testing::EmptyTestEventListener {
+  void OnTestEnd(const testing::TestInfo& test) override {
+    if (test.result()->Failed()) release_shared_devices();
+  }
+};
+
 int run(int argc, char** argv) {
   try {
     set_target(parse(argc, argv));
@@ -64,7 +70,10 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "test_conformance: %s\n", error.what());
     return kSkipped;
   }
-  return RUN_ALL_TESTS();
+  testing::UnitTest::GetInstance()->listeners().Append(new ReleasesDevices);
+  const int status = RUN_ALL_TESTS();
+  release_shared_devices();
+  return status;
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ Runner::Runner(const Target& target, const tenon_program& program, const RunnerO
       groups_(program.groups, program.num_groups, program.group_size),
       encoder_(options.encoder),
       verify_(options.verify),
-      device_(encoder_ != nullptr ? encoder_->device_ : make_device(target, options.host)),
+      device_(encoder_ != nullptr ? encoder_->device_ : shared_device(target, options.host)),
       executable_(std::make_unique<Executable>(device_, program)),
       copy_states_(options.copy_states) {
   load_weights();

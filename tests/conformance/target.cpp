@@ -1,5 +1,6 @@
 #include "tests/conformance/target.h"
 
+#include <map>
 #include <utility>
 
 #include "backend/registry.h"
@@ -10,6 +11,14 @@ namespace {
 Target& mutable_target() {
   static Target chosen;
   return chosen;
+}
+
+using Devices = std::map<std::pair<const Target*, uint32_t>, std::shared_ptr<Device>>;
+
+/// By target and number of threads.
+Devices& shared_devices() {
+  static Devices devices;
+  return devices;
 }
 
 }  // namespace
@@ -29,10 +38,20 @@ const Target& reference() {
 }
 
 std::shared_ptr<Device> make_device(const Target& target, const Host& host) {
+  const std::shared_ptr<System> system = host.system != nullptr ? host.system : System::real();
   auto team = host.executor != nullptr ? std::make_unique<ThreadTeam>(*host.executor)
-                                       : std::make_unique<ThreadTeam>(host.threads, host.system);
-  auto services = std::make_unique<HostServices>(host.system, Log{}, std::move(team));
+                                       : std::make_unique<ThreadTeam>(host.threads, system);
+  auto services = std::make_unique<HostServices>(system, Log{}, std::move(team));
   return Device::create(target.backend, std::move(services), target.options);
 }
+
+std::shared_ptr<Device> shared_device(const Target& target, const Host& host) {
+  if (host.executor != nullptr || host.system != nullptr) return make_device(target, host);
+  std::shared_ptr<Device>& device = shared_devices()[{&target, host.threads}];
+  if (device == nullptr) device = make_device(target, host);
+  return device;
+}
+
+void release_shared_devices() { shared_devices().clear(); }
 
 }  // namespace tenon::conformance

@@ -32,10 +32,17 @@ const Target& reference();
 /// What a device works with.
 struct Host {
   uint32_t threads = 2;
-  const Executor* executor = nullptr;  ///< instead of own threads
-  std::shared_ptr<System> system = System::real();
+  const Executor* executor = nullptr;        ///< instead of own threads
+  std::shared_ptr<System> system = nullptr;  ///< null: the real one
 };
 
 std::shared_ptr<Device> make_device(const Target& target, const Host& host = {});
+/// The device of all programs that run on this target with a host like this, as an application has one for all its
+/// models: kernels that it has made for one program serve the next. A new one where the host has an executor or a
+/// system of its own.
+std::shared_ptr<Device> shared_device(const Target& target, const Host& host);
+/// Lets go of what shared_device() keeps. After a test that failed, so that the next one has a device of its own, and
+/// before the process ends.
+void release_shared_devices();
 
 }  // namespace tenon::conformance
