@@ -73,7 +73,7 @@ conan_create() {
   command -v "$conan" > /dev/null || { echo "SKIPPED: no conan"; return 77; }
   export CONAN_HOME=$BUILD/conan
   [ -e "$CONAN_HOME/profiles/default" ] || "$conan" profile detect
-  "$conan" create "$root/cmake/packaging/conan" -s compiler.cppstd=20
+  "$conan" create "$root/cmake/packaging/conan" --no-remote -s compiler.cppstd=20
 }
 
 vcpkg_port() {
