@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Builds the package: the addon, compiled by the C compiler alone, what is in this folder, and from a build of the
-// library libtenon.so and its plugins. Needs a C compiler, cmake, npm and Node's headers.
+// library libtenon.so, its plugins, and libtenon-server.so where the build has it. Needs a C compiler, cmake, npm and Node's headers.
 //
 //     build_package.mjs BUILD_FOLDER OUTPUT_FOLDER
 //
@@ -69,13 +69,15 @@ try {
   fs.mkdirSync(path.join(made, 'sbom'))
   for (const name of fs.readdirSync(documents)) {
     if (name === 'THIRD-PARTY.txt') fs.copyFileSync(path.join(documents, name), path.join(made, name))
-    else if (/^libtenon(-(?!server).*)?\.spdx\.json$/.test(name)) fs.copyFileSync(path.join(documents, name), path.join(made, 'sbom', name))
+    else if (/^libtenon.*\.spdx\.json$/.test(name)) fs.copyFileSync(path.join(documents, name), path.join(made, 'sbom', name))
   }
   const prebuilt = path.join(made, 'prebuilt', `${process.platform}-${process.arch}`)
   const soname = `libtenon.so.${version().split('.').slice(0, 2).join('.')}`
   const library = fs.readdirSync(staged, { recursive: true }).find((file) => path.basename(file) === soname)
   fs.mkdirSync(path.join(prebuilt, 'lib/tenon'), { recursive: true })
   fs.copyFileSync(fs.realpathSync(path.join(staged, library)), path.join(prebuilt, 'lib', soname))
+  const server = path.join(staged, path.dirname(library), soname.replace('libtenon.', 'libtenon-server.'))
+  if (fs.existsSync(server)) fs.copyFileSync(fs.realpathSync(server), path.join(prebuilt, 'lib', path.basename(server)))
   const plugins = path.join(staged, path.dirname(library), 'tenon')
   for (const plugin of fs.existsSync(plugins) ? fs.readdirSync(plugins) : []) {
     if (plugin.endsWith('.so')) fs.copyFileSync(path.join(plugins, plugin), path.join(prebuilt, 'lib/tenon', plugin))

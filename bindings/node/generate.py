@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Writes what of the Node binding follows from bindings/interface.json.
+"""Writes what of the Node binding follows from bindings/interface.json and server_interface.json.
 
-    generate.py           native/generated.h, lib/constants.js, lib/made_for.json, types/options.d.ts,
-                          types/structs.d.ts
+    generate.py           native/generated.h, lib/constants.js, lib/fields.js, lib/made_for.json,
+                          types/options.d.ts, types/structs.d.ts
     generate.py --check   says which of them are not new, status 1
 
-For each function of the interface generated.h has three C functions: `parse_` reads the arguments on the
+For each function of the interfaces generated.h has three C functions: `parse_` reads the arguments on the
 thread of JavaScript, `run_` calls the library on any thread, `result_` makes the answer, on the thread of
 JavaScript again. In-parameters are the arguments in order (a text or array without its length, no `user`;
 options as an object), out-parameters the result. Functions of HAND are written in native/ instead.
 """
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -21,13 +22,18 @@ from generating import HIDDEN, Interface as Description, made_for, short, write 
 
 # What no rule covers: structures that hold callbacks or arrays of pointers, and requests with their notices.
 HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_embedder_embed",
-        "tenon_embedder_rank", "tenon_session_score"}
+        "tenon_embedder_rank", "tenon_session_score", "tenon_server_create", "tenon_server_submit"}
 # Of no use in JavaScript: native/engine_thread.c runs an engine; sets of options are objects.
 LEFT_OUT = {"tenon_engine_set_executor", "tenon_engine_run"}
 # Called by native/ itself.
 INNER = {"tenon_interface_description", "tenon_last_error", "tenon_options_create", "tenon_options_set_int",
          "tenon_options_set_float", "tenon_options_set_bool", "tenon_options_set_string",
-         "tenon_options_add_string", "tenon_options_parse"}
+         "tenon_options_add_string", "tenon_options_parse", "tenon_server_interface_description",
+         "tenon_server_last_error"}
+# The first handle needs the others as long as it lives.
+KEEPS = {"tenon_server_add_model", "tenon_server_add_engine"}
+# Structures that programs fill by the names of their fields, as TypeScript calls them.
+FILLED = {"tenon_server_options": "ServerFields", "tenon_server_model_file": "ServerFileFields"}
 
 
 def camel(name):
@@ -41,9 +47,19 @@ def type_name(struct):
 
 
 class Interface(Description):
-    def __init__(self):
-        super().__init__(LEFT_OUT, HAND)
+    """That of tenon.h; `server` is that of server.h."""
+
+    def __init__(self, file="interface.json"):
+        self.is_server = file == "server_interface.json"
+        # What is written by hand fills its structures by generated code in the server's.
+        super().__init__(LEFT_OUT, frozenset() if self.is_server else HAND, file=file)
         self.offered = [f for f in self.functions if f["name"] not in INNER | self.destroys]
+        self.generated = [f for f in self.offered if f["name"] not in HAND]
+        self.server = None if self.is_server else Interface("server_interface.json")
+
+
+def is_hidden(field):
+    return field["name"] in HIDDEN or field["name"].startswith("reserved")
 
 
 # ---- C -------------------------------------------------------------------------------------------
@@ -101,7 +117,7 @@ def write_struct(interface, name):
              f'  if (!is_object(call, given, "{name}")) return;', "  napi_value item = NULL;"]
     for field in interface.structs[name]["fields"]:
         place, role, shown = f"value->{field['name']}", field["role"], camel(field["name"])
-        if field["name"] in HIDDEN or role in ("length", "callback", "user"):
+        if is_hidden(field) or role in ("length", "callback", "user"):
             continue
         lines.append(f'  if ((item = member(call, given, "{shown}")) != NULL) {{')
         if role in ("text", "array"):
@@ -171,6 +187,9 @@ class Function:
                     q.get("length") == p["name"] and q["role"] in ("out_text", "out_array")
                     for q in function["parameters"]):
                 self.passed[position] = f"&c->{p['name']}"
+        if function["name"] in KEEPS:
+            self.parse.append("  reserve_keeps(call);")
+            self.after.append("  if (call->status == TENON_OK) handles_keep(call->handles, call->num_handles, &call->keeps);")
 
     def argument(self, maker, field, *more):
         self.parse.append(f'  c->{field} = {maker}(call, argument(call, {self.arguments}), "{camel(field)}"'
@@ -178,7 +197,8 @@ class Function:
         self.arguments += 1
 
     def add(self, p):
-        name, role, of, interface = p["name"], p["role"], p.get("of"), self.interface
+        role, of, interface = p["role"], p.get("of"), self.interface
+        name = "asked" if p["name"] == "call" else p["name"]  # each struct begins with its Call
         self.passed.append(f"c->{name}")
         if role == "handle" and of == "tenon_options":
             self.fields.append(f"OptionList* {name};")
@@ -303,7 +323,7 @@ class Function:
                     f"           grow(call, (void**)&c->{name}, &c->{capacity}, c->{needed}, sizeof *c->{name}));"]
         # The message of a failure must be kept before anything else is called.
         if self.function["fails"]:
-            body.append("  keep_message(call);")
+            body.append(f"  keep_{'server_' if self.interface.is_server else ''}message(call);")
         return self.before + body + self.after
 
     def result(self):
@@ -317,24 +337,28 @@ class Function:
 
 
 def generated_header(interface):
-    lines = ["/* Generated by generate.py from bindings/interface.json; not to be edited.",
+    both = [interface, interface.server]
+    lines = ["/* Generated by generate.py from bindings/interface.json and server_interface.json; not to be edited.",
              " * For the lists in handles.h; with TENON_GENERATED_BODIES for functions.c. */", "",
              "#ifndef TENON_GENERATED_BODIES", "#define FUNCTIONS(DO) \\"]
     lines += [f"  DO({short(f['name'])}) \\" for f in interface.functions]
-    lines += ["  DO(engine_run)", "", "enum Kind {"] + [f"  KIND_{short(name)}," for name in interface.handles]
+    lines += ["  DO(engine_run)", "", "#define SERVER_FUNCTIONS(DO) \\"]
+    lines += [f"  DO({short(f['name'])}) \\" for f in interface.server.functions]
+    handles = {**interface.handles, **interface.server.handles}
+    lines += ["", "enum Kind {"] + [f"  KIND_{short(name)}," for name in handles]
     lines += ["  NUM_KINDS", "};", "", "#define KINDS(DO) \\"]
     kinds = [f"  DO({short(name)}, {int(handle['thread'] == 'one at a time')}) \\"
-             for name, handle in interface.handles.items()]
+             for name, handle in handles.items()]
     lines += kinds + ["", "#else", ""]
-    for name in interface.read:
-        lines += read_struct(interface, name)
-    for name in interface.written:
-        lines += write_struct(interface, name)
-    generated = [f for f in interface.offered if f["name"] not in HAND]
-    wanted = [p["of"] for f in generated for p in f["parameters"] if p["role"] == "callback"]
+    for one in both:
+        for name in one.read:
+            lines += read_struct(one, name)
+        for name in one.written:
+            lines += write_struct(one, name)
+    wanted = [p["of"] for f in interface.generated for p in f["parameters"] if p["role"] == "callback"]
     for name in dict.fromkeys([*wanted, "tenon_progress_callback"]):
         lines += trampoline(interface, interface.callbacks[name])
-    made = [Function(interface, f) for f in generated]
+    made = [Function(one, f) for one in both for f in one.generated]
     for function in made:
         lines += function.text()
     lines.append("static const Function generated_functions[] = {")
@@ -344,7 +368,7 @@ def generated_header(interface):
                      f"&run_{name}, &result_{name}, {f'&free_{name}' if function.free else 'NULL'}}},")
     lines += ["};", "", "/* For tests of layouts: a structure that stands in memory, as JavaScript sees it. */",
               "static napi_value read_struct(napi_env env, const char* name, const void* memory) {"]
-    for name in interface.read:
+    for name in [name for one in both for name in one.read]:
         lines.append(f'  if (strcmp(name, "{name}") == 0) return from_{short(name)}(env, memory);')
     return "\n".join([*lines, "  return undefined_value(env);", "}", "", "#endif  /* TENON_GENERATED_BODIES */", ""])
 
@@ -358,6 +382,34 @@ def constants_module(interface):
     lines += [f"  {item['name'].removeprefix('TENON_')}: {item['value']}," for item in interface.data["constants"]
               if abs(item["value"]) < 2**53]
     return "\n".join([*lines, "})", ""])
+
+
+def filled_fields(interface, name):
+    """Those of a structure that programs fill, but for its callbacks."""
+    return [field for field in interface.structs[name]["fields"]
+            if not is_hidden(field) and field["role"] not in ("length", "callback", "user")]
+
+
+def is_flag(field):
+    """Whether it is 1 where something holds."""
+    return field["type"] == "uint32_t" and field["doc"].startswith("1: ")
+
+
+def fields_module(interface):
+    lines = ["// The fields of structures that programs fill. Generated by generate.py.", "'use strict'", "",
+             "module.exports = Object.freeze({"]
+    for name, shown in FILLED.items():
+        lines.append(f"  {shown}: [")
+        lines += [f"    '{camel(field['name'])}'," for field in filled_fields(interface.server, name)] + ["  ],"]
+    return "\n".join([*lines, "})", ""])
+
+
+def made_for_both(interface):
+    # JavaScript looks at tenon_engine_run, and larger numbers are no whole ones there.
+    known = [f for f in interface.data["functions"] if f["name"] not in LEFT_OUT - {"tenon_engine_run"}]
+    made = json.loads(made_for(interface, known, most=2**53))
+    made["server"] = json.loads(made_for(interface.server, interface.server.functions))
+    return json.dumps(made, separators=(",", ":")) + "\n"
 
 
 def field_type(interface, field):
@@ -402,17 +454,22 @@ def options_types(interface):
                 raise SystemExit(f"option {option['name']}: lib/objects.js would not find its name again")
             lines += documented(option["doc"], f"{camel(option['name'])}?: {kinds[option['type']]}")
         lines += ["}", ""]
+    for name, shown in FILLED.items():
+        lines.append(f"export interface {shown} {{")
+        for field in filled_fields(interface.server, name):
+            kind = "string" if field["role"] in ("text", "name") else "boolean" if is_flag(field) else "number"
+            lines += documented(field["doc"], f"{camel(field['name'])}?: {kind}")
+        lines += ["}", ""]
     return "\n".join(lines)
 
 
 def main():
     interface = Interface()
     interface.refuse_arrays_of_pointers()
-    # JavaScript looks at tenon_engine_run, and larger numbers are no whole ones there.
-    known = [f for f in interface.data["functions"] if f["name"] not in LEFT_OUT - {"tenon_engine_run"}]
+    interface.server.refuse_arrays_of_pointers()
     files = {"native/generated.h": generated_header, "lib/constants.js": constants_module,
-             "lib/made_for.json": lambda it: made_for(it, known, most=2**53), "types/options.d.ts": options_types,
-             "types/structs.d.ts": structs_types}
+             "lib/fields.js": fields_module, "lib/made_for.json": made_for_both,
+             "types/options.d.ts": options_types, "types/structs.d.ts": structs_types}
     return write(HERE, {name: make(interface) for name, make in files.items()})
 
 

@@ -13,6 +13,7 @@ const { Sampler, logprobs } = require('./lib/sampler.js')
 const { Grammar, Matcher } = require('./lib/grammar.js')
 const { Chat, Reply } = require('./lib/chat.js')
 const { Embedder, Rows } = require('./lib/embedder.js')
+const { Server, Answer } = require('./lib/server.js')
 
 const { makeError, ...classes } = errors
 
@@ -24,6 +25,7 @@ function version() {
 
 module.exports = {
   Model, Tokenizer, Session, Engine, Generation, Piece, Sampler, Grammar, Matcher, Chat, Reply, Embedder, Rows,
+  Server, Answer,
   ...classes,
   constants: require('./lib/constants.js'),
   libraryPath: library,

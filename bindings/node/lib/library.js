@@ -1,6 +1,7 @@
 // Finds libtenon, and refuses one that does not fit. The order: the path given to useLibrary before the first
 // object is made; the library inside the package; what the system's loader finds as libtenon.so.0.1. The
-// environment is not asked.
+// environment is not asked. libtenon-server is looked for when the first server is made: beside the libtenon in use,
+// else by the system's loader.
 'use strict'
 
 const fs = require('node:fs')
@@ -10,10 +11,13 @@ const madeFor = require('./made_for.json')
 const { UnsupportedError, StateError, makeError } = require('./errors.js')
 const { misfits } = require('./fit.js')
 
-const fileName = `libtenon.so.${madeFor.version.split('.').slice(0, 2).join('.')}`
+const minor = madeFor.version.split('.').slice(0, 2).join('.')
+const fileName = `libtenon.so.${minor}`
+const serverFileName = `libtenon-server.so.${minor}`
 const bundled = path.join(__dirname, '..', 'prebuilt', `${process.platform}-${process.arch}`, 'lib', fileName)
 let wanted = null
 let used = null
+let usedServer = null
 
 /** Names the libtenon.so to use. Before anything else is called, and once for the process; StateError afterwards. */
 function useLibrary(path) {
@@ -33,12 +37,14 @@ function checkLibrary(path) {
     throw new UnsupportedError(`${path} is libtenon ${opened.version}, which does not describe its interface: ` +
       'it is too old for this binding')
   }
-  const reasons = misfits(madeFor, JSON.parse(opened.description))
-  if (reasons.length) {
-    const more = reasons.length > 1 ? ` (and ${reasons.length - 1} more)` : ''
-    throw new UnsupportedError(`${path} is libtenon ${opened.version}, which does not fit this binding made for ` +
-      `${madeFor.version}: ${reasons[0]}${more}`)
-  }
+  refuseMisfits(`${path} is libtenon ${opened.version}`, madeFor, opened.description)
+}
+
+function refuseMisfits(what, madeFor, description) {
+  const reasons = misfits(madeFor, JSON.parse(description))
+  if (!reasons.length) return
+  const more = reasons.length > 1 ? ` (and ${reasons.length - 1} more)` : ''
+  throw new UnsupportedError(`${what}, which does not fit this binding made for ${madeFor.version}: ${reasons[0]}${more}`)
 }
 
 /** Loads the library at the first call, and gives its path; afterwards costs nothing. */
@@ -53,4 +59,32 @@ function library() {
   return used
 }
 
-module.exports = { library, useLibrary, checkLibrary }
+/** The same of a libtenon-server. */
+function checkServerLibrary(path) {
+  let opened
+  try {
+    opened = native.openServerLibrary(path)
+  } catch (error) {
+    throw new UnsupportedError(`no libtenon-server was found, which servers need: ${error.message}`, { cause: error })
+  }
+  if (opened.description === null) {
+    throw new UnsupportedError(`${path} does not describe its interface: it is no libtenon-server, or too old for this binding`)
+  }
+  refuseMisfits(`${path} is libtenon-server ${JSON.parse(opened.description).version}`, madeFor.server, opened.description)
+  if (!opened.sharesLibrary) throw new UnsupportedError(`${path} belongs to another libtenon than ${used}, which is in use`)
+}
+
+/** Loads libtenon-server at the first call, and gives its path. */
+function serverLibrary() {
+  if (usedServer !== null) return usedServer
+  const beside = path.join(path.dirname(library()), serverFileName)
+  const found = path.dirname(used) !== '.' && fs.existsSync(beside) ? beside : serverFileName
+  checkServerLibrary(found)
+  if (!native.useServerLibrary(found)) {
+    throw new StateError(`another thread of this process uses another libtenon-server than ${found}`)
+  }
+  usedServer = found
+  return usedServer
+}
+
+module.exports = { library, serverLibrary, useLibrary, checkLibrary, checkServerLibrary }

@@ -10,7 +10,7 @@
 #include "values.h"
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
-static void* library; /* as dlopen gives it; never closed */
+static void *library, *server_library; /* as dlopen gives them; never closed */
 
 /* The path of an argument; NULL with an exception. To be freed. */
 static char* path_of(napi_env env, napi_value given) {
@@ -80,6 +80,59 @@ static napi_value use_library(napi_env env, napi_callback_info info) {
   return answer;
 }
 
+/* openServerLibrary(path) -> {description, sharesLibrary}: opens a libtenon-server without using it; whether the
+ * libtenon that it calls is the one in use. */
+static napi_value open_server_library(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value given = NULL, shares = NULL;
+  napi_get_cb_info(env, info, &count, &given, NULL, NULL);
+  char* const path = path_of(env, given);
+  if (path == NULL) return NULL;
+  void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  free(path);
+  if (opened == NULL) {
+    napi_throw_error(env, NULL, dlerror());
+    return NULL;
+  }
+  const char* (*description)(void) = NULL;
+  *(void**)&description = dlsym(opened, "tenon_server_interface_description");
+  napi_value const answer = object_value(env);
+  set_member(env, answer, "description",
+             name_value(env, description == NULL ? NULL : description()));
+  /* The libraries that it is linked with are searched, too. */
+  napi_get_boolean(env, dlsym(opened, "tenon_session_submit") == *(void**)&api.session_submit,
+                   &shares);
+  set_member(env, answer, "sharesLibrary", shares);
+  dlclose(opened);
+  return answer;
+}
+
+/* useServerLibrary(path): servers are those of this library. False when the process uses another one already. */
+static napi_value use_server_library(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value given = NULL, answer = NULL;
+  napi_get_cb_info(env, info, &count, &given, NULL, NULL);
+  char* const path = path_of(env, given);
+  if (path == NULL) return NULL;
+  pthread_mutex_lock(&library_lock);
+  void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  free(path);
+  const bool is_used = opened != NULL && (server_library == NULL || server_library == opened);
+  if (is_used && server_library == NULL) {
+    server_library = opened;
+#define FIND(name) *(void**)&api.name = dlsym(server_library, "tenon_" #name);
+    SERVER_FUNCTIONS(FIND)
+#undef FIND
+  }
+  pthread_mutex_unlock(&library_lock);
+  if (opened == NULL) {
+    napi_throw_error(env, NULL, dlerror());
+    return NULL;
+  }
+  napi_get_boolean(env, is_used, &answer);
+  return answer;
+}
+
 static void* run_engine(void* data) {
   Handle* const handle = data;
   (void)api.engine_run(handle->pointer);
@@ -139,7 +192,7 @@ NAPI_MODULE_INIT() {
   }
   napi_value const now = object_value(env), later = object_value(env);
   const FunctionList* const lists[] = {&generated_list, &request_list, &loading_list,
-                                       &embedding_list, &scoring_list};
+                                       &embedding_list, &scoring_list, &server_list};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) {
     for (size_t j = 0; j < lists[i]->count; ++j) {
       const Function* const function = &lists[i]->functions[j];
@@ -151,6 +204,8 @@ NAPI_MODULE_INIT() {
   set_member(env, exports, "later", later);
   add(env, exports, "openLibrary", &open_library, NULL);
   add(env, exports, "useLibrary", &use_library, NULL);
+  add(env, exports, "openServerLibrary", &open_server_library, NULL);
+  add(env, exports, "useServerLibrary", &use_server_library, NULL);
   add(env, exports, "engineStart", &engine_start, NULL);
   add(env, exports, "requestReady", &request_ready, NULL);
   add(env, exports, "memoryCreate", &memory_create, NULL);

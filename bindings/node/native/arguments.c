@@ -72,6 +72,9 @@ static double as_whole(Call* call, napi_value given, const char* name, double le
 int32_t as_int32_t(Call* call, napi_value given, const char* name) {
   return (int32_t)as_whole(call, given, name, INT32_MIN, INT32_MAX);
 }
+uint16_t as_uint16_t(Call* call, napi_value given, const char* name) {
+  return (uint16_t)as_whole(call, given, name, 0, UINT16_MAX);
+}
 uint32_t as_uint32_t(Call* call, napi_value given, const char* name) {
   return (uint32_t)as_whole(call, given, name, 0, UINT32_MAX);
 }

@@ -18,6 +18,7 @@ bool is_object(Call* call, napi_value given, const char* name);
 napi_value member(Call* call, napi_value object, const char* name);
 
 int32_t as_int32_t(Call* call, napi_value given, const char* name);
+uint16_t as_uint16_t(Call* call, napi_value given, const char* name);
 uint32_t as_uint32_t(Call* call, napi_value given, const char* name);
 int64_t as_int64_t(Call* call, napi_value given, const char* name);
 uint64_t as_uint64_t(Call* call, napi_value given, const char* name);

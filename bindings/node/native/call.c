@@ -2,6 +2,7 @@
 #include "call.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,9 +31,24 @@ void fail_running(Call* call, tenon_status status, const char* message) {
   if (call->message == NULL) call->message = strdup(message);
 }
 
-void keep_message(Call* call) {
+static void keep_message_of(Call* call, const char* (*last_error)(void)) {
   if (call->status != TENON_OK && call->message == NULL) {
-    call->message = strdup(api.last_error != NULL ? api.last_error() : "");
+    call->message = strdup(last_error != NULL ? last_error() : "");
+  }
+}
+
+void keep_message(Call* call) { keep_message_of(call, api.last_error); }
+void keep_server_message(Call* call) { keep_message_of(call, api.server_last_error); }
+
+void reserve_keeps(Call* call) {
+  for (size_t i = 1; !call->has_failed && i < call->num_handles; ++i) {
+    Keep* const keep = malloc(sizeof *keep);
+    if (keep == NULL) {
+      fail_argument(call, "no memory for the arguments", NULL);
+      return;
+    }
+    *keep = (Keep){call->keeps, NULL};
+    call->keeps = keep;
   }
 }
 
@@ -73,11 +89,17 @@ static void delete_reference(napi_env env, napi_ref* reference) {
 
 /* env NULL: the environment has ended. */
 static void free_call(Call* call, napi_env env) {
+  /* Before what it was made of. */
+  if (call->of->free != NULL) call->of->free(call);
   for (size_t i = 0; i < call->num_handles; ++i) {
     if (call->is_alone[i]) call->handles[i]->is_busy = false;
     handle_unuse(call->handles[i]);
   }
-  if (call->of->free != NULL) call->of->free(call);
+  while (call->keeps != NULL) {
+    Keep* const keep = call->keeps;
+    call->keeps = keep->next;
+    free(keep);
+  }
   while (call->blocks != NULL) {
     Block* const block = call->blocks;
     call->blocks = block->next;
@@ -119,9 +141,10 @@ static Call* begin(napi_env env, napi_callback_info info) {
   Environment* const environment = environment_of(env);
   if (*of->function == NULL) {
     char message[160] = "no library is in use";
-    if (api.version != NULL) {
-      strcpy(message, "this libtenon is another version: it has no tenon_");
-      strncat(message, of->name, sizeof message - strlen(message) - 1);
+    const bool is_of_server = strncmp(of->name, "server_", 7) == 0;
+    if (is_of_server ? api.server_last_error != NULL : api.version != NULL) {
+      snprintf(message, sizeof message, "this libtenon%s is another version: it has no tenon_%s",
+               is_of_server ? "-server" : "", of->name);
     }
     throw_status(environment, env, TENON_ERROR_UNSUPPORTED, message);
     return NULL;

@@ -32,6 +32,7 @@ struct Call {
   Handle* handles[MOST_HANDLES];        /* in use by the call */
   bool is_alone[MOST_HANDLES];          /* it wants the handle for itself */
   size_t num_handles;
+  Keep* keeps;          /* for handles_keep, not taken yet */
   struct Block* blocks; /* memory that lives until it returns */
   Memory* memory;       /* the same, of an argument; or NULL */
   napi_deferred deferred;
@@ -48,8 +49,12 @@ napi_value call_later(napi_env env, napi_callback_info info);
 
 /* Memory [size], zeroed, that lives until the call returns; NULL when it failed, with an exception. */
 void* scratch(Call* call, size_t size);
-/* Keeps the message of a failure. On the thread of the call, before anything else is called. */
+/* Keeps the message of a failure, of libtenon and of libtenon-server. On the thread of the call, before anything else
+ * is called. */
 void keep_message(Call* call);
+void keep_server_message(Call* call);
+/* For handles_keep with the handles of the call, when its arguments have been read. */
+void reserve_keeps(Call* call);
 /* Fails a call that is running. */
 void fail_running(Call* call, tenon_status status, const char* message);
 /* Makes a buffer of a running call hold `needed` elements. */

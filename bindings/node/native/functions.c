@@ -1,4 +1,4 @@
-/* The functions that follow from the description of the interface. See generate.py. */
+/* The functions that follow from the descriptions of the interfaces. See generate.py. */
 #include "functions.h"
 
 #include <stdlib.h>
@@ -15,6 +15,12 @@ const FunctionList generated_list = {generated_functions,
 
 void read_submission(Call* call, napi_value given, tenon_submission* submission) {
   fill_submission(call, given, submission);
+}
+void read_server_options(Call* call, napi_value given, tenon_server_options* options) {
+  fill_server_options(call, given, options);
+}
+void read_server_request(Call* call, napi_value given, tenon_server_request* request) {
+  fill_server_request(call, given, request);
 }
 
 int32_t tell_progress(void* call, double fraction) { return on_progress_callback(call, fraction); }

@@ -14,9 +14,12 @@ extern const FunctionList request_list;   /* requests.c */
 extern const FunctionList loading_list;   /* loading.c */
 extern const FunctionList embedding_list; /* embedding.c */
 extern const FunctionList scoring_list;   /* scoring.c */
+extern const FunctionList server_list;    /* server.c */
 
-/* A structure of a submission from an object. */
+/* Structures from objects. */
 void read_submission(Call* call, napi_value given, tenon_submission* submission);
+void read_server_options(Call* call, napi_value given, tenon_server_options* options);
+void read_server_request(Call* call, napi_value given, tenon_server_request* request);
 /* tenon_progress_callback; user: a call with a callback. */
 int32_t tell_progress(void* call, double fraction);
 /* For tests of layouts: a structure, zero beyond its size, that stands in memory. */

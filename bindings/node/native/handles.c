@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
 #include "requests.h"
+#include "values.h"
 
 Api api;
 
@@ -135,11 +137,57 @@ static void tell_gone(Item* item, napi_env env) {
   release_holder(handle);
 }
 
+void handles_keep(Handle** handles, size_t count, Keep** keeps) {
+  Handle* const keeper = handles[0];
+  pthread_mutex_lock(&keeper->environment->lock);
+  for (size_t i = 1; i < count; ++i) {
+    Keep* const keep = *keeps;
+    *keeps = keep->next;
+    *keep = (Keep){keeper->keeps, handles[i]};
+    keeper->keeps = keep;
+    ++handles[i]->num_keepers;
+    handle_use(handles[i]);
+  }
+  pthread_mutex_unlock(&keeper->environment->lock);
+}
+
+static bool is_kept(Handle* handle) {
+  pthread_mutex_lock(&handle->environment->lock);
+  const bool is_kept = handle->num_keepers > 0;
+  pthread_mutex_unlock(&handle->environment->lock);
+  return is_kept;
+}
+
+static void let_go(Keep* keep) {
+  while (keep != NULL) {
+    Keep* const next = keep->next;
+    Handle* const handle = keep->handle;
+    pthread_mutex_lock(&handle->environment->lock);
+    const bool stops = --handle->num_keepers == 0 && handle->stops_last;
+    pthread_mutex_unlock(&handle->environment->lock);
+    if (stops) (void)api.engine_stop(handle->pointer);
+    handle_unuse(handle);
+    free(keep);
+    keep = next;
+  }
+}
+
+/* An engine with a thread ends that, unless a server still needs it. */
+static void stop_engine(Handle* handle) {
+  pthread_mutex_lock(&handle->environment->lock);
+  handle->stops_last = handle->num_keepers > 0;
+  const bool stops = !handle->stops_last;
+  pthread_mutex_unlock(&handle->environment->lock);
+  if (stops) (void)api.engine_stop(handle->pointer);
+}
+
 /* Where waiting is fine. */
 static void destroy_handle(Job* job) {
   Handle* const handle = (Handle*)((char*)job - offsetof(Handle, job));
   if (!handle->is_lent) destroy_pointer(handle->kind, handle->pointer);
   if (handle->notice != NULL) notice_free(handle->notice);
+  if (handle->log != NULL) log_end(handle->log);
+  let_go(handle->keeps);
   memory_release(handle->kept);
   if (handle->owner != NULL) handle_unuse(handle->owner);
   handle->item.deliver = &tell_gone;
@@ -176,7 +224,7 @@ void handle_close(Handle* handle, napi_deferred gone) {
       if (atomic_load(&handle->uses) > 1) (void)api.embedder_cancel(handle->pointer);
       break;
     case KIND_engine:
-      if (handle->has_thread) (void)api.engine_stop(handle->pointer);
+      if (handle->has_thread) stop_engine(handle);
       break;
     default:
       break;
@@ -218,8 +266,9 @@ napi_value handle_create(Environment* environment, napi_env env, enum Kind kind,
   if (from != NULL) {
     handle->kept = from->kept;
     if (handle->kept != NULL) memory_hold(handle->kept);
-    /* A session is destroyed after its request: two threads that wait for one request's end may wait for ever. */
-    if (handle->is_lent || kind == KIND_request) {
+    /* A session is destroyed after its request: two threads that wait for one request's end may wait for ever. A
+     * server after its calls, as tenon/server.h wants it. */
+    if (handle->is_lent || kind == KIND_request || kind == KIND_server_call) {
       handle->owner = from;
       handle_use(from);
     }
@@ -252,11 +301,17 @@ static napi_value close_method(napi_env env, napi_callback_info info) {
   if (napi_create_promise(env, &gone, &promise) != napi_ok) gone = NULL;
   if (handle->notice != NULL) notice_stop(handle->notice, env);
   for (Handle *other = handle->environment->handles, *next = NULL;
-       handle->kind == KIND_session && other != NULL; other = next) {
+       (handle->kind == KIND_session || handle->kind == KIND_server) && other != NULL;
+       other = next) {
     next = other->next;
     if (other->owner != handle) continue;
     notice_stop(other->notice, env);
     handle_close(other, NULL);
+  }
+  /* What a server serves is gone when that is: nobody waits for it. */
+  if (gone != NULL && is_kept(handle)) {
+    napi_resolve_deferred(env, gone, undefined_value(env));
+    gone = NULL;
   }
   if (gone != NULL) environment_await(handle->environment, env);
   handle_close(handle, gone);

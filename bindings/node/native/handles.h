@@ -3,16 +3,19 @@
 #ifndef TENON_NODE_HANDLES_H
 #define TENON_NODE_HANDLES_H
 
+#include <tenon/server.h>
 #include <tenon/tenon.h>
 
 #include "environment.h"
 #include "generated.h" /* FUNCTIONS, KINDS, enum Kind */
 #include "threads.h"
 
-/* The functions of the library in use, one for the process; NULL: it lacks the function, or none is in use. */
+/* The functions of the libraries in use, one of each for the process; NULL: it lacks the function, or none is in
+ * use. */
 #define MEMBER(name) __typeof__(&tenon_##name) name;
 typedef struct {
   FUNCTIONS(MEMBER)
+  SERVER_FUNCTIONS(MEMBER)
 } Api;
 #undef MEMBER
 extern Api api;
@@ -25,18 +28,32 @@ typedef struct Memory {
 } Memory;
 
 struct Notice;
+struct Log;
 
 typedef struct Handle Handle;
+
+/* A handle that another one needs as long as that lives. */
+typedef struct Keep {
+  struct Keep* next;
+  Handle* handle;
+} Keep;
+
 struct Handle {
   void* pointer;
   enum Kind kind;
   bool is_lent; /* part of `owner`, not to be destroyed */
   Environment* environment;
-  Handle* owner;         /* what lends the pointer, or a request's session; or NULL */
+  Handle* owner;         /* what lends the pointer, a request's session, a call's server; or NULL */
   Memory* kept;          /* or NULL */
-  struct Notice* notice; /* of a request */
+  struct Notice* notice; /* of a request, of a call of a server */
+  struct Log* log;       /* of a server, or NULL */
   atomic_int uses;       /* of the pointer: until it is closed, calls, lent handles, a thread */
   atomic_int holders;    /* of this struct: the object, the pointer */
+
+  /* Under the lock of the environment. */
+  Keep* keeps;     /* what a server serves */
+  int num_keepers; /* servers that serve it; closing it is then to let them have it */
+  bool stops_last; /* an engine that was closed meanwhile: the last of them stops it */
 
   /* On the thread of the environment only. */
   bool is_closed;
@@ -68,6 +85,9 @@ void handle_close(Handle* handle, napi_deferred gone);
 /* A use more or less. Any thread. */
 void handle_use(Handle* handle);
 void handle_unuse(Handle* handle);
+/* The first of the handles keeps the others until it has been destroyed. keeps: count - 1 of malloc, which are
+ * taken. Any thread. */
+void handles_keep(Handle** handles, size_t count, Keep** keeps);
 
 /* memoryCreate(size), memoryWrite(memory, offset, bytes); the memory of an object, or NULL. */
 napi_value memory_create(napi_env env, napi_callback_info info);

@@ -1,9 +1,10 @@
-/* Models and tokenizers from sources: paths, open files, memory. Logs of models. */
+/* Models and tokenizers from sources: paths, open files, memory. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "arguments.h"
 #include "functions.h"
+#include "log.h"
 #include "values.h"
 
 /* One source from {kind, path | fd, offset, size | memory}. */
@@ -33,56 +34,13 @@ static void fill_source(Call* call, napi_value given, tenon_source* source) {
   }
 }
 
-/* ---- Logs ------------------------------------------------------------------------------------ */
-
-/* Where the lines of a model go; lives as long as the process, since sessions log after it. */
-typedef struct {
-  Environment* environment;
-  napi_ref function;
-} Log;
-
-typedef struct {
-  Item item;
-  Log* log;
-  uint32_t level;
-  size_t length;
-  char text[];
-} Line;
-
-static void deliver_line(Item* item, napi_env env) {
-  Line* const line = (Line*)((char*)item - offsetof(Line, item));
-  napi_value function = NULL, receiver = NULL, thrown = NULL, arguments[2];
-  if (env != NULL && napi_get_reference_value(env, line->log->function, &function) == napi_ok) {
-    napi_get_undefined(env, &receiver);
-    arguments[0] = int64_value(env, line->level);
-    arguments[1] = text_value(env, line->text, line->length);
-    /* What it throws is nobody's: no call waits for it. */
-    if (napi_call_function(env, receiver, function, 2, arguments, NULL) != napi_ok &&
-        napi_get_and_clear_last_exception(env, &thrown) == napi_ok) {
-      napi_fatal_exception(env, thrown);
-    }
-  }
-  free(line);
-}
-
-/* tenon_log_callback. Any thread; waits for nothing. */
-static void log_line(void* user, uint32_t level, const char* text, uint64_t length) {
-  Line* const line = malloc(sizeof *line + length);
-  if (line == NULL) return;
-  line->item.deliver = &deliver_line;
-  line->log = user;
-  line->level = level;
-  line->length = length;
-  memcpy(line->text, text, length);
-  if (!environment_post(line->log->environment, &line->item)) free(line);
-}
-
 /* ---- model_load(sources, options, progress, log, log_level) -> model ------------------------- */
 
-/* Both callbacks get one pointer: progress is only called during the call, the log later, too. */
+/* Both callbacks get one pointer: progress is only called during the call, the log later, too. Then it lives as long
+ * as the process, since sessions log after the model. */
 typedef struct {
   Call* call;
-  Log log;
+  Log* log;
 } Loading;
 
 typedef struct {
@@ -99,7 +57,7 @@ static int32_t load_progress(void* user, double fraction) {
   return tell_progress(((Loading*)user)->call, fraction);
 }
 static void load_log(void* user, uint32_t level, const char* text, uint64_t length) {
-  log_line(&((Loading*)user)->log, level, text, length);
+  log_line(((Loading*)user)->log, level, text, length);
 }
 
 static void parse_model_load(Call* call) {
@@ -125,12 +83,7 @@ static void parse_model_load(Call* call) {
     c->loading = call->has_failed ? NULL : scratch(call, sizeof *c->loading);
   } else if ((c->loading = calloc(1, sizeof *c->loading)) != NULL) {
     c->log_level = as_uint32_t(call, argument(call, 4), "logLevel");
-    c->loading->log.environment = call->environment;
-    environment_hold(call->environment);
-    if (napi_create_reference(call->env, argument(call, 3), 1, &c->loading->log.function) !=
-        napi_ok) {
-      fail_argument(call, "a function is needed", "log");
-    }
+    c->loading->log = log_create(call, argument(call, 3));
   }
   if (!call->has_failed) c->loading->call = call;
 }
@@ -142,7 +95,7 @@ static void run_model_load(Call* call) {
   const tenon_callbacks callbacks = {.struct_size = sizeof callbacks,
                                      .log_level = c->log_level,
                                      .user = c->loading,
-                                     .log = c->loading->log.function == NULL ? NULL : &load_log,
+                                     .log = c->loading->log == NULL ? NULL : &load_log,
                                      .progress = call->callback == NULL ? NULL : &load_progress};
   /* Without callbacks nothing of the call is used when it has returned. */
   const bool has_callbacks = callbacks.log != NULL || callbacks.progress != NULL;
@@ -156,8 +109,8 @@ static napi_value result_model_load(Call* call) {
   Call_model_load* const c = (Call_model_load*)call;
   napi_value const object = handle_value(call, KIND_model, c->model, 0);
   Handle* const handle = object == NULL ? NULL : handle_of(call->env, object);
-  if (handle == NULL) return NULL;
   c->model = NULL;
+  if (handle == NULL) return NULL;
   if (call->memory != NULL) {
     memory_hold(call->memory);
     handle->kept = call->memory;

@@ -34,8 +34,19 @@ static void deliver_notice(Item* item, napi_env env) {
   if (env != NULL) resolve_waiting(notice, env, waiting);
 }
 
-/* tenon_notify_callback. Any thread. */
-static void tell(void* user) {
+Notice* notice_create(Call* call) {
+  Notice* const notice = call->has_failed ? NULL : calloc(1, sizeof *notice);
+  if (notice == NULL) {
+    fail_argument(call, "no memory for a request", NULL);
+    return NULL;
+  }
+  notice->item.deliver = &deliver_notice;
+  notice->environment = call->environment;
+  environment_hold(call->environment);
+  return notice;
+}
+
+void notice_tell(void* user) {
   Notice* const notice = user;
   pthread_mutex_lock(&notice->environment->lock);
   notice->is_told = true;
@@ -108,16 +119,8 @@ static void parse_session_submit(Call* call) {
   c->sampling = as_options(call, argument(call, 2), "sampling");
   c->grammar = as_handle(call, argument(call, 3), "grammar", KIND_grammar, NULLABLE);
   c->tokenizer = as_handle(call, argument(call, 4), "tokenizer", KIND_tokenizer, NULLABLE);
-  if (call->has_failed) return;
-  c->notice = calloc(1, sizeof *c->notice);
-  if (c->notice == NULL) {
-    fail_argument(call, "no memory for a request", NULL);
-    return;
-  }
-  c->notice->item.deliver = &deliver_notice;
-  c->notice->environment = call->environment;
-  environment_hold(call->environment);
-  c->submission.notify = &tell;
+  c->notice = notice_create(call);
+  c->submission.notify = &notice_tell;
   c->submission.user = c->notice;
 }
 
@@ -157,8 +160,8 @@ static napi_value result_session_submit(Call* call) {
   Call_session_submit* const c = (Call_session_submit*)call;
   napi_value const object = handle_value(call, KIND_request, c->request, 0);
   Handle* const handle = object == NULL ? NULL : handle_of(call->env, object);
-  if (handle == NULL) return NULL;
   c->request = NULL;
+  if (handle == NULL) return NULL;
   handle->notice = c->notice;
   c->notice = NULL;
   /* The session was closed meanwhile, and waits for its request. */

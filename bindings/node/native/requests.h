@@ -2,16 +2,20 @@
 #ifndef TENON_NODE_REQUESTS_H
 #define TENON_NODE_REQUESTS_H
 
-#include <node_api.h>
+#include "call.h"
 
 typedef struct Notice Notice;
 
+/* One for a call that makes a request; NULL when the call has failed. */
+Notice* notice_create(Call* call);
+/* tenon_notify_callback; user: a notice. Any thread. */
+void notice_tell(void* user);
 /* Who waits goes on; nothing is told from now on. On the thread of JavaScript. */
 void notice_stop(Notice* notice, napi_env env);
 /* When its request has been destroyed. Any thread. */
 void notice_free(Notice* notice);
 
-/* requestReady(request) -> true when something may have come since the last time, else a promise of it. */
+/* requestReady(request or call of a server) -> true when something may have come since the last time, else a promise of it. */
 napi_value request_ready(napi_env env, napi_callback_info info);
 
 #endif

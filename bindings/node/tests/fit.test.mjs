@@ -18,7 +18,9 @@ const madeFor = inner('./lib/made_for.json')
 const { misfits } = inner('./lib/fit.js')
 const { checkLibrary } = inner('./lib/library.js')
 
-const INTERFACE = JSON.parse(fs.readFileSync(path.join(ROOT, 'bindings/interface.json'), 'utf8'))
+const described = (name) => JSON.parse(fs.readFileSync(path.join(ROOT, 'bindings', name), 'utf8'))
+const INTERFACE = described('interface.json')
+const SERVER = described('server_interface.json')
 // Structures that JavaScript reads, with fields of plain numbers to check by.
 const READ = ['tenon_piece', 'tenon_model_info', 'tenon_memory', 'tenon_execution', 'tenon_token_info',
   'tenon_session_stats', 'tenon_engine_stats', 'tenon_request_stats', 'tenon_plan', 'tenon_hardware',
@@ -55,10 +57,10 @@ function layOut(struct) {
   struct.size = Math.ceil(offset / widest) * widest
 }
 
-/** One change of one structure: [kind of the change, structure]. */
-function change(roll, description) {
+/** One change of one structure of those: [kind of the change, structure]. */
+function change(roll, description, names) {
   const pick = (list) => list[roll(list.length)]
-  const struct = pick(description.structs.filter(({ name }) => READ.includes(name)))
+  const struct = pick(description.structs.filter(({ name }) => names.includes(name)))
   const { fields } = struct
   let kind = pick(['insert', 'append', 'reorder', 'retype', 'rename', 'remove', 'use_reserved'])
   const index = 1 + roll(fields.length - 1)
@@ -89,15 +91,16 @@ function write(view, { type, offset }, value) {
 }
 
 const camel = (name) => name.replace(/_([a-z0-9])/g, (_, letter) => letter.toUpperCase())
-const realStruct = (name) => INTERFACE.structs.find((struct) => struct.name === name)
+const structOf = (real, name) => real.structs.find((struct) => struct.name === name)
 
-test('200 changed layouts are harmless or refused', () => {
+/** Makes 200 changes; calls `fits(seed, roll, kind, struct)` for the harmless ones. */
+function change200(real, madeFor, names, fits) {
   let harmless = 0
   let refused = 0
   for (let seed = 0; seed < 200; ++seed) {
     const roll = dice(seed)
-    const description = structuredClone(INTERFACE)
-    const [kind, struct] = change(roll, description)
+    const description = structuredClone(real)
+    const [kind, struct] = change(roll, description, names)
     layOut(struct)
     const reasons = misfits(madeFor, description)
     if (HARMLESS.includes(kind)) assert.deepEqual(reasons, [], `seed ${seed}: a later minor version would be refused`)
@@ -107,28 +110,50 @@ test('200 changed layouts are harmless or refused', () => {
       continue
     }
     ++harmless
-    // What the fake library writes by its own layout, the compiled code reads by ours.
-    const bytes = new Uint8Array(struct.size)
-    const view = new DataView(bytes.buffer)
-    const written = {}
-    for (const field of struct.fields) {
-      if ('count' in field || !SIZES[field.type] || field.role === 'length' ||
-          ['struct_size', 'reserved'].includes(field.name)) continue
-      written[field.name] = 1 + roll(99)
-      write(view, field, written[field.name])
-    }
-    const read = native.readStruct(struct.name, bytes.subarray(0, Math.min(struct.size, realStruct(struct.name).size)))
-    for (const field of realStruct(struct.name).fields) {
-      if (field.role === 'value' && !('count' in field) && camel(field.name) in read) {
-        assert.equal(read[camel(field.name)], written[field.name] ?? 0, `seed ${seed}: ${kind} ${struct.name}.${field.name}`)
-      }
-    }
+    fits(seed, roll, kind, struct)
   }
   assert.ok(harmless > 40 && refused > 40, `${harmless} harmless, ${refused} refused`)
+}
+
+/** What a fake library writes by its own layout, the compiled code reads by ours. */
+function isReadRightly(real, seed, roll, kind, struct) {
+  const bytes = new Uint8Array(struct.size)
+  const view = new DataView(bytes.buffer)
+  const written = {}
+  for (const field of struct.fields) {
+    if ('count' in field || !SIZES[field.type] || field.role === 'length' ||
+        ['struct_size', 'reserved'].includes(field.name)) continue
+    written[field.name] = 1 + roll(99)
+    write(view, field, written[field.name])
+  }
+  const ours = structOf(real, struct.name)
+  const read = native.readStruct(struct.name, bytes.subarray(0, Math.min(struct.size, ours.size)))
+  for (const field of ours.fields) {
+    if (field.role === 'value' && !('count' in field) && camel(field.name) in read) {
+      assert.equal(read[camel(field.name)], written[field.name] ?? 0, `seed ${seed}: ${kind} ${struct.name}.${field.name}`)
+    }
+  }
+}
+
+test('200 changed layouts are harmless or refused', () => {
+  change200(INTERFACE, madeFor, READ, (...changed) => isReadRightly(INTERFACE, ...changed))
+})
+
+test('200 changed layouts of the server are harmless or refused', () => {
+  const names = SERVER.structs.map(({ name }) => name)
+  change200(SERVER, madeFor.server, names, (seed, roll, kind, struct) => {
+    if (struct.name === 'tenon_server_part') isReadRightly(SERVER, seed, roll, kind, struct)
+    // What the compiled code writes by our layout, the fake library reads by its own.
+    for (const field of structOf(SERVER, struct.name).fields) {
+      const theirs = struct.fields.find(({ name }) => name === field.name)
+      if (theirs) assert.deepEqual([theirs.offset, theirs.size, theirs.type], [field.offset, field.size, field.type], `seed ${seed}`)
+    }
+  })
 })
 
 test('the real description fits', () => {
   assert.deepEqual(misfits(madeFor, INTERFACE), [])
+  assert.deepEqual(misfits(madeFor.server, SERVER), [])
 })
 
 test('other changes are refused', () => {
@@ -142,6 +167,14 @@ test('other changes are refused', () => {
     const description = structuredClone(INTERFACE)
     make(description)
     assert.ok(misfits(madeFor, description)[0].includes(reason))
+  }
+  for (const [make, reason] of [
+    [(d) => { d.functions[2].parameters.pop() }, 'tenon_server_add_model'],
+    [(d) => { d.version = '1.0.0' }, 'major'],
+  ]) {
+    const description = structuredClone(SERVER)
+    make(description)
+    assert.ok(misfits(madeFor.server, description)[0].includes(reason))
   }
 })
 

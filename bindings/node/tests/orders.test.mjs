@@ -23,7 +23,8 @@ function dice(seed) {
 /** Runs one order over a few objects; `shared` is a model that stays. */
 async function order(seed, shared, bytes) {
   const roll = dice(seed)
-  const things = { model: [shared], engine: [], session: [], generation: [], sampler: [], grammar: [], chat: [], reply: [] }
+  const things = { model: [shared], engine: [], session: [], generation: [], sampler: [], grammar: [], chat: [], reply: [],
+    server: [], answer: [] }
   const waiting = []
   const some = (kind) => things[kind][roll(things[kind].length)]
   const make = {
@@ -38,6 +39,16 @@ async function order(seed, shared, bytes) {
     grammar: () => tenon.Grammar.choices(['yes', 'no']),
     chat: () => tenon.Chat.create(some('model')),
     reply: () => some('chat')?.reply({ messages: [{ role: 'user', content: 'Hi' }] }),
+    // Those that were added may be closed before they are asked for.
+    server: async () => {
+      const server = await tenon.Server.create()
+      things.server.push(server)
+      await server.add('demo', (roll(2) ? some('engine') : null) ?? some('model'), { context: 64 })
+      if (roll(3) === 0) await server.listen()
+      if (roll(8)) await server.start({ threads: roll(2) * 3 })
+    },
+    answer: () => some('server')?.request('POST', '/v1/completions', { prompt: ONCE, max_tokens: 4, stream: roll(2) === 0 },
+      { signal: AbortSignal.timeout(1 + roll(400)) }),
   }
   const use = {
     model: (one) => roll(2) ? one.info : one.tokenizer.encode(ONCE),
@@ -51,6 +62,9 @@ async function order(seed, shared, bytes) {
     grammar: (one) => one.accepts('yes'),
     chat: (one) => one.encode({ messages: [{ role: 'user', content: 'Hi' }] }),
     reply: (one) => roll(2) ? one.push('text') : one.message(),
+    server: (one) => [() => one.stop(roll(2) / 100), () => one.start(), () => one.add('next', some('model')),
+      () => one.fetch('/v1/models').then((response) => response.text())][roll(4)](),
+    answer: (one) => roll(2) ? one.next() : one.text(),
   }
   const kinds = Object.keys(make)
   const step = async () => {
@@ -70,7 +84,7 @@ async function order(seed, shared, bytes) {
   for (let i = 0; i < 14; ++i) {
     // Some are awaited, others overlap with what follows.
     const done = step().catch((error) => {
-      if (!FINE.includes(error.code)) throw new Error(`order ${seed}: ${error.stack}`, { cause: error })
+      if (!FINE.includes(error.code) && error.name !== 'TimeoutError') throw new Error(`order ${seed}: ${error.stack}`, { cause: error })
     })
     if (roll(3)) await done
     else waiting.push(done)

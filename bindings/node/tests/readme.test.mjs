@@ -42,6 +42,7 @@ test('the README runs from top to bottom', async () => {
   fs.rmSync(file)
   assert.deepEqual([code, errors], [0, ''])
   assert.match(output, /^ there was a/)
+  assert.match(output, /^The capital of Norway is Oslo\.\ndata: \{.*data: \[DONE\]\n\n$/ms)
   for (const shown of ['The capital of Norway is Oslo.', "{ name: 'Mia', age: 41 }",
     'name: \'get_weather\', arguments: \'{"city": "Oslo"}\'', 'AbortError']) assert.ok(output.includes(shown), `${shown}\n${output}`)
 })

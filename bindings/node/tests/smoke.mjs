@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { CancelledError, Engine, Grammar, Model, Session, StateError } from 'tenon'
+import { CancelledError, Engine, Grammar, Model, Server, Session, StateError } from 'tenon'
 
 const root = process.env.TENON_ROOT ?? path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
 const demo = path.join(root, 'examples/models/demo-q8_0.gguf')
@@ -42,7 +42,23 @@ expect(await cancelled.text().catch((error) => error instanceof CancelledError) 
 const grammar = await Grammar.choices(['yes', 'no'])
 expect(/^(yes|no)$/.test(await model.stream('Once', { grammar, maxTokens: 8 }).text()), 'a grammar')
 const copied = await Model.fromBytes(new Uint8Array(fs.readFileSync(demo)), { threads: 1 })
-for (const thing of [copied, session, engine, model]) await thing.close()
+const server = await Server.create()
+await server.add('demo', engine)
+const port = await server.listen()
+await server.start()
+const question = { messages: [{ role: 'user', content: 'What is the capital of Norway?' }], temperature: 0 }
+const init = { method: 'POST', body: JSON.stringify(question) }
+for (const response of [await server.fetch('/v1/chat/completions', init),
+  await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, init)]) {
+  const { choices } = await response.json()
+  expect(choices[0].message.content === 'The capital of Norway is Oslo.', JSON.stringify(choices))
+}
+let events = ''
+const stream = await server.request('POST', '/v1/chat/completions', { ...question, stream: true })
+for await (const part of stream) events += new TextDecoder().decode(part)
+expect(stream.status === 200 && /data: \[DONE\]\s*$/.test(events), events)
+await server.stop(5)
+for (const thing of [copied, session, engine, model, server]) await thing.close()
 try {
   session.position
   expect(false, 'a closed session')

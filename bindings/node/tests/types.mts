@@ -1,6 +1,6 @@
 // Compiled by tsc --strict, and run: what the types say is what comes.
-import { Chat, Embedder, Engine, Grammar, LimitError, Model, Sampler, Session, TenonError, constants, logprobs } from 'tenon'
-import type { Conversation, GenerateOptions, ModelOptions, Piece, Tokens } from 'tenon'
+import { Chat, Embedder, Engine, Grammar, LimitError, Model, Sampler, Server, Session, TenonError, constants, logprobs } from 'tenon'
+import type { Answer, Conversation, GenerateOptions, ModelOptions, Piece, Tokens } from 'tenon'
 import { createTenon, embeddingModel, languageModel } from 'tenon/ai-sdk'
 import { embed, generateText } from 'ai'
 
@@ -44,6 +44,19 @@ const answer = await generateText({ model: languageModel(model), prompt: 'Hi', m
 const row: number[] = (await embed({ model: embeddingModel(encoder), value: 'a fox' })).embedding
 const provider = createTenon({ languageModels: { demo: model } })
 await generateText({ model: provider('demo'), prompt: 'Hi', maxOutputTokens: 1 })
+const server: Server = await Server.create({ apiKeys: ['secret'], withoutPage: true, log: (level: number, line: string) => void [level, line] })
+await server.add('demo', engine, { context: 256 })
+await server.addFile('other', new URL(`file://${process.env.TENON_ROOT}/examples/models/demo-q8_0.gguf`), { modelOptions: { threads: 1 }, cacheBytes: 1 << 22 })
+const port: number = await server.listen('127.0.0.1', 0)
+await server.start({ threads: 3 })
+const listed: Answer = await server.request('GET', '/v1/models', null, { apiKey: 'secret' })
+for await (const part of listed) if (!(part instanceof Uint8Array) || listed.status !== 200 || port === 0) throw new Error('an answer')
+const response: Response = await server.fetch('/v1/models', { headers: { 'x-api-key': 'secret' } })
+if (response.status !== 200) throw new Error('a response')
+await server.stop(1)
+await server.close()
+// @ts-expect-error an option that there is not
+Server.create({ apiKey: 'x' }).catch(() => {})
 // @ts-expect-error an option that there is not
 model.stream('x', { maxToken: 3 }).close()
 // @ts-expect-error objects are made by functions

@@ -6,7 +6,9 @@ import type {
   Candidate, ChatDelta as RawChatDelta, EmbedderInfo, EngineStats, Execution, Hardware, Memory, ModelInfo, Plan,
   RequestStats, SessionStats, Tensor, TokenInfo,
 } from './structs'
-import type { ChatOptions, EmbedderOptions, EngineOptions, ModelOptions, SamplerOptions, SessionOptions } from './options'
+import type {
+  ChatOptions, EmbedderOptions, EngineOptions, ModelOptions, SamplerOptions, ServerFields, ServerFileFields, SessionOptions,
+} from './options'
 
 export * from './options'
 export {
@@ -416,6 +418,62 @@ export class Embedder extends TenonObject {
     Promise<Float32Array>
   /** Ends the calls under way with CancelledError. */
   cancel(): void
+}
+
+export interface ServerOptions extends Omit<ServerFields, 'apiKeys'> {
+  /** One each: "KEY [NAME] [weight=W] [requests=N]"; a text: one a line. Unless given, no key is asked for. */
+  apiKeys?: string | readonly string[]
+  /** Gets lines of JSON up to logLevel, until the server has been closed. */
+  log?: (level: number, line: string) => void
+}
+
+export interface ServerFileOptions extends Omit<ServerFileFields, 'path' | 'modelOptions' | 'engineOptions'> {
+  modelOptions?: ModelOptions
+  engineOptions?: EngineOptions
+}
+
+/** Serves models over HTTP, in the manner of OpenAI and Anthropic, and answers the program's own requests without a
+ * socket. The order is: add, listen, start, stop, close. A server that listens keeps the program alive, as one of
+ * node:http does. Needs libtenon-server, which is in the package where its build had it (else UnsupportedError). */
+export class Server extends TenonObject {
+  static create(options?: ServerOptions): Promise<Server>
+  /** Serves a model, with options of an engine, or an engine, under a name. Both may be closed before the server.
+   * context: most tokens of a request's prompt and answer. */
+  add(name: string, served: Model | Engine, options?: EngineOptions & { context?: number }): Promise<void>
+  /** Serves the model of a file from when a request asks for it. */
+  addFile(name: string, path: FilePath, options?: ServerFileOptions): Promise<void>
+  /** Takes connections there once it was started; port 0, and unless given: any that is free. host: unless given,
+   * this machine alone. The port. */
+  listen(host?: string, port?: number): Promise<number>
+  /** The same on a Unix socket. */
+  listenUnix(path: FilePath): Promise<void>
+  /** Runs it in threads of its own; threads: unless given, as many as there is use for. */
+  start(options?: { threads?: number }): Promise<void>
+  /** Takes no more requests, and waits so many seconds for the answers under way, then cancels them. It cannot run
+   * again. */
+  stop(seconds?: number): Promise<void>
+  /** Asks it without a socket; comes with the status. body: text, bytes, or what becomes JSON. */
+  request(method: string, target: string, body?: unknown, options?: { apiKey?: string, signal?: AbortSignal }):
+    Promise<Answer>
+  /** The same in the manner of the global fetch: for clients that take such a function. */
+  readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+  /** The program may end although the server listens; and may not. */
+  unref(): this
+  ref(): this
+}
+
+/** What a server answers to a request of the program itself: `for await` brings the bytes as they come. `close`,
+ * leaving the loop, the signal and the garbage collector cancel it. */
+export class Answer extends TenonObject implements AsyncIterableIterator<Uint8Array> {
+  readonly status: number
+  readonly headers: Headers
+  [Symbol.asyncIterator](): this
+  next(): Promise<IteratorResult<Uint8Array, undefined>>
+  return(value?: undefined): Promise<IteratorResult<Uint8Array, undefined>>
+  /** The body, or what is left of it. */
+  bytes(): Promise<Uint8Array>
+  text(): Promise<string>
+  json(): Promise<any>
 }
 
 /** What the library reports. */

@@ -169,3 +169,57 @@ export interface EmbedderOptions {
   /** The same for what is searched. */
   documentPrefix?: string
 }
+
+export interface ServerFields {
+  /** 1: no chat page at "/" */
+  withoutPage?: boolean
+  /** one a line: "KEY [NAME] [weight=W] [requests=N]". The client of that name has weight W in the engines' fair shares (1) and N requests at once (any). Empty lines and those after '#' do not count. NULL: no key is asked for. */
+  apiKeys?: string
+  /** of pages in browsers that may ask, "https://chat.example.org"; others are answered 403; NULL: "loopback", those of this machine; "*": all; "": none */
+  corsOrigin?: string
+  /** of a request; 32 MiB; more is answered with 413 */
+  maxBodyBytes?: number
+  /** 32 KiB; 431 */
+  maxHeaderBytes?: number
+  /** 4096; one more is answered with 503 */
+  maxConnections?: number
+  /** from the first byte of a request to the end of its headers; 10 */
+  headerSeconds?: number
+  /** for its body; 60 */
+  bodySeconds?: number
+  /** that a connection may wait for the next request; 75 */
+  idleSeconds?: number
+  /** that a client may take nothing of its answer; 60 */
+  writeSeconds?: number
+  /** of a generation, from when it is queued to its end; else 504, in a stream an error event; 0: any */
+  requestSeconds?: number
+  /** of the models of tenon_server_add_file that are loaded at a time; 0: any */
+  memoryBytes?: number
+  /** 1: clients may ask for POST /v1/models/NAME/load and /unload */
+  modelControl?: boolean
+  /** the most detailed TENON_LOG_* wanted: INFO has a line for each request */
+  logLevel?: number
+  /** of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each request; NULL: none */
+  otlpAddress?: string
+  /** Both, in PEM, the first with its chain: connections over TCP are then HTTPS. IO where they cannot be used, UNSUPPORTED in a library without TLS. */
+  tlsCertificateFile?: string
+  tlsKeyFile?: string
+  /** of answers that are remembered as tokens, so that conversations that come back in other words (docs/server.md) reuse what was computed; 64 MiB */
+  echoBytes?: number
+  /** of responses that "previous_response_id" may name; 64 MiB */
+  responseBytes?: number
+  /** 1: no answer is remembered, prompts are what the template makes of them */
+  noEchoRepair?: boolean
+}
+
+export interface ServerFileFields {
+  path?: string
+  /** of scope MODEL: "key=value", one a line; or NULL */
+  modelOptions?: string
+  /** of scope ENGINE, likewise */
+  engineOptions?: string
+  /** as with tenon_server_add_model */
+  context?: number
+  /** of the KV cache, unless engine_options say; 0: four texts of the context */
+  cacheBytes?: number
+}

@@ -1,0 +1,319 @@
+// Servers: models over HTTP, by libtenon-server, and requests to one without a socket.
+'use strict'
+
+const { Buffer } = require('node:buffer')
+const { setInterval, clearInterval } = require('node:timers')
+const constants = require('./constants.js')
+const fields = require('./fields.js')
+const { now, later, requestReady } = require('./native.js')
+const { ArgumentError, CancelledError } = require('./errors.js')
+const { MADE_HERE, TenonObject, named, nextTurn } = require('./objects.js')
+const { serverLibrary } = require('./library.js')
+const { Engine } = require('./engine.js')
+const { Model } = require('./model.js')
+const { filePath } = require('./paths.js')
+
+// Parts that were there at once are handed out without a turn of the event loop up to this many.
+const PARTS_A_TURN = 16
+// Statuses whose Response has no body.
+const WITHOUT_BODY = new Set([101, 103, 204, 205, 304])
+const A_DAY_MS = 86400000
+
+/** How many letters differ (Levenshtein). */
+function distance(one, other) {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= one.length; ++i) {
+    const next = [i]
+    for (let j = 1; j <= other.length; ++j) {
+      next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (one[i - 1] === other[j - 1] ? 0 : 1))
+    }
+    row = next
+  }
+  return row[other.length]
+}
+
+/** Refuses what is not among the names that are known, and says which is meant. */
+function checkNames(what, given, known) {
+  for (const key of Object.keys(given)) {
+    if (known.includes(key)) continue
+    const [nearest] = [...known].sort((one, other) => distance(key, one) - distance(key, other))
+    throw new ArgumentError(`${what} has no option ${key}; the nearest is ${nearest}`)
+  }
+}
+
+/** Truths as the library's numbers. */
+const withNumbers = (given) => Object.fromEntries(Object.entries(given).map(([key, value]) =>
+  [key, typeof value === 'boolean' ? Number(value) : value]))
+
+/** Options of a model or an engine as lines, as libtenon-server takes them. */
+function asLines(what, options) {
+  const lines = []
+  for (const [key, value] of Object.entries(named(options))) {
+    for (const one of Array.isArray(value) ? value : value == null ? [] : [value]) {
+      const line = `${key}=${one}`
+      if (line.includes('\n')) throw new ArgumentError(`${what}: the option ${key} holds a line break`)
+      lines.push(line)
+    }
+  }
+  return lines.join('\n')
+}
+
+/** What the server answers to a request of the program itself: `status`, `headers`, and its parts as `for await`
+ * brings them: the bytes of a body, or the events of a stream. `close`, leaving the loop, the signal of the request
+ * and the garbage collector cancel it. */
+class Answer extends TenonObject {
+  #signal
+  #stopListening = null
+  #first = null
+  #isLast = false
+  #turn = Promise.resolve()
+  #atOnce = 0
+
+  constructor(key, handle, signal) {
+    super(key, handle)
+    this.#signal = signal
+    if (signal) this.#listen(signal)
+  }
+
+  /** Comes with the status. */
+  static async _of(handle, signal) {
+    const answer = new Answer(MADE_HERE, handle, signal)
+    const part = await answer.#take((part) => part.httpStatus !== 0)
+    answer.status = part.httpStatus
+    answer.headers = new Headers({ 'content-type': part.contentType })
+    for (const line of part.headers.split('\n')) {
+      const colon = line.indexOf(':')
+      if (colon > 0) answer.headers.append(line.slice(0, colon), line.slice(colon + 1).trim())
+    }
+    answer.#first = part.bytes
+    return answer
+  }
+
+  #listen(signal) {
+    const self = new WeakRef(this)
+    const close = () => void self.deref()?.close()
+    signal.addEventListener('abort', close, { once: true })
+    this.#stopListening = () => signal.removeEventListener('abort', close)
+    if (signal.aborted) close()
+  }
+
+  /** The next part of which `isWanted` is true. */
+  async #take(isWanted) {
+    try {
+      if (++this.#atOnce >= PARTS_A_TURN) {
+        this.#atOnce = 0
+        await nextTurn()
+      }
+      for (;;) {
+        if (this.closed) throw this.#signal?.aborted ? this.#signal.reason : new CancelledError('the answer has been closed')
+        const part = now.server_call_wait(this._handle, 0)
+        if (part.isLast) this.#isLast = true
+        if (isWanted(part)) return part
+        const ready = requestReady(this._handle)
+        if (ready === true) continue
+        this.#atOnce = 0
+        await ready
+      }
+    } catch (error) {
+      void this.close()
+      throw error
+    }
+  }
+
+  async #next() {
+    let bytes = this.#first
+    this.#first = null
+    if (!bytes?.length && !this.#isLast) {
+      if (this.closed && !this.#signal?.aborted) return { done: true, value: undefined }
+      bytes = (await this.#take((part) => part.bytes.length > 0 || part.isLast !== 0)).bytes
+    }
+    if (bytes?.length) return { done: false, value: bytes }
+    await this.close()
+    return { done: true, value: undefined }
+  }
+
+  [Symbol.asyncIterator]() {
+    return this
+  }
+
+  next() {
+    const taken = this.#turn.then(() => this.#next())
+    this.#turn = taken.catch(() => {})
+    return taken
+  }
+
+  async return(value) {
+    await this.close()
+    return { done: true, value }
+  }
+
+  /** The body, or what is left of it. */
+  async bytes() {
+    const parts = []
+    for await (const part of this) parts.push(part)
+    return parts.length === 1 ? parts[0] : new Uint8Array(Buffer.concat(parts))
+  }
+
+  async text() {
+    return new TextDecoder().decode(await this.bytes())
+  }
+
+  async json() {
+    return JSON.parse(await this.text())
+  }
+
+  /** Cancels the request, unless it is complete. */
+  close() {
+    this.#stopListening?.()
+    this.#stopListening = null
+    return super.close()
+  }
+}
+
+/** Serves models over HTTP, in the manner of OpenAI and Anthropic (docs/server.md), and answers the program's own
+ * requests without a socket. The order is: add, listen, start, stop, close. A server that listens keeps the program
+ * alive, as one of node:http does. */
+class Server extends TenonObject {
+  #turn = Promise.resolve()
+  #served = [] // live as long as the server
+  #listens = false
+  #alive = null
+  #isUnreferenced = false
+  #stopping = null
+
+  static async create({ log, apiKeys, ...options } = {}) {
+    checkNames('a server', options, fields.ServerFields)
+    serverLibrary()
+    const all = { ...withNumbers(options), apiKeys: Array.isArray(apiKeys) ? apiKeys.join('\n') : apiKeys }
+    if (log != null) all.logLevel ??= constants.LOG_INFO
+    return new Server(MADE_HERE, await later.server_create(all, log))
+  }
+
+  /** One after another, as the library wants it before the server runs. */
+  #inTurn(work) {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => {})
+    return done
+  }
+
+  /** Serves a model, with options of an engine, or an engine, under a name. */
+  add(name, served, { context = 0, ...options } = {}) {
+    return this.#inTurn(async () => {
+      if (served instanceof Engine) {
+        if (Object.keys(options).length) throw new ArgumentError(`an engine has its options already: ${Object.keys(options)}`)
+        await later.server_add_engine(this._handle, name, served.model._handle, served._handle, context)
+        served._drive()
+      } else if (served instanceof Model) {
+        await later.server_add_model(this._handle, name, served._handle, named(options), context)
+      } else {
+        throw new TypeError(`a server serves a Model or an Engine, not ${served}`)
+      }
+      this.#served.push(served)
+    })
+  }
+
+  /** Serves the model of a file from when a request asks for it. */
+  addFile(name, path, { modelOptions = {}, engineOptions = {}, ...options } = {}) {
+    return this.#inTurn(async () => {
+      checkNames('the file of a server', options, fields.ServerFileFields)
+      await later.server_add_file(this._handle, name, { ...withNumbers(options), path: filePath(path),
+        modelOptions: asLines('modelOptions', modelOptions), engineOptions: asLines('engineOptions', engineOptions) })
+    })
+  }
+
+  /** Takes connections there once it was started; port 0: any that is free. The port. */
+  listen(host = '127.0.0.1', port = 0) {
+    return this.#inTurn(async () => {
+      const bound = await later.server_listen_tcp(this._handle, host, port)
+      this.#listens = true
+      return bound
+    })
+  }
+
+  /** The same on a Unix socket. */
+  listenUnix(path) {
+    return this.#inTurn(async () => {
+      await later.server_listen_unix(this._handle, filePath(path))
+      this.#listens = true
+    })
+  }
+
+  /** Runs it in threads of its own. */
+  start({ threads = 0 } = {}) {
+    return this.#inTurn(async () => {
+      await later.server_start(this._handle, threads)
+      if (!this.#listens || this.closed) return
+      // As long as it listens neither the loop ends nor the server is collected.
+      this.#alive ??= setInterval(() => this.closed && this.#rest(), A_DAY_MS)
+      if (this.#isUnreferenced) this.#alive.unref()
+    })
+  }
+
+  #rest() {
+    if (this.#alive) clearInterval(this.#alive)
+    this.#alive = null
+  }
+
+  /** The program may end although the server listens; and may not. */
+  unref() {
+    this.#isUnreferenced = true
+    this.#alive?.unref()
+    return this
+  }
+
+  ref() {
+    this.#isUnreferenced = false
+    this.#alive?.ref()
+    return this
+  }
+
+  /** Takes no more requests, and waits so long for the answers under way, then cancels them. It cannot run again. */
+  stop(seconds = 0) {
+    this.#stopping ??= this.#inTurn(async () => {
+      await later.server_stop(this._handle, seconds)
+      this.#rest()
+    })
+    return this.#stopping
+  }
+
+  /** Asks it without a socket; comes with the status. body: text, bytes, or what becomes JSON. */
+  async request(method, target, body, { apiKey, signal } = {}) {
+    signal?.throwIfAborted()
+    if (body != null && typeof body !== 'string' && !ArrayBuffer.isView(body)) body = JSON.stringify(body)
+    const handle = await later.server_submit(this._handle, { method, target, body, apiKey })
+    return Answer._of(handle, signal)
+  }
+
+  /** The same in the manner of the global fetch: for clients that take such a function. */
+  fetch = async (input, init) => {
+    const asked = new Request(input instanceof Request ? input : new URL(input, 'http://tenon'), init)
+    const { pathname, search } = new URL(asked.url)
+    const body = asked.body ? new Uint8Array(await asked.arrayBuffer()) : undefined
+    const bearer = /^Bearer (.+)$/i.exec(asked.headers.get('authorization') ?? '')?.[1]
+    const answer = await this.request(asked.method, pathname + search, body,
+      { apiKey: bearer ?? asked.headers.get('x-api-key') ?? undefined, signal: asked.signal })
+    const { status, headers } = answer
+    if (WITHOUT_BODY.has(status)) {
+      void answer.close()
+      return new Response(null, { status, headers })
+    }
+    return new Response(new ReadableStream({
+      async pull(controller) {
+        const { done, value } = await answer.next()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: () => answer.close(),
+    }, { highWaterMark: 0 }), { status, headers })
+  }
+
+  /** Ends it and the answers under way, and frees it; what it served is freed then, if it was closed before. */
+  close() {
+    this.#rest()
+    // An orderly stop under way is not waited for.
+    if (this.#stopping && !this.closed) later.server_stop(this._handle, 0).catch(() => {})
+    return super.close()
+  }
+}
+
+module.exports = { Server, Answer }
