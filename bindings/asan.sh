@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes, uses and destroys objects in random orders in each language, over libraries that AddressSanitizer watches:
-# accesses and leaks. Python's native module is watched, too, in tenon.openai and where handles are closed.
+# accesses and leaks. Python's native module is watched, too, in tenon.Server, tenon.openai and where handles are closed.
 #   bindings/asan.sh BUILD_FOLDER [LANGUAGE...]   python, node, rust, go, java; all when none is named
 # BUILD_FOLDER is one in which bindings/LANGUAGE/test.sh has run (what it installed is used). The watched library is
 # built by GCC into the folder that TENON_ASAN_BUILD names (build-asan-bindings). TENON_ORDERS: how many orders (10000).
@@ -65,7 +65,7 @@ orders_python() {
     "$here/python/native/module.c" -o "$work/tenon/_native.abi3.so"
   cd "$here/python/tests"
   PYTHONMALLOC=malloc PYTHONPATH=$work "${under[@]}" "$python" -m pytest -q -p no:cacheprovider \
-    test_orders.py test_openai.py test_closing.py
+    test_orders.py test_openai.py test_closing.py test_server.py
 }
 
 orders_node() {

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Writes what of the Python binding follows from bindings/interface.json.
+"""Writes what of the Python binding follows from bindings/interface.json and server_interface.json.
 
     generate.py           native/generated.h, tenon/_native.pyi, tenon/_options.py, tenon/constants.py,
-                          tenon/_made_for.json
+                          tenon/_made_for.json, tenon/_server_made_for.json
     generate.py --check   says which of them are not new, status 1
 
-For each function of the interface generated.h has a Python function of the same name without `tenon_`:
+For each function of the interfaces generated.h has a Python function of the same name without `tenon_`:
 in-parameters are its arguments in order (a text or array without its length, no `user`), out-parameters
-its result. Functions of HAND are written in native/module.c instead.
+its result. Functions of HAND are written in the files of native/ instead.
+
+In tenon/server.h the order of destruction matters, and the functions see to it: what is made lives in the first
+handle of its function, and so do the other handles that the function takes.
 """
 
 import json
@@ -18,16 +21,17 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from generating import HIDDEN, Interface as Description, made_for, short, write  # noqa: E402
 
-# What no rule covers: structures that hold callbacks or arrays of pointers, and pieces, which are waited
+# What no rule covers: structures that hold arrays of pointers, or several callbacks, and pieces, which are waited
 # for in intervals so that Python hears of signals.
-HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_request_next",
+HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_request_next",
         "tenon_embedder_embed", "tenon_embedder_rank", "tenon_session_score"}
-# Of no use in Python: the binding has a thread that runs an engine, in native/module.c.
+# Of no use in Python: the binding has a thread that runs an engine, in native/runner.h.
 LEFT_OUT = {"tenon_engine_set_executor"}
 # Answered without a library, or by other means.
-LIBRARY = {"tenon_interface_description", "tenon_last_error"}
+LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_server_interface_description",
+           "tenon_server_last_error"}
 
-PYTHON_TYPES = {"int32_t": "int", "uint32_t": "int", "int64_t": "int", "uint64_t": "int", "size_t": "int",
+PYTHON_TYPES = {"uint16_t": "int", "int32_t": "int", "uint32_t": "int", "int64_t": "int", "uint64_t": "int", "size_t": "int",
                 "double": "float", "float": "float"}
 
 
@@ -36,14 +40,22 @@ def type_name(struct):
     return "".join(part.capitalize() for part in short(struct).split("_"))
 
 
+def is_hidden(field):
+    return field["name"] in HIDDEN or field["name"].startswith("reserved")
+
+
 class Interface(Description):
-    def __init__(self):
-        super().__init__(LEFT_OUT, HAND)
+    """is_server: that of tenon/server.h."""
+
+    def __init__(self, is_server=False):
+        super().__init__(LEFT_OUT, HAND, file="server_interface.json" if is_server else "interface.json")
+        self.is_server = is_server
+        self.offered = [f for f in self.functions if f["name"] not in HAND | LIBRARY | self.destroys]
 
     def shown(self, struct):
         """Python sees the lengths of a batch, too."""
         return [field for field in self.structs[struct]["fields"]
-                if field["name"] not in HIDDEN and
+                if not is_hidden(field) and
                 (field["role"] != "length" or struct == "tenon_embedder_batch")]
 
 
@@ -107,7 +119,7 @@ def read_struct(interface, name):
 
 
 def write_struct(interface, name):
-    """From a dict whose keys are the fields. Callbacks and arrays of pointers are set by hand."""
+    """From a dict whose keys are the fields. Arrays of pointers are set by hand, and callbacks but for those of logs."""
     lines = [f"static void fill_{short(name)}(Call* call, PyObject* given, {name}* value) {{",
              "  memset(value, 0, sizeof *value);",
              "  value->struct_size = sizeof *value;",
@@ -115,7 +127,8 @@ def write_struct(interface, name):
              "  size_t used = 0;", "  PyObject* item = NULL;"]
     for field in interface.structs[name]["fields"]:
         place, role = f"value->{field['name']}", field["role"]
-        if field["name"] in HIDDEN or role in ("length", "callback", "user"):
+        is_log = field["type"] == "tenon_log_callback"
+        if is_hidden(field) or role in ("length", "user") or role == "callback" and not is_log:
             continue
         if role == "array" and "*" in field["type"].removesuffix("*"):
             continue
@@ -131,6 +144,9 @@ def write_struct(interface, name):
             lines.append(f"    {place} = as_handle(call, item, KIND_{short(field['of'])}, NULLABLE);")
         elif role == "name":
             lines.append(f"    {place} = as_name(call, item);")
+        elif is_log:
+            lines += [f"    value->{field['user']} = as_callable(call, item);",
+                      f"    if (value->{field['user']} != NULL) {place} = &log_line;"]
         elif "count" in field:
             lines.append(f"    as_doubles(call, item, {place}, {field['count']});")
         else:
@@ -150,7 +166,8 @@ def trampoline(interface, callback):
     declared = ", ".join(f"{p['type']} {p['name']}" for p in parameters)
     lines = [f"static {callback['returns']} on_{short(callback['name'])}({declared}) {{",
              "  Callback* callback = user;",
-             "  const PyGILState_STATE lock = PyGILState_Ensure();"]
+             "  PyGILState_STATE lock;",
+             "  if (!enter_python(&lock)) return" + (";" if callback["returns"] == "void" else " 1;")]
     arguments = []
     for parameter in parameters:
         if parameter["role"] == "value":
@@ -162,9 +179,19 @@ def trampoline(interface, callback):
                              f"(size_t){parameter['length']} * sizeof *{parameter['name']})")
     lines += [f"  PyObject* const arguments[] = {{{', '.join(arguments)}}};",
               f"  const int32_t ends = call_python(callback, arguments, {len(arguments)});",
-              "  PyGILState_Release(lock);",
+              "  leave_python(lock);",
               "  (void)ends;" if callback["returns"] == "void" else "  return ends;", "}", ""]
     return lines
+
+
+def callback_field(interface, parameter, kind):
+    """The field of a structure that is a callback of that kind, or None."""
+    fields = interface.structs[parameter["of"]]["fields"] if parameter["role"] == "struct" else []
+    return next((field for field in fields if field["type"] == kind), None)
+
+
+# Names of variables in each wrapper.
+LOCALS = {"call", "args", "status", "result", "notice"}
 
 
 def wrapper(interface, function):
@@ -172,12 +199,16 @@ def wrapper(interface, function):
     lines = [f"static PyObject* call_{name}(PyObject* module, PyObject* args) {{",
              "  (void)module;"]
     body, results, passed, cleanup = [], [], [], []
+    kept = None  # what the handle that is made keeps
+    notice = False
     index = 0
+    owner = interface.is_server and next((f"argument(&call, {i})" for i, p in enumerate(function["parameters"][:1])
+                                          if p["role"] == "handle"), None) or "NULL"
     buffer = None
     counted = {q["length"] for q in function["parameters"] if q["role"] in ("array", "text")}
     busy_ok = "during other calls" in function["thread"]
     for p in function["parameters"]:
-        variable, role, of = p["name"], p["role"], p.get("of")
+        variable, role, of = p["name"] + ("_" if p["name"] in LOCALS else ""), p["role"], p.get("of")
         passed.append(variable)
         if role in ("length", "capacity", "needed"):
             continue
@@ -211,6 +242,13 @@ def wrapper(interface, function):
                      f"  fill_{short(of)}(&call, {variable}_given, &{variable}_value);"]
             passed[-1] = f"{variable}_given == Py_None ? NULL : &{variable}_value" if p.get("nullable") \
                 else f"&{variable}_value"
+            told = callback_field(interface, p, "tenon_notify_callback")
+            if told:
+                notice = True
+                body += ["  Notice* notice = new_notice(&call);", f"  {variable}_value.{told['name']} = &tell;",
+                         f"  {variable}_value.{told['user']} = notice;"]
+            log = callback_field(interface, p, "tenon_log_callback")
+            kept = f"{variable}_value.{log['user']}" if log else kept
             index += 1
         elif role == "callback":
             body += [f"  Callback callback = {{.function = as_callable(&call, argument(&call, {index}))}};",
@@ -225,8 +263,10 @@ def wrapper(interface, function):
             if "borrowed_from" in p:
                 passed[-1] = f"(const {of}**)&{variable}"
                 results.append(f"handle_object(KIND_{short(of)}, {variable}, argument(&call, 0), LENT)")
+            elif notice:
+                results.append(f"request_object(KIND_{short(of)}, {variable}, {owner}, notice)")
             else:
-                results.append(f"handle_object(KIND_{short(of)}, {variable}, NULL, 0)")
+                results.append(f"handle_object(KIND_{short(of)}, {variable}, {owner}, 0)")
         elif role == "out_value":
             body.append(f"  {of} {variable} = 0;")
             passed[-1] = f"&{variable}"
@@ -265,7 +305,8 @@ def wrapper(interface, function):
             passed[position] = f"&{p['name']}"
         if p["role"] == "needed":
             passed[position] = f"&{p['name']}"
-    lines += ["  Call call;", f'  begin(&call, args, "{name}", {index}, (void*)api.{name});'] + body
+    begin = "begin_server" if interface.is_server else "begin"
+    lines += ["  Call call;", f'  {begin}(&call, args, "{name}", {index}, (void*)api.{name});'] + body
     lines.append("  if (call.failed) return end(&call, NULL);")
     call = f"api.{name}({', '.join(passed)})"
     void = function["returns"] == "void"
@@ -296,53 +337,63 @@ def wrapper(interface, function):
                       f"    result = tuple_object(members, {len(results)});"]
         else:
             lines.append(f"    result = {results[0] if results else 'none_object()'};")
-        lines.append("  }")
+        if kept:
+            lines += [f"    if (result != NULL && {kept} != NULL && !keep_with(result, {kept})) {{",
+                      "      Py_DECREF(result);", "      result = NULL;", "    }"]
+        if interface.is_server and sum(p["role"] == "handle" for p in function["parameters"]) > 1:
+            lines += ["    if (!keep_handles(&call)) {", "      Py_DECREF(result);", "      result = NULL;", "    }"]
+        lines.append("  } else {" if notice else "  }")
+        if notice:
+            lines += ["    forget_notice(notice);", "  }"]
     else:
         lines.append(f"  PyObject* result = {answer or 'none_object()'};")
     lines += cleanup + ["  return end(&call, result);", "}", ""]
     return lines
 
 
-def generated_header(interface):
-    data = interface.data
-    functions = [f for f in data["functions"] if f["name"] not in LEFT_OUT]
-    lines = ["/* Generated by generate.py from bindings/interface.json; not to be edited.",
+def list_of(name, interface):
+    return [f"#define {name}(DO) \\", *(f"  DO({short(f['name'])}) \\" for f in interface.functions), ""]
+
+
+def generated_header(interfaces):
+    tenon, server = interfaces
+    handles = [(interface, name, handle) for interface in interfaces
+               for name, handle in interface.handles.items()]
+    read = [name for interface in interfaces for name in interface.read]
+    lines = ["/* Generated by generate.py from bindings/interface.json and server_interface.json; not to be edited.",
              " * Included by module.c twice: for the lists, and with TENON_GENERATED_BODIES. */", "",
-             "#ifndef TENON_GENERATED_BODIES", "#define FUNCTIONS(DO) \\"]
-    lines += [f"  DO({short(f['name'])}) \\" for f in functions]
-    lines += ["", "enum Kind {"] + [f"  KIND_{short(name)}," for name in interface.handles]
-    lines += ["  NUM_KINDS", "};", "", "#else", "", "static const struct KindInfo {",
-              "  const char* name;", "  int one_at_a_time;", "} kinds[NUM_KINDS] = {"]
-    for name, handle in interface.handles.items():
-        alone = int(handle["thread"] == "one at a time")
-        lines.append(f'    [KIND_{short(name)}] = {{"{short(name)}", {alone}}},')
+             "#ifndef TENON_GENERATED_BODIES", *list_of("FUNCTIONS", tenon), *list_of("SERVER_FUNCTIONS", server),
+             "enum Kind {", *(f"  KIND_{short(name)}," for _, name, _ in handles),
+             "  NUM_KINDS", "};", "", "#else", "", "static const struct KindInfo {",
+             "  const char* name;", "  int one_at_a_time;", "  int of_server;", "} kinds[NUM_KINDS] = {"]
+    for interface, name, handle in handles:
+        alone, said = int(handle["thread"] == "one at a time"), short(name).replace("_", " ")
+        lines.append(f'    [KIND_{short(name)}] = {{"{said}", {alone}, {int(interface.is_server)}}},')
     lines += ["};", "", "static void destroy_pointer(enum Kind kind, void* pointer) {", "  switch (kind) {"]
-    for name in interface.handles:
+    for _, name, _ in handles:
         lines.append(f"    case KIND_{short(name)}: api.{short(name)}_destroy(pointer); return;")
     lines += ["    default: return;", "  }", "}", ""]
-    for name in interface.read:
-        lines += read_struct(interface, name)
-    for name in interface.written:
-        lines += write_struct(interface, name)
-    wanted = [p["of"] for f in functions if f["name"] not in HAND
-              for p in f["parameters"] if p["role"] == "callback"]
-    for name in dict.fromkeys(wanted):
-        lines += trampoline(interface, interface.callbacks[name])
-    destroys = {h["destroy"] for h in interface.handles.values()}
-    offered = [f for f in functions if f["name"] not in HAND | LIBRARY | destroys]
-    for function in offered:
-        lines += wrapper(interface, function)
+    for interface in interfaces:
+        for name in interface.read:
+            lines += read_struct(interface, name)
+        for name in interface.written:
+            lines += write_struct(interface, name)
+        wanted = [p["of"] for f in interface.functions if f["name"] not in HAND
+                  for p in f["parameters"] if p["role"] == "callback"]
+        for name in dict.fromkeys(wanted):
+            lines += trampoline(interface, interface.callbacks[name])
+        for function in interface.offered:
+            lines += wrapper(interface, function)
     lines += ["static const struct StructType {", "  PyTypeObject** type;", "  PyStructSequence_Desc* desc;",
               "  const char* name;", "} struct_types[] = {"]
-    lines += [f'    {{&type_{short(name)}, &desc_{short(name)}, "{type_name(name)}"}},'
-              for name in interface.read]
+    lines += [f'    {{&type_{short(name)}, &desc_{short(name)}, "{type_name(name)}"}},' for name in read]
     lines += ["};", "", "#define GENERATED_METHODS \\"]
-    for function in offered:
+    for function in tenon.offered + server.offered:
         lines.append(f'  {{"{short(function["name"])}", call_{short(function["name"])}, METH_VARARGS, '
                      "NULL}, \\")
     lines += ["", "/* For tests of layouts: a structure that stands in memory, as Python sees it. */",
               "static PyObject* read_struct(const char* name, const void* memory) {"]
-    for name in interface.read:
+    for name in read:
         lines.append(f'  if (strcmp(name, "{name}") == 0) return from_{short(name)}(memory);')
     lines += ["  PyErr_Format(PyExc_KeyError, \"%s\", name);", "  return NULL;", "}", "",
               "#endif  /* TENON_GENERATED_BODIES */", ""]
@@ -416,34 +467,50 @@ def argument_types(interface, function):
     return ", ".join([*arguments, "/"]) if arguments else ""
 
 
-def native_stub(interface):
-    functions = interface.data["functions"]
-    destroys = {h["destroy"] for h in interface.handles.values()}
-    lines = ["# Generated by generate.py from bindings/interface.json; not to be edited.",
+def native_stub(interfaces):
+    lines = ["# Generated by generate.py from bindings/interface.json and server_interface.json; not to be edited.",
              "from collections.abc import Callable, Sequence",
              "from typing import Any, Final, Optional, Union, final, type_check_only", "",
              "@type_check_only", "class _StructSequence(tuple[Any, ...]):", "    n_fields: Final[int]",
              "    n_sequence_fields: Final[int]", "    n_unnamed_fields: Final[int]", ""]
-    for name in interface.read:
-        fields = interface.shown(name)
-        lines += ["@final", f"class {type_name(name)}(_StructSequence):",
-                  f"    __match_args__: Final = ({', '.join(json.dumps(field['name']) for field in fields)},)"]
-        for field in fields:
-            lines += ["    @property", f"    def {field['name']}(self) -> {python_type(interface, field)}: ..."]
-        lines.append("")
-    for function in functions:
-        if function["name"] in HAND | LIBRARY | LEFT_OUT | destroys:
-            continue
-        lines.append(f"def {short(function['name'])}({argument_types(interface, function)}) -> "
-                     f"{result_type(interface, function)}: ...")
+    for interface in interfaces:
+        for name in interface.read:
+            fields = interface.shown(name)
+            lines += ["@final", f"class {type_name(name)}(_StructSequence):",
+                      f"    __match_args__: Final = ({', '.join(json.dumps(field['name']) for field in fields)},)"]
+            for field in fields:
+                lines += ["    @property",
+                          f"    def {field['name']}(self) -> {python_type(interface, field)}: ..."]
+            lines.append("")
+    for interface in interfaces:
+        for function in interface.offered:
+            lines.append(f"def {short(function['name'])}({argument_types(interface, function)}) -> "
+                         f"{result_type(interface, function)}: ...")
     lines.append((HERE / "native/module.pyi").read_text())
     return "\n".join(lines)
 
 
-def options_module(interface):
+def fields_as_options(interface, struct, name):
+    """The fields of a structure that is passed in, as keyword arguments."""
+    lines = ["", f"class {name}(TypedDict, total=False):"]
+    for field in interface.shown(struct):
+        kind = "str" if field["role"] in ("text", "name") else \
+            "Callable[[int, str], Any]" if field["type"] == "tenon_log_callback" else \
+            PYTHON_TYPES.get(interface.scalar(field["type"]))
+        if kind is None:
+            continue
+        lines += [f"    {field['name']}: {kind}"]
+        if field["doc"]:
+            doc = field["doc"].removesuffix('"') + ('\\"' if field["doc"].endswith('"') else "")
+            lines.append(f'    """{doc}"""')
+    return [*lines, ""]
+
+
+def options_module(interfaces):
+    interface, server = interfaces
     lines = ['"""The options of each kind of object, with their types. Generated by generate.py."""', "",
-             "from __future__ import annotations", "", "from collections.abc import Sequence",
-             "from typing import TypedDict", ""]
+             "from __future__ import annotations", "", "from collections.abc import Callable, Sequence",
+             "from typing import Any, TypedDict", ""]
     kinds = {"int": "int", "float": "float", "bool": "bool", "string": "str",
              "string_list": "Sequence[str]"}
     for scope in ("model", "session", "sampler", "engine", "chat", "embedder"):
@@ -455,6 +522,7 @@ def options_module(interface):
             text = option["doc"].replace("\\", "\\\\")
             lines.append(f'    """{text}"""')
         lines.append("")
+    lines += fields_as_options(server, "tenon_server_options", "ServerOptions")
     return "\n".join(lines)
 
 
@@ -466,12 +534,14 @@ def constants_module(interface):
 
 
 def main():
-    interface = Interface()
-    interface.refuse_arrays_of_pointers()
-    files = {"native/generated.h": generated_header, "tenon/_native.pyi": native_stub,
-             "tenon/_options.py": options_module, "tenon/constants.py": constants_module,
-             "tenon/_made_for.json": lambda it: made_for(it, it.functions)}
-    return write(HERE, {name: make(interface) for name, make in files.items()})
+    tenon, server = interfaces = Interface(), Interface(is_server=True)
+    for interface in interfaces:
+        interface.refuse_arrays_of_pointers()
+    files = {"native/generated.h": generated_header(interfaces), "tenon/_native.pyi": native_stub(interfaces),
+             "tenon/_options.py": options_module(interfaces), "tenon/constants.py": constants_module(tenon),
+             "tenon/_made_for.json": made_for(tenon, tenon.functions),
+             "tenon/_server_made_for.json": made_for(server, server.functions)}
+    return write(HERE, files)
 
 
 if __name__ == "__main__":

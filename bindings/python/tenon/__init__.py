@@ -18,14 +18,15 @@ from ._model import Metadata, Model, Tokenizer
 from ._native import (Candidate, ChatDelta, EmbedderInfo, EngineStats, Execution, Hardware, Memory, ModelInfo,
                       PlacedDevice, Plan, RequestStats, SessionStats, Tensor, TokenInfo)
 from ._sampler import Grammar, Matcher, Sampler, logprobs
+from ._server import Answer, Server
 from ._session import Session
 
 __all__ = [
-    "ArgumentError", "BusyError", "CancelledError", "Candidate", "Chat", "ChatDelta", "DeadlineError",
+    "Answer", "ArgumentError", "BusyError", "CancelledError", "Candidate", "Chat", "ChatDelta", "DeadlineError",
     "Embedder", "EmbedderInfo", "Engine", "EngineStats", "Error", "Execution", "FormatError",
     "GenerateOptions", "Generation", "Grammar", "GrammarError", "Hardware", "InputOutputError",
     "InternalError", "LimitError", "Matcher", "Memory", "Metadata", "Model", "ModelInfo", "NoMemoryError",
-    "Piece", "PlacedDevice", "Plan", "PluginError", "Reply", "RequestStats", "Rows", "Sampler", "Session",
+    "Piece", "PlacedDevice", "Plan", "PluginError", "Reply", "RequestStats", "Rows", "Sampler", "Server", "Session",
     "SessionStats", "StateError", "TemplateError", "Tensor", "TokenInfo", "Tokenizer", "UnsupportedError",
     "constants", "gather_texts", "library_path", "logprobs", "use_library", "version",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# A field of this name may become another one: it is 0, and ignored, until then.
+# A field whose name begins so may become another one: it is 0, and ignored, until then.
 RESERVED = "reserved"
 
 
@@ -27,7 +27,7 @@ def _struct_misfits(name: str, made_for: dict[str, Any], found: dict[str, Any]) 
         met = theirs.get(field)
         if met == (field, offset, size, kind):
             continue
-        if field == RESERVED:
+        if field.startswith(RESERVED):
             # What stands there now is 0 for us; but it must stand alone there.
             if all(other[1] == offset and other[2] == size
                    for other in theirs.values()
@@ -47,7 +47,7 @@ def _struct_misfits(name: str, made_for: dict[str, Any], found: dict[str, Any]) 
         if field in known:
             continue
         over = [mine for mine in ours if mine[1] < offset + size and offset < mine[1] + mine[2]]
-        if any(mine[0] != RESERVED for mine in over):
+        if any(not mine[0].startswith(RESERVED) for mine in over):
             misfits.append(f"{name}.{field} lies where {over[0][0]} should be")
         elif not over and offset + size <= made_for["size"] and offset < ours[-1][1]:
             misfits.append(f"{name}.{field} lies between the fields that are known")

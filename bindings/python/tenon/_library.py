@@ -1,7 +1,8 @@
-"""Finds libtenon, and refuses one that does not fit.
+"""Finds libtenon and libtenon-server, and refuses those that do not fit.
 
 The order: the path given to use_library before the first object is made; the library inside the package;
-what the system's loader finds as libtenon.so.0.1. The environment is not asked.
+what the system's loader finds as libtenon.so.0.1. The environment is not asked. libtenon-server is looked for when
+the first server is made: beside the libtenon in use, then by the system's loader.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ._fit import misfits
 HERE = Path(__file__).resolve().parent
 _lock = threading.Lock()
 _used: Optional[str] = None
+_used_server: Optional[str] = None
 _wanted: Optional[str] = None
 
 
@@ -41,24 +43,33 @@ def bundled_library() -> Path:
     return HERE / "lib" / f"libtenon.so.{'.'.join(made_for()['version'].split('.')[:2])}"
 
 
-def made_for() -> dict[str, Any]:
-    """What this binding was compiled for."""
-    with open(HERE / "_made_for.json", encoding="utf-8") as file:
+def made_for(file_name: str = "_made_for.json") -> dict[str, Any]:
+    """What this binding was compiled for; _server_made_for.json: of libtenon-server."""
+    with open(HERE / file_name, encoding="utf-8") as file:
         return json.load(file)  # type: ignore[no-any-return]
+
+
+def _check(path: str, kind: str, function: str, ours: dict[str, Any]) -> None:
+    description, version = _native.open_library(path, function)
+    if description is None:
+        raise UnsupportedError(f"{path} is {kind} {version}, which does not describe its interface: "
+                               "it is too old for this binding")
+    theirs = json.loads(description)
+    reasons = misfits(ours, theirs)
+    if reasons:
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        raise UnsupportedError(f"{path} is {kind} {theirs['version'] if version == '?' else version}, which does not "
+                               f"fit this binding made for {ours['version']}: {reasons[0]}{more}")
 
 
 def check_library(path: str) -> None:
     """Raises UnsupportedError with a sentence when the library at `path` does not fit."""
-    description, version = _native.open_library(path)
-    if description is None:
-        raise UnsupportedError(f"{path} is libtenon {version}, which does not describe its interface: "
-                               "it is too old for this binding")
-    ours = made_for()
-    reasons = misfits(ours, json.loads(description))
-    if reasons:
-        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-        raise UnsupportedError(f"{path} is libtenon {version}, which does not fit this binding made "
-                               f"for {ours['version']}: {reasons[0]}{more}")
+    _check(path, "libtenon", "tenon_interface_description", made_for())
+
+
+def check_server_library(path: str) -> None:
+    """The same for libtenon-server."""
+    _check(path, "libtenon-server", "tenon_server_interface_description", made_for("_server_made_for.json"))
 
 
 def library() -> str:
@@ -77,3 +88,30 @@ def library() -> str:
             _native.use_library(path, BY_STATUS)
             _used = path
         return _used
+
+
+def _server_library_path() -> str:
+    """Beside the libtenon in use, else the name by which the system's loader finds it."""
+    beside = Path(library())
+    name = bundled_library().name.replace("libtenon.", "libtenon-server.", 1)
+    for candidate in (beside.name.replace("libtenon.", "libtenon-server.", 1), name):
+        if beside.parent != Path(".") and beside.with_name(candidate).exists():
+            return str(beside.with_name(candidate))
+    return name
+
+
+def server_library() -> str:
+    """Loads libtenon-server at the first call; afterwards costs nothing."""
+    global _used_server
+    if _used_server is not None:
+        return _used_server
+    path = _server_library_path()
+    with _lock:
+        if _used_server is None:
+            try:
+                check_server_library(path)
+                _native.use_server_library(path)
+            except OSError as error:
+                raise UnsupportedError(f"no libtenon-server was found beside {_used}: {error}") from error
+            _used_server = path
+        return _used_server

@@ -40,6 +40,11 @@ class LoopWaker:
             with contextlib.suppress(RuntimeError):  # it has been closed
                 loop.call_soon_threadsafe(self._end_wait, key)
 
+    async def wait_at_most(self, key: int, seconds: float) -> None:
+        """The same for so many seconds at most."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.wait(key), seconds)
+
     async def wait(self, key: int) -> None:
         """Until the request may have something. What it had before is to be looked for first."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

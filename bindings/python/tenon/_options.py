@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Callable, Sequence
+from typing import Any, TypedDict
 
 
 class ModelOptions(TypedDict, total=False):
@@ -174,3 +174,47 @@ class EmbedderOptions(TypedDict, total=False):
     """What goes before a query; auto: the words of the model's card, where it is known."""
     document_prefix: str
     """The same for what is searched."""
+
+
+class ServerOptions(TypedDict, total=False):
+    without_page: int
+    """1: no chat page at "/\""""
+    api_keys: str
+    """one a line: "KEY [NAME] [weight=W] [requests=N]". The client of that name has weight W in the engines' fair shares (1) and N requests at once (any). Empty lines and those after '#' do not count. NULL: no key is asked for."""
+    cors_origin: str
+    """of pages in browsers that may ask, "https://chat.example.org"; others are answered 403; NULL: "loopback", those of this machine; "*": all; "": none"""
+    max_body_bytes: int
+    """of a request; 32 MiB; more is answered with 413"""
+    max_header_bytes: int
+    """32 KiB; 431"""
+    max_connections: int
+    """4096; one more is answered with 503"""
+    header_seconds: float
+    """from the first byte of a request to the end of its headers; 10"""
+    body_seconds: float
+    """for its body; 60"""
+    idle_seconds: float
+    """that a connection may wait for the next request; 75"""
+    write_seconds: float
+    """that a client may take nothing of its answer; 60"""
+    request_seconds: float
+    """of a generation, from when it is queued to its end; else 504, in a stream an error event; 0: any"""
+    memory_bytes: int
+    """of the models of tenon_server_add_file that are loaded at a time; 0: any"""
+    model_control: int
+    """1: clients may ask for POST /v1/models/NAME/load and /unload"""
+    log_level: int
+    """the most detailed TENON_LOG_* wanted: INFO has a line for each request"""
+    log: Callable[[int, str], Any]
+    """gets lines of JSON, from any thread, until tenon_server_destroy returns; NULL: none"""
+    otlp_address: str
+    """of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each request; NULL: none"""
+    tls_certificate_file: str
+    """Both, in PEM, the first with its chain: connections over TCP are then HTTPS. IO where they cannot be used, UNSUPPORTED in a library without TLS."""
+    tls_key_file: str
+    echo_bytes: int
+    """of answers that are remembered as tokens, so that conversations that come back in other words (docs/server.md) reuse what was computed; 64 MiB"""
+    response_bytes: int
+    """of responses that "previous_response_id" may name; 64 MiB"""
+    no_echo_repair: int
+    """1: no answer is remembered, prompts are what the template makes of them"""

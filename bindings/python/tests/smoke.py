@@ -17,5 +17,15 @@ async def stream() -> str:
     return "".join([piece async for piece in engine.stream(ONCE, max_tokens=5, sampler=greedy)])
 
 
-assert text == asyncio.run(stream()) == " there was a proud squirrel", text
+async def ask(server: tenon.Server) -> str:
+    answer = await server.request("POST", "/v1/completions", {"prompt": ONCE, "max_tokens": 5, "temperature": 0})
+    choice: str = (await answer.ajson())["choices"][0]["text"]
+    return choice
+
+
+with tenon.Server() as server:
+    server.add("demo", model)
+    server.start()
+    served = asyncio.run(ask(server))
+assert text == served == asyncio.run(stream()) == " there was a proud squirrel", text
 print(f"Python {sys.version.split()[0]}: {ONCE}{text}")

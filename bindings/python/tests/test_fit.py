@@ -8,22 +8,29 @@ import copy
 import ctypes
 import json
 import random
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
+import tenon
 from tenon import _native
 from tenon._errors import UnsupportedError
 from tenon._fit import misfits
-from tenon._library import check_library, made_for
+from tenon._library import check_library, check_server_library, made_for
 
 INTERFACE = json.loads((ROOT / "bindings/interface.json").read_text())
+SERVER = json.loads((ROOT / "bindings/server_interface.json").read_text())
 # Structures that Python reads, with fields of plain numbers to check by.
 READ = ["tenon_piece", "tenon_model_info", "tenon_memory", "tenon_execution", "tenon_token_info",
         "tenon_session_stats", "tenon_engine_stats", "tenon_request_stats", "tenon_plan",
-        "tenon_hardware", "tenon_embedder_info", "tenon_metadata", "tenon_candidate"]
+        "tenon_hardware", "tenon_embedder_info", "tenon_metadata", "tenon_candidate", "tenon_server_part"]
+# And those of tenon/server.h that it writes.
+WRITTEN = ["tenon_server_options", "tenon_server_model_file", "tenon_server_request"]
 TYPES = {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
          "uint64_t": ctypes.c_uint64, "double": ctypes.c_double, "float": ctypes.c_float,
          "size_t": ctypes.c_size_t}
@@ -50,13 +57,13 @@ def layout(struct):
 
 def change(dice, interface):
     """One change of one structure; returns (kind of the change, structure)."""
-    struct = dice.choice([item for item in interface["structs"] if item["name"] in READ])
+    struct = dice.choice([item for item in interface["structs"] if item["name"] in READ + WRITTEN])
     fields = struct["fields"]
     kind = dice.choice(["insert", "append", "reorder", "retype", "rename", "remove", "use_reserved"])
     index = dice.randrange(1, len(fields))
     fresh = {"name": f"fresh_{dice.randrange(1000)}", "type": dice.choice(sorted(TYPES)),
              "role": "value", "doc": ""}
-    reserved = [field for field in fields if field["name"] == "reserved"]
+    reserved = [field for field in fields if field["name"].startswith("reserved")]
     if kind == "insert":
         fields.insert(index, fresh)
     elif kind == "append":
@@ -72,7 +79,7 @@ def change(dice, interface):
     elif kind == "remove":
         del fields[index]
     elif reserved:
-        reserved[0].update(name=fresh["name"], type="uint32_t")
+        dice.choice(reserved).update(name=fresh["name"], type="uint32_t")
     else:
         kind = "append"
         fields.append(fresh)
@@ -85,23 +92,31 @@ def value_for(dice, field):
     return dice.randrange(1, 100)
 
 
+@pytest.mark.parametrize("described, ours", [(INTERFACE, "_made_for.json"), (SERVER, "_server_made_for.json")])
 @pytest.mark.parametrize("seed", range(200))
-def test_a_changed_layout_is_harmless_or_refused(seed):
+def test_a_changed_layout_is_harmless_or_refused(described, ours, seed):
     dice = random.Random(seed)
-    interface = copy.deepcopy(INTERFACE)
+    interface = copy.deepcopy(described)
     kind, struct = change(dice, interface)
     name = struct["name"]
     made = layout(struct)
-    reasons = misfits(made_for(), interface)
+    reasons = misfits(made_for(ours), interface)
     if kind in HARMLESS:
         assert not reasons, "a later minor version would be refused"
     if reasons:
         assert name in reasons[0]
         return
-    # It passed: what the fake library writes by its own layout, the compiled code reads by ours.
+    original = next(item for item in described["structs"] if item["name"] == name)
+    if name in WRITTEN:  # what the compiled code writes by our layout, the fake library reads by its own
+        for field in struct["fields"]:
+            for mine in original["fields"]:
+                if mine["offset"] < field["offset"] + field["size"] and \
+                        field["offset"] < mine["offset"] + mine["size"] and not mine["name"].startswith("reserved"):
+                    assert all(mine[key] == field[key] for key in ("name", "offset", "size", "type")), kind
+        return
+    # What the fake library writes by its own layout, the compiled code reads by ours.
     memory = made()
-    memory.struct_size = min(ctypes.sizeof(made), next(s["size"] for s in INTERFACE["structs"]
-                                                       if s["name"] == name))
+    memory.struct_size = min(ctypes.sizeof(made), original["size"])
     written = {}
     for field in struct["fields"]:
         if "count" in field or kind_of(field["type"]) is ctypes.c_void_p or field["role"] == "length" \
@@ -111,7 +126,7 @@ def test_a_changed_layout_is_harmless_or_refused(seed):
         setattr(memory, field["name"], written[field["name"]])
     read = _native.read_struct(name, bytes(memory)[:memory.struct_size])
     # Each number that we know is what the library wrote under that name, or 0 where it has no such field.
-    for field in next(item for item in INTERFACE["structs"] if item["name"] == name)["fields"]:
+    for field in original["fields"]:
         if field["role"] == "value" and "count" not in field and hasattr(read, field["name"]):
             assert getattr(read, field["name"]) == written.get(field["name"], 0), \
                 f"{kind}: {name}.{field['name']}"
@@ -119,6 +134,7 @@ def test_a_changed_layout_is_harmless_or_refused(seed):
 
 def test_the_real_description_fits():
     assert misfits(made_for(), INTERFACE) == []
+    assert misfits(made_for("_server_made_for.json"), SERVER) == []
 
 
 @pytest.mark.parametrize("change_of, reason", [
@@ -141,14 +157,14 @@ def test_new_functions_and_missing_ones_are_harmless():
     assert misfits(made_for(), interface) == []
 
 
-def fake_library(folder, description):
+def fake_library(folder, description, function="tenon_interface_description", name="libfake.so"):
     """A shared library with nothing but a description."""
     source = folder / "fake.c"
     text = "NULL" if description is None else json.dumps(json.dumps(description))
     source.write_text("#include <stddef.h>\n"
-                      f"const char* tenon_interface_description(void) {{ return {text}; }}\n"
+                      f"const char* {function}(void) {{ return {text}; }}\n"
                       'const char* tenon_version_text(void) { return "0.9.0"; }\n')
-    library = folder / "libfake.so"
+    library = folder / name
     subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
     return str(library)
 
@@ -193,3 +209,32 @@ def test_what_is_no_library_is_an_error(tmp_path):
     (tmp_path / "libtext.so").write_text("not a library")
     with pytest.raises(OSError):
         check_library(str(tmp_path / "libtext.so"))
+
+
+def run_with(library):
+    """What a first Server says in a process that uses this libtenon."""
+    program = f"import tenon\ntenon.use_library({str(library)!r})\ntry:\n    tenon.Server()\n" \
+        "except tenon.Error as error:\n    print(error.code, error)\n"
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_server_library_that_is_absent_or_does_not_fit_is_refused(tmp_path):
+    library = tmp_path / Path(tenon.library_path()).name
+    shutil.copy(tenon.library_path(), library)
+    assert re.match("UNSUPPORTED no libtenon-server was found beside .*libtenon", run_with(library))
+    name = library.name.replace("libtenon.", "libtenon-server.")
+    function = "tenon_server_interface_description"
+    changed = copy.deepcopy(SERVER)
+    struct = next(item for item in changed["structs"] if item["name"] == "tenon_server_request")
+    struct["fields"].insert(2, {"name": "fresh", "type": "uint64_t", "role": "value", "doc": ""})
+    layout(struct)
+    fake_library(tmp_path, changed, function, name)
+    assert re.match("UNSUPPORTED .*libtenon-server 0.9.0, which does not fit this binding.*tenon_server_request.method",
+                    run_with(library))
+    fake_library(tmp_path, {**SERVER, "functions": []}, function, name)
+    assert run_with(library).startswith("UNSUPPORTED this libtenon-server has no tenon_server_create")
+    fake_library(tmp_path, SERVER, "tenon_other", name)
+    with pytest.raises(UnsupportedError, match="too old"):
+        check_server_library(str(tmp_path / name))

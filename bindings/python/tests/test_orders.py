@@ -30,13 +30,25 @@ class Order:
         engine, session = self.pick(tenon.Engine), self.pick(tenon.Session)
         makers = [lambda: tenon.Engine(model), lambda: tenon.Session(model), lambda: model.tokenizer,
                   lambda: tenon.Sampler(seed=1), lambda: tenon.Chat(model), lambda: tenon.Grammar.regex("a+b")]
+        server = self.pick(tenon.Server)
+        if server is not None:
+            makers += [lambda: server.request("POST", "/v1/completions", '{"prompt": "Once", "max_tokens": 3}')] * 3
         if self.random.random() < 0.02:
             makers = [lambda: tenon.Model(DEMO, threads=1)]
+        elif self.random.random() < 0.04:
+            makers = [lambda: self.serve(engine or model)]
         if engine is not None:
             makers += [engine.open_session, lambda: engine.stream("Once", max_tokens=2)]
         if session is not None:
             makers += [session.fork, lambda: session.generate("Once", max_tokens=3)]
         self.objects.append(self.random.choice(makers)())
+
+    @staticmethod
+    def serve(served):
+        server = tenon.Server()
+        server.add("demo", served)
+        server.start()
+        return server
 
     def use(self):
         one = self.random.choice(self.objects)
@@ -46,6 +58,12 @@ class Order:
         elif isinstance(one, tenon.Generation):
             self.random.choice([lambda: next(one, None), one.text, one.cancel,
                                 lambda: asyncio.run(one.atext())])()
+        elif isinstance(one, tenon.Answer):
+            self.random.choice([lambda: next(one, None), one.read, lambda: one.status,
+                                lambda: asyncio.run(one.aread())])()
+        elif isinstance(one, tenon.Server):
+            self.random.choice([lambda: one.add("late", self.shared), lambda: one.request("GET", "/health").read(),
+                                lambda: one.stop(0)])()
         elif isinstance(one, tenon.Engine):
             self.random.choice([one.stats, one.step, one.stats_text])()
         elif isinstance(one, tenon.Tokenizer):

@@ -9,11 +9,12 @@ from conftest import ROOT
 def test_what_the_readme_shows_runs(capsys):
     text = (ROOT / "bindings/python/README.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-    assert len(blocks) == 2 and len(blocks[0].strip().split("\n")) <= 5
+    assert len(blocks) == 3 and len(blocks[0].strip().split("\n")) <= 5
     before = os.getcwd()
     os.chdir(ROOT / "examples/models")
     try:
         exec(compile("\n".join(blocks), "README.md", "exec"), {})
     finally:
         os.chdir(before)
-    assert capsys.readouterr().out.startswith(" there was a")
+    said = capsys.readouterr().out
+    assert said.startswith(" there was a") and said.rstrip().endswith("data: [DONE]")

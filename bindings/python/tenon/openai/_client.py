@@ -43,12 +43,12 @@ def _whole(part: Part, data: bytes, finish: Optional[Finish], raw: bool) -> Any:
     """The record of a whole answer, or what makes it. Raises APIStatusError for one that is an error."""
     if part.status >= 400:
         body = json.loads(data) if data else {}
-        raise status_error(body, RawResponse(part.status, part.header_fields, data))
+        raise status_error(body, RawResponse(part.status, part.headers, data))
 
     def parse() -> Any:
         made = record_of(json.loads(data) if data else {}, part.request_id)
         return made if finish is None else finish(made)
-    return RawResponse(part.status, part.header_fields, data, parse) if raw else parse()
+    return RawResponse(part.status, part.headers, data, parse) if raw else parse()
 
 
 class _Resource:
@@ -251,7 +251,7 @@ class OpenAI(_Client):
         part = call.wait()
         if streams and part.status < 400:
             stream = Stream(call, part.data, part.is_last)
-            return RawResponse(part.status, part.header_fields, None, lambda: stream) if self._raw else stream
+            return RawResponse(part.status, part.headers, None, lambda: stream) if self._raw else stream
         data = part.data
         while not part.is_last:
             part = call.wait()
@@ -277,7 +277,7 @@ class AsyncOpenAI(_Client):
         part = await call.await_part()
         if streams and part.status < 400:
             stream = AsyncStream(call, part.data, part.is_last)
-            return RawResponse(part.status, part.header_fields, None, lambda: stream) if self._raw else stream
+            return RawResponse(part.status, part.headers, None, lambda: stream) if self._raw else stream
         data = part.data
         while not part.is_last:
             part = await call.await_part()

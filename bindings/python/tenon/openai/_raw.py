@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
+from .._server import Headers
+
 
 class RawResponse:
     """What a call on `with_raw_response` returns: `parse()` makes what the call itself would have returned."""
@@ -50,20 +52,3 @@ class RawResponse:
         if self._parsed is None:
             self._parsed = self._parse()
         return self._parsed
-
-
-class Headers(dict[str, str]):
-    """By their names, in capital or small letters."""
-
-    def __init__(self, headers: Mapping[str, str]) -> None:
-        super().__init__((name.lower(), value) for name, value in headers.items())
-
-    def __getitem__(self, name: str) -> str:
-        return super().__getitem__(name.lower())
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and super().__contains__(name.lower())
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The value, or the default."""
-        return super().get(name.lower(), default)
