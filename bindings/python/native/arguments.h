@@ -199,4 +199,3 @@ static void all_used(Call* call, PyObject* dict, size_t used, const char* type) 
   PyErr_Format(PyExc_TypeError, "%s: a member is no field of %s", call->name, type);
   call->failed = true;
 }
-

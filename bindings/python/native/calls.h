@@ -160,7 +160,6 @@ static void* as_handle(Call* call, PyObject* given, enum Kind kind, int flags) {
   return handle->pointer;
 }
 
-
 /* What the arguments brought in besides the first handle lives as long as that one. */
 static bool keep_handles(Call* call) {
   for (int i = 1; i < call->num_handles; ++i) {

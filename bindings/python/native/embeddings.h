@@ -172,4 +172,3 @@ static PyObject* session_score(PyObject* module, PyObject* args) {
   PyObject* const members[] = {values, counts};
   return end(&call, tuple_object(members, 2));
 }
-

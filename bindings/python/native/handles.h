@@ -12,13 +12,15 @@ struct Handle {
   bool is_doomed; /* to be destroyed when the last of them returns */
   bool is_lent;   /* part of `owner`, not to be destroyed */
   pid_t pid;
-  Handle* owner;  /* what lends the handle, or must outlive it, held; or NULL */
-  PyObject* kept; /* a list of what must live as long: other handles, each held, and functions; or NULL */
+  Handle* owner; /* what lends the handle, or must outlive it, held; or NULL */
+  PyObject*
+      kept; /* a list of what must live as long: other handles, each held, and functions; or NULL */
   Notice* notice; /* of a request; freed after it */
 };
 
 static PyTypeObject* handle_type;
-static atomic_bool is_ending; /* the process ends: its objects are left to it, nothing is waited for */
+static atomic_bool
+    is_ending; /* the process ends: its objects are left to it, nothing is waited for */
 static _Thread_local bool is_in_log; /* this thread of a library is in a log function */
 static void forget_notice(Notice* notice);
 
@@ -182,7 +184,6 @@ static PyObject* handle_object(enum Kind kind, void* pointer, PyObject* owner, i
   }
   return (PyObject*)handle;
 }
-
 
 /* Keeps an object, and holds it when it is a handle, as long as `keeper` lives. */
 static bool keep_with(PyObject* keeper, PyObject* object) {

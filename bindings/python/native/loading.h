@@ -104,4 +104,3 @@ static PyObject* tokenizer_load(PyObject* module, PyObject* args) {
   if (succeeded(&call, status)) result = handle_object(KIND_tokenizer, tokenizer, NULL, 0);
   return end(&call, result);
 }
-

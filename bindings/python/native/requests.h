@@ -37,4 +37,3 @@ static PyObject* request_next(PyObject* module, PyObject* args) {
     }
   }
 }
-

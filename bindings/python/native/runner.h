@@ -75,4 +75,3 @@ static PyType_Slot runner_slots[] = {{Py_tp_new, runner_new},
                                      {0, NULL}};
 static PyType_Spec runner_spec = {"tenon._native.Runner", sizeof(Runner), 0, Py_TPFLAGS_DEFAULT,
                                   runner_slots};
-
