@@ -15,8 +15,8 @@ import pytest
 from conftest import DEMO, ROOT
 
 import tenon
-from tenon.openai import (APIConnectionError, APITimeoutError, AsyncOpenAI, BadRequestError, LengthFinishReasonError,
-                          NotFoundError, OpenAI, OpenAIError, Stream)
+from tenon.openai import (NOT_GIVEN, APIConnectionError, APITimeoutError, AsyncOpenAI, BadRequestError,
+                          LengthFinishReasonError, NotFoundError, OpenAI, OpenAIError, Stream)
 
 CAPITAL = [{"role": "user", "content": "What is the capital of Norway?"}]
 OSLO = "The capital of Norway is Oslo."
@@ -151,7 +151,70 @@ def test_options_of_a_client_are_changed_in_a_copy(client):
     patient = hasty.copy(timeout=None)
     for one in (client, patient, patient.with_options()):
         assert one.chat.completions.create(**EXACT).choices[0].message.content == OSLO
-    assert hasty.with_options()._timeout == 0.05 and patient._timeout is None
+    assert hasty.with_options().timeout == 0.05 and patient.timeout is None
+    with pytest.raises(APITimeoutError):  # a call that leaves it out has the client's
+        hasty.chat.completions.create(**LONG, timeout=NOT_GIVEN)
+    assert hasty.chat.completions.create(**EXACT, timeout=None).choices[0].message.content == OSLO
+
+    class Timeout:
+        """What httpx.Timeout has."""
+
+        read = 0.05
+    with pytest.raises(APITimeoutError):
+        client.chat.completions.create(**LONG, timeout=Timeout())
+
+
+def test_answers_are_read_in_pieces(client):
+    with client.chat.completions.with_streaming_response.create(**EXACT, stream=True) as answer:
+        lines = list(answer.iter_lines())
+    assert answer.status_code == 200 and lines[-2:] == ["data: [DONE]", ""] and len(lines) > 6
+    with client.chat.completions.with_streaming_response.create(**EXACT) as answer:
+        pieces = list(answer.iter_bytes(16))
+        assert {len(piece) for piece in pieces[:-1]} == {16}
+        assert json.loads(b"".join(pieces))["choices"][0]["message"]["content"] == OSLO
+    with client.with_streaming_response.chat.completions.create(**EXACT) as answer:
+        assert answer.parse().choices[0].message.content == OSLO and answer.text() == answer.read().decode()
+    with pytest.raises(BadRequestError) as caught:
+        with client.chat.completions.with_streaming_response.create(**{**EXACT, "n": 0}):
+            pass
+    assert caught.value.param == "n"
+    with pytest.raises(APIConnectionError):
+        with client.chat.completions.with_streaming_response.create(**LONG, stream=True) as answer:
+            texts = answer.iter_text()
+            next(texts)
+            closer = threading.Thread(target=answer.close)
+            closer.start()
+            closer.join()
+            list(texts)
+
+    async def main():
+        async with AsyncOpenAI(model=DEMO) as other:
+            async with other.chat.completions.with_streaming_response.create(**EXACT, stream=True) as answer:
+                assert [line async for line in answer.iter_lines()][-2] == "data: [DONE]"
+            async with other.chat.completions.with_streaming_response.create(**EXACT) as answer:
+                assert (await answer.parse()).choices[0].message.content == OSLO
+            assert [model.id async for model in other.models.list()] == ["demo-q8_0"]
+            assert [model.id for model in (await other.models.list()).data] == ["demo-q8_0"]
+            assert [model.id async for model in await other.models.list()] == ["demo-q8_0"]
+            assert (await other.models.with_raw_response.list()).parse().data[0].id == "demo-q8_0"
+            with pytest.raises(BadRequestError):
+                async with other.chat.completions.with_streaming_response.create(**{**EXACT, "n": 0}):
+                    pass
+            assert not other.is_closed()
+        assert other.is_closed()
+    asyncio.run(main())
+
+
+def test_what_needs_other_machines_is_refused_with_a_sentence(client):
+    for call in (lambda: client.files, lambda: client.images.generate(prompt="a fox"), lambda: client.batches.create(),
+                 lambda: client.models.delete("demo-q8_0"), lambda: client.chat.completions.list(),
+                 lambda: client.responses.connect()):
+        with pytest.raises(tenon.UnsupportedError, match="is not served in this process"):
+            call()
+    assert not hasattr(client, "files") and not hasattr(client, "no_such_thing")
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        client.no_such_thing
+
 
 
 def test_other_routes(client):
@@ -507,6 +570,20 @@ def shapes_program(client):
         with client.responses.stream(**RESPONSE, **fields) as stream:
             yield from stream
             yield stream.get_final_response()
+    stored = client.responses.create(**{**RESPONSE, "input": [{"role": "user", "content": f"{i}?"} for i in range(5)]})
+    listed = client.responses.input_items.list(stored.id, limit=2, order="asc")
+    assert [item.content[0].text for item in listed] == [f"{i}?" for i in range(5)]
+    assert len(listed.data) == 2 and listed.has_next_page()
+    yield listed.get_next_page().data[0]
+    yield client.responses.input_tokens.count(model="demo-q8_0", input=CAPITAL)
+    yield client.decisions.create(model="demo-q8_0", input="The fox is red.", questions=[
+        {"type": "predicate", "name": "red", "instructions": "Is the fox red?"}])
+    assert client.post("/tokenize", body={"prompt": "Once"}, cast_to=object)["count"] > 0
+    assert client.get("/models", cast_to=object)["data"][0]["id"] == "demo-q8_0"
+    with client.chat.completions.with_streaming_response.create(**chat) as answer:
+        assert list(answer.iter_lines()) and answer.headers["content-type"] == "application/json" and answer.request_id
+    with client.chat.completions.with_streaming_response.create(**chat) as answer:
+        yield answer.parse()
     raw = client.responses.with_raw_response.create(**RESPONSE)
     assert raw.status_code == 200 and raw.headers["content-type"] == "application/json" and raw.request_id
     yield raw.parse()
@@ -536,6 +613,10 @@ def of_errors(client):
              lambda: client.chat.completions.create(**{**EXACT, "model": "other"}),
              lambda: client.responses.retrieve("resp_none"),
              lambda: client.models.retrieve("none"),
+             lambda: client.responses.cancel("resp_none"),
+             lambda: client.responses.compact(model="demo-q8_0", input=CAPITAL),
+             lambda: client.responses.input_items.list("resp_none"),
+             lambda: client.responses.retrieve("resp_none", stream=True),
              lambda: client.chat.completions.parse(**{**EXACT, "max_tokens": 2}, response_format=pydantic_person())]
     for call in wrong[:-1]:
         try:
@@ -553,15 +634,16 @@ def of_errors(client):
 def test_each_answer_has_the_fields_of_the_package():
     """Field by field, the package's client over HTTP beside ours."""
     rows = {"model": "embed", "input": ["a fox", "the sea"], "dimensions": 8}
+    packed = {**rows, "encoding_format": "base64"}
     with client_over_http() as other:
         theirs, their_errors = list(shapes_program(other)), list(of_errors(other))
     with client_over_http("--name", "embed", "--embeddings", "on") as other:
-        theirs.append(other.embeddings.create(**rows))
+        theirs += [other.embeddings.create(**rows), other.embeddings.create(**packed)]
     with OpenAI(model=DEMO) as client:
         ours, our_errors = list(shapes_program(client)), list(of_errors(client))
     with OpenAI(models={"embed": tenon.Model(DEMO, embeddings="on")}) as client:
-        ours.append(client.embeddings.create(**rows))
-    assert our_errors == their_errors and len(our_errors) == 6
+        ours += [client.embeddings.create(**rows), client.embeddings.create(**packed)]
+    assert our_errors == their_errors and len(our_errors) == 10
     assert len(ours) == len(theirs) > 40
     for mine, other in zip(ours, theirs):
         same(mine, other, OF_ITS_OWN)

@@ -15,15 +15,21 @@ from ._errors import (APIConnectionError, APIError, APIResponseValidationError, 
                       AuthenticationError, BadRequestError, ConflictError, ContentFilterFinishReasonError,
                       InternalServerError, LengthFinishReasonError, NotFoundError, OpenAIError,
                       PermissionDeniedError, RateLimitError, UnprocessableEntityError)
+from ._pages import AsyncPage, AsyncPaginator, Page
 from ._raw import RawResponse
-from ._records import Page, Record
+from ._records import Record
+from ._resources import NotServedError
+from ._streamed import AsyncStreamedResponse, StreamedResponse
 from ._streams import AsyncStream, Stream
 from ._values import NOT_GIVEN, NotGiven, Omit, not_given, omit
 
+Client, AsyncClient = OpenAI, AsyncOpenAI  # their older names
+
 __all__ = [
     "APIConnectionError", "APIError", "APIResponseValidationError", "APIStatusError", "APITimeoutError",
-    "AsyncOpenAI", "AsyncStream", "AuthenticationError", "BadRequestError", "ConflictError",
-    "ContentFilterFinishReasonError", "InternalServerError", "LengthFinishReasonError", "NOT_GIVEN",
-    "NotFoundError", "NotGiven", "Omit", "OpenAI", "OpenAIError", "Page", "PermissionDeniedError",
-    "RateLimitError", "RawResponse", "Record", "Stream", "UnprocessableEntityError", "not_given", "omit",
+    "AsyncClient", "AsyncOpenAI", "AsyncPage", "AsyncPaginator", "AsyncStream", "AsyncStreamedResponse",
+    "AuthenticationError", "BadRequestError", "Client", "ConflictError", "ContentFilterFinishReasonError",
+    "InternalServerError", "LengthFinishReasonError", "NOT_GIVEN", "NotFoundError", "NotGiven", "NotServedError",
+    "Omit", "OpenAI", "OpenAIError", "Page", "PermissionDeniedError", "RateLimitError", "RawResponse", "Record",
+    "Stream", "StreamedResponse", "UnprocessableEntityError", "not_given", "omit",
 ]

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Callable, Optional, TypeVar, Union
-from urllib.parse import quote
+from typing import Any, Optional, TypeVar, Union
 
 from .._engine import Engine
 from .._model import Model
-from ._chat_stream import ChatStreamManager
-from ._errors import LengthFinishReasonError, status_error
+from ._pages import AsyncPage, AsyncPaginator, Page, turned
 from ._raw import RawResponse
-from ._records import record_of
-from ._response_stream import ResponseParser, ResponseStreamManager, response_fields
+from ._resources import Chat, Completions, Decisions, Embeddings, Models, Responses, not_served
+from ._streamed import AsyncStreamedResponseManager, Finish, StreamedResponseManager, whole
 from ._streams import AsyncStream, Stream
-from ._transport import InProcessCall, InProcessServer, Part
-from ._values import NOT_GIVEN, NotGiven, body_of, is_class, parsed_content, schema_format
+from ._transport import InProcessCall, InProcessServer
+from ._values import NOT_GIVEN, body_of, is_given, query_of, seconds_of
 
 Served = Union[str, "os.PathLike[str]", Model, Engine]
-Finish = Callable[[Any], Any]
 Self = TypeVar("Self", bound="_Client")
-Resource = TypeVar("Resource", bound="_Resource")
+# What else OpenAI's clients have.
+_NOT_SERVED = frozenset("""admin audio batches containers content_provenance_checks conversations evals files fine_tuning
+                           images live moderations realtime safety skills uploads vector_stores videos webhooks""".split())
 
 
 def _served(model: Served) -> Union[Model, Engine]:
@@ -39,135 +37,6 @@ def _name_of(model: Served) -> str:
     return Path(model).stem
 
 
-def _whole(part: Part, data: bytes, finish: Optional[Finish], raw: bool) -> Any:
-    """The record of a whole answer, or what makes it. Raises APIStatusError for one that is an error."""
-    if part.status >= 400:
-        body = json.loads(data) if data else {}
-        raise status_error(body, RawResponse(part.status, part.headers, data))
-
-    def parse() -> Any:
-        made = record_of(json.loads(data) if data else {}, part.request_id)
-        return made if finish is None else finish(made)
-    return RawResponse(part.status, part.headers, data, parse) if raw else parse()
-
-
-class _Resource:
-    def __init__(self, client: _Client) -> None:
-        self._client = client
-
-    @property
-    def with_raw_response(self: Resource) -> Resource:
-        """The same calls; each returns its answer's status, headers and bytes, and parse()."""
-        client = copy.copy(self._client)
-        client._raw = True
-        return type(self)(client)
-
-
-class Completions(_Resource):
-    """client.completions: texts that go on."""
-
-    def create(self, **fields: Any) -> Any:
-        """POST /v1/completions"""
-        return self._client._post("/v1/completions", fields)
-
-
-class ChatCompletions(_Resource):
-    """client.chat.completions"""
-
-    def create(self, **fields: Any) -> Any:
-        """POST /v1/chat/completions; with stream=True a Stream of chunks."""
-        return self._client._post("/v1/chat/completions", fields)
-
-    def parse(self, *, response_format: Any, **fields: Any) -> Any:
-        """create() with a class of pydantic as response_format; each message has an object of it, `parsed`.
-        Raises LengthFinishReasonError where max_tokens cut the text."""
-        def parsed(completion: Any) -> Any:
-            for choice in completion.choices:
-                if choice.finish_reason == "length" and is_class(response_format):
-                    raise LengthFinishReasonError(completion)
-                choice.message._fields["parsed"] = parsed_content(response_format, choice.message.content)
-            return completion
-        return self._client._post("/v1/chat/completions",
-                                  {**fields, "response_format": schema_format(response_format)}, parsed)
-
-    def stream(self, **fields: Any) -> ChatStreamManager:
-        """create(stream=True) as a block that gives events: `with` it, or `async with`.
-
-            with client.chat.completions.stream(model=..., messages=...) as stream:
-                for event in stream:
-                    if event.type == "content.delta":
-                        print(event.delta, end="")
-                answer = stream.get_final_completion()
-
-        response_format may be a class of pydantic, as in parse()."""
-        sent = {**fields, "stream": True}
-        if "response_format" in fields:
-            sent["response_format"] = schema_format(fields["response_format"])
-        return ChatStreamManager(lambda: self.create(**sent), fields)
-
-
-class Chat(_Resource):
-    """client.chat"""
-
-    @property
-    def completions(self) -> ChatCompletions:
-        """Answers to conversations."""
-        return ChatCompletions(self._client)
-
-
-class Responses(_Resource):
-    """client.responses"""
-
-    def create(self, **fields: Any) -> Any:
-        """POST /v1/responses; with stream=True a Stream of events."""
-        return self._client._post("/v1/responses", fields)
-
-    def parse(self, **fields: Any) -> Any:
-        """create() with a class of pydantic as text_format; the answer has an object of it, `output_parsed`."""
-        return self._client._post("/v1/responses", response_fields(fields), ResponseParser(fields).response)
-
-    def stream(self, **fields: Any) -> ResponseStreamManager:
-        """create(stream=True) as a block that gives events: `with` it, or `async with`.
-
-            with client.responses.stream(model=..., input=...) as stream:
-                for event in stream:
-                    if event.type == "response.output_text.delta":
-                        print(event.delta, end="")
-                answer = stream.get_final_response()
-
-        text_format may be a class of pydantic, as in parse()."""
-        sent = {**response_fields(fields), "stream": True}
-        return ResponseStreamManager(lambda: self.create(**sent), fields)
-
-    def retrieve(self, response_id: str, **fields: Any) -> Any:
-        """GET /v1/responses/ID"""
-        return self._client._ask("GET", f"/v1/responses/{quote(response_id, safe='')}", fields)
-
-    def delete(self, response_id: str, **fields: Any) -> Any:
-        """DELETE /v1/responses/ID"""
-        return self._client._ask("DELETE", f"/v1/responses/{quote(response_id, safe='')}", fields)
-
-
-class Embeddings(_Resource):
-    """client.embeddings, of a model that was opened with embeddings="on"."""
-
-    def create(self, **fields: Any) -> Any:
-        """POST /v1/embeddings"""
-        return self._client._post("/v1/embeddings", fields)
-
-
-class Models(_Resource):
-    """client.models"""
-
-    def list(self, **fields: Any) -> Any:
-        """GET /v1/models: iterate over it, or take `data`."""
-        return self._client._ask("GET", "/v1/models", fields)
-
-    def retrieve(self, model: str, **fields: Any) -> Any:
-        """GET /v1/models/NAME"""
-        return self._client._ask("GET", f"/v1/models/{quote(model, safe='')}", fields)
-
-
 class _Client:
     """What both clients are: a server in this process, and the resources over it."""
 
@@ -179,16 +48,18 @@ class _Client:
         if (one is None) == (models is None) or (engine is not None and model is not None):
             raise TypeError("one of model, engine and models is needed")
         served = {name or _name_of(one): one} if one is not None else dict(models or {})
-        self._timeout = timeout
-        self._raw = False
+        self.timeout = timeout
+        self.api_key = api_key
+        self.max_retries = max_retries
+        self._answers = "records"
         self._server = InProcessServer({key: _served(value) for key, value in served.items()}, context)
 
-    def with_options(self: Self, *, timeout: Union[float, NotGiven, None] = NOT_GIVEN,
-                     api_key: Optional[str] = None, max_retries: int = 0) -> Self:
-        """The same client, with another timeout. They share the server, which closing either frees."""
+    def with_options(self: Self, *, timeout: Any = NOT_GIVEN, **of_transport: Any) -> Self:
+        """The same client, with another timeout. They share the server, which closing either frees. Options of a
+        transport (max_retries, api_key, default_headers, ...) are taken and mean nothing here."""
         other = copy.copy(self)
-        if not isinstance(timeout, NotGiven):
-            other._timeout = timeout
+        if is_given(timeout):
+            other.timeout = seconds_of(timeout)
         return other
 
     copy = with_options
@@ -214,6 +85,11 @@ class _Client:
         return Responses(self)
 
     @property
+    def decisions(self) -> Decisions:
+        """How likely answers are."""
+        return Decisions(self)
+
+    @property
     def embeddings(self) -> Embeddings:
         """Rows of numbers."""
         return Embeddings(self)
@@ -223,17 +99,67 @@ class _Client:
         """Which there are."""
         return Models(self)
 
+    @property
+    def with_raw_response(self: Self) -> Self:
+        """The same client, whose calls return the answer's status, headers and bytes, and parse()."""
+        return self._with("raw")
+
+    @property
+    def with_streaming_response(self: Self) -> Self:
+        """The same client, whose calls are blocks: iter_lines(), iter_bytes(), read(), parse() of the answer."""
+        return self._with("streaming")
+
+    def _with(self: Self, answers: str) -> Self:
+        other = copy.copy(self)
+        other._answers = answers
+        return other
+
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._server.is_closed
+
+    def get(self, path: str, *, cast_to: Any = None, options: Optional[Mapping[str, Any]] = None) -> Any:
+        """Any route: client.get("/models", cast_to=object). cast_to: object and dict give JSON's values."""
+        return self._route("GET", path, cast_to, None, options)
+
+    def post(self, path: str, *, cast_to: Any = None, body: Optional[Mapping[str, Any]] = None,
+             options: Optional[Mapping[str, Any]] = None, stream: bool = False, stream_cls: Any = None) -> Any:
+        """Any route: client.post("/tokenize", body={...}, cast_to=object)."""
+        return self._route("POST", path, cast_to, {**(body or {}), **({"stream": True} if stream else {})}, options)
+
+    def delete(self, path: str, *, cast_to: Any = None, options: Optional[Mapping[str, Any]] = None) -> Any:
+        """Any route."""
+        return self._route("DELETE", path, cast_to, None, options)
+
+    def _route(self, method: str, path: str, cast_to: Any, body: Optional[Mapping[str, Any]],
+               options: Optional[Mapping[str, Any]]) -> Any:
+        fields = {"timeout": (options or {}).get("timeout", NOT_GIVEN), "stream": (body or {}).get("stream", False)}
+        plain = cast_to in (object, dict) and not fields["stream"]
+        return self._ask(method, f"/v1/{path.lstrip('/')}", fields, b"" if body is None else body_of(body),
+                         (lambda record: record.to_dict()) if plain else None, (options or {}).get("params"))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _NOT_SERVED:
+            not_served(name)
+        raise AttributeError(f"the client has no {name}")
+
     def _post(self, target: str, fields: Mapping[str, Any], finish: Optional[Finish] = None) -> Any:
         return self._ask("POST", target, fields, body_of(fields), finish)
 
-    def _ask(self, method: str, target: str, fields: Mapping[str, Any], body: bytes = b"",
-             finish: Optional[Finish] = None) -> Any:
-        timeout = fields.get("timeout", self._timeout)
-        call = self._server.request(method, target, body,
-                                    timeout if isinstance(timeout, (int, float)) else None)
-        return self._answer(call, fields.get("stream") is True, finish)
+    def _list(self, target: str, fields: Mapping[str, Any]) -> Any:
+        raise NotImplementedError
 
-    def _answer(self, call: InProcessCall, streams: bool, finish: Optional[Finish]) -> Any:
+    def _ask(self, method: str, target: str, fields: Mapping[str, Any], body: bytes = b"",
+             finish: Optional[Finish] = None, query: Optional[Mapping[str, Any]] = None) -> Any:
+        given = fields.get("timeout", NOT_GIVEN)
+        timeout = seconds_of(given) if is_given(given) else self.timeout
+        asked = query_of({**(query or {}), **(fields.get("extra_query") or {})})
+
+        def begin() -> InProcessCall:
+            return self._server.request(method, target + asked, body, timeout)
+        return self._answered(begin, fields.get("stream") is True and method == "POST", finish)
+
+    def _answered(self, begin: Callable[[], InProcessCall], streams: bool, finish: Optional[Finish]) -> Any:
         raise NotImplementedError
 
 
@@ -247,16 +173,25 @@ class OpenAI(_Client):
     prompt and answer. timeout: seconds to the end of an answer, also in each call. api_key and max_retries
     are taken and mean nothing here."""
 
-    def _answer(self, call: InProcessCall, streams: bool, finish: Optional[Finish]) -> Any:
+    def _list(self, target: str, fields: Mapping[str, Any]) -> Any:
+        def turn(query: Mapping[str, Any]) -> Any:
+            return self._ask("GET", target, fields, finish=lambda page: turned(page, Page, turn, query), query=query)
+        return turn(fields)
+
+    def _answered(self, begin: Callable[[], InProcessCall], streams: bool, finish: Optional[Finish]) -> Any:
+        if self._answers == "streaming":
+            return StreamedResponseManager(begin, streams, finish)
+        call = begin()
         part = call.wait()
+        raw = self._answers == "raw"
         if streams and part.status < 400:
             stream = Stream(call, part.data, part.is_last)
-            return RawResponse(part.status, part.headers, None, lambda: stream) if self._raw else stream
+            return RawResponse(part.status, part.headers, None, lambda: stream) if raw else stream
         data = part.data
         while not part.is_last:
             part = call.wait()
             data += part.data
-        return _whole(part, data, finish, self._raw)
+        return whole(part, data, finish, raw)
 
     def close(self) -> None:
         """Ends what is under way with APIConnectionError, and frees the server."""
@@ -273,16 +208,28 @@ class OpenAI(_Client):
 class AsyncOpenAI(_Client):
     """The same with calls to await, in any number beside each other: no thread belongs to a request."""
 
-    async def _answer(self, call: InProcessCall, streams: bool, finish: Optional[Finish]) -> Any:
+    def _list(self, target: str, fields: Mapping[str, Any]) -> Any:
+        def turn(query: Mapping[str, Any]) -> Any:
+            return self._ask("GET", target, fields, finish=lambda page: turned(page, AsyncPage, turn, query), query=query)
+        return turn(fields) if self._answers != "records" else AsyncPaginator(lambda: turn(fields))
+
+    def _answered(self, begin: Callable[[], InProcessCall], streams: bool, finish: Optional[Finish]) -> Any:
+        if self._answers == "streaming":
+            return AsyncStreamedResponseManager(begin, streams, finish)
+        return self._await_answer(begin, streams, finish)
+
+    async def _await_answer(self, begin: Callable[[], InProcessCall], streams: bool, finish: Optional[Finish]) -> Any:
+        call = begin()
         part = await call.await_part()
+        raw = self._answers == "raw"
         if streams and part.status < 400:
             stream = AsyncStream(call, part.data, part.is_last)
-            return RawResponse(part.status, part.headers, None, lambda: stream) if self._raw else stream
+            return RawResponse(part.status, part.headers, None, lambda: stream) if raw else stream
         data = part.data
         while not part.is_last:
             part = await call.await_part()
             data += part.data
-        return _whole(part, data, finish, self._raw)
+        return whole(part, data, finish, raw)
 
     async def close(self) -> None:
         """Ends what is under way with APIConnectionError, and frees the server."""

@@ -11,17 +11,17 @@ OPTIONAL = frozenset("""
     accepted_prediction_tokens access_programs allowed_callers annotations arguments async audio
     audio_tokens background billing bytes cache_write_tokens cache_write_tokens_details cached_tokens
     caller code compaction completed_at completion_tokens_details content content_filter_results context
-    conversation cost created_by custom data defer_loading delta description encrypted_content error
-    expires_at finish_reason format frequency_penalty function function_call generate_summary id image
-    image_tokens incomplete_details index input_transformations instructions item logprob logprobs
-    max_output_tokens max_tool_calls message metadata mode moderation name namespace obfuscation
-    output_schema output_text param parameters parsed parsed_arguments phase presence_penalty
-    previous_response_id prompt prompt_cache_diagnostics prompt_cache_key prompt_cache_options
-    prompt_cache_retention prompt_logprobs prompt_tokens_details reasoning reasoning_content
-    reasoning_tokens refusal rejected_prediction_tokens role safety_identifier service_tier
-    shutdown_date status strict system_fingerprint temperature text text_offset text_tokens token
-    token_logprobs tokens tool_calls tool_usage top_logprobs top_p transcript truncation type usage user
-    verbosity
+    conversation cost created_by custom data defer_loading delta description detail encrypted_content
+    error expires_at file_data file_id file_url filename finish_reason format frequency_penalty function
+    function_call generate_summary id image image_tokens image_url incomplete_details index
+    input_transformations instructions item logprob logprobs max_output_tokens max_tool_calls message
+    metadata mode moderation name namespace obfuscation output_schema output_text param parameters
+    parsed parsed_arguments phase presence_penalty previous_response_id prompt prompt_cache_breakpoint
+    prompt_cache_diagnostics prompt_cache_key prompt_cache_options prompt_cache_retention
+    prompt_logprobs prompt_tokens_details reasoning reasoning_content reasoning_tokens refusal
+    rejected_prediction_tokens role safety_identifier service_tier shutdown_date status strict
+    system_fingerprint temperature text text_offset text_tokens token token_logprobs tokens tool_calls
+    tool_usage top_logprobs top_p transcript truncation type usage user verbosity
     """.split())
 
 
@@ -66,18 +66,6 @@ class Record:
 
     to_dict = model_dump
     to_json = model_dump_json
-
-
-class Page(Record):
-    """A list of records: `data`, or iterate over it."""
-
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self._fields["data"])
-
-    def __len__(self) -> int:
-        return len(self._fields["data"])
 
 
 class Response(Record):
@@ -128,7 +116,5 @@ def _made(value: Any) -> Any:
 def record_of(value: dict[str, Any], request_id: Optional[str] = None) -> Any:
     """The record of a whole answer, or of an event."""
     made: Record = _made(value)
-    if value.get("object") == "list" and "data" in value and "usage" not in value:
-        made = Page(made._fields)
     made._request_id = request_id
     return made

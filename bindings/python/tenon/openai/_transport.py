@@ -96,6 +96,11 @@ class InProcessServer:
         except StateError as error:
             raise APIConnectionError(str(error)) from error
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._server.closed
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a client of tenon.openai cannot be pickled or copied: it is an object of this process")
 

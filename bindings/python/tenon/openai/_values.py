@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, Optional
+from urllib.parse import urlencode
 
 
 class NotGiven:
@@ -45,9 +46,30 @@ def body_of(fields: Mapping[str, Any]) -> bytes:
     extra: Optional[Mapping[str, Any]] = fields.get("extra_body")
     # The package has sentinels of its own, which know their name.
     given = {key: value for key, value in fields.items()
-             if type(value).__name__ not in ("NotGiven", "Omit") and key not in _OF_TRANSPORT
+             if is_given(value) and key not in _OF_TRANSPORT
              and key != "extra_body"}
     return json.dumps({**given, **(extra or {})}, default=_plain).encode()
+
+
+def is_given(value: object) -> bool:
+    """Whether an argument is there: neither of the sentinels, of ours or of the package."""
+    return type(value).__name__ not in ("NotGiven", "Omit")
+
+
+def seconds_of(timeout: Any) -> Optional[float]:
+    """Of a timeout: a number, None, or httpx.Timeout, of which `read` counts."""
+    if timeout is None or isinstance(timeout, (int, float)):
+        return timeout
+    return seconds_of(getattr(timeout, "read", None))
+
+
+def query_of(fields: Mapping[str, Any]) -> str:
+    """Those that are there as the query of a target: "?after=..."."""
+    given = [(key, str(value).lower() if isinstance(value, bool) else value) for key, value in fields.items()
+             if is_given(value) and value is not None and key not in _OF_TRANSPORT
+             and key != "extra_body"]
+    query = urlencode(given, doseq=True)
+    return f"?{query}" if query else ""
 
 
 def is_class(wanted: Any) -> bool:
