@@ -12,13 +12,13 @@ struct Handle {
   bool is_doomed; /* to be destroyed when the last of them returns */
   bool is_lent;   /* part of `owner`, not to be destroyed */
   pid_t pid;
-  Handle* owner; /* what lends the handle, or must outlive it, held; or NULL */
+  Handle* owner;  /* what lends the handle, or must outlive it, held; or NULL */
   PyObject* kept; /* a list of what lives as long, handles in it held; or NULL */
   Notice* notice; /* of a request; freed after it */
 };
 
 static PyTypeObject* handle_type;
-static atomic_bool is_ending; /* the process ends: its objects are left to it */
+static atomic_bool is_ending;        /* the process ends: its objects are left to it */
 static _Thread_local bool is_in_log; /* this thread of a library is in a log function */
 static void forget_notice(Notice* notice);
 
