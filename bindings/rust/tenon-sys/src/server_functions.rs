@@ -14,8 +14,8 @@ pub struct ServerApi {
     pub tenon_server_destroy: Option<unsafe extern "C" fn(server: *mut tenon_server)>,
     /// Serves a model under a name, in an engine of the server's own. The model must outlive the server.
     /// engine_options of scope ENGINE, or NULL context most tokens of a request's prompt and answer; 0: as a
-    /// session has by default ARGUMENT for a name that is empty or taken, STATE when the server runs; what
-    /// tenon_engine_create and tenon_embedder_create say of the model.
+    /// session has by default ARGUMENT for a name that is empty, taken or has control characters, STATE when
+    /// the server runs; what tenon_engine_create and tenon_embedder_create say of the model.
     pub tenon_server_add_model: Option<unsafe extern "C" fn(server: *mut tenon_server, name: *const c_char, name_length: usize, model: *const tenon_model, engine_options: *const tenon_options, context: u64) -> tenon_status>,
     /// The same in an engine of yours, which must outlive the server. The server does not compute in it: a
     /// thread of yours is in tenon_engine_run.
@@ -42,8 +42,9 @@ pub struct ServerApi {
     /// and then sockets wait while a step runs. Returns at once after tenon_server_stop.
     pub tenon_server_run: Option<unsafe extern "C" fn(server: *mut tenon_server) -> tenon_status>,
     /// Takes no more requests (until the end, /ready and they are answered with 503), waits up to `seconds`
-    /// for the answers under way, cancels the others, and returns when no thread is in the server. It cannot
-    /// run again. Any thread but those in tenon_server_run.
+    /// for the answers under way, cancels the others (503, or an event of that error in a stream), and
+    /// returns when no thread is in the server. It cannot run again. Any thread but those in
+    /// tenon_server_run.
     pub tenon_server_stop: Option<unsafe extern "C" fn(server: *mut tenon_server, seconds: f64) -> tenon_status>,
     /// Any thread. STATE after tenon_server_stop, ARGUMENT without method or target. What is wrong with the
     /// request is in the answer, as a client gets it.
