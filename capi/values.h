@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 #include "base/error.h"
+#include "host_struct.h"
 #include "tenon/tenon.h"
 
 namespace tenon::capi {
@@ -74,47 +74,24 @@ inline uint64_t nanoseconds(double seconds, const char* what) {
   return static_cast<uint64_t>(seconds * 1e9);
 }
 
-/// Sizes that a struct_size may have: the first word alone is no struct, and a large one is
-/// garbage.
-inline constexpr uint32_t kMinStructSize = 8;
-inline constexpr uint32_t kMaxStructSize = 4096;
+/// host_struct.h with the errors of the rooms.
+inline constexpr auto kRefuseStruct = [](tenon_status status, const std::string& message) {
+  fail(static_cast<Code>(status), "{}", message);
+};
 
-/// The struct_size of a host's struct. Throws Argument naming it for NULL and impossible sizes.
 template <typename T>
 uint32_t checked_struct_size(const T* given, const char* type) {
-  if (given == nullptr) fail(Code::Argument, "{} is NULL", type);
-  const uint32_t size = given->struct_size;
-  if (size < kMinStructSize || size > kMaxStructSize) {
-    fail(Code::Argument, "{}.struct_size is {}, not in {}..{}; set it to sizeof({})", type, size,
-         kMinStructSize, kMaxStructSize, type);
-  }
-  return size;
+  return host_struct_size(given, type, kRefuseStruct);
 }
 
-/// A host's struct as this version knows it: what an older one lacks is zero; a newer one is fine
-/// as long as it leaves the fields that we do not know zero (else Unsupported).
 template <typename T>
 T struct_in(const T* given, const char* type) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const uint32_t size = checked_struct_size(given, type);
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  for (uint32_t i = sizeof(T); i < size; ++i) {
-    if (bytes[i] != 0) {
-      fail(Code::Unsupported, "{} sets a field at byte {} that this version ({} bytes) lacks", type,
-           i, sizeof(T));
-    }
-  }
-  T known{};
-  std::memcpy(&known, given, std::min<size_t>(size, sizeof(T)));
-  return known;
+  return host_struct_in(given, type, kRefuseStruct);
 }
 
-/// Writes a struct to a host, as much of it as the host's version has.
 template <typename T>
 void struct_out(T value, T* out, const char* type) {
-  const uint32_t size = checked_struct_size(out, type);
-  value.struct_size = size;
-  std::memcpy(out, &value, std::min<size_t>(size, sizeof(T)));
+  host_struct_out(value, out, type, kRefuseStruct);
 }
 
 }  // namespace tenon::capi

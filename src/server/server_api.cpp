@@ -10,6 +10,7 @@
 #include <string>
 
 #include "api_keys.h"
+#include "capi/host_struct.h"
 #include "http_head.h"
 #include "http_server.h"
 
@@ -64,6 +65,15 @@ tenon_status server_fence(Body&& body) noexcept {
   throw tenon::Error(tenon::Code::Argument, message);
 }
 
+/// A structure of the host's version as this one knows it.
+constexpr auto kRefuseStruct = [](tenon_status status, const std::string& message) {
+  throw tenon::Error(static_cast<tenon::Code>(status), message);
+};
+template <typename T>
+T struct_in(const T* given, const char* type) {
+  return tenon::capi::host_struct_in(given, type, kRefuseStruct);
+}
+
 tenon_server& checked_server(tenon_server* server) {
   if (server == nullptr) refuse_argument("server is NULL");
   return *server;
@@ -92,41 +102,37 @@ void set_seconds(double& into, double seconds) {
   if (seconds > 0) into = std::min(seconds, 1e8);
 }
 
-ServerOptions options_of(const tenon_server_options* given) {
+ServerOptions options_of(const tenon_server_options& given) {
   ServerOptions options;
-  if (given == nullptr) return options;
-  if (given->struct_size < sizeof(tenon_server_options)) {
-    refuse_argument("tenon_server_options.struct_size is too small");
-  }
-  if (given->api_keys != nullptr) {
-    options.clients = read_api_keys({given->api_keys, static_cast<size_t>(given->api_keys_length)});
+  if (given.api_keys != nullptr) {
+    options.clients = read_api_keys({given.api_keys, static_cast<size_t>(given.api_keys_length)});
     if (options.clients.empty()) refuse_argument("api_keys holds no key");
   }
-  if (given->cors_origin != nullptr) options.http.cors = given->cors_origin;
-  if (given->max_body_bytes > 0) options.http.body_bytes = given->max_body_bytes;
-  if (given->max_header_bytes > 0) {
-    options.http.header_bytes = std::min<uint64_t>(given->max_header_bytes, size_t{1} << 30);
+  if (given.cors_origin != nullptr) options.http.cors = given.cors_origin;
+  if (given.max_body_bytes > 0) options.http.body_bytes = given.max_body_bytes;
+  if (given.max_header_bytes > 0) {
+    options.http.header_bytes = std::min<uint64_t>(given.max_header_bytes, size_t{1} << 30);
   }
-  if (given->max_connections > 0) options.http.connections = given->max_connections;
-  options.limits.serves_page = given->without_page == 0;
-  options.limits.controls_models = given->model_control != 0;
-  if ((given->tls_certificate_file == nullptr) != (given->tls_key_file == nullptr)) {
+  if (given.max_connections > 0) options.http.connections = given.max_connections;
+  options.limits.serves_page = given.without_page == 0;
+  options.limits.controls_models = given.model_control != 0;
+  if ((given.tls_certificate_file == nullptr) != (given.tls_key_file == nullptr)) {
     refuse_argument("TLS needs both a certificate and its key");
   }
-  if (given->tls_certificate_file != nullptr) {
-    options.http.tls = open_tls(given->tls_certificate_file, given->tls_key_file);
+  if (given.tls_certificate_file != nullptr) {
+    options.http.tls = open_tls(given.tls_certificate_file, given.tls_key_file);
   }
-  options.memory_bytes = given->memory_bytes;
-  options.log = ServerLog(given->log, given->log_user, given->log_level);
-  if (given->otlp_address != nullptr) options.otlp_address = given->otlp_address;
-  set_seconds(options.http.header_seconds, given->header_seconds);
-  set_seconds(options.http.body_seconds, given->body_seconds);
-  set_seconds(options.http.idle_seconds, given->idle_seconds);
-  set_seconds(options.http.write_seconds, given->write_seconds);
-  set_seconds(options.limits.request_seconds, given->request_seconds);
-  if (given->echo_bytes > 0) options.limits.echo_bytes = given->echo_bytes;
-  if (given->response_bytes > 0) options.limits.response_bytes = given->response_bytes;
-  if (given->no_echo_repair != 0) options.limits.echo_bytes = 0;
+  options.memory_bytes = given.memory_bytes;
+  options.log = ServerLog(given.log, given.log_user, given.log_level);
+  if (given.otlp_address != nullptr) options.otlp_address = given.otlp_address;
+  set_seconds(options.http.header_seconds, given.header_seconds);
+  set_seconds(options.http.body_seconds, given.body_seconds);
+  set_seconds(options.http.idle_seconds, given.idle_seconds);
+  set_seconds(options.http.write_seconds, given.write_seconds);
+  set_seconds(options.limits.request_seconds, given.request_seconds);
+  if (given.echo_bytes > 0) options.limits.echo_bytes = given.echo_bytes;
+  if (given.response_bytes > 0) options.limits.response_bytes = given.response_bytes;
+  if (given.no_echo_repair != 0) options.limits.echo_bytes = 0;
   return options;
 }
 
@@ -135,7 +141,10 @@ ServerOptions options_of(const tenon_server_options* given) {
 tenon_status tenon_server_create(const tenon_server_options* options, tenon_server** server) {
   return server_fence([&] {
     if (server == nullptr) refuse_argument("server is NULL");
-    *server = std::make_unique<tenon_server>(options_of(options)).release();
+    *server = std::make_unique<tenon_server>(
+                  options == nullptr ? ServerOptions()
+                                     : options_of(struct_in(options, "tenon_server_options")))
+                  .release();
   });
 }
 
@@ -163,15 +172,13 @@ tenon_status tenon_server_add_engine(tenon_server* server, const char* name, siz
 tenon_status tenon_server_add_file(tenon_server* server, const char* name, size_t name_length,
                                    const tenon_server_model_file* file) {
   return server_fence([&] {
-    if (file == nullptr || file->path == nullptr) refuse_argument("file or its path is NULL");
-    if (file->struct_size < sizeof(tenon_server_model_file)) {
-      refuse_argument("tenon_server_model_file.struct_size is too small");
-    }
-    ModelFile model{.path = file->path,
-                    .model_options = read_option_lines(file->model_options),
-                    .engine_options = read_option_lines(file->engine_options),
-                    .context = file->context};
-    measure(model, file->cache_bytes);
+    const auto known = struct_in(file, "tenon_server_model_file");
+    if (known.path == nullptr) refuse_argument("the path of the file is NULL");
+    ModelFile model{.path = known.path,
+                    .model_options = read_option_lines(known.model_options),
+                    .engine_options = read_option_lines(known.engine_options),
+                    .context = known.context};
+    measure(model, known.cache_bytes);
     not_running(server).server.add(checked_name(name, name_length), std::move(model));
   });
 }
@@ -220,26 +227,24 @@ tenon_status tenon_server_stop(tenon_server* server, double seconds) {
 tenon_status tenon_server_submit(tenon_server* server, const tenon_server_request* request,
                                  tenon_server_call** call) {
   return server_fence([&] {
-    if (request == nullptr || call == nullptr) refuse_argument("request or call is NULL");
-    if (request->struct_size < sizeof(tenon_server_request)) {
-      refuse_argument("tenon_server_request.struct_size is too small");
-    }
-    if (request->method == nullptr || request->target == nullptr) {
+    if (call == nullptr) refuse_argument("call is NULL");
+    const auto known = struct_in(request, "tenon_server_request");
+    if (known.method == nullptr || known.target == nullptr) {
       refuse_argument("method or target is NULL");
     }
     HttpRequest asked;
-    asked.method = request->method;
-    set_target(asked, request->target);
+    asked.method = known.method;
+    set_target(asked, known.target);
     asked.shape = shape_of(asked);
-    if (request->body != nullptr) {
-      asked.body.assign(request->body, static_cast<size_t>(request->body_length));
+    if (known.body != nullptr) {
+      asked.body.assign(known.body, static_cast<size_t>(known.body_length));
     }
-    if (request->api_key != nullptr) asked.api_key = request->api_key;
+    if (known.api_key != nullptr) asked.api_key = known.api_key;
     asked.record->method = asked.method;
     asked.record->path = asked.path;
     std::function<void()> notify;
-    if (request->notify != nullptr) {
-      notify = [told = request->notify, user = request->user] { told(user); };
+    if (known.notify != nullptr) {
+      notify = [told = known.notify, user = known.user] { told(user); };
     }
     auto made = std::make_unique<tenon_server_call>();
     made->exchange = checked_server(server).server.submit(std::move(asked), std::move(notify));
@@ -255,18 +260,17 @@ void tenon_server_call_destroy(tenon_server_call* call) {
 tenon_status tenon_server_call_wait(tenon_server_call* call, double timeout_seconds,
                                     tenon_server_part* part) {
   return server_fence([&] {
-    if (call == nullptr || part == nullptr) refuse_argument("call or part is NULL");
-    if (part->struct_size < sizeof(tenon_server_part)) {
-      refuse_argument("tenon_server_part.struct_size is too small");
-    }
+    if (call == nullptr) refuse_argument("call is NULL");
+    (void)tenon::capi::host_struct_size(part, "tenon_server_part", kRefuseStruct);
     call->part = call->exchange->take(timeout_seconds);
-    part->http_status = call->part.status;
-    part->is_last = call->part.is_last ? 1 : 0;
-    part->reserved = 0;
-    part->content_type = call->part.content_type.c_str();
-    part->headers = call->part.headers.c_str();
-    part->bytes = call->part.bytes.data();
-    part->length = call->part.bytes.size();
+    tenon_server_part told{};
+    told.http_status = call->part.status;
+    told.is_last = call->part.is_last ? 1 : 0;
+    told.content_type = call->part.content_type.c_str();
+    told.headers = call->part.headers.c_str();
+    told.bytes = call->part.bytes.data();
+    told.length = call->part.bytes.size();
+    tenon::capi::host_struct_out(told, part, "tenon_server_part", kRefuseStruct);
   });
 }
 

@@ -30,7 +30,8 @@
  *              are copied before a function returns.
  * Status       As in tenon/tenon.h, section 3. Messages are of this library: tenon_server_last_error().
  * Structs      Set struct_size and zero the rest; zero stands for the default. Later versions append
- *              members only.
+ *              members only: one of an older header is as good, one of a newer header as long as what this
+ *              version lacks is zero (else UNSUPPORTED).
  */
 #ifndef TENON_SERVER_H
 #define TENON_SERVER_H
@@ -98,7 +99,7 @@ typedef struct tenon_server_options {
   uint32_t reserved_end;
 } tenon_server_options;
 
-/* options: NULL for the defaults. ARGUMENT for a struct that is too small, or values that are wrong; of TLS
+/* options: NULL for the defaults. ARGUMENT for a struct_size that cannot be, or values that are wrong; of TLS
  * also IO and UNSUPPORTED. */
 TENON_SERVER_API tenon_status tenon_server_create(const tenon_server_options* options,
                                                   tenon_server** server);

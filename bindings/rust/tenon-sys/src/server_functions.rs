@@ -7,8 +7,8 @@ use core::ffi::{c_char, c_void, CStr};
 /// The functions of libtenon-server. None: it is an older one, which has no such function.
 #[derive(Clone, Copy)]
 pub struct ServerApi {
-    /// options: NULL for the defaults. ARGUMENT for a struct that is too small, or values that are wrong; of
-    /// TLS also IO and UNSUPPORTED.
+    /// options: NULL for the defaults. ARGUMENT for a struct_size that cannot be, or values that are wrong;
+    /// of TLS also IO and UNSUPPORTED.
     pub tenon_server_create: Option<unsafe extern "C" fn(options: *const tenon_server_options, server: *mut *mut tenon_server) -> tenon_status>,
     /// Stops it as tenon_server_stop(server, 0) does. NULL is allowed.
     pub tenon_server_destroy: Option<unsafe extern "C" fn(server: *mut tenon_server)>,

@@ -1,0 +1,62 @@
+// Structures of programs that were built against an older or a newer header: what every library behind a C interface
+// does with them. A structure begins with its struct_size, and only ever grows at its end.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "tenon/tenon.h"
+
+namespace tenon::capi {
+
+/// Sizes that a struct_size may have: the first word alone is no structure, and a large one is garbage.
+inline constexpr uint32_t kMinStructSize = 8;
+inline constexpr uint32_t kMaxStructSize = 4096;
+
+/// The struct_size of a host's structure. ARGUMENT, naming it, for NULL and impossible sizes.
+///   refuse  (status, message) throws
+template <typename T, typename Refuse>
+uint32_t host_struct_size(const T* given, const char* type, const Refuse& refuse) {
+  const std::string name = type;
+  if (given == nullptr) refuse(TENON_ERROR_ARGUMENT, name + " is NULL");
+  const uint32_t size = given->struct_size;
+  if (size < kMinStructSize || size > kMaxStructSize) {
+    refuse(TENON_ERROR_ARGUMENT, name + ".struct_size is " + std::to_string(size) + ", not in " +
+                                     std::to_string(kMinStructSize) + ".." +
+                                     std::to_string(kMaxStructSize) + "; set it to sizeof(" + name +
+                                     ")");
+  }
+  return size;
+}
+
+/// A host's structure as this version knows it: what an older one lacks is zero; a newer one is fine as long as it
+/// leaves the fields that we do not know zero (else UNSUPPORTED).
+template <typename T, typename Refuse>
+T host_struct_in(const T* given, const char* type, const Refuse& refuse) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const uint32_t size = host_struct_size(given, type, refuse);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (uint32_t i = sizeof(T); i < size; ++i) {
+    if (bytes[i] != 0) {
+      refuse(TENON_ERROR_UNSUPPORTED, std::string(type) + " sets a field at byte " +
+                                          std::to_string(i) + " that this version (" +
+                                          std::to_string(sizeof(T)) + " bytes) lacks");
+    }
+  }
+  T known{};
+  std::memcpy(&known, given, std::min<size_t>(size, sizeof(T)));
+  return known;
+}
+
+/// Writes a structure to a host, as much of it as the host's version has.
+template <typename T, typename Refuse>
+void host_struct_out(T value, T* out, const char* type, const Refuse& refuse) {
+  const uint32_t size = host_struct_size(out, type, refuse);
+  value.struct_size = size;
+  std::memcpy(out, &value, std::min<size_t>(size, sizeof(T)));
+}
+
+}  // namespace tenon::capi
