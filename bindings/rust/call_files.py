@@ -6,6 +6,8 @@ description cannot tell all that matters: structures, callbacks and memory that 
 HAND are called by hand.
 """
 
+import re
+
 from sys_files import head, identifier
 from generating import short
 
@@ -188,26 +190,34 @@ class Call:
 
 
 def calls_file(interface):
-    library = "server_library" if interface.is_server else "library"
-    used = ["check", "found", "library"] + \
-        ([] if interface.is_server else ["grown", "lent", "lent_name", "lent_text", "text_of"])
-    lines = [head(interface.file),
-             "#![allow(dead_code, clippy::needless_lifetimes, clippy::too_many_arguments, clippy::type_complexity)]",
-             "use crate::error::Result;", "use crate::handle::{AnyThread, Handle, Kind};",
-             f"use crate::{library}::{{{', '.join(sorted(used))}}};", "use crate::sys;",
-             f"use std::ffi::{{{'' if interface.is_server else 'c_void, '}CStr}};".replace("{CStr}", "CStr"),
-             "use std::ptr;", ""]
+    body = []
     for name, handle in interface.handles.items():
-        lines += [f"impl Kind for sys::{name} {{",
-                  "    unsafe fn destroy(pointer: *mut Self) {",
-                  f"        if let Some(function) = library().ok().and_then(|library| library.api.{handle['destroy']}) "
-                  "{",
-                  "            // SAFETY: the caller's.", "            unsafe { function(pointer) }",
-                  "        }", "    }", "}"]
+        body += [f"impl Kind for sys::{name} {{",
+                 "    unsafe fn destroy(pointer: *mut Self) {",
+                 f"        if let Some(function) = library().ok().and_then(|library| library.api.{handle['destroy']}) "
+                 "{",
+                 "            // SAFETY: the caller's.", "            unsafe { function(pointer) }",
+                 "        }", "    }", "}"]
         if handle["thread"] == "any":
-            lines.append(f"// SAFETY: the header: any thread.\nunsafe impl AnyThread for sys::{name} {{}}")
-    lines.append("")
+            body.append(f"// SAFETY: the header: any thread.\nunsafe impl AnyThread for sys::{name} {{}}")
+    body.append("")
     for function in interface.data["functions"]:
         if function["name"] not in HAND | LIBRARY | interface.destroys:
-            lines += Call(interface, function).text()
-    return "\n".join(lines)
+            body += Call(interface, function).text()
+    text = "\n".join(body)
+
+    code = re.sub(r"//.*", "", text)
+
+    def used(module, *names):
+        """The line that imports those of the names that the calls need."""
+        names = [name for name in names if re.search(rf"\b{name}\b", code)]
+        found = names[0] if len(names) == 1 else f"{{{', '.join(names)}}}"
+        return [f"use {module}::{found};"] if names else []
+    reading, calling = ["lent", "lent_name", "lent_text", "text_of"], ["check", "found", "grown", "library"]
+    imports = [*used("crate::library", *reading), *used("crate::server_library", *calling)] \
+        if interface.is_server else used("crate::library", *sorted(calling + reading))
+    return "\n".join([
+        head(interface.file),
+        "#![allow(dead_code, clippy::needless_lifetimes, clippy::too_many_arguments, clippy::type_complexity)]",
+        "use crate::error::Result;", *used("crate::handle", "AnyThread", "Handle", "Kind"),
+        *imports, "use crate::sys;", *used("std::ffi", "c_void", "CStr"), *used("std", "ptr"), "", text])

@@ -39,6 +39,28 @@ else
   echo "rust $oldest is missing: not checked"
 fi
 
+# A function that a header gets comes to both crates by generate.py alone: here those of tenon.h, as the server's.
+more=$(mktemp -d)
+trap 'rm -rf "$more"' EXIT
+cp "$here"/../{generating.py,interface.json} "$more"
+mkdir "$more/rust"
+cp -r "$here"/{*.py,Cargo.toml,Cargo.lock,README.md,tenon,tenon-sys} "$more/rust"
+"${PYTHON:-python3}" - "$here/../interface.json" "$here/../server_interface.json" "$more/server_interface.json" << 'END'
+"""Functions of tenon.h, as if they were the server's: all that neither end a handle nor have types of their own."""
+import json, sys
+tenon, server = (json.load(open(name, encoding="utf-8")) for name in sys.argv[1:3])
+ends = {handle["destroy"] for handle in tenon["handles"]}
+for function in tenon["functions"]:
+    if function["name"] not in ends and all(p["role"] not in ("struct", "out_struct") for p in function["parameters"]):
+        server["functions"].append({**function, "name": "tenon_server_x_" + function["name"].removeprefix("tenon_")})
+json.dump(server, open(sys.argv[3], "w", encoding="utf-8"))
+END
+"${PYTHON:-python3}" "$more/rust/generate.py"
+grep -q "fn server_x_tokenizer_encode" "$more/rust/tenon/src/server_calls.rs"
+(cd "$more/rust" && RUSTFLAGS="-D warnings" cargo check --quiet --locked --lib --target-dir "$CARGO_TARGET_DIR/more")
+rm -rf "$more"
+trap - EXIT
+
 # The parts without the library, of which miri sees every access (cargo +nightly miri setup takes a minute).
 if [ -n "${TENON_TEST_MIRI:-}" ]; then
   cargo +nightly miri test --quiet --locked -p tenon --lib -- --skip fit < /dev/null

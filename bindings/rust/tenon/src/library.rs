@@ -188,6 +188,14 @@ pub(crate) fn check(status: sys::tenon_status) -> Result<()> {
 
 /// Calls a function that fills a buffer until its result fits ("Buffers" in tenon.h).
 pub(crate) fn grown<T: Clone + Default>(
+    call: impl FnMut(*mut T, usize, &mut usize) -> sys::tenon_status,
+) -> Result<Vec<T>> {
+    grown_of(check, call)
+}
+
+/// The same of a library that says by `check` what a status says.
+pub(crate) fn grown_of<T: Clone + Default>(
+    check: fn(sys::tenon_status) -> Result<()>,
     mut call: impl FnMut(*mut T, usize, &mut usize) -> sys::tenon_status,
 ) -> Result<Vec<T>> {
     let mut memory: Vec<T> = Vec::new();

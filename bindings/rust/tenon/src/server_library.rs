@@ -1,7 +1,7 @@
 //! libtenon-server: looked for and compared when the first server is made.
 
 use crate::error::{Error, Result};
-use crate::library::{self, c_path, compare_described, owned_name};
+use crate::library::{self, c_path, compare_described, grown_of, owned_name};
 use crate::sys::{self, made_for::SERVER};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -92,4 +92,12 @@ pub(crate) fn check(status: sys::tenon_status) -> Result<()> {
     // SAFETY: a text that is good until the next failure on this thread.
     let sentence = last_error.map(|function| unsafe { owned_name(function()) });
     Err(Error::of_status(status, sentence.unwrap_or_default()))
+}
+
+/// Calls a function that fills a buffer until its result fits; for calls that are generated.
+#[allow(dead_code)]
+pub(crate) fn grown<T: Clone + Default>(
+    call: impl FnMut(*mut T, usize, &mut usize) -> sys::tenon_status,
+) -> Result<Vec<T>> {
+    grown_of(check, call)
 }
