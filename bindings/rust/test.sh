@@ -28,6 +28,7 @@ if cargo clippy --version > /dev/null 2>&1; then
 else
   echo "clippy is missing: not run"
 fi
+[ -e "$build/lib/libtenon-server.so" ] || echo "LEFT OUT: $build holds no libtenon-server: servers are not tested"
 cargo test --quiet --locked "$@"
 RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --no-deps
 

@@ -106,7 +106,7 @@ fn create(dice: &mut Dice, things: &mut Things, first: &Model) {
             things.replies.push(chat.reply(CONVERSATION).unwrap());
             things.chats.push(chat);
         }
-        12 => {
+        12 if common::has_server() => {
             let mut server = Server::new().unwrap();
             server.add("a", &model).unwrap();
             if let Some(engine) = any(dice, &mut things.engines) {

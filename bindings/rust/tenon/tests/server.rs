@@ -4,7 +4,7 @@ mod common;
 #[path = "common/serving.rs"]
 mod serving;
 
-use common::{block_on, demo, entries, model, ONCE};
+use common::{block_on, demo, entries, has_server, model, ONCE};
 use serving::{content_of, running, CAPITAL, CHAT, ENDLESS};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -36,6 +36,9 @@ fn post(mut stream: impl Read + Write, target: &str, body: &str, headers: &str) 
 
 #[test]
 fn clients_of_http_are_served() {
+    if !has_server() {
+        return;
+    }
     let mut server = Server::new().unwrap();
     server.add("demo", &model()).unwrap();
     let port = server.listen("127.0.0.1", 0).unwrap();
@@ -58,6 +61,9 @@ fn clients_of_http_are_served() {
 
 #[test]
 fn the_program_asks_without_a_socket() {
+    if !has_server() {
+        return;
+    }
     let server = running();
     let mut answer = server.request("POST", CHAT, CAPITAL).unwrap();
     let head = answer.head().unwrap();
@@ -84,6 +90,9 @@ fn the_program_asks_without_a_socket() {
 
 #[test]
 fn tasks_of_any_runtime_take_answers() {
+    if !has_server() {
+        return;
+    }
     let server = Arc::new(running());
     let body = CAPITAL.replace("\"temperature\"", "\"stream\": true, \"temperature\"");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
@@ -126,6 +135,9 @@ fn under_way(server: &Server) -> usize {
 
 #[test]
 fn what_is_dropped_is_cancelled() {
+    if !has_server() {
+        return;
+    }
     let server = running();
     let mut answer = server.request("POST", CHAT, ENDLESS).unwrap();
     assert!(answer.next().unwrap().is_ok());
@@ -144,6 +156,9 @@ fn what_is_dropped_is_cancelled() {
 
 #[test]
 fn wrong_options_and_orders_are_errors() {
+    if !has_server() {
+        return;
+    }
     let argument = |result: Result<Server>, says: &str| match result.err() {
         Some(Error::Argument(sentence)) => assert!(sentence.contains(says), "{sentence}"),
         other => panic!("{other:?}"),
@@ -189,6 +204,9 @@ fn wrong_options_and_orders_are_errors() {
 
 #[test]
 fn options_arrive() {
+    if !has_server() {
+        return;
+    }
     let (lines, log) = mpsc::channel();
     let lines = Mutex::new(lines);
     let options =
@@ -222,6 +240,9 @@ fn options_arrive() {
 
 #[test]
 fn one_thread_of_the_program_does_all() {
+    if !has_server() {
+        return;
+    }
     let mut server = Server::new().unwrap();
     server.add("demo", &model()).unwrap();
     std::thread::scope(|scope| {
@@ -244,6 +265,9 @@ fn one_thread_of_the_program_does_all() {
 
 #[test]
 fn an_engine_is_shared_and_kept() {
+    if !has_server() {
+        return;
+    }
     let engine = Engine::new(&model()).unwrap();
     let mut server = Server::new().unwrap();
     server.add("shared", &engine).unwrap();

@@ -5,7 +5,7 @@ mod common;
 #[path = "common/serving.rs"]
 mod serving;
 
-use common::{block_on, demo, model, root, ONCE};
+use common::{block_on, demo, has_server, model, root, ONCE};
 use serving::{content_of, running, CAPITAL, CHAT, ENDLESS};
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -17,6 +17,9 @@ use tenon::*;
 
 #[test]
 fn each_order_of_ends_is_an_error_at_most() {
+    if !has_server() {
+        return;
+    }
     // The answer outlives its server, and what was there has been taken.
     let server = running();
     let mut answer = server.request("POST", CHAT, ENDLESS).unwrap();
@@ -98,6 +101,9 @@ fn abandon<T: Send + 'static>(task: T, poll: impl FnOnce(&mut T, &mut Context<'_
 
 #[test]
 fn a_task_may_end_with_its_waker() {
+    if !has_server() {
+        return;
+    }
     let server = running();
     let stream = server.request("POST", CHAT, ENDLESS).unwrap().into_stream();
     abandon(stream, |stream, context| stream.poll_part(context).is_pending());
@@ -112,6 +118,9 @@ fn a_task_may_end_with_its_waker() {
 
 #[test]
 fn what_the_library_calls_may_not_call_the_server() {
+    if !has_server() {
+        return;
+    }
     struct Asks(Arc<Server>, mpsc::Sender<Option<Error>>);
     impl Wake for Asks {
         fn wake(self: Arc<Self>) {
@@ -147,6 +156,9 @@ fn in_a_process(test: &str) -> Command {
 
 #[test]
 fn a_child_of_fork_is_refused_and_leaves_the_server_alone() {
+    if !has_server() {
+        return;
+    }
     let output = in_a_process("forks").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
@@ -182,6 +194,9 @@ fn forks() {
 
 #[test]
 fn exit_waits_for_no_answer() {
+    if !has_server() {
+        return;
+    }
     let mut child = in_a_process("exits").stdout(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     let mut stdout = child.stdout.take().unwrap();
@@ -232,6 +247,9 @@ fn refusal(name: &str, source: &str, is_linked: bool) -> String {
 
 #[test]
 fn a_library_that_does_not_fit_is_refused_with_a_sentence() {
+    if !has_server() {
+        return;
+    }
     let text = std::fs::read_to_string(root().join("bindings/server_interface.json")).unwrap();
     let mut interface: serde_json::Value = serde_json::from_str(&text).unwrap();
     interface["structs"][0]["fields"][1]["offset"] = 8.into();
@@ -254,6 +272,9 @@ fn a_library_that_does_not_fit_is_refused_with_a_sentence() {
 
 #[test]
 fn a_program_without_the_library_learns_so_at_its_first_server() {
+    if !has_server() {
+        return;
+    }
     let folder = std::env::temp_dir().join(format!("tenon-alone-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::copy(library_path().unwrap(), folder.join(sys::FILE_NAME)).unwrap();

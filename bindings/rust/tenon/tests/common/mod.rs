@@ -22,6 +22,11 @@ pub fn model() -> tenon::Model {
     tenon::Model::open_with(demo(), &tenon::ModelOptions::new().threads(2)).expect("the demo model opens")
 }
 
+/// Whether the library was built with its server: without Boost it is not, and test.sh says so.
+pub fn has_server() -> bool {
+    tenon::library_path().is_ok_and(|path| path.with_file_name(tenon::sys::SERVER_FILE_NAME).exists())
+}
+
 pub fn greedy() -> tenon::SamplerOptions {
     tenon::SamplerOptions::new().temperature(0.0)
 }
