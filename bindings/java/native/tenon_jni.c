@@ -69,6 +69,13 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
   return pthread_key_create(&attached, &detach) == 0 ? JNI_VERSION_1_8 : JNI_ERR;
 }
 
+/* When the class loader has gone: threads that end later must not call what is here no more. */
+JNIEXPORT void JNICALL JNI_OnUnload(JavaVM* vm, void* reserved) {
+  (void)vm;
+  (void)reserved;
+  (void)pthread_key_delete(attached);
+}
+
 JNIEXPORT void JNICALL Java_tenon_JniNative_initialise(JNIEnv* env, jclass self,
                                                        jclass upcalls_class,
                                                        jclass unsupported_class) {

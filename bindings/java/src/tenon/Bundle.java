@@ -27,6 +27,12 @@ final class Bundle {
   /** Where those that are wanted can be loaded from: a new folder that only this user can write. It is gone when the
    * process exits; of a process that was killed the next one removes it. Null: the jar has none for this system. */
   static Path unpack(Predicate<String> isWanted) {
+    synchronized (Runtime.getRuntime()) { // one class loader after the other
+      return unpackAlone(isWanted);
+    }
+  }
+
+  private static Path unpackAlone(Predicate<String> isWanted) {
     String folder = "/native/" + system() + "/";
     try (InputStream list = Bundle.class.getResourceAsStream(folder + "list")) {
       if (list == null) return null;
@@ -44,12 +50,28 @@ final class Bundle {
         try (InputStream file = Bundle.class.getResourceAsStream(folder + name)) {
           Files.copy(file, target);
         }
+        if (!name.equals(JniNative.SHIM)) shareWithOtherLoaders(into, name);
         target.toFile().deleteOnExit();
       }
       return into;
     } catch (IOException error) {
       throw new UncheckedIOException("the native libraries cannot be unpacked; the property tenon.library names "
           + "one that is there", error);
+    }
+  }
+
+  /** Where another class loader of this process has the same file, it becomes that very file: libtenon-server finds its
+   * libtenon by name, and gets the first that is loaded. (A library of JNI belongs to one class loader.) */
+  private static void shareWithOtherLoaders(Path ours, String name) throws IOException {
+    Path file = ours.resolve(name);
+    try (DirectoryStream<Path> folders = Files.newDirectoryStream(ours.getParent(), prefix() + "*")) {
+      for (Path folder : folders) {
+        Path other = folder.resolve(name);
+        if (folder.equals(ours) || !Files.exists(other) || Files.mismatch(file, other) >= 0) continue;
+        Files.delete(file);
+        Files.createLink(file, other);
+        return;
+      }
     }
   }
 

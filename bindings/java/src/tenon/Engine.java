@@ -48,6 +48,10 @@ public final class Engine extends NativeObject {
     return generate(prompt, null);
   }
 
+  public Generation generate(int[] prompt) {
+    return generate(prompt, null);
+  }
+
   /** Continues tokens in a session of its own. */
   public Generation generate(int[] prompt, GenerateOptions options) {
     return generate(options, session -> session.start(null, prompt, options, true));

@@ -86,6 +86,10 @@ public final class Session extends NativeObject {
     return start(null, tokens, options, false);
   }
 
+  public Generation generate(int[] tokens) {
+    return generate(tokens, null);
+  }
+
   /** Continues the text as it is. */
   public Generation generate(GenerateOptions options) {
     return start(null, null, options, false);

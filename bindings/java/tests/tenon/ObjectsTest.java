@@ -30,6 +30,22 @@ class ObjectsTest {
   }
 
   @Test
+  void tokensAreContinuedWithoutOptions() {
+    try (Session session = model.session(); Engine engine = new Engine(model)) {
+      session.append(Demo.ONCE);
+      int[] tokens = session.tokens();
+      try (Generation generation = session.generate(tokens)) {
+        generation.next();
+      }
+      assertTrue(session.position() >= 2L * tokens.length);
+      try (Generation generation = engine.generate(tokens)) {
+        generation.next();
+        assertEquals(tokens.length, generation.stats().promptTokens());
+      }
+    }
+  }
+
+  @Test
   void errorsHaveACodeAClassAndTheSentence() {
     TenonException io = assertThrows(TenonException.InputOutput.class, () -> Model.open("/nonexistent.gguf"));
     assertEquals("IO", io.code());

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.*;
 
 import java.io.IOException;
 import java.net.URI;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -435,6 +437,27 @@ class ServerTest {
   void anExitWithAServerUnderWayIsQuick() throws Exception {
     long took = LifeTest.exitNanoseconds("serves") - LifeTest.exitNanoseconds("nothing");
     assertTrue(took < 100_000_000L, "took " + took / 1_000_000 + " ms longer");
+  }
+
+  /** As in application servers: each has the binding for itself, and both one library. */
+  @Test
+  void twoClassLoadersServe() throws Exception {
+    String jar = Arrays.stream(System.getProperty("java.class.path").split(":"))
+        .filter(path -> path.matches(".*/tenon-[0-9.]+\\.jar")).findFirst().orElseThrow();
+    for (int i = 0; i < 2; ++i) {
+      URLClassLoader loader =
+          new URLClassLoader(new URL[] {Path.of(jar).toUri().toURL()}, ClassLoader.getPlatformClassLoader());
+      Class<?> type = loader.loadClass("tenon.Server");
+      assertNotSame(Server.class, type);
+      Object model = loader.loadClass("tenon.Model").getMethod("open", Path.class).invoke(null, Demo.FILE);
+      try (AutoCloseable server = (AutoCloseable) type.getConstructor().newInstance()) {
+        type.getMethod("add", String.class, model.getClass()).invoke(server, "demo", model);
+        type.getMethod("start").invoke(server);
+        Object answer = type.getMethod("request", String.class, String.class, Map.class)
+            .invoke(server, "POST", CHAT, question(false));
+        assertTrue(((String) answer.getClass().getMethod("text").invoke(answer)).contains(OSLO));
+      }
+    }
   }
 
   @Test
