@@ -3,8 +3,8 @@ package tenon;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** How what waits for a server's answer without a thread hears of it: one thread for the process looks. The server could
- * notify, but on threads of its own: one that was in Java once makes System.exit wait 0.3 s. */
+/** How what waits for a server's answer without a thread hears of it: one thread for the process looks. The server
+ * could notify, but on threads of its own: one that was in Java once makes System.exit wait 0.3 s. */
 final class AnswerPoller {
   private static final long FIRST_PAUSE_MILLISECONDS = 1;
   /** While nothing comes. */
@@ -34,6 +34,11 @@ final class AnswerPoller {
 
   static void forget(ServerAnswer answer) {
     WAITING.remove(answer);
+  }
+
+  /** How many answers are looked for. */
+  static int waiting() {
+    return WAITING.size();
   }
 
   private static void run() {

@@ -79,8 +79,8 @@ public final class Library {
       checkServer(path);
       library.openServer(path);
     } catch (UnsatisfiedLinkError error) {
-      throw new TenonException.Unsupported("no libtenon-server was found beside " + used + " or by the system's loader: "
-          + error.getMessage());
+      throw new TenonException.Unsupported(
+          "no libtenon-server was found beside " + used + " or by the system's loader: " + error.getMessage());
     }
     hasServer = true;
   }
@@ -93,7 +93,8 @@ public final class Library {
           path + " does not describe its interface: it is no libtenon-server, or too old for this binding");
     }
     Map<String, Object> description = Json.parseObject(said.json());
-    refuse(path + " is libtenon-server " + description.get("version"), readMadeFor("made_for_server.json"), description);
+    String found = path + " is libtenon-server " + description.get("version");
+    refuse(found, readMadeFor("made_for_server.json"), description);
     if (!said.usesOurs()) {
       throw new TenonException.Unsupported(path + " calls another libtenon than the one in use, which is " + used);
     }

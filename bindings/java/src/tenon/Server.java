@@ -129,6 +129,7 @@ public final class Server extends NativeObject {
   public synchronized Server start() {
     Calls.serverStart(handle, 0);
     RUNNING.add(this);
+    if (isClosed()) RUNNING.remove(this); // meanwhile
     return this;
   }
 

@@ -139,6 +139,7 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     wake = made::signal;
     subscriber.onSubscribe(made);
     AnswerPoller.await(this, wake);
+    if (isClosed()) AnswerPoller.forget(this);
     made.signal();
   }
 
@@ -216,9 +217,10 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     letGo();
   }
 
+  /** First closed, then forgotten: who begins to wait looks whether it is closed. */
   private void letGo() {
-    AnswerPoller.forget(this);
     super.close();
+    AnswerPoller.forget(this);
   }
 
   private static TenonException closed() {
@@ -237,6 +239,10 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
       boolean isVirtual = Library.use().isVirtualThread();
       if (isVirtual) awaitNews(() -> LockSupport.unpark(current));
       while (true) {
+        if (current.isInterrupted()) { // also where parts come fast
+          close();
+          throw new TenonException.Cancelled("the thread was interrupted");
+        }
         reader.lock();
         try {
           if (!isEnough.getAsBoolean()) fetch(isVirtual ? 0 : WAIT_SECONDS);
@@ -245,10 +251,6 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
           reader.unlock();
         }
         if (isVirtual) LockSupport.park(this);
-        if (current.isInterrupted()) {
-          close();
-          throw new TenonException.Cancelled("the thread was interrupted");
-        }
       }
     } finally {
       AnswerPoller.forget(this);
