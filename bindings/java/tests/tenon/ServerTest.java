@@ -328,6 +328,22 @@ class ServerTest {
   }
 
   @Test
+  void whoWaitsForNothingCanBeEnded() throws Exception {
+    try (Server server = new Server().add("demo", Demo.MODEL)) { // it does not run
+      Thread waiter = Thread.currentThread();
+      for (int round = 0; round < 2; ++round) {
+        ServerAnswer answer = server.request("POST", CHAT, question(false));
+        Runnable end = round == 0 ? waiter::interrupt : answer::close;
+        CompletableFuture.delayedExecutor(50, TimeUnit.MILLISECONDS).execute(end);
+        long start = System.nanoTime();
+        assertThrows(TenonException.Cancelled.class, answer::next);
+        assertTrue(System.nanoTime() - start < 2_000_000_000L);
+        assertEquals(round == 0, Thread.interrupted());
+      }
+    }
+  }
+
+  @Test
   void wrongOptionsAreErrors(@TempDir Path folder) {
     String unknown = assertThrows(TenonException.Argument.class,
         () -> new Server(new ServerOptions().set("max_bodies", 3))).getMessage();
