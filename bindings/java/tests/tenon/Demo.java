@@ -13,7 +13,19 @@ final class Demo {
   static final String LONG = "word ".repeat(450);
   static final Model MODEL = Model.open(FILE, new ModelOptions().threads(2));
 
+  /** False where the build has no libtenon-server: what needs it is skipped. */
+  static final boolean HAS_SERVER = hasServer();
+
   private Demo() {}
+
+  private static boolean hasServer() {
+    try {
+      Library.useServer();
+      return true;
+    } catch (TenonException.Unsupported missing) {
+      return false;
+    }
+  }
 
   static GenerateOptions greedy(long maxTokens) {
     return new GenerateOptions().greedy().maxTokens(maxTokens);

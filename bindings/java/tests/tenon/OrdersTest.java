@@ -131,7 +131,7 @@ class OrdersTest {
         world.keep(matcher.fork()).accept("c");
       }
       case 15 -> {
-        if (world.roll(4) > 0) return; // it has threads to start
+        if (!Demo.HAS_SERVER || world.roll(4) > 0) return; // it has threads to start
         Engine engine = world.any(Engine.class);
         Server server = world.keep(new Server());
         if (engine == null) server.add("demo", model); else server.add("demo", engine);

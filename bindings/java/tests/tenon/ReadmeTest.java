@@ -1,6 +1,7 @@
 package tenon;
 
 import static org.junit.jupiter.api.Assertions.*;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -21,6 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 class ReadmeTest {
   @Test
   void whatTheReadmeShowsRuns(@TempDir Path folder) throws Exception {
+    assumeTrue(Demo.HAS_SERVER, "the build has no libtenon-server");
     String readme = Files.readString(Demo.ROOT.resolve("bindings/java/README.md"));
     List<String> blocks = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL).matcher(readme).results()
         .map(MatchResult::group).map(block -> block.substring(8, block.length() - 3)).toList();

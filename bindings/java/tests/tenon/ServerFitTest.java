@@ -1,6 +1,7 @@
 package tenon;
 
 import static org.junit.jupiter.api.Assertions.*;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -12,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,6 +23,11 @@ import org.junit.jupiter.params.provider.MethodSource;
 class ServerFitTest {
   private static final List<String> STRUCTS =
       List.of("tenon_server_options", "tenon_server_model_file", "tenon_server_request", "tenon_server_part");
+
+  @BeforeAll
+  static void thereIsAServer() {
+    assumeTrue(Demo.HAS_SERVER, "the build has no libtenon-server");
+  }
 
   private static Map<String, Object> real() {
     return FitTest.described("server_interface.json");

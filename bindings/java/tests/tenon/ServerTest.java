@@ -1,6 +1,7 @@
 package tenon;
 
 import static org.junit.jupiter.api.Assertions.*;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.net.URI;
@@ -26,6 +27,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -33,6 +35,11 @@ import org.junit.jupiter.api.io.TempDir;
 class ServerTest {
   private static final String CHAT = "/v1/chat/completions";
   private static final String OSLO = "The capital of Norway is Oslo.";
+
+  @BeforeAll
+  static void thereIsAServer() {
+    assumeTrue(Demo.HAS_SERVER, "the build has no libtenon-server");
+  }
 
   private static Map<String, Object> question(boolean stream) {
     return Map.of("messages", List.of(Demo.user("What is the capital of Norway?")), "temperature", 0, "stream", stream);
