@@ -4,6 +4,7 @@
 #   abi.sh compare LIBRARY HEADERS BASELINE  nothing in BASELINE changed; additions pass
 #   abi.sh size LIBRARY MAX_BYTES            the stripped library is no larger
 #   abi.sh needed LIBRARY                    needs libraries of the C and C++ run time alone
+#   abi.sh ends LIBRARY...                   nothing in them runs at exit or at the end of a thread
 #   abi.sh renew LIBRARY HEADERS BASELINE [SYMBOLS_FILE]  writes them anew, after a wanted change
 # LIBRARY carries debug information. HEADERS is the folder of the public headers: a type defined
 # elsewhere is opaque and free to change.
@@ -45,6 +46,14 @@ case $1 in
     others=$(grep -v '^lib\(c\|m\|stdc++\|gcc_s\)\.so\.[0-9]*$\|^ld-linux' <<< "$needed") || exit 0
     echo "FAILED: needs $others"
     exit 1 ;;
+  ends)
+    # One function at the end is that of the compiler, which has nothing to call then.
+    for library in "${@:2}"; do
+      registers=$(nm -D --undefined-only "$library" | grep -oE '\b(__cxa_atexit|__cxa_at_quick_exit|__cxa_thread_atexit(_impl)?|atexit|on_exit|pthread_key_create)\b' || true)
+      bytes=$(readelf -d "$library" | sed -n 's/.*(FINI_ARRAYSZ) *\([0-9]*\) .*/\1/p')
+      [ -z "$registers" ] || { echo "FAILED: $library calls" $registers; exit 1; }
+      [ "${bytes:-0}" -le 8 ] || { echo "FAILED: $library has $((bytes / 8 - 1)) functions for the end"; exit 1; }
+    done ;;
   renew)
     write_baseline "$2" "$3" "$4"
     [ $# -lt 5 ] || exported "$2" > "$5" ;;

@@ -32,6 +32,8 @@
  * Structs      Set struct_size and zero the rest; zero stands for the default. Later versions append
  *              members only: one of an older header is as good, one of a newer header as long as what this
  *              version lacks is zero (else UNSUPPORTED).
+ * Ends         A process may end while the server runs: nothing is waited for, and answers under way are cut.
+ *              dlclose is allowed at any time: the code stays in the process, as that of the library does.
  */
 #ifndef TENON_SERVER_H
 #define TENON_SERVER_H

@@ -2,6 +2,7 @@
 # Programs as they were compiled against the headers of a minor that was released, against a library of today.
 #   past.sh run MINOR LANGUAGE COMPILER LIBRARY MODEL  links and runs sources/consumer.LANGUAGE (c, cpp)
 #                                  as MINOR/consumer_LANGUAGE.s.gz has it; it must say MINOR/LANGUAGE.expected
+#   past.sh break MINOR COMPILER LIBRARY HEADERS MODEL  the program in C must notice each break of sources/broken.c
 #   past.sh keep MINOR LIBRARY HEADERS... MODEL              keeps both of today, when a minor is released
 # What is kept is assembler: a program's calls, the sizes and offsets of structures and the code of inline
 # functions are in it as in the program itself, and it links with a library of any version node. x86-64 only.
@@ -23,6 +24,18 @@ case $1 in
     "$work/consumer" "$model" "$work" > "$work/said" || status=$?
     [ "$status" -eq 0 ] || { tail -n 5 "$work/said"; echo "FAILED: status $status"; exit 1; }
     diff "$minor/$language.expected" "$work/said" || { echo "FAILED: it said something else (>)"; exit 1; } ;;
+  break)
+    minor=$2 compiler=$3 library=$(realpath "$4") headers=$5 model=$6
+    num_breaks=$(grep -c 'BREAK ==' "$here/sources/broken.c")
+    for ((number = 1; number <= num_breaks; ++number)); do
+      "$compiler" -x c -DBREAK="$number" -shared -fPIC -I "$headers" "$here/sources/broken.c" -o "$work/broken.so"
+      echo "INPUT($work/broken.so $library)" > "$work/libtenon.so"
+      if LD_LIBRARY_PATH=$(dirname "$library") "$0" run "$minor" c "$compiler" "$work/libtenon.so" "$model" > "$work/said" 2>&1; then
+        echo "FAILED: break $number is not noticed"
+        exit 1
+      fi
+      tail -n 1 "$work/said"
+    done ;;
   keep)
     minor=$here/$2 library=$3
     shift 3
