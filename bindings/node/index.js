@@ -1,8 +1,8 @@
 // Tenon: run language models inside your program. See README.md.
 'use strict'
 
+const native = require('./lib/native.js') // refuses what is too old
 const errors = require('./lib/errors.js')
-const native = require('./lib/native.js')
 const { library, useLibrary } = require('./lib/library.js')
 const { Model } = require('./lib/model.js')
 const { Tokenizer } = require('./lib/tokenizer.js')

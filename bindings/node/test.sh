@@ -39,7 +39,7 @@ rm -rf "$folder/node_modules/tenon" "$folder/tests"
 cp -r "$here/tests" "$folder/tests"
 
 cd "$folder/tests"
-export TENON_ROOT=$root
+export TENON_ROOT=$root NODE_HEADERS=$headers
 suites=("$@")
 [ ${#suites[@]} -gt 0 ] || mapfile -t suites < <(ls ./*.test.mjs | sed 's|^\./||; s|\.test\.mjs$||')
 # One after another, since some of them judge times.

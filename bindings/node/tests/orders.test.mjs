@@ -27,6 +27,8 @@ async function order(seed, shared, bytes) {
     server: [], answer: [] }
   const waiting = []
   const some = (kind) => things[kind][roll(things[kind].length)]
+  // One that was not started does not answer.
+  const soon = () => ({ signal: AbortSignal.timeout(1 + roll(200)) })
   const make = {
     model: () => roll(8) ? tenon.Model.fromBytes(bytes, { threads: 1 }) : tenon.Model.open(DEMO, { threads: 1 }),
     engine: () => tenon.Engine.create(some('model'), { cacheBytes: 1 << 22 }),
@@ -48,7 +50,7 @@ async function order(seed, shared, bytes) {
       if (roll(8)) await server.start({ threads: roll(2) * 3 })
     },
     answer: () => some('server')?.request('POST', '/v1/completions', { prompt: ONCE, max_tokens: 4, stream: roll(2) === 0 },
-      { signal: AbortSignal.timeout(1 + roll(400)) }),
+      soon()),
   }
   const use = {
     model: (one) => roll(2) ? one.info : one.tokenizer.encode(ONCE),
@@ -63,7 +65,7 @@ async function order(seed, shared, bytes) {
     chat: (one) => one.encode({ messages: [{ role: 'user', content: 'Hi' }] }),
     reply: (one) => roll(2) ? one.push('text') : one.message(),
     server: (one) => [() => one.stop(roll(2) / 100), () => one.start(), () => one.add('next', some('model')),
-      () => one.fetch('/v1/models').then((response) => response.text())][roll(4)](),
+      () => one.fetch('/v1/models', soon()).then((response) => response.text())][roll(4)](),
     answer: (one) => roll(2) ? one.next() : one.text(),
   }
   const kinds = Object.keys(make)
@@ -90,6 +92,8 @@ async function order(seed, shared, bytes) {
     else waiting.push(done)
   }
   if (roll(4)) await Promise.all(waiting)
+  // A server that listens is not collected.
+  await Promise.all(things.server.map((server) => server.close()))
   const left = Object.values(things).flat().filter((thing) => thing !== shared)
   if (roll(3)) await Promise.all(left.map((thing) => thing.close()))
   await Promise.all(waiting)

@@ -1,0 +1,83 @@
+// Runtimes that differ from this one, as far as they can be played here: one that refuses memory of others as
+// ArrayBuffers, as Electron does from 21 on (V8's memory cage), and one whose Node-API is too old.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import { createRequire } from 'node:module'
+import os from 'node:os'
+import path from 'node:path'
+import { after, test } from 'node:test'
+import { DEMO, ROOT } from './demo.mjs'
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tenon-runtimes-'))
+after(() => fs.rmSync(folder, { recursive: true }))
+const PACKAGE = path.dirname(createRequire(import.meta.url).resolve('tenon'))
+const HEADERS = process.env.NODE_HEADERS ?? '/usr/include/node'
+
+/** The package with another addon, and what a program that uses it prints. */
+function runWith(name, compile, program) {
+  const own = path.join(folder, name)
+  const copy = path.join(own, 'node_modules/tenon')
+  fs.cpSync(PACKAGE, copy, { recursive: true })
+  compile?.(path.join(copy, 'prebuilt', `${process.platform}-${process.arch}`, 'tenon.node'))
+  fs.writeFileSync(path.join(own, 'program.cjs'), program)
+  return execFileSync(process.execPath, [path.join(own, 'program.cjs')], { encoding: 'utf8' })
+}
+
+const RESULTS = `
+  const { createHash } = require('node:crypto')
+  const tenon = require('tenon')
+  const digest = (array) => [array.constructor.name, array.byteLength,
+    createHash('sha256').update(new Uint8Array(array.buffer, array.byteOffset, array.byteLength)).digest('hex')].join(' ')
+  ;(async () => {
+    const model = await tenon.Model.open(${JSON.stringify(DEMO)}, { threads: 1, isa: 'portable' })
+    const encoder = await tenon.Model.open(${JSON.stringify(DEMO)}, { threads: 1, isa: 'portable', embeddings: 'on' })
+    const embedder = await tenon.Embedder.create(encoder)
+    console.log(digest((await embedder.embed(Array.from({ length: 120 }, (_, index) => 'fox ' + index))).data))
+    const session = await model.session()
+    await session.append('word '.repeat(200))
+    await session.prefill()
+    const saved = await session.save()
+    console.log(digest(saved), saved.byteLength > 65536)
+    await session.restore(saved)
+    console.log(digest(await session.logits()))
+  })()
+`
+
+test('where memory of others cannot be an ArrayBuffer it is copied', () => {
+  const compile = (addon) => {
+    const fake = path.join(folder, 'refuse.c')
+    fs.writeFileSync(fake, `
+      #include <node_api.h>
+      #include <stdio.h>
+      /* In place of napi_create_external_arraybuffer. */
+      napi_status refuse_external(napi_env env, void* data, size_t length, napi_finalize finalize, void* hint, napi_value* result) {
+        (void)env, (void)data, (void)length, (void)finalize, (void)hint, (void)result;
+        puts("refused");
+        fflush(stdout);
+        return napi_no_external_buffers_allowed;
+      }
+    `)
+    const native = path.join(ROOT, 'bindings/node/native')
+    execFileSync(process.env.CC ?? 'cc', ['-std=c11', '-D_GNU_SOURCE', '-DNAPI_VERSION=8', '-O0', '-fPIC', '-shared',
+      '-Dnapi_create_external_arraybuffer=refuse_external', '-Wl,-rpath,$ORIGIN/lib', '-Wl,-z,nodelete', `-I${HEADERS}`,
+      `-I${path.join(ROOT, 'capi/include')}`, fake,
+      ...fs.readdirSync(native).filter((name) => name.endsWith('.c')).map((name) => path.join(native, name)),
+      '-lpthread', '-lm', '-ldl', '-o', addon])
+  }
+  const refused = runWith('caged', compile, RESULTS).split('\n')
+  assert.ok(refused.filter((line) => line === 'refused').length >= 2)
+  assert.deepEqual(refused.filter((line) => line !== 'refused'), runWith('free', null, RESULTS).split('\n'))
+})
+
+test('a runtime with an older Node-API is refused with a sentence', () => {
+  const output = runWith('old', null, `
+    Object.defineProperty(process, 'versions', { value: { ...process.versions, napi: '5' } })
+    try {
+      require('tenon')
+    } catch (error) {
+      console.log(error.message)
+    }
+  `)
+  assert.match(output, /^tenon needs Node-API 8 .* not 5 as Node/)
+})
