@@ -10,7 +10,11 @@ const MADE_FOR = 8
 const folder = path.join(__dirname, '..', 'prebuilt', `${process.platform}-${process.arch}`)
 const addon = path.join(folder, 'tenon.node')
 if (!fs.existsSync(addon)) {
-  const others = fs.existsSync(path.dirname(folder)) ? fs.readdirSync(path.dirname(folder)).join(', ') : 'none'
+  if (!fs.existsSync(path.dirname(folder))) {
+    throw new Error(`the addon of tenon is not beside ${__dirname}: bundlers must leave the package out ` +
+      '(esbuild: --external:tenon)')
+  }
+  const others = fs.readdirSync(path.dirname(folder)).join(', ')
   throw new Error(`this package of tenon holds no addon for ${path.basename(folder)}, but for: ${others}`)
 }
 

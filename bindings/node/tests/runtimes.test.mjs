@@ -1,5 +1,6 @@
 // Runtimes that differ from this one, as far as they can be played here: one that refuses memory of others as
-// ArrayBuffers, as Electron does from 21 on (V8's memory cage), and one whose Node-API is too old.
+// ArrayBuffers, as Electron does from 21 on (V8's memory cage), and one whose Node-API is too old. And a package that a
+// bundler took apart.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -80,4 +81,11 @@ test('a runtime with an older Node-API is refused with a sentence', () => {
     }
   `)
   assert.match(output, /^tenon needs Node-API 8 .* not 5 as Node/)
+})
+
+test('code without its addon, as a bundler leaves it, says what to do', () => {
+  const bundled = path.join(folder, 'bundle/lib')
+  fs.mkdirSync(bundled, { recursive: true })
+  fs.copyFileSync(path.join(PACKAGE, 'lib/native.js'), path.join(bundled, 'native.js'))
+  assert.throws(() => createRequire(import.meta.url)(path.join(bundled, 'native.js')), /leave the package out.*--external:tenon/)
 })
