@@ -92,11 +92,11 @@ async function order(seed, shared, bytes) {
     else waiting.push(done)
   }
   if (roll(4)) await Promise.all(waiting)
-  // A server that listens is not collected.
-  await Promise.all(things.server.map((server) => server.close()))
   const left = Object.values(things).flat().filter((thing) => thing !== shared)
   if (roll(3)) await Promise.all(left.map((thing) => thing.close()))
   await Promise.all(waiting)
+  // One that listens is not collected.
+  await Promise.all(things.server.map((server) => server.close()))
 }
 
 test(`${ORDERS} random orders`, async () => {
