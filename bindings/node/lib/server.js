@@ -201,8 +201,8 @@ class Server extends TenonObject {
     return this.#inTurn(async () => {
       if (served instanceof Engine) {
         if (Object.keys(options).length) throw new ArgumentError(`an engine has its options already: ${Object.keys(options)}`)
+        served._drive() // first: one that is closed meanwhile goes on for the server
         await later.server_add_engine(this._handle, name, served.model._handle, served._handle, context)
-        served._drive()
       } else if (served instanceof Model) {
         await later.server_add_model(this._handle, name, served._handle, named(options), context)
       } else {
