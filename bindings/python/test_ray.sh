@@ -23,6 +23,9 @@ environment() {  # environment FOLDER TOOL REQUIREMENT...
     "$venv/bin/pip" install --quiet --disable-pip-version-check pytest "$@"
 }
 environment "$build/python-ray" ray "ray[serve,data]>=2.60" || skip "Ray does not install"
+# The judge of the routes over HTTP, which are asked without it, too.
+"$build/python-ray/bin/python" -c 'import openai' 2> /dev/null ||
+  "$build/python-ray/bin/pip" install --quiet --disable-pip-version-check openai || echo "openai does not install: left out"
 BUILD=$build PYTHON=$python "$root/bindings/build_all.sh" python
 install() {
   "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall "$here"/dist/tenon-*.whl

@@ -3,7 +3,9 @@
 import asyncio
 import collections
 import concurrent.futures
+import http.client
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -22,7 +24,8 @@ from ray._private.state import actors  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 import tenon  # noqa: E402
-from tenon.ray import Client, application, generate_files  # noqa: E402
+from tenon.ray import Client, application, from_arguments, generate_files  # noqa: E402
+from tenon.ray._http import prompt_of  # noqa: E402
 from tenon.ray._load import Load  # noqa: E402
 from tenon.ray._prefix import BLOCK_CHARACTERS, beginnings  # noqa: E402
 from tenon.ray._router import cost  # noqa: E402
@@ -36,6 +39,11 @@ PATIENCE = {"health_check_period_ms": 1000, "health_check_timeout_ms": 60000, "h
             "agent_register_timeout_ms": 200000, "worker_register_timeout_seconds": 200}
 # Long enough to be under way while a worker dies.
 LONG = {"max_tokens": 1500, "sampling": {"temperature": 1, "seed": 11}, "ignore_end": True}
+
+
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    PORT = free.getsockname()[1]
 
 
 def started(start):
@@ -89,7 +97,7 @@ def workers():
 @pytest.fixture(scope="module")
 def handle(workers):
     """Two replicas, one on each worker."""
-    serve.start(proxy_location="Disabled")
+    serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": PORT})
     yield serve.run(application(str(DEMO), replicas=2, model={"threads": 1}, engine={"cache_bytes": 2**26}),
                     name="tenon", route_prefix=None)
     serve.shutdown()
@@ -98,7 +106,7 @@ def handle(workers):
 def replicas():
     """The actors of the replicas that live, by their node."""
     return {one["Address"]["NodeID"]: ray.get_actor(one["Name"], namespace="serve")
-            for one in actors().values() if one["State"] == "ALIVE" and one["Name"].startswith("SERVE_REPLICA::")}
+            for one in actors().values() if one["State"] == "ALIVE" and one["Name"].startswith("SERVE_REPLICA::tenon#tenon#")}
 
 
 def reports():
@@ -174,6 +182,77 @@ def test_a_report_counts_what_others_sent():
         now += 6
         assert load.requests(1, 4) == 4, "all of a report that is newer are others'"
     asyncio.run(main())
+
+
+def test_what_the_router_compares_of_a_body():
+    messages = [{"role": "user", "content": "Hi"}]
+    assert prompt_of(json.dumps({"messages": messages}).encode()) == messages
+    assert prompt_of(json.dumps({"input": messages, "instructions": "Be brief."}).encode())[1:] == messages
+    assert prompt_of(b'{"prompt": "Once"}') == prompt_of(b'{"input": "Once"}') == "Once"
+    assert prompt_of(b'{"prompt": [1, 2]}') == "[1, 2]"
+    assert prompt_of(b"") == prompt_of(b"[]") == prompt_of(b"\xff{") == prompt_of(b"{}") == ""
+
+
+def test_wrong_arguments_of_the_command_line():
+    with pytest.raises(ValueError, match="path=FILE"):
+        from_arguments({})
+    with pytest.raises(ValueError, match="no argument replica:"):
+        from_arguments({"path": "x", "replica": "1"})
+
+
+def ask(method, path, body=None):
+    """An answer of Serve's proxy: (status, headers, body)."""
+    client = http.client.HTTPConnection("127.0.0.1", PORT, timeout=200)
+    try:
+        client.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json"})
+        answer = client.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        client.close()
+
+
+@pytest.fixture
+def over_http(handle):
+    """By `serve run tenon.ray:from_arguments path=...`, which calls just this function."""
+    yield serve.run(from_arguments({"path": str(DEMO), "threads": "1", "context": "4096", "model.isa": "portable",
+                                    "engine.cache_bytes": str(2**26)}), name="http", route_prefix="/llm")
+    serve.delete("http")
+
+
+def test_openai_over_http(over_http):
+    chat = {"model": DEMO.stem, "messages": [{"role": "user", "content": "What is the capital of Norway?"}],
+            "temperature": 0, "max_tokens": 24}
+    oslo = "The capital of Norway is Oslo."
+    status, headers, body = ask("POST", "/llm/v1/chat/completions", chat)
+    assert status == 200 and json.loads(body)["choices"][0]["message"]["content"] == oslo
+    assert headers["x-request-id"] and headers["content-type"] == "application/json"
+    status, headers, body = ask("POST", "/llm/v1/chat/completions", {**chat, "stream": True})
+    assert headers["content-type"].startswith("text/event-stream") and body.endswith(b"data: [DONE]\n\n")
+    chunks = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")]
+    assert "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"]) == oslo
+    status, _, body = ask("POST", "/llm/v1/chat/completions", {**chat, "temperature": "hot"})
+    assert status == 400 and json.loads(body)["error"]["param"] == "temperature"
+    assert ask("GET", "/llm/nothing")[0] == 404
+    assert json.loads(ask("GET", "/llm/v1/models")[2])["data"][0]["id"] == DEMO.stem
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: ask("POST", "/llm/v1/chat/completions", chat), range(16)))
+    assert {json.loads(body)["choices"][0]["message"]["content"] for _, _, body in answers} == {oslo}
+    # A client that leaves ends its request.
+    client = http.client.HTTPConnection("127.0.0.1", PORT, timeout=200)
+    client.request("POST", "/llm/v1/chat/completions", json.dumps({**chat, "stream": True, "ignore_eos": True,
+                                                                   "max_tokens": 4000}))
+    assert client.getresponse().read(10)
+    client.sock.close()
+    client.close()
+    inner = serve.get_deployment_handle("tenon", "http")
+    until(lambda: inner.stats.remote().result().running == 0)
+    try:
+        import openai
+        theirs = openai.OpenAI(base_url=f"http://127.0.0.1:{PORT}/llm/v1", api_key="none", max_retries=0)
+        told = theirs.chat.completions.create(**chat, stream=True)
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in told if chunk.choices) == oslo
+    except ImportError:
+        pass
 
 
 def test_streams_are_those_of_one_process(handle):

@@ -22,8 +22,10 @@ from ._values import NOT_GIVEN, body_of, is_given, query_of, seconds_of
 Served = Union[str, "os.PathLike[str]", Model, Engine]
 Self = TypeVar("Self", bound="_Client")
 # What else OpenAI's clients have.
-_NOT_SERVED = frozenset("""admin audio batches containers content_provenance_checks conversations evals files fine_tuning
-                           images live moderations realtime safety skills uploads vector_stores videos webhooks""".split())
+_NOT_SERVED = frozenset("""
+    admin audio batches containers content_provenance_checks conversations evals files fine_tuning images live
+    moderations realtime safety skills uploads vector_stores videos webhooks
+    """.split())
 
 
 def _served(model: Served) -> Union[Model, Engine]:
@@ -210,7 +212,8 @@ class AsyncOpenAI(_Client):
 
     def _list(self, target: str, fields: Mapping[str, Any]) -> Any:
         def turn(query: Mapping[str, Any]) -> Any:
-            return self._ask("GET", target, fields, finish=lambda page: turned(page, AsyncPage, turn, query), query=query)
+            return self._ask("GET", target, fields, query=query,
+                             finish=lambda page: turned(page, AsyncPage, turn, query))
         return turn(fields) if self._answers != "records" else AsyncPaginator(lambda: turn(fields))
 
     def _answered(self, begin: Callable[[], InProcessCall], streams: bool, finish: Optional[Finish]) -> Any:

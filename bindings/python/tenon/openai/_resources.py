@@ -39,7 +39,7 @@ class _Resource:
 
     @property
     def with_streaming_response(self: Resource) -> Resource:
-        """The same calls as blocks (`with`, `async with`): iter_lines(), iter_bytes(), read(), parse() of the answer."""
+        """The same calls as blocks (`with`, `async with`): iter_lines(), iter_bytes(), read(), parse() of answers."""
         return self._with("streaming")
 
     def _with(self: Resource, answers: str) -> Resource:

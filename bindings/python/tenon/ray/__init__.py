@@ -8,7 +8,8 @@ files. Needs `pip install "tenon[ray]"`.
         print(piece, end="")
 
 Ray places, restarts and scales; nothing here does. What is added: the choice of a replica (PrefixRouter), streams
-that go on after a replica's death (Client), and stages of Ray Data (Stage, generate_files).
+that go on after a replica's death (Client), OpenAI's routes over HTTP (http_application), and stages of Ray Data
+(Stage, generate_files).
 """
 
 try:
@@ -19,8 +20,10 @@ except ImportError as error:
 
 from ._client import Client
 from ._files import generate_files
+from ._http import from_arguments, http_application
 from ._router import PrefixRouter
 from ._serve import ModelReplica, application
 from ._stage import Stage
 
-__all__ = ["Client", "ModelReplica", "PrefixRouter", "Stage", "application", "generate_files"]
+__all__ = ["Client", "ModelReplica", "PrefixRouter", "Stage", "application", "from_arguments", "generate_files",
+           "http_application"]
