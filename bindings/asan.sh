@@ -65,7 +65,7 @@ orders_python() {
     "$here/python/native/module.c" -o "$work/tenon/_native.abi3.so"
   cd "$here/python/tests"
   PYTHONMALLOC=malloc PYTHONPATH=$work "${under[@]}" "$python" -m pytest -q -p no:cacheprovider \
-    test_orders.py test_openai.py test_closing.py test_server.py
+    test_orders.py test_openai.py test_openai_package.py test_closing.py test_server.py
 }
 
 orders_node() {
