@@ -93,6 +93,7 @@ static void free_call(Call* call, napi_env env) {
   if (call->of->free != NULL) call->of->free(call);
   for (size_t i = 0; i < call->num_handles; ++i) {
     if (call->is_alone[i]) call->handles[i]->is_busy = false;
+    if (env != NULL) handle_tell_kept(call->handles[i], env);
     handle_unuse(call->handles[i]);
   }
   while (call->keeps != NULL) {

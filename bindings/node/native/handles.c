@@ -196,6 +196,18 @@ static void destroy_handle(Job* job) {
   }
 }
 
+/* What a server serves is gone when that is: nobody waits for it. */
+static void resolve_kept(napi_env env, napi_deferred* gone) {
+  napi_resolve_deferred(env, *gone, undefined_value(env));
+  *gone = NULL;
+}
+
+void handle_tell_kept(Handle* handle, napi_env env) {
+  if (handle->gone == NULL || !is_kept(handle)) return;
+  resolve_kept(env, &handle->gone);
+  environment_came(handle->environment, env);
+}
+
 void handle_use(Handle* handle) { atomic_fetch_add(&handle->uses, 1); }
 
 void handle_unuse(Handle* handle) {
@@ -308,11 +320,7 @@ static napi_value close_method(napi_env env, napi_callback_info info) {
     notice_stop(other->notice, env);
     handle_close(other, NULL);
   }
-  /* What a server serves is gone when that is: nobody waits for it. */
-  if (gone != NULL && is_kept(handle)) {
-    napi_resolve_deferred(env, gone, undefined_value(env));
-    gone = NULL;
-  }
+  if (gone != NULL && is_kept(handle)) resolve_kept(env, &gone);
   if (gone != NULL) environment_await(handle->environment, env);
   handle_close(handle, gone);
   return promise;

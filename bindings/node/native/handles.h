@@ -82,6 +82,9 @@ Handle* handle_of(napi_env env, napi_value object);
 /* Ends the calls under way on it that can be cancelled, and has it destroyed when they return. gone: is
  * resolved then, or NULL. Only once; on the thread of the environment. */
 void handle_close(Handle* handle, napi_deferred gone);
+/* A call on it has returned: if that gave it to a server, who waits for it to be gone waits no longer. On the thread of
+ * the environment. */
+void handle_tell_kept(Handle* handle, napi_env env);
 /* A use more or less. Any thread. */
 void handle_use(Handle* handle);
 void handle_unuse(Handle* handle);

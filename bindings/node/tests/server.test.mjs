@@ -229,6 +229,19 @@ test('what it serves may be closed before it', async () => {
   }
 })
 
+test('what is closed while a server is given it is not waited for', { timeout: 30000 }, async () => {
+  for (let turns = 0; turns < 8; ++turns) {
+    const engine = await tenon.Engine.create(model)
+    const server = await tenon.Server.create()
+    const added = server.add('demo', engine)
+    for (let turn = 0; turn < turns; ++turn) await null // the call is under way, or has its result
+    const closed = engine.close()
+    await added.catch((error) => assert.equal(error.code, 'STATE'))
+    await closed
+    await server.close()
+  }
+})
+
 test('stop waits for answers, close does not', async () => {
   const server = await started()
   const quick = await server.request('POST', '/v1/completions', { prompt: ONCE, max_tokens: 8, stream: true })
