@@ -64,7 +64,7 @@ async function order(seed, shared, bytes) {
     grammar: (one) => one.accepts('yes'),
     chat: (one) => one.encode({ messages: [{ role: 'user', content: 'Hi' }] }),
     reply: (one) => roll(2) ? one.push('text') : one.message(),
-    server: (one) => [() => one.stop(roll(2) / 100), () => one.start(), () => one.add('next', some('model')),
+    server: (one) => [() => one.stop(roll(2) / 100), () => one.start(), () => one.add(`next ${roll(2 ** 30)}`, some('model')),
       () => one.fetch('/v1/models', soon()).then((response) => response.text())][roll(4)](),
     answer: (one) => roll(2) ? one.next() : one.text(),
   }
