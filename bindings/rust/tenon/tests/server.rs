@@ -149,7 +149,7 @@ fn what_is_dropped_is_cancelled() {
     drop(stream);
     let start = Instant::now();
     while under_way(&server) > 0 {
-        assert!(start.elapsed() < Duration::from_secs(2));
+        assert!(start.elapsed() < Duration::from_secs(10));
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -197,6 +197,12 @@ fn exit_waits_for_no_answer() {
     if !has_server() {
         return;
     }
+    // The least of three: the machine may have had something else to do.
+    let took = (0..3).map(|_| exit_took()).min().unwrap();
+    assert!(took < Duration::from_millis(500), "{took:?}");
+}
+
+fn exit_took() -> Duration {
     let mut child = in_a_process("exits").stdout(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     let mut stdout = child.stdout.take().unwrap();
@@ -207,7 +213,7 @@ fn exit_waits_for_no_answer() {
     }
     let start = Instant::now();
     assert_eq!(child.wait().unwrap().code(), Some(7));
-    assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+    start.elapsed()
 }
 
 #[test]
