@@ -189,7 +189,7 @@ class Function:
                 self.passed[position] = f"&c->{p['name']}"
         if function["name"] in KEEPS:
             self.parse.append("  reserve_keeps(call);")
-            self.after.append("  if (call->status == TENON_OK) handles_keep(call->handles, call->num_handles, &call->keeps);")
+            self.after.append("  if (call->status == TENON_OK) handle_keep(call->handles[0], &call->keeps);")
 
     def argument(self, maker, field, *more):
         self.parse.append(f'  c->{field} = {maker}(call, argument(call, {self.arguments}), "{camel(field)}"'

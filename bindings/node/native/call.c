@@ -47,8 +47,9 @@ void reserve_keeps(Call* call) {
       fail_argument(call, "no memory for the arguments", NULL);
       return;
     }
-    *keep = (Keep){call->keeps, NULL};
+    *keep = (Keep){call->keeps, call->handles[i]};
     call->keeps = keep;
+    keep_reserve(keep);
   }
 }
 
@@ -91,15 +92,10 @@ static void delete_reference(napi_env env, napi_ref* reference) {
 static void free_call(Call* call, napi_env env) {
   /* Before what it was made of. */
   if (call->of->free != NULL) call->of->free(call);
+  keeps_let_go(call->keeps);
   for (size_t i = 0; i < call->num_handles; ++i) {
     if (call->is_alone[i]) call->handles[i]->is_busy = false;
-    if (env != NULL) handle_tell_kept(call->handles[i], env);
     handle_unuse(call->handles[i]);
-  }
-  while (call->keeps != NULL) {
-    Keep* const keep = call->keeps;
-    call->keeps = keep->next;
-    free(keep);
   }
   while (call->blocks != NULL) {
     Block* const block = call->blocks;

@@ -32,7 +32,7 @@ struct Call {
   Handle* handles[MOST_HANDLES];        /* in use by the call */
   bool is_alone[MOST_HANDLES];          /* it wants the handle for itself */
   size_t num_handles;
-  Keep* keeps;          /* for handles_keep, not taken yet */
+  Keep* keeps;          /* for handle_keep, not taken yet */
   struct Block* blocks; /* memory that lives until it returns */
   Memory* memory;       /* the same, of an argument; or NULL */
   napi_deferred deferred;
@@ -53,7 +53,8 @@ void* scratch(Call* call, size_t size);
  * is called. */
 void keep_message(Call* call);
 void keep_server_message(Call* call);
-/* For handles_keep with the handles of the call, when its arguments have been read. */
+/* For handle_keep: all handles of the call but the first, when its arguments have been read. They are let go with the
+ * call unless they are taken. */
 void reserve_keeps(Call* call);
 /* Fails a call that is running. */
 void fail_running(Call* call, tenon_status status, const char* message);

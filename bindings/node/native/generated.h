@@ -3285,7 +3285,7 @@ static void run_server_add_model(Call* call) {
   call->status = api.server_add_model(c->server, c->name, c->name_length, c->model, options, c->context);
   keep_server_message(call);
   if (options != NULL) api.options_destroy(options);
-  if (call->status == TENON_OK) handles_keep(call->handles, call->num_handles, &call->keeps);
+  if (call->status == TENON_OK) handle_keep(call->handles[0], &call->keeps);
 }
 static napi_value result_server_add_model(Call* call) {
   return undefined_value(call->env);
@@ -3313,7 +3313,7 @@ static void run_server_add_engine(Call* call) {
   Call_server_add_engine* const c = (Call_server_add_engine*)call;
   call->status = api.server_add_engine(c->server, c->name, c->name_length, c->model, c->engine, c->context);
   keep_server_message(call);
-  if (call->status == TENON_OK) handles_keep(call->handles, call->num_handles, &call->keeps);
+  if (call->status == TENON_OK) handle_keep(call->handles[0], &call->keeps);
 }
 static napi_value result_server_add_engine(Call* call) {
   return undefined_value(call->env);

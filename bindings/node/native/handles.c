@@ -137,16 +137,20 @@ static void tell_gone(Item* item, napi_env env) {
   release_holder(handle);
 }
 
-void handles_keep(Handle** handles, size_t count, Keep** keeps) {
-  Handle* const keeper = handles[0];
+void keep_reserve(Keep* keep) {
+  pthread_mutex_lock(&keep->handle->environment->lock);
+  ++keep->handle->num_keepers;
+  pthread_mutex_unlock(&keep->handle->environment->lock);
+  handle_use(keep->handle);
+}
+
+void handle_keep(Handle* keeper, Keep** keeps) {
   pthread_mutex_lock(&keeper->environment->lock);
-  for (size_t i = 1; i < count; ++i) {
+  while (*keeps != NULL) {
     Keep* const keep = *keeps;
     *keeps = keep->next;
-    *keep = (Keep){keeper->keeps, handles[i]};
+    keep->next = keeper->keeps;
     keeper->keeps = keep;
-    ++handles[i]->num_keepers;
-    handle_use(handles[i]);
   }
   pthread_mutex_unlock(&keeper->environment->lock);
 }
@@ -158,7 +162,7 @@ static bool is_kept(Handle* handle) {
   return is_kept;
 }
 
-static void let_go(Keep* keep) {
+void keeps_let_go(Keep* keep) {
   while (keep != NULL) {
     Keep* const next = keep->next;
     Handle* const handle = keep->handle;
@@ -187,25 +191,13 @@ static void destroy_handle(Job* job) {
   if (!handle->is_lent) destroy_pointer(handle->kind, handle->pointer);
   if (handle->notice != NULL) notice_free(handle->notice);
   if (handle->log != NULL) log_end(handle->log);
-  let_go(handle->keeps);
+  keeps_let_go(handle->keeps);
   memory_release(handle->kept);
   if (handle->owner != NULL) handle_unuse(handle->owner);
   handle->item.deliver = &tell_gone;
   if (handle->gone == NULL || !environment_post(handle->environment, &handle->item)) {
     release_holder(handle);
   }
-}
-
-/* What a server serves is gone when that is: nobody waits for it. */
-static void resolve_kept(napi_env env, napi_deferred* gone) {
-  napi_resolve_deferred(env, *gone, undefined_value(env));
-  *gone = NULL;
-}
-
-void handle_tell_kept(Handle* handle, napi_env env) {
-  if (handle->gone == NULL || !is_kept(handle)) return;
-  resolve_kept(env, &handle->gone);
-  environment_came(handle->environment, env);
 }
 
 void handle_use(Handle* handle) { atomic_fetch_add(&handle->uses, 1); }
@@ -320,7 +312,11 @@ static napi_value close_method(napi_env env, napi_callback_info info) {
     notice_stop(other->notice, env);
     handle_close(other, NULL);
   }
-  if (gone != NULL && is_kept(handle)) resolve_kept(env, &gone);
+  /* What a server serves, or is being given, is gone when that is: nobody waits for it. */
+  if (gone != NULL && is_kept(handle)) {
+    napi_resolve_deferred(env, gone, undefined_value(env));
+    gone = NULL;
+  }
   if (gone != NULL) environment_await(handle->environment, env);
   handle_close(handle, gone);
   return promise;

@@ -51,8 +51,8 @@ struct Handle {
   atomic_int holders;    /* of this struct: the object, the pointer */
 
   /* Under the lock of the environment. */
-  Keep* keeps;     /* what a server serves */
-  int num_keepers; /* servers that serve it; closing it is then to let them have it */
+  Keep* keeps; /* what a server serves */
+  int num_keepers; /* servers that serve it or are being given it; closing it is then to let them have it */
   bool stops_last; /* an engine that was closed meanwhile: the last of them stops it */
 
   /* On the thread of the environment only. */
@@ -82,15 +82,15 @@ Handle* handle_of(napi_env env, napi_value object);
 /* Ends the calls under way on it that can be cancelled, and has it destroyed when they return. gone: is
  * resolved then, or NULL. Only once; on the thread of the environment. */
 void handle_close(Handle* handle, napi_deferred gone);
-/* A call on it has returned: if that gave it to a server, who waits for it to be gone waits no longer. On the thread of
- * the environment. */
-void handle_tell_kept(Handle* handle, napi_env env);
 /* A use more or less. Any thread. */
 void handle_use(Handle* handle);
 void handle_unuse(Handle* handle);
-/* The first of the handles keeps the others until it has been destroyed. keeps: count - 1 of malloc, which are
- * taken. Any thread. */
-void handles_keep(Handle** handles, size_t count, Keep** keeps);
+/* From now on its handle is kept. On the thread of the environment. */
+void keep_reserve(Keep* keep);
+/* The keeper takes what is reserved, until it has been destroyed. Any thread. */
+void handle_keep(Handle* keeper, Keep** keeps);
+/* Lets go and frees them: an engine that was closed meanwhile stops with the last of its own. Any thread. */
+void keeps_let_go(Keep* keep);
 
 /* memoryCreate(size), memoryWrite(memory, offset, bytes); the memory of an object, or NULL. */
 napi_value memory_create(napi_env env, napi_callback_info info);

@@ -230,16 +230,42 @@ test('what it serves may be closed before it', async () => {
 })
 
 test('what is closed while a server is given it is not waited for', { timeout: 30000 }, async () => {
+  let numServed = 0
   for (let turns = 0; turns < 8; ++turns) {
     const engine = await tenon.Engine.create(model)
     const server = await tenon.Server.create()
-    const added = server.add('demo', engine)
+    const added = server.add('demo', engine).then(() => true)
     for (let turn = 0; turn < turns; ++turn) await null // the call is under way, or has its result
     const closed = engine.close()
-    await added.catch((error) => assert.equal(error.code, 'STATE'))
+    const isServed = await added.catch((error) => assert.equal(error.code, 'STATE'))
     await closed
+    if (isServed) {
+      await server.start()
+      const answer = await server.request('POST', '/v1/chat/completions', CAPITAL, { signal: AbortSignal.timeout(10000) })
+      assert.equal((await answer.json()).choices[0].message.content, 'The capital of Norway is Oslo.')
+    }
+    numServed += isServed === true
     await server.close()
   }
+  assert.ok(numServed > 0)
+})
+
+test('what is closed while a server refuses it is freed', { timeout: 30000 }, async () => {
+  const program = await runProgram(`
+    import * as tenon from 'tenon'
+    import { DEMO } from './demo.mjs'
+    const model = await tenon.Model.open(DEMO, { threads: 1 })
+    const engine = await tenon.Engine.create(model)
+    const server = await tenon.Server.create()
+    await server.add('demo', model)
+    const refused = server.add('demo', engine).catch((error) => console.log(error.code))
+    await null
+    await engine.close()
+    await refused
+    await server.close()
+    await model.close()
+  `)
+  assert.deepEqual([program.code, program.output, program.errors], [0, 'ARGUMENT\n', ''])
 })
 
 test('stop waits for answers, close does not', async () => {
