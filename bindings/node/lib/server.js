@@ -3,10 +3,11 @@
 
 const { Buffer } = require('node:buffer')
 const { setInterval, clearInterval } = require('node:timers')
+const { isAnyArrayBuffer } = require('node:util').types
 const constants = require('./constants.js')
 const fields = require('./fields.js')
 const { now, later, requestReady } = require('./native.js')
-const { ArgumentError, CancelledError } = require('./errors.js')
+const { ArgumentError, CancelledError, StateError } = require('./errors.js')
 const { MADE_HERE, TenonObject, named, nextTurn } = require('./objects.js')
 const { serverLibrary } = require('./library.js')
 const { Engine } = require('./engine.js')
@@ -66,6 +67,7 @@ class Answer extends TenonObject {
   #stopListening = null
   #first = null
   #isLast = false
+  #isGivenUp = false // by close, or after an error; not with its server
   #turn = Promise.resolve()
   #atOnce = 0
 
@@ -105,7 +107,7 @@ class Answer extends TenonObject {
         await nextTurn()
       }
       for (;;) {
-        if (this.closed) throw this.#signal?.aborted ? this.#signal.reason : new CancelledError('the answer has been closed')
+        if (this.closed) throw this.#signal?.aborted ? this.#signal.reason : new CancelledError(`the ${this.#isGivenUp ? 'answer' : 'server'} has been closed`)
         const part = now.server_call_wait(this._handle, 0)
         if (part.isLast) this.#isLast = true
         if (isWanted(part)) return part
@@ -124,7 +126,7 @@ class Answer extends TenonObject {
     let bytes = this.#first
     this.#first = null
     if (!bytes?.length && !this.#isLast) {
-      if (this.closed && !this.#signal?.aborted) return { done: true, value: undefined }
+      if (this.#isGivenUp && !this.#signal?.aborted) return { done: true, value: undefined }
       bytes = (await this.#take((part) => part.bytes.length > 0 || part.isLast !== 0)).bytes
     }
     if (bytes?.length) return { done: false, value: bytes }
@@ -164,6 +166,7 @@ class Answer extends TenonObject {
 
   /** Cancels the request, unless it is complete. */
   close() {
+    this.#isGivenUp = true
     this.#stopListening?.()
     this.#stopListening = null
     return super.close()
@@ -179,7 +182,10 @@ class Server extends TenonObject {
   #listens = false
   #alive = null
   #isUnreferenced = false
-  #stopping = null
+  #numStopping = 0
+  #beforeStops = null
+  #starting = null
+  #hasBegun = false
 
   static async create({ log, apiKeys, ...options } = {}) {
     checkNames('a server', options, fields.ServerFields)
@@ -240,13 +246,15 @@ class Server extends TenonObject {
 
   /** Runs it in threads of its own. */
   start({ threads = 0 } = {}) {
-    return this.#inTurn(async () => {
+    this.#starting = this.#inTurn(async () => {
       await later.server_start(this._handle, threads)
+      this.#hasBegun = true
       if (!this.#listens || this.closed) return
       // As long as it listens neither the loop ends nor the server is collected.
       this.#alive ??= setInterval(() => this.closed && this.#rest(), A_DAY_MS)
       if (this.#isUnreferenced) this.#alive.unref()
     })
+    return this.#starting
   }
 
   #rest() {
@@ -269,16 +277,22 @@ class Server extends TenonObject {
 
   /** Takes no more requests, and waits so long for the answers under way, then cancels them. It cannot run again. */
   stop(seconds = 0) {
-    this.#stopping ??= this.#inTurn(async () => {
-      await later.server_stop(this._handle, seconds)
-      this.#rest()
-    })
-    return this.#stopping
+    // They do not wait for each other: one with less time shortens the one under way.
+    if (this.#numStopping++ === 0) this.#beforeStops = this.#turn
+    const done = this.#beforeStops.then(() => later.server_stop(this._handle, seconds)).then(() => this.#rest())
+      .finally(() => --this.#numStopping)
+    this.#turn = Promise.allSettled([this.#turn, done])
+    return done
   }
 
-  /** Asks it without a socket; comes with the status. body: text, bytes, or what becomes JSON. */
+  /** Asks it without a socket, once it was started; comes with the status. body: text, bytes, or what becomes JSON. */
   async request(method, target, body, { apiKey, signal } = {}) {
     signal?.throwIfAborted()
+    if (!this.#hasBegun && !this.closed) {
+      await this.#starting?.catch(() => {})
+      if (!this.#hasBegun) throw new StateError('the server does not run: start comes before')
+    }
+    if (isAnyArrayBuffer(body)) body = new Uint8Array(body)
     if (body != null && typeof body !== 'string' && !ArrayBuffer.isView(body)) body = JSON.stringify(body)
     const handle = await later.server_submit(this._handle, { method, target, body, apiKey })
     return Answer._of(handle, signal)
@@ -286,12 +300,14 @@ class Server extends TenonObject {
 
   /** The same in the manner of the global fetch: for clients that take such a function. */
   fetch = async (input, init) => {
+    // The signal of a Request ends with that: the caller's own is listened to, or that of a Request which is held.
+    const signal = (init?.signal === undefined ? input.signal : init.signal) ?? undefined
     const asked = new Request(input instanceof Request ? input : new URL(input, 'http://tenon'), init)
     const { pathname, search } = new URL(asked.url)
     const body = asked.body ? new Uint8Array(await asked.arrayBuffer()) : undefined
     const bearer = /^Bearer (.+)$/i.exec(asked.headers.get('authorization') ?? '')?.[1]
     const answer = await this.request(asked.method, pathname + search, body,
-      { apiKey: bearer ?? asked.headers.get('x-api-key') ?? undefined, signal: asked.signal })
+      { apiKey: bearer ?? asked.headers.get('x-api-key') ?? undefined, signal })
     const { status, headers } = answer
     if (WITHOUT_BODY.has(status)) {
       void answer.close()
@@ -304,6 +320,7 @@ class Server extends TenonObject {
         else controller.enqueue(value)
       },
       cancel: () => answer.close(),
+      input,
     }, { highWaterMark: 0 }), { status, headers })
   }
 
@@ -311,7 +328,7 @@ class Server extends TenonObject {
   close() {
     this.#rest()
     // An orderly stop under way is not waited for.
-    if (this.#stopping && !this.closed) later.server_stop(this._handle, 0).catch(() => {})
+    if (this.#numStopping > 0 && !this.closed) later.server_stop(this._handle, 0).catch(() => {})
     return super.close()
   }
 }

@@ -27,8 +27,7 @@ async function order(seed, shared, bytes) {
     server: [], answer: [] }
   const waiting = []
   const some = (kind) => things[kind][roll(things[kind].length)]
-  // One that was not started does not answer.
-  const soon = () => ({ signal: AbortSignal.timeout(1 + roll(200)) })
+  const soon = () => roll(2) ? { signal: AbortSignal.timeout(1 + roll(200)) } : {}
   const make = {
     model: () => roll(8) ? tenon.Model.fromBytes(bytes, { threads: 1 }) : tenon.Model.open(DEMO, { threads: 1 }),
     engine: () => tenon.Engine.create(some('model'), { cacheBytes: 1 << 22 }),

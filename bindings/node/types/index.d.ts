@@ -450,9 +450,10 @@ export class Server extends TenonObject {
   /** Runs it in threads of its own; threads: unless given, as many as there is use for. */
   start(options?: { threads?: number }): Promise<void>
   /** Takes no more requests, and waits so many seconds for the answers under way, then cancels them. It cannot run
-   * again. */
+   * again. May be called again meanwhile, with less time. */
   stop(seconds?: number): Promise<void>
-  /** Asks it without a socket; comes with the status. body: text, bytes, or what becomes JSON. */
+  /** Asks it without a socket, once it was started (StateError before); comes with the status. body: text, bytes, or what
+   * becomes JSON. */
   request(method: string, target: string, body?: unknown, options?: { apiKey?: string, signal?: AbortSignal }):
     Promise<Answer>
   /** The same in the manner of the global fetch: for clients that take such a function. */
