@@ -282,7 +282,10 @@ napi_value handle_create(Environment* environment, napi_env env, enum Kind kind,
   environment->handles = handle;
   object = wrapped(env, environment->handle_class, &handle_tag, handle, &collect_handle);
   if (object == NULL) {
+    /* Destroyed at once: what the pointer was made with, who notices it, its log, its bytes, is freed by the call. */
+    handle_use(handle);
     handle_close(handle, NULL);
+    if (atomic_fetch_sub(&handle->uses, 1) == 1) destroy_handle(&handle->job);
     release_holder(handle);
     napi_throw_error(env, NULL, "no memory");
   }

@@ -74,7 +74,8 @@ bool kind_is_one_at_a_time(enum Kind kind);
 
 /* Defines the classes of handles and of memory in an environment. */
 bool handles_define(Environment* environment, napi_env env);
-/* An object for a pointer. from: the handle that it was made from, or NULL; flags: LENT, or 0. */
+/* An object for a pointer. from: the handle that it was made from, or NULL; flags: LENT, or 0. NULL with an exception:
+ * the pointer has been destroyed. */
 napi_value handle_create(Environment* environment, napi_env env, enum Kind kind, void* pointer,
                          Handle* from, int flags);
 /* The handle of an object, closed or not; NULL when it is none. */

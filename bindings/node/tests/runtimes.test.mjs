@@ -1,6 +1,6 @@
 // Runtimes that differ from this one, as far as they can be played here: one that refuses memory of others as
-// ArrayBuffers, as Electron does from 21 on (V8's memory cage), and one whose Node-API is too old. And a package that a
-// bundler took apart.
+// ArrayBuffers, as Electron does from 21 on (V8's memory cage), one that makes no objects any more, and one whose Node-API
+// is too old. And a package that a bundler took apart.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -25,6 +25,18 @@ function runWith(name, compile, program) {
   return execFileSync(process.execPath, [path.join(own, 'program.cjs')], { encoding: 'utf8' })
 }
 
+/** Compiles the addon with functions of C in place of others: `replaced` maps those to their names in `lines`. */
+const compileWith = (replaced, lines) => (addon) => {
+  const fake = `${addon}.fake.c`
+  fs.writeFileSync(fake, lines)
+  const native = path.join(ROOT, 'bindings/node/native')
+  execFileSync(process.env.CC ?? 'cc', ['-std=c11', '-D_GNU_SOURCE', '-DNAPI_VERSION=8', '-O0', '-fPIC', '-shared',
+    ...Object.entries(replaced).map(([name, other]) => `-D${name}=${other}`), '-Wl,-rpath,$ORIGIN/lib', '-Wl,-z,nodelete',
+    `-I${HEADERS}`, `-I${path.join(ROOT, 'capi/include')}`, `-I${native}`, fake,
+    ...fs.readdirSync(native).filter((name) => name.endsWith('.c')).map((name) => path.join(native, name)),
+    '-lpthread', '-lm', '-ldl', '-o', addon])
+}
+
 const RESULTS = `
   const { createHash } = require('node:crypto')
   const tenon = require('tenon')
@@ -46,9 +58,7 @@ const RESULTS = `
 `
 
 test('where memory of others cannot be an ArrayBuffer it is copied', () => {
-  const compile = (addon) => {
-    const fake = path.join(folder, 'refuse.c')
-    fs.writeFileSync(fake, `
+  const compile = compileWith({ napi_create_external_arraybuffer: 'refuse_external' }, `
       #include <node_api.h>
       #include <stdio.h>
       /* In place of napi_create_external_arraybuffer. */
@@ -59,16 +69,49 @@ test('where memory of others cannot be an ArrayBuffer it is copied', () => {
         return napi_no_external_buffers_allowed;
       }
     `)
-    const native = path.join(ROOT, 'bindings/node/native')
-    execFileSync(process.env.CC ?? 'cc', ['-std=c11', '-D_GNU_SOURCE', '-DNAPI_VERSION=8', '-O0', '-fPIC', '-shared',
-      '-Dnapi_create_external_arraybuffer=refuse_external', '-Wl,-rpath,$ORIGIN/lib', '-Wl,-z,nodelete', `-I${HEADERS}`,
-      `-I${path.join(ROOT, 'capi/include')}`, fake,
-      ...fs.readdirSync(native).filter((name) => name.endsWith('.c')).map((name) => path.join(native, name)),
-      '-lpthread', '-lm', '-ldl', '-o', addon])
-  }
   const refused = runWith('caged', compile, RESULTS).split('\n')
   assert.ok(refused.filter((line) => line === 'refused').length >= 2)
   assert.deepEqual(refused.filter((line) => line !== 'refused'), runWith('free', null, RESULTS).split('\n'))
+})
+
+test('requests for which no object can be made are ended before what they notify is freed', () => {
+  const compile = compileWith({ napi_wrap: 'wrap_some', free: 'free_poisoned' }, `
+    #include <malloc.h>
+    #include <string.h>
+    #include "handles.h"
+    napi_status real_wrap(napi_env, napi_value, void*, napi_finalize, void*, napi_ref*) __asm__("napi_wrap");
+    void real_free(void*) __asm__("free");
+    napi_status wrap_some(napi_env env, napi_value object, void* data, napi_finalize finalize, void* hint, napi_ref* result) {
+      const enum Kind kind = ((Handle*)data)->kind;
+      if (kind == KIND_request || kind == KIND_server_call) return napi_generic_failure;
+      return real_wrap(env, object, data, finalize, hint, result);
+    }
+    void free_poisoned(void* memory) {
+      if (memory != NULL) memset(memory, 0xee, malloc_usable_size(memory));
+      real_free(memory);
+    }
+  `)
+  const output = runWith('wrapless', compile, `
+    const tenon = require('tenon')
+    ;(async () => {
+      const model = await tenon.Model.open(${JSON.stringify(DEMO)}, { threads: 1 })
+      const server = await tenon.Server.create()
+      await server.add('demo', model)
+      await server.start()
+      const messages = new Set()
+      const keep = (error) => messages.add(error.message)
+      for (let i = 0; i < 20; ++i) {
+        await server.request('POST', '/v1/completions', { prompt: 'Once', max_tokens: 500, ignore_eos: true, stream: true }).catch(keep)
+        const session = await model.session()
+        await (async () => { for await (const piece of session.generate('Once', { maxTokens: 200 })); })().catch(keep)
+        await session.close()
+      }
+      await server.close()
+      await model.close()
+      console.log([...messages].join())
+    })()
+  `)
+  assert.equal(output, 'no memory\n')
 })
 
 test('a runtime with an older Node-API is refused with a sentence', () => {
