@@ -8,17 +8,26 @@ import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFileAttributes;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.nio.file.attribute.UserPrincipal;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /** The native libraries inside the jar: /native/SYSTEM/, with their names in its file `list`. */
 final class Bundle {
   private static final String LOCK = "lock";
+  private static final Set<PosixFilePermission> OWNERS = PosixFilePermissions.fromString("rwx------");
+  /** The process's: whose a new folder is. */
+  private static UserPrincipal user;
   /** Holds the lock of this process's folder until the process ends, however it ends. */
   private static FileChannel held;
 
@@ -37,7 +46,8 @@ final class Bundle {
     try (InputStream list = Bundle.class.getResourceAsStream(folder + "list")) {
       if (list == null) return null;
       Path into = Files.createTempDirectory(prefix(),
-          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+          PosixFilePermissions.asFileAttribute(OWNERS));
+      user = Files.getOwner(into, LinkOption.NOFOLLOW_LINKS);
       into.toFile().deleteOnExit();
       lock(into);
       removeLeft(into);
@@ -61,18 +71,46 @@ final class Bundle {
   }
 
   /** Where another class loader of this process has the same file, it becomes that very file: libtenon-server finds its
-   * libtenon by name, and gets the first that is loaded. (A library of JNI belongs to one class loader.) */
-  private static void shareWithOtherLoaders(Path ours, String name) throws IOException {
-    Path file = ours.resolve(name);
+   * libtenon by name, and gets the first that is loaded. (A library of JNI belongs to one class loader.) Where that
+   * cannot be, our copy stays. */
+  static void shareWithOtherLoaders(Path ours, String name) {
+    Path file = ours.resolve(name), link = ours.resolve(name + ".link");
     try (DirectoryStream<Path> folders = Files.newDirectoryStream(ours.getParent(), prefix() + "*")) {
       for (Path folder : folders) {
-        Path other = folder.resolve(name);
-        if (folder.equals(ours) || !Files.exists(other) || Files.mismatch(file, other) >= 0) continue;
-        Files.delete(file);
-        Files.createLink(file, other);
-        return;
+        if (!folder.equals(ours) && isSame(file, folder, name) && isLinked(folder.resolve(name), link, file)) return;
       }
+    } catch (IOException | RuntimeException ignored) {
+      // What cannot be listed is not shared.
     }
+  }
+
+  private static boolean isSame(Path file, Path folder, String name) {
+    try {
+      Path other = folder.resolve(name);
+      return isOnlyOurs(folder) && Files.isRegularFile(other, LinkOption.NOFOLLOW_LINKS)
+          && Files.mismatch(file, other) < 0;
+    } catch (IOException | RuntimeException unreadable) {
+      return false;
+    }
+  }
+
+  /** Puts a link to `other` in the place of `file`, which is there all the time. */
+  private static boolean isLinked(Path other, Path link, Path file) {
+    try {
+      Files.createLink(link, other);
+      Files.move(link, file, StandardCopyOption.ATOMIC_MOVE);
+      return true;
+    } catch (IOException | RuntimeException refused) {
+      link.toFile().delete();
+      return false;
+    }
+  }
+
+  /** Whether it is a folder of this process's user that nobody else can read or write. The folder for temporary files is
+   * everybody's, and names in it can be guessed. */
+  private static boolean isOnlyOurs(Path folder) throws IOException {
+    PosixFileAttributes found = Files.readAttributes(folder, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+    return found.isDirectory() && found.permissions().equals(OWNERS) && found.owner().equals(user);
   }
 
   /** Of the folders of this process. */
@@ -95,12 +133,17 @@ final class Bundle {
         // A lock of this very process (another class loader's) would be lost by being tried.
         if (!folder.getFileName().toString().startsWith(prefix())) removeUnlessHeld(folder);
       }
-    } catch (IOException | java.nio.file.DirectoryIteratorException ignored) {
+    } catch (IOException | RuntimeException ignored) {
       // What cannot be listed stays.
     }
   }
 
   private static void removeUnlessHeld(Path folder) {
+    try {
+      if (!isOnlyOurs(folder)) return;
+    } catch (IOException | RuntimeException gone) {
+      return;
+    }
     try (FileChannel lock = FileChannel.open(folder.resolve(LOCK), StandardOpenOption.WRITE)) {
       if (lock.tryLock() == null) return;
       List<Path> files;
@@ -109,7 +152,7 @@ final class Bundle {
       }
       for (Path file : files) Files.deleteIfExists(file);
     } catch (IOException | UncheckedIOException | OverlappingFileLockException ignored) {
-      // Another user's, another program's, or removed by another process at this moment.
+      // Another program's, or removed by another process at this moment.
     }
   }
 
