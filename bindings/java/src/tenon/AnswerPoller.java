@@ -21,14 +21,11 @@ final class AnswerPoller {
   /** From now on `then` is called, on the poller's thread, whenever something has come. What had come before is to be
    * looked for first. */
   static void await(ServerAnswer answer, Runnable then) {
-    WAITING.put(answer, then);
     synchronized (LOCK) {
-      LOCK.notifyAll();
-      if (isRunning) return;
+      if (!isRunning) Background.start(AnswerPoller::run, "tenon answers");
       isRunning = true;
-      Thread thread = new Thread(AnswerPoller::run, "tenon answers");
-      thread.setDaemon(true);
-      thread.start();
+      WAITING.put(answer, then);
+      LOCK.notifyAll();
     }
   }
 
@@ -42,6 +39,16 @@ final class AnswerPoller {
   }
 
   private static void run() {
+    try {
+      poll();
+    } finally { // it ends by an Error alone: the next that waits has another thread
+      synchronized (LOCK) {
+        isRunning = false;
+      }
+    }
+  }
+
+  private static void poll() {
     long pause = FIRST_PAUSE_MILLISECONDS;
     while (true) {
       long start = System.nanoTime();
@@ -68,8 +75,7 @@ final class AnswerPoller {
         hasCome = true;
         entry.getValue().run();
       } catch (Throwable error) {
-        Thread thread = Thread.currentThread();
-        thread.getUncaughtExceptionHandler().uncaughtException(thread, error);
+        Background.report(error);
       }
     }
     return hasCome;

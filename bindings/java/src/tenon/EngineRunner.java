@@ -16,7 +16,7 @@ final class EngineRunner implements Runnable {
   private final Handle.State engine;
   private final Set<Generation> driven = new HashSet<>();
   private int servers;
-  private boolean isRunning;
+  private Thread thread;
   private long pause = 1;
 
   EngineRunner(Handle.State engine) {
@@ -25,28 +25,25 @@ final class EngineRunner implements Runnable {
 
   /** Has the generation computed until it is removed. */
   synchronized void add(Generation generation) {
-    driven.add(generation);
     wake();
+    driven.add(generation);
   }
 
   /** Has whatever comes to the engine computed until leaveServer(). */
   synchronized void enterServer() {
-    ++servers;
     wake();
+    ++servers;
   }
 
   synchronized void leaveServer() {
     --servers;
   }
 
+  /** Before what is added, which must not be there where there can be no thread. */
   private void wake() {
     pause = 1;
     notifyAll();
-    if (isRunning) return;
-    isRunning = true;
-    Thread thread = new Thread(this, "tenon engine");
-    thread.setDaemon(true);
-    thread.start();
+    if (thread == null) thread = Background.start(this, "tenon engine");
   }
 
   synchronized void remove(Generation generation) {
@@ -64,14 +61,17 @@ final class EngineRunner implements Runnable {
         if (!step()) rest();
       }
     } catch (InterruptedException unasked) {
+      return;
+    } finally {
       end();
     }
   }
 
   private synchronized boolean hasWork() throws InterruptedException {
     if (driven.isEmpty() && servers == 0) wait(IDLE_MILLISECONDS);
-    isRunning = (!driven.isEmpty() || servers > 0) && engine.isAlive();
-    return isRunning;
+    boolean has = (!driven.isEmpty() || servers > 0) && engine.isAlive();
+    if (!has) thread = null; // at once: who adds something now has another one
+    return has;
   }
 
   private synchronized void rest() throws InterruptedException {
@@ -80,7 +80,7 @@ final class EngineRunner implements Runnable {
   }
 
   private synchronized void end() {
-    isRunning = false;
+    if (thread == Thread.currentThread()) thread = null;
   }
 
   private boolean step() {
@@ -90,6 +90,9 @@ final class EngineRunner implements Runnable {
       if (worked.int32(0) == 0) return false;
     } catch (TenonException error) {
       return false; // closed, or the generations concerned hear of it
+    } catch (Throwable error) { // short of memory, say: a server's requests wake nobody
+      Background.report(error);
+      return false;
     }
     synchronized (this) {
       pause = 1;
