@@ -31,6 +31,7 @@ public final class Server extends NativeObject {
 
   private final Set<ServerAnswer> answers = Collections.newSetFromMap(new WeakHashMap<>());
   private final CountDownLatch end = new CountDownLatch(1);
+  private volatile boolean hasStarted;
 
   public Server() {
     this(null);
@@ -128,6 +129,7 @@ public final class Server extends NativeObject {
   /** Begins to serve, on threads of the library's. They do not keep the process alive: {@link #join}. */
   public synchronized Server start() {
     Calls.serverStart(handle, 0);
+    hasStarted = true;
     RUNNING.add(this);
     if (isClosed()) RUNNING.remove(this); // meanwhile
     return this;
@@ -154,8 +156,8 @@ public final class Server extends NativeObject {
     end.await();
   }
 
-  /** Asks as a client does, without a socket, and gets the same answer; body: JSON, or null. The server has been
-   * started, or will be. */
+  /** Asks as a client does, without a socket, and gets the same answer; body: JSON, or null.
+   * {@link TenonException.State} before the start and after the end. */
   public ServerAnswer request(String method, String target, String body) {
     return request(method, target, body == null ? null : body.getBytes(StandardCharsets.UTF_8), null);
   }
@@ -167,6 +169,9 @@ public final class Server extends NativeObject {
 
   /** The same with bytes; apiKey: where the server asks for one, else null. */
   public ServerAnswer request(String method, String target, byte[] body, String apiKey) {
+    if (!hasStarted && !isClosed()) {
+      throw new TenonException.State("the server has not been started: nothing would answer");
+    }
     ServerRequest request = new ServerRequest().method(method).target(target).body(body).apiKey(apiKey);
     ServerAnswer answer = new ServerAnswer(Calls.serverSubmit(handle, request));
     synchronized (answers) {
