@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.stream.Stream;
@@ -40,7 +41,8 @@ class BundleTest {
       assertEquals(1, left.count(), "nothing else is left");
     }
     assertEquals("code", Files.readString(ours.resolve(NAME)));
-    return (Integer) Files.getAttribute(ours.resolve(NAME), "unix:nlink") > 1;
+    // Also where it is a symbolic link.
+    return (Integer) Files.getAttribute(ours.resolve(NAME), "unix:nlink", LinkOption.NOFOLLOW_LINKS) > 1;
   }
 
   @Test
@@ -80,6 +82,7 @@ class BundleTest {
     Files.setPosixFilePermissions(elsewhere, PosixFilePermissions.fromString("rwx------"));
     Path file = Files.writeString(elsewhere.resolve(NAME), "code");
     Files.createSymbolicLink(temporary.resolve(PREFIX + "link"), elsewhere);
+    assertFalse(isShared());
     Path other = folder("other", "rwx------").resolve(NAME);
     Files.delete(other);
     Files.createSymbolicLink(other, file);
