@@ -92,6 +92,9 @@ final class EngineRunner implements Runnable {
       return false; // closed, or the generations concerned hear of it
     } catch (Throwable error) { // short of memory, say: a server's requests wake nobody
       Background.report(error);
+      synchronized (this) {
+        pause = IDLE_MILLISECONDS; // one that stays is told of now and then
+      }
       return false;
     }
     synchronized (this) {

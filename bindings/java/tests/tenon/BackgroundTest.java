@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -26,8 +27,10 @@ class BackgroundTest {
       refuse(() -> engine.generate(Demo.ONCE, Demo.greedy(2)).textAsync());
       System.out.println(engine.generate(Demo.ONCE, Demo.greedy(2)).textAsync().get(20, TimeUnit.SECONDS));
       try (Server server = new Server().add("demo", Demo.MODEL).start()) {
-        refuse(() -> server.request("GET", "/health", (String) null).textAsync());
-        System.out.println(server.request("GET", "/health", (String) null).textAsync().get(20, TimeUnit.SECONDS));
+        // Long enough that it is waited for.
+        Map<String, Object> asked = Map.of("prompt", Demo.ONCE, "max_tokens", 200, "ignore_eos", true);
+        refuse(() -> server.request("POST", "/v1/completions", asked).textAsync());
+        System.out.println(server.request("POST", "/v1/completions", asked).textAsync().get(20, TimeUnit.SECONDS));
       }
       System.out.println("served");
       System.exit(0);
