@@ -43,6 +43,7 @@ static int32_t call_python(Callback* callback, PyObject* const* arguments, size_
 static void log_line(void* user, uint32_t level, const char* text, uint64_t length) {
   PyGILState_STATE lock;
   if (!enter_python(&lock)) return;
+  const bool was_in_log = is_in_log; /* of a call that a log function made */
   is_in_log = true;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -52,6 +53,6 @@ static void log_line(void* user, uint32_t level, const char* text, uint64_t leng
   Py_XDECREF(answer);
   Py_XDECREF(line);
   PyErr_Restore(type, value, trace);
-  is_in_log = false;
+  is_in_log = was_in_log;
   leave_python(lock);
 }

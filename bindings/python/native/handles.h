@@ -47,11 +47,12 @@ typedef struct {
   enum Kind kind;
   void* pointer;
   PyObject* kept;
+  pid_t pid;
 } Leftover;
 
 static int destroy_leftover(void* given) {
   Leftover* const leftover = given;
-  if (!is_ending) {
+  if (!is_ending && leftover->pid == getpid()) { /* a child of fork has no threads of the server */
     Py_BEGIN_ALLOW_THREADS destroy_pointer(leftover->kind, leftover->pointer);
     Py_END_ALLOW_THREADS release_kept(leftover->kept);
   }
@@ -63,7 +64,8 @@ static int destroy_leftover(void* given) {
 static void destroy_later(Handle* handle, void* pointer) {
   Leftover* leftover = malloc(sizeof *leftover);
   if (leftover == NULL) return;
-  *leftover = (Leftover){.kind = handle->kind, .pointer = pointer, .kept = handle->kept};
+  *leftover = (Leftover){
+      .kind = handle->kind, .pointer = pointer, .kept = handle->kept, .pid = handle->pid};
   handle->kept = NULL;
   if (Py_AddPendingCall(&destroy_leftover, leftover) != 0) free(leftover);
 }

@@ -37,8 +37,8 @@ static PyObject* none_object(void) {
   return Py_None;
 }
 
-/* open_library(path, function) -> (description or None, version text): opens a library without using it.
- * function: the name of that which answers the description. */
+/* open_library(path, function) -> (description or None, version text, whether it is the libtenon in use, or works
+ * with that): opens a library without using it. function: the name of that which answers the description. */
 static PyObject* open_library(PyObject* module, PyObject* args) {
   (void)module;
   const char *path = NULL, *function = NULL;
@@ -49,8 +49,9 @@ static PyObject* open_library(PyObject* module, PyObject* args) {
   const char* (*version)(void) = NULL;
   *(void**)&description = dlsym(opened, function);
   *(void**)&version = dlsym(opened, "tenon_version_text");
-  PyObject* result = Py_BuildValue("(ss)", description == NULL ? NULL : description(),
-                                   version == NULL ? "?" : version());
+  const bool is_ours = library != NULL && dlsym(library, "tenon_version_text") == *(void**)&version;
+  PyObject* result = Py_BuildValue("(ssO)", description == NULL ? NULL : description(),
+                                   version == NULL ? "?" : version(), is_ours ? Py_True : Py_False);
   if (library != opened && server_library != opened) dlclose(opened);
   return result;
 }

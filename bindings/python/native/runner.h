@@ -1,6 +1,6 @@
 /* The thread that an engine may have. Part of module.c. */
 
-/* Runs tenon_engine_run on a thread of its own, which never enters Python. */
+/* Runs tenon_engine_run on a thread of its own, which never enters Python, until the last reference goes. */
 typedef struct {
   PyObject_HEAD PyObject* engine;
   pthread_t thread;
@@ -60,18 +60,7 @@ static void runner_dealloc(PyObject* object) {
   Py_DECREF(of);
 }
 
-/* stop(): returns when the thread has ended. */
-static PyObject* runner_stop(PyObject* self, PyObject* nothing) {
-  (void)nothing;
-  runner_end((Runner*)self);
-  return none_object();
-}
-
-static PyMethodDef runner_methods[] = {{"stop", runner_stop, METH_NOARGS, NULL},
-                                       {NULL, NULL, 0, NULL}};
-static PyType_Slot runner_slots[] = {{Py_tp_new, runner_new},
-                                     {Py_tp_dealloc, runner_dealloc},
-                                     {Py_tp_methods, runner_methods},
-                                     {0, NULL}};
+static PyType_Slot runner_slots[] = {
+    {Py_tp_new, runner_new}, {Py_tp_dealloc, runner_dealloc}, {0, NULL}};
 static PyType_Spec runner_spec = {"tenon._native.Runner", sizeof(Runner), 0, Py_TPFLAGS_DEFAULT,
                                   runner_slots};

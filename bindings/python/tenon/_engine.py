@@ -280,21 +280,28 @@ class Engine(Object):
         """Gives the engine its thread, for something that waits for what it computes."""
         with self._lock:
             self._driven.add(waiting)
-            if self._runner is None:
-                if not self._handle.is_live:
-                    raise StateError("the engine has been closed: only `for` can still iterate")
-                self._runner = _native.Runner(self._handle)
+            self._started()
+
+    def _thread(self) -> _native.Runner:
+        """Its thread, which lives as long as the last reference: for a server."""
+        with self._lock:
+            return self._started()
+
+    def _started(self) -> _native.Runner:
+        if not self._handle.is_live:
+            raise StateError("the engine has been closed: only `for` can still iterate")
+        if self._runner is None:
+            self._runner = _native.Runner(self._handle)
+        return self._runner
 
     def close(self) -> None:
-        """Ends its thread, and with CancelledError what waits for it in event loops. Sessions can still be
-        used, but not with `async for`."""
+        """Ends with CancelledError what waits for it in event loops, and its thread, unless a server needs that
+        still. Sessions can still be used, but not with `async for`."""
         with self._lock:
             for waiting in list(self._driven):
                 waiting.cancel()
-            if self._runner is not None:
-                self._runner.stop()
-                self._runner = None
-        super().close()
+            self._runner = None  # the last reference ends it
+            super().close()
 
 
 # A process ends without waiting for work that is under way.

@@ -49,8 +49,9 @@ def made_for(file_name: str = "_made_for.json") -> dict[str, Any]:
         return json.load(file)  # type: ignore[no-any-return]
 
 
-def _check(path: str, kind: str, function: str, ours: dict[str, Any]) -> None:
-    description, version = _native.open_library(path, function)
+def _check(path: str, kind: str, function: str, ours: dict[str, Any]) -> bool:
+    """Whether it is the libtenon in use, or works with that."""
+    description, version, is_ours = _native.open_library(path, function)
     if description is None:
         raise UnsupportedError(f"{path} is {kind} {version}, which does not describe its interface: "
                                "it is too old for this binding")
@@ -60,6 +61,7 @@ def _check(path: str, kind: str, function: str, ours: dict[str, Any]) -> None:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         raise UnsupportedError(f"{path} is {kind} {theirs['version'] if version == '?' else version}, which does not "
                                f"fit this binding made for {ours['version']}: {reasons[0]}{more}")
+    return is_ours
 
 
 def check_library(path: str) -> None:
@@ -68,8 +70,10 @@ def check_library(path: str) -> None:
 
 
 def check_server_library(path: str) -> None:
-    """The same for libtenon-server."""
-    _check(path, "libtenon-server", "tenon_server_interface_description", made_for("_server_made_for.json"))
+    """The same for libtenon-server, which must not bring another libtenon than that in use."""
+    used = library()
+    if not _check(path, "libtenon-server", "tenon_server_interface_description", made_for("_server_made_for.json")):
+        raise UnsupportedError(f"{path} works with another libtenon than {used}, which is in use")
 
 
 def library() -> str:

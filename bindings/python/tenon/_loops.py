@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import weakref
+from typing import Optional
 
 from . import _native
 
@@ -43,14 +44,18 @@ class LoopWaker:
     async def wait_at_most(self, key: int, seconds: float) -> None:
         """The same for so many seconds at most."""
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.wait(key), seconds)
+            await self._wait(key, seconds)
 
     async def wait(self, key: int) -> None:
         """Until the request may have something. What it had before is to be looked for first."""
+        await self._wait(key, None)
+
+    async def _wait(self, key: int, seconds: Optional[float]) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Before anything else runs in the loop: wait_for may make a task of what is no future, and start that later.
         self._waiting[key] = future
         try:
-            await future
+            await (future if seconds is None else asyncio.wait_for(future, seconds))
         finally:
             del self._waiting[key]
 

@@ -267,16 +267,14 @@ class Server(Object):
     Options are those of tenon/server.h; log(level, line) gets lines of JSON, on any thread, up to log_level. Models
     and engines that are added live as long as the server needs them. Any thread."""
 
-    __slots__ = ("_lock", "_stop_lock", "_engines", "_has_started", "_has_stopped", "_is_closed")
+    __slots__ = ("_lock", "_has_started", "_has_stopped", "_is_closed")
 
     def __init__(self, **options: Unpack[ServerOptions]) -> None:
         check_names("tenon.Server", options, ServerOptions.__annotations__)
         server_library()
         given = {key: os.fspath(value) if isinstance(value, os.PathLike) else value
                  for key, value in options.items()}
-        self._lock = threading.Lock()       # around calls that may not be made side by side
-        self._stop_lock = threading.Lock()  # and around the one stop() that waits
-        self._engines: list[Engine] = []
+        self._lock = threading.Lock()  # around calls that may not be made side by side
         self._has_started = self._has_stopped = self._is_closed = False
         self._handle = _native.server_create(given)
 
@@ -289,15 +287,16 @@ class Server(Object):
 
     def add(self, name: str, served: Union[Model, Engine], *, context: int = 0,
             **engine_options: Unpack[EngineOptions]) -> None:
-        """Serves a model under a name, in an engine of the server's own with these options, or an engine of yours.
+        """Serves a model under a name, in an engine of the server's own with these options, or an engine of yours,
+        which gets its thread and keeps it as long as the server lives, whether or not you close the engine.
         context: most tokens of a request's prompt and answer; 0: as a session has by default."""
         if isinstance(served, Engine):
             if engine_options:
                 raise TypeError("the engine has its options already")
             with self._alone():
                 _native.server_add_engine(self._handle, name, served.model._handle, served._handle, context)
-                self._handle.keep(served)  # whose thread computes
-                self._engines.append(served)
+                self._handle.keep(served)
+                self._handle.keep(served._thread())  # which computes, after the engine was closed, too
         elif isinstance(served, Model):
             options = options_handle(engine_options)
             with self._alone():
@@ -328,8 +327,6 @@ class Server(Object):
 
     def start(self, threads: int = 0) -> None:
         """Answers from now on, on threads of its own; 0: as many as there is use for."""
-        for engine in list(self._engines):
-            engine._run(self)
         with self._alone():
             if self._has_stopped or self._has_started:
                 raise StateError("the server was stopped" if self._has_stopped else "the server runs already")
@@ -341,8 +338,7 @@ class Server(Object):
         again."""
         with self._alone():
             self._has_stopped = True
-        with self._stop_lock:
-            _native.server_stop(self._handle, seconds)
+        _native.server_stop(self._handle, seconds)
 
     def request(self, method: str, target: str, body: Body = None, *, api_key: Optional[str] = None,
                 timeout: Optional[float] = None) -> Answer:
@@ -354,21 +350,14 @@ class Server(Object):
         fields = {"method": method, "target": target, "body": _bytes_of(body), "api_key": api_key}
         return Answer(_native.server_submit(self._handle, fields), timeout)
 
-    def cancel(self) -> None:
-        """Of an engine that ends: what it serves ends, too."""
-        self.close()
-
     def close(self) -> None:
-        """Cancels what is under way, and frees the server when the last answer has gone. Any thread."""
+        """Cancels what is under way, for which a stop() in another thread waits, too, and frees the server when the
+        last answer has gone. Any thread."""
         handle: Optional[Handle] = getattr(self, "_handle", None)
         if handle is None or not handle.is_live:
             return
         with self._alone():
             self._has_stopped = self._is_closed = True
-        if self._stop_lock.acquire(blocking=False):  # else another thread is stopping it
-            try:
-                with contextlib.suppress(Error):  # in a child of fork
-                    _native.server_stop(handle, 0)
-            finally:
-                self._stop_lock.release()
+        with contextlib.suppress(Error):  # in a child of fork, or another thread has closed it
+            _native.server_stop(handle, 0)
         handle.destroy()

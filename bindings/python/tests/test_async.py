@@ -8,6 +8,7 @@ import pytest
 from conftest import ONCE
 
 import tenon
+from tenon._loops import waker_of_running_loop
 
 
 def threads():
@@ -30,6 +31,20 @@ def test_a_session_of_a_model_streams_too(model):
         session = tenon.Session(model)
         return await session.generate(ONCE, max_tokens=5, sampling={"temperature": 0}).atext()
     assert asyncio.run(iterate()) == " there was a proud squirrel"
+
+
+def test_what_comes_right_after_a_wait_with_a_limit_has_begun_ends_it():
+    async def main():
+        waker = waker_of_running_loop()
+        key = waker.new_key()
+        start = time.monotonic()
+        asyncio.get_running_loop().call_soon(waker._end_wait, key)
+        await waker.wait_at_most(key, 5)
+        assert time.monotonic() - start < 4
+        start = time.monotonic()
+        await waker.wait_at_most(key, 0.05)  # nothing comes
+        assert time.monotonic() - start >= 0.04 and not waker._waiting
+    asyncio.run(main())
 
 
 def test_two_hundred_requests_share_one_thread(model):

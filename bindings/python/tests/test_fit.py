@@ -235,6 +235,9 @@ def test_a_server_library_that_is_absent_or_does_not_fit_is_refused(tmp_path):
                     run_with(library))
     fake_library(tmp_path, {**SERVER, "functions": []}, function, name)
     assert run_with(library).startswith("UNSUPPORTED this libtenon-server has no tenon_server_create")
+    fake_library(tmp_path, SERVER, function, name)  # with a tenon_version_text of its own
+    with pytest.raises(UnsupportedError, match="works with another libtenon than .*, which is in use"):
+        check_server_library(str(tmp_path / name))
     fake_library(tmp_path, SERVER, "tenon_other", name)
     with pytest.raises(UnsupportedError, match="too old"):
         check_server_library(str(tmp_path / name))
