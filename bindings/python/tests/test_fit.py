@@ -157,15 +157,16 @@ def test_new_functions_and_missing_ones_are_harmless():
     assert misfits(made_for(), interface) == []
 
 
-def fake_library(folder, description, function="tenon_interface_description", name="libfake.so"):
-    """A shared library with nothing but a description."""
+def fake_library(folder, description, function="tenon_interface_description", name="libfake.so", works_with=None):
+    """A shared library with nothing but a description, and a version or the library that this is of."""
     source = folder / "fake.c"
     text = "NULL" if description is None else json.dumps(json.dumps(description))
     source.write_text("#include <stddef.h>\n"
                       f"const char* {function}(void) {{ return {text}; }}\n"
-                      'const char* tenon_version_text(void) { return "0.9.0"; }\n')
+                      + ('const char* tenon_version_text(void) { return "0.9.0"; }\n' if works_with is None else ""))
     library = folder / name
-    subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    linked = [] if works_with is None else ["-Wl,--no-as-needed", str(works_with), f"-Wl,-rpath,{folder}"]
+    subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(library), *linked], check=True)
     return str(library)
 
 
@@ -233,7 +234,7 @@ def test_a_server_library_that_is_absent_or_does_not_fit_is_refused(tmp_path):
     fake_library(tmp_path, changed, function, name)
     assert re.match("UNSUPPORTED .*libtenon-server 0.9.0, which does not fit this binding.*tenon_server_request.method",
                     run_with(library))
-    fake_library(tmp_path, {**SERVER, "functions": []}, function, name)
+    fake_library(tmp_path, {**SERVER, "functions": []}, function, name, works_with=library)
     assert run_with(library).startswith("UNSUPPORTED this libtenon-server has no tenon_server_create")
     fake_library(tmp_path, SERVER, function, name)  # with a tenon_version_text of its own
     with pytest.raises(UnsupportedError, match="works with another libtenon than .*, which is in use"):

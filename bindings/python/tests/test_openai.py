@@ -349,7 +349,9 @@ def test_closing_ends_what_is_under_way(model):
         client.chat.completions.create(**EXACT)
     engine = tenon.Engine(model)
     client = OpenAI(engine=engine, name="demo-q8_0", context=CONTEXT)
-    threading.Timer(0.1, engine.close).start()
+    engine.close()  # the client keeps what it needs of it
+    assert client.chat.completions.create(**EXACT).choices[0].message.content == OSLO
+    threading.Timer(0.1, client.close).start()
     with pytest.raises(APIConnectionError):
         client.chat.completions.create(**LONG)
 
