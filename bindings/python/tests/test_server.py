@@ -483,7 +483,7 @@ def test_a_child_of_fork_is_refused():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_child_of_fork_does_not_destroy_what_its_parent_was_about_to():
     done, _ = run_python(r"""
-        import contextlib, socket, threading
+        import contextlib, signal, socket, threading
         kept, dropped = [], threading.Event()
         def log(level, line):
             if kept:
@@ -492,6 +492,7 @@ def test_a_child_of_fork_does_not_destroy_what_its_parent_was_about_to():
         def fork():  # while the main thread sleeps, which is to destroy the server
             dropped.wait()
             if os.fork() == 0:
+                signal.alarm(20)  # ends one that hangs
                 for _ in range(100):
                     time.sleep(0.001)
                 os._exit(0)
