@@ -102,9 +102,9 @@ static void* opened(JNIEnv* env, jstring path) {
   return library;
 }
 
-JNIEXPORT jobjectArray JNICALL Java_tenon_JniNative_describeLibrary(JNIEnv* env, jclass self,
-                                                                    jstring path) {
-  (void)self;
+/* [description by `function`, what `more` says of the library], or [why it cannot be loaded]. */
+static jobjectArray described(JNIEnv* env, jstring path, const char* function,
+                              const char* (*more)(void* library)) {
   const jclass strings = (*env)->FindClass(env, "java/lang/String");
   void* const library = opened(env, path);
   if (strings == NULL) return NULL;
@@ -115,14 +115,35 @@ JNIEXPORT jobjectArray JNICALL Java_tenon_JniNative_describeLibrary(JNIEnv* env,
     return said;
   }
   const char* (*description)(void) = NULL;
-  const char* (*version)(void) = NULL;
-  *(void**)&description = dlsym(library, "tenon_interface_description");
-  *(void**)&version = dlsym(library, "tenon_version_text");
+  *(void**)&description = dlsym(library, function);
   (*env)->SetObjectArrayElement(env, said, 0,
                                 description == NULL ? NULL : text_of(env, description()));
-  (*env)->SetObjectArrayElement(env, said, 1, text_of(env, version == NULL ? "?" : version()));
+  (*env)->SetObjectArrayElement(env, said, 1, text_of(env, more(library)));
   dlclose(library);
   return said;
+}
+
+static const char* version_of(void* library) {
+  const char* (*version)(void) = NULL;
+  *(void**)&version = dlsym(library, "tenon_version_text");
+  return version == NULL ? "?" : version();
+}
+
+JNIEXPORT jobjectArray JNICALL Java_tenon_JniNative_describeLibrary(JNIEnv* env, jclass self,
+                                                                    jstring path) {
+  (void)self;
+  return described(env, path, "tenon_interface_description", &version_of);
+}
+
+/* Whose the libtenon is that a libtenon-server needs. */
+static const char* owner_of(void* library) {
+  return dlsym(library, "tenon_version") == *(void**)&api.version ? "ours" : "another's";
+}
+
+JNIEXPORT jobjectArray JNICALL Java_tenon_JniNative_describeServerLibrary(JNIEnv* env, jclass self,
+                                                                          jstring path) {
+  (void)self;
+  return described(env, path, "tenon_server_interface_description", &owner_of);
 }
 
 /* NULL, or why it cannot be loaded. */
@@ -133,29 +154,6 @@ JNIEXPORT jstring JNICALL Java_tenon_JniNative_openLibrary(JNIEnv* env, jclass s
 #define FIND(name) *(void**)&api.name = dlsym(library, "tenon_" #name);
   FUNCTIONS(FIND)
   return NULL;
-}
-
-JNIEXPORT jobjectArray JNICALL Java_tenon_JniNative_describeServerLibrary(JNIEnv* env, jclass self,
-                                                                          jstring path) {
-  (void)self;
-  const jclass strings = (*env)->FindClass(env, "java/lang/String");
-  void* const library = opened(env, path);
-  if (strings == NULL) return NULL;
-  const jobjectArray said = (*env)->NewObjectArray(env, library == NULL ? 1 : 2, strings, NULL);
-  if (said == NULL) return NULL;
-  if (library == NULL) {
-    (*env)->SetObjectArrayElement(env, said, 0, text_of(env, dlerror()));
-    return said;
-  }
-  const char* (*description)(void) = NULL;
-  *(void**)&description = dlsym(library, "tenon_server_interface_description");
-  void* const version = dlsym(library, "tenon_version"); /* of the libtenon that it needs */
-  const jboolean is_ours = version == *(void**)&api.version;
-  (*env)->SetObjectArrayElement(env, said, 0,
-                                description == NULL ? NULL : text_of(env, description()));
-  (*env)->SetObjectArrayElement(env, said, 1, text_of(env, is_ours ? "ours" : "another's"));
-  dlclose(library);
-  return said;
 }
 
 JNIEXPORT jstring JNICALL Java_tenon_JniNative_openServerLibrary(JNIEnv* env, jclass self,

@@ -12,16 +12,23 @@
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library, *server_library; /* as dlopen gives them; never closed */
 
-/* The path of an argument; NULL with an exception. To be freed. */
-static char* path_of(napi_env env, napi_value given) {
+/* The library at the path of an argument, opened; NULL with an exception. */
+static void* opened_at(napi_env env, napi_value given) {
   size_t length = 0;
   if (napi_get_value_string_utf8(env, given, NULL, 0, &length) != napi_ok) {
     napi_throw_type_error(env, NULL, "a path is needed");
     return NULL;
   }
   char* const path = malloc(length + 1);
-  if (path != NULL) napi_get_value_string_utf8(env, given, path, length + 1, &length);
-  return path;
+  if (path == NULL) {
+    napi_throw_error(env, NULL, "no memory for a path");
+    return NULL;
+  }
+  napi_get_value_string_utf8(env, given, path, length + 1, &length);
+  void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  free(path);
+  if (opened == NULL) napi_throw_error(env, NULL, dlerror());
+  return opened;
 }
 
 /* openLibrary(path) -> {description, version}: opens a library without using it. */
@@ -29,14 +36,8 @@ static napi_value open_library(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value given = NULL;
   napi_get_cb_info(env, info, &count, &given, NULL, NULL);
-  char* const path = path_of(env, given);
-  if (path == NULL) return NULL;
-  void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  free(path);
-  if (opened == NULL) {
-    napi_throw_error(env, NULL, dlerror());
-    return NULL;
-  }
+  void* const opened = opened_at(env, given);
+  if (opened == NULL) return NULL;
   const char* (*description)(void) = NULL;
   const char* (*version)(void) = NULL;
   *(void**)&description = dlsym(opened, "tenon_interface_description");
@@ -55,13 +56,11 @@ static napi_value use_library(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value given[2], answer = NULL;
   napi_get_cb_info(env, info, &count, given, NULL, NULL);
-  char* const path = path_of(env, given[0]);
-  if (path == NULL) return NULL;
+  void* const opened = opened_at(env, given[0]);
+  if (opened == NULL) return NULL;
   Environment* const environment = environment_of(env);
   pthread_mutex_lock(&library_lock);
-  void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  free(path);
-  const bool is_used = opened != NULL && (library == NULL || library == opened);
+  const bool is_used = library == NULL || library == opened;
   if (is_used && library == NULL) {
     library = opened;
 #define FIND(name) *(void**)&api.name = dlsym(library, "tenon_" #name);
@@ -69,10 +68,6 @@ static napi_value use_library(napi_env env, napi_callback_info info) {
 #undef FIND
   }
   pthread_mutex_unlock(&library_lock);
-  if (opened == NULL) {
-    napi_throw_error(env, NULL, dlerror());
-    return NULL;
-  }
   if (is_used && environment->make_error == NULL) {
     napi_create_reference(env, given[1], 1, &environment->make_error);
   }
@@ -86,14 +81,8 @@ static napi_value open_server_library(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value given = NULL, shares = NULL;
   napi_get_cb_info(env, info, &count, &given, NULL, NULL);
-  char* const path = path_of(env, given);
-  if (path == NULL) return NULL;
-  void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  free(path);
-  if (opened == NULL) {
-    napi_throw_error(env, NULL, dlerror());
-    return NULL;
-  }
+  void* const opened = opened_at(env, given);
+  if (opened == NULL) return NULL;
   const char* (*description)(void) = NULL;
   *(void**)&description = dlsym(opened, "tenon_server_interface_description");
   napi_value const answer = object_value(env);
@@ -112,12 +101,10 @@ static napi_value use_server_library(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value given = NULL, answer = NULL;
   napi_get_cb_info(env, info, &count, &given, NULL, NULL);
-  char* const path = path_of(env, given);
-  if (path == NULL) return NULL;
+  void* const opened = opened_at(env, given);
+  if (opened == NULL) return NULL;
   pthread_mutex_lock(&library_lock);
-  void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  free(path);
-  const bool is_used = opened != NULL && (server_library == NULL || server_library == opened);
+  const bool is_used = server_library == NULL || server_library == opened;
   if (is_used && server_library == NULL) {
     server_library = opened;
 #define FIND(name) *(void**)&api.name = dlsym(server_library, "tenon_" #name);
@@ -125,10 +112,6 @@ static napi_value use_server_library(napi_env env, napi_callback_info info) {
 #undef FIND
   }
   pthread_mutex_unlock(&library_lock);
-  if (opened == NULL) {
-    napi_throw_error(env, NULL, dlerror());
-    return NULL;
-  }
   napi_get_boolean(env, is_used, &answer);
   return answer;
 }
