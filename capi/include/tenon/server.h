@@ -180,8 +180,9 @@ TENON_SERVER_API tenon_status tenon_server_start(tenon_server* server, uint32_t 
  * sockets wait while a step runs. Returns at once after tenon_server_stop. */
 TENON_SERVER_API tenon_status tenon_server_run(tenon_server* server);
 /* Takes no more requests (until the end, /ready and they are answered with 503), waits up to `seconds` for the
- * answers under way, cancels the others (503, or an event of that error in a stream), and returns when no
- * thread is in the server. It cannot run again. Any thread but those in tenon_server_run. */
+ * answers under way, cancels the others (503, or an event of that error in a stream, which clients have half a
+ * second to take), and returns when no thread is in the server. It cannot run again. Any thread but those in
+ * tenon_server_run. */
 TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double seconds);
 
 /* ---- 5. Requests without a socket --------------------------------------------------------------
