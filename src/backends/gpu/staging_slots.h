@@ -16,8 +16,7 @@ class StagingSlots {
  public:
   struct Slot {
     size_t index = 0;
-    uint64_t last_copy =
-        0;  ///< of its buffer; 0: none. To be waited for before the buffer is written.
+    uint64_t last_copy = 0;  ///< from its buffer, to be waited for before that is written; 0: none
   };
 
   /// Before it is used.
@@ -39,8 +38,8 @@ class StagingSlots {
     return {best, last_copies_[best]};
   }
 
-  /// Its buffer's copies are later ones from now on: `send` starts one and returns its number, greater than those before.
-  /// One thread at a time.
+  /// Starts a copy from the buffer of a slot that is held: `send` does, and returns the copy's number, greater than those
+  /// before. One thread at a time is in `send`.
   template <class Send>
   void send(size_t index, const Send& send) {
     const std::lock_guard lock(mutex_);
