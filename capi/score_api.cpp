@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/call_watch.h"
 #include "fence.h"
 #include "session_handle.h"
 #include "values.h"
@@ -55,7 +56,9 @@ tenon_status tenon_session_score(tenon_session* session, const tenon_continuatio
     const uint64_t deadline_ns = score_deadline(text, given.timeout_seconds);
     std::vector<std::vector<tenon::Token>> tokens;
     size_t num_tokens = 0;
+    tenon::CallWatch watch(*text.model().options().system, deadline_ns, nullptr);
     for (size_t i = 0; i < given.count; ++i) {
+      watch.look();
       tokens.push_back(tokens_of(given, i, *text.model().tokenizer()));
       num_tokens += tokens.back().size();
     }

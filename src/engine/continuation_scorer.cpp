@@ -38,12 +38,14 @@ ContinuationScorer::ContinuationScorer(Engine& engine, IdleSequences::Entry& tex
     : engine_(engine),
       text_(text),
       call_(call),
+      watch_(*engine.model().options().system, call.deadline_ns, call.cancel),
       continuations_(continuations),
       text_size_(text.sequence->size()),
       vocab_(engine.model().hyper_parameters().vocab),
       order_(continuations.size()) {
   std::iota(order_.begin(), order_.end(), size_t{0});
   std::ranges::sort(order_, [&](size_t a, size_t b) {
+    watch_.look();
     return std::ranges::lexicographical_compare(continuations_[a].tokens, continuations_[b].tokens);
   });
 }
@@ -70,6 +72,7 @@ void ContinuationScorer::note_row(std::span<const float> row, const Group& group
   while (first < group.last && tokens_at(first).size() <= depth) ++first;
   wanted_.clear();
   for (size_t i = first; i < group.last; ++i) {
+    watch_.look();
     const Token token = tokens_at(i)[depth];
     if (wanted_.empty() || wanted_.back() != token) wanted_.push_back(token);
   }
@@ -79,6 +82,7 @@ void ContinuationScorer::note_row(std::span<const float> row, const Group& group
   for (size_t k = 0; k < wanted_.size(); ++k) {
     size_t end = begin;
     for (; end < group.last && tokens_at(end)[depth] == wanted_[k]; ++end) {
+      watch_.look();
       continuations_[order_[end]].logprobs[depth] = found_[k];
     }
     if (goes_on && tokens_at(end - 1).size() > depth + 1) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "engine/call_watch.h"
 #include "engine/engine.h"
 #include "engine/idle_sequences.h"
 #include "engine/sequence.h"
@@ -33,7 +34,7 @@ struct Continuation {
 class ContinuationScorer {
  public:
   /// text: listed in the engine, computed as far as there was room; the other arguments must outlive
-  /// this. call: cancel, control, rank and deadline of the items.
+  /// this. call: cancel, control, rank and deadline of the items. Throws Cancelled, Deadline.
   ContinuationScorer(Engine& engine, IdleSequences::Entry& text, const BatchItem& call,
                      std::span<const Continuation> continuations);
 
@@ -64,6 +65,7 @@ class ContinuationScorer {
   Engine& engine_;
   IdleSequences::Entry& text_;
   BatchItem call_;
+  CallWatch watch_;
   std::span<const Continuation> continuations_;
   uint64_t text_size_;
   uint64_t vocab_;

@@ -17,6 +17,9 @@ constexpr size_t kMaxIdleClients = 4096;
 /// then no other begins in it: with thousands in the queue the looking would outlast the step.
 constexpr uint32_t kMaxPutOff = 32;
 
+/// Between two tries of a request to take seats for memory that was then not enough.
+constexpr uint64_t kBetweenTakesNs = 2'000'000'000;
+
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options) : options_(options) {
@@ -62,6 +65,8 @@ void Scheduler::add(Work& work, uint64_t now_ns) {
   work.place_ = Work::Place::Waiting;
   work.begun_ = false;
   work.looked_at_ = 0;
+  work.seat_asked_ = 0;
+  work.asks_from_ns_ = 0;
   if (work.bounded) {
     ++num_queued_;
     queued_tokens_ += work.queued_left_ = work.num_left;
@@ -75,7 +80,7 @@ void Scheduler::add(Work& work, uint64_t now_ns) {
 
 void Scheduler::remove(Work& work) noexcept {
   if (work.place_ == Work::Place::Out) return;
-  if (work.place_ == Work::Place::Running) --num_running_;
+  unseat(work);
   if (work.bounded && !work.begun_) {
     --num_queued_;
     queued_tokens_ -= work.queued_left_;
@@ -111,6 +116,26 @@ bool Scheduler::ranks_below(const Work& a, const Work& b) {
   return a.arrival_ > b.arrival_;
 }
 
+/// Whether `a` would hold no more of the seats than `b` by their weights if one went from b to a.
+/// The other way around this is then false, so that no seat goes to and fro.
+bool Scheduler::holds_less(const Client& a, const Client& b) {
+  const auto seats_of_a = static_cast<double>(a.num_running + 1);
+  return &a != &b && seats_of_a / a.weight < static_cast<double>(b.num_running) / b.weight;
+}
+
+/// Whether `b` may take the memory of `a`: of equal priority, the one without a seat gives way first,
+/// then that of the client with more seats, then the younger.
+bool Scheduler::gives_way(const Work& a, const Work& b) {
+  if (a.priority != b.priority) return a.priority < b.priority;
+  const auto was_unseated = [](const Work& work) {
+    return work.begun_ && work.place_ == Work::Place::Waiting;
+  };
+  if (was_unseated(a) != was_unseated(b)) return was_unseated(a);
+  if (holds_less(*b.client, *a.client)) return true;
+  if (holds_less(*a.client, *b.client)) return false;
+  return a.arrival_ > b.arrival_;
+}
+
 std::span<const Pick> Scheduler::pick(uint64_t now_ns, uint32_t step_tokens, uint32_t beside_tokens,
                                       WorkMemory& memory, uint32_t alone_tokens) {
   memory_ = &memory;
@@ -128,12 +153,90 @@ std::span<const Pick> Scheduler::pick(uint64_t now_ns, uint32_t step_tokens, uin
   }
   if (first_ != nullptr) served_floor_ = std::max(served_floor_, floor);
   const uint64_t num_works = num_works_;
+  share_seats();
   pick_decodes();
   pick_prompts(beside_tokens, alone_tokens);
   if (picks_.empty() && num_works_ == num_works && first_ != nullptr && !steps_under_way) {
     pick_against_the_order();
   }
   return picks_;
+}
+
+void Scheduler::share_seats() {
+  for (uint32_t i = 0; i < kMaxPutOff; ++i) {
+    Work* work = next_to_seat();
+    if (work == nullptr) return;
+    work->seat_asked_ = num_picks_;
+    if (memory_->refresh(*work)) seat(*work);
+  }
+}
+
+/// The first in the order that waits while another client holds more than its part.
+Work* Scheduler::next_to_seat() {
+  const Client* fullest = nullptr;
+  for (const Work* work = first_; work != nullptr; work = work->next_) {
+    if (work->place_ != Work::Place::Running || work->client->num_running < 2) continue;
+    const auto seats = static_cast<double>(work->client->num_running);
+    if (fullest == nullptr || seats / work->client->weight >
+                                  static_cast<double>(fullest->num_running) / fullest->weight) {
+      fullest = work->client;
+    }
+  }
+  if (fullest == nullptr) return nullptr;
+  Work* best = nullptr;
+  for (Work* work = first_; work != nullptr; work = work->next_) {
+    if (work->place_ != Work::Place::Waiting || work->seat_asked_ == num_picks_) continue;
+    if (now_ns_ < work->asks_from_ns_ || !holds_less(*work->client, *fullest)) continue;
+    if (best == nullptr || goes_before(*work, *best)) best = work;
+  }
+  return best;
+}
+
+/// Gives it a seat and room for all that is left of it, from clients that hold more than their part.
+void Scheduler::seat(Work& work) {
+  bool has_taken = false;
+  for (bool fits = memory_->fits(work); !has_seat() || !fits; fits = memory_->fits(work)) {
+    Work* from = has_seat() ? find_unseated(work) : nullptr;
+    if (from == nullptr) from = find_seat(work, has_seat());
+    if (from == nullptr) break;
+    has_taken = true;
+    if (from->place_ == Work::Place::Running) ++num_preempted_;
+    const bool only_its_memory = has_seat();
+    unseat(*from);
+    from->looked_at_ = num_picks_;
+    // What it has computed stays as long as nobody needs the memory.
+    if (only_its_memory) memory_->drop(*from);
+  }
+  // With nothing taken it begins in the order of all.
+  if (!has_taken) return;
+  if (has_seat() && memory_->fits(work)) {
+    begin(work);
+  } else {
+    // It is larger than its part: those that gave way for nothing go on for a while.
+    work.asks_from_ns_ = now_ns_ + std::max(options_.ageing_ns, kBetweenTakesNs);
+  }
+}
+
+/// The lowest of the fullest client that holds more than its part.
+Work* Scheduler::find_seat(const Work& work, bool for_memory) {
+  Work* lowest = nullptr;
+  for (Work* other = first_; other != nullptr; other = other->next_) {
+    if (other->place_ != Work::Place::Running || other->priority > work.priority) continue;
+    if (other->client->num_running < 2 || !holds_less(*work.client, *other->client)) continue;
+    if (for_memory && !memory_->holds(*other)) continue;
+    if (lowest == nullptr || gives_way(*other, *lowest)) lowest = other;
+  }
+  return lowest;
+}
+
+/// One that has lost its seat and still holds memory.
+Work* Scheduler::find_unseated(const Work& work) {
+  for (Work* other = last_; other != nullptr; other = other->previous_) {
+    const bool was_unseated = other->begun_ && other->place_ == Work::Place::Waiting;
+    if (!was_unseated || other == &work || other->priority > work.priority) continue;
+    if (memory_->holds(*other)) return other;
+  }
+  return nullptr;
 }
 
 void Scheduler::pick_against_the_order() {
@@ -162,6 +265,7 @@ void Scheduler::pick_decodes() {
             [](const Work* a, const Work* b) { return goes_before(*a, *b); });
   for (Work* work : decodes_) {
     if (room_ == 0) return;
+    if (work->looked_at_ == num_picks_) continue;  // it has just lost its seat
     work->looked_at_ = num_picks_;
     // One may have been preempted for another.
     if (work->num_left == 1 && may_begin(*work)) try_pick(*work, 1);
@@ -193,9 +297,7 @@ void Scheduler::pick_prompts(uint32_t beside_tokens, uint32_t alone_tokens) {
   }
 }
 
-bool Scheduler::lets_begin() const {
-  return num_running_ < options_.max_running && num_put_off_ < kMaxPutOff;
-}
+bool Scheduler::lets_begin() const { return has_seat() && num_put_off_ < kMaxPutOff; }
 
 Work* Scheduler::next_prompt() const {
   Work* best = nullptr;
@@ -254,8 +356,8 @@ Work* Scheduler::find_victim(const Work& work) {
   Work* lowest = nullptr;
   for (Work* other = first_; other != nullptr; other = other->next_) {
     if (other == &work || !memory_->holds(*other)) continue;
-    if (!against_the_order_ && !ranks_below(*other, work)) continue;
-    if (lowest == nullptr || ranks_below(*other, *lowest)) lowest = other;
+    if (!against_the_order_ && !gives_way(*other, work)) continue;
+    if (lowest == nullptr || gives_way(*other, *lowest)) lowest = other;
   }
   return lowest;
 }
@@ -275,17 +377,24 @@ void Scheduler::preempt(Work& work) noexcept {
     }
   }
   std::erase_if(picks_, [&work](const Pick& pick) { return pick.work == &work; });
-  if (work.place_ == Work::Place::Running) --num_running_;
-  work.place_ = Work::Place::Waiting;
+  unseat(work);
   work.looked_at_ = num_picks_;  // not in this step
   ++num_preempted_;
   memory_->drop(work);
+}
+
+void Scheduler::unseat(Work& work) noexcept {
+  if (work.place_ != Work::Place::Running) return;
+  work.place_ = Work::Place::Waiting;
+  --num_running_;
+  --work.client->num_running;
 }
 
 void Scheduler::begin(Work& work) noexcept {
   if (work.place_ == Work::Place::Running) return;
   work.place_ = Work::Place::Running;
   ++num_running_;
+  ++work.client->num_running;
   if (work.begun_) return;
   work.begun_ = true;
   if (work.bounded) {

@@ -19,6 +19,7 @@ struct Client {
   double weight = 1;
   double served = 0;  ///< tokens over weight; the client that has the least goes first
   uint64_t num_works = 0;
+  uint64_t num_running = 0;  ///< of these: the seats that it holds
   /// The requests of one priority.
   struct Class {
     Client* client = nullptr;
@@ -47,10 +48,12 @@ struct Work {
  private:
   friend class Scheduler;
   Place place_ = Place::Out;
-  bool begun_ = false;        // has been in a step
-  uint64_t arrival_ = 0;      // a number that rises
-  uint64_t looked_at_ = 0;    // in which pick
-  uint64_t queued_left_ = 0;  // what it counts in the bounds
+  bool begun_ = false;         // has been in a step
+  uint64_t arrival_ = 0;       // a number that rises
+  uint64_t looked_at_ = 0;     // in which pick
+  uint64_t queued_left_ = 0;   // what it counts in the bounds
+  uint64_t seat_asked_ = 0;    // in which pick it asked for a seat of another client's
+  uint64_t asks_from_ns_ = 0;  // it does not before
   Client::Class* class_ = nullptr;
   Work* next_ = nullptr;
   Work* previous_ = nullptr;
@@ -147,6 +150,15 @@ class Scheduler {
   [[nodiscard]] int64_t aged(const Client::Class& of_priority) const;
   [[nodiscard]] static bool goes_before(const Work& a, const Work& b);
   [[nodiscard]] static bool ranks_below(const Work& a, const Work& b);
+  [[nodiscard]] static bool holds_less(const Client& a, const Client& b);
+  [[nodiscard]] static bool gives_way(const Work& a, const Work& b);
+  void share_seats();
+  [[nodiscard]] Work* next_to_seat();
+  void seat(Work& work);
+  [[nodiscard]] Work* find_seat(const Work& work, bool for_memory);
+  [[nodiscard]] Work* find_unseated(const Work& work);
+  [[nodiscard]] bool has_seat() const { return num_running_ < options_.max_running; }
+  void unseat(Work& work) noexcept;
   void pick_decodes();
   void pick_prompts(uint32_t beside_tokens, uint32_t alone_tokens);
   [[nodiscard]] uint32_t filled(uint32_t beside_tokens) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "engine/call_watch.h"
 #include "engine/session.h"
 #include "engine/session_use.h"
 
@@ -27,7 +28,11 @@ void Session::check_continuation(const Continuation& continuation, size_t index)
 void Session::score(std::span<const Continuation> continuations, uint64_t deadline_ns) {
   const Use use(*this);
   if (sequence_.size() == 0) fail(Code::State, "session: there are no tokens yet");
-  for (size_t i = 0; i < continuations.size(); ++i) check_continuation(continuations[i], i);
+  CallWatch watch(*model().options().system, deadline_ns, nullptr);
+  for (size_t i = 0; i < continuations.size(); ++i) {
+    watch.look();
+    check_continuation(continuations[i], i);
+  }
   if (model().options().system->now_ns() >= deadline_ns) {
     fail(Code::Deadline, "score: the deadline passed");
   }

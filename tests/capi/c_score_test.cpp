@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
+#include <atomic>
 #include <string>
 #include <tenon/tenon.hpp>
 #include <vector>
@@ -138,6 +139,37 @@ TEST_F(CScore, CppTellsTextsAndTokens) {
   EXPECT_EQ(session.score(end, {.parse_special = true})[0].token_logprobs.size(), 1u);
   EXPECT_GT(session.score(end)[0].token_logprobs.size(), 1u);
   EXPECT_TRUE(session.score(std::vector<std::string>{}).empty());
+}
+
+/// Each look at it takes a second.
+struct SlowClock {
+  std::atomic<uint64_t> now{0};
+  static uint64_t now_ns(void* user) { return static_cast<SlowClock*>(user)->now += 1'000'000'000; }
+};
+
+TEST(CScoreTime, IsLookedAtWhileContinuationsAreRead) {
+  SlowClock clock;
+  tenon_callbacks callbacks = make_callbacks(&clock);
+  callbacks.now_ns = SlowClock::now_ns;
+  tenon_model* model = nullptr;
+  ASSERT_OK(load_demo(callbacks, &model));
+  tenon_session* session = nullptr;
+  ASSERT_OK(tenon_session_create(model, nullptr, &session));
+  ASSERT_OK(tenon_session_append_text(session, "Oslo", 4, 0));
+  const std::vector<const char*> texts(100'000, "a");
+  auto given = sized<tenon_continuations>();
+  given.count = texts.size();
+  given.texts = texts.data();
+  std::vector<float> logprobs(2 * texts.size());
+  size_t count = 0;
+  // To compute nothing but the text itself takes a few looks.
+  given.timeout_seconds = 80;
+  EXPECT_EQ(tenon_session_score(session, &given, logprobs.data(), logprobs.size(), &count),
+            TENON_ERROR_DEADLINE);
+  given.timeout_seconds = 0;
+  EXPECT_OK(tenon_session_score(session, &given, logprobs.data(), logprobs.size(), &count));
+  tenon_session_destroy(session);
+  tenon_model_destroy(model);
 }
 
 }  // namespace

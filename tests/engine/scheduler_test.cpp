@@ -370,6 +370,97 @@ TEST(Scheduler, TakesBackWhatWasNotComputed) {
   EXPECT_EQ(job.client->served, 0);
 }
 
+/// How many of a client's requests run.
+uint64_t seats(const Rig& rig, const Job& of_client) {
+  return static_cast<uint64_t>(std::ranges::count_if(rig.jobs, [&](const Job& job) {
+    return job.client == of_client.client && job.place() == Work::Place::Running;
+  }));
+}
+
+bool is_in(const Rig::Picks& picks, const Work& work) {
+  return std::ranges::any_of(picks, [&](const auto& pick) { return pick.first == &work; });
+}
+
+TEST(Scheduler, GivesASeatToAClientThatHasNone) {
+  Rig rig(with(100, 8));
+  const Job& many = rig.add(1, 1000, "many");
+  for (int i = 1; i < 50; ++i) rig.add(1, 1000, "many");
+  rig.step();
+  ASSERT_EQ(seats(rig, many), 8u);
+  Job& one = rig.add(30, 4, "one");
+  EXPECT_TRUE(is_in(rig.step(), one)) << "in the next step";
+  EXPECT_EQ(seats(rig, many), 7u);
+  EXPECT_TRUE(rig.jobs[7].has_begun());
+  EXPECT_EQ(rig.jobs[7].place(), Work::Place::Waiting) << "the youngest gave way";
+  EXPECT_THAT(rig.memory.dropped, IsEmpty()) << "there is memory for what it has computed";
+  const uint64_t computed = rig.jobs[7].done;
+  for (int i = 0; i < 4; ++i) rig.step();
+  EXPECT_EQ(one.place(), Work::Place::Out);
+  rig.step();
+  EXPECT_EQ(rig.jobs[7].place(), Work::Place::Running);
+  EXPECT_EQ(rig.jobs[7].done, computed + 1) << "it goes on where it was";
+  EXPECT_EQ(rig.scheduler.num_preempted(), 1u);
+}
+
+TEST(Scheduler, SharesSeatsByWeightAndThenLeavesThem) {
+  for (const double weight : {1.0, 3.0}) {
+    Rig rig(with(100, 8));
+    const Job& first = rig.add(1, 1000, "first");
+    for (int i = 1; i < 20; ++i) rig.add(1, 1000, "first");
+    rig.step();
+    const Job& second = rig.add(1, 1000, "second", weight);
+    for (int i = 1; i < 20; ++i) rig.add(1, 1000, "second", weight);
+    rig.step();
+    EXPECT_EQ(seats(rig, second), weight == 1 ? 4u : 6u);
+    EXPECT_EQ(seats(rig, first), weight == 1 ? 4u : 2u);
+    const uint64_t taken = rig.scheduler.num_preempted();
+    for (int i = 0; i < 300; ++i) rig.step();
+    EXPECT_EQ(rig.scheduler.num_preempted(), taken) << "no to and fro";
+  }
+}
+
+TEST(Scheduler, TakesNoSeatThatIsTheOnlyOneOrOfAHigherPriority) {
+  Rig only(with(100, 1));
+  only.add(1, 1000, "a");
+  only.step();
+  Job& waits = only.add(1, 1000, "b", 100);
+  only.step();
+  EXPECT_EQ(waits.place(), Work::Place::Waiting);
+
+  Rig high(with(100, 4));
+  for (int i = 0; i < 8; ++i) high.add(1, 1000, "a", 1, 1);
+  high.step();
+  Job& low = high.add(1, 1000, "b");
+  high.step();
+  EXPECT_EQ(low.place(), Work::Place::Waiting);
+}
+
+TEST(Scheduler, SharesMemoryAsItSharesSeats) {
+  Rig rig(with(1000), 20);
+  const Job& many = rig.add(10, 80, "many");
+  for (int i = 1; i < 30; ++i) rig.add(10, 80, "many");
+  for (int i = 0; i < 5; ++i) rig.step();
+  ASSERT_EQ(rig.memory.free(), 0u);
+  Job& one = rig.add(25, 4, "one");
+  EXPECT_TRUE(is_in(rig.step(), one));
+  for (int i = 0; i < 4; ++i) rig.step();
+  EXPECT_EQ(one.done, 29u) << "nobody takes it back before it has ended";
+  EXPECT_FALSE(one.refused);
+  EXPECT_GE(seats(rig, many), 1u);
+  for (int i = 0; i < 20000 && !rig.scheduler.empty(); ++i) rig.step();
+  for (const Job& job : rig.jobs) EXPECT_EQ(job.done, job.total);
+}
+
+TEST(Scheduler, AsksSeldomForMoreThanItsPartOfTheMemory) {
+  Rig rig(with(1000), 20);
+  for (int i = 0; i < 20; ++i) rig.add(10, 900, "many");
+  rig.step();
+  Job& large = rig.add(150, 4, "large");
+  for (int i = 0; i < 100; ++i) rig.step();
+  EXPECT_LT(rig.scheduler.num_preempted(), 60u) << "in a second";
+  EXPECT_FALSE(large.refused);
+}
+
 /// Whatever is thrown at it, everything ends, blocks come back, and a pick with work does
 /// something.
 TEST(Scheduler, ComesToAnEndWithRandomWork) {

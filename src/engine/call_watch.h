@@ -1,0 +1,37 @@
+// What a long call of a host looks at while it does other things than computing steps.
+#pragma once
+
+#include <cstdint>
+
+#include "base/error.h"
+#include "base/system.h"
+#include "engine/request.h"
+
+namespace tenon {
+
+/// One thread.
+class CallWatch {
+ public:
+  /// deadline_ns: of the system; UINT64_MAX: none. cancel: a flag, or null.
+  CallWatch(System& system, uint64_t deadline_ns, const uint32_t* cancel)
+      : system_(system), deadline_ns_(deadline_ns), cancel_(cancel) {}
+
+  /// For each item of a long list. Throws Deadline or Cancelled.
+  void look() {
+    if (++num_looks_ % kBetweenClocks != 0) return;
+    if (is_set(cancel_)) fail(Code::Cancelled, "cancelled");
+    if (deadline_ns_ != UINT64_MAX && system_.now_ns() >= deadline_ns_) {
+      fail(Code::Deadline, "score: the deadline passed");
+    }
+  }
+
+ private:
+  static constexpr uint32_t kBetweenClocks = 1024;
+
+  System& system_;
+  uint64_t deadline_ns_;
+  const uint32_t* cancel_;
+  uint32_t num_looks_ = 0;
+};
+
+}  // namespace tenon
