@@ -6,10 +6,14 @@
 #include <optional>
 #include <vector>
 
+#include "work_limit.h"
+
 namespace tenon_http {
 namespace {
 
 constexpr size_t kMaxPatternBytes = size_t{256} << 10;
+/// Of all texts that are written on the way to a pattern: each level of groups writes its own anew.
+constexpr size_t kMaxWrittenBytes = size_t{16} << 20;
 constexpr size_t kMaxNesting = 200;
 
 /// Lark's library grammar "common", as far as patterns say it.
@@ -67,12 +71,13 @@ std::string escaped(char c) {
   return kSyntax.find(c) == kSyntax.npos ? std::string(1, c) : std::string{'\\', c};
 }
 
-/// Reads the body of a definition and writes its pattern. Names are looked up by `name`.
+/// Reads the body of a definition and writes its pattern. Names are looked up by `name`. All readers of
+/// a grammar share the budget, and spend of it before they write.
 class Expression {
  public:
   template <typename Name, typename Fail>
-  static std::string read(std::string_view text, Name name, Fail fail) {
-    Reader<Name, Fail> reader{text, name, fail};
+  static std::string read(std::string_view text, Name name, Fail fail, GrowthBudget& budget) {
+    Reader<Name, Fail> reader{text, name, fail, budget};
     std::string pattern = reader.alternatives(0);
     if (!reader.at_end()) fail("there is \"" + std::string(1, text[reader.at]) + "\"");
     return pattern;
@@ -84,7 +89,27 @@ class Expression {
     std::string_view text;
     Name name;
     Fail fail;
+    GrowthBudget& budget;
     size_t at = 0;
+
+    /// Before `bytes` more are written to `text`.
+    void grow(const std::string& text_so_far, size_t bytes) {
+      if (bytes > kMaxPatternBytes || text_so_far.size() > kMaxPatternBytes - bytes) {
+        fail("it becomes longer than 256 KiB");
+      }
+      if (!budget.spend(bytes)) fail("writing it out takes more than 16 MiB");
+    }
+    void append(std::string& to, std::string_view more) {
+      grow(to, more.size());
+      to += more;
+    }
+    /// before + text + after.
+    std::string wrapped(std::string_view before, std::string_view inner, std::string_view after) {
+      std::string whole;
+      grow(whole, before.size() + inner.size() + after.size());
+      whole.reserve(before.size() + inner.size() + after.size());
+      return std::move(whole.append(before).append(inner).append(after));
+    }
 
     void skip() {
       while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])) != 0) ++at;
@@ -121,9 +146,14 @@ class Expression {
 
     std::string alternatives(size_t depth) {
       if (depth > kMaxNesting) fail("groups are nested deeper than 200");
-      std::string pattern = "(?:" + sequence(depth);
-      while (take("|")) pattern += "|" + sequence(depth);
-      return pattern + ")";
+      std::string pattern = "(?:";
+      append(pattern, sequence(depth));
+      while (take("|")) {
+        append(pattern, "|");
+        append(pattern, sequence(depth));
+      }
+      append(pattern, ")");
+      return pattern;
     }
 
     std::string sequence(size_t depth) {
@@ -135,8 +165,7 @@ class Expression {
           (void)identifier();
           continue;
         }
-        pattern += item(depth);
-        if (pattern.size() > kMaxPatternBytes) fail("it becomes longer than 256 KiB");
+        append(pattern, item(depth));
       }
     }
 
@@ -145,12 +174,13 @@ class Expression {
       for (;;) {
         skip();
         if (next_is("?") || next_is("*") || next_is("+")) {
-          pattern = "(?:" + pattern + ")" + text[at++];
+          pattern = wrapped("(?:", pattern, std::string{')', text[at]});
+          ++at;
         } else if (take("~")) {
           const size_t least = number();
           std::string most = std::to_string(least);
           if (take("..")) most = std::to_string(number());
-          pattern = "(?:" + pattern + "){" + std::to_string(least) + "," + most + "}";
+          pattern = wrapped("(?:", pattern, "){" + std::to_string(least) + "," + most + "}");
         } else {
           return pattern;
         }
@@ -170,7 +200,7 @@ class Expression {
         ++at;
         std::string group = alternatives(depth + 1);
         if (!take("]")) fail("\"]\" is missing");
-        return "(?:" + group + ")?";
+        return wrapped("(?:", group, ")?");
       }
       if (c == '"') return string_or_range();
       if (c == '/') return regular_expression();
@@ -189,10 +219,10 @@ class Expression {
         for (const char c : from) {
           const auto upper = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
           const auto lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-          pattern +=
-              ignores_case && upper != lower ? std::string{'[', upper, lower, ']'} : escaped(c);
+          append(pattern,
+                 ignores_case && upper != lower ? std::string{'[', upper, lower, ']'} : escaped(c));
         }
-        return "(?:" + pattern + ")";
+        return wrapped("(?:", pattern, ")");
       }
       skip();
       const std::string to = string();
@@ -208,6 +238,7 @@ class Expression {
       if (at >= text.size() || text[at] != '"') fail("a string is missing");
       std::string value;
       for (++at; at < text.size() && text[at] != '"'; ++at) {
+        grow(value, 1);
         if (text[at] != '\\') {
           value += text[at];
           continue;
@@ -230,10 +261,11 @@ class Expression {
     /// As it is, but for the dot, which leaves out line feeds alone.
     std::string regular_expression() {
       std::string pattern;
-      std::vector<size_t> dots;
+      std::vector<size_t> dots;  // in the order of their places
       bool in_class = false;
       for (++at;; ++at) {
         if (at == text.size()) fail("a regular expression does not end");
+        grow(pattern, 2);
         const char c = text[at];
         if (c == '\\' && at + 1 < text.size()) {
           pattern += c;
@@ -253,10 +285,17 @@ class Expression {
         takes_all = true;
         ++at;
       }
-      for (size_t i = dots.size(); i > 0; --i) {
-        pattern.replace(dots[i - 1], 1, takes_all ? "[\\s\\S]" : "[^\\n]");
+      const std::string_view any = takes_all ? "[\\s\\S]" : "[^\\n]";
+      std::string whole = "(?:";
+      size_t copied = 0;
+      for (const size_t dot : dots) {
+        append(whole, std::string_view(pattern).substr(copied, dot - copied));
+        append(whole, any);
+        copied = dot + 1;
       }
-      return "(?:" + pattern + ")";
+      append(whole, std::string_view(pattern).substr(copied));
+      append(whole, ")");
+      return whole;
     }
   };
 };
@@ -278,7 +317,7 @@ class LarkGrammar {
     const size_t at = definition.line;
     std::string pattern = Expression::read(
         definition.body, [this, at](const std::string& used) { return pattern_of(used, at); },
-        [at](const std::string& message) { fail(at, message); });
+        [at](const std::string& message) { fail(at, message); }, budget_);
     definition.is_being_read = false;
     --depth_;
     definition.pattern = std::move(pattern);
@@ -328,6 +367,7 @@ class LarkGrammar {
       const std::string_view line = trimmed(without_comment(text.substr(0, end)));
       text = end == text.npos ? std::string_view() : text.substr(end + 1);
       ++number;
+      WorkLimit::look();
       if (line.empty()) continue;
       if (line.starts_with("%")) {
         read_directive(line, number);
@@ -406,6 +446,7 @@ class LarkGrammar {
   }
 
   std::map<std::string, Definition> definitions_;
+  GrowthBudget budget_{kMaxWrittenBytes};
   size_t depth_ = 0;
 };
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <tenon/grammar.hpp>
 
+#include "work_limit.h"
+
 namespace tenon_http::test {
 namespace {
 
@@ -46,6 +48,52 @@ TEST(LarkPattern, RefusesWhatAPatternCannotSay) {
   }
   expect_refused_because(twice + "a40: \"x\"", "longer than 256 KiB");
   expect_refused_because("start: " + std::string(10000, '('), "nested deeper");
+}
+
+/// So many alternatives or repetitions, each of them of a long text.
+std::string times(size_t count, const std::string& text) {
+  std::string all;
+  for (size_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+TEST(LarkPattern, SpendsBeforeItGrows) {
+  const std::string letters = "\nb: \"" + std::string(200000, 'x') + "\"";
+  for (const std::string& body :
+       {times(3000, "|b"), times(3000, " (b)"), "|" + times(3000, "[b]"), times(3000, "|b~1..2")}) {
+    expect_refused_because("start: b" + body + letters, "longer than 256 KiB");
+  }
+  // Each level is written anew.
+  expect_refused_because("start: \"" + std::string(100000, 'x') + "\"" + std::string(200000, '?'),
+                         "more than 16 MiB");
+  std::string rules = "start: a0\n";
+  for (int i = 0; i < 150; ++i) {
+    rules += "a" + std::to_string(i) + ": a" + std::to_string(i + 1) + "\n";
+  }
+  expect_refused_because(rules + "a150: \"" + std::string(200000, 'x') + "\"", "more than 16 MiB");
+  expect_refused_because("start: /" + std::string(300000, '.') + "/", "longer than 256 KiB");
+}
+
+TEST(LarkPattern, ReplacesDotsInOnePass) {
+  EXPECT_EQ(lark_pattern("start: /" + std::string(3, '.') + "a[.].\\./"),
+            "(?:(?:[^\\n][^\\n][^\\n]a[.][^\\n]\\.))");
+  EXPECT_EQ(lark_pattern("start: /" + std::string(30000, '.') + "/s").size(),
+            30000 * std::string_view("[\\s\\S]").size() + 8);
+}
+
+TEST(LarkPattern, EndsWhenNobodyWantsItAnyMore) {
+  const std::string long_one = "start: /" + std::string(40000, '.') + "/";
+  WorkLimit limit;
+  const WorkLimit::Use use(limit, 1000);
+  EXPECT_FALSE(lark_pattern(long_one).empty());
+  limit.stop();
+  EXPECT_THROW(lark_pattern(long_one), WorkEnd);
+}
+
+TEST(LarkPattern, EndsWhenItsTimeIsOver) {
+  WorkLimit limit;
+  const WorkLimit::Use use(limit, 0);
+  EXPECT_THROW(lark_pattern("start: /" + std::string(40000, '.') + "/"), WorkEnd);
 }
 
 TEST(LarkPattern, TakesWhatLarkMeans) {
