@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "demo_session.h"
+#include "loading.h"
 
 namespace {
 
