@@ -26,6 +26,8 @@ class AnswerWriter {
   virtual void end(Exchange& exchange, size_t choice, AnswerEnd end) = 0;
   /// All have ended.
   virtual void complete(Exchange& exchange) = 0;
+  /// How many bytes complete() prints, about.
+  [[nodiscard]] virtual size_t bytes_to_print() const { return 0; }
   /// Instead of what is missing, after begin().
   virtual void fail(Exchange& exchange, const ApiError& error) = 0;
 };

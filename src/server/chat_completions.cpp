@@ -10,6 +10,7 @@
 #include "chat_plan.h"
 #include "custom_tools.h"
 #include "event_stream.h"
+#include "json_text.h"
 #include "other_fields.h"
 #include "random_id.h"
 #include "routes.h"
@@ -83,7 +84,7 @@ class ChatWriter : public AnswerWriter {
 class WholeChat : public ChatWriter {
  public:
   explicit WholeChat(Form form)
-      : ChatWriter(form), choices_(form.num_choices), tokens_(form.num_choices) {}
+      : ChatWriter(form), ends_(form.num_choices), tokens_(form.num_choices) {}
 
   void begin(Exchange&) override {}
   void delta(Exchange&, size_t choice, AnswerDelta delta) override {
@@ -92,23 +93,53 @@ class WholeChat : public ChatWriter {
   void end(Exchange&, size_t choice, AnswerEnd end) override {
     add(choice, std::move(end.tokens));
     count(choice, end);
-    Json message = message_of(end.message);
-    const bool has_calls = message.contains("tool_calls") || message.contains("function_call");
-    choices_[choice] = {{"index", choice},
-                        {"message", std::move(message)},
-                        {"logprobs", logprobs(tokens_[choice])},
-                        {"finish_reason", finish_reason(end.finish, has_calls, form().is_old)}};
+    bytes_ += end.message.size();
+    ends_[choice] = {std::move(end.message), end.finish};
   }
+  [[nodiscard]] size_t bytes_to_print() const override { return bytes_; }
   void complete(Exchange& exchange) override {
-    Json answer = object("chat.completion");
-    answer["choices"] = choices_;
-    answer["usage"] = usage().json();
-    add_notes(exchange, answer);
-    exchange.answer({.body = to_text(answer)});
+    std::string text = open_text(object("chat.completion"));
+    text.reserve(text.size() + bytes_ + bytes_ / 4 + 1024);
+    text += ",\"choices\":[";
+    for (size_t i = 0; i < ends_.size(); ++i) {
+      if (i > 0) text += ',';
+      append_choice(text, i);
+    }
+    text += ']';
+    Json rest{{"usage", usage().json()}};
+    add_notes(exchange, rest);
+    append_members(text, rest);
+    text += '}';
+    exchange.answer({.body = std::move(text)});
   }
 
  private:
+  struct End {
+    std::string message{};
+    Finish finish = Finish::End;
+  };
+
+  void append_choice(std::string& text, size_t choice) {
+    const End& end = ends_[choice];
+    Json message = message_of(end.message);
+    const bool has_calls = message.contains("tool_calls") || message.contains("function_call");
+    text += open_text({{"index", choice},
+                       {"message", std::move(message)},
+                       {"finish_reason", finish_reason(end.finish, has_calls, form().is_old)}});
+    text += ",\"logprobs\":";
+    if (form().logprobs) {
+      text += "{\"content\":";
+      append_logprobs(text, tokens_[choice], form().model->tokenizer());
+      text += ",\"refusal\":null}";
+      tokens_[choice] = {};
+    } else {
+      text += "null";
+    }
+    text += '}';
+  }
+
   void add(size_t choice, std::vector<DrawnToken> tokens) {
+    bytes_ += logprobs_bytes(tokens);
     for (DrawnToken& token : tokens) tokens_[choice].push_back(std::move(token));
   }
 
@@ -152,8 +183,9 @@ class WholeChat : public ChatWriter {
     return message;
   }
 
-  std::vector<Json> choices_;
+  std::vector<End> ends_;
   std::vector<std::vector<DrawnToken>> tokens_;
+  size_t bytes_ = 0;  ///< of what is to be printed, about
 };
 
 class StreamedChat : public ChatWriter {

@@ -9,6 +9,7 @@
 #include "answer_run.h"
 #include "chat_plan.h"
 #include "event_stream.h"
+#include "json_text.h"
 #include "other_fields.h"
 #include "prompt_logprobs.h"
 #include "random_id.h"
@@ -23,17 +24,17 @@ constexpr size_t kMaxPrompts = 2048;
 constexpr size_t kMaxAnswers = 2048;
 constexpr uint64_t kDefaultMaxTokens = 16;
 
-/// Logprobs as this interface of old has them: lists side by side.
+/// Logprobs as this interface of old has them: lists side by side, as texts.
 class LogprobLists {
  public:
   explicit LogprobLists(const tenon::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
   /// Of a token without logprobs the first of a prompt is one.
   void add(const DrawnToken& token, bool has_logprob = true) {
-    tokens_.push_back(token.text);
-    logprobs_.push_back(has_logprob ? Json(std::max(static_cast<double>(token.logprob), -9999.0))
-                                    : Json(nullptr));
-    offsets_.push_back(offset_);
+    tokens_.add(to_text(token.text));
+    logprobs_.add(has_logprob ? to_text(std::max(static_cast<double>(token.logprob), -9999.0))
+                              : "null");
+    offsets_.add(std::to_string(offset_));
     // Of each character one byte is no continuation of UTF-8.
     offset_ += static_cast<size_t>(std::count_if(token.text.begin(), token.text.end(), [](char c) {
       return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
@@ -42,26 +43,25 @@ class LogprobLists {
     for (const auto& [id, logprob] : token.top) {
       top[tokenizer_.decode({&id, 1}, true)] = std::max(static_cast<double>(logprob), -9999.0);
     }
-    top_.push_back(std::move(top));
+    top_.add(to_text(top));
   }
 
   /// What was added since the last call.
-  Json take() {
-    Json lists{{"tokens", std::move(tokens_)},
-               {"token_logprobs", std::move(logprobs_)},
-               {"top_logprobs", std::move(top_)},
-               {"text_offset", std::move(offsets_)}};
-    tokens_ = logprobs_ = top_ = offsets_ = Json::array();
-    return lists;
+  std::string take() {
+    return "{\"tokens\":" + tokens_.take() + ",\"token_logprobs\":" + logprobs_.take() +
+           ",\"top_logprobs\":" + top_.take() + ",\"text_offset\":" + offsets_.take() + "}";
   }
-  [[nodiscard]] bool is_empty() const { return tokens_.empty(); }
+  [[nodiscard]] bool is_empty() const { return tokens_.is_empty(); }
+  [[nodiscard]] size_t num_bytes() const {
+    return tokens_.num_bytes() + logprobs_.num_bytes() + top_.num_bytes() + offsets_.num_bytes();
+  }
 
  private:
   tenon::Tokenizer tokenizer_;
-  Json tokens_ = Json::array();
-  Json logprobs_ = Json::array();
-  Json top_ = Json::array();
-  Json offsets_ = Json::array();
+  ListText tokens_;
+  ListText logprobs_;
+  ListText top_;
+  ListText offsets_;
   size_t offset_ = 0;  ///< in characters
 };
 
@@ -87,15 +87,19 @@ class CompletionWriter : public AnswerWriter {
       : form_(std::move(form)),
         texts_(form_.num_prompts * form_.num_choices),
         lists_(texts_.size(), LogprobLists(form_.model->tokenizer())),
-        choices_(texts_.size()) {}
+        reasons_(texts_.size()) {
+    if (form_.echoes.empty()) return;
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      const Echo& echo = form_.echoes[i / form_.num_choices];
+      for (size_t k = 0; k < echo.tokens.size(); ++k) lists_[i].add(echo.tokens[k], k > 0);
+    }
+  }
 
   void begin(Exchange& exchange) override {
     if (form_.is_streamed) exchange.begin_stream(kEventStream);
     if (form_.echoes.empty()) return;
     for (size_t i = 0; i < texts_.size(); ++i) {
-      const Echo& echo = form_.echoes[i / form_.num_choices];
-      for (size_t k = 0; k < echo.tokens.size(); ++k) lists_[i].add(echo.tokens[k], k > 0);
-      add_text(exchange, i, echo.text);
+      add_text(exchange, i, form_.echoes[i / form_.num_choices].text);
     }
   }
 
@@ -109,18 +113,16 @@ class CompletionWriter : public AnswerWriter {
     for (const DrawnToken& token : end.tokens) lists_[choice].add(token);
     const char* reason = end.finish == Finish::Length ? "length" : "stop";
     if (form_.is_streamed) return send(exchange, choice, "", reason);
-    choices_[choice] = choice_json(choice, texts_[choice], reason);
+    reasons_[choice] = reason;
+    bytes_ += texts_[choice].size() + lists_[choice].num_bytes();
   }
 
+  [[nodiscard]] size_t bytes_to_print() const override { return bytes_; }
+
   void complete(Exchange& exchange) override {
-    Json last = object();
-    if (!form_.is_streamed) {
-      last["choices"] = choices_;
-      last["usage"] = usage_.json();
-      add_notes(exchange, last);
-      return exchange.answer({.body = to_text(last)});
-    }
+    if (!form_.is_streamed) return exchange.answer({.body = whole_text(exchange)});
     if (form_.includes_usage) {
+      Json last = object();
       last["choices"] = Json::array();
       last["usage"] = usage_.json();
       add_notes(exchange, last);
@@ -162,19 +164,36 @@ class CompletionWriter : public AnswerWriter {
             {"model", form_.model->name()}};
   }
 
-  Json choice_json(size_t choice, const std::string& text, const char* reason) {
+  [[nodiscard]] std::string whole_text(const Exchange& exchange) {
+    std::string text = open_text(object());
+    text.reserve(text.size() + bytes_ + bytes_ / 4 + 1024);
+    text += ",\"choices\":[";
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      if (i > 0) text += ',';
+      text += choice_text(i, texts_[i], reasons_[i]);
+      texts_[i] = {};
+    }
+    text += ']';
+    Json rest{{"usage", usage_.json()}};
+    add_notes(exchange, rest);
+    append_members(text, rest);
+    return text += '}';
+  }
+
+  std::string choice_text(size_t choice, const std::string& text, const char* reason) {
     const bool has_lists = form_.logprobs && (!form_.is_streamed || !lists_[choice].is_empty());
-    return {{"index", choice},
-            {"text", text},
-            {"logprobs", has_lists ? lists_[choice].take() : Json(nullptr)},
-            {"finish_reason", reason == nullptr ? Json(nullptr) : Json(reason)}};
+    std::string whole =
+        open_text({{"index", choice},
+                   {"text", text},
+                   {"finish_reason", reason == nullptr ? Json(nullptr) : Json(reason)}});
+    return whole.append(",\"logprobs\":").append(has_lists ? lists_[choice].take() : "null") + "}";
   }
 
   void send(Exchange& exchange, size_t choice, const std::string& text, const char* reason) {
-    Json chunk = object();
-    chunk["choices"] = Json::array({choice_json(choice, text, reason)});
-    if (form_.includes_usage) chunk["usage"] = nullptr;
-    exchange.send(event_text(to_text(chunk)));
+    std::string chunk = open_text(object());
+    chunk.append(",\"choices\":[").append(choice_text(choice, text, reason)).append("]");
+    if (form_.includes_usage) chunk += ",\"usage\":null";
+    exchange.send(event_text(chunk + "}"));
   }
 
   Form form_;
@@ -184,7 +203,8 @@ class CompletionWriter : public AnswerWriter {
                          .count();
   std::vector<std::string> texts_;
   std::vector<LogprobLists> lists_;
-  std::vector<Json> choices_;
+  std::vector<const char*> reasons_;
+  size_t bytes_ = 0;  ///< of what is to be printed, about
   Usage usage_;
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "api_error.h"
+#include "work_limit.h"
 
 namespace tenon_http {
 namespace {
@@ -57,6 +58,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   }
 
   bool count() {
+    WorkLimit::look();
     if (++num_values_ <= kMaxJsonValues) return true;
     error_ = "the JSON has more than " + std::to_string(kMaxJsonValues) + " values";
     return false;

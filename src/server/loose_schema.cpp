@@ -4,6 +4,8 @@
 #include <string_view>
 #include <tenon/grammar.hpp>
 
+#include "work_limit.h"
+
 namespace tenon_http {
 namespace {
 
@@ -57,6 +59,7 @@ std::string leave_out(Json& schema, const Refusal& refusal) {
 
 Json loose_schema(Json schema, const std::string& path, std::vector<std::string>& notes) {
   for (size_t i = 0; i < kMaxParts; ++i) {
+    WorkLimit::look(WorkLimit::kLongWork);
     const std::optional<Refusal> refusal = refusal_of(schema);
     if (!refusal) return schema;
     std::string left_out;

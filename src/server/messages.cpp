@@ -83,7 +83,10 @@ class WholeMessage : public MessageWriter {
 
   void begin(Exchange&) override {}
   void delta(Exchange&, size_t, AnswerDelta) override {}
-  void end(Exchange& exchange, size_t, AnswerEnd end) override {
+  void end(Exchange&, size_t, AnswerEnd end) override { end_ = std::move(end); }
+  [[nodiscard]] size_t bytes_to_print() const override { return end_.message.size(); }
+  void complete(Exchange& exchange) override {
+    const AnswerEnd& end = end_;
     const Json read = parse_json(end.message);
     Json content = Json::array();
     const auto thoughts = read.find("reasoning_content");
@@ -112,8 +115,10 @@ class WholeMessage : public MessageWriter {
     add_notes(exchange, whole);
     exchange.answer({.body = to_text(whole)});
   }
-  void complete(Exchange&) override {}
   void fail(Exchange& exchange, const ApiError& error) override { answer_error(exchange, error); }
+
+ private:
+  AnswerEnd end_;
 
  private:
   static std::string arguments_of(const Json& function) {

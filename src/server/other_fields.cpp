@@ -22,12 +22,36 @@ std::string listed(std::string_view values) {
   return list;
 }
 
+/// Of each one byte is no continuation of UTF-8.
+size_t count_characters(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
+  }));
+}
+
 void check_texts(const Fields& fields, std::string_view name) {
   const std::optional<Fields> texts = fields.object(name);
   if (!texts) return;
-  for (const auto& [key, value] : texts->json().items()) {
-    if (!value.is_string()) texts->refuse(key, "must be a string");
+  if (texts->json().size() > kMaxPairs) {
+    fields.refuse(name, "has more than " + std::to_string(kMaxPairs) + " members");
   }
+  for (const auto& [key, value] : texts->json().items()) {
+    if (count_characters(key) > kMaxPairKeyCharacters) {
+      fields.refuse(
+          name, "has a name of more than " + std::to_string(kMaxPairKeyCharacters) + " characters");
+    }
+    if (!value.is_string()) texts->refuse(key, "must be a string");
+    if (count_characters(value.get_ref<const std::string&>()) > kMaxPairValueCharacters) {
+      texts->refuse(key,
+                    "has more than " + std::to_string(kMaxPairValueCharacters) + " characters");
+    }
+  }
+}
+
+void check_name(const Fields& fields, std::string_view name) {
+  const std::string* text = fields.text(name);
+  if (text == nullptr || count_characters(*text) <= kMaxNameCharacters) return;
+  fields.refuse(name, "has more than " + std::to_string(kMaxNameCharacters) + " characters");
 }
 
 void check_field(const Fields& fields, const OtherField& field, std::vector<std::string>& notes) {
@@ -37,6 +61,8 @@ void check_field(const Fields& fields, const OtherField& field, std::vector<std:
     case Kind::Text:
       (void)fields.text(field.name);
       return;
+    case Kind::Name:
+      return check_name(fields, field.name);
     case Kind::Boolean:
       (void)fields.boolean(field.name);
       return;

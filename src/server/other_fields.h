@@ -15,9 +15,10 @@ namespace tenon_http {
 struct OtherField {
   enum class Kind : uint8_t {
     Text,
+    Name,  ///< a text of at most kMaxNameCharacters
     Boolean,
     Object,
-    Texts,        ///< an object of texts
+    Texts,        ///< an object of texts, within the bounds of OpenAI's "metadata"
     OneOf,        ///< a text of `detail`, which are separated by '|'
     Refused,      ///< `detail` says why
     RefusedTrue,  ///< the same, of true
@@ -30,14 +31,20 @@ struct OtherField {
   std::string_view detail{};
 };
 
+/// As OpenAI's interface has them; answers repeat these texts.
+inline constexpr size_t kMaxNameCharacters = 512;
+inline constexpr size_t kMaxPairs = 16;
+inline constexpr size_t kMaxPairKeyCharacters = 64;
+inline constexpr size_t kMaxPairValueCharacters = 512;
+
 inline constexpr std::string_view kTiers = "auto|default|standard|flex|scale|priority|fast";
 inline constexpr std::string_view kRetentions = "in_memory|in-memory|24h";
 
 /// Of chat completions. The last ones are of other servers.
 inline constexpr auto kChatFields = std::to_array<OtherField>({
-    {"user", OtherField::Kind::Text},
-    {"safety_identifier", OtherField::Kind::Text},
-    {"prompt_cache_key", OtherField::Kind::Text},
+    {"user", OtherField::Kind::Name},
+    {"safety_identifier", OtherField::Kind::Name},
+    {"prompt_cache_key", OtherField::Kind::Name},
     {"prompt_cache_retention", OtherField::Kind::OneOf, kRetentions},
     {"prompt_cache_options", OtherField::Kind::Object},
     {"service_tier", OtherField::Kind::OneOf, kTiers},
@@ -61,8 +68,8 @@ inline constexpr auto kChatFields = std::to_array<OtherField>({
 });
 
 inline constexpr auto kCompletionFields = std::to_array<OtherField>({
-    {"user", OtherField::Kind::Text},
-    {"prompt_cache_key", OtherField::Kind::Text},
+    {"user", OtherField::Kind::Name},
+    {"prompt_cache_key", OtherField::Kind::Name},
     {"service_tier", OtherField::Kind::OneOf, kTiers},
     {"prompt_embeds", OtherField::Kind::Refused, "is not served"},
     {"grammar", OtherField::Kind::RefusedFull, "is not served: say structured_outputs.grammar"},
@@ -74,9 +81,9 @@ inline constexpr auto kCompletionFields = std::to_array<OtherField>({
 });
 
 inline constexpr auto kResponseFields = std::to_array<OtherField>({
-    {"user", OtherField::Kind::Text},
-    {"safety_identifier", OtherField::Kind::Text},
-    {"prompt_cache_key", OtherField::Kind::Text},
+    {"user", OtherField::Kind::Name},
+    {"safety_identifier", OtherField::Kind::Name},
+    {"prompt_cache_key", OtherField::Kind::Name},
     {"prompt_cache_retention", OtherField::Kind::OneOf, kRetentions},
     {"prompt_cache_options", OtherField::Kind::Object},
     {"service_tier", OtherField::Kind::OneOf, kTiers},

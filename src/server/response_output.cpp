@@ -9,19 +9,24 @@
 namespace tenon_http {
 namespace {
 
-Json text_part(const std::string& text, const Json& logprobs) {
-  return {{"type", "output_text"},
-          {"text", text},
-          {"annotations", Json::array()},
-          {"logprobs", logprobs}};
+std::string text_part(const std::string& text, const std::string& logprobs) {
+  return open_text({{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}}) +
+         ",\"logprobs\":" + logprobs + "}";
 }
+
+/// Of a list that is in place of one with the same text.
+constexpr std::string_view kNoItems = "[]";
 
 }  // namespace
 
-void ResponseOutput::emit(const char* type, Json members) {
+void ResponseOutput::emit(const char* type, Json members, std::string_view large) {
   members["output_index"] = items_.size();
-  if (!members.contains("item")) members["item_id"] = item_["id"];
-  on_event_(type, std::move(members));
+  members["item_id"] = item_["id"];
+  on_event_(type, std::move(members), large);
+}
+
+void ResponseOutput::emit_item(const char* type, const std::string& item) {
+  on_event_(type, {{"output_index", items_.size()}}, ",\"item\":" + item);
 }
 
 void ResponseOutput::add(const AnswerDelta& delta) {
@@ -54,18 +59,19 @@ void ResponseOutput::add(const AnswerDelta& delta) {
       if (is_broken_ || delta.text.empty()) return;
       open(Kind::Message, delta);
       text_ += delta.text;
-      Json logprobs = Json::array();
-      note_tokens(delta.tokens, logprobs);
-      emit("response.output_text.delta",
-           {{"content_index", 0}, {"delta", delta.text}, {"logprobs", std::move(logprobs)}});
+      const std::string logprobs = note_tokens(delta.tokens);
+      emit("response.output_text.delta", {{"content_index", 0}, {"delta", delta.text}},
+           ",\"logprobs\":" + logprobs);
     }
   }
 }
 
-void ResponseOutput::note_tokens(const std::vector<DrawnToken>& tokens, Json& into) {
-  if (!form_.logprobs) return;
-  into = logprobs_json(tokens, tokenizer_);
-  for (const Json& token : into) text_logprobs_.push_back(token);
+std::string ResponseOutput::note_tokens(const std::vector<DrawnToken>& tokens) {
+  if (!form_.logprobs || tokens.empty()) return std::string(kNoItems);
+  std::string list;
+  append_logprobs(list, tokens, tokenizer_);
+  text_logprobs_.add(std::string_view(list).substr(1, list.size() - 2));
+  return list;
 }
 
 void ResponseOutput::open(Kind kind, const AnswerDelta&) {
@@ -78,15 +84,15 @@ void ResponseOutput::open(Kind kind, const AnswerDelta&) {
            {"status", "in_progress"},
            {"role", "assistant"},
            {"content", Json::array()}};
-  emit("response.output_item.added", {{"item", item_}});
-  emit("response.content_part.added",
-       {{"content_index", 0}, {"part", text_part("", Json::array())}});
+  emit_item("response.output_item.added", to_text(item_));
+  emit("response.content_part.added", {{"content_index", 0}},
+       ",\"part\":" + text_part("", std::string(kNoItems)));
 }
 
 void ResponseOutput::open_reasoning() {
   item_ = {{"id", random_id("rs_")},   {"type", "reasoning"},          {"summary", Json::array()},
            {"content", Json::array()}, {"encrypted_content", nullptr}, {"status", "in_progress"}};
-  emit("response.output_item.added", {{"item", item_}});
+  emit_item("response.output_item.added", to_text(item_));
   // Official clients put the deltas into this part. "response.reasoning_text.done" is its end.
   emit("response.content_part.added",
        {{"content_index", 0}, {"part", {{"type", "reasoning_text"}, {"text", ""}}}});
@@ -111,7 +117,7 @@ void ResponseOutput::open_call(const AnswerDelta& delta) {
            {"name", tool.shown_name},
            {is_custom_ ? "input" : "arguments", ""}};
   if (!tool.name_space.empty()) item_["namespace"] = tool.name_space;
-  emit("response.output_item.added", {{"item", item_}});
+  emit_item("response.output_item.added", to_text(item_));
 }
 
 void ResponseOutput::close() {
@@ -133,11 +139,12 @@ void ResponseOutput::close_reasoning() {
 }
 
 void ResponseOutput::close_message() {
-  const Json part = text_part(text_, text_logprobs_);
-  item_["content"].push_back(part);
-  emit("response.output_text.done",
-       {{"content_index", 0}, {"text", text_}, {"logprobs", text_logprobs_}});
-  emit("response.content_part.done", {{"content_index", 0}, {"part", part}});
+  const std::string logprobs = text_logprobs_.take();
+  const std::string part = text_part(text_, logprobs);
+  emit("response.output_text.done", {{"content_index", 0}, {"text", text_}},
+       ",\"logprobs\":" + logprobs);
+  emit("response.content_part.done", {{"content_index", 0}}, ",\"part\":" + part);
+  content_ = "[" + part + "]";
   end_item();
 }
 
@@ -155,21 +162,22 @@ void ResponseOutput::close_call() {
 void ResponseOutput::end_item() {
   item_["status"] = status_;
   status_ = "completed";
-  emit("response.output_item.done", {{"item", item_}});
-  items_.push_back(std::move(item_));
+  if (!content_.empty()) item_.erase("content");
+  std::string whole = open_text(item_);
+  if (!content_.empty()) whole.append(",\"content\":").append(content_);
+  whole += '}';
+  emit_item("response.output_item.done", whole);
+  items_.add(whole);
   item_ = Json();
   kind_ = Kind::None;
   text_.clear();
-  text_logprobs_ = Json::array();
+  content_.clear();
 }
 
 void ResponseOutput::finish(bool is_cut, const std::vector<DrawnToken>& tokens) {
-  if (kind_ == Kind::Message && form_.logprobs) {
-    Json ignored;
-    note_tokens(tokens, ignored);
-  }
+  if (kind_ == Kind::Message) (void)note_tokens(tokens);
   if (is_cut) status_ = "incomplete";
-  if (kind_ == Kind::None && items_.empty()) open(Kind::Message, {});
+  if (kind_ == Kind::None && items_.is_empty()) open(Kind::Message, {});
   close();
 }
 

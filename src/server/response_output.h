@@ -3,11 +3,12 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "custom_tools.h"
 #include "generation.h"
-#include "json.h"
+#include "json_text.h"
 #include "response_items.h"
 
 namespace tenon_http {
@@ -16,8 +17,9 @@ namespace tenon_http {
 /// leaves the events out.
 class ResponseOutput {
  public:
-  /// Members of an event besides its type and its number.
-  using OnEvent = std::function<void(const char* type, Json members)>;
+  /// Members of an event besides its type and its number; `large`: more of them as text, with a comma
+  /// before each.
+  using OnEvent = std::function<void(const char* type, Json members, std::string_view large)>;
 
   struct Form {
     bool logprobs = false;
@@ -33,8 +35,10 @@ class ResponseOutput {
   void add(const AnswerDelta& delta);
   /// Closes what is open. A call that was cut is "incomplete".
   void finish(bool is_cut, const std::vector<DrawnToken>& tokens);
-  /// The items that are complete.
-  [[nodiscard]] const Json& items() const { return items_; }
+  /// The items that are complete, as text.
+  [[nodiscard]] const ListText& items() const { return items_; }
+  /// How many bytes finish() makes of what is open, about.
+  [[nodiscard]] size_t num_open_bytes() const { return text_.size() + text_logprobs_.num_bytes(); }
 
  private:
   enum class Kind : uint8_t { None, Reasoning, Message, Call };
@@ -47,9 +51,12 @@ class ResponseOutput {
   void close_message();
   void close_call();
   void end_item();
-  void note_tokens(const std::vector<DrawnToken>& tokens, Json& into);
+  /// Tokens of the open message, as a list.
+  std::string note_tokens(const std::vector<DrawnToken>& tokens);
   /// An event about the open item.
-  void emit(const char* type, Json members);
+  void emit(const char* type, Json members, std::string_view large = {});
+  /// The same with the item itself.
+  void emit_item(const char* type, const std::string& item);
 
   std::vector<ResponseTool> tools_;
   tenon::Tokenizer tokenizer_;
@@ -58,12 +65,13 @@ class ResponseOutput {
   Kind kind_ = Kind::None;
   Json item_;
   std::string text_;
-  Json text_logprobs_ = Json::array();
+  ListText text_logprobs_;
+  std::string content_;  ///< of the open item, where it is large: a list
   bool is_custom_ = false;
   CustomInput custom_input_;  ///< of a custom tool's call, whose text is in text_
   bool is_broken_ = false;
   const char* status_ = "completed";
-  Json items_ = Json::array();
+  ListText items_;
 };
 
 }  // namespace tenon_http

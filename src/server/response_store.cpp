@@ -5,11 +5,8 @@
 namespace tenon_http {
 namespace {
 
-/// What a value takes in memory, for each byte of its text at most: 16 for a value of two bytes.
-constexpr uint64_t kBytesOfText = 8;
-
 uint64_t bytes_of(const StoredResponse& response) {
-  return (to_text(response.items).size() + to_text(response.response).size()) * kBytesOfText;
+  return response.items.size() + response.response.size();
 }
 
 auto is_of(const std::string& owner) {

@@ -7,15 +7,15 @@
 #include <mutex>
 #include <string>
 
-#include "json.h"
 #include "recent_entries.h"
 
 namespace tenon_http {
 
 struct StoredResponse {
-  std::string owner;  ///< the key of the client that asked
-  Json items;         ///< of the conversation, the answer's included
-  Json response;      ///< as it was answered
+  std::string owner;      ///< the key of the client that asked
+  std::string items;      ///< of the conversation, the answer's included: a list, as text
+  size_t num_output = 0;  ///< of these, the answer's
+  std::string response;   ///< as it was answered
 };
 
 /// Any thread.

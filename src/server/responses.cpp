@@ -8,6 +8,7 @@
 
 #include "answer_run.h"
 #include "event_stream.h"
+#include "json_text.h"
 #include "list_query.h"
 #include "other_fields.h"
 #include "random_id.h"
@@ -19,17 +20,15 @@
 namespace tenon_http {
 namespace {
 
-/// A member of the request as it came, or its default.
-Json echoed(const Json& body, const char* name, Json otherwise) {
-  const auto found = body.find(name);
-  return found == body.end() || found->is_null() ? std::move(otherwise) : *found;
-}
-
-/// What a response repeats of its request.
-Json settings_of(const Json& body) {
-  Json settings{{"background", false}, {"service_tier", "default"}};
-  const auto add = [&](const char* name, Json otherwise) {
-    settings[name] = echoed(body, name, std::move(otherwise));
+/// What a response repeats of its request, as members with a comma before each: it may be large, and
+/// comes in several events.
+std::string settings_of(const Json& body) {
+  std::string settings = R"(,"background":false,"service_tier":"default")";
+  const auto add = [&](const char* name, const Json& otherwise) {
+    const auto found = body.find(name);
+    const bool is_given = found != body.end() && !found->is_null();
+    settings.append(",\"").append(name).append("\":").append(
+        to_text(is_given ? *found : otherwise));
   };
   add("previous_response_id", nullptr);
   add("store", true);
@@ -63,24 +62,34 @@ class ResponseWriter : public AnswerWriter {
   struct Form {
     const ServedModel* model = nullptr;
     std::vector<ResponseTool> tools{};
-    Json settings{};
+    std::string settings{};  ///< of the request, as members with a comma before each
     bool is_streamed = false;
     ResponseOutput::Form output{};
     ResponseStore* store = nullptr;  ///< keeps it; null: none does
     std::string owner{};
-    Json items{};  ///< of the conversation before the answer
+    std::string items{};  ///< of the conversation before the answer: a list, as text
   };
 
   explicit ResponseWriter(Form form)
       : form_(std::move(form)),
         output_(form_.tools, form_.model->tokenizer(), form_.output,
-                [this](const char* type, Json members) { send(type, std::move(members)); }) {}
+                [this](const char* type, const Json& members, std::string_view large) {
+                  send(type, members, std::string(large), nullptr);
+                }) {
+    if (form_.is_streamed) begun_ = response("in_progress", {}, {});
+  }
 
   void begin(Exchange& exchange) override {
-    if (form_.is_streamed) exchange.begin_stream(kEventStream);
+    if (!form_.is_streamed) return;
+    exchange.begin_stream(kEventStream);
     exchange_ = &exchange;
-    send("response.created", {{"response", response("in_progress")}});
-    send("response.in_progress", {{"response", response("in_progress")}});
+    Json notes = Json::object();
+    add_notes(exchange, notes);
+    begun_.pop_back();
+    append_members(begun_, notes);
+    begun_ += '}';
+    send("response.created", Json::object(), begun_, "response");
+    send("response.in_progress", Json::object(), std::move(begun_), "response");
   }
 
   void delta(Exchange& exchange, size_t, AnswerDelta delta) override {
@@ -88,74 +97,106 @@ class ResponseWriter : public AnswerWriter {
     output_.add(delta);
   }
 
-  void end(Exchange& exchange, size_t, AnswerEnd end) override {
+  void end(Exchange&, size_t, AnswerEnd end) override { end_ = std::move(end); }
+
+  [[nodiscard]] size_t bytes_to_print() const override {
+    const size_t output = output_.items().num_bytes() + output_.num_open_bytes();
+    return form_.settings.size() + form_.items.size() + output + logprobs_bytes(end_.tokens);
+  }
+
+  void complete(Exchange& exchange) override {
     exchange_ = &exchange;
+    const AnswerEnd& end = end_;
     const bool is_cut = end.finish == Finish::Length;
     output_.finish(is_cut, end.tokens);
-    Json whole = response(is_cut ? "incomplete" : "completed");
-    if (!is_cut) whole["completed_at"] = seconds_now();
-    if (is_cut) whole["incomplete_details"] = {{"reason", "max_output_tokens"}};
-    whole["output"] = output_.items();
-    whole["usage"] = {
+    Json members = Json::object();
+    if (!is_cut) members["completed_at"] = seconds_now();
+    if (is_cut) members["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    members["usage"] = {
         {"input_tokens", end.prompt_tokens},
         {"input_tokens_details", {{"cached_tokens", end.cached_tokens}, {"cache_write_tokens", 0}}},
         {"output_tokens", end.generated_tokens},
         {"output_tokens_details", {{"reasoning_tokens", end.reasoning_tokens}}},
         {"total_tokens", end.prompt_tokens + end.generated_tokens},
         {"reuse", reuse_json(end.reuse)}};
-    keep(whole);
-    if (!form_.is_streamed) return exchange.answer({.body = to_text(whole)});
-    send(is_cut ? "response.incomplete" : "response.completed", {{"response", std::move(whole)}});
-  }
-
-  void complete(Exchange& exchange) override {
-    if (form_.is_streamed) exchange.end_stream();
+    const size_t num_output = output_.items().size();
+    std::string output = output_.items().text();
+    std::string whole = response(is_cut ? "incomplete" : "completed", members, output);
+    if (form_.is_streamed) {
+      send(is_cut ? "response.incomplete" : "response.completed", Json::object(),
+           form_.store == nullptr ? std::move(whole) : whole, "response");
+    }
+    if (form_.store != nullptr) {
+      form_.store->add(id_, {form_.owner, joined_lists(std::move(form_.items), output), num_output,
+                             form_.is_streamed ? std::move(whole) : whole});
+    }
+    if (!form_.is_streamed) return exchange.answer({.body = std::move(whole)});
+    exchange.end_stream();
   }
 
   void fail(Exchange& exchange, const ApiError& error) override {
     if (!form_.is_streamed) return answer_error(exchange, error);
     exchange_ = &exchange;
-    Json whole = response("failed");
-    whole["error"] = {{"code", error.code().value_or("server_error")}, {"message", error.what()}};
-    send("response.failed", {{"response", std::move(whole)}});
+    const Json members{
+        {"error", {{"code", error.code().value_or("server_error")}, {"message", error.what()}}}};
+    send("response.failed", Json::object(), response("failed", members, {}), "response");
     exchange.end_stream();
   }
 
  private:
-  [[nodiscard]] Json response(const char* status) const {
-    Json whole{{"id", id_},
-               {"object", "response"},
-               {"created_at", created_},
-               {"completed_at", nullptr},
-               {"status", status},
-               {"error", nullptr},
-               {"incomplete_details", nullptr},
-               {"model", form_.model->name()},
-               {"output", Json::array()},
-               {"usage", nullptr}};
-    whole.update(form_.settings);
-    if (exchange_ != nullptr) add_notes(*exchange_, whole);
-    return whole;
+  /// The whole of it as text. members: that are not as at the beginning. output: its items, a list.
+  [[nodiscard]] std::string response(const char* status, const Json& members,
+                                     std::string_view output) const {
+    Json head{{"id", id_},
+              {"object", "response"},
+              {"created_at", created_},
+              {"completed_at", nullptr},
+              {"status", status},
+              {"error", nullptr},
+              {"incomplete_details", nullptr},
+              {"model", form_.model->name()},
+              {"usage", nullptr}};
+    if (members.is_object()) head.update(members);
+    std::string whole = open_text(head);
+    whole.reserve(whole.size() + output.size() + form_.settings.size() + 1024);
+    whole.append(",\"output\":").append(output.empty() ? "[]" : output).append(form_.settings);
+    Json notes = Json::object();
+    if (exchange_ != nullptr) add_notes(*exchange_, notes);
+    append_members(whole, notes);
+    return whole += '}';
   }
 
-  void keep(const Json& whole) {
-    if (form_.store == nullptr) return;
-    for (const Json& item : output_.items()) form_.items.push_back(item);
-    form_.store->add(id_, {form_.owner, std::move(form_.items), whole});
+  /// Of two lists.
+  static std::string joined_lists(std::string first, std::string_view second) {
+    if (first.size() <= 2) return std::string(second);
+    if (second.size() <= 2) return first;
+    first.back() = ',';
+    return std::move(first.append(second.substr(1)));
   }
 
-  void send(const char* type, Json members) {
+  /// name: of the member that `large` is the value of; null: it is whole members.
+  void send(const char* type, const Json& members, std::string large, const char* name) {
     if (!form_.is_streamed) return;
-    Json event{{"type", type}, {"sequence_number", sequence_number_++}};
-    event.update(members);
-    exchange_->send(event_text(type, to_text(event)));
+    std::string event = std::string("event: ").append(type).append("\ndata: ");
+    event += open_text({{"type", type}, {"sequence_number", sequence_number_++}});
+    append_members(event, members);
+    if (name != nullptr) event.append(",\"").append(name).append("\":");
+    if (large.size() > kLargeBytes) {  // it is not copied once more
+      exchange_->send(std::move(event));
+      exchange_->send(std::move(large));
+      return exchange_->send("}\n\n");
+    }
+    exchange_->send(std::move(event.append(large).append("}\n\n")));
   }
+  static constexpr size_t kLargeBytes = size_t{64} << 10;
 
   Form form_;
   std::string id_ = random_id("resp_");
   int64_t created_ = seconds_now();
   uint64_t sequence_number_ = 0;
   Exchange* exchange_ = nullptr;  ///< of the call under way
+  std::string begun_;  ///< the response at the beginning of a stream, until it has gone out
+  AnswerEnd end_;
   ResponseOutput output_;
 };
 
@@ -173,15 +214,16 @@ Json earlier_items(const Fields& fields, const HttpRequest& request, ServerState
   if (id == nullptr) return Json::array();
   const auto found = state.responses.find(*id, owner_of(request));
   if (found == nullptr) throw unknown_response(*id, "previous_response_id", 400);
-  return found->items;
+  return parse_json(found->items);
 }
 
 /// The items that a response answers, as OpenAI lists them.
 Json input_items(const StoredResponse& stored, const std::string& id) {
   Json data = Json::array();
-  const size_t count = stored.items.size() - stored.response["output"].size();
+  Json items = parse_json(stored.items);
+  const size_t count = items.size() - std::min(items.size(), stored.num_output);
   for (size_t i = 0; i < count; ++i) {
-    Json item = stored.items[i];
+    Json item = std::move(items[i]);
     if (!item.contains("type")) item["type"] = "message";
     const bool is_short = item["type"] == "message" && item["content"].is_string();
     if (is_short) {
@@ -248,7 +290,7 @@ Start handle_responses(const HttpRequest& request, ServerState& state) {
   chat.num_top = chat.logprobs ? static_cast<uint32_t>(top.value_or(0)) : 0;
   chat.echo = read_echo(fields, request, state);
   const bool is_stored = fields.boolean("store").value_or(true);
-  Json settings = settings_of(body);
+  std::string settings = settings_of(body);
   (void)read_stream_options(fields);
   (void)fields.integer("max_tool_calls", 1, INT64_MAX);
   auto writer = std::make_unique<ResponseWriter>(
@@ -259,7 +301,7 @@ Start handle_responses(const HttpRequest& request, ServerState& state) {
                            .output = {.logprobs = chat.logprobs, .summarizes = read.summarizes},
                            .store = is_stored ? &state.responses : nullptr,
                            .owner = owner_of(request),
-                           .items = std::move(read.items)});
+                           .items = is_stored ? to_text(read.items) : std::string()});
   return start_answers(plan_chat(model, std::move(chat)), std::move(writer), state);
 }
 
@@ -291,7 +333,7 @@ Start handle_stored_response(const HttpRequest& request, ServerState& state) {
   const auto found = state.responses.find(id, owner_of(request));
   if (found == nullptr) throw unknown_response(id, "response_id", 404);
   if (wants_items) return answer_with({.body = to_text(input_item_list(*found, id, request))});
-  return answer_with({.body = to_text(found->response)});
+  return answer_with({.body = found->response});
 }
 
 Start handle_delete_response(const HttpRequest& request, ServerState& state) {

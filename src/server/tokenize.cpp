@@ -5,6 +5,7 @@
 
 #include "chat_messages.h"
 #include "chat_plan.h"
+#include "json_text.h"
 #include "other_fields.h"
 #include "routes.h"
 
@@ -36,16 +37,22 @@ const std::string& text_field(const Fields& fields) {
 }
 
 /// [tokens] the text of each; that of a part of a character is U+FFFD.
-Json token_texts(const Tokens& tokens, const tenon::Tokenizer& tokenizer) {
-  Json list = Json::array();
-  for (const tenon::Token token : tokens) list.push_back(tokenizer.decode({&token, 1}, true));
-  return list;
+std::string token_texts(const Tokens& tokens, const tenon::Tokenizer& tokenizer) {
+  ListText list;
+  for (const tenon::Token token : tokens) {
+    WorkLimit::look();
+    list.add(to_text(tokenizer.decode({&token, 1}, true)));
+  }
+  return list.take();
 }
 
-Json token_list(const Tokens& tokens) {
-  Json list = Json::array();
-  for (const tenon::Token token : tokens) list.push_back(token);
-  return list;
+std::string token_list(const Tokens& tokens) {
+  ListText list;
+  for (const tenon::Token token : tokens) {
+    WorkLimit::look();
+    list.add(std::to_string(token));
+  }
+  return list.take();
 }
 
 }  // namespace
@@ -66,10 +73,12 @@ Start handle_tokenize(const HttpRequest& request, ServerState& state) {
           ? tokens_of_chat(fields, model)
           : model.tokenizer().encode(
                 text_field(fields), {.add_special = adds_special, .parse_special = parses_special});
-  Json answer{
-      {"tokens", token_list(tokens)}, {"count", tokens.size()}, {"max_model_len", model.context()}};
-  if (wants_texts) answer["token_strs"] = token_texts(tokens, model.tokenizer());
-  return answer_with({.body = to_text(answer)});
+  std::string answer = open_text({{"count", tokens.size()}, {"max_model_len", model.context()}});
+  answer.append(",\"tokens\":").append(token_list(tokens));
+  if (wants_texts) {
+    answer.append(",\"token_strs\":").append(token_texts(tokens, model.tokenizer()));
+  }
+  return answer_with({.body = std::move(answer += '}')});
 }
 
 Start handle_detokenize(const HttpRequest& request, ServerState& state) {

@@ -2,9 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <unordered_map>
+
+#include "work_limit.h"
 
 namespace tenon_http {
 namespace {
+
+/// JSON has no infinity: this stands for "never" in OpenAI's interfaces.
+constexpr double kLeastLogprob = -9999.0;
 
 Json bytes_of(const std::string& text) {
   Json bytes = Json::array();
@@ -12,9 +19,24 @@ Json bytes_of(const std::string& text) {
   return bytes;
 }
 
+/// "token" and "bytes" of a text, as members.
+std::string text_members(const std::string& text) {
+  std::string members = "\"token\":" + to_text(text) + ",\"bytes\":[";
+  for (const char c : text) {
+    if (members.back() != '[') members += ',';
+    members += std::to_string(static_cast<unsigned char>(c));
+  }
+  return members + "]";
+}
+
+void append_number(std::string& text, double number) {
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  text.append(digits.data(), end);
+}
+
 Json token_json(const std::string& text, float logprob) {
-  // JSON has no infinity: this stands for "never" in OpenAI's interfaces.
-  const double shown = std::max(static_cast<double>(logprob), -9999.0);
+  const double shown = std::max(static_cast<double>(logprob), kLeastLogprob);
   return {{"token", text}, {"logprob", shown}, {"bytes", bytes_of(text)}};
 }
 
@@ -49,6 +71,42 @@ Json reuse_json(const PromptReuse& reuse) {
           {"repaired_turns", reuse.repaired_turns},
           {"miss", has_miss ? Json(kMisses[miss]) : Json(nullptr)},
           {"miss_position", has_miss ? Json(reuse.miss_position) : Json(nullptr)}};
+}
+
+void append_logprobs(std::string& text, const std::vector<DrawnToken>& tokens,
+                     const tenon::Tokenizer& tokenizer) {
+  // The same few are likely again and again.
+  std::unordered_map<tenon::Token, std::string> known;
+  const auto append_entry = [&](const std::string& members, float logprob) {
+    text += '{';
+    text += members;
+    text += ",\"logprob\":";
+    append_number(text, std::max(static_cast<double>(logprob), kLeastLogprob));
+  };
+  text += '[';
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    WorkLimit::look(16);
+    if (i > 0) text += ',';
+    append_entry(text_members(tokens[i].text), tokens[i].logprob);
+    text += ",\"top_logprobs\":[";
+    for (size_t k = 0; k < tokens[i].top.size(); ++k) {
+      const auto& [id, logprob] = tokens[i].top[k];
+      std::string& members = known[id];
+      if (members.empty()) members = text_members(tokenizer.decode({&id, 1}, true));
+      if (k > 0) text += ',';
+      append_entry(members, logprob);
+      text += '}';
+    }
+    text += "]}";
+  }
+  text += ']';
+}
+
+size_t logprobs_bytes(const std::vector<DrawnToken>& tokens) {
+  constexpr size_t kBytesOfOne = 80;
+  size_t count = 0;
+  for (const DrawnToken& token : tokens) count += 1 + token.top.size();
+  return count * kBytesOfOne;
 }
 
 Json logprobs_json(const std::vector<DrawnToken>& tokens, const tenon::Tokenizer& tokenizer) {

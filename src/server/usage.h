@@ -24,7 +24,12 @@ struct Usage {
 /// What was reused of a prompt and why not more, as all interfaces tell it.
 Json reuse_json(const PromptReuse& reuse);
 
-/// Of chat completions: [{"token", "bytes", "logprob", "top_logprobs"}, ...].
+/// Of chat completions: [{"token", "logprob", "bytes", "top_logprobs"}, ...] as text, appended.
+void append_logprobs(std::string& text, const std::vector<DrawnToken>& tokens,
+                     const tenon::Tokenizer& tokenizer);
+/// The same as a list, of few tokens.
 Json logprobs_json(const std::vector<DrawnToken>& tokens, const tenon::Tokenizer& tokenizer);
+/// How many bytes append_logprobs() writes, about.
+size_t logprobs_bytes(const std::vector<DrawnToken>& tokens);
 
 }  // namespace tenon_http

@@ -7,9 +7,6 @@
 namespace tenon_http {
 namespace {
 
-/// Between two looks at the clock, which is a call of the system.
-constexpr uint32_t kBetweenClocks = 64;
-
 thread_local WorkLimit* limit_of_thread = nullptr;
 
 uint64_t thread_time_ns() {
@@ -23,6 +20,7 @@ uint64_t thread_time_ns() {
 WorkLimit::Use::Use(WorkLimit& limit, double seconds)
     : before_(std::exchange(limit_of_thread, &limit)) {
   limit.until_ns_ = thread_time_ns() + static_cast<uint64_t>(seconds * 1e9);
+  limit.seconds_ = seconds;
   limit.weight_ = 0;
 }
 
@@ -33,7 +31,12 @@ void WorkLimit::look(uint32_t weight) {
   if (limit == nullptr) return;
   if (limit->is_stopped()) throw WorkEnd::Unwanted;
   limit->weight_ += weight;
-  if (limit->weight_ >= kBetweenClocks) limit->look_at_clock();
+  if (limit->weight_ >= kLongWork) limit->look_at_clock();
+}
+
+void WorkLimit::need(double seconds) {
+  look(kLongWork);
+  if (limit_of_thread != nullptr && limit_of_thread->seconds_ < seconds) throw WorkEnd::Late;
 }
 
 void WorkLimit::look_at_clock() {

@@ -9,6 +9,9 @@
 
 namespace tenon_http {
 
+/// What a request may spend on being understood, or on one of its steps: seconds of processor time.
+inline constexpr double kWorkSeconds = 10;
+
 /// Work is at its end before it is done. Not of std::exception, so that nobody takes it for a fault of
 /// the request.
 enum class WorkEnd : uint8_t {
@@ -32,6 +35,9 @@ class WorkLimit {
     WorkLimit* before_;
   };
 
+  /// Weight of work after which the clock is looked at in any case.
+  static constexpr uint32_t kLongWork = 64;
+
   /// Nobody wants it any more.
   void stop() noexcept { is_stopped_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool is_stopped() const noexcept {
@@ -41,12 +47,15 @@ class WorkLimit {
   /// Throws WorkEnd if the work of the calling thread is to end; nothing outside of Use. Cheap enough
   /// for each item of a list. weight: of what is done between two looks, in microseconds or so.
   static void look(uint32_t weight = 1);
+  /// The same before work that takes long and looks at nothing: throws Late where less time is given.
+  static void need(double seconds);
 
  private:
   void look_at_clock();
 
   std::atomic<bool> is_stopped_{false};
   uint64_t until_ns_ = UINT64_MAX;
+  double seconds_ = 0;   ///< given
   uint32_t weight_ = 0;  ///< since the last look at the clock
 };
 

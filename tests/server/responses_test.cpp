@@ -67,7 +67,7 @@ TEST(ResponseItems, ThoughtsStayWithTheTurnThatHadThem) {
 TEST(ResponseOutput, ThoughtsComeInAPartAndIfWantedInASummary) {
   for (const bool summarizes : {false, true}) {
     std::vector<std::string> types;
-    const auto note = [&](const char* type, const Json& members) {
+    const auto note = [&](const char* type, const Json& members, std::string_view) {
       types.emplace_back(type);
       EXPECT_EQ(members["output_index"], 0);
     };
@@ -80,7 +80,7 @@ TEST(ResponseOutput, ThoughtsComeInAPartAndIfWantedInASummary) {
     EXPECT_THAT(types, Contains("response.reasoning_text.delta").Times(2));
     EXPECT_THAT(types, Contains("response.reasoning_summary_text.delta").Times(summarizes ? 2 : 0));
     EXPECT_EQ(types.back(), "response.output_item.done");
-    const Json item = output.items()[0];
+    const Json item = parse_json(output.items().text())[0];
     EXPECT_EQ(item["content"][0]["text"], "A city.");
     EXPECT_EQ(item["summary"].size(), summarizes ? 1U : 0U);
     if (summarizes) {
