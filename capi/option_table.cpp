@@ -251,8 +251,14 @@ tenon_option_info find_option(std::string_view name) {
     nearest.consider(option.name);
     return false;
   });
-  fail(Code::Argument, "no option \"{}\"; the nearest name is \"{}\"", nearest.name(),
-       nearest.nearest());
+  // What other libraries have among these options is told to each generation here.
+  const std::string_view meant = meaning_of_field_word(name);
+  if (name == "max_tokens" || name == "ignore_end" || meant == "max_tokens" ||
+      meant == "ignore_end") {
+    fail(Code::Argument, "no option \"{}\"; it is \"{}\" of a generation", nearest.name(),
+         meant.empty() ? name : meant);
+  }
+  fail(Code::Argument, "no option \"{}\"{}", nearest.name(), nearest.hint());
 }
 
 ListLimits list_limits(std::string_view name) {

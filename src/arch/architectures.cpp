@@ -40,9 +40,8 @@ const Architecture& find_architecture(const std::string& file_name, std::string_
            one.reason);
     }
   }
-  fail(Code::Unsupported,
-       "{}: architecture \"{}\" is not known; the nearest name is \"{}\"; known are {}", file_name,
-       name.substr(0, 64), nearest.nearest(), known);
+  fail(Code::Unsupported, "{}: architecture \"{}\" is not known{}; known are {}", file_name,
+       name.substr(0, 64), nearest.hint(), known);
 }
 
 /// What an architecture reads, and what no decoder here can do.

@@ -23,10 +23,8 @@ void check_options(const Backend& backend, const Device::Options& options) {
       fail(Code::Argument, "option \"backend.{}\": backend \"{}\" has no options", nearest.name(),
            backend.api->name);
     }
-    fail(Code::Argument,
-         "option \"backend.{}\": backend \"{}\" has none of this name; the nearest is "
-         "\"backend.{}\"",
-         nearest.name(), backend.api->name, nearest.nearest());
+    fail(Code::Argument, "option \"backend.{}\": backend \"{}\" has none of this name{}",
+         nearest.name(), backend.api->name, nearest.hint());
   }
 }
 

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/field_words.h"
 
 namespace tenon {
 
@@ -32,28 +35,44 @@ inline bool equal_but_for_case(std::string_view a, std::string_view b) {
                     [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-/// Remembers the nearest of the names it is shown; the first of equally near ones.
+/// Remembers the nearest of the names it is shown; the first of equally near ones. A word of the field for
+/// one of them (field_words.h) is nearest to it; a name that is far from all has none.
 class NearestName {
  public:
   /// name: what the user wrote; only its first 64 bytes count.
-  explicit NearestName(std::string_view name) : name_(name.substr(0, 64)) {}
+  explicit NearestName(std::string_view name)
+      : name_(name.substr(0, 64)), meant_(meaning_of_field_word(name_)) {}
 
   void consider(std::string_view candidate) {
+    if (is_word_) return;
+    if (candidate == meant_) {
+      is_word_ = true;
+      nearest_ = candidate;
+      return;
+    }
     const size_t distance = edit_distance(name_, candidate);
-    if (distance >= least_) return;
+    if (distance >= least_ || distance > 1 + std::min(name_.size(), candidate.size()) / 3) return;
     least_ = distance;
     nearest_ = candidate;
   }
 
   /// What the user wrote, cut off for a message.
   [[nodiscard]] std::string_view name() const { return name_; }
-  /// Empty when nothing was considered.
+  /// Empty when nothing that was considered is near.
   [[nodiscard]] std::string_view nearest() const { return nearest_; }
+  /// The end of a message: `; the nearest name is "..."`, or nothing.
+  [[nodiscard]] std::string hint() const {
+    if (nearest_.empty()) return {};
+    return std::string(is_word_ ? "; here it is called \"" : "; the nearest name is \"") +
+           std::string(nearest_) + '"';
+  }
 
  private:
   std::string_view name_;
+  std::string_view meant_;
   std::string_view nearest_;
   size_t least_ = SIZE_MAX;
+  bool is_word_ = false;
 };
 
 }  // namespace tenon

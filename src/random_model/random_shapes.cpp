@@ -188,8 +188,7 @@ ChosenShape find_random_shape(std::string_view text) {
     }
     return {shape, layers};
   }
-  fail(Code::Argument, "no model shape \"{}\"; the nearest name is \"{}\"", nearest.name(),
-       nearest.nearest());
+  fail(Code::Argument, "no model shape \"{}\"{}", nearest.name(), nearest.hint());
 }
 
 }  // namespace tenon

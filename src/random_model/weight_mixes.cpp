@@ -111,8 +111,7 @@ WeightMix find_weight_mix(std::string_view name) {
     }
     return {info.name, info.id, file_type, {}};
   }
-  fail(Code::Argument, "no weight format \"{}\"; the nearest name is \"{}\"", nearest.name(),
-       nearest.nearest());
+  fail(Code::Argument, "no weight format \"{}\"{}", nearest.name(), nearest.hint());
 }
 
 Format fitting_format(Format format, uint64_t columns) {

@@ -14,8 +14,7 @@ namespace {
   NearestName known(name);
   for_each_sampler_parameter(
       [&](const SamplerParameter& parameter) { known.consider(parameter.name); });
-  fail(Code::Argument, "sampler: no parameter \"{}\"; the nearest name is \"{}\"", known.name(),
-       known.nearest());
+  fail(Code::Argument, "sampler: no parameter \"{}\"{}", known.name(), known.hint());
 }
 
 /// Number of the parameter in the order of the chain, and the parameter; null when unknown.

@@ -138,8 +138,34 @@ TEST(Options, UnknownKeyNamesTheNearest) {
   // A long name costs no time and is cut in the message.
   const std::string enormous(1 << 20, 'x');
   expect_failure(tenon_options_set_int(options.get(), enormous.c_str(), 8), TENON_ERROR_ARGUMENT,
-                 "the nearest name");
+                 "no option");
   EXPECT_LT(std::string(tenon_last_error()).size(), 200u);
+}
+
+TEST(Options, WordsOfOtherLibrariesAreKnown) {
+  const OptionsPtr options = make_options();
+  const std::pair<const char*, const char*> known[] = {
+      {"n_ctx", "called \"context\""},
+      {"n_gpu_layers", "called \"gpu_layers\""},
+      {"nGpuLayers", "called \"gpu_layers\""},
+      {"n_threads", "called \"threads\""},
+      {"temp", "called \"temperature\""},
+      {"repetition_penalty", "called \"repeat_penalty\""},
+      {"cache-type-k", "called \"cache_type\""},
+      {"max_new_tokens", "it is \"max_tokens\" of a generation"},
+      {"num_predict", "it is \"max_tokens\" of a generation"},
+      {"max_tokens", "it is \"max_tokens\" of a generation"},
+      {"ignore_eos", "it is \"ignore_end\" of a generation"},
+  };
+  for (const auto& [word, says] : known) {
+    expect_failure(tenon_options_set_int(options.get(), word, 8), TENON_ERROR_ARGUMENT, says);
+  }
+  // Nothing is named that is far from all.
+  for (const char* far : {"qqqqq", "flash_attn", "Q9", "use_mlock"}) {
+    expect_failure(tenon_options_set_int(options.get(), far, 8), TENON_ERROR_ARGUMENT, far);
+    EXPECT_TRUE(std::string(tenon_last_error()).ends_with("\"")) << tenon_last_error();
+    EXPECT_EQ(std::string(tenon_last_error()).find(';'), std::string::npos) << tenon_last_error();
+  }
 }
 
 TEST(Options, TypesAreEnforced) {

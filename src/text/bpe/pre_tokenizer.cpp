@@ -258,9 +258,8 @@ const PreTokenizer& pre_tokenizer_of(std::string_view name) {
     if (known.name == wanted) return known;
     nearest.consider(known.name);
   }
-  fail(Code::Unsupported,
-       "tokenizer.ggml.pre: unknown pre-tokenizer {}; the nearest of the {} known names is \"{}\"",
-       quoted(name), std::size(kPreTokenizers), nearest.nearest());
+  fail(Code::Unsupported, "tokenizer.ggml.pre: unknown pre-tokenizer {}; {} are known{}",
+       quoted(name), std::size(kPreTokenizers), nearest.hint());
 }
 
 SplitPatterns compile_patterns(std::span<const std::string_view> patterns) {
