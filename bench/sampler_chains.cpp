@@ -37,6 +37,7 @@ void run(benchmark::State& state, const Settings& settings) {
   std::vector<int32_t> history(64);
   for (int32_t& token : history) token = static_cast<int32_t>(&token - history.data()) * 997;
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   for (const auto& [name, value] : settings) {
     const bool whole = std::string(name) == "top_k" || std::string(name) == "repeat_last_n";
     if (whole) {

@@ -22,24 +22,25 @@ struct Candidate {
   tenon::Finish finish = tenon::Finish::None;
   double logprob = 0;
   uint64_t num_drawn = 0;
+  int64_t seed = 0;
 
   [[nodiscard]] double per_token() const {
     return num_drawn == 0 ? 0 : logprob / static_cast<double>(num_drawn);
   }
 };
 
-/// The answer number `index`: with a seed of its own. The session is at the end of the prompt.
+/// The answer with a seed of its own. The session is at the end of the prompt.
 Candidate generate(tenon::Session& session, const tenon::Sampler& from, tenon::EndRules& ends,
-                   uint32_t index, uint64_t max_tokens) {
+                   int64_t seed, uint64_t max_tokens) {
   tenon::Sampler sampler(from);
-  const auto seed = static_cast<uint64_t>(sampler.values().integer("seed")) + index;
-  sampler.set("seed", static_cast<int64_t>(seed & INT64_MAX));
+  sampler.set("seed", seed);
   ends.min_tokens = static_cast<uint64_t>(sampler.values().integer("min_tokens"));
   const uint64_t room = session.context() - session.position();
   // With no room at all the first draw tells both numbers of the limit.
   const uint64_t limit = max_tokens != 0 ? max_tokens : std::max<uint64_t>(room, 1);
   sampler.set_token_limit(std::min(limit, room));
   Candidate made;
+  made.seed = seed;
   ends.tokens_left = limit;
   while (made.finish == tenon::Finish::None) {
     const tenon::AnswerPiece piece = session.next_piece(sampler, ends);
@@ -70,12 +71,16 @@ tenon_status tenon_session_best_of(tenon_session* session, tenon_sampler* sample
     }
     tenon::Session& text = *call->session;
     const uint64_t prompt = text.position();
+    tenon::Sampler first(draws);
+    first.renew_seed();
+    const uint64_t seed = first.seed();
     Candidate chosen;
     uint32_t chosen_index = 0;
     try {
       for (uint32_t i = 0; i < count; ++i) {
         text.rewind(prompt);
-        Candidate made = generate(text, draws, ends, i, max_tokens);
+        Candidate made =
+            generate(text, draws, ends, static_cast<int64_t>((seed + i) & INT64_MAX), max_tokens);
         tenon_candidate out{};
         out.struct_size = sizeof out;
         out.finish = static_cast<int32_t>(made.finish);
@@ -84,6 +89,7 @@ tenon_status tenon_session_best_of(tenon_session* session, tenon_sampler* sample
         out.text = made.text.c_str();
         out.length = made.text.size();
         out.logprob = made.logprob;
+        out.seed = made.seed;
         bool enough = false;
         if (on_candidate != nullptr) {
           enough = call_host("on_candidate", [&] { return on_candidate(user, &out); }) != 0;
@@ -100,6 +106,7 @@ tenon_status tenon_session_best_of(tenon_session* session, tenon_sampler* sample
     }
     text.rewind(prompt);
     text.append(chosen.tokens);
+    text.set_latest_seed(static_cast<uint64_t>(chosen.seed));
     if (best != nullptr) *best = chosen_index;
   });
 }

@@ -50,11 +50,6 @@ void send(const tenon::ReplyDelta& delta, tenon_chat_callback on_delta, void* us
   call_host("on_delta", [&] { on_delta(user, &out); });
 }
 
-tenon::ReplySink sink_to(tenon_chat_callback on_delta, void* user) {
-  if (on_delta == nullptr) return {};
-  return [on_delta, user](const tenon::ReplyDelta& delta) { send(delta, on_delta, user); };
-}
-
 /// Hands on whole characters; what is ill-formed becomes U+FFFD.
 void push_text(tenon_chat_reply& reply, std::string_view text, bool at_end,
                const tenon::ReplySink& sink) {
@@ -70,6 +65,33 @@ void push_text(tenon_chat_reply& reply, std::string_view text, bool at_end,
 }
 
 }  // namespace
+
+tenon::ReplySink tenon::capi::reply_sink(tenon_chat_callback on_delta, void* user) {
+  if (on_delta == nullptr) return {};
+  return [on_delta, user](const ReplyDelta& delta) { send(delta, on_delta, user); };
+}
+
+void tenon::capi::push_token(tenon_chat_reply& reply, Token token, const ReplySink& sink) {
+  const Tokenizer* tokenizer = reply.chat->tokenizer();
+  if (tokenizer == nullptr) fail(Code::State, "the chat was made without a model: push text");
+  // Control tokens are marks of the format; one that ends the answer is no part of it.
+  const std::string_view text = tokenizer->decode(token, true);
+  if (!tokenizer->is_end(token)) push_text(reply, text, false, sink);
+}
+
+void tenon::capi::push_piece(tenon_chat_reply& reply, Token token, std::string_view text,
+                             const ReplySink& sink) {
+  const Tokenizer* tokenizer = reply.chat->tokenizer();
+  if (tokenizer == nullptr) fail(Code::State, "the chat was made without a model: push text");
+  // Control tokens have no text; all other text is held back while it may become a stop.
+  if (token >= 0 && tokenizer->decode(token).empty()) push_token(reply, token, sink);
+  if (!text.empty()) push_text(reply, text, false, sink);
+}
+
+void tenon::capi::finish_reply(tenon_chat_reply& reply, const ReplySink& sink) {
+  push_text(reply, "", true, sink);
+  reply.parser.finish(sink);
+}
 
 tenon_chat_reply::tenon_chat_reply(const tenon_chat& from, const tenon::ChatPrompt& prompt)
     : host(from.host), model(from.model), chat(from.chat), parser(chat->make_parser(prompt)) {}
@@ -171,33 +193,26 @@ void tenon_chat_reply_destroy(tenon_chat_reply* reply) { destroy(reply); }
 tenon_status tenon_chat_reply_push_text(tenon_chat_reply* reply, const char* text, size_t length,
                                         tenon_chat_callback on_delta, void* user) {
   return fence([&] {
-    push_text(checked(reply), text_in(text, length, "text"), false, sink_to(on_delta, user));
+    push_text(checked(reply), text_in(text, length, "text"), false, reply_sink(on_delta, user));
   });
 }
 
 tenon_status tenon_chat_reply_push_token(tenon_chat_reply* reply, tenon_token token,
                                          tenon_chat_callback on_delta, void* user) {
+  return fence([&] { push_token(checked(reply), token, reply_sink(on_delta, user)); });
+}
+
+tenon_status tenon_chat_reply_push_piece(tenon_chat_reply* reply, tenon_token token,
+                                         const char* text, size_t length,
+                                         tenon_chat_callback on_delta, void* user) {
   return fence([&] {
-    tenon_chat_reply& of_handle = checked(reply);
-    const tenon::Tokenizer* tokenizer = of_handle.chat->tokenizer();
-    if (tokenizer == nullptr) {
-      tenon::fail(tenon::Code::State, "the chat was made without a model: push text");
-    }
-    // Control tokens are marks of the format; one that ends the answer is no part of it.
-    const std::string_view text = tokenizer->decode(token, true);
-    if (tokenizer->is_end(token)) return;
-    push_text(of_handle, text, false, sink_to(on_delta, user));
+    push_piece(checked(reply), token, text_in(text, length, "text"), reply_sink(on_delta, user));
   });
 }
 
 tenon_status tenon_chat_reply_finish(tenon_chat_reply* reply, tenon_chat_callback on_delta,
                                      void* user) {
-  return fence([&] {
-    tenon_chat_reply& of_handle = checked(reply);
-    const tenon::ReplySink sink = sink_to(on_delta, user);
-    push_text(of_handle, "", true, sink);
-    of_handle.parser.finish(sink);
-  });
+  return fence([&] { finish_reply(checked(reply), reply_sink(on_delta, user)); });
 }
 
 tenon_status tenon_chat_reply_message(tenon_chat_reply* reply, const char** json, size_t* length) {

@@ -42,3 +42,16 @@ struct tenon_chat_reply : tenon::capi::Handle<tenon_chat_reply> {
   std::string bytes;  ///< of the last character, until it is whole
   std::string json;   ///< what tenon_chat_reply_message handed out
 };
+
+namespace tenon::capi {
+
+/// Hands the parts of an answer to the host; of NULL nothing.
+ReplySink reply_sink(tenon_chat_callback on_delta, void* user);
+/// The next token of the answer.
+void push_token(tenon_chat_reply& reply, Token token, const ReplySink& sink);
+/// The next piece of a generation: a control token, or text that may be shown.
+void push_piece(tenon_chat_reply& reply, Token token, std::string_view text, const ReplySink& sink);
+/// The answer is complete.
+void finish_reply(tenon_chat_reply& reply, const ReplySink& sink);
+
+}  // namespace tenon::capi

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "base/system_error.h"
 #include "fence.h"
 
 namespace tenon::capi {
@@ -14,6 +15,7 @@ namespace {
 // Holds the longest message that we make, and needs no allocation: NO_MEMORY must be reportable.
 constexpr size_t kErrorCapacity = 2048;
 thread_local char last_error[kErrorCapacity] = "";
+thread_local int32_t last_system_error = 0;
 
 /// The longest prefix of at most `limit` bytes that does not end inside a UTF-8 character.
 std::string_view whole_characters(std::string_view text, size_t limit) {
@@ -23,11 +25,12 @@ std::string_view whole_characters(std::string_view text, size_t limit) {
   return text.substr(0, end);
 }
 
-tenon_status report(Code code, std::string_view message) noexcept {
+tenon_status report(Code code, std::string_view message, int32_t system_error = 0) noexcept {
   const std::string_view kept = whole_characters(message, kErrorCapacity - 1);
   // The message may be the old one: an exception made from tenon_last_error().
   std::memmove(last_error, kept.data(), kept.size());
   last_error[kept.size()] = '\0';
+  last_system_error = system_error;
   return static_cast<tenon_status>(code);
 }
 
@@ -36,6 +39,8 @@ tenon_status report(Code code, std::string_view message) noexcept {
 tenon_status status_of_current_exception() noexcept {
   try {
     throw;
+  } catch (const SystemError& error) {
+    return report(error.code(), error.what(), error.number());
   } catch (const Error& error) {
     return report(error.code(), error.what());
   } catch (const std::bad_alloc&) {
@@ -59,6 +64,8 @@ const char* tenon_status_name(tenon_status status) {
 }
 
 const char* tenon_last_error(void) { return tenon::capi::last_error; }
+
+int32_t tenon_last_system_error(void) { return tenon::capi::last_system_error; }
 
 uint32_t tenon_version(void) {
   return TENON_VERSION_MAJOR * 1000000u + TENON_VERSION_MINOR * 1000u + TENON_VERSION_PATCH;

@@ -84,6 +84,9 @@ class HostClock : public System {
   }
   void join_thread(pthread_t thread) noexcept override { rest_->join_thread(thread); }
   uint32_t num_usable_cpus() noexcept override { return rest_->num_usable_cpus(); }
+  int random_bytes(void* out, uint64_t size_bytes) noexcept override {
+    return rest_->random_bytes(out, size_bytes);
+  }
   uint64_t thread_time_ns() noexcept override { return rest_->thread_time_ns(); }
 
  private:

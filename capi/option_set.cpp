@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "file/metadata.h"
 #include "option_table.h"
+#include "sampler/parameters.h"
 
 namespace tenon::capi {
 namespace {
@@ -174,6 +175,7 @@ void OptionSet::parse(std::string_view key, std::string_view text) {
   const tenon_option_info option = find_option(key);
   switch (option.type) {
     case TENON_OPTION_INT:
+      if (key == "seed" && text == "random") return set_int(key, kRandomSeed);
       return set_int(key, parse_number<int64_t>(option, text));
     case TENON_OPTION_FLOAT:
       return set_float(key, parse_number<double>(option, text));

@@ -134,6 +134,13 @@ tenon_status tenon_request_logprobs_of(tenon_request* request, float* logprobs, 
   });
 }
 
+tenon_status tenon_request_seed(tenon_request* request, int64_t* seed) {
+  return fence([&] {
+    const tenon_request& asked = checked(request);
+    checked_out(seed, "seed") = static_cast<int64_t>(asked.generation->seed);
+  });
+}
+
 tenon_status tenon_request_cancel(tenon_request* request) {
   return fence([&] {
     tenon_request& cancelled = checked(request);

@@ -57,6 +57,13 @@ tenon_status tenon_sampler_set_float(tenon_sampler* sampler, const char* name, d
   return fence([&] { checked(sampler).sampler.set(name_in(name, "name"), value); });
 }
 
+tenon_status tenon_sampler_seed(tenon_sampler* sampler, int64_t* seed) {
+  return fence([&] {
+    int64_t& out = checked_out(seed, "seed");
+    out = static_cast<int64_t>(checked(sampler).sampler.seed());
+  });
+}
+
 tenon_status tenon_sampler_set_bias(tenon_sampler* sampler, tenon_token token, double bias) {
   return fence([&] { checked(sampler).sampler.set_logit_bias(token, static_cast<float>(bias)); });
 }

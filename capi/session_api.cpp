@@ -311,6 +311,16 @@ tenon_status tenon_session_tokens(tenon_session* session, const tenon_token** to
   });
 }
 
+tenon_status tenon_session_seed(tenon_session* session, int64_t* seed) {
+  return fence([&] {
+    const SessionCall call(session);
+    int64_t& out = checked_out(seed, "seed");
+    const std::optional<uint64_t> latest = call->session->seed();
+    if (!latest) tenon::fail(tenon::Code::State, "session: nothing was drawn yet, with any seed");
+    out = static_cast<int64_t>(*latest);
+  });
+}
+
 tenon_status tenon_session_cancel(tenon_session* session) {
   // Not in use by way of the fence, which has thread-local memory: a signal handler may not ask for that.
   const bool is_good = session != nullptr && session->is(tenon::capi::Magic::Session) &&

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "engine/session.h"
 #include "handle.h"
@@ -25,6 +26,8 @@ struct tenon_session : tenon::capi::Handle<tenon_session> {
   std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
   std::unique_ptr<tenon::Session> session;
   std::optional<tenon::Sampler> own_sampler;
+  size_t dropped_turns = 0;  ///< that the prompt of the latest answer left out
+  std::string message;       ///< that tenon_chat_answer handed out
 
   std::atomic<bool> is_busy{
       false};  ///< a call is under way that cancel and destroy alone may interrupt

@@ -28,6 +28,9 @@ static void* call_status_name(uintptr_t function, int32_t status) {
 static void* call_last_error(uintptr_t function) {
   return ((void* (*)(void))function)();
 }
+static int32_t call_last_system_error(uintptr_t function) {
+  return ((int32_t (*)(void))function)();
+}
 static uint32_t call_version(uintptr_t function) {
   return ((uint32_t (*)(void))function)();
 }
@@ -190,6 +193,9 @@ static int32_t call_session_context(uintptr_t function, uintptr_t session, void*
 static int32_t call_session_tokens(uintptr_t function, uintptr_t session, void* tokens, void* numTokens) {
   return ((int32_t (*)(uintptr_t, void*, void*))function)(session, tokens, numTokens);
 }
+static int32_t call_session_seed(uintptr_t function, uintptr_t session, void* seed) {
+  return ((int32_t (*)(uintptr_t, void*))function)(session, seed);
+}
 static int32_t call_session_cancel(uintptr_t function, uintptr_t session) {
   return ((int32_t (*)(uintptr_t))function)(session);
 }
@@ -207,6 +213,9 @@ static int32_t call_sampler_set_int(uintptr_t function, uintptr_t sampler, void*
 }
 static int32_t call_sampler_set_float(uintptr_t function, uintptr_t sampler, void* name, double value) {
   return ((int32_t (*)(uintptr_t, void*, double))function)(sampler, name, value);
+}
+static int32_t call_sampler_seed(uintptr_t function, uintptr_t sampler, void* seed) {
+  return ((int32_t (*)(uintptr_t, void*))function)(sampler, seed);
 }
 static int32_t call_sampler_set_bias(uintptr_t function, uintptr_t sampler, int32_t token, double bias) {
   return ((int32_t (*)(uintptr_t, int32_t, double))function)(sampler, token, bias);
@@ -270,6 +279,9 @@ static int32_t call_request_logprobs(uintptr_t function, uintptr_t request, void
 }
 static int32_t call_request_logprobs_of(uintptr_t function, uintptr_t request, void* logprobs, uintptr_t count) {
   return ((int32_t (*)(uintptr_t, void*, uintptr_t))function)(request, logprobs, count);
+}
+static int32_t call_request_seed(uintptr_t function, uintptr_t request, void* seed) {
+  return ((int32_t (*)(uintptr_t, void*))function)(request, seed);
 }
 static int32_t call_request_cancel(uintptr_t function, uintptr_t request) {
   return ((int32_t (*)(uintptr_t))function)(request);
@@ -403,6 +415,15 @@ static int32_t call_chat_reply_finish(uintptr_t function, uintptr_t reply, uintp
 static int32_t call_chat_reply_message(uintptr_t function, uintptr_t reply, void* json, void* length) {
   return ((int32_t (*)(uintptr_t, void*, void*))function)(reply, json, length);
 }
+static int32_t call_chat_reply_push_piece(uintptr_t function, uintptr_t reply, int32_t token, void* text, uintptr_t length, uintptr_t onDelta, uintptr_t user) {
+  return ((int32_t (*)(uintptr_t, int32_t, void*, uintptr_t, uintptr_t, uintptr_t))function)(reply, token, text, length, onDelta, user);
+}
+static int32_t call_chat_answer(uintptr_t function, uintptr_t chat, uintptr_t session, void* conversation, uintptr_t length, uintptr_t sampler, uint64_t maxTokens, uint32_t flags, uintptr_t onDelta, uintptr_t user, void* message, void* messageLength, void* finish) {
+  return ((int32_t (*)(uintptr_t, uintptr_t, void*, uintptr_t, uintptr_t, uint64_t, uint32_t, uintptr_t, uintptr_t, void*, void*, void*))function)(chat, session, conversation, length, sampler, maxTokens, flags, onDelta, user, message, messageLength, finish);
+}
+static int32_t call_chat_begin(uintptr_t function, uintptr_t chat, uintptr_t session, void* conversation, uintptr_t length, uintptr_t sampler, uint64_t maxTokens, uint32_t flags, void* reply) {
+  return ((int32_t (*)(uintptr_t, uintptr_t, void*, uintptr_t, uintptr_t, uint64_t, uint32_t, void*))function)(chat, session, conversation, length, sampler, maxTokens, flags, reply);
+}
 static int32_t call_measure_hardware(uintptr_t function, uintptr_t model, uint32_t flags, void* hardware) {
   return ((int32_t (*)(uintptr_t, uint32_t, void*))function)(model, flags, hardware);
 }
@@ -521,6 +542,10 @@ func callStatusName(status int32) unsafe.Pointer {
 
 func callLastError() unsafe.Pointer {
 	return C.call_last_error(C.uintptr_t(functions[fnLastError]))
+}
+
+func callLastSystemError() int32 {
+	return int32(C.call_last_system_error(C.uintptr_t(functions[fnLastSystemError])))
 }
 
 func callVersion() uint32 {
@@ -739,6 +764,10 @@ func callSessionTokens(session uintptr, tokens unsafe.Pointer, numTokens unsafe.
 	return int32(C.call_session_tokens(C.uintptr_t(functions[fnSessionTokens]), C.uintptr_t(session), tokens, numTokens))
 }
 
+func callSessionSeed(session uintptr, seed unsafe.Pointer) int32 {
+	return int32(C.call_session_seed(C.uintptr_t(functions[fnSessionSeed]), C.uintptr_t(session), seed))
+}
+
 func callSessionCancel(session uintptr) int32 {
 	return int32(C.call_session_cancel(C.uintptr_t(functions[fnSessionCancel]), C.uintptr_t(session)))
 }
@@ -761,6 +790,10 @@ func callSamplerSetInt(sampler uintptr, name unsafe.Pointer, value int64) int32 
 
 func callSamplerSetFloat(sampler uintptr, name unsafe.Pointer, value float64) int32 {
 	return int32(C.call_sampler_set_float(C.uintptr_t(functions[fnSamplerSetFloat]), C.uintptr_t(sampler), name, C.double(value)))
+}
+
+func callSamplerSeed(sampler uintptr, seed unsafe.Pointer) int32 {
+	return int32(C.call_sampler_seed(C.uintptr_t(functions[fnSamplerSeed]), C.uintptr_t(sampler), seed))
 }
 
 func callSamplerSetBias(sampler uintptr, token int32, bias float64) int32 {
@@ -845,6 +878,10 @@ func callRequestLogprobs(request uintptr, logprob unsafe.Pointer, topTokens unsa
 
 func callRequestLogprobsOf(request uintptr, logprobs unsafe.Pointer, count uintptr) int32 {
 	return int32(C.call_request_logprobs_of(C.uintptr_t(functions[fnRequestLogprobsOf]), C.uintptr_t(request), logprobs, C.uintptr_t(count)))
+}
+
+func callRequestSeed(request uintptr, seed unsafe.Pointer) int32 {
+	return int32(C.call_request_seed(C.uintptr_t(functions[fnRequestSeed]), C.uintptr_t(request), seed))
 }
 
 func callRequestCancel(request uintptr) int32 {
@@ -1021,6 +1058,18 @@ func callChatReplyFinish(reply uintptr, onDelta uintptr, user uintptr) int32 {
 
 func callChatReplyMessage(reply uintptr, json unsafe.Pointer, length unsafe.Pointer) int32 {
 	return int32(C.call_chat_reply_message(C.uintptr_t(functions[fnChatReplyMessage]), C.uintptr_t(reply), json, length))
+}
+
+func callChatReplyPushPiece(reply uintptr, token int32, text unsafe.Pointer, length uintptr, onDelta uintptr, user uintptr) int32 {
+	return int32(C.call_chat_reply_push_piece(C.uintptr_t(functions[fnChatReplyPushPiece]), C.uintptr_t(reply), C.int32_t(token), text, C.uintptr_t(length), C.uintptr_t(onDelta), C.uintptr_t(user)))
+}
+
+func callChatAnswer(chat uintptr, session uintptr, conversation unsafe.Pointer, length uintptr, sampler uintptr, maxTokens uint64, flags uint32, onDelta uintptr, user uintptr, message unsafe.Pointer, messageLength unsafe.Pointer, finish unsafe.Pointer) int32 {
+	return int32(C.call_chat_answer(C.uintptr_t(functions[fnChatAnswer]), C.uintptr_t(chat), C.uintptr_t(session), conversation, C.uintptr_t(length), C.uintptr_t(sampler), C.uint64_t(maxTokens), C.uint32_t(flags), C.uintptr_t(onDelta), C.uintptr_t(user), message, messageLength, finish))
+}
+
+func callChatBegin(chat uintptr, session uintptr, conversation unsafe.Pointer, length uintptr, sampler uintptr, maxTokens uint64, flags uint32, reply unsafe.Pointer) int32 {
+	return int32(C.call_chat_begin(C.uintptr_t(functions[fnChatBegin]), C.uintptr_t(chat), C.uintptr_t(session), conversation, C.uintptr_t(length), C.uintptr_t(sampler), C.uint64_t(maxTokens), C.uint32_t(flags), reply))
 }
 
 func callMeasureHardware(model uintptr, flags uint32, hardware unsafe.Pointer) int32 {

@@ -68,6 +68,11 @@ func callLastError() unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&result))
 }
 
+func callLastSystemError() int32 {
+	result, _, _ := purego.SyscallN(functions[fnLastSystemError])
+	return int32(result)
+}
+
 func callVersion() uint32 {
 	result, _, _ := purego.SyscallN(functions[fnVersion])
 	return uint32(result)
@@ -335,6 +340,11 @@ func callSessionTokens(session uintptr, tokens unsafe.Pointer, numTokens unsafe.
 	return int32(result)
 }
 
+func callSessionSeed(session uintptr, seed unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnSessionSeed], session, uintptr(seed))
+	return int32(result)
+}
+
 func callSessionCancel(session uintptr) int32 {
 	result, _, _ := purego.SyscallN(functions[fnSessionCancel], session)
 	return int32(result)
@@ -361,6 +371,11 @@ func callSamplerSetInt(sampler uintptr, name unsafe.Pointer, value int64) int32 
 
 func callSamplerSetFloat(sampler uintptr, name unsafe.Pointer, value float64) int32 {
 	return withFloats.samplerSetFloat(sampler, name, value)
+}
+
+func callSamplerSeed(sampler uintptr, seed unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnSamplerSeed], sampler, uintptr(seed))
+	return int32(result)
 }
 
 func callSamplerSetBias(sampler uintptr, token int32, bias float64) int32 {
@@ -460,6 +475,11 @@ func callRequestLogprobs(request uintptr, logprob unsafe.Pointer, topTokens unsa
 
 func callRequestLogprobsOf(request uintptr, logprobs unsafe.Pointer, count uintptr) int32 {
 	result, _, _ := purego.SyscallN(functions[fnRequestLogprobsOf], request, uintptr(logprobs), count)
+	return int32(result)
+}
+
+func callRequestSeed(request uintptr, seed unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnRequestSeed], request, uintptr(seed))
 	return int32(result)
 }
 
@@ -675,6 +695,21 @@ func callChatReplyFinish(reply uintptr, onDelta uintptr, user uintptr) int32 {
 
 func callChatReplyMessage(reply uintptr, json unsafe.Pointer, length unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnChatReplyMessage], reply, uintptr(json), uintptr(length))
+	return int32(result)
+}
+
+func callChatReplyPushPiece(reply uintptr, token int32, text unsafe.Pointer, length uintptr, onDelta uintptr, user uintptr) int32 {
+	result, _, _ := purego.SyscallN(functions[fnChatReplyPushPiece], reply, uintptr(token), uintptr(text), length, onDelta, user)
+	return int32(result)
+}
+
+func callChatAnswer(chat uintptr, session uintptr, conversation unsafe.Pointer, length uintptr, sampler uintptr, maxTokens uint64, flags uint32, onDelta uintptr, user uintptr, message unsafe.Pointer, messageLength unsafe.Pointer, finish unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnChatAnswer], chat, session, uintptr(conversation), length, sampler, uintptr(maxTokens), uintptr(flags), onDelta, user, uintptr(message), uintptr(messageLength), uintptr(finish))
+	return int32(result)
+}
+
+func callChatBegin(chat uintptr, session uintptr, conversation unsafe.Pointer, length uintptr, sampler uintptr, maxTokens uint64, flags uint32, reply unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnChatBegin], chat, session, uintptr(conversation), length, sampler, uintptr(maxTokens), uintptr(flags), uintptr(reply))
 	return int32(result)
 }
 

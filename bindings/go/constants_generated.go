@@ -195,6 +195,8 @@ const (
 	ChatCallEnd = 5
 	// the call was broken: forget it; its text follows as content
 	ChatCallRetract = 6
+	// of a conversation that does not fit the oldest turns are left out
+	DropOldest = 64
 	// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above, each without those before it.
 	MeasureSpeed = 1
 	// they stay: a row for each token

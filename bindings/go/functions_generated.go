@@ -13,6 +13,7 @@ const (
 	fnSessionAppendText
 	fnStatusName
 	fnLastError
+	fnLastSystemError
 	fnVersion
 	fnVersionText
 	fnInterfaceDescription
@@ -67,12 +68,14 @@ const (
 	fnSessionPosition
 	fnSessionContext
 	fnSessionTokens
+	fnSessionSeed
 	fnSessionCancel
 	fnSessionGetStats
 	fnSamplerCreate
 	fnSamplerDestroy
 	fnSamplerSetInt
 	fnSamplerSetFloat
+	fnSamplerSeed
 	fnSamplerSetBias
 	fnSamplerAddStopToken
 	fnSamplerAddDryBreaker
@@ -94,6 +97,7 @@ const (
 	fnRequestWait
 	fnRequestLogprobs
 	fnRequestLogprobsOf
+	fnRequestSeed
 	fnRequestCancel
 	fnRequestGetStats
 	fnEngineStep
@@ -138,6 +142,9 @@ const (
 	fnChatReplyPushText
 	fnChatReplyFinish
 	fnChatReplyMessage
+	fnChatReplyPushPiece
+	fnChatAnswer
+	fnChatBegin
 	fnMeasureHardware
 	fnModelPlan
 	fnPlacementCreate
@@ -170,7 +177,7 @@ const (
 	numFunctions
 
 	// The server's are those from here on.
-	numLibraryFunctions = 146
+	numLibraryFunctions = 153
 )
 
 var functionNames = [numFunctions]string{
@@ -181,6 +188,7 @@ var functionNames = [numFunctions]string{
 	"tenon_session_append_text",
 	"tenon_status_name",
 	"tenon_last_error",
+	"tenon_last_system_error",
 	"tenon_version",
 	"tenon_version_text",
 	"tenon_interface_description",
@@ -235,12 +243,14 @@ var functionNames = [numFunctions]string{
 	"tenon_session_position",
 	"tenon_session_context",
 	"tenon_session_tokens",
+	"tenon_session_seed",
 	"tenon_session_cancel",
 	"tenon_session_get_stats",
 	"tenon_sampler_create",
 	"tenon_sampler_destroy",
 	"tenon_sampler_set_int",
 	"tenon_sampler_set_float",
+	"tenon_sampler_seed",
 	"tenon_sampler_set_bias",
 	"tenon_sampler_add_stop_token",
 	"tenon_sampler_add_dry_breaker",
@@ -262,6 +272,7 @@ var functionNames = [numFunctions]string{
 	"tenon_request_wait",
 	"tenon_request_logprobs",
 	"tenon_request_logprobs_of",
+	"tenon_request_seed",
 	"tenon_request_cancel",
 	"tenon_request_get_stats",
 	"tenon_engine_step",
@@ -306,6 +317,9 @@ var functionNames = [numFunctions]string{
 	"tenon_chat_reply_push_text",
 	"tenon_chat_reply_finish",
 	"tenon_chat_reply_message",
+	"tenon_chat_reply_push_piece",
+	"tenon_chat_answer",
+	"tenon_chat_begin",
 	"tenon_measure_hardware",
 	"tenon_model_plan",
 	"tenon_placement_create",
@@ -429,6 +443,15 @@ func sessionAppendText(session *handle, text string, flags uint32) error {
 		return c.err
 	}
 	return c.done(callSessionAppendText(sessionPointer, textPointer(text), uintptr(len(text)), flags))
+}
+
+func lastSystemError() int32 {
+	c := begin(fnLastSystemError)
+	defer c.end()
+	if c.err != nil {
+		return 0
+	}
+	return callLastSystemError()
 }
 
 func version() uint32 {
@@ -1028,6 +1051,20 @@ func sessionTokens(session *handle) ([]Token, error) {
 	return copyOf[Token](tokens, uint64(numTokens)), nil
 }
 
+func sessionSeed(session *handle) (int64, error) {
+	c := begin(fnSessionSeed)
+	defer c.end()
+	sessionPointer := c.use(session, kindSession, 0)
+	var seed int64
+	if c.err != nil {
+		return 0, c.err
+	}
+	if err := c.done(callSessionSeed(sessionPointer, unsafe.Pointer(&seed))); err != nil {
+		return 0, err
+	}
+	return seed, nil
+}
+
 func sessionCancel(session *handle) error {
 	c := begin(fnSessionCancel)
 	defer c.end()
@@ -1087,6 +1124,20 @@ func samplerSetFloat(sampler *handle, name string, value float64) error {
 		return c.err
 	}
 	return c.done(callSamplerSetFloat(samplerPointer, slicePointer(nameBytes), value))
+}
+
+func samplerSeed(sampler *handle) (int64, error) {
+	c := begin(fnSamplerSeed)
+	defer c.end()
+	samplerPointer := c.use(sampler, kindSampler, 0)
+	var seed int64
+	if c.err != nil {
+		return 0, c.err
+	}
+	if err := c.done(callSamplerSeed(samplerPointer, unsafe.Pointer(&seed))); err != nil {
+		return 0, err
+	}
+	return seed, nil
 }
 
 func samplerSetBias(sampler *handle, token Token, bias float64) error {
@@ -1306,6 +1357,20 @@ func requestLogprobsOf(request *handle, count int) ([]float32, error) {
 		return nil, err
 	}
 	return logprobs, nil
+}
+
+func requestSeed(request *handle) (int64, error) {
+	c := begin(fnRequestSeed)
+	defer c.end()
+	requestPointer := c.use(request, kindRequest, 0)
+	var seed int64
+	if c.err != nil {
+		return 0, c.err
+	}
+	if err := c.done(callRequestSeed(requestPointer, unsafe.Pointer(&seed))); err != nil {
+		return 0, err
+	}
+	return seed, nil
 }
 
 func requestCancel(request *handle) error {
@@ -1819,6 +1884,52 @@ func chatReplyMessage(reply *handle) (string, error) {
 		return "", err
 	}
 	return textAt(json, uint64(length)), nil
+}
+
+func chatReplyPushPiece(reply *handle, token Token, text string, onDelta func(delta ChatDelta)) error {
+	c := begin(fnChatReplyPushPiece)
+	defer c.end()
+	replyPointer := c.use(reply, kindChatReply, 0)
+	onDeltaAddress, user := c.callback(addressChat, onDelta, onDelta == nil)
+	if c.err != nil {
+		return c.err
+	}
+	return c.done(callChatReplyPushPiece(replyPointer, token, textPointer(text), uintptr(len(text)), onDeltaAddress, user))
+}
+
+func chatAnswer(chat *handle, session *handle, conversation string, sampler *handle, maxTokens uint64, flags uint32, onDelta func(delta ChatDelta)) (string, int32, error) {
+	c := begin(fnChatAnswer)
+	defer c.end()
+	chatPointer := c.use(chat, kindChat, 0)
+	sessionPointer := c.use(session, kindSession, 0)
+	samplerPointer := c.use(sampler, kindSampler, nullable)
+	onDeltaAddress, user := c.callback(addressChat, onDelta, onDelta == nil)
+	var message unsafe.Pointer
+	var messageLength uintptr
+	var finish int32
+	if c.err != nil {
+		return "", 0, c.err
+	}
+	if err := c.done(callChatAnswer(chatPointer, sessionPointer, textPointer(conversation), uintptr(len(conversation)), samplerPointer, maxTokens, flags, onDeltaAddress, user, unsafe.Pointer(&message), unsafe.Pointer(&messageLength), unsafe.Pointer(&finish))); err != nil {
+		return "", 0, err
+	}
+	return textAt(message, uint64(messageLength)), finish, nil
+}
+
+func chatBegin(chat *handle, session *handle, conversation string, sampler *handle, maxTokens uint64, flags uint32) (*handle, error) {
+	c := begin(fnChatBegin)
+	defer c.end()
+	chatPointer := c.use(chat, kindChat, 0)
+	sessionPointer := c.use(session, kindSession, 0)
+	samplerPointer := c.use(sampler, kindSampler, 0)
+	var reply uintptr
+	if c.err != nil {
+		return nil, c.err
+	}
+	if err := c.done(callChatBegin(chatPointer, sessionPointer, textPointer(conversation), uintptr(len(conversation)), samplerPointer, maxTokens, flags, unsafe.Pointer(&reply))); err != nil {
+		return nil, err
+	}
+	return newHandle(kindChatReply, reply, nil), nil
 }
 
 func measureHardware(model *handle, flags uint32) (Hardware, error) {

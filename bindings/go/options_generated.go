@@ -211,7 +211,7 @@ type SamplerOptions struct {
 	AdaptiveTarget Opt[float64]
 	// How much each token drawn before counts less than the one after it.
 	AdaptiveDecay Opt[float64]
-	// Key of the random numbers: the same seed, logits and position draw the same token.
+	// Key of the random numbers: the same seed, logits and position draw the same token; -1: another one for each generation, which can be read back.
 	Seed Opt[int]
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
 	// does not know yet. int, float64, bool, string or []string.

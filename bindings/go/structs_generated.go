@@ -274,15 +274,17 @@ type cCandidate struct {
 	text       unsafe.Pointer
 	length     uint64
 	logprob    float64
+	seed       int64
 }
 
-var _ [48]byte = [unsafe.Sizeof(cCandidate{})]byte{}
+var _ [56]byte = [unsafe.Sizeof(cCandidate{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cCandidate{}.finish)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cCandidate{}.tokens)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cCandidate{}.numTokens)]byte{}
 var _ [24]byte = [unsafe.Offsetof(cCandidate{}.text)]byte{}
 var _ [32]byte = [unsafe.Offsetof(cCandidate{}.length)]byte{}
 var _ [40]byte = [unsafe.Offsetof(cCandidate{}.logprob)]byte{}
+var _ [48]byte = [unsafe.Offsetof(cCandidate{}.seed)]byte{}
 
 type cContinuations struct {
 	structSize     uint32
@@ -1325,6 +1327,8 @@ type Candidate struct {
 	Text   string
 	// natural logarithms of the probabilities of the drawn tokens, summed up
 	Logprob float64
+	// that it was drawn with. Since 0.1
+	Seed int64
 }
 
 func (c *cCandidate) value() Candidate {
@@ -1333,6 +1337,7 @@ func (c *cCandidate) value() Candidate {
 		Tokens:  copyOf[Token](c.tokens, c.numTokens),
 		Text:    textAt(c.text, c.length),
 		Logprob: c.logprob,
+		Seed:    c.seed,
 	}
 }
 

@@ -25,7 +25,7 @@ from native_layer import foreign_calls, generated_header, jni_calls, native_call
 HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_embedder_embed",
         "tenon_embedder_rank", "tenon_session_score", "tenon_server_create"}
 # Answered by the layers themselves.
-LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_server_interface_description",
+LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_last_system_error", "tenon_server_interface_description",
            "tenon_server_last_error"}
 # Handles that end before what they are made from.
 WITHIN = {"tenon_server_call"}

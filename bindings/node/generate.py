@@ -26,7 +26,7 @@ HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "ten
 # Of no use in JavaScript: native/engine_thread.c runs an engine; sets of options are objects.
 LEFT_OUT = {"tenon_engine_set_executor", "tenon_engine_run"}
 # Called by native/ itself.
-INNER = {"tenon_interface_description", "tenon_last_error", "tenon_options_create", "tenon_options_set_int",
+INNER = {"tenon_interface_description", "tenon_last_error", "tenon_last_system_error", "tenon_options_create", "tenon_options_set_int",
          "tenon_options_set_float", "tenon_options_set_bool", "tenon_options_set_string",
          "tenon_options_add_string", "tenon_options_parse", "tenon_server_interface_description",
          "tenon_server_last_error"}

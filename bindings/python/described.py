@@ -14,7 +14,7 @@ HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_request_next",
 # Of no use in Python: the binding has a thread that runs an engine, in native/runner.h.
 LEFT_OUT = {"tenon_engine_set_executor"}
 # Answered without a library, or by other means.
-LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_server_interface_description",
+LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_last_system_error", "tenon_server_interface_description",
            "tenon_server_last_error"}
 
 PYTHON_TYPES = {"uint16_t": "int", "int32_t": "int", "uint32_t": "int", "int64_t": "int", "uint64_t": "int", "size_t": "int",

@@ -84,7 +84,7 @@ def native_stub(interfaces):
             for field in fields:
                 lines += ["    @property",
                           f"    def {field['name']}(self) -> {python_type(interface, field)}: ..."]
-            lines.append("")
+            lines += [f"    def __call__(self) -> {type_name(name)}: ...", ""]
     for interface in interfaces:
         for function in interface.offered:
             lines.append(f"def {short(function['name'])}({argument_types(interface, function)}) -> "

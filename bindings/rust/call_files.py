@@ -13,7 +13,7 @@ from generating import short
 
 # Called in tenon/src by hand: arrays of pointers, and what is needed before a library is in use.
 HAND = {"tenon_model_load", "tenon_embedder_embed", "tenon_embedder_rank"}
-LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_version_text", "tenon_version",
+LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_last_system_error", "tenon_version_text", "tenon_version",
            "tenon_status_name", "tenon_server_last_error", "tenon_server_interface_description"}
 
 

@@ -55,6 +55,13 @@ class ChatReply {
       return tenon_chat_reply_push_text(handle_.get(), text.data(), text.size(), call, user);
     });
   }
+  /// A piece of a generation: what is held back for a stop text waits.
+  void push(const Piece& piece, const OnDelta& on_delta = {}) {
+    run(on_delta, [&](tenon_chat_callback call, void* user) {
+      return tenon_chat_reply_push_piece(handle_.get(), piece.token, piece.text.data(),
+                                         piece.text.size(), call, user);
+    });
+  }
   void finish(const OnDelta& on_delta = {}) {
     run(on_delta, [&](tenon_chat_callback call, void* user) {
       return tenon_chat_reply_finish(handle_.get(), call, user);
@@ -165,20 +172,31 @@ class Chat {
     return sampler.set_grammar_of(get(), conversation);
   }
 
-  /// Generates the answer to a conversation in `session`, as constrain() says, and returns it as a
-  /// message. What the session holds of the prompt already is not computed again.
+  /// One turn: generates the answer to a conversation in `session`, as constrain() says, and returns it
+  /// as a message, to be put after the conversation's. What the session holds of the prompt already is
+  /// not computed again. on_delta gets what comes; what it throws comes out of here.
   std::string answer(Session& session, std::string_view conversation,
                      const ChatReply::OnDelta& on_delta = {},
                      const GenerateOptions& options = {}) const {
-    ChatReply reading = reply(conversation);
     Sampler sampler(options.sampler);
-    constrain(sampler, conversation);
-    advance(session, encode(conversation));
+    ChatReply reading =
+        begin(session, conversation, sampler, options.max_tokens, options.drop_oldest);
     for (const Piece& piece : session.generate(sampler, options.max_tokens)) {
-      if (piece.token != TENON_NO_TOKEN) reading.push(piece.token, on_delta);
+      reading.push(piece, on_delta);
     }
     reading.finish(on_delta);
     return reading.message();
+  }
+
+  /// The beginning of answer(), for answers by submit(): makes the session's text the prompt, has the
+  /// sampler draw only what the answer may be, and begins to read the answer.
+  ///   drop_oldest  leaves out the oldest turns where there is no room for max_tokens (tenon.h, 14)
+  ChatReply begin(Session& session, std::string_view conversation, Sampler& sampler,
+                  uint64_t max_tokens = 0, bool drop_oldest = false) const {
+    tenon_chat_reply* raw = nullptr;
+    check(tenon_chat_begin(get(), session.get(), conversation.data(), conversation.size(),
+                           sampler.get(), max_tokens, drop_oldest ? TENON_DROP_OLDEST : 0u, &raw));
+    return ChatReply(raw);
   }
 
   /// Makes the session's text these tokens, keeping what it has of their beginning.

@@ -86,7 +86,7 @@ struct SamplerOptions {
   std::optional<int64_t> repeat_last_n{};
   std::optional<double> presence_penalty{};
   std::optional<double> frequency_penalty{};
-  std::optional<int64_t> seed{};
+  std::optional<int64_t> seed{};              ///< -1, and unset: another one for each answer
   std::vector<std::string> stop{};            ///< texts that end an answer
   std::vector<std::string> banned_strings{};  ///< texts that are never generated
   std::optional<bool> banned_ignore_case{};

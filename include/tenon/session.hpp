@@ -43,6 +43,8 @@ struct GenerateOptions {
   std::optional<bool> add_special{};
   bool parse_special = false;
   SamplerOptions sampler{};
+  /// Of a chat: where a conversation leaves no room for the answer, its oldest turns are left out.
+  bool drop_oldest = false;
 };
 
 /// What generate() returns: an input range of pieces. Each step of the iterator generates one.
@@ -155,6 +157,7 @@ class Session {
     std::vector<Token> tokens;
     int32_t finish = TENON_FINISH_NONE;
     double logprob = 0;  ///< of the drawn tokens, summed up
+    int64_t seed = 0;    ///< that it was drawn with
   };
   struct BestOf {
     std::vector<Candidate> candidates;
@@ -167,7 +170,8 @@ class Session {
       result.candidates.push_back({std::string(one.text, static_cast<size_t>(one.length)),
                                    {one.tokens, one.tokens + one.num_tokens},
                                    one.finish,
-                                   one.logprob});
+                                   one.logprob,
+                                   one.seed});
       return true;
     };
     Callback<bool(const tenon_candidate&)> callback{keep, nullptr};
@@ -315,6 +319,13 @@ class Session {
     size_t count = 0;
     check(tenon_session_tokens(get(), &data, &count));
     return {data, count};
+  }
+  /// That the latest answer was drawn with: as SamplerOptions::seed it gives that answer again. Throws
+  /// Error(State) when none was drawn.
+  [[nodiscard]] int64_t seed() const {
+    int64_t seed = 0;
+    check(tenon_session_seed(get(), &seed));
+    return seed;
   }
   [[nodiscard]] tenon_session_stats stats() const {
     tenon_session_stats stats{};

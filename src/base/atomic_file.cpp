@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/system_error.h"
 
 namespace tenon {
 namespace {
@@ -28,7 +29,7 @@ std::string folder_of(const std::string& path) {
 }
 
 [[noreturn]] void fail_to_name(const std::string& path, int error) {
-  fail(Code::Io, "{}: cannot give the file its name: {}", path, errno_text(-error));
+  fail_system(-error, "{}: cannot give the file its name: {}", path, errno_text(-error));
 }
 
 }  // namespace
@@ -52,11 +53,11 @@ std::optional<FileStat> AtomicFile::look_at(const std::string& path, int flags) 
   // O_PATH opens nothing: no permission is needed and a device does not notice.
   const int fd = system_->open(path.c_str(), O_PATH | O_CLOEXEC | flags);
   if (fd == -ENOENT) return std::nullopt;
-  if (fd < 0) fail(Code::Io, "{}: cannot write: {}", path_, errno_text(-fd));
+  if (fd < 0) fail_system(-fd, "{}: cannot write: {}", path_, errno_text(-fd));
   FileStat stat;
   const int error = system_->stat(fd, stat);
   system_->close(fd);
-  if (error != 0) fail(Code::Io, "{}: cannot look at the file: {}", path_, errno_text(-error));
+  if (error != 0) fail_system(-error, "{}: cannot look at the file: {}", path_, errno_text(-error));
   return stat;
 }
 
@@ -70,9 +71,10 @@ void AtomicFile::follow_links() {
     const int64_t size = system_->read_link(target_.c_str(), text.data(), text.size());
     if (size == -EINVAL || size == -ENOENT) break;
     if (size < 0) {
-      fail(Code::Io, "{}: cannot follow the link: {}", path_, errno_text(static_cast<int>(-size)));
+      fail_system(static_cast<int>(-size), "{}: cannot follow the link: {}", path_,
+                  errno_text(static_cast<int>(-size)));
     }
-    if (links == kMostLinks) fail(Code::Io, "{}: {}", path_, errno_text(ELOOP));
+    if (links == kMostLinks) fail_system(ELOOP, "{}: {}", path_, errno_text(ELOOP));
     const std::string_view next(text.data(), static_cast<size_t>(size));
     target_ = next.starts_with('/') ? next : folder_of(target_) + "/" + std::string(next);
   }
@@ -86,7 +88,7 @@ void AtomicFile::create() {
   int fd = -EINTR;
   while (fd == -EINTR) fd = system_->create_unnamed(folder_of(target_).c_str());
   if (fd == -EOPNOTSUPP) return create_named();
-  if (fd < 0) fail(Code::Io, "{}: cannot create: {}", path_, errno_text(-fd));
+  if (fd < 0) fail_system(-fd, "{}: cannot create: {}", path_, errno_text(-fd));
   fd_ = fd;
 }
 
@@ -97,7 +99,7 @@ void AtomicFile::create_named() {
     name = fmt::format("{}.{:08x}.tmp", target_, static_cast<uint32_t>(system_->now_ns()) + i);
     fd = system_->create(name.c_str());
   }
-  if (fd < 0) fail(Code::Io, "{}: cannot create: {}", path_, errno_text(-fd));
+  if (fd < 0) fail_system(-fd, "{}: cannot create: {}", path_, errno_text(-fd));
   fd_ = fd;
   unfinished_ = std::move(name);
 }
@@ -107,8 +109,9 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
     const int64_t count = system_->write_at(fd_, bytes.data(), bytes.size(), size_bytes_);
     if (count == -EINTR) continue;
     if (count <= 0) {
-      fail(Code::Io, "{}: cannot write {} bytes at {}: {}", path_, bytes.size(), size_bytes_,
-           errno_text(count < 0 ? static_cast<int>(-count) : ENOSPC));
+      fail_system(count < 0 ? static_cast<int>(-count) : ENOSPC,
+                  "{}: cannot write {} bytes at {}: {}", path_, bytes.size(), size_bytes_,
+                  errno_text(count < 0 ? static_cast<int>(-count) : ENOSPC));
     }
     size_bytes_ += static_cast<uint64_t>(count);
     bytes = bytes.subspan(static_cast<size_t>(count));
@@ -119,13 +122,13 @@ void AtomicFile::commit() {
   if (fd_ < 0) fail(Code::Internal, "{}: committed twice", path_);
   int error = -EINTR;
   while (error == -EINTR) error = system_->sync(fd_);
-  if (error != 0) fail(Code::Io, "{}: cannot save: {}", path_, errno_text(-error));
+  if (error != 0) fail_system(-error, "{}: cannot save: {}", path_, errno_text(-error));
   if (unfinished_.empty()) {
     name_it();
     system_->close(std::exchange(fd_, -1));  // it is on the disk and has its name
   } else {
     error = system_->close(std::exchange(fd_, -1));
-    if (error != 0) fail(Code::Io, "{}: cannot close: {}", path_, errno_text(-error));
+    if (error != 0) fail_system(-error, "{}: cannot close: {}", path_, errno_text(-error));
     error = system_->rename(unfinished_.c_str(), target_.c_str());
     if (error != 0) fail_to_name(path_, error);
     unfinished_.clear();

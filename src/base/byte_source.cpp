@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/system_error.h"
 
 namespace tenon {
 namespace {
@@ -33,7 +34,8 @@ class OwnedFd {
 FileIdentity stat_file(const OwnedFd& fd, const std::string& name) {
   FileStat stat;
   const int error = fd.system().stat(fd.get(), stat);
-  if (error != 0) fail(Code::Io, "{}: cannot get the file's size: {}", name, errno_text(-error));
+  if (error != 0)
+    fail_system(-error, "{}: cannot get the file's size: {}", name, errno_text(-error));
   return stat;
 }
 
@@ -126,7 +128,8 @@ std::shared_ptr<const ByteSource> ByteSource::from_fd(int fd, uint64_t offset, u
                                                       std::shared_ptr<System> system) {
   if (fd < 0) fail(Code::Argument, "{}: {} is no file descriptor", name, fd);
   const int number = system->duplicate(fd);
-  if (number < 0) fail(Code::Io, "{}: cannot use descriptor {}: {}", name, fd, errno_text(-number));
+  if (number < 0)
+    fail_system(-number, "{}: cannot use descriptor {}: {}", name, fd, errno_text(-number));
   OwnedFd copy(std::move(system), number);
   const FileIdentity stat = stat_file(copy, name);
   if (!stat.is_regular) fail(Code::Io, "{}: is not a regular file", name);

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/system_error.h"
 
 namespace tenon {
 namespace {
@@ -20,8 +21,8 @@ FileMapping::FileMapping(std::shared_ptr<System> system, int fd, uint64_t offset
   int error = 0;
   void* pages = system_->map_file(fd, offset - before, size, error);
   if (pages == nullptr) {
-    fail(Code::Io, "{}: cannot map {} bytes at {}: {}", name, size_bytes, offset,
-         errno_text(-error));
+    fail_system(-error, "{}: cannot map {} bytes at {}: {}", name, size_bytes, offset,
+                errno_text(-error));
   }
   pages_ = pages;
   mapped_bytes_ = size;

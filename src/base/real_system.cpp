@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -288,6 +289,18 @@ class RealSystem : public System {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     return nanoseconds(now);
+  }
+  int random_bytes(void* out, uint64_t size_bytes) noexcept override {
+    auto* bytes = static_cast<unsigned char*>(out);
+    for (uint64_t done = 0; done < size_bytes;) {
+      const ssize_t count = ::getrandom(bytes + done, size_bytes - done, GRND_NONBLOCK);
+      if (count > 0) {
+        done += static_cast<uint64_t>(count);
+      } else if (count == 0 || errno != EINTR) {
+        return count == 0 ? -EIO : -errno;
+      }
+    }
+    return 0;
   }
   uint64_t thread_time_ns() noexcept override {
     timespec used{};

@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/system_error.h"
 
 namespace tenon {
 namespace {
@@ -51,6 +54,18 @@ bool has_hidden_contents(System& system, int fd) {
 
 }  // namespace
 
+uint64_t random_number(System& system) noexcept {
+  uint64_t number = 0;
+  if (system.random_bytes(&number, sizeof number) == 0) return number;
+  static std::atomic<uint64_t> count{0};
+  // The finaliser of SplitMix64 spreads what differs in a few bits.
+  number = system.now_ns() + (static_cast<uint64_t>(::getpid()) << 40) +
+           count.fetch_add(1, std::memory_order_relaxed) * 0x9e3779b97f4a7c15u;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
+  return number ^ (number >> 31);
+}
+
 std::string errno_text(int error) {
   for (const ErrnoName& name : kErrnoNames) {
     if (name.value == error) return name.text;
@@ -71,7 +86,7 @@ int open_regular_file(System& system, const std::string& path) {
   // regular files that remain.
   int fd = -EINTR;
   while (fd == -EINTR) fd = system.open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (fd < 0) fail(Code::Io, "{}: cannot open: {}", path, errno_text(-fd));
+  if (fd < 0) fail_system(-fd, "{}: cannot open: {}", path, errno_text(-fd));
 
   FileStat stat;
   const int error = system.stat(fd, stat);
@@ -79,7 +94,8 @@ int open_regular_file(System& system, const std::string& path) {
     return fd;
   }
   system.close(fd);
-  if (error != 0) fail(Code::Io, "{}: cannot get the file's size: {}", path, errno_text(-error));
+  if (error != 0)
+    fail_system(-error, "{}: cannot get the file's size: {}", path, errno_text(-error));
   fail(Code::Io, "{}: is not a regular file", path);
 }
 
@@ -91,8 +107,8 @@ uint64_t read_fully(System& system, int fd, uint64_t offset, std::span<std::byte
         system.read_at(fd, out.data() + num_read, out.size() - num_read, offset + num_read);
     if (count == -EINTR) continue;
     if (count < 0) {
-      fail(Code::Io, "{}: cannot read {} bytes at {}: {}", name, out.size() - num_read,
-           offset + num_read, errno_text(static_cast<int>(-count)));
+      fail_system(static_cast<int>(-count), "{}: cannot read {} bytes at {}: {}", name,
+                  out.size() - num_read, offset + num_read, errno_text(static_cast<int>(-count)));
     }
     if (count == 0) break;
     num_read += static_cast<uint64_t>(count);

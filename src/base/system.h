@@ -110,6 +110,8 @@ class System {
   virtual uint32_t num_usable_cpus() noexcept = 0;
   /// Monotonic nanoseconds.
   virtual uint64_t now_ns() noexcept = 0;
+  /// Fills memory with random bytes that nobody can guess, without waiting for them: 0 or -errno.
+  virtual int random_bytes(void* out, uint64_t size_bytes) noexcept = 0;
   /// Nanoseconds of processor time that the calling thread has used: for limits of work, which a
   /// busy machine must not shorten. now_ns() where the system does not tell.
   virtual uint64_t thread_time_ns() noexcept = 0;
@@ -123,6 +125,10 @@ int open_regular_file(System& system, const std::string& path);
 /// read, less than out.size() only at the end of the file; throws Io naming `name` on an error.
 uint64_t read_fully(System& system, int fd, uint64_t offset, std::span<std::byte> out,
                     std::string_view name);
+
+/// A number that differs from call to call and from process to process: for seeds, not for secrets. Made
+/// of the clock where the system has no random bytes.
+uint64_t random_number(System& system) noexcept;
 
 /// The text of an errno value, without locale and without a shared buffer.
 std::string errno_text(int error);

@@ -14,6 +14,7 @@ void AnswerText::restart(uint64_t position) {
   stream_.restart(nullptr);
   watch_.restart(nullptr);
   num_generated_ = 0;
+  seed_.reset();
 }
 
 void AnswerText::resume(std::span<const Token> text, uint64_t num_generated) {

@@ -65,6 +65,9 @@ class AnswerText {
   std::string_view take_held() { return stream_.finish(); }
 
   [[nodiscard]] uint64_t num_generated() const { return num_generated_; }
+  /// Of the random numbers that the answer is drawn with; nothing before the first draw.
+  [[nodiscard]] std::optional<uint64_t> seed() const { return seed_; }
+  void set_seed(std::optional<uint64_t> seed) { seed_ = seed; }
   /// With banned texts: the answer as far as its characters are whole.
   [[nodiscard]] const BanWatch& watch() const { return watch_; }
   /// The last token ended within a character.
@@ -77,6 +80,7 @@ class AnswerText {
   BanWatch watch_;
   uint64_t position_ = 0;       // tokens of the text that the decoder has seen
   uint64_t num_generated_ = 0;  // since the text last changed otherwise
+  std::optional<uint64_t> seed_;
   std::string tail_;
   std::vector<Token> forbidden_;
 };

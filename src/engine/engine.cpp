@@ -86,9 +86,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
   needed_.resize(pools_.size());
   // What a decoder computes depends on its source, which the index does not know.
   if (options.prefix_cache && !model_->has_encoder() && pools_.size() <= PrefixIndex::kMaxGroups) {
-    const uint64_t seed =
-        system_.now_ns() * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(owner_pid_);
-    index_ = std::make_unique<PrefixIndex>(pools_, seed);
+    index_ = std::make_unique<PrefixIndex>(pools_, random_number(system_));
   }
   const uint32_t num_steps = steps_under_way(*model_);
   for (uint32_t i = 0; i < num_steps; ++i) {

@@ -199,8 +199,19 @@ Token Session::next(Sampler& sampler) {
   return next_piece(sampler, none).token;
 }
 
+void Session::settle_seed(Sampler& sampler) {
+  if (const std::optional<uint64_t> seed = answer_.seed()) {
+    sampler.take_seed(*seed);
+  } else {
+    sampler.renew_seed();
+  }
+  latest_seed_ = sampler.seed();
+  answer_.set_seed(latest_seed_);
+}
+
 Session::Piece Session::next_piece(Sampler& sampler, EndRules& rules) {
   const Use use(*this, Use::Held::Keep);
+  settle_seed(sampler);
   if (!loop_.goes_on_with(sampler, rules)) drop_held();
   last_is_drawn_ = false;
   // For the time of this call the sampler goes to the end of what is drawn.
@@ -335,6 +346,8 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
   last_is_drawn_ = false;
   auto generation =
       std::make_shared<Generation>(sequence_, answer_, control_, sampler, options, vocab());
+  settle_seed(generation->sampler);
+  generation->seed = *latest_seed_;
   logits_position_ = kNoLogits;
   last_is_generated_ = true;
   // Known before it is queued, so that no request can outlive its session.
@@ -359,6 +372,7 @@ std::unique_ptr<Session> Session::fork() {
   const Use use(*this);
   std::unique_ptr<Session> copy = empty_like();
   copy->answer_ = answer_;
+  copy->latest_seed_ = latest_seed_;
   engine_->with_sequences(*control_, *copy->control_, [&] {
     Sequence text = sequence_.fork();
     copy->sequence_.swap(text);

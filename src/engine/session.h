@@ -128,6 +128,12 @@ class Session {
   /// Forgets everything from `position` on. Throws Argument when the text is shorter.
   void rewind(uint64_t position);
 
+  /// Of the random numbers that the latest answer was drawn with, in this session or the one it comes
+  /// from; nothing before the first. An answer lasts until the text changes otherwise: what is drawn
+  /// after it with a random seed goes on with its seed.
+  [[nodiscard]] std::optional<uint64_t> seed() const { return latest_seed_; }
+  void set_latest_seed(uint64_t seed) { latest_seed_ = seed; }
+
   /// Ends the call or generation under way, or else the next one that computes, with Cancelled.
   void cancel() noexcept;
 
@@ -154,6 +160,7 @@ class Session {
   void draw();
   void cut(uint64_t size);
   void drop_held();
+  void settle_seed(Sampler& sampler);
   void check_room() const;
   /// The logits are those that the last of `position` tokens was drawn from.
   [[nodiscard]] bool has_logits_of(uint64_t position) const {
@@ -179,6 +186,7 @@ class Session {
   uint64_t logits_position_ = kNoLogits;  // after how many tokens they are
   SessionStats stats_;
   AnswerText answer_;
+  std::optional<uint64_t> latest_seed_;
   AnswerLoop loop_;                 // of the calls; pauses after each piece
   bool last_is_generated_ = false;  // the last token came from next()
   bool last_is_drawn_ = false;      // the last token handed out was, before those held

@@ -91,8 +91,7 @@ std::vector<std::byte> header_bytes(const SnapshotHeader& header) {
     out.insert(out.end(), bytes.begin(), bytes.end());
   };
   put_text(kMagic);
-  const bool has_source = header.num_source_tokens > 0;
-  put(has_source ? SnapshotHeader::kSourceVersion : SnapshotHeader::kVersion);
+  put(SnapshotHeader::kVersion);
   put(kByteOrder);
   put(header.model.low);
   put(header.model.high);
@@ -102,7 +101,8 @@ std::vector<std::byte> header_bytes(const SnapshotHeader& header) {
   put(header.block_tokens);
   put(static_cast<uint32_t>(header.cache.size()));
   put_text(header.cache);
-  if (has_source) put(header.num_source_tokens);
+  put(header.seed);
+  put(header.num_source_tokens);
   return out;
 }
 
@@ -149,9 +149,9 @@ SnapshotHeader read_header(SummingReader& reader, const std::string& name) {
   if (fields.read<uint32_t>("byte order") != kByteOrder) {
     fail(Code::Format, "{}: a snapshot in another order of bytes", name);
   }
-  if (version != SnapshotHeader::kVersion && version != SnapshotHeader::kSourceVersion) {
-    fail(Code::Format, "{}: snapshot of version {}, this library reads {} and {}", name, version,
-         SnapshotHeader::kVersion, SnapshotHeader::kSourceVersion);
+  if (version < SnapshotHeader::kOldestVersion || version > SnapshotHeader::kVersion) {
+    fail(Code::Format, "{}: snapshot of version {}, this library reads {} to {}", name, version,
+         SnapshotHeader::kOldestVersion, SnapshotHeader::kVersion);
   }
   SnapshotHeader header;
   header.model.low = fields.read<uint64_t>("model");
@@ -167,7 +167,11 @@ SnapshotHeader read_header(SummingReader& reader, const std::string& name) {
   }
   header.cache.resize(length);
   reader.read(std::as_writable_bytes(std::span(header.cache)), "the cache text");
-  if (version == SnapshotHeader::kSourceVersion) {
+  if (version == SnapshotHeader::kVersion) {
+    reader.read(std::as_writable_bytes(std::span(&header.seed, 1)), "the seed");
+    if (header.seed < -1) fail(Code::Format, "{}: the seed is {}", name, header.seed);
+  }
+  if (version >= SnapshotHeader::kSourceVersion) {
     reader.read(std::as_writable_bytes(std::span(&header.num_source_tokens, 1)),
                 "the size of the source");
   }
@@ -280,6 +284,7 @@ SnapshotHeader Session::snapshot_header() {
   header.num_source_tokens = sequence_.source().size();
   header.num_tokens = sequence_.size();
   header.num_generated = answer_.num_generated();
+  if (const auto seed = answer_.seed()) header.seed = static_cast<int64_t>(*seed);
   header.position = engine_->snapshot_position(*control_);
   header.block_tokens = engine_->block_tokens();
   return header;
@@ -375,11 +380,15 @@ void Session::restore(const ByteSource& source, bool text_only_if_cache_differs)
   reader.check_sum();
   const uint64_t lost = same_cache ? 0 : header.position;
   restored->answer_.resume(restored->sequence_.tokens(), header.num_generated);
+  std::optional<uint64_t> seed;
+  if (header.seed >= 0) seed = static_cast<uint64_t>(header.seed);
+  restored->answer_.set_seed(seed);
   engine_->with_sequences(*control_, *restored->control_, [&] {
     if (lost > 0) restored->sequence_.set_lost({lost, PrefixMiss::Cause::CacheType});
     sequence_.swap(restored->sequence_);
   });
   std::swap(answer_, restored->answer_);
+  latest_seed_ = seed;
   logits_position_ = kNoLogits;
   last_is_generated_ = false;
 }

@@ -25,7 +25,7 @@ SnapshotIdentity snapshot_identity(const Model& model);
 
 /// A snapshot, little-endian:
 ///   0   "TENONSES"
-///   8   u32 version, 2; of a text with a source 3
+///   8   u32 version, 4
 ///   12  u32 0x01020304, to tell the order of bytes
 ///   16  u128 SnapshotIdentity::model, low half first
 ///   32  u64 tokens
@@ -33,14 +33,15 @@ SnapshotIdentity snapshot_identity(const Model& model);
 ///   48  u64 of these computed, so that the blocks that follow hold them
 ///   56  u32 positions in a block
 ///   60  u32 bytes of SnapshotIdentity::cache, which follows
-/// then with version 3 u64 tokens of the source and those tokens, i32; its rows are not saved, but
-/// encoded again; then the tokens, i32; then the pieces of Engine::read_piece, as many as there were,
-/// but without gaps; then the XXH3-128 of all that is before. Only full blocks: the tokens after them
+/// then i64 seed of the answer, or -1, then u64 tokens of the source and those tokens, i32; its rows are
+/// not saved, but encoded again; then the tokens, i32; then the pieces of Engine::read_piece, as many as there were,
+/// but without gaps; then the XXH3-128 of all that is before. Versions 2 and 3 have no seed, and 2 no source. Only full blocks: the tokens after them
 /// are computed again, and nothing of others that may lie in the rest of a block gets out.
 struct SnapshotHeader {
   static constexpr uint64_t kFixedBytes = 64;
   static constexpr uint64_t kMaxCacheText = 4096;
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 4;
+  static constexpr uint32_t kOldestVersion = 2;
   static constexpr uint32_t kSourceVersion = 3;
 
   Hash128 model;
@@ -50,6 +51,7 @@ struct SnapshotHeader {
   uint64_t position = 0;
   uint32_t block_tokens = 0;
   std::string cache;
+  int64_t seed = -1;  ///< of the answer that the text ends with
 };
 
 /// Takes the bytes of a snapshot piece by piece; what it throws ends the saving.

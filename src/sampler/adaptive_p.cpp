@@ -50,8 +50,8 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
     logits[i] = static_cast<float>(kPeak - kSharpness * distance * distance / (1.0 + distance));
   }
   const std::span<const float> weights = candidates.weights();
-  const auto seed = static_cast<uint64_t>(input.values.integer("seed"));
-  const size_t chosen = drawn_candidate(weights, sum_of(weights), uniform_at(seed, input.position));
+  const size_t chosen =
+      drawn_candidate(weights, sum_of(weights), uniform_at(input.seed, input.position));
   const double p = std::bit_cast<float>(kept[chosen]) / total_before;
   memory.adaptive_sum = p + decay * memory.adaptive_sum;
   memory.adaptive_weight = 1.0 + decay * memory.adaptive_weight;

@@ -89,8 +89,7 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   }
   const std::span<const float> weights = candidates.weights();
   const double total = sum_of(weights);
-  const auto seed = static_cast<uint64_t>(input.values.integer("seed"));
-  const size_t chosen = drawn_candidate(weights, total, uniform_at(seed, input.position));
+  const size_t chosen = drawn_candidate(weights, total, uniform_at(input.seed, input.position));
   const double observed = -std::log2(weights[chosen] / total);
   if (input.memory != nullptr) {
     input.memory->mirostat_surprise =

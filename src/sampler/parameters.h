@@ -23,6 +23,9 @@ struct SamplerParameter {
   const char* doc;         ///< one sentence for users, saying which value disables
 };
 
+/// The value of the parameter "seed" that asks for another seed for each generation.
+inline constexpr int64_t kRandomSeed = -1;
+
 constexpr SamplerParameter integer_parameter(const char* name, int64_t minimum, int64_t maximum,
                                              int64_t initial, const char* doc) {
   return {name, ParameterType::Integer, {minimum, 0.0}, {maximum, 0.0}, {initial, 0.0}, doc};

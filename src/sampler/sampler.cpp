@@ -64,6 +64,7 @@ Sampler::Sampler(std::shared_ptr<System> system)
 Sampler::Sampler(const Sampler& other)
     : system_(other.system_),
       values_(other.values_),
+      drawn_seed_(other.drawn_seed_),
       logit_bias_(other.logit_bias_),
       dry_breakers_(other.dry_breakers_),
       memory_(other.memory_),
@@ -73,6 +74,29 @@ Sampler::Sampler(const Sampler& other)
       candidates_(system_),
       grammar_(other.grammar_ ? std::make_unique<GrammarMatcher>(*other.grammar_) : nullptr) {
   logit_bias_.settle();  // here, so that no draw of a copy allocates
+}
+
+void Sampler::note_set(std::string_view name) {
+  if (name == "seed") drawn_seed_.reset();
+  ++version_;
+}
+
+uint64_t Sampler::seed() {
+  if (!has_random_seed()) return static_cast<uint64_t>(values_.integer("seed"));
+  if (!drawn_seed_) drawn_seed_ = random_number(*system_) % kSeedLimit;
+  return *drawn_seed_;
+}
+
+void Sampler::renew_seed() {
+  if (!has_random_seed()) return;
+  drawn_seed_.reset();
+  ++version_;
+}
+
+void Sampler::take_seed(uint64_t seed) {
+  if (!has_random_seed() || drawn_seed_ == seed) return;
+  drawn_seed_ = seed;
+  ++version_;
 }
 
 void Sampler::set_logit_bias(int32_t token, float bias) {
@@ -96,6 +120,7 @@ void Sampler::reset() {
 
 void Sampler::forget() {
   memory_ = {};
+  drawn_seed_.reset();
   num_remembered_ = 0;
   ++version_;
 }
@@ -289,7 +314,7 @@ bool Sampler::describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& bias
   draw.top_k = static_cast<uint32_t>(values_.integer("top_k"));
   draw.top_p = values_.real("top_p");
   draw.min_p = values_.real("min_p");
-  draw.seed = static_cast<uint64_t>(values_.integer("seed"));
+  draw.seed = seed();
   draw.position = position;
   return true;
 }
@@ -334,7 +359,8 @@ int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> 
                         uint64_t position, std::span<const int32_t> forbidden, WorkWatch* watch) {
   logit_bias_.settle();
   const SamplerInput input{
-      values_, logit_bias_.settled(), history, position, dry_breakers_, &memory_, forbidden};
+      values_, logit_bias_.settled(), history, position, dry_breakers_, &memory_, forbidden,
+      seed()};
   return *sample_from(logits, input, watch);
 }
 
@@ -342,7 +368,8 @@ std::optional<int32_t> Sampler::sample_listed(const ListedLogits& listed,
                                               std::span<const int32_t> history, uint64_t position,
                                               std::span<const int32_t> forbidden,
                                               WorkWatch* watch) {
-  const SamplerInput input{values_, {}, history, position, dry_breakers_, &memory_, forbidden};
+  const SamplerInput input{values_,       {},       history,   position,
+                           dry_breakers_, &memory_, forbidden, seed()};
   return sample_from(listed, input, watch);
 }
 

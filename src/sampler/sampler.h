@@ -34,13 +34,25 @@ class Sampler {
   /// or, for an unknown name, the nearest one.
   void set(std::string_view name, int64_t value) {
     values_.set(name, value);
-    ++version_;
+    note_set(name);
   }
   void set(std::string_view name, double value) {
     values_.set(name, value);
-    ++version_;
+    note_set(name);
   }
   [[nodiscard]] const SamplerValues& values() const { return values_; }
+
+  /// The key of the random numbers of all samplers of the chain: the parameter "seed". Where that is
+  /// kRandomSeed, a number that is drawn when it is first needed and stays for a generation; a copy
+  /// has the same one.
+  uint64_t seed();
+  [[nodiscard]] bool has_random_seed() const { return values_.integer("seed") == kRandomSeed; }
+  /// Another generation begins: a random seed is drawn anew.
+  void renew_seed();
+  /// The generation that has this seed goes on: a random seed becomes it.
+  void take_seed(uint64_t seed);
+  /// Random seeds are less, so that a double holds each of them and those counted up from it.
+  static constexpr uint64_t kSeedLimit = uint64_t{1} << 52;
 
   /// Adds `bias` to the logit of `token` from now on, in place of an earlier bias; 0 removes it.
   /// Throws Argument for a negative token, for a bias that is neither -inf (never this token) nor
@@ -147,9 +159,11 @@ class Sampler {
   bool describe_biases(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
                        std::span<const int32_t> forbidden, uint64_t vocab);
   void remember(const SamplerMemory& before) noexcept;
+  void note_set(std::string_view name);
 
   std::shared_ptr<System> system_;
   SamplerValues values_;
+  std::optional<uint64_t> drawn_seed_;  // of the generation, where the seed is random
   BiasTable logit_bias_;
   std::vector<int32_t> dry_breakers_;  // sorted
   SamplerMemory memory_;

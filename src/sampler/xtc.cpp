@@ -24,8 +24,7 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   const double probability = input.values.real("xtc_probability");
   const double threshold = input.values.real("xtc_threshold");
   if (probability == 0.0 || threshold > 0.5 || candidates.size() < 2) return std::nullopt;
-  const auto seed = static_cast<uint64_t>(input.values.integer("seed"));
-  if (uniform_at(seed, input.position, kStream) >= probability) return std::nullopt;
+  if (uniform_at(input.seed, input.position, kStream) >= probability) return std::nullopt;
   const std::span<const float> weights = candidates.weights();
   const double least = threshold * sum_of(weights);
   size_t num_top = 0;

@@ -44,6 +44,7 @@ class ChatWriter : public AnswerWriter {
   struct Form {
     const ServedModel* model = nullptr;
     size_t num_choices = 1;
+    int64_t seed = 0;  ///< of the first choice; the others count up
     bool logprobs = false;
     bool includes_usage = false;              ///< a stream's last chunk
     bool is_old = false;                      ///< function_call in place of tool_calls
@@ -60,7 +61,8 @@ class ChatWriter : public AnswerWriter {
             {"object", kind},
             {"created", created_},
             {"model", form_.model->name()},
-            {"system_fingerprint", nullptr}};
+            {"system_fingerprint", nullptr},
+            {"seed", form_.seed}};
   }
   [[nodiscard]] Json logprobs(const std::vector<DrawnToken>& tokens) const {
     if (!form_.logprobs) return nullptr;
@@ -353,6 +355,7 @@ Start handle_chat_completions(const HttpRequest& request, ServerState& state) {
   chat.echo = read_echo(fields, request, state);
   const ChatWriter::Form form{.model = &model,
                               .num_choices = chat.num_choices,
+                              .seed = chat.sampling.seed,
                               .logprobs = chat.logprobs,
                               .includes_usage = includes_usage,
                               .is_old = chat.tools.tools_field == "functions",

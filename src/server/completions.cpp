@@ -77,6 +77,7 @@ class CompletionWriter : public AnswerWriter {
     const ServedModel* model = nullptr;
     size_t num_prompts = 1;
     size_t num_choices = 1;  ///< for each prompt
+    int64_t seed = 0;        ///< of the first choice of each prompt; the others count up
     bool logprobs = false;
     bool includes_usage = false;
     bool is_streamed = false;
@@ -161,7 +162,8 @@ class CompletionWriter : public AnswerWriter {
     return {{"id", id_},
             {"object", "text_completion"},
             {"created", created_},
-            {"model", form_.model->name()}};
+            {"model", form_.model->name()},
+            {"seed", form_.seed}};
   }
 
   [[nodiscard]] std::string whole_text(const Exchange& exchange) {
@@ -297,6 +299,7 @@ Start handle_completions(const HttpRequest& request, ServerState& state) {
   CompletionWriter::Form form{.model = &model,
                               .num_prompts = prompts.size(),
                               .num_choices = num_choices,
+                              .seed = sampling.seed,
                               .logprobs = plan.logprobs,
                               .includes_usage = includes_usage,
                               .is_streamed = fields.boolean("stream").value_or(false)};

@@ -46,6 +46,7 @@ class MessageWriter : public AnswerWriter {
     const ThoughtSigner& signer;
     uint64_t max_tokens = 0;      ///< as asked for
     bool omits_thoughts = false;  ///< only their signatures are wanted
+    int64_t seed = 0;             ///< that the answer is drawn with
   };
   explicit MessageWriter(Form form) : form_(form) {}
 
@@ -58,7 +59,8 @@ class MessageWriter : public AnswerWriter {
             {"content", std::move(content)},
             {"stop_reason", std::move(reason)},
             {"stop_sequence", std::move(sequence)},
-            {"usage", std::move(usage)}};
+            {"usage", std::move(usage)},
+            {"seed", form_.seed}};
   }
   [[nodiscard]] const char* reason(const AnswerEnd& end, bool has_calls) const {
     return stop_reason(end, has_calls, form_.max_tokens);
@@ -243,7 +245,8 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
   }
   chat.sampling.options.stop = chat.sampling.stops;
   chat.echo = read_echo(fields, request, state);
-  const MessageWriter::Form form{model, state.thoughts, *chat.max_tokens, omits_thoughts(fields)};
+  const MessageWriter::Form form{model, state.thoughts, *chat.max_tokens, omits_thoughts(fields),
+                                 chat.sampling.seed};
   std::unique_ptr<AnswerWriter> writer;
   if (fields.boolean("stream").value_or(false)) {
     writer = std::make_unique<StreamedMessage>(form);

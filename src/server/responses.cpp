@@ -68,6 +68,7 @@ class ResponseWriter : public AnswerWriter {
     ResponseStore* store = nullptr;  ///< keeps it; null: none does
     std::string owner{};
     std::string items{};  ///< of the conversation before the answer: a list, as text
+    int64_t seed = 0;     ///< that the answer is drawn with
   };
 
   explicit ResponseWriter(Form form)
@@ -155,6 +156,7 @@ class ResponseWriter : public AnswerWriter {
               {"error", nullptr},
               {"incomplete_details", nullptr},
               {"model", form_.model->name()},
+              {"seed", form_.seed},
               {"usage", nullptr}};
     if (members.is_object()) head.update(members);
     std::string whole = open_text(head);
@@ -301,7 +303,8 @@ Start handle_responses(const HttpRequest& request, ServerState& state) {
                            .output = {.logprobs = chat.logprobs, .summarizes = read.summarizes},
                            .store = is_stored ? &state.responses : nullptr,
                            .owner = owner_of(request),
-                           .items = is_stored ? to_text(read.items) : std::string()});
+                           .items = is_stored ? to_text(read.items) : std::string(),
+                           .seed = chat.sampling.seed});
   return start_answers(plan_chat(model, std::move(chat)), std::move(writer), state);
 }
 

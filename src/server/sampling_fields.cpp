@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "api_error.h"
-#include "random_id.h"
 
 namespace tenon_http {
 namespace {
@@ -153,10 +152,12 @@ Sampling read_sampling(const Fields& fields, const tenon::Tokenizer& tokenizer) 
     sampling.options.banned_strings.push_back(std::move(word));
   }
   const std::optional<int64_t> seed = fields.integer("seed", INT64_MIN, INT64_MAX);
-  // The library's seeds are not negative.
-  sampling.seed =
-      static_cast<int64_t>((seed ? static_cast<uint64_t>(*seed) : random_number()) >> 1U);
-  if (seed && *seed >= 0) sampling.seed = *seed;
+  // The library's seeds are not negative; -1 asks for a random one, as llama.cpp's does.
+  if (!seed || *seed == -1) {
+    sampling.seed = tenon::Sampler().seed();
+  } else {
+    sampling.seed = *seed >= 0 ? *seed : static_cast<int64_t>(static_cast<uint64_t>(*seed) >> 1U);
+  }
   sampling.ignore_end = fields.boolean("ignore_eos").value_or(false);
   sampling.priority = static_cast<int32_t>(fields.integer("priority", -1000, 1000).value_or(0));
   return sampling;

@@ -159,6 +159,9 @@ class FaultySystem : public System {
   }
   uint32_t num_usable_cpus() noexcept override { return real_->num_usable_cpus(); }
   uint64_t now_ns() noexcept override { return real_->now_ns(); }
+  int random_bytes(void* out, uint64_t size_bytes) noexcept override {
+    return real_->random_bytes(out, size_bytes);
+  }
   uint64_t thread_time_ns() noexcept override { return real_->thread_time_ns(); }
 
  private:

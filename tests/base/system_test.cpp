@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "base/buffer.h"
@@ -28,6 +30,24 @@ TEST(System, OpensAndReadsARegularFile) {
   EXPECT_EQ(bytes[0], std::byte{'e'});
   system->close(fd);
   EXPECT_TRUE(system->all_released());
+}
+
+TEST(System, RandomNumbersDifferAlsoWithoutTheSystem) {
+  class WithoutRandom : public FaultySystem {
+   public:
+    int random_bytes(void*, uint64_t) noexcept override { return -ENOSYS; }
+  };
+  WithoutRandom without;
+  const auto real = System::real();
+  std::set<uint64_t> numbers;
+  for (int i = 0; i < 1000; ++i) {
+    numbers.insert(random_number(*real));
+    numbers.insert(random_number(without));
+  }
+  EXPECT_EQ(numbers.size(), 2000u);
+  std::array<unsigned char, 1000> bytes{};
+  EXPECT_EQ(real->random_bytes(bytes.data(), bytes.size()), 0);
+  EXPECT_GT(std::set<int>(bytes.begin(), bytes.end()).size(), 100u);
 }
 
 TEST(System, EmptyFileIsRegular) {

@@ -18,6 +18,7 @@ TEST(TokenPath, AllocatesNothing) {
   options.system = system;
   Session session(tiny_engine({}, std::move(options)), SessionOptions{256});
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("temperature", 0.7);
   sampler.set("top_k", int64_t{20});
   sampler.set("repeat_penalty", 1.1);

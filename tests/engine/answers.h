@@ -137,6 +137,7 @@ inline WholeAnswer ask_way(Engine& engine, const Way& way, uint32_t prompt, uint
   Session session(engine.shared_from_this());
   session.append(make_tokens(prompt, prompt));
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   GenerationOptions options = limits(count);
   way.set(sampler, options, engine.model());
   const auto generation = session.submit(sampler, options);

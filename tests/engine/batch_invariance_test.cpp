@@ -45,6 +45,7 @@ struct Question {
   }
   [[nodiscard]] Sampler sampler() const {
     Sampler sampler;
+    sampler.set("seed", int64_t{0});
     sampler.set("temperature", seed % 3 == 0 ? 0.0 : 0.8);
     sampler.set("seed", int64_t{seed});
     return sampler;

@@ -99,6 +99,7 @@ DeviceRequest submit_way(const std::shared_ptr<Engine>& engine, const Way& way, 
   DeviceRequest asked{std::make_unique<Session>(engine), nullptr};
   asked.session->append(make_tokens(5, static_cast<uint32_t>(seed)));
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   GenerationOptions options = limits(count);
   way.set(sampler, options, engine->model());
   sampler.set("seed", seed);

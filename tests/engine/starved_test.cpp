@@ -83,6 +83,7 @@ std::shared_ptr<Generation> submit(Session& session, const Ask& ask, uint64_t ti
   options.logprobs.num_top = kTop;
   options.logprobs.of_drawn = true;
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("temperature", 0.9);
   sampler.set("repeat_penalty", 1.1);
   sampler.set("seed", ask.seed);

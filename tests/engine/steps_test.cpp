@@ -64,6 +64,7 @@ TEST_F(Steps, UnderWayServeRequestsOfAllKindsSideBySide) {
     AskedWay asked{std::make_unique<Session>(two), nullptr, ask_way(*one, way, prompt, 12 + i)};
     asked.session->append(make_tokens(prompt, prompt));
     Sampler sampler;
+    sampler.set("seed", int64_t{0});
     GenerationOptions options = limits(12 + i);
     way.set(sampler, options, two->model());
     asked.generation = asked.session->submit(sampler, options);

@@ -102,6 +102,7 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
 /// A sampler that takes the most likely token.
 inline Sampler greedy_sampler() {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("temperature", 0.0);
   return sampler;
 }

@@ -59,6 +59,7 @@ TEST(BanWatch, IgnoresTheCaseOfAscii) {
 
 TEST(Sampler, TakesDrawsBack) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("mirostat", int64_t{2});
   const std::vector<float> logits = {1, 2, 3, 0.5f};
   std::vector<SamplerMemory> memories;

@@ -44,6 +44,7 @@ TEST(HostDraw, DrawsWhatTheSamplerDraws) {
       for (const double top_p : {0.0, 0.5, 0.95, 1.0}) {
         for (const double min_p : {0.0, 0.05, 1.0}) {
           Sampler sampler;
+          sampler.set("seed", int64_t{0});
           sampler.set("temperature", temperature);
           sampler.set("top_k", top_k);
           sampler.set("top_p", top_p);
@@ -68,6 +69,7 @@ TEST(HostDraw, BiasesAndForbiddenTokensCountAsTheSamplers) {
   for (uint64_t position = 0; position < 200; ++position) {
     const std::vector<float> row = random_row(position, 100);
     Sampler sampler;
+    sampler.set("seed", int64_t{0});
     sampler.set_logit_bias(3, 5.0F);
     sampler.set_logit_bias(70, -INFINITY);
     const int32_t forbidden[] = {0, 63, 64, 99};

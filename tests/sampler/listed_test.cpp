@@ -199,6 +199,7 @@ TEST(Listed, LogitsThatDoNotReachFarEnoughTellNothing) {
   EXPECT_EQ(draw_both(chains()[8], {40, 0}, 20), 0u);
   // Of five, three are lowered below what is not listed.
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("top_k", int64_t{3});
   sampler.set("repeat_penalty", 2.0);
   const int32_t tokens[] = {7, 1, 4, 2, 9};
@@ -212,6 +213,7 @@ TEST(Listed, LogitsThatDoNotReachFarEnoughTellNothing) {
 /// Equal logits go to the lower token, listed or not.
 TEST(Listed, LogitsEqualToTheOthersAreToldByTheirTokens) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("temperature", 0.0);
   sampler.set("presence_penalty", 1.0);
   const int32_t tokens[] = {50, 20, 60};
@@ -249,6 +251,7 @@ TEST(Listed, CandidatesAreNotAskedForWhereAChainLooksAtAllLogits) {
   const int32_t history[] = {1, 2, 3};
   for (size_t i = 0; i < refused.size(); ++i) {
     Sampler sampler;
+    sampler.set("seed", int64_t{0});
     refused[i](sampler);
     tenon_draw draw{};
     std::vector<tenon_draw_bias> biases;
@@ -259,6 +262,7 @@ TEST(Listed, CandidatesAreNotAskedForWhereAChainLooksAtAllLogits) {
 TEST(Listed, CandidatesAreAsManyAsTheChainMayNeed) {
   const auto asked = [](const std::function<void(Sampler&)>& set, uint64_t vocab = kVocab) {
     Sampler sampler;
+    sampler.set("seed", int64_t{0});
     set(sampler);
     tenon_draw draw{};
     std::vector<tenon_draw_bias> biases;

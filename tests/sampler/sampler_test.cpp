@@ -32,6 +32,7 @@ Error error_of(Call call) {
 /// A sampler in which nothing but the draw is active, at temperature 1.
 Sampler plain_sampler() {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("temperature", 1.0);
   sampler.set("top_k", int64_t{0});
   sampler.set("top_p", 1.0);
@@ -50,6 +51,7 @@ std::map<int32_t, int> histogram(Sampler& sampler, std::span<const float> logits
 
 TEST(Sampler, RefusesEveryParameterOutsideItsRange) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   for_each_sampler_parameter([&sampler](const SamplerParameter& parameter) {
     SCOPED_TRACE(parameter.name);
     std::vector<double> refused = {kNan, kInf, -kInf, 1e38, -1e38};
@@ -77,6 +79,7 @@ TEST(Sampler, RefusesEveryParameterOutsideItsRange) {
 
 TEST(Sampler, RefusesTopKOfTwoToThe31) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   const Error error = error_of([&] { sampler.set("top_k", int64_t{1} << 31); });
   EXPECT_EQ(error.code(), Code::Argument);
   EXPECT_THAT(error.what(), HasSubstr("top_k is 2147483648, not in 0..2147483647"));
@@ -84,6 +87,7 @@ TEST(Sampler, RefusesTopKOfTwoToThe31) {
 
 TEST(Sampler, NamesTheNearestParameter) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   const Error error = error_of([&] { sampler.set("temprature", 1.0); });
   EXPECT_EQ(error.code(), Code::Argument);
   EXPECT_THAT(error.what(), HasSubstr("\"temperature\""));
@@ -91,6 +95,7 @@ TEST(Sampler, NamesTheNearestParameter) {
 
 TEST(Sampler, KeepsItsValueWhenANewOneIsRefused) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("top_p", 0.25);
   EXPECT_THROW(sampler.set("top_p", 1.5), Error);
   EXPECT_EQ(sampler.values().real("top_p"), 0.25);
@@ -102,6 +107,7 @@ TEST(Sampler, ParametersHaveUniqueNamesDocsAndInitialValuesInRange) {
     EXPECT_EQ(++seen[parameter.name], 1) << parameter.name;
     EXPECT_GT(std::string_view(parameter.doc).size(), 10u);
     Sampler sampler;
+    sampler.set("seed", int64_t{0});
     if (parameter.type == ParameterType::Real) {
       sampler.set(parameter.name, parameter.initial.real);
     } else {
@@ -114,6 +120,7 @@ TEST(Sampler, ParametersHaveUniqueNamesDocsAndInitialValuesInRange) {
 
 TEST(Sampler, RefusesNonFiniteLogits) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   for (const double temperature : {0.0, 1.0}) {
     sampler.set("temperature", temperature);
     for (const float bad : {kNan, kInf}) {
@@ -128,6 +135,7 @@ TEST(Sampler, RefusesNonFiniteLogits) {
 
 TEST(Sampler, SaysWhenAllTokensAreMasked) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   const float masked[] = {-kInf, -kInf};
   const float open[] = {1.0f, 2.0f};
   for (const double temperature : {0.0, 1.0}) {
@@ -154,6 +162,7 @@ TEST(Sampler, NeverDrawsAMaskedToken) {
 
 TEST(Sampler, RefusesBadLogitBias) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   for (const float bias : {kNan, kInf, 1e38f, -1e38f, 1000.5f}) {
     EXPECT_EQ(error_of([&] { sampler.set_logit_bias(0, bias); }).code(), Code::Argument) << bias;
   }
@@ -169,6 +178,7 @@ TEST(Sampler, RefusesBadLogitBias) {
 
 TEST(Sampler, GreedyTakesTheLowestOfEqualTokens) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("temperature", int64_t{0});
   std::vector<float> logits(1000, -1.0f);
   for (const size_t at : {913u, 17u, 500u}) logits[at] = 3.0f;
@@ -179,6 +189,7 @@ TEST(Sampler, GreedyTakesTheLowestOfEqualTokens) {
 
 TEST(Sampler, BiasAppliesToGreedyToo) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("temperature", 0.0);
   const float logits[] = {1.0f, 2.0f, 3.0f};
   sampler.set_logit_bias(0, 2.5f);
@@ -238,6 +249,7 @@ TEST(Sampler, ExtremeLogitsAndTemperaturesStayDefined) {
 
 TEST(Sampler, AllocatesNothingAfterTheFirstCall) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("typical_p", 0.9);
   sampler.set("repeat_penalty", 1.1);
   sampler.set_logit_bias(5, 1.0f);

@@ -138,6 +138,7 @@ TEST(Temperature, SharpensAndFlattens) {
   const std::vector<float> logits = {2.0f, 1.0f, 0.0f};
   const auto share = [&logits](double temperature) {
     Sampler sampler;
+    sampler.set("seed", int64_t{0});
     sampler.set("temperature", temperature);
     sampler.set("min_p", 0.0);
     sampler.set("top_p", 1.0);
@@ -159,6 +160,7 @@ TEST(Temperature, SharpensAndFlattens) {
 int32_t penalised_choice(const char* penalty, double value, std::vector<int32_t> history,
                          int64_t last_n, std::vector<float> logits) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("temperature", 0.0);
   sampler.set(penalty, value);
   sampler.set("repeat_last_n", last_n);

@@ -158,6 +158,7 @@ TEST(Mirostat, HoldsTheSurpriseNearItsTarget) {
   for (const int64_t version : {1, 2}) {
     for (const double tau : {3.0, 5.0}) {
       Sampler sampler;
+      sampler.set("seed", int64_t{0});
       sampler.set("temperature", 1.0);
       sampler.set("mirostat", version);
       sampler.set("mirostat_tau", tau);
@@ -171,6 +172,7 @@ TEST(Mirostat, HoldsTheSurpriseNearItsTarget) {
 TEST(Mirostat, StandsEdgeCases) {
   for (const int64_t version : {1, 2}) {
     Sampler sampler;
+    sampler.set("seed", int64_t{0});
     sampler.set("mirostat", version);
     const std::vector<float> one = {3.0f};
     EXPECT_EQ(sampler.sample(one, {}, 0), 0);
@@ -184,6 +186,7 @@ TEST(Mirostat, StandsEdgeCases) {
 TEST(AdaptiveP, DrawsTokensNearTheTargetProbability) {
   const auto logits = logs({0.5f, 0.3f, 0.15f, 0.05f});
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("temperature", 1.0);
   sampler.set("top_p", 1.0);
   sampler.set("adaptive_target", 0.3);
@@ -196,6 +199,7 @@ TEST(AdaptiveP, DrawsTokensNearTheTargetProbability) {
 
 TEST(Sampler, MemoryOfDrawsIsCopiedAndForgotten) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   sampler.set("mirostat", int64_t{2});
   const auto logits = zipf(1000);
   const auto run = [&logits](Sampler& s) {
@@ -212,6 +216,7 @@ TEST(Sampler, MemoryOfDrawsIsCopiedAndForgotten) {
 
 TEST(Sampler, RefusesBadBreakersAndValues) {
   Sampler sampler;
+  sampler.set("seed", int64_t{0});
   EXPECT_THROW(sampler.add_dry_breakers(std::array{-1}), Error);
   for (const char* name : {"dry_multiplier", "dry_base", "xtc_probability", "xtc_threshold",
                            "top_n_sigma", "dynatemp_range", "dynatemp_exponent", "mirostat_tau",

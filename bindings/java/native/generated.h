@@ -11,6 +11,7 @@
   DO(session_generate) \
   DO(status_name) \
   DO(last_error) \
+  DO(last_system_error) \
   DO(version) \
   DO(version_text) \
   DO(interface_description) \
@@ -65,12 +66,14 @@
   DO(session_position) \
   DO(session_context) \
   DO(session_tokens) \
+  DO(session_seed) \
   DO(session_cancel) \
   DO(session_get_stats) \
   DO(sampler_create) \
   DO(sampler_destroy) \
   DO(sampler_set_int) \
   DO(sampler_set_float) \
+  DO(sampler_seed) \
   DO(sampler_set_bias) \
   DO(sampler_add_stop_token) \
   DO(sampler_add_dry_breaker) \
@@ -92,6 +95,7 @@
   DO(request_wait) \
   DO(request_logprobs) \
   DO(request_logprobs_of) \
+  DO(request_seed) \
   DO(request_cancel) \
   DO(request_get_stats) \
   DO(engine_step) \
@@ -135,6 +139,9 @@
   DO(chat_reply_push_text) \
   DO(chat_reply_finish) \
   DO(chat_reply_message) \
+  DO(chat_reply_push_piece) \
+  DO(chat_answer) \
+  DO(chat_begin) \
   DO(measure_hardware) \
   DO(model_plan) \
   DO(placement_create) \
@@ -291,6 +298,14 @@ JNIEXPORT jlong JNICALL Java_tenon_JniCalls_lastError(JNIEnv* env, jobject self)
     return 0;
   }
   return (jlong)(intptr_t)api.last_error();
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_lastSystemError(JNIEnv* env, jobject self) {
+  (void)self;
+  if (api.last_system_error == NULL) {
+    missing(env, "tenon_last_system_error");
+    return 0;
+  }
+  return (jint)api.last_system_error();
 }
 JNIEXPORT jint JNICALL Java_tenon_JniCalls_version(JNIEnv* env, jobject self) {
   (void)self;
@@ -724,6 +739,14 @@ JNIEXPORT jint JNICALL Java_tenon_JniCalls_sessionTokens(JNIEnv* env, jobject se
   }
   return (jint)api.session_tokens((tenon_session*)(intptr_t)session, (const int32_t**)(intptr_t)tokens, (size_t*)(intptr_t)num_tokens);
 }
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_sessionSeed(JNIEnv* env, jobject self, jlong session, jlong seed) {
+  (void)self;
+  if (api.session_seed == NULL) {
+    missing(env, "tenon_session_seed");
+    return 0;
+  }
+  return (jint)api.session_seed((tenon_session*)(intptr_t)session, (int64_t*)(intptr_t)seed);
+}
 JNIEXPORT jint JNICALL Java_tenon_JniCalls_sessionCancel(JNIEnv* env, jobject self, jlong session) {
   (void)self;
   if (api.session_cancel == NULL) {
@@ -771,6 +794,14 @@ JNIEXPORT jint JNICALL Java_tenon_JniCalls_samplerSetFloat(JNIEnv* env, jobject 
     return 0;
   }
   return (jint)api.sampler_set_float((tenon_sampler*)(intptr_t)sampler, (const char*)(intptr_t)name, (double)value);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_samplerSeed(JNIEnv* env, jobject self, jlong sampler, jlong seed) {
+  (void)self;
+  if (api.sampler_seed == NULL) {
+    missing(env, "tenon_sampler_seed");
+    return 0;
+  }
+  return (jint)api.sampler_seed((tenon_sampler*)(intptr_t)sampler, (int64_t*)(intptr_t)seed);
 }
 JNIEXPORT jint JNICALL Java_tenon_JniCalls_samplerSetBias(JNIEnv* env, jobject self, jlong sampler, jint token, jdouble bias) {
   (void)self;
@@ -939,6 +970,14 @@ JNIEXPORT jint JNICALL Java_tenon_JniCalls_requestLogprobsOf(JNIEnv* env, jobjec
     return 0;
   }
   return (jint)api.request_logprobs_of((tenon_request*)(intptr_t)request, (float*)(intptr_t)logprobs, (size_t)count);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_requestSeed(JNIEnv* env, jobject self, jlong request, jlong seed) {
+  (void)self;
+  if (api.request_seed == NULL) {
+    missing(env, "tenon_request_seed");
+    return 0;
+  }
+  return (jint)api.request_seed((tenon_request*)(intptr_t)request, (int64_t*)(intptr_t)seed);
 }
 JNIEXPORT jint JNICALL Java_tenon_JniCalls_requestCancel(JNIEnv* env, jobject self, jlong request) {
   (void)self;
@@ -1283,6 +1322,30 @@ JNIEXPORT jint JNICALL Java_tenon_JniCalls_chatReplyMessage(JNIEnv* env, jobject
     return 0;
   }
   return (jint)api.chat_reply_message((tenon_chat_reply*)(intptr_t)reply, (const char**)(intptr_t)json, (size_t*)(intptr_t)length);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_chatReplyPushPiece(JNIEnv* env, jobject self, jlong reply, jint token, jlong text, jlong length, jlong on_delta, jlong user) {
+  (void)self;
+  if (api.chat_reply_push_piece == NULL) {
+    missing(env, "tenon_chat_reply_push_piece");
+    return 0;
+  }
+  return (jint)api.chat_reply_push_piece((tenon_chat_reply*)(intptr_t)reply, (int32_t)token, (const char*)(intptr_t)text, (size_t)length, (tenon_chat_callback)(intptr_t)on_delta, (void*)(intptr_t)user);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_chatAnswer(JNIEnv* env, jobject self, jlong chat, jlong session, jlong conversation, jlong length, jlong sampler, jlong max_tokens, jint flags, jlong on_delta, jlong user, jlong message, jlong message_length, jlong finish) {
+  (void)self;
+  if (api.chat_answer == NULL) {
+    missing(env, "tenon_chat_answer");
+    return 0;
+  }
+  return (jint)api.chat_answer((const tenon_chat*)(intptr_t)chat, (tenon_session*)(intptr_t)session, (const char*)(intptr_t)conversation, (size_t)length, (tenon_sampler*)(intptr_t)sampler, (uint64_t)max_tokens, (uint32_t)flags, (tenon_chat_callback)(intptr_t)on_delta, (void*)(intptr_t)user, (const char**)(intptr_t)message, (size_t*)(intptr_t)message_length, (int32_t*)(intptr_t)finish);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_chatBegin(JNIEnv* env, jobject self, jlong chat, jlong session, jlong conversation, jlong length, jlong sampler, jlong max_tokens, jint flags, jlong reply) {
+  (void)self;
+  if (api.chat_begin == NULL) {
+    missing(env, "tenon_chat_begin");
+    return 0;
+  }
+  return (jint)api.chat_begin((const tenon_chat*)(intptr_t)chat, (tenon_session*)(intptr_t)session, (const char*)(intptr_t)conversation, (size_t)length, (tenon_sampler*)(intptr_t)sampler, (uint64_t)max_tokens, (uint32_t)flags, (tenon_chat_reply**)(intptr_t)reply);
 }
 JNIEXPORT jint JNICALL Java_tenon_JniCalls_measureHardware(JNIEnv* env, jobject self, jlong model, jint flags, jlong hardware) {
   (void)self;

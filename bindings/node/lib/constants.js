@@ -111,6 +111,7 @@ module.exports = Object.freeze({
   CHAT_ARGUMENTS: 4,
   CHAT_CALL_END: 5,
   CHAT_CALL_RETRACT: 6,
+  DROP_OLDEST: 64,
   MEASURE_SPEED: 1,
   POOLING_NONE: 0,
   POOLING_MEAN: 1,

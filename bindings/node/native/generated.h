@@ -11,6 +11,7 @@
   DO(session_generate) \
   DO(status_name) \
   DO(last_error) \
+  DO(last_system_error) \
   DO(version) \
   DO(version_text) \
   DO(interface_description) \
@@ -65,12 +66,14 @@
   DO(session_position) \
   DO(session_context) \
   DO(session_tokens) \
+  DO(session_seed) \
   DO(session_cancel) \
   DO(session_get_stats) \
   DO(sampler_create) \
   DO(sampler_destroy) \
   DO(sampler_set_int) \
   DO(sampler_set_float) \
+  DO(sampler_seed) \
   DO(sampler_set_bias) \
   DO(sampler_add_stop_token) \
   DO(sampler_add_dry_breaker) \
@@ -92,6 +95,7 @@
   DO(request_wait) \
   DO(request_logprobs) \
   DO(request_logprobs_of) \
+  DO(request_seed) \
   DO(request_cancel) \
   DO(request_get_stats) \
   DO(engine_step) \
@@ -134,6 +138,9 @@
   DO(chat_reply_push_text) \
   DO(chat_reply_finish) \
   DO(chat_reply_message) \
+  DO(chat_reply_push_piece) \
+  DO(chat_answer) \
+  DO(chat_begin) \
   DO(measure_hardware) \
   DO(model_plan) \
   DO(placement_create) \
@@ -456,6 +463,7 @@ static napi_value from_candidate(napi_env env, const tenon_candidate* value) {
   set_member(env, object, "tokens", array_value(env, napi_int32_array, value->tokens, (size_t)value->num_tokens));
   set_member(env, object, "text", text_value(env, value->text, (size_t)value->length));
   set_member(env, object, "logprob", double_value(env, value->logprob));
+  set_member(env, object, "seed", int64_value(env, value->seed));
   return object;
 }
 
@@ -1728,6 +1736,26 @@ static napi_value result_session_tokens(Call* call) {
 typedef struct {
   Call call;
   tenon_session* session;
+  int64_t seed;
+} Call_session_seed;
+static void parse_session_seed(Call* call) {
+  Call_session_seed* const c = (Call_session_seed*)call;
+  c->session = as_handle(call, argument(call, 0), "session", KIND_session, 0);
+}
+static void run_session_seed(Call* call) {
+  Call_session_seed* const c = (Call_session_seed*)call;
+  call->status = api.session_seed(c->session, &c->seed);
+  keep_message(call);
+}
+static napi_value result_session_seed(Call* call) {
+  Call_session_seed* const c = (Call_session_seed*)call;
+  napi_env const env = call->env;
+  return int64_value(env, c->seed);
+}
+
+typedef struct {
+  Call call;
+  tenon_session* session;
 } Call_session_cancel;
 static void parse_session_cancel(Call* call) {
   Call_session_cancel* const c = (Call_session_cancel*)call;
@@ -1825,6 +1853,26 @@ static void run_sampler_set_float(Call* call) {
 }
 static napi_value result_sampler_set_float(Call* call) {
   return undefined_value(call->env);
+}
+
+typedef struct {
+  Call call;
+  tenon_sampler* sampler;
+  int64_t seed;
+} Call_sampler_seed;
+static void parse_sampler_seed(Call* call) {
+  Call_sampler_seed* const c = (Call_sampler_seed*)call;
+  c->sampler = as_handle(call, argument(call, 0), "sampler", KIND_sampler, 0);
+}
+static void run_sampler_seed(Call* call) {
+  Call_sampler_seed* const c = (Call_sampler_seed*)call;
+  call->status = api.sampler_seed(c->sampler, &c->seed);
+  keep_message(call);
+}
+static napi_value result_sampler_seed(Call* call) {
+  Call_sampler_seed* const c = (Call_sampler_seed*)call;
+  napi_env const env = call->env;
+  return int64_value(env, c->seed);
 }
 
 typedef struct {
@@ -2220,6 +2268,26 @@ static napi_value result_request_logprobs_of(Call* call) {
   Call_request_logprobs_of* const c = (Call_request_logprobs_of*)call;
   napi_env const env = call->env;
   return array_value(env, napi_float32_array, c->logprobs, c->count);
+}
+
+typedef struct {
+  Call call;
+  tenon_request* request;
+  int64_t seed;
+} Call_request_seed;
+static void parse_request_seed(Call* call) {
+  Call_request_seed* const c = (Call_request_seed*)call;
+  c->request = as_handle(call, argument(call, 0), "request", KIND_request, 0);
+}
+static void run_request_seed(Call* call) {
+  Call_request_seed* const c = (Call_request_seed*)call;
+  call->status = api.request_seed(c->request, &c->seed);
+  keep_message(call);
+}
+static napi_value result_request_seed(Call* call) {
+  Call_request_seed* const c = (Call_request_seed*)call;
+  napi_env const env = call->env;
+  return int64_value(env, c->seed);
 }
 
 typedef struct {
@@ -3037,6 +3105,96 @@ static napi_value result_chat_reply_message(Call* call) {
 
 typedef struct {
   Call call;
+  tenon_chat_reply* reply;
+  int32_t token;
+  const char* text;
+  size_t length;
+} Call_chat_reply_push_piece;
+static void parse_chat_reply_push_piece(Call* call) {
+  Call_chat_reply_push_piece* const c = (Call_chat_reply_push_piece*)call;
+  c->reply = as_handle(call, argument(call, 0), "reply", KIND_chat_reply, 0);
+  c->token = as_int32_t(call, argument(call, 1), "token");
+  c->text = as_text(call, argument(call, 2), "text", &c->length);
+  as_callback(call, argument(call, 3), "onDelta");
+}
+static void run_chat_reply_push_piece(Call* call) {
+  Call_chat_reply_push_piece* const c = (Call_chat_reply_push_piece*)call;
+  call->status = api.chat_reply_push_piece(c->reply, c->token, c->text, c->length, call->callback == NULL ? NULL : &on_chat_callback, call);
+  keep_message(call);
+}
+static napi_value result_chat_reply_push_piece(Call* call) {
+  return undefined_value(call->env);
+}
+
+typedef struct {
+  Call call;
+  const tenon_chat* chat;
+  tenon_session* session;
+  const char* conversation;
+  size_t length;
+  tenon_sampler* sampler;
+  uint64_t max_tokens;
+  uint32_t flags;
+  const char* message;
+  size_t message_length;
+  int32_t finish;
+} Call_chat_answer;
+static void parse_chat_answer(Call* call) {
+  Call_chat_answer* const c = (Call_chat_answer*)call;
+  c->chat = as_handle(call, argument(call, 0), "chat", KIND_chat, 0);
+  c->session = as_handle(call, argument(call, 1), "session", KIND_session, 0);
+  c->conversation = as_text(call, argument(call, 2), "conversation", &c->length);
+  c->sampler = as_handle(call, argument(call, 3), "sampler", KIND_sampler, NULLABLE);
+  c->max_tokens = as_uint64_t(call, argument(call, 4), "maxTokens");
+  c->flags = as_uint32_t(call, argument(call, 5), "flags");
+  as_callback(call, argument(call, 6), "onDelta");
+}
+static void run_chat_answer(Call* call) {
+  Call_chat_answer* const c = (Call_chat_answer*)call;
+  call->status = api.chat_answer(c->chat, c->session, c->conversation, c->length, c->sampler, c->max_tokens, c->flags, call->callback == NULL ? NULL : &on_chat_callback, call, &c->message, &c->message_length, &c->finish);
+  keep_message(call);
+}
+static napi_value result_chat_answer(Call* call) {
+  Call_chat_answer* const c = (Call_chat_answer*)call;
+  napi_env const env = call->env;
+  napi_value object = object_value(env);
+  set_member(env, object, "message", text_value(env, c->message, (size_t)c->message_length));
+  set_member(env, object, "finish", int64_value(env, c->finish));
+  return object;
+}
+
+typedef struct {
+  Call call;
+  const tenon_chat* chat;
+  tenon_session* session;
+  const char* conversation;
+  size_t length;
+  tenon_sampler* sampler;
+  uint64_t max_tokens;
+  uint32_t flags;
+  tenon_chat_reply* reply;
+} Call_chat_begin;
+static void parse_chat_begin(Call* call) {
+  Call_chat_begin* const c = (Call_chat_begin*)call;
+  c->chat = as_handle(call, argument(call, 0), "chat", KIND_chat, 0);
+  c->session = as_handle(call, argument(call, 1), "session", KIND_session, 0);
+  c->conversation = as_text(call, argument(call, 2), "conversation", &c->length);
+  c->sampler = as_handle(call, argument(call, 3), "sampler", KIND_sampler, 0);
+  c->max_tokens = as_uint64_t(call, argument(call, 4), "maxTokens");
+  c->flags = as_uint32_t(call, argument(call, 5), "flags");
+}
+static void run_chat_begin(Call* call) {
+  Call_chat_begin* const c = (Call_chat_begin*)call;
+  call->status = api.chat_begin(c->chat, c->session, c->conversation, c->length, c->sampler, c->max_tokens, c->flags, &c->reply);
+  keep_message(call);
+}
+static napi_value result_chat_begin(Call* call) {
+  Call_chat_begin* const c = (Call_chat_begin*)call;
+  return handle_value(call, KIND_chat_reply, (void*)c->reply, 0);
+}
+
+typedef struct {
+  Call call;
   const tenon_model* model;
   uint32_t flags;
   tenon_hardware hardware;
@@ -3511,11 +3669,13 @@ static const Function generated_functions[] = {
     {"session_position", 1, sizeof(Call_session_position), (void**)&api.session_position, &parse_session_position, &run_session_position, &result_session_position, NULL},
     {"session_context", 1, sizeof(Call_session_context), (void**)&api.session_context, &parse_session_context, &run_session_context, &result_session_context, NULL},
     {"session_tokens", 1, sizeof(Call_session_tokens), (void**)&api.session_tokens, &parse_session_tokens, &run_session_tokens, &result_session_tokens, NULL},
+    {"session_seed", 1, sizeof(Call_session_seed), (void**)&api.session_seed, &parse_session_seed, &run_session_seed, &result_session_seed, NULL},
     {"session_cancel", 1, sizeof(Call_session_cancel), (void**)&api.session_cancel, &parse_session_cancel, &run_session_cancel, &result_session_cancel, NULL},
     {"session_get_stats", 1, sizeof(Call_session_get_stats), (void**)&api.session_get_stats, &parse_session_get_stats, &run_session_get_stats, &result_session_get_stats, NULL},
     {"sampler_create", 1, sizeof(Call_sampler_create), (void**)&api.sampler_create, &parse_sampler_create, &run_sampler_create, &result_sampler_create, NULL},
     {"sampler_set_int", 3, sizeof(Call_sampler_set_int), (void**)&api.sampler_set_int, &parse_sampler_set_int, &run_sampler_set_int, &result_sampler_set_int, NULL},
     {"sampler_set_float", 3, sizeof(Call_sampler_set_float), (void**)&api.sampler_set_float, &parse_sampler_set_float, &run_sampler_set_float, &result_sampler_set_float, NULL},
+    {"sampler_seed", 1, sizeof(Call_sampler_seed), (void**)&api.sampler_seed, &parse_sampler_seed, &run_sampler_seed, &result_sampler_seed, NULL},
     {"sampler_set_bias", 3, sizeof(Call_sampler_set_bias), (void**)&api.sampler_set_bias, &parse_sampler_set_bias, &run_sampler_set_bias, &result_sampler_set_bias, NULL},
     {"sampler_add_stop_token", 2, sizeof(Call_sampler_add_stop_token), (void**)&api.sampler_add_stop_token, &parse_sampler_add_stop_token, &run_sampler_add_stop_token, &result_sampler_add_stop_token, NULL},
     {"sampler_add_dry_breaker", 3, sizeof(Call_sampler_add_dry_breaker), (void**)&api.sampler_add_dry_breaker, &parse_sampler_add_dry_breaker, &run_sampler_add_dry_breaker, &result_sampler_add_dry_breaker, NULL},
@@ -3533,6 +3693,7 @@ static const Function generated_functions[] = {
     {"request_wait", 2, sizeof(Call_request_wait), (void**)&api.request_wait, &parse_request_wait, &run_request_wait, &result_request_wait, NULL},
     {"request_logprobs", 2, sizeof(Call_request_logprobs), (void**)&api.request_logprobs, &parse_request_logprobs, &run_request_logprobs, &result_request_logprobs, NULL},
     {"request_logprobs_of", 2, sizeof(Call_request_logprobs_of), (void**)&api.request_logprobs_of, &parse_request_logprobs_of, &run_request_logprobs_of, &result_request_logprobs_of, NULL},
+    {"request_seed", 1, sizeof(Call_request_seed), (void**)&api.request_seed, &parse_request_seed, &run_request_seed, &result_request_seed, NULL},
     {"request_cancel", 1, sizeof(Call_request_cancel), (void**)&api.request_cancel, &parse_request_cancel, &run_request_cancel, &result_request_cancel, NULL},
     {"request_get_stats", 1, sizeof(Call_request_get_stats), (void**)&api.request_get_stats, &parse_request_get_stats, &run_request_get_stats, &result_request_get_stats, NULL},
     {"engine_step", 1, sizeof(Call_engine_step), (void**)&api.engine_step, &parse_engine_step, &run_engine_step, &result_engine_step, NULL},
@@ -3570,6 +3731,9 @@ static const Function generated_functions[] = {
     {"chat_reply_push_text", 3, sizeof(Call_chat_reply_push_text), (void**)&api.chat_reply_push_text, &parse_chat_reply_push_text, &run_chat_reply_push_text, &result_chat_reply_push_text, NULL},
     {"chat_reply_finish", 2, sizeof(Call_chat_reply_finish), (void**)&api.chat_reply_finish, &parse_chat_reply_finish, &run_chat_reply_finish, &result_chat_reply_finish, NULL},
     {"chat_reply_message", 1, sizeof(Call_chat_reply_message), (void**)&api.chat_reply_message, &parse_chat_reply_message, &run_chat_reply_message, &result_chat_reply_message, NULL},
+    {"chat_reply_push_piece", 4, sizeof(Call_chat_reply_push_piece), (void**)&api.chat_reply_push_piece, &parse_chat_reply_push_piece, &run_chat_reply_push_piece, &result_chat_reply_push_piece, NULL},
+    {"chat_answer", 7, sizeof(Call_chat_answer), (void**)&api.chat_answer, &parse_chat_answer, &run_chat_answer, &result_chat_answer, NULL},
+    {"chat_begin", 6, sizeof(Call_chat_begin), (void**)&api.chat_begin, &parse_chat_begin, &run_chat_begin, &result_chat_begin, NULL},
     {"measure_hardware", 2, sizeof(Call_measure_hardware), (void**)&api.measure_hardware, &parse_measure_hardware, &run_measure_hardware, &result_measure_hardware, NULL},
     {"model_plan", 4, sizeof(Call_model_plan), (void**)&api.model_plan, &parse_model_plan, &run_model_plan, &result_model_plan, NULL},
     {"placement_create", 4, sizeof(Call_placement_create), (void**)&api.placement_create, &parse_placement_create, &run_placement_create, &result_placement_create, NULL},

@@ -111,7 +111,7 @@ export interface SamplerOptions {
   adaptiveTarget?: number
   /** How much each token drawn before counts less than the one after it. */
   adaptiveDecay?: number
-  /** Key of the random numbers: the same seed, logits and position draw the same token. */
+  /** Key of the random numbers: the same seed, logits and position draw the same token; -1: another one for each generation, which can be read back. */
   seed?: number
 }
 

@@ -334,6 +334,8 @@ export interface Candidate {
   readonly text: string
   /** natural logarithms of the probabilities of the drawn tokens, summed up */
   readonly logprob: number
+  /** that it was drawn with. Since 0.1 */
+  readonly seed: number
 }
 
 /** A piece of an answer. Valid until the callback returns. */
@@ -459,6 +461,7 @@ export const constants: Readonly<{
   CHAT_ARGUMENTS: 4
   CHAT_CALL_END: 5
   CHAT_CALL_RETRACT: 6
+  DROP_OLDEST: 64
   MEASURE_SPEED: 1
   POOLING_NONE: 0
   POOLING_MEAN: 1

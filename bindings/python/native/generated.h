@@ -11,6 +11,7 @@
   DO(session_generate) \
   DO(status_name) \
   DO(last_error) \
+  DO(last_system_error) \
   DO(version) \
   DO(version_text) \
   DO(interface_description) \
@@ -65,12 +66,14 @@
   DO(session_position) \
   DO(session_context) \
   DO(session_tokens) \
+  DO(session_seed) \
   DO(session_cancel) \
   DO(session_get_stats) \
   DO(sampler_create) \
   DO(sampler_destroy) \
   DO(sampler_set_int) \
   DO(sampler_set_float) \
+  DO(sampler_seed) \
   DO(sampler_set_bias) \
   DO(sampler_add_stop_token) \
   DO(sampler_add_dry_breaker) \
@@ -92,6 +95,7 @@
   DO(request_wait) \
   DO(request_logprobs) \
   DO(request_logprobs_of) \
+  DO(request_seed) \
   DO(request_cancel) \
   DO(request_get_stats) \
   DO(engine_step) \
@@ -135,6 +139,9 @@
   DO(chat_reply_push_text) \
   DO(chat_reply_finish) \
   DO(chat_reply_message) \
+  DO(chat_reply_push_piece) \
+  DO(chat_answer) \
+  DO(chat_begin) \
   DO(measure_hardware) \
   DO(model_plan) \
   DO(placement_create) \
@@ -743,17 +750,19 @@ static PyStructSequence_Field fields_candidate[] = {
     {"tokens", NULL},
     {"text", NULL},
     {"logprob", "natural logarithms of the probabilities of the drawn tokens, summed up"},
+    {"seed", "that it was drawn with. Since 0.1"},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_candidate = {
-    "tenon.Candidate", "One of several answers to the same text. Valid until the callback returns.", fields_candidate, 4};
+    "tenon.Candidate", "One of several answers to the same text. Valid until the callback returns.", fields_candidate, 5};
 static PyObject* from_candidate(const tenon_candidate* value) {
   PyObject* const members[] = {
       PyLong_FromLongLong(value->finish),
       tokens_object(value->tokens, (size_t)value->num_tokens),
       text_object(value->text, (size_t)value->length),
       PyFloat_FromDouble(value->logprob),
+      PyLong_FromLongLong(value->seed),
   };
-  return sequence_object(type_candidate, members, 4);
+  return sequence_object(type_candidate, members, 5);
 }
 
 static PyTypeObject* type_chat_delta;
@@ -1861,6 +1870,22 @@ static PyObject* call_session_tokens(PyObject* module, PyObject* args) {
   return end(&call, result);
 }
 
+static PyObject* call_session_seed(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "session_seed", 1, (void*)api.session_seed);
+  tenon_session* session = as_handle(&call, argument(&call, 0), KIND_session, 0);
+  int64_t seed = 0;
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  status = api.session_seed(session, &seed);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = PyLong_FromLongLong(seed);
+  }
+  return end(&call, result);
+}
+
 static PyObject* call_session_cancel(PyObject* module, PyObject* args) {
   (void)module;
   Call call;
@@ -1944,6 +1969,22 @@ static PyObject* call_sampler_set_float(PyObject* module, PyObject* args) {
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
     result = none_object();
+  }
+  return end(&call, result);
+}
+
+static PyObject* call_sampler_seed(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "sampler_seed", 1, (void*)api.sampler_seed);
+  tenon_sampler* sampler = as_handle(&call, argument(&call, 0), KIND_sampler, 0);
+  int64_t seed = 0;
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  status = api.sampler_seed(sampler, &seed);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = PyLong_FromLongLong(seed);
   }
   return end(&call, result);
 }
@@ -2290,6 +2331,22 @@ static PyObject* call_request_logprobs_of(PyObject* module, PyObject* args) {
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
     result = floats_object(logprobs, count);
+  }
+  return end(&call, result);
+}
+
+static PyObject* call_request_seed(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "request_seed", 1, (void*)api.request_seed);
+  tenon_request* request = as_handle(&call, argument(&call, 0), KIND_request, 0);
+  int64_t seed = 0;
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  status = api.request_seed(request, &seed);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = PyLong_FromLongLong(seed);
   }
   return end(&call, result);
 }
@@ -3020,6 +3077,81 @@ static PyObject* call_chat_reply_message(PyObject* module, PyObject* args) {
   return end(&call, result);
 }
 
+static PyObject* call_chat_reply_push_piece(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "chat_reply_push_piece", 4, (void*)api.chat_reply_push_piece);
+  tenon_chat_reply* reply = as_handle(&call, argument(&call, 0), KIND_chat_reply, 0);
+  const int32_t token = as_int32_t(&call, argument(&call, 1));
+  size_t length = 0;
+  const char* text = as_text(&call, argument(&call, 2), &length);
+  Callback callback = {.function = as_callable(&call, argument(&call, 3))};
+  call.callback = &callback;
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.chat_reply_push_piece(reply, token, text, length, callback.function == NULL ? NULL : &on_chat_callback, &callback);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = none_object();
+  }
+  return end(&call, result);
+}
+
+static PyObject* call_chat_answer(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "chat_answer", 7, (void*)api.chat_answer);
+  tenon_chat* chat = as_handle(&call, argument(&call, 0), KIND_chat, 0);
+  tenon_session* session = as_handle(&call, argument(&call, 1), KIND_session, 0);
+  size_t length = 0;
+  const char* conversation = as_text(&call, argument(&call, 2), &length);
+  tenon_sampler* sampler = as_handle(&call, argument(&call, 3), KIND_sampler, NULLABLE);
+  const uint64_t max_tokens = as_uint64_t(&call, argument(&call, 4));
+  const uint32_t flags = as_uint32_t(&call, argument(&call, 5));
+  Callback callback = {.function = as_callable(&call, argument(&call, 6))};
+  call.callback = &callback;
+  const char* message = NULL;
+  size_t message_length = 0;
+  int32_t finish = 0;
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.chat_answer(chat, session, conversation, length, sampler, max_tokens, flags, callback.function == NULL ? NULL : &on_chat_callback, &callback, &message, &message_length, &finish);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    PyObject* const members[] = {text_object(message, (size_t)message_length), PyLong_FromLongLong(finish)};
+    result = tuple_object(members, 2);
+  }
+  return end(&call, result);
+}
+
+static PyObject* call_chat_begin(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "chat_begin", 6, (void*)api.chat_begin);
+  tenon_chat* chat = as_handle(&call, argument(&call, 0), KIND_chat, 0);
+  tenon_session* session = as_handle(&call, argument(&call, 1), KIND_session, 0);
+  size_t length = 0;
+  const char* conversation = as_text(&call, argument(&call, 2), &length);
+  tenon_sampler* sampler = as_handle(&call, argument(&call, 3), KIND_sampler, 0);
+  const uint64_t max_tokens = as_uint64_t(&call, argument(&call, 4));
+  const uint32_t flags = as_uint32_t(&call, argument(&call, 5));
+  tenon_chat_reply* reply = NULL;
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.chat_begin(chat, session, conversation, length, sampler, max_tokens, flags, &reply);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = handle_object(KIND_chat_reply, reply, NULL, 0);
+  }
+  return end(&call, result);
+}
+
 static PyObject* call_measure_hardware(PyObject* module, PyObject* args) {
   (void)module;
   Call call;
@@ -3659,11 +3791,13 @@ static const struct StructType {
   {"session_position", call_session_position, METH_VARARGS, NULL}, \
   {"session_context", call_session_context, METH_VARARGS, NULL}, \
   {"session_tokens", call_session_tokens, METH_VARARGS, NULL}, \
+  {"session_seed", call_session_seed, METH_VARARGS, NULL}, \
   {"session_cancel", call_session_cancel, METH_VARARGS, NULL}, \
   {"session_get_stats", call_session_get_stats, METH_VARARGS, NULL}, \
   {"sampler_create", call_sampler_create, METH_VARARGS, NULL}, \
   {"sampler_set_int", call_sampler_set_int, METH_VARARGS, NULL}, \
   {"sampler_set_float", call_sampler_set_float, METH_VARARGS, NULL}, \
+  {"sampler_seed", call_sampler_seed, METH_VARARGS, NULL}, \
   {"sampler_set_bias", call_sampler_set_bias, METH_VARARGS, NULL}, \
   {"sampler_add_stop_token", call_sampler_add_stop_token, METH_VARARGS, NULL}, \
   {"sampler_add_dry_breaker", call_sampler_add_dry_breaker, METH_VARARGS, NULL}, \
@@ -3682,6 +3816,7 @@ static const struct StructType {
   {"request_wait", call_request_wait, METH_VARARGS, NULL}, \
   {"request_logprobs", call_request_logprobs, METH_VARARGS, NULL}, \
   {"request_logprobs_of", call_request_logprobs_of, METH_VARARGS, NULL}, \
+  {"request_seed", call_request_seed, METH_VARARGS, NULL}, \
   {"request_cancel", call_request_cancel, METH_VARARGS, NULL}, \
   {"request_get_stats", call_request_get_stats, METH_VARARGS, NULL}, \
   {"engine_step", call_engine_step, METH_VARARGS, NULL}, \
@@ -3720,6 +3855,9 @@ static const struct StructType {
   {"chat_reply_push_text", call_chat_reply_push_text, METH_VARARGS, NULL}, \
   {"chat_reply_finish", call_chat_reply_finish, METH_VARARGS, NULL}, \
   {"chat_reply_message", call_chat_reply_message, METH_VARARGS, NULL}, \
+  {"chat_reply_push_piece", call_chat_reply_push_piece, METH_VARARGS, NULL}, \
+  {"chat_answer", call_chat_answer, METH_VARARGS, NULL}, \
+  {"chat_begin", call_chat_begin, METH_VARARGS, NULL}, \
   {"measure_hardware", call_measure_hardware, METH_VARARGS, NULL}, \
   {"model_plan", call_model_plan, METH_VARARGS, NULL}, \
   {"placement_create", call_placement_create, METH_VARARGS, NULL}, \

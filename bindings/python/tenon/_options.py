@@ -118,7 +118,7 @@ class SamplerOptions(TypedDict, total=False):
     adaptive_decay: float
     """How much each token drawn before counts less than the one after it."""
     seed: int
-    """Key of the random numbers: the same seed, logits and position draw the same token."""
+    """Key of the random numbers: the same seed, logits and position draw the same token; -1: another one for each generation, which can be read back."""
 
 
 class EngineOptions(TypedDict, total=False):

@@ -195,6 +195,10 @@ TENON_API const char* tenon_status_name(tenon_status status);
  * unchanged until another call fails on this thread or the thread ends. Never NULL. */
 TENON_API const char* tenon_last_error(void);
 
+/* The number of the operating system's error, as in <errno.h>, behind the latest failure on the calling
+ * thread; 0 where there is none, or it has none: of IO alone. ENOENT: there is no such file. Since 0.1 */
+TENON_API int32_t tenon_last_system_error(void);
+
 /* The version of this header. tenon_version() tells that of the library as
  * major * 1000000 + minor * 1000 + patch. */
 #define TENON_VERSION_MAJOR 0
@@ -231,7 +235,7 @@ TENON_API tenon_status tenon_options_set_string(tenon_options* options, const ch
  * texts, or beyond the bytes that the key takes (of "stop" and "banned_strings" 65,536 in all). */
 TENON_API tenon_status tenon_options_add_string(tenon_options* options, const char* key,
                                                 const char* value, size_t length);
-/* Reads the value from text as the type of the key asks ("8", "0.7", "true"): for command lines and
+/* Reads the value from text as the type of the key asks ("8", "0.7", "true", and "random" of "seed"): for command lines and
  * configuration files. A key that begins with "backend." is text for the backend: the model is refused
  * when its backend lacks it. tenon_backends_get_info tells what there is. */
 TENON_API tenon_status tenon_options_parse(tenon_options* options, const char* key,
@@ -587,13 +591,14 @@ typedef struct tenon_candidate {
   const char* text;
   uint64_t length;
   double logprob; /* natural logarithms of the probabilities of the drawn tokens, summed up */
+  int64_t seed;   /* that it was drawn with. Since 0.1 */
 } tenon_candidate;
 
 /* Nonzero: no more answers. */
 typedef int32_t (*tenon_candidate_callback)(void* user, const tenon_candidate* candidate);
 
 /* Continues the text `count` times (1..128, else LIMIT), each time from where it is now, with the seed
- * of the sampler, the next one, ..., and hands out each answer. The session's text then goes on with
+ * of the sampler (of -1 one that is drawn), the next one, ..., and hands out each answer. The session's text then goes on with
  * the one whose drawn tokens are the likeliest on average; *best, which may be NULL, becomes its
  * number. The sampler is not changed. Other arguments and errors as tenon_session_generate; after an
  * error the text is as it was. */
@@ -694,6 +699,10 @@ TENON_API tenon_status tenon_session_context(tenon_session* session, uint64_t* c
 TENON_API tenon_status tenon_session_tokens(tenon_session* session, const tenon_token** tokens,
                                             size_t* num_tokens);
 
+/* The seed that the latest answer of the session was drawn with: as the option "seed" (9) it gives that
+ * answer again, from the same text. STATE when none was drawn yet. Since 0.1 */
+TENON_API tenon_status tenon_session_seed(tenon_session* session, int64_t* seed);
+
 /* Ends the call under way on the session, or else the next one, with CANCELLED. The session can
  * then go on from where it was. Any thread, any time, callbacks and signal handlers included. */
 TENON_API tenon_status tenon_session_cancel(tenon_session* session);
@@ -713,6 +722,12 @@ TENON_API tenon_status tenon_session_get_stats(tenon_session* session, tenon_ses
  *
  * A sampler turns logits into a token. Its parameters are the options of scope SAMPLER. The same
  * seed at the same position of the same text draws the same token; equal logits go to the lower id.
+ *
+ * The option "seed" is -1 unless it is set: each answer gets a seed of its own, at random, so the same
+ * text is continued in another way each time. tenon_session_seed, tenon_request_seed and
+ * tenon_candidate tell it: set it, and the answer comes again. An answer lasts until the session's text
+ * changes otherwise (append, evaluate, rewind); calls that go on with it keep its seed, as do forks and
+ * what a saved session is restored to. Random seeds are below 2^52, so that every language can hold them.
  */
 
 /* options: NULL for the defaults. */
@@ -724,6 +739,10 @@ TENON_API tenon_status tenon_sampler_set_int(tenon_sampler* sampler, const char*
                                              int64_t value);
 TENON_API tenon_status tenon_sampler_set_float(tenon_sampler* sampler, const char* name,
                                                double value);
+
+/* The seed that the sampler draws with: its option, or of -1 that of the latest answer it drew, or
+ * the one that tenon_sampler_sample will draw with until the sampler is reset. Since 0.1 */
+TENON_API tenon_status tenon_sampler_seed(tenon_sampler* sampler, int64_t* seed);
 
 /* Texts that may not be generated are the option "banned_strings" ("banned_ignore_case": of letters
  * of ASCII, capital or small). When the text comes to hold one, it goes back to the token in which
@@ -950,6 +969,10 @@ TENON_API tenon_status tenon_request_logprobs(tenon_request* request, float* log
  * last was drawn: logprobs [count]. */
 TENON_API tenon_status tenon_request_logprobs_of(tenon_request* request, float* logprobs,
                                                  size_t count);
+
+/* The seed that its answer is drawn with, from the beginning on: as the option "seed" it gives the same
+ * answer to the same text. Since 0.1 */
+TENON_API tenon_status tenon_request_seed(tenon_request* request, int64_t* seed);
 
 /* Ends the request with CANCELLED, within a few milliseconds even in the middle of a long prompt;
  * the session can then go on from where it was. Nothing happens to one that has ended. Any thread. */
@@ -1262,6 +1285,46 @@ TENON_API tenon_status tenon_chat_reply_finish(tenon_chat_reply* reply,
  * reply. */
 TENON_API tenon_status tenon_chat_reply_message(tenon_chat_reply* reply, const char** json,
                                                 size_t* length);
+
+/* Takes a piece of a generation: token and text of tenon_piece. As tenon_chat_reply_push_token, but what
+ * is held back for a text of the option "stop" waits, and the stop is no part of the answer. Since 0.1 */
+TENON_API tenon_status tenon_chat_reply_push_piece(tenon_chat_reply* reply, tenon_token token,
+                                                   const char* text, size_t length,
+                                                   tenon_chat_callback on_delta, void* user);
+
+#define TENON_DROP_OLDEST 64u /* of a conversation that does not fit the oldest turns are left out */
+
+/* One turn of a conversation: generates the answer in the session and hands out its parts as they come.
+ *   session         becomes the prompt and the answer; what it holds of the prompt is not computed again,
+ *                   so the session of one conversation is for the next turn of it
+ *   sampler         NULL draws with the defaults; it is not changed. Draws only what the answer may be
+ *                   (tenon_chat_grammar)
+ *   max_tokens      0: as many as the context holds
+ *   flags           0, or TENON_DROP_OLDEST: where the prompt leaves no room for max_tokens (of 0 a quarter
+ *                   of the context, and half of it at most), the oldest turns are left out. Messages before
+ *                   the first of the user stay, as does the last turn; a turn begins with a message of the
+ *                   user. So many go that the prompt takes three quarters of its room, and as many go in
+ *                   later turns while that is enough: what is left is computed once.
+ *   on_delta        may be NULL; tenon_session_cancel in it ends the answer with CANCELLED
+ *   message         the answer as a message (tenon_chat_reply_message), to be put after the conversation's;
+ *                   valid until the next call on the session
+ *   finish          TENON_FINISH_*; may be NULL
+ * Errors as tenon_chat_encode, tenon_chat_grammar, tenon_session_generate; LIMIT when the prompt does not
+ * fit the context, or its last turn does not; STATE for a chat of another model, or of none. Since 0.1 */
+TENON_API tenon_status tenon_chat_answer(const tenon_chat* chat, tenon_session* session,
+                                         const char* conversation, size_t length,
+                                         tenon_sampler* sampler, uint64_t max_tokens,
+                                         uint32_t flags, tenon_chat_callback on_delta, void* user,
+                                         const char** message, size_t* message_length,
+                                         int32_t* finish);
+
+/* Its beginning, for answers by tenon_session_submit or in a loop of your own: makes the session's text
+ * the prompt, has the sampler draw only what the answer may be, and begins to read the answer
+ * (tenon_chat_reply_push_piece). max_tokens and flags as tenon_chat_answer. Since 0.1 */
+TENON_API tenon_status tenon_chat_begin(const tenon_chat* chat, tenon_session* session,
+                                        const char* conversation, size_t length,
+                                        tenon_sampler* sampler, uint64_t max_tokens, uint32_t flags,
+                                        tenon_chat_reply** reply);
 
 /* ---- 15. Planning ------------------------------------------------------------------------------
  *

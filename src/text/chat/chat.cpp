@@ -121,15 +121,17 @@ jinja::Text Chat::render_template(const ChatTemplate::Variables& variables,
   return template_.render(variables, limits, now);
 }
 
-ChatPrompt Chat::render(std::string_view conversation) const {
+ChatPrompt Chat::render(std::string_view conversation, size_t dropped_turns) const {
   Conversation given =
       read_conversation(conversation, {.join_parts = joins_parts_,
                                        .fill_content = fills_content_,
-                                       .parse_arguments = options_.adapt && !keeps_arguments_});
+                                       .parse_arguments = options_.adapt && !keeps_arguments_,
+                                       .dropped_turns = dropped_turns});
   given.variables.merge(special_tokens());  // what is given counts
   ChatPrompt prompt;
   prompt.has_tools = given.has_tools;
   prompt.num_calls = given.num_calls;
+  prompt.num_turns = given.num_turns;
   prompt.types = std::move(given.types);
   prompt.rules = std::move(given.rules);
   prompt.text = render_template(given.variables, given.now);

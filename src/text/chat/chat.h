@@ -34,6 +34,7 @@ struct ChatPrompt {
   jinja::Text text;
   bool has_tools = false;
   size_t num_calls = 0;  ///< that the conversation has already
+  size_t num_turns = 0;  ///< of the whole conversation
   ToolTypes types;
   AnswerRules rules;
 
@@ -50,7 +51,8 @@ class Chat {
 
   /// conversation: a JSON object, see tenon.h. Throws Error(Argument) for a malformed one,
   /// Error(Template) when the template fails.
-  [[nodiscard]] ChatPrompt render(std::string_view conversation) const;
+  ///   dropped_turns  of the oldest, as ConversationForm has them
+  [[nodiscard]] ChatPrompt render(std::string_view conversation, size_t dropped_turns = 0) const;
   /// The tokens of a prompt. Throws Error(State) without a tokenizer.
   [[nodiscard]] std::vector<Token> encode(const ChatPrompt& prompt) const;
   [[nodiscard]] ReplyParser make_parser(const ChatPrompt& prompt) const;

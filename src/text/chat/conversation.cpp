@@ -110,6 +110,26 @@ Value checked_messages(const Value& messages, const ConversationForm& form) {
   return Value::sequence(Kind::List, std::move(out));
 }
 
+/// The numbers of the messages with which turns begin.
+std::vector<size_t> turns_of(const Value& messages) {
+  std::vector<size_t> turns;
+  const std::vector<Value>& all = messages.items().values;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (text_at(all[i], "role") == "user") turns.push_back(i);
+  }
+  return turns;
+}
+
+/// The messages without some of the oldest turns; what comes before the first turn stays.
+Value without_oldest(const Value& messages, const std::vector<size_t>& turns, size_t count) {
+  if (count == 0 || turns.size() < 2) return messages;
+  const std::vector<Value>& all = messages.items().values;
+  const size_t first_kept = turns[std::min(count, turns.size() - 1)];
+  std::vector<Value> kept(all.begin(), all.begin() + static_cast<ptrdiff_t>(turns.front()));
+  kept.insert(kept.end(), all.begin() + static_cast<ptrdiff_t>(first_kept), all.end());
+  return Value::sequence(Kind::List, std::move(kept));
+}
+
 size_t count_calls(const Value& messages) {
   size_t count = 0;
   for (const Value& message : messages.items().values) {
@@ -261,7 +281,10 @@ Conversation read_conversation(std::string_view json, const ConversationForm& fo
     fail(Code::Limit, "conversation: more than {} members and variables", kMaxVariables);
   };
   set("add_generation_prompt", Value::boolean(true));
-  const Value checked = checked_messages(*messages, form);
+  const Value whole = checked_messages(*messages, form);
+  const std::vector<size_t> turns = turns_of(whole);
+  out.num_turns = turns.size();
+  const Value checked = without_oldest(whole, turns, form.dropped_turns);
   out.num_calls = count_calls(checked);
   set("messages", checked);
   const Value* choice = member(&given, "tool_choice");

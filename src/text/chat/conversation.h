@@ -16,6 +16,7 @@ struct ConversationForm {
   bool join_parts = false;       ///< lists of text parts become one text
   bool fill_content = false;     ///< calls without content have an empty one
   bool parse_arguments = false;  ///< arguments of calls that are JSON in a string become objects
+  size_t dropped_turns = 0;  ///< so many of the oldest turns are left out; the last one never is
 };
 
 /// A function that the model may call.
@@ -39,6 +40,7 @@ struct Conversation {
   std::optional<jinja::CalendarTime> now;
   bool has_tools = false;
   size_t num_calls = 0;  ///< in the messages
+  size_t num_turns = 0;  ///< each from a message of the user to the next; before any are left out
   ToolTypes types;
   AnswerRules rules;
 };

@@ -448,6 +448,15 @@ final class Calls {
     }
   }
 
+  static long sessionSeed(Handle session) {
+    try (Call call = new Call()) {
+      long sessionAt = call.handle(session, false);
+      Block seedAt = call.block(8);
+      call.check(call.library.sessionSeed(sessionAt, seedAt.address));
+      return seedAt.int64(0);
+    }
+  }
+
   static void sessionCancel(Handle session) {
     try (Call call = new Call()) {
       long sessionAt = call.handle(session, true);
@@ -484,6 +493,15 @@ final class Calls {
     try (Call call = new Call()) {
       long samplerAt = call.handle(sampler, false);
       call.check(call.library.samplerSetFloat(samplerAt, call.name(name), value));
+    }
+  }
+
+  static long samplerSeed(Handle sampler) {
+    try (Call call = new Call()) {
+      long samplerAt = call.handle(sampler, false);
+      Block seedAt = call.block(8);
+      call.check(call.library.samplerSeed(samplerAt, seedAt.address));
+      return seedAt.int64(0);
     }
   }
 
@@ -638,6 +656,15 @@ final class Calls {
       Block logprobsAt = call.array(count, 4);
       call.check(call.library.requestLogprobsOf(requestAt, logprobsAt.address, count));
       return logprobsAt.float32s();
+    }
+  }
+
+  static long requestSeed(Handle request) {
+    try (Call call = new Call()) {
+      long requestAt = call.handle(request, false);
+      Block seedAt = call.block(8);
+      call.check(call.library.requestSeed(requestAt, seedAt.address));
+      return seedAt.int64(0);
     }
   }
 
@@ -964,6 +991,42 @@ final class Calls {
       Block lengthAt = call.block(8);
       call.check(call.library.chatReplyMessage(replyAt, jsonAt.address, lengthAt.address));
       return Structs.text(jsonAt.int64(0), lengthAt.int64(0));
+    }
+  }
+
+  static void chatReplyPushPiece(Handle reply, int token, String text, Upcalls.OnChat onDelta) {
+    try (Call call = new Call()) {
+      long replyAt = call.handle(reply, false);
+      Block textAt = call.text(text);
+      call.check(call.library.chatReplyPushPiece(replyAt, token, textAt.address, textAt.count, call.upcall(onDelta, Upcalls.CHAT_CALLBACK), call.user()));
+    }
+  }
+
+  record ChatAnswer(String message, int finish) {}
+
+  static ChatAnswer chatAnswer(Handle chat, Handle session, String conversation, Handle sampler, long maxTokens, int flags, Upcalls.OnChat onDelta) {
+    try (Call call = new Call()) {
+      long chatAt = call.handle(chat, false);
+      long sessionAt = call.handle(session, false);
+      Block conversationAt = call.text(conversation);
+      long samplerAt = call.handle(sampler, false);
+      Block messageAt = call.block(8);
+      Block messageLengthAt = call.block(8);
+      Block finishAt = call.block(8);
+      call.check(call.library.chatAnswer(chatAt, sessionAt, conversationAt.address, conversationAt.count, samplerAt, maxTokens, flags, call.upcall(onDelta, Upcalls.CHAT_CALLBACK), call.user(), messageAt.address, messageLengthAt.address, finishAt.address));
+      return new ChatAnswer(Structs.text(messageAt.int64(0), messageLengthAt.int64(0)), finishAt.int32(0));
+    }
+  }
+
+  static Handle chatBegin(Handle chat, Handle session, String conversation, Handle sampler, long maxTokens, int flags) {
+    try (Call call = new Call()) {
+      long chatAt = call.handle(chat, false);
+      long sessionAt = call.handle(session, false);
+      Block conversationAt = call.text(conversation);
+      long samplerAt = call.handle(sampler, false);
+      Block replyAt = call.block(8);
+      call.check(call.library.chatBegin(chatAt, sessionAt, conversationAt.address, conversationAt.count, samplerAt, maxTokens, flags, replyAt.address));
+      return Handle.of(Kind.CHAT_REPLY, replyAt.int64(0), chat);
     }
   }
 

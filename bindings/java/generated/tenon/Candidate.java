@@ -4,9 +4,11 @@ package tenon;
  * from the descriptions in bindings; not to be edited.
  * @param finish TENON_FINISH_* of its last token
  * @param logprob natural logarithms of the probabilities of the drawn tokens, summed up
+ * @param seed that it was drawn with. Since 0.1
  */
 public record Candidate(
     int finish,
     int[] tokens,
     String text,
-    double logprob) {}
+    double logprob,
+    long seed) {}

@@ -230,6 +230,8 @@ public final class Constants {
   public static final int CHAT_CALL_END = 5;
   /** the call was broken: forget it; its text follows as content */
   public static final int CHAT_CALL_RETRACT = 6;
+  /** of a conversation that does not fit the oldest turns are left out */
+  public static final int DROP_OLDEST = 64;
   /** How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s
    * and above, each without those before it. */
   public static final int MEASURE_SPEED = 1;

@@ -19,6 +19,8 @@ abstract class JniCalls extends NativeCalls {
   @Override
   native long lastError();
   @Override
+  native int lastSystemError();
+  @Override
   native int version();
   @Override
   native long versionText();
@@ -127,6 +129,8 @@ abstract class JniCalls extends NativeCalls {
   @Override
   native int sessionTokens(long session, long tokens, long numTokens);
   @Override
+  native int sessionSeed(long session, long seed);
+  @Override
   native int sessionCancel(long session);
   @Override
   native int sessionGetStats(long session, long stats);
@@ -138,6 +142,8 @@ abstract class JniCalls extends NativeCalls {
   native int samplerSetInt(long sampler, long name, long value);
   @Override
   native int samplerSetFloat(long sampler, long name, double value);
+  @Override
+  native int samplerSeed(long sampler, long seed);
   @Override
   native int samplerSetBias(long sampler, int token, double bias);
   @Override
@@ -180,6 +186,8 @@ abstract class JniCalls extends NativeCalls {
   native int requestLogprobs(long request, long logprob, long topTokens, long topLogprobs, long numTop);
   @Override
   native int requestLogprobsOf(long request, long logprobs, long count);
+  @Override
+  native int requestSeed(long request, long seed);
   @Override
   native int requestCancel(long request);
   @Override
@@ -266,6 +274,12 @@ abstract class JniCalls extends NativeCalls {
   native int chatReplyFinish(long reply, long onDelta, long user);
   @Override
   native int chatReplyMessage(long reply, long json, long length);
+  @Override
+  native int chatReplyPushPiece(long reply, int token, long text, long length, long onDelta, long user);
+  @Override
+  native int chatAnswer(long chat, long session, long conversation, long length, long sampler, long maxTokens, int flags, long onDelta, long user, long message, long messageLength, long finish);
+  @Override
+  native int chatBegin(long chat, long session, long conversation, long length, long sampler, long maxTokens, int flags, long reply);
   @Override
   native int measureHardware(long model, int flags, long hardware);
   @Override

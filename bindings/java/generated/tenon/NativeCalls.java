@@ -10,6 +10,7 @@ abstract class NativeCalls extends NativeMemory {
   abstract int sessionGenerate(long session, long sampler, long maxTokens, long onPiece, long user);
   abstract long statusName(int status);
   abstract long lastError();
+  abstract int lastSystemError();
   abstract int version();
   abstract long versionText();
   abstract long interfaceDescription();
@@ -64,12 +65,14 @@ abstract class NativeCalls extends NativeMemory {
   abstract int sessionPosition(long session, long position);
   abstract int sessionContext(long session, long context);
   abstract int sessionTokens(long session, long tokens, long numTokens);
+  abstract int sessionSeed(long session, long seed);
   abstract int sessionCancel(long session);
   abstract int sessionGetStats(long session, long stats);
   abstract int samplerCreate(long options, long sampler);
   abstract void samplerDestroy(long sampler);
   abstract int samplerSetInt(long sampler, long name, long value);
   abstract int samplerSetFloat(long sampler, long name, double value);
+  abstract int samplerSeed(long sampler, long seed);
   abstract int samplerSetBias(long sampler, int token, double bias);
   abstract int samplerAddStopToken(long sampler, int token);
   abstract int samplerAddDryBreaker(long sampler, long tokenizer, long text, long length);
@@ -91,6 +94,7 @@ abstract class NativeCalls extends NativeMemory {
   abstract int requestWait(long request, double timeoutSeconds, long piece);
   abstract int requestLogprobs(long request, long logprob, long topTokens, long topLogprobs, long numTop);
   abstract int requestLogprobsOf(long request, long logprobs, long count);
+  abstract int requestSeed(long request, long seed);
   abstract int requestCancel(long request);
   abstract int requestGetStats(long request, long stats);
   abstract int engineStep(long engine, long worked);
@@ -134,6 +138,9 @@ abstract class NativeCalls extends NativeMemory {
   abstract int chatReplyPushText(long reply, long text, long length, long onDelta, long user);
   abstract int chatReplyFinish(long reply, long onDelta, long user);
   abstract int chatReplyMessage(long reply, long json, long length);
+  abstract int chatReplyPushPiece(long reply, int token, long text, long length, long onDelta, long user);
+  abstract int chatAnswer(long chat, long session, long conversation, long length, long sampler, long maxTokens, int flags, long onDelta, long user, long message, long messageLength, long finish);
+  abstract int chatBegin(long chat, long session, long conversation, long length, long sampler, long maxTokens, int flags, long reply);
   abstract int measureHardware(long model, int flags, long hardware);
   abstract int modelPlan(long model, long context, long sessions, long hardware, long plan);
   abstract int placementCreate(long model, long context, long sessions, long hardware, long placement);

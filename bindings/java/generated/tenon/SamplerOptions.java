@@ -142,7 +142,8 @@ public final class SamplerOptions extends Options<SamplerOptions> {
     return set("adaptive_decay", value);
   }
 
-  /** Key of the random numbers: the same seed, logits and position draw the same token. */
+  /** Key of the random numbers: the same seed, logits and position draw the same token; -1: another one
+   * for each generation, which can be read back. */
   public SamplerOptions seed(long value) {
     return set("seed", value);
   }

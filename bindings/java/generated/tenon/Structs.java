@@ -232,7 +232,8 @@ final class Structs extends StructFields {
         at.int32(4),
         tokens(at.int64(8), at.int64(16)),
         text(at.int64(24), at.int64(32)),
-        at.float64(40));
+        at.float64(40),
+        at.int64(48));
   }
 
   static ChatDelta readChatDelta(Block at) {

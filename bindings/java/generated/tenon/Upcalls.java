@@ -54,7 +54,7 @@ final class Upcalls {
 
   static int onCandidate(long user, long candidate) {
     return Callback.run(user, function -> {
-      return ((OnCandidate) function).call(Structs.readCandidate(Block.given(candidate, 48)));
+      return ((OnCandidate) function).call(Structs.readCandidate(Block.given(candidate, 56)));
     });
   }
 

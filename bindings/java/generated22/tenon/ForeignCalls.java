@@ -105,6 +105,8 @@ abstract class ForeignCalls extends NativeCalls {
         Foreign.find("tenon_session_context", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
     static final MethodHandle SESSION_TOKENS =
         Foreign.find("tenon_session_tokens", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_SEED =
+        Foreign.find("tenon_session_seed", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
     static final MethodHandle SESSION_CANCEL =
         Foreign.find("tenon_session_cancel", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
     static final MethodHandle SESSION_GET_STATS =
@@ -121,6 +123,8 @@ abstract class ForeignCalls extends NativeCalls {
   private static final class LastFunctions {
     static final MethodHandle LAST_ERROR =
         Foreign.find("tenon_last_error", FunctionDescriptor.of(JAVA_LONG));
+    static final MethodHandle LAST_SYSTEM_ERROR =
+        Foreign.find("tenon_last_system_error", FunctionDescriptor.of(JAVA_INT));
   }
 
   private static final class VersionFunctions {
@@ -191,6 +195,8 @@ abstract class ForeignCalls extends NativeCalls {
         Foreign.find("tenon_sampler_set_int", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle SAMPLER_SET_FLOAT =
         Foreign.find("tenon_sampler_set_float", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE));
+    static final MethodHandle SAMPLER_SEED =
+        Foreign.find("tenon_sampler_seed", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
     static final MethodHandle SAMPLER_SET_BIAS =
         Foreign.find("tenon_sampler_set_bias", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_DOUBLE));
     static final MethodHandle SAMPLER_ADD_STOP_TOKEN =
@@ -257,6 +263,8 @@ abstract class ForeignCalls extends NativeCalls {
         Foreign.find("tenon_request_logprobs", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle REQUEST_LOGPROBS_OF =
         Foreign.find("tenon_request_logprobs_of", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle REQUEST_SEED =
+        Foreign.find("tenon_request_seed", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
     static final MethodHandle REQUEST_CANCEL =
         Foreign.find("tenon_request_cancel", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
     static final MethodHandle REQUEST_GET_STATS =
@@ -341,6 +349,12 @@ abstract class ForeignCalls extends NativeCalls {
         Foreign.find("tenon_chat_reply_finish", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle CHAT_REPLY_MESSAGE =
         Foreign.find("tenon_chat_reply_message", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_REPLY_PUSH_PIECE =
+        Foreign.find("tenon_chat_reply_push_piece", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_ANSWER =
+        Foreign.find("tenon_chat_answer", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_BEGIN =
+        Foreign.find("tenon_chat_begin", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG));
   }
 
   private static final class MeasureFunctions {
@@ -486,6 +500,16 @@ abstract class ForeignCalls extends NativeCalls {
     if (LastFunctions.LAST_ERROR == null) throw missing("tenon_last_error");
     try {
       return (long) LastFunctions.LAST_ERROR.invokeExact();
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int lastSystemError() {
+    if (LastFunctions.LAST_SYSTEM_ERROR == null) throw missing("tenon_last_system_error");
+    try {
+      return (int) LastFunctions.LAST_SYSTEM_ERROR.invokeExact();
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
@@ -1032,6 +1056,16 @@ abstract class ForeignCalls extends NativeCalls {
   }
 
   @Override
+  int sessionSeed(long session, long seed) {
+    if (SessionFunctions.SESSION_SEED == null) throw missing("tenon_session_seed");
+    try {
+      return (int) SessionFunctions.SESSION_SEED.invokeExact(session, seed);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
   int sessionCancel(long session) {
     if (SessionFunctions.SESSION_CANCEL == null) throw missing("tenon_session_cancel");
     try {
@@ -1086,6 +1120,16 @@ abstract class ForeignCalls extends NativeCalls {
     if (SamplerFunctions.SAMPLER_SET_FLOAT == null) throw missing("tenon_sampler_set_float");
     try {
       return (int) SamplerFunctions.SAMPLER_SET_FLOAT.invokeExact(sampler, name, value);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int samplerSeed(long sampler, long seed) {
+    if (SamplerFunctions.SAMPLER_SEED == null) throw missing("tenon_sampler_seed");
+    try {
+      return (int) SamplerFunctions.SAMPLER_SEED.invokeExact(sampler, seed);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
@@ -1296,6 +1340,16 @@ abstract class ForeignCalls extends NativeCalls {
     if (RequestFunctions.REQUEST_LOGPROBS_OF == null) throw missing("tenon_request_logprobs_of");
     try {
       return (int) RequestFunctions.REQUEST_LOGPROBS_OF.invokeExact(request, logprobs, count);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int requestSeed(long request, long seed) {
+    if (RequestFunctions.REQUEST_SEED == null) throw missing("tenon_request_seed");
+    try {
+      return (int) RequestFunctions.REQUEST_SEED.invokeExact(request, seed);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
@@ -1726,6 +1780,36 @@ abstract class ForeignCalls extends NativeCalls {
     if (ChatFunctions.CHAT_REPLY_MESSAGE == null) throw missing("tenon_chat_reply_message");
     try {
       return (int) ChatFunctions.CHAT_REPLY_MESSAGE.invokeExact(reply, json, length);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int chatReplyPushPiece(long reply, int token, long text, long length, long onDelta, long user) {
+    if (ChatFunctions.CHAT_REPLY_PUSH_PIECE == null) throw missing("tenon_chat_reply_push_piece");
+    try {
+      return (int) ChatFunctions.CHAT_REPLY_PUSH_PIECE.invokeExact(reply, token, text, length, onDelta, user);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int chatAnswer(long chat, long session, long conversation, long length, long sampler, long maxTokens, int flags, long onDelta, long user, long message, long messageLength, long finish) {
+    if (ChatFunctions.CHAT_ANSWER == null) throw missing("tenon_chat_answer");
+    try {
+      return (int) ChatFunctions.CHAT_ANSWER.invokeExact(chat, session, conversation, length, sampler, maxTokens, flags, onDelta, user, message, messageLength, finish);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int chatBegin(long chat, long session, long conversation, long length, long sampler, long maxTokens, int flags, long reply) {
+    if (ChatFunctions.CHAT_BEGIN == null) throw missing("tenon_chat_begin");
+    try {
+      return (int) ChatFunctions.CHAT_BEGIN.invokeExact(chat, session, conversation, length, sampler, maxTokens, flags, reply);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }

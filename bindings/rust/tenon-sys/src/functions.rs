@@ -34,6 +34,10 @@ pub struct Api {
     /// One sentence about the latest failure on the calling thread; "" before the first. Stays valid and
     /// unchanged until another call fails on this thread or the thread ends. Never NULL.
     pub tenon_last_error: Option<unsafe extern "C" fn() -> *const c_char>,
+    /// The number of the operating system's error, as in \<errno.h\>, behind the latest failure on the
+    /// calling thread; 0 where there is none, or it has none: of IO alone. ENOENT: there is no such file.
+    /// Since 0.1
+    pub tenon_last_system_error: Option<unsafe extern "C" fn() -> i32>,
     /// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor *
     /// 1000 + patch.
     pub tenon_version: Option<unsafe extern "C" fn() -> u32>,
@@ -61,9 +65,9 @@ pub struct Api {
     /// Adds one more value to a list key. set_string replaces the list by one value. LIMIT beyond 1000 texts,
     /// or beyond the bytes that the key takes (of "stop" and "banned_strings" 65,536 in all).
     pub tenon_options_add_string: Option<unsafe extern "C" fn(options: *mut tenon_options, key: *const c_char, value: *const c_char, length: usize) -> tenon_status>,
-    /// Reads the value from text as the type of the key asks ("8", "0.7", "true"): for command lines and
-    /// configuration files. A key that begins with "backend." is text for the backend: the model is refused
-    /// when its backend lacks it. tenon_backends_get_info tells what there is.
+    /// Reads the value from text as the type of the key asks ("8", "0.7", "true", and "random" of "seed"):
+    /// for command lines and configuration files. A key that begins with "backend." is text for the backend:
+    /// the model is refused when its backend lacks it. tenon_backends_get_info tells what there is.
     pub tenon_options_parse: Option<unsafe extern "C" fn(options: *mut tenon_options, key: *const c_char, value: *const c_char, length: usize) -> tenon_status>,
     /// The list of all keys, in a fixed order: index \< tenon_option_count().
     pub tenon_option_count: Option<unsafe extern "C" fn() -> usize>,
@@ -143,10 +147,10 @@ pub struct Api {
     /// belongs to the text, and a further call goes on after it. Errors as there.
     pub tenon_session_next: Option<unsafe extern "C" fn(session: *mut tenon_session, sampler: *mut tenon_sampler, piece: *mut tenon_piece) -> tenon_status>,
     /// Continues the text `count` times (1..128, else LIMIT), each time from where it is now, with the seed
-    /// of the sampler, the next one, ..., and hands out each answer. The session's text then goes on with the
-    /// one whose drawn tokens are the likeliest on average; *best, which may be NULL, becomes its number. The
-    /// sampler is not changed. Other arguments and errors as tenon_session_generate; after an error the text
-    /// is as it was.
+    /// of the sampler (of -1 one that is drawn), the next one, ..., and hands out each answer. The session's
+    /// text then goes on with the one whose drawn tokens are the likeliest on average; *best, which may be
+    /// NULL, becomes its number. The sampler is not changed. Other arguments and errors as
+    /// tenon_session_generate; after an error the text is as it was.
     pub tenon_session_best_of: Option<unsafe extern "C" fn(session: *mut tenon_session, sampler: *mut tenon_sampler, count: u32, max_tokens: u64, on_candidate: tenon_candidate_callback, user: *mut c_void, best: *mut u32) -> tenon_status>,
     /// What is held back because it may begin a text of the option "stop": for loops of tenon_session_next
     /// that end before the model does. It is then handed out. Valid until the next call on the session.
@@ -216,6 +220,9 @@ pub struct Api {
     /// Tokens in the text, queued ones included; the most it can hold; the tokens themselves, valid until the
     /// next call on the session.
     pub tenon_session_tokens: Option<unsafe extern "C" fn(session: *mut tenon_session, tokens: *mut *const i32, num_tokens: *mut usize) -> tenon_status>,
+    /// The seed that the latest answer of the session was drawn with: as the option "seed" (9) it gives that
+    /// answer again, from the same text. STATE when none was drawn yet. Since 0.1
+    pub tenon_session_seed: Option<unsafe extern "C" fn(session: *mut tenon_session, seed: *mut i64) -> tenon_status>,
     /// Ends the call under way on the session, or else the next one, with CANCELLED. The session can then go
     /// on from where it was. Any thread, any time, callbacks and signal handlers included.
     pub tenon_session_cancel: Option<unsafe extern "C" fn(session: *mut tenon_session) -> tenon_status>,
@@ -228,6 +235,9 @@ pub struct Api {
     pub tenon_sampler_set_int: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, name: *const c_char, value: i64) -> tenon_status>,
     /// Changes one parameter. ARGUMENT as tenon_options_set_*.
     pub tenon_sampler_set_float: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, name: *const c_char, value: f64) -> tenon_status>,
+    /// The seed that the sampler draws with: its option, or of -1 that of the latest answer it drew, or the
+    /// one that tenon_sampler_sample will draw with until the sampler is reset. Since 0.1
+    pub tenon_sampler_seed: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, seed: *mut i64) -> tenon_status>,
     /// Adds `bias` to the logit of a token from now on; -INFINITY forbids the token, 0 takes it back. A token
     /// outside the vocabulary is ARGUMENT when the sampler is used.
     pub tenon_sampler_set_bias: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, token: i32, bias: f64) -> tenon_status>,
@@ -299,6 +309,9 @@ pub struct Api {
     /// The same of the first `count` of the submission's logprob_tokens, each where the token handed out last
     /// was drawn: logprobs \[count\].
     pub tenon_request_logprobs_of: Option<unsafe extern "C" fn(request: *mut tenon_request, logprobs: *mut f32, count: usize) -> tenon_status>,
+    /// The seed that its answer is drawn with, from the beginning on: as the option "seed" it gives the same
+    /// answer to the same text. Since 0.1
+    pub tenon_request_seed: Option<unsafe extern "C" fn(request: *mut tenon_request, seed: *mut i64) -> tenon_status>,
     /// Ends the request with CANCELLED, within a few milliseconds even in the middle of a long prompt; the
     /// session can then go on from where it was. Nothing happens to one that has ended. Any thread.
     pub tenon_request_cancel: Option<unsafe extern "C" fn(request: *mut tenon_request) -> tenon_status>,
@@ -440,6 +453,27 @@ pub struct Api {
     /// The answer so far as a message: {"role": "assistant", "content", "reasoning_content", "tool_calls"},
     /// to be put after the conversation's messages. Valid until the next call on the reply.
     pub tenon_chat_reply_message: Option<unsafe extern "C" fn(reply: *mut tenon_chat_reply, json: *mut *const c_char, length: *mut usize) -> tenon_status>,
+    /// Takes a piece of a generation: token and text of tenon_piece. As tenon_chat_reply_push_token, but what
+    /// is held back for a text of the option "stop" waits, and the stop is no part of the answer. Since 0.1
+    pub tenon_chat_reply_push_piece: Option<unsafe extern "C" fn(reply: *mut tenon_chat_reply, token: i32, text: *const c_char, length: usize, on_delta: tenon_chat_callback, user: *mut c_void) -> tenon_status>,
+    /// One turn of a conversation: generates the answer in the session and hands out its parts as they come.
+    /// session becomes the prompt and the answer; what it holds of the prompt is not computed again, so the
+    /// session of one conversation is for the next turn of it sampler NULL draws with the defaults; it is not
+    /// changed. Draws only what the answer may be (tenon_chat_grammar) max_tokens 0: as many as the context
+    /// holds flags 0, or TENON_DROP_OLDEST: where the prompt leaves no room for max_tokens (of 0 a quarter of
+    /// the context, and half of it at most), the oldest turns are left out. Messages before the first of the
+    /// user stay, as does the last turn; a turn begins with a message of the user. So many go that the prompt
+    /// takes three quarters of its room, and as many go in later turns while that is enough: what is left is
+    /// computed once. on_delta may be NULL; tenon_session_cancel in it ends the answer with CANCELLED message
+    /// the answer as a message (tenon_chat_reply_message), to be put after the conversation's; valid until
+    /// the next call on the session finish TENON_FINISH_*; may be NULL Errors as tenon_chat_encode,
+    /// tenon_chat_grammar, tenon_session_generate; LIMIT when the prompt does not fit the context, or its
+    /// last turn does not; STATE for a chat of another model, or of none. Since 0.1
+    pub tenon_chat_answer: Option<unsafe extern "C" fn(chat: *const tenon_chat, session: *mut tenon_session, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, max_tokens: u64, flags: u32, on_delta: tenon_chat_callback, user: *mut c_void, message: *mut *const c_char, message_length: *mut usize, finish: *mut i32) -> tenon_status>,
+    /// Its beginning, for answers by tenon_session_submit or in a loop of your own: makes the session's text
+    /// the prompt, has the sampler draw only what the answer may be, and begins to read the answer
+    /// (tenon_chat_reply_push_piece). max_tokens and flags as tenon_chat_answer. Since 0.1
+    pub tenon_chat_begin: Option<unsafe extern "C" fn(chat: *const tenon_chat, session: *mut tenon_session, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, max_tokens: u64, flags: u32, reply: *mut *mut tenon_chat_reply) -> tenon_status>,
     /// Finds out about this machine, for this model and its options. Memory and threads cost nothing;
     /// process_bytes is what the process holds at this moment, the model's header and vocabulary included.
     /// With TENON_MEASURE_SPEED the speeds, too: some of the model's layers run with made-up weights, for
@@ -507,6 +541,7 @@ impl Api {
                 tenon_session_generate: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *mut tenon_sampler, u64, tenon_piece_callback, *mut c_void) -> tenon_status>>(find(c"tenon_session_generate")),
                 tenon_status_name: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(i32) -> *const c_char>>(find(c"tenon_status_name")),
                 tenon_last_error: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn() -> *const c_char>>(find(c"tenon_last_error")),
+                tenon_last_system_error: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn() -> i32>>(find(c"tenon_last_system_error")),
                 tenon_version: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn() -> u32>>(find(c"tenon_version")),
                 tenon_version_text: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn() -> *const c_char>>(find(c"tenon_version_text")),
                 tenon_interface_description: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn() -> *const c_char>>(find(c"tenon_interface_description")),
@@ -561,12 +596,14 @@ impl Api {
                 tenon_session_position: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *mut u64) -> tenon_status>>(find(c"tenon_session_position")),
                 tenon_session_context: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *mut u64) -> tenon_status>>(find(c"tenon_session_context")),
                 tenon_session_tokens: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *mut *const i32, *mut usize) -> tenon_status>>(find(c"tenon_session_tokens")),
+                tenon_session_seed: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *mut i64) -> tenon_status>>(find(c"tenon_session_seed")),
                 tenon_session_cancel: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session) -> tenon_status>>(find(c"tenon_session_cancel")),
                 tenon_session_get_stats: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *mut tenon_session_stats) -> tenon_status>>(find(c"tenon_session_get_stats")),
                 tenon_sampler_create: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_options, *mut *mut tenon_sampler) -> tenon_status>>(find(c"tenon_sampler_create")),
                 tenon_sampler_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_sampler)>>(find(c"tenon_sampler_destroy")),
                 tenon_sampler_set_int: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_sampler, *const c_char, i64) -> tenon_status>>(find(c"tenon_sampler_set_int")),
                 tenon_sampler_set_float: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_sampler, *const c_char, f64) -> tenon_status>>(find(c"tenon_sampler_set_float")),
+                tenon_sampler_seed: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_sampler, *mut i64) -> tenon_status>>(find(c"tenon_sampler_seed")),
                 tenon_sampler_set_bias: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_sampler, i32, f64) -> tenon_status>>(find(c"tenon_sampler_set_bias")),
                 tenon_sampler_add_stop_token: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_sampler, i32) -> tenon_status>>(find(c"tenon_sampler_add_stop_token")),
                 tenon_sampler_add_dry_breaker: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_sampler, *const tenon_tokenizer, *const c_char, usize) -> tenon_status>>(find(c"tenon_sampler_add_dry_breaker")),
@@ -588,6 +625,7 @@ impl Api {
                 tenon_request_wait: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_request, f64, *mut tenon_piece) -> tenon_status>>(find(c"tenon_request_wait")),
                 tenon_request_logprobs: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_request, *mut f32, *mut i32, *mut f32, usize) -> tenon_status>>(find(c"tenon_request_logprobs")),
                 tenon_request_logprobs_of: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_request, *mut f32, usize) -> tenon_status>>(find(c"tenon_request_logprobs_of")),
+                tenon_request_seed: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_request, *mut i64) -> tenon_status>>(find(c"tenon_request_seed")),
                 tenon_request_cancel: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_request) -> tenon_status>>(find(c"tenon_request_cancel")),
                 tenon_request_get_stats: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_request, *mut tenon_request_stats) -> tenon_status>>(find(c"tenon_request_get_stats")),
                 tenon_engine_step: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine, *mut i32) -> tenon_status>>(find(c"tenon_engine_step")),
@@ -632,6 +670,9 @@ impl Api {
                 tenon_chat_reply_push_text: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_chat_reply, *const c_char, usize, tenon_chat_callback, *mut c_void) -> tenon_status>>(find(c"tenon_chat_reply_push_text")),
                 tenon_chat_reply_finish: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_chat_reply, tenon_chat_callback, *mut c_void) -> tenon_status>>(find(c"tenon_chat_reply_finish")),
                 tenon_chat_reply_message: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_chat_reply, *mut *const c_char, *mut usize) -> tenon_status>>(find(c"tenon_chat_reply_message")),
+                tenon_chat_reply_push_piece: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_chat_reply, i32, *const c_char, usize, tenon_chat_callback, *mut c_void) -> tenon_status>>(find(c"tenon_chat_reply_push_piece")),
+                tenon_chat_answer: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_chat, *mut tenon_session, *const c_char, usize, *mut tenon_sampler, u64, u32, tenon_chat_callback, *mut c_void, *mut *const c_char, *mut usize, *mut i32) -> tenon_status>>(find(c"tenon_chat_answer")),
+                tenon_chat_begin: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_chat, *mut tenon_session, *const c_char, usize, *mut tenon_sampler, u64, u32, *mut *mut tenon_chat_reply) -> tenon_status>>(find(c"tenon_chat_begin")),
                 tenon_measure_hardware: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, u32, *mut tenon_hardware) -> tenon_status>>(find(c"tenon_measure_hardware")),
                 tenon_model_plan: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, u64, u64, *const tenon_hardware, *mut tenon_plan) -> tenon_status>>(find(c"tenon_model_plan")),
                 tenon_placement_create: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, u64, u64, *const tenon_hardware, *mut *mut tenon_placement) -> tenon_status>>(find(c"tenon_placement_create")),
@@ -662,6 +703,7 @@ impl Api {
             tenon_session_generate: Some(linked::tenon_session_generate),
             tenon_status_name: Some(linked::tenon_status_name),
             tenon_last_error: Some(linked::tenon_last_error),
+            tenon_last_system_error: Some(linked::tenon_last_system_error),
             tenon_version: Some(linked::tenon_version),
             tenon_version_text: Some(linked::tenon_version_text),
             tenon_interface_description: Some(linked::tenon_interface_description),
@@ -716,12 +758,14 @@ impl Api {
             tenon_session_position: Some(linked::tenon_session_position),
             tenon_session_context: Some(linked::tenon_session_context),
             tenon_session_tokens: Some(linked::tenon_session_tokens),
+            tenon_session_seed: Some(linked::tenon_session_seed),
             tenon_session_cancel: Some(linked::tenon_session_cancel),
             tenon_session_get_stats: Some(linked::tenon_session_get_stats),
             tenon_sampler_create: Some(linked::tenon_sampler_create),
             tenon_sampler_destroy: Some(linked::tenon_sampler_destroy),
             tenon_sampler_set_int: Some(linked::tenon_sampler_set_int),
             tenon_sampler_set_float: Some(linked::tenon_sampler_set_float),
+            tenon_sampler_seed: Some(linked::tenon_sampler_seed),
             tenon_sampler_set_bias: Some(linked::tenon_sampler_set_bias),
             tenon_sampler_add_stop_token: Some(linked::tenon_sampler_add_stop_token),
             tenon_sampler_add_dry_breaker: Some(linked::tenon_sampler_add_dry_breaker),
@@ -743,6 +787,7 @@ impl Api {
             tenon_request_wait: Some(linked::tenon_request_wait),
             tenon_request_logprobs: Some(linked::tenon_request_logprobs),
             tenon_request_logprobs_of: Some(linked::tenon_request_logprobs_of),
+            tenon_request_seed: Some(linked::tenon_request_seed),
             tenon_request_cancel: Some(linked::tenon_request_cancel),
             tenon_request_get_stats: Some(linked::tenon_request_get_stats),
             tenon_engine_step: Some(linked::tenon_engine_step),
@@ -787,6 +832,9 @@ impl Api {
             tenon_chat_reply_push_text: Some(linked::tenon_chat_reply_push_text),
             tenon_chat_reply_finish: Some(linked::tenon_chat_reply_finish),
             tenon_chat_reply_message: Some(linked::tenon_chat_reply_message),
+            tenon_chat_reply_push_piece: Some(linked::tenon_chat_reply_push_piece),
+            tenon_chat_answer: Some(linked::tenon_chat_answer),
+            tenon_chat_begin: Some(linked::tenon_chat_begin),
             tenon_measure_hardware: Some(linked::tenon_measure_hardware),
             tenon_model_plan: Some(linked::tenon_model_plan),
             tenon_placement_create: Some(linked::tenon_placement_create),
@@ -840,6 +888,10 @@ pub mod linked {
         /// One sentence about the latest failure on the calling thread; "" before the first. Stays valid and
         /// unchanged until another call fails on this thread or the thread ends. Never NULL.
         pub fn tenon_last_error() -> *const c_char;
+        /// The number of the operating system's error, as in \<errno.h\>, behind the latest failure on the
+        /// calling thread; 0 where there is none, or it has none: of IO alone. ENOENT: there is no such file.
+        /// Since 0.1
+        pub fn tenon_last_system_error() -> i32;
         /// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor *
         /// 1000 + patch.
         pub fn tenon_version() -> u32;
@@ -868,9 +920,10 @@ pub mod linked {
         /// Adds one more value to a list key. set_string replaces the list by one value. LIMIT beyond 1000
         /// texts, or beyond the bytes that the key takes (of "stop" and "banned_strings" 65,536 in all).
         pub fn tenon_options_add_string(options: *mut tenon_options, key: *const c_char, value: *const c_char, length: usize) -> tenon_status;
-        /// Reads the value from text as the type of the key asks ("8", "0.7", "true"): for command lines and
-        /// configuration files. A key that begins with "backend." is text for the backend: the model is
-        /// refused when its backend lacks it. tenon_backends_get_info tells what there is.
+        /// Reads the value from text as the type of the key asks ("8", "0.7", "true", and "random" of
+        /// "seed"): for command lines and configuration files. A key that begins with "backend." is text for
+        /// the backend: the model is refused when its backend lacks it. tenon_backends_get_info tells what
+        /// there is.
         pub fn tenon_options_parse(options: *mut tenon_options, key: *const c_char, value: *const c_char, length: usize) -> tenon_status;
         /// The list of all keys, in a fixed order: index \< tenon_option_count().
         pub fn tenon_option_count() -> usize;
@@ -952,10 +1005,10 @@ pub mod linked {
         /// token belongs to the text, and a further call goes on after it. Errors as there.
         pub fn tenon_session_next(session: *mut tenon_session, sampler: *mut tenon_sampler, piece: *mut tenon_piece) -> tenon_status;
         /// Continues the text `count` times (1..128, else LIMIT), each time from where it is now, with the
-        /// seed of the sampler, the next one, ..., and hands out each answer. The session's text then goes on
-        /// with the one whose drawn tokens are the likeliest on average; *best, which may be NULL, becomes
-        /// its number. The sampler is not changed. Other arguments and errors as tenon_session_generate;
-        /// after an error the text is as it was.
+        /// seed of the sampler (of -1 one that is drawn), the next one, ..., and hands out each answer. The
+        /// session's text then goes on with the one whose drawn tokens are the likeliest on average; *best,
+        /// which may be NULL, becomes its number. The sampler is not changed. Other arguments and errors as
+        /// tenon_session_generate; after an error the text is as it was.
         pub fn tenon_session_best_of(session: *mut tenon_session, sampler: *mut tenon_sampler, count: u32, max_tokens: u64, on_candidate: tenon_candidate_callback, user: *mut c_void, best: *mut u32) -> tenon_status;
         /// What is held back because it may begin a text of the option "stop": for loops of
         /// tenon_session_next that end before the model does. It is then handed out. Valid until the next
@@ -1025,6 +1078,9 @@ pub mod linked {
         /// Tokens in the text, queued ones included; the most it can hold; the tokens themselves, valid until
         /// the next call on the session.
         pub fn tenon_session_tokens(session: *mut tenon_session, tokens: *mut *const i32, num_tokens: *mut usize) -> tenon_status;
+        /// The seed that the latest answer of the session was drawn with: as the option "seed" (9) it gives
+        /// that answer again, from the same text. STATE when none was drawn yet. Since 0.1
+        pub fn tenon_session_seed(session: *mut tenon_session, seed: *mut i64) -> tenon_status;
         /// Ends the call under way on the session, or else the next one, with CANCELLED. The session can then
         /// go on from where it was. Any thread, any time, callbacks and signal handlers included.
         pub fn tenon_session_cancel(session: *mut tenon_session) -> tenon_status;
@@ -1037,6 +1093,9 @@ pub mod linked {
         pub fn tenon_sampler_set_int(sampler: *mut tenon_sampler, name: *const c_char, value: i64) -> tenon_status;
         /// Changes one parameter. ARGUMENT as tenon_options_set_*.
         pub fn tenon_sampler_set_float(sampler: *mut tenon_sampler, name: *const c_char, value: f64) -> tenon_status;
+        /// The seed that the sampler draws with: its option, or of -1 that of the latest answer it drew, or
+        /// the one that tenon_sampler_sample will draw with until the sampler is reset. Since 0.1
+        pub fn tenon_sampler_seed(sampler: *mut tenon_sampler, seed: *mut i64) -> tenon_status;
         /// Adds `bias` to the logit of a token from now on; -INFINITY forbids the token, 0 takes it back. A
         /// token outside the vocabulary is ARGUMENT when the sampler is used.
         pub fn tenon_sampler_set_bias(sampler: *mut tenon_sampler, token: i32, bias: f64) -> tenon_status;
@@ -1110,6 +1169,9 @@ pub mod linked {
         /// The same of the first `count` of the submission's logprob_tokens, each where the token handed out
         /// last was drawn: logprobs \[count\].
         pub fn tenon_request_logprobs_of(request: *mut tenon_request, logprobs: *mut f32, count: usize) -> tenon_status;
+        /// The seed that its answer is drawn with, from the beginning on: as the option "seed" it gives the
+        /// same answer to the same text. Since 0.1
+        pub fn tenon_request_seed(request: *mut tenon_request, seed: *mut i64) -> tenon_status;
         /// Ends the request with CANCELLED, within a few milliseconds even in the middle of a long prompt;
         /// the session can then go on from where it was. Nothing happens to one that has ended. Any thread.
         pub fn tenon_request_cancel(request: *mut tenon_request) -> tenon_status;
@@ -1255,6 +1317,29 @@ pub mod linked {
         /// "tool_calls"}, to be put after the conversation's messages. Valid until the next call on the
         /// reply.
         pub fn tenon_chat_reply_message(reply: *mut tenon_chat_reply, json: *mut *const c_char, length: *mut usize) -> tenon_status;
+        /// Takes a piece of a generation: token and text of tenon_piece. As tenon_chat_reply_push_token, but
+        /// what is held back for a text of the option "stop" waits, and the stop is no part of the answer.
+        /// Since 0.1
+        pub fn tenon_chat_reply_push_piece(reply: *mut tenon_chat_reply, token: i32, text: *const c_char, length: usize, on_delta: tenon_chat_callback, user: *mut c_void) -> tenon_status;
+        /// One turn of a conversation: generates the answer in the session and hands out its parts as they
+        /// come. session becomes the prompt and the answer; what it holds of the prompt is not computed
+        /// again, so the session of one conversation is for the next turn of it sampler NULL draws with the
+        /// defaults; it is not changed. Draws only what the answer may be (tenon_chat_grammar) max_tokens 0:
+        /// as many as the context holds flags 0, or TENON_DROP_OLDEST: where the prompt leaves no room for
+        /// max_tokens (of 0 a quarter of the context, and half of it at most), the oldest turns are left out.
+        /// Messages before the first of the user stay, as does the last turn; a turn begins with a message of
+        /// the user. So many go that the prompt takes three quarters of its room, and as many go in later
+        /// turns while that is enough: what is left is computed once. on_delta may be NULL;
+        /// tenon_session_cancel in it ends the answer with CANCELLED message the answer as a message
+        /// (tenon_chat_reply_message), to be put after the conversation's; valid until the next call on the
+        /// session finish TENON_FINISH_*; may be NULL Errors as tenon_chat_encode, tenon_chat_grammar,
+        /// tenon_session_generate; LIMIT when the prompt does not fit the context, or its last turn does not;
+        /// STATE for a chat of another model, or of none. Since 0.1
+        pub fn tenon_chat_answer(chat: *const tenon_chat, session: *mut tenon_session, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, max_tokens: u64, flags: u32, on_delta: tenon_chat_callback, user: *mut c_void, message: *mut *const c_char, message_length: *mut usize, finish: *mut i32) -> tenon_status;
+        /// Its beginning, for answers by tenon_session_submit or in a loop of your own: makes the session's
+        /// text the prompt, has the sampler draw only what the answer may be, and begins to read the answer
+        /// (tenon_chat_reply_push_piece). max_tokens and flags as tenon_chat_answer. Since 0.1
+        pub fn tenon_chat_begin(chat: *const tenon_chat, session: *mut tenon_session, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, max_tokens: u64, flags: u32, reply: *mut *mut tenon_chat_reply) -> tenon_status;
         /// Finds out about this machine, for this model and its options. Memory and threads cost nothing;
         /// process_bytes is what the process holds at this moment, the model's header and vocabulary
         /// included. With TENON_MEASURE_SPEED the speeds, too: some of the model's layers run with made-up

@@ -232,6 +232,8 @@ pub const TENON_CHAT_ARGUMENTS: i32 = 4;
 pub const TENON_CHAT_CALL_END: i32 = 5;
 /// the call was broken: forget it; its text follows as content
 pub const TENON_CHAT_CALL_RETRACT: i32 = 6;
+/// of a conversation that does not fit the oldest turns are left out
+pub const TENON_DROP_OLDEST: u32 = 64;
 /// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
 /// above, each without those before it.
 pub const TENON_MEASURE_SPEED: u32 = 1;
@@ -922,6 +924,8 @@ pub struct tenon_candidate {
     pub length: u64,
     /// natural logarithms of the probabilities of the drawn tokens, summed up
     pub logprob: f64,
+    /// that it was drawn with. Since 0.1
+    pub seed: i64,
 }
 impl tenon_candidate {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -938,7 +942,7 @@ impl Default for tenon_candidate {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_candidate>() == 48);
+    assert!(size_of::<tenon_candidate>() == 56);
     assert!(align_of::<tenon_candidate>() == 8);
     assert!(offset_of!(tenon_candidate, struct_size) == 0);
     assert!(offset_of!(tenon_candidate, finish) == 4);
@@ -947,6 +951,7 @@ const _: () = {
     assert!(offset_of!(tenon_candidate, text) == 24);
     assert!(offset_of!(tenon_candidate, length) == 32);
     assert!(offset_of!(tenon_candidate, logprob) == 40);
+    assert!(offset_of!(tenon_candidate, seed) == 48);
 };
 
 /// What may follow a text: texts, which become tokens each by itself, or tokens. Only read during a call, but

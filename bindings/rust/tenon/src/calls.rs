@@ -623,6 +623,15 @@ pub(crate) unsafe fn session_tokens<'a>(session: &'a Handle<sys::tenon_session>)
     Ok(unsafe { lent(tokens, num_tokens) })
 }
 
+/// tenon_session_seed
+pub(crate) fn session_seed(session: &Handle<sys::tenon_session>) -> Result<i64> {
+    let function = found(library()?.api.tenon_session_seed, "tenon_session_seed")?;
+    let mut seed = 0;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(session.as_ptr(), &mut seed) })?;
+    Ok(seed)
+}
+
 /// tenon_session_cancel
 pub(crate) fn session_cancel(session: &Handle<sys::tenon_session>) -> Result<()> {
     let function = found(library()?.api.tenon_session_cancel, "tenon_session_cancel")?;
@@ -663,6 +672,15 @@ pub(crate) fn sampler_set_float(sampler: &Handle<sys::tenon_sampler>, name: &CSt
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
     check(unsafe { function(sampler.as_ptr(), name.as_ptr(), value) })?;
     Ok(())
+}
+
+/// tenon_sampler_seed
+pub(crate) fn sampler_seed(sampler: &Handle<sys::tenon_sampler>) -> Result<i64> {
+    let function = found(library()?.api.tenon_sampler_seed, "tenon_sampler_seed")?;
+    let mut seed = 0;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(sampler.as_ptr(), &mut seed) })?;
+    Ok(seed)
 }
 
 /// tenon_sampler_set_bias
@@ -825,6 +843,15 @@ pub(crate) fn request_logprobs_of(request: &Handle<sys::tenon_request>, count: u
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
     check(unsafe { function(request.as_ptr(), logprobs.as_mut_ptr(), count) })?;
     Ok(logprobs)
+}
+
+/// tenon_request_seed
+pub(crate) fn request_seed(request: &Handle<sys::tenon_request>) -> Result<i64> {
+    let function = found(library()?.api.tenon_request_seed, "tenon_request_seed")?;
+    let mut seed = 0;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(request.as_ptr(), &mut seed) })?;
+    Ok(seed)
 }
 
 /// tenon_request_cancel
@@ -1175,6 +1202,40 @@ pub(crate) unsafe fn chat_reply_message<'a>(reply: &'a Handle<sys::tenon_chat_re
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
     check(unsafe { function(reply.as_ptr(), &mut json, &mut length) })?;
     Ok(unsafe { lent_text(json, length)? })
+}
+
+/// tenon_chat_reply_push_piece
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn chat_reply_push_piece(reply: &Handle<sys::tenon_chat_reply>, token: i32, text: &str, on_delta: sys::tenon_chat_callback, user: *mut c_void) -> Result<()> {
+    let function = found(library()?.api.tenon_chat_reply_push_piece, "tenon_chat_reply_push_piece")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(reply.as_ptr(), token, text.as_ptr().cast(), text.len(), on_delta, user) })?;
+    Ok(())
+}
+
+/// tenon_chat_answer
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn chat_answer<'a>(chat: &'a Handle<sys::tenon_chat>, session: &'a Handle<sys::tenon_session>, conversation: &str, sampler: Option<&'a Handle<sys::tenon_sampler>>, max_tokens: u64, flags: u32, on_delta: sys::tenon_chat_callback, user: *mut c_void) -> Result<(&'a str, i32)> {
+    let function = found(library()?.api.tenon_chat_answer, "tenon_chat_answer")?;
+    let mut message = ptr::null();
+    let mut message_length = 0;
+    let mut finish = 0;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(chat.as_ptr(), session.as_ptr(), conversation.as_ptr().cast(), conversation.len(), sampler.map_or(ptr::null_mut(), |handle| handle.as_ptr()), max_tokens, flags, on_delta, user, &mut message, &mut message_length, &mut finish) })?;
+    Ok(unsafe { (lent_text(message, message_length)?, finish) })
+}
+
+/// tenon_chat_begin
+pub(crate) fn chat_begin(chat: &Handle<sys::tenon_chat>, session: &Handle<sys::tenon_session>, conversation: &str, sampler: &Handle<sys::tenon_sampler>, max_tokens: u64, flags: u32) -> Result<Option<Handle<sys::tenon_chat_reply>>> {
+    let function = found(library()?.api.tenon_chat_begin, "tenon_chat_begin")?;
+    let mut reply = ptr::null_mut();
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(chat.as_ptr(), session.as_ptr(), conversation.as_ptr().cast(), conversation.len(), sampler.as_ptr(), max_tokens, flags, &mut reply) })?;
+    Ok(unsafe { Handle::new(reply) })
 }
 
 /// tenon_measure_hardware

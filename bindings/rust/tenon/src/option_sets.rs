@@ -517,7 +517,8 @@ impl SamplerOptions {
         self
     }
 
-    /// Key of the random numbers: the same seed, logits and position draw the same token.
+    /// Key of the random numbers: the same seed, logits and position draw the same token; -1: another one for
+    /// each generation, which can be read back.
     pub fn seed(mut self, value: i64) -> Self {
         self.0.set("seed", value.into());
         self

@@ -1,0 +1,28 @@
+// Failures of the operating system, which keep its number for hosts that have errors of their own for it.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tenon {
+
+/// Code Io.
+class SystemError : public Error {
+ public:
+  /// number: as in <errno.h>, positive.
+  SystemError(int number, const std::string& message) : Error(Code::Io, message), number_(number) {}
+  [[nodiscard]] int number() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+/// Throws SystemError with a formatted message.
+template <typename... Args>
+[[noreturn]] void fail_system(int number, fmt::format_string<Args...> text, Args&&... args) {
+  throw SystemError(number, fmt::format(text, std::forward<Args>(args)...));
+}
+
+}  // namespace tenon
