@@ -92,7 +92,7 @@ def wrong_in_installation(package, files):
                 yield f"it needs {', '.join(described['dependencies'])}"
         if package.suffix == ".whl" and name.endswith("/METADATA"):
             for needed in re.findall(r"^Requires-Dist: (.*)", data.decode(), re.MULTILINE):
-                if "extra ==" not in needed:  # what is asked for by name: tenon[ray]
+                if "extra ==" not in needed:  # what is asked for by name: tenon-llm[ray]
                     yield f"it needs {needed}"
 
 

@@ -27,7 +27,7 @@ build() {
 
 build_python() {
   "${PYTHON:-python3}" -m venv "$work/python" &&
-    "$work/python/bin/pip" install --quiet --no-deps --no-index "$root"/bindings/python/dist/tenon-*.whl
+    "$work/python/bin/pip" install --quiet --no-deps --no-index "$root"/bindings/python/dist/tenon_llm-*.whl
 }
 
 build_node() {

@@ -58,7 +58,7 @@ def compile_extension(output):
 
 def metadata(version, licence_files):
     return f"""Metadata-Version: 2.4
-Name: tenon
+Name: tenon-llm
 Version: {version}
 Summary: Run language models inside your program
 License-Expression: Apache-2.0
@@ -111,7 +111,7 @@ def main():
                 files[source.relative_to(HERE).as_posix()] = source
         binaries = [path for name, path in files.items() if not name.endswith((".py", ".pyi", ".json", "py.typed"))]
         tag = f"cp39-abi3-{platform_tag(binaries)}"
-        info = f"tenon-{parts.version}.dist-info"
+        info = f"tenon_llm-{parts.version}.dist-info"
         licences = parts.licences()
         files[f"{info}/METADATA"] = metadata(parts.version, licences).encode()
         files |= {f"{info}/licenses/{name}": path for name, path in licences.items()}
@@ -120,9 +120,9 @@ def main():
         files[f"{info}/WHEEL"] = ("Wheel-Version: 1.0\nGenerator: tenon\nRoot-Is-Purelib: false\n"
                                   f"Tag: {tag}\n").encode()
         output.mkdir(parents=True, exist_ok=True)
-        for old in output.glob("tenon-*.whl"):
+        for old in output.glob("tenon*.whl"):
             old.unlink()
-        wheel = output / f"tenon-{parts.version}-{tag}.whl"
+        wheel = output / f"tenon_llm-{parts.version}-{tag}.whl"
         write_wheel(files, wheel)
         print(wheel)
 

@@ -28,7 +28,7 @@ fi
   "$venv/bin/pip" install --quiet --disable-pip-version-check openai || echo "openai does not install: left out"
 BUILD=$build PYTHON=$python "$root/bindings/build_all.sh" python
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall \
-  "$here"/dist/tenon-*.whl
+  "$here"/dist/tenon_llm-*.whl
 
 # From elsewhere, so that the installed package is what is tested.
 cd "$here/tests"

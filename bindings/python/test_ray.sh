@@ -28,7 +28,7 @@ environment "$build/python-ray" ray "ray[serve,data]>=2.60" || skip "Ray does no
   "$build/python-ray/bin/pip" install --quiet --disable-pip-version-check openai || echo "openai does not install: left out"
 BUILD=$build PYTHON=$python "$root/bindings/build_all.sh" python
 install() {
-  "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall "$here"/dist/tenon-*.whl
+  "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall "$here"/dist/tenon_llm-*.whl
 }
 install "$build/python-ray"
 cd "$here/tests"

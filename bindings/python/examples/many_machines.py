@@ -1,6 +1,6 @@
 """A chat that any of a cluster's machines answers: many_machines.py MODEL [ADDRESS_OF_RAY]
 
-Needs pip install "tenon[ray]". The model's path is the same on each machine; without an address this machine is the
+Needs pip install "tenon-llm[ray]". The model's path is the same on each machine; without an address this machine is the
 cluster."""
 
 import sys

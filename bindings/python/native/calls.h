@@ -87,7 +87,7 @@ static bool succeeded(Call* call, tenon_status status) {
     return false;
   }
   if (status == TENON_OK) return true;
-  raise_status(status, call->last_error != NULL ? call->last_error() : "");
+  raise_failure(status, call->last_error != NULL ? call->last_error() : "");
   return false;
 }
 

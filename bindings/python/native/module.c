@@ -96,6 +96,18 @@ static PyObject* raise_status(tenon_status status, const char* message) {
   return NULL;
 }
 
+/* The same for a call that failed: an error of the operating system with its number (_errors.py). */
+static PyObject* raise_failure(tenon_status status, const char* message) {
+  const int32_t number = status == TENON_ERROR_IO && api.last_system_error != NULL ? api.last_system_error() : 0;
+  PyObject* make = number == 0 || errors == NULL ? NULL : PyDict_GetItemString(errors, "system");
+  if (make == NULL) return raise_status(status, message);
+  PyObject* error = PyObject_CallFunction(make, "is", (int)number, message);
+  if (error == NULL) return NULL;
+  PyErr_SetObject((PyObject*)Py_TYPE(error), error);
+  Py_DECREF(error);
+  return NULL;
+}
+
 /* In this order. */
 /* clang-format off */
 #include "handles.h"

@@ -7,7 +7,7 @@
 """
 
 from . import constants
-from ._chat import Chat, Reply
+from ._chat import AnswerOptions, Chat, ChatAnswer, ChatPart, Reply
 from ._embedder import Embedder, Rows
 from ._engine import Engine, GenerateOptions, Generation, Piece, gather_texts
 from ._errors import (ArgumentError, BusyError, CancelledError, DeadlineError, Error, FormatError,
@@ -22,7 +22,8 @@ from ._server import Answer, Server
 from ._session import Session
 
 __all__ = [
-    "Answer", "ArgumentError", "BusyError", "CancelledError", "Candidate", "Chat", "ChatDelta", "DeadlineError",
+    "Answer", "AnswerOptions", "ArgumentError", "BusyError", "CancelledError", "Candidate", "Chat", "ChatAnswer",
+    "ChatDelta", "ChatPart", "DeadlineError",
     "Embedder", "EmbedderInfo", "Engine", "EngineStats", "Error", "Execution", "FormatError",
     "GenerateOptions", "Generation", "Grammar", "GrammarError", "Hardware", "InputOutputError",
     "InternalError", "LimitError", "Matcher", "Memory", "Metadata", "Model", "ModelInfo", "NoMemoryError",
@@ -30,6 +31,17 @@ __all__ = [
     "SessionStats", "StateError", "TemplateError", "Tensor", "TokenInfo", "Tokenizer", "UnsupportedError",
     "constants", "gather_texts", "library_path", "logprobs", "use_library", "version",
 ]
+
+
+def _make_callable() -> None:
+    """What is read as a property (`engine.stats`) may be called as well (`engine.stats()`)."""
+    from . import _native
+    for kind in vars(_native).values():
+        if isinstance(kind, type) and hasattr(kind, "n_sequence_fields"):
+            setattr(kind, "__call__", lambda self: self)
+
+
+_make_callable()
 
 
 def version() -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import _native
+from . import _native, constants
+from ._engine import GenerateOptions, Generation, Piece
+from ._errors import StateError
 from ._native import ChatDelta, Handle
-from ._objects import Object, options_handle
-from ._sampler import Grammar, Sampler
+from ._objects import Object, check_names, options_handle
+from ._sampler import Grammar, Sampler, Schema, schema_of
+from ._session import Session, sampler_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -17,20 +21,169 @@ if TYPE_CHECKING:
     from ._model import Model
     from ._options import ChatOptions
 
-Conversation = Union[str, Mapping[str, Any]]
+Conversation = Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]
+
+# What a part of an answer is, by TENON_CHAT_*.
+_KINDS = {constants.CHAT_CONTENT: "content", constants.CHAT_REASONING: "reasoning",
+          constants.CHAT_CALL_BEGIN: "call", constants.CHAT_ARGUMENTS: "arguments",
+          constants.CHAT_CALL_END: "call_end", constants.CHAT_CALL_RETRACT: "call_retract"}
+
+
+def _members(conversation: Conversation) -> dict[str, Any]:
+    if isinstance(conversation, str):
+        read: Any = json.loads(conversation)
+        conversation = read
+    return {**conversation} if isinstance(conversation, Mapping) else {"messages": [*conversation]}
 
 
 def _json(conversation: Conversation) -> str:
-    return conversation if isinstance(conversation, str) else json.dumps(conversation)
+    if isinstance(conversation, str):
+        return conversation
+    return json.dumps(conversation if isinstance(conversation, Mapping) else {"messages": [*conversation]})
+
+
+class AnswerOptions(GenerateOptions, total=False):
+    """What the answer of a chat may be told: as a generation, but for `sampler`, `grammar` and what is of a text."""
+
+    schema: Optional[Schema]
+    """The answer is JSON by it: a dict, a text, or a class of pydantic."""
+    tools: Sequence[Mapping[str, Any]]
+    """In place of those of the conversation."""
+    drop_oldest: bool
+    """Where the conversation leaves no room for the answer, its oldest turns are left out."""
+
+
+_NOT_OF_CHATS = ("sampler", "grammar", "add_special", "parse_special", "ignore_end")
+
+
+class ChatPart(str):
+    """A part of an answer: its text. `kind` is "content", "reasoning", "call" (its name; `id`), "arguments" (more
+    of their JSON), "call_end" or "call_retract" (forget the call: its text follows as content)."""
+
+    __slots__ = ("kind", "call", "id")
+    kind: str
+    call: int
+    id: str
+
+
+def _part(delta: ChatDelta) -> ChatPart:
+    part = ChatPart(delta.text)
+    part.kind, part.call, part.id = _KINDS.get(delta.kind, "content"), delta.call, delta.id
+    return part
+
+
+class ChatAnswer:
+    """The answer to a conversation, under way: iterate over its parts with `for` or with `async for`. It is cancelled
+    when it is closed: by `close`, the end of a `with` or `async with` block, or the last reference."""
+
+    __slots__ = ("_generation", "_reply", "_parts", "_message", "_finish")
+
+    def __init__(self, generation: Generation, reply: Reply) -> None:
+        self._generation = generation
+        self._reply = reply
+        self._parts: list[ChatPart] = []
+        self._message: Optional[dict[str, Any]] = None
+        self._finish: Optional[str] = None
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The answer as a message, to be put after the conversation's. Takes what has not been iterated over."""
+        for _ in self:
+            pass
+        assert self._message is not None
+        return self._message
+
+    async def amessage(self) -> dict[str, Any]:
+        """The same for event loops."""
+        async for _ in self:
+            pass
+        assert self._message is not None
+        return self._message
+
+    @property
+    def finish(self) -> Optional[str]:
+        """Why it ended: "end", "max_tokens", "stop"; None: it has not."""
+        return self._finish
+
+    @property
+    def seed(self) -> int:
+        """That it is drawn with: as the option `seed` it gives the same answer again."""
+        return self._generation.seed
+
+    @property
+    def session(self) -> Session:
+        """Whose text it continues."""
+        return self._generation.session
+
+    def cancel(self) -> None:
+        """Ends it with CancelledError for who iterates. Any thread."""
+        self._generation.cancel()
+
+    def close(self) -> None:
+        """Ends it, and lets the session go."""
+        self._generation.close()
+
+    def _take(self, piece: Optional[Piece]) -> None:
+        """None: all have come."""
+        if piece is not None:
+            self._parts = [_part(delta) for delta in self._reply.push_piece(piece)]
+            self._finish = piece.finish
+        elif self._message is None:
+            self._parts = [_part(delta) for delta in self._reply.finish()]
+            self._message = self._reply.message()
+        self._parts.reverse()
+
+    def __iter__(self) -> Iterator[ChatPart]:
+        return self
+
+    def __next__(self) -> ChatPart:
+        while not self._parts:
+            if self._message is not None:
+                raise StopIteration
+            self._take(next(self._generation, None))
+        return self._parts.pop()
+
+    def __aiter__(self) -> AsyncIterator[ChatPart]:
+        return self
+
+    async def __anext__(self) -> ChatPart:
+        while not self._parts:
+            if self._message is not None:
+                raise StopAsyncIteration
+            try:
+                piece: Optional[Piece] = await self._generation.__anext__()
+            except StopAsyncIteration:
+                piece = None
+            self._take(piece)
+        return self._parts.pop()
+
+    def __enter__(self) -> ChatAnswer:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    async def __aenter__(self) -> ChatAnswer:
+        return self
+
+    async def __aexit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        self.close()
 
 
 class Chat(Object):
-    """Turns conversations ({"messages": [...], "tools": [...]}) into prompts, by the template of a model
-    or one of yours. Any thread."""
+    """Turns conversations (a list of messages, or {"messages": [...], "tools": [...]}) into prompts, by the template
+    of a model or one of yours, and has them answered. Any thread.
 
-    __slots__ = ()
+        chat = tenon.Chat(model)
+        message = chat.answer([{"role": "user", "content": "What is the capital of Norway?"}], max_tokens=40)
+    """
+
+    __slots__ = ("_model",)
 
     def __init__(self, model: Optional[Model] = None, **options: Unpack[ChatOptions]) -> None:
+        self._model = model
         self._handle = _native.chat_create(None if model is None else model._handle,
                                            options_handle(options))
 
@@ -39,8 +192,56 @@ class Chat(Object):
         """The family by which answers are read."""
         return _native.chat_format(self._handle)
 
+    def answer(self, conversation: Conversation, *, session: Optional[Session] = None,
+               **options: Unpack[AnswerOptions]) -> dict[str, Any]:
+        """One turn: the answer as a message, to be put after the conversation's. session: the one of this
+        conversation, so that what it holds of it is not computed again; None: one of its own."""
+        with self._stream(conversation, session, options, "answer") as answer:
+            return answer.message
+
+    async def aanswer(self, conversation: Conversation, *, session: Optional[Session] = None,
+                      **options: Unpack[AnswerOptions]) -> dict[str, Any]:
+        """The same for event loops."""
+        async with self._stream(conversation, session, options, "aanswer") as answer:
+            return await answer.amessage()
+
+    def stream(self, conversation: Conversation, *, session: Optional[Session] = None,
+               **options: Unpack[AnswerOptions]) -> ChatAnswer:
+        """The same as it comes: iterate over the parts with `for` or `async for`; then there is `message`."""
+        return self._stream(conversation, session, options, "stream")
+
+    def _stream(self, conversation: Conversation, session: Optional[Session], options: Mapping[str, Any],
+                call: str) -> ChatAnswer:
+        known = [name for name in AnswerOptions.__annotations__ if name not in _NOT_OF_CHATS]
+        check_names(call, options, known)
+        if self._model is None:
+            raise StateError("the chat was made without a model: it has no answers")
+        members = _members(conversation)
+        if options.get("schema") is not None:
+            schema = schema_of(options["schema"])
+            members["response_format"] = {"type": "json_schema", "json_schema": {
+                "name": "answer", "schema": json.loads(schema) if isinstance(schema, str) else schema}}
+        if options.get("tools") is not None:
+            members["tools"] = [*options["tools"]]
+        sampler = sampler_of(options) or Sampler()
+        flags = constants.DROP_OLDEST if options.get("drop_oldest") else 0
+        own = session is None
+        if session is None:
+            session = self._model.session()
+        try:
+            reply = Reply._of(_native.chat_begin(self._handle, session._handle, json.dumps(members),
+                                                 sampler._handle, options.get("max_tokens", 0), flags))
+            rest = {name: value for name, value in options.items()
+                    if name in ("max_tokens", "logprobs", "timeout", "priority", "client", "weight")}
+            return ChatAnswer(session._generate(None, {**rest, "sampler": sampler}, owns_session=own), reply)
+        except BaseException:
+            if own:
+                session.close()
+            raise
+
     def render(self, conversation: Conversation) -> str:
-        """The prompt as text."""
+        """The prompt as text, to be looked at. Not for `Session.generate`, which takes what spells a control token
+        for text: `encode` is, and `answer` does it all."""
         return _native.chat_render(self._handle, _json(conversation))
 
     def encode(self, conversation: Conversation) -> list[int]:
@@ -79,6 +280,13 @@ class Reply(Object):
             _native.chat_reply_push_text(self._handle, part, deltas.append)
         else:
             _native.chat_reply_push_token(self._handle, part, deltas.append)
+        return deltas
+
+    def push_piece(self, piece: Piece) -> list[ChatDelta]:
+        """Takes a piece of a generation; what is held back for a stop text waits."""
+        deltas: list[ChatDelta] = []
+        token = constants.NO_TOKEN if piece.token is None else piece.token
+        _native.chat_reply_push_piece(self._handle, token, str(piece), deltas.append)
         return deltas
 
     def finish(self) -> list[ChatDelta]:

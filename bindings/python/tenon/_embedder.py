@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _native, constants
+from ._loops import in_thread
 from ._native import EmbedderInfo
 from ._objects import Object, check_type, options_handle
 from ._views import floats
@@ -92,6 +93,15 @@ class Embedder(Object):
         """The rows of texts, or of lists of tokens. role: "plain", "query" or "document"."""
         memory, counts = _native.embedder_embed(self._handle, _items(texts), _ROLES[role], timeout)
         return Rows(memory, self.dimensions, counts)
+
+    async def aembed(self, texts: Texts, *, role: str = "plain", timeout: float = 0) -> Rows:
+        """The same for event loops, which go on meanwhile. Cancelling the task ends the calls under way on the
+        embedder."""
+        return await in_thread(lambda: self.embed(texts, role=role, timeout=timeout), self.cancel)
+
+    async def arank(self, query: str, documents: Texts, *, timeout: float = 0) -> list[float]:
+        """`rank` for event loops."""
+        return await in_thread(lambda: self.rank(query, documents, timeout=timeout), self.cancel)
 
     def rank(self, query: str, documents: Texts, *, timeout: float = 0) -> list[float]:
         """How well each document answers the query; more is better."""

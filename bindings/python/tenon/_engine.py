@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional, Protocol, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
 
 from . import _native, constants
 from ._closing import Closer
@@ -17,6 +17,7 @@ from ._errors import CancelledError, Error, StateError
 from ._loops import LoopWaker, waker_of_running_loop
 from ._native import EngineStats, Handle, RequestStats
 from ._objects import Object, check_type, options_handle
+from ._options import SamplerOptions
 from ._sampler import Grammar, Sampler
 
 if TYPE_CHECKING:
@@ -41,15 +42,15 @@ class Driven(Protocol):
         """The engine will not compute any more."""
 
 
-class GenerateOptions(TypedDict, total=False):
-    """What a generation may be told besides its text."""
+class GenerateOptions(SamplerOptions, total=False):
+    """What a generation may be told besides its text: also how tokens are drawn, as `temperature=0`."""
 
     max_tokens: int
     """At most; 0: as many as the context holds."""
     sampler: Optional[Sampler]
-    """None: the defaults, with those of `sampling`."""
+    """In place of the options of one."""
     sampling: dict[str, Any]
-    """Options of a sampler, in place of one: {"temperature": 0}."""
+    """Options of a sampler in a dict: {"temperature": 0}."""
     grammar: Optional[Grammar]
     """Texts of it only."""
     add_special: Optional[bool]
@@ -101,7 +102,7 @@ class Generation:
     One that another thread or task closed earlier raises CancelledError."""
 
     __slots__ = ("_handle", "_session", "_engine", "_waker", "_key", "_num_top", "_has_ended", "_closer",
-                 "_owns", "__weakref__")
+                 "_owns", "_seed", "__weakref__")
 
     def __init__(self, session: Session, engine: Engine, handle: Handle, num_top: Optional[int],
                  owns_session: bool) -> None:
@@ -114,11 +115,17 @@ class Generation:
         self._has_ended = False
         self._closer = Closer()
         self._owns = owns_session
+        self._seed = _native.request_seed(handle)
 
     @property
     def session(self) -> Session:
         """Whose text it continues."""
         return self._session
+
+    @property
+    def seed(self) -> int:
+        """That the answer is drawn with: as the option `seed` it gives the same answer again."""
+        return self._seed
 
     def cancel(self) -> None:
         """Ends it with CancelledError for who iterates. Any thread."""
@@ -149,6 +156,7 @@ class Generation:
         if isinstance(error, StateError):
             self._is_over()
 
+    @property
     def stats(self) -> RequestStats:
         """How much of the prompt was reused."""
         return _native.request_get_stats(self._handle)
@@ -264,6 +272,7 @@ class Engine(Object):
             session.close()
             raise
 
+    @property
     def stats(self) -> EngineStats:
         """What it has done, and does now."""
         return _native.engine_get_stats(self._handle)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Callable
+from typing import Union
+
 
 class Error(Exception):
     """What the library reports. `code` is its name in tenon.h: "FORMAT", "BUSY", ..."""
@@ -28,9 +32,47 @@ class LimitError(Error, ValueError):
 
 
 class InputOutputError(Error, OSError):
-    """The operating system failed."""
+    """The operating system failed. `errno` is its number where there is one, and the error is then a
+    FileNotFoundError, PermissionError, ... as well."""
 
     code = "IO"
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class _MissingFileError(InputOutputError, FileNotFoundError):
+    pass
+
+
+class _ExistingFileError(InputOutputError, FileExistsError):
+    pass
+
+
+class _ForbiddenError(InputOutputError, PermissionError):
+    pass
+
+
+class _DirectoryError(InputOutputError, IsADirectoryError):
+    pass
+
+
+class _NoDirectoryError(InputOutputError, NotADirectoryError):
+    pass
+
+
+_SYSTEM_ERRORS: dict[int, type[InputOutputError]] = {
+    errno.ENOENT: _MissingFileError, errno.EEXIST: _ExistingFileError, errno.EACCES: _ForbiddenError,
+    errno.EPERM: _ForbiddenError, errno.EISDIR: _DirectoryError, errno.ENOTDIR: _NoDirectoryError}
+for _kind in _SYSTEM_ERRORS.values():
+    _kind.__name__ = _kind.__qualname__ = "InputOutputError"
+
+
+def system_error(number: int, message: str) -> InputOutputError:
+    """What the operating system reports, as Python has it."""
+    error = _SYSTEM_ERRORS.get(number, InputOutputError)(message)
+    error.errno = number
+    return error
 
 
 class NoMemoryError(Error, MemoryError):
@@ -93,8 +135,9 @@ class InternalError(Error):
     code = "INTERNAL"
 
 
-BY_STATUS: dict[int, type[Exception]] = {
+BY_STATUS: dict[Union[int, str], Union[type[Exception], Callable[[int, str], Exception]]] = {
     status: kind for status, kind in enumerate(
         (FormatError, UnsupportedError, LimitError, InputOutputError, NoMemoryError, ArgumentError,
          GrammarError, TemplateError, BusyError, CancelledError, DeadlineError, PluginError,
          StateError, InternalError), start=1)}
+BY_STATUS["system"] = system_error

@@ -6,9 +6,12 @@ import asyncio
 import contextlib
 import itertools
 import weakref
-from typing import Optional
+from collections.abc import Callable
+from typing import Any, Optional, TypeVar
 
 from . import _native
+
+T = TypeVar("T")
 
 
 class LoopWaker:
@@ -70,3 +73,16 @@ def waker_of_running_loop() -> LoopWaker:
     if waker is None:
         waker = _wakers[loop] = LoopWaker(loop)
     return waker
+
+
+async def in_thread(call: Callable[[], T], cancel: Callable[[], Any]) -> T:
+    """What a call brings that waits: on another thread, so that the loop goes on. When the task is cancelled so is
+    the call, and its end is waited for."""
+    future = asyncio.get_running_loop().run_in_executor(None, call)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        cancel()
+        with contextlib.suppress(Exception):
+            await future
+        raise

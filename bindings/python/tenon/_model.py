@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from . import _native, constants
 from ._errors import ArgumentError
 from ._library import library
+from ._loops import in_thread
 from ._native import (Execution, Handle, Hardware, Memory, ModelInfo, Plan, Tensor, TokenInfo)
 from ._objects import Object, options_handle
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ._chat import Chat
     from ._engine import Engine
-    from ._options import ModelOptions
+    from ._options import ChatOptions, ModelOptions, SessionOptions
+    from ._session import Session
 
 PathLike = Union[str, bytes, "os.PathLike[str]"]
 
@@ -144,6 +147,21 @@ class Model(Object):
         self._load(sources, options, progress, log, log_level)
 
     @classmethod
+    async def load(cls, path: Union[PathLike, Sequence[PathLike]], *,
+                   progress: Optional[Callable[[float], Any]] = None,
+                   log: Optional[Callable[[int, str], Any]] = None,
+                   log_level: int = constants.LOG_INFO, **options: Unpack[ModelOptions]) -> Model:
+        """The same for event loops, which go on meanwhile. Cancelling the task ends the loading; progress and
+        log are called on another thread."""
+        is_cancelled = threading.Event()
+
+        def watched(fraction: float) -> Any:
+            return is_cancelled.is_set() or (progress(fraction) if progress is not None else None)
+
+        return await in_thread(lambda: cls(path, progress=watched, log=log, log_level=log_level, **options),
+                               is_cancelled.set)
+
+    @classmethod
     def from_bytes(cls, data: bytes, *, progress: Optional[Callable[[float], Any]] = None,
                    **options: Unpack[ModelOptions]) -> Model:
         """From the bytes of a file, which are kept."""
@@ -192,6 +210,7 @@ class Model(Object):
         """What the model with one session takes; 0: of the default context."""
         return _native.model_memory(self._handle, context)
 
+    @property
     def execution(self) -> Execution:
         """How the model runs here."""
         return _native.model_execution(self._handle)
@@ -214,6 +233,16 @@ class Model(Object):
             if self._engine is None:
                 self._engine = Engine(self)
             return self._engine
+
+    def chat(self, **options: Unpack[ChatOptions]) -> Chat:
+        """Conversations with it, by the template in its file."""
+        from ._chat import Chat
+        return Chat(self, **options)
+
+    def session(self, **options: Unpack[SessionOptions]) -> Session:
+        """An empty text."""
+        from ._session import Session
+        return Session(self, **options)
 
     def _view(self) -> Model:
         """Another object for the same model, for its engine: so that the two do not keep each other alive,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Optional, TypeVar
 
 from . import _native
+from ._errors import Error
 from ._library import library
 from ._native import Handle
 
@@ -54,8 +56,21 @@ def check_names(call: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Raises TypeError for the first keyword that a call does not know, and names the nearest."""
     names = list(known)
     for name in sorted(set(given).difference(names)):
-        near = difflib.get_close_matches(name, names, 1)
-        raise TypeError(f"{call} has no option {name}" + (f"; the nearest name is {near[0]}" if near else ""))
+        raise TypeError(f"{call} has no option {name}{_hint(name, names)}")
+
+
+def _hint(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, 1, 0.75)
+    if near:
+        return f"; the nearest name is {near[0]}"
+    try:  # the library knows what other libraries call things
+        library()
+        _native.options_set_int(_native.options_create(), name, 1)
+    except Error as error:
+        said = str(error).partition("; ")[2]
+        meant = re.findall('"([a-z_]+)"', said)
+        return f"; {said}" if meant and meant[0] in names else ""
+    return ""
 
 
 def options_handle(given: Mapping[str, Any]) -> Optional[Handle]:

@@ -19,6 +19,22 @@ if TYPE_CHECKING:
     from ._options import SamplerOptions
 
 
+Schema = Union[str, dict[str, Any], bool, type, object]
+
+
+def schema_of(given: Schema) -> Union[str, dict[str, Any], bool]:
+    """A JSON Schema; of a class of pydantic, or a TypeAdapter, its own."""
+    if isinstance(given, (str, dict, bool)):
+        return given
+    # pydantic 2, its TypeAdapter, pydantic 1.
+    for name in ("model_json_schema", "json_schema", "schema"):
+        make = getattr(given, name, None)
+        if callable(make):
+            made: dict[str, Any] = make()
+            return made
+    raise TypeError(f"a JSON Schema is a text, a dict, or a class of pydantic, not {given!r}")
+
+
 class Grammar(Object):
     """Which texts may be generated. Any thread."""
 
@@ -35,8 +51,9 @@ class Grammar(Object):
         return self
 
     @classmethod
-    def json_schema(cls, schema: Union[str, dict[str, Any], bool]) -> Grammar:
-        """Documents that are valid by a JSON Schema."""
+    def json_schema(cls, schema: Schema) -> Grammar:
+        """Documents that are valid by a JSON Schema: as text, as Python has it, or of a class of pydantic."""
+        schema = schema_of(schema)
         return cls(constants.GRAMMAR_JSON_SCHEMA,
                    schema if isinstance(schema, str) else json.dumps(schema))
 
@@ -153,6 +170,11 @@ class Sampler(Object):
     def set_token_limit(self, tokens: int) -> None:
         """How many tokens may still be drawn."""
         _native.sampler_set_token_limit(self._handle, tokens)
+
+    @property
+    def seed(self) -> int:
+        """That it draws with: its option, or of -1 that of the latest answer it drew."""
+        return _native.sampler_seed(self._handle)
 
     def reset(self) -> None:
         """As it was made."""

@@ -13,6 +13,7 @@ from ._engine import Engine, Generation, GenerateOptions, Piece, piece_of
 from ._errors import Error
 from ._native import Candidate, Handle, SessionStats
 from ._objects import Object, check_names, check_type, options_handle
+from ._options import SamplerOptions
 from ._sampler import Sampler
 from ._views import floats, lend
 
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
 
     from ._model import Model, PathLike
     from ._options import SessionOptions
+
+
+def sampler_of(options: Mapping[str, Any]) -> Optional[Sampler]:
+    """What the options of a generation say of drawing; None: nothing."""
+    sampler: Optional[Sampler] = options.get("sampler")
+    drawn = {name: options[name] for name in SamplerOptions.__annotations__ if options.get(name) is not None}
+    drawn = {**options.get("sampling", {}), **drawn}
+    if sampler is not None and drawn:
+        raise TypeError(f"{next(iter(drawn))}: a sampler is given; make that with it")
+    return Sampler(**drawn) if drawn else sampler
 
 
 class Session(Object):
@@ -86,11 +97,9 @@ class Session(Object):
             flags = self._flags(options.get("add_special"), options.get("parse_special", False))
         elif text is not None:
             fields["tokens"] = text
-        sampler: Optional[Sampler] = options.get("sampler")
-        if sampler is None and (options.get("sampling") or options.get("grammar") is not None):
-            sampler = Sampler(**options.get("sampling", {}))
+        sampler = sampler_of(options)
         if options.get("grammar") is not None:
-            assert sampler is not None
+            sampler = sampler or Sampler()
             sampler.set_grammar(options["grammar"], self._model.tokenizer)
         if sampler is not None:
             fields["sampler"] = sampler._handle
@@ -197,6 +206,11 @@ class Session(Object):
         """Those of the text."""
         return _native.session_tokens(self._handle)
 
+    @property
+    def seed(self) -> int:
+        """That the latest answer was drawn with: as the option `seed` it gives that answer again."""
+        return _native.session_seed(self._handle)
+
     def take_held(self) -> str:
         """What is held back because it may begin a stop text."""
         return _native.session_take_held(self._handle)
@@ -205,6 +219,7 @@ class Session(Object):
         """Ends the call under way, or the next one, with CancelledError. Any thread."""
         _native.session_cancel(self._handle)
 
+    @property
     def stats(self) -> SessionStats:
         """Tokens and seconds."""
         return _native.session_get_stats(self._handle)

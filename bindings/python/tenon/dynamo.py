@@ -1,5 +1,5 @@
 """A worker for NVIDIA Dynamo: its router sends requests of tokens, and is told what the cache holds and how much there
-is to do. Needs `pip install "tenon[dynamo]"` (ai-dynamo-runtime).
+is to do. Needs `pip install "tenon-llm[dynamo]"` (ai-dynamo-runtime).
 
     async def main():
         runtime = DistributedRuntime(asyncio.get_running_loop(), "file", "tcp", event_plane="zmq")
@@ -21,7 +21,7 @@ try:
                             WorkerType, register_model)
     from dynamo.runtime import DistributedRuntime
 except ImportError as error:
-    raise ImportError(f'tenon.dynamo needs NVIDIA Dynamo: pip install "tenon[dynamo]" ({error})') from error
+    raise ImportError(f'tenon.dynamo needs NVIDIA Dynamo: pip install "tenon-llm[dynamo]" ({error})') from error
 
 from ._engine import Engine, GenerateOptions
 from ._kept import KeptBlocks

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from conftest import DEMO, ONCE
 
-pytest.importorskip("dynamo.runtime", reason='Dynamo is not installed (pip install "tenon[dynamo]")')
+pytest.importorskip("dynamo.runtime", reason='Dynamo is not installed (pip install "tenon-llm[dynamo]")')
 
 from dynamo.llm import KvRouter, KvRouterConfig  # noqa: E402
 from dynamo.runtime import DistributedRuntime  # noqa: E402

@@ -15,7 +15,7 @@ import traceback
 import pytest
 from conftest import DEMO, ROOT
 
-ray = pytest.importorskip("ray", reason='Ray is not installed (pip install "tenon[ray]")')
+ray = pytest.importorskip("ray", reason='Ray is not installed (pip install "tenon-llm[ray]")')
 pytest.importorskip("ray.serve")
 
 from ray import serve  # noqa: E402

@@ -1,5 +1,5 @@
 """Tenon on several machines by Ray: a Serve deployment whose requests go where their beginning is, and batches of
-files. Needs `pip install "tenon[ray]"`.
+files. Needs `pip install "tenon-llm[ray]"`.
 
     from ray import serve
     from tenon.ray import Client, application
@@ -16,7 +16,7 @@ try:
     import ray.data
     import ray.serve
 except ImportError as error:
-    raise ImportError(f'tenon.ray needs Ray: pip install "tenon[ray]" ({error})') from error
+    raise ImportError(f'tenon.ray needs Ray: pip install "tenon-llm[ray]" ({error})') from error
 
 from ._client import Client
 from ._files import generate_files
