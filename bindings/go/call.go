@@ -3,6 +3,7 @@ package tenon
 import (
 	"runtime"
 	"strings"
+	"syscall"
 	"unsafe"
 )
 
@@ -109,7 +110,13 @@ func (c *call) done(status int32) error {
 	if c.ofServer() {
 		return &Error{Code: Code(status), Message: nameAt(callServerLastError())}
 	}
-	return &Error{Code: Code(status), Message: nameAt(callLastError())}
+	err := &Error{Code: Code(status), Message: nameAt(callLastError())}
+	if status == int32(ErrIO) && functions[fnLastSystemError] != 0 {
+		if number := callLastSystemError(); number != 0 {
+			err.cause = syscall.Errno(number)
+		}
+	}
+	return err
 }
 
 // callback registers a function that C calls during the call: the address of the one that C knows, and what that

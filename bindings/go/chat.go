@@ -124,9 +124,10 @@ func (c *Chat) Reply(conversation any) (*Reply, error) {
 	return net(&Reply{object{handle}}, handle), nil
 }
 
-// Answer generates the answer to a conversation in session, as Constrain says, and gives it as a message. What the
-// session holds of the prompt already is not computed again. on, which may be nil, gets what comes. Of options,
-// which may be nil, Sampler, Grammar and Tokens must not be set.
+// Answer is one turn: it generates the answer to a conversation in session, as Constrain says, and gives it as a
+// message, to be put after the conversation's. What the session holds of the prompt already is not computed again:
+// keep it for the next turn. session nil: one of its own. on, which may be nil, gets what comes. Of options, which
+// may be nil, Sampler, Grammar and Tokens must not be set.
 func (c *Chat) Answer(ctx context.Context, session *Session, conversation any, options *GenerateOptions,
 	on func(ChatDelta)) (Message, error) {
 	given := GenerateOptions{}
@@ -136,27 +137,38 @@ func (c *Chat) Answer(ctx context.Context, session *Session, conversation any, o
 	if given.Sampler != nil || given.Grammar != nil || given.Tokens != nil {
 		return Message{}, failed(ErrArgument, "a chat has its own sampler, grammar and tokens")
 	}
+	if given.MaxTokens < 0 {
+		return Message{}, failed(ErrArgument, "MaxTokens: %d is no number of tokens", given.MaxTokens)
+	}
+	text, err := jsonOf(conversation)
+	if err != nil {
+		return Message{}, err
+	}
+	if session == nil {
+		if c.model == nil {
+			return Message{}, failed(ErrState, "the chat was made without a model: it has no answers")
+		}
+		if session, err = NewSession(c.model, nil); err != nil {
+			return Message{}, err
+		}
+		defer session.Close()
+	}
 	sampler, err := NewSampler(given.Sampling)
 	if err != nil {
 		return Message{}, err
 	}
 	defer sampler.Close()
-	if _, err := c.Constrain(conversation, sampler); err != nil {
-		return Message{}, err
+	flags := uint32(0)
+	if given.DropOldest {
+		flags = DropOldest
 	}
-	tokens, err := c.Encode(conversation)
+	begun, err := chatBegin(c.handle, session.handle, text, sampler.handle, uint64(given.MaxTokens), flags)
 	if err != nil {
 		return Message{}, err
 	}
-	given.Sampling, given.Sampler = nil, sampler
-	if given.Tokens, err = session.advance(tokens); err != nil {
-		return Message{}, err
-	}
-	reply, err := c.Reply(conversation)
-	if err != nil {
-		return Message{}, err
-	}
+	reply := net(&Reply{object{begun}}, begun)
 	defer reply.Close()
+	given.Sampling, given.Sampler = nil, sampler
 	hand := func(came []ChatDelta, err error) error {
 		for _, delta := range came {
 			if on != nil {
@@ -166,8 +178,8 @@ func (c *Chat) Answer(ctx context.Context, session *Session, conversation any, o
 		return err
 	}
 	for piece, err := range session.Generate(ctx, "", &given) {
-		if err == nil && piece.Token != NoToken {
-			err = hand(reply.Push(piece.Token))
+		if err == nil {
+			err = hand(reply.PushPiece(piece))
 		}
 		if err != nil {
 			return Message{}, err
@@ -177,22 +189,6 @@ func (c *Chat) Answer(ctx context.Context, session *Session, conversation any, o
 		return Message{}, err
 	}
 	return reply.Message()
-}
-
-// advance keeps what the text has of the beginning of tokens, and gives those that are still to come.
-func (s *Session) advance(tokens []Token) ([]Token, error) {
-	held, err := s.Tokens()
-	if err != nil {
-		return nil, err
-	}
-	same := 0
-	for same < len(held) && same+1 < len(tokens) && held[same] == tokens[same] {
-		same++
-	}
-	if same < len(held) {
-		err = s.Rewind(uint64(same))
-	}
-	return tokens[same:], err
 }
 
 // Reply is an answer that is read as it comes. One goroutine at a time.
@@ -208,6 +204,13 @@ func (r *Reply) Push(token Token) ([]ChatDelta, error) {
 // PushText takes text in any pieces, with the control tokens as text.
 func (r *Reply) PushText(text string) ([]ChatDelta, error) {
 	return deltas(func(on func(ChatDelta)) error { return chatReplyPushText(r.handle, text, on) })
+}
+
+// PushPiece takes a piece of a generation; what is held back for a stop text waits.
+func (r *Reply) PushPiece(piece Piece) ([]ChatDelta, error) {
+	return deltas(func(on func(ChatDelta)) error {
+		return chatReplyPushPiece(r.handle, piece.Token, piece.Text, on)
+	})
 }
 
 // Finish says that the answer is complete.

@@ -34,7 +34,8 @@ func (e *Error) Is(target error) bool {
 	return isCode && code == e.Code || e.ended != nil && errors.Is(e.ended, target)
 }
 
-// Unwrap gives what is behind it: the cause of the end of a context, or what an io.ReaderAt said.
+// Unwrap gives what is behind it: the cause of the end of a context, what an io.ReaderAt said, or the error of the
+// operating system: errors.Is(err, fs.ErrNotExist) tells a missing file.
 func (e *Error) Unwrap() error { return e.cause }
 
 func failed(code Code, format string, values ...any) *Error {

@@ -57,6 +57,8 @@ type GenerateOptions struct {
 	Priority     Opt[int]        // higher runs first; not set: the session's
 	Client       string          // requests of one client share what its weight gives; "": the session's
 	Weight       float64         // of the client; 0: the session's
+	// Of a chat: where the conversation leaves no room for the answer, its oldest turns are left out.
+	DropOldest bool
 }
 
 // sampler is what the options say, and whether it is to be closed.
@@ -121,6 +123,7 @@ type Generation struct {
 	told     notice
 	ctx      context.Context
 	logprobs Opt[int]
+	seed     int64
 	isOver   atomic.Bool
 	isClosed atomic.Bool
 }
@@ -180,6 +183,10 @@ func (s *Session) Submit(ctx context.Context, prompt string, options *GenerateOp
 	}
 	request.whenDestroyed(context.AfterFunc(ctx, func() { _ = requestCancel(request) }))
 	g := &Generation{handle: request, session: s, told: told, ctx: ctx, logprobs: options.Logprobs}
+	if g.seed, err = requestSeed(request); err != nil {
+		request.destroy()
+		return nil, err
+	}
 	return net(g, request), nil
 }
 
@@ -306,6 +313,9 @@ func Collect(pieces iter.Seq2[Piece, error]) (string, error) {
 
 // Stats tells how much of the prompt was reused. It is for a generation that has not ended.
 func (g *Generation) Stats() (RequestStats, error) { return requestGetStats(g.handle) }
+
+// Seed is what the answer is drawn with: as SamplerOptions.Seed it gives the same answer again.
+func (g *Generation) Seed() int64 { return g.seed }
 
 // Cancel ends it: Next is ErrCancelled after the pieces that are there.
 func (g *Generation) Cancel() error {

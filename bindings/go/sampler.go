@@ -57,6 +57,9 @@ func (s *Sampler) SetTokenLimit(tokens uint64) error {
 	return samplerSetTokenLimit(s.handle, tokens)
 }
 
+// Seed is what it draws with: its option, or of -1 that of the latest answer it drew.
+func (s *Sampler) Seed() (int64, error) { return samplerSeed(s.handle) }
+
 // Reset makes it as it was made.
 func (s *Sampler) Reset() error { return samplerReset(s.handle) }
 

@@ -153,6 +153,9 @@ func (s *Session) Context() (uint64, error) { return sessionContext(s.handle) }
 // Tokens are those of the text.
 func (s *Session) Tokens() ([]Token, error) { return sessionTokens(s.handle) }
 
+// Seed is what the latest answer was drawn with: as SamplerOptions.Seed it gives that answer again.
+func (s *Session) Seed() (int64, error) { return sessionSeed(s.handle) }
+
 // TakeHeld is what is held back because it may begin a stop text: for loops of NextPiece that end early.
 func (s *Session) TakeHeld() (string, error) { return sessionTakeHeld(s.handle) }
 

@@ -11,7 +11,7 @@ const { Engine } = require('./lib/engine.js')
 const { Generation, Piece } = require('./lib/generation.js')
 const { Sampler, logprobs } = require('./lib/sampler.js')
 const { Grammar, Matcher } = require('./lib/grammar.js')
-const { Chat, Reply } = require('./lib/chat.js')
+const { Chat, ChatAnswer, Reply } = require('./lib/chat.js')
 const { Embedder, Rows } = require('./lib/embedder.js')
 const { Server, Answer } = require('./lib/server.js')
 
@@ -24,7 +24,7 @@ function version() {
 }
 
 module.exports = {
-  Model, Tokenizer, Session, Engine, Generation, Piece, Sampler, Grammar, Matcher, Chat, Reply, Embedder, Rows,
+  Model, Tokenizer, Session, Engine, Generation, Piece, Sampler, Grammar, Matcher, Chat, ChatAnswer, Reply, Embedder, Rows,
   Server, Answer,
   ...classes,
   constants: require('./lib/constants.js'),

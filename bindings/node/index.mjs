@@ -2,7 +2,7 @@
 import tenon from './index.js'
 
 export const {
-  Model, Tokenizer, Session, Engine, Generation, Piece, Sampler, Grammar, Matcher, Chat, Reply, Embedder, Rows,
+  Model, Tokenizer, Session, Engine, Generation, Piece, Sampler, Grammar, Matcher, Chat, ChatAnswer, Reply, Embedder, Rows,
   Server, Answer,
   TenonError, FormatError, UnsupportedError, LimitError, InputOutputError, NoMemoryError, ArgumentError,
   GrammarError, TemplateError, BusyError, CancelledError, DeadlineError, PluginError, StateError, InternalError,

@@ -1,6 +1,8 @@
 // The errors: one class for each status of tenon.h, all of them TenonError.
 'use strict'
 
+const { getSystemErrorMap } = require('node:util')
+
 /** What the library reports. `code` is its name in tenon.h: 'FORMAT', 'BUSY', ... */
 class TenonError extends Error {
   get name() {
@@ -33,9 +35,15 @@ const classes = codes.map(([name, code]) => {
   return made
 })
 
-/** The error of a status: for the addon. */
-function makeError(status, message) {
+/** The error of a status: for the addon. systemError: of errno.h; or 0. */
+function makeError(status, message, systemError) {
   const error = new (classes[status - 1] ?? TenonError)(message)
+  if (systemError) {
+    // As errors of node:fs have them, but for `code`, which is the library's: that is in the cause.
+    error.errno = -systemError
+    const [code] = getSystemErrorMap().get(-systemError) ?? ['UNKNOWN']
+    error.cause = Object.assign(new Error(`${code}: ${message}`), { code, errno: -systemError })
+  }
   Error.captureStackTrace?.(error, makeError)
   return error
 }

@@ -35,7 +35,9 @@ const KNOWN = new Set(['maxTokens', 'sampler', 'sampling', 'grammar', 'addSpecia
 /** The arguments of session_submit, from the options of a generation. */
 function submission(session, text, options) {
   for (const key of Object.keys(options)) {
-    if (!KNOWN.has(key)) throw new TypeError(`generate has no option ${key}; there are: ${[...KNOWN].join(', ')}`)
+    if (KNOWN.has(key)) continue
+    throw new TypeError(`generate has no option ${key}; there are: ${[...KNOWN].join(', ')}; how tokens are drawn is ` +
+      'sampling: { temperature: 0 }')
   }
   const fields = { maxTokens: options.maxTokens ?? 0, flags: 0 }
   if (typeof text === 'string') {
@@ -70,6 +72,7 @@ class Generation {
   #engine = null
   #options
   #stats = null
+  #seed = null
   #isCancelled = false
   #isFinished = false
   #closing = null
@@ -96,6 +99,7 @@ class Generation {
       this.#session = session
       this.#engine = session._engine
       if (!this.#isCancelled) this.#request = await later.session_submit(...submission(session, text, this.#options))
+      if (this.#request) this.#seed = now.request_seed(this.#request)
       if (this.#isCancelled) throw new CancelledError('cancelled')
       this.#engine._begin(this)
     } catch (error) {
@@ -206,6 +210,12 @@ class Generation {
   async stats() {
     await this.#begun
     return this.#stats ?? now.request_get_stats(this.#request)
+  }
+
+  /** That the answer is drawn with: as the option `seed` it gives the same answer again. */
+  async seed() {
+    await this.#begun
+    return this.#seed
   }
 
   [asyncDispose]() {

@@ -43,6 +43,11 @@ class Sampler extends TenonObject {
     now.sampler_set_token_limit(this._handle, tokens)
   }
 
+  /** That it draws with: its option, or of -1 that of the latest answer it drew. */
+  get seed() {
+    return now.sampler_seed(this._handle)
+  }
+
   /** As it was made. */
   async reset() {
     return later.sampler_reset(this._handle)

@@ -141,6 +141,11 @@ class Session extends TenonObject {
     return now.session_tokens(this._handle)
   }
 
+  /** That the latest answer was drawn with: as the option `seed` it gives that answer again. */
+  get seed() {
+    return now.session_seed(this._handle)
+  }
+
   /** What is held back because it may begin a stop text. */
   takeHeld() {
     return now.session_take_held(this._handle)

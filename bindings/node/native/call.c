@@ -34,6 +34,9 @@ void fail_running(Call* call, tenon_status status, const char* message) {
 static void keep_message_of(Call* call, const char* (*last_error)(void)) {
   if (call->status != TENON_OK && call->message == NULL) {
     call->message = strdup(last_error != NULL ? last_error() : "");
+    if (call->status == TENON_ERROR_IO && api.last_system_error != NULL) {
+      call->system_error = api.last_system_error();
+    }
   }
 }
 
@@ -66,19 +69,25 @@ bool grow(Call* call, void** buffer, size_t* capacity, size_t needed, size_t siz
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-void throw_status(Environment* environment, napi_env env, tenon_status status,
-                  const char* message) {
-  napi_value make = NULL, receiver = NULL, error = NULL, arguments[2];
+static void throw_failure(Environment* environment, napi_env env, tenon_status status,
+                          const char* message, int32_t system_error) {
+  napi_value make = NULL, receiver = NULL, error = NULL, arguments[3];
   napi_get_undefined(env, &receiver);
   arguments[0] = int64_value(env, status);
   arguments[1] = name_value(env, message != NULL ? message : "");
+  arguments[2] = int64_value(env, system_error);
   if (environment->make_error == NULL ||
       napi_get_reference_value(env, environment->make_error, &make) != napi_ok ||
-      napi_call_function(env, receiver, make, 2, arguments, &error) != napi_ok) {
+      napi_call_function(env, receiver, make, 3, arguments, &error) != napi_ok) {
     napi_throw_error(env, NULL, message);
     return;
   }
   napi_throw(env, error);
+}
+
+void throw_status(Environment* environment, napi_env env, tenon_status status,
+                  const char* message) {
+  throw_failure(environment, env, status, message, 0);
 }
 
 static void delete_reference(napi_env env, napi_ref* reference) {
@@ -123,7 +132,7 @@ static napi_value finish(Call* call) {
     return NULL;
   }
   if (call->status != TENON_OK) {
-    throw_status(call->environment, env, call->status, call->message);
+    throw_failure(call->environment, env, call->status, call->message, call->system_error);
     return NULL;
   }
   return call->of->result(call);

@@ -41,6 +41,7 @@ struct Call {
   bool has_thrown;
   tenon_status status;
   char* message; /* of a failure */
+  int32_t system_error; /* behind it; or 0 */
 };
 
 /* Defines a JavaScript function that makes the call; data: its Function. */

@@ -186,6 +186,8 @@ export class Generation implements AsyncIterableIterator<Piece> {
   close(): Promise<void>
   /** How much of the prompt was reused. */
   stats(): Promise<RequestStats>
+  /** That the answer is drawn with: as the option `seed` it gives the same answer again. */
+  seed(): Promise<number>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -251,6 +253,8 @@ export class Session extends TenonObject {
   get context(): number
   /** Those of the text. */
   get tokens(): Int32Array
+  /** That the latest answer was drawn with: as the option `seed` it gives that answer again. */
+  get seed(): number
   /** What is held back because it may begin a stop text. */
   takeHeld(): string
   /** Ends the call under way, or the next one, with CancelledError. */
@@ -274,6 +278,8 @@ export class Sampler extends TenonObject {
   setGrammar(grammar: Grammar | null, tokenizer?: Tokenizer | null): Promise<void>
   /** How many tokens may still be drawn. */
   setTokenLimit(tokens: number): void
+  /** That it draws with: its option, or of -1 that of the latest answer it drew. */
+  get seed(): number
   /** As it was made. */
   reset(): Promise<void>
   /** Takes the last draws back. */
@@ -366,6 +372,11 @@ export interface ChatDelta extends Omit<RawChatDelta, 'kind'> {
 export class Chat extends TenonObject {
   /** model: null with the option `template`, for text only. */
   static create(model?: Model | null, options?: ChatOptions): Promise<Chat>
+  /** One turn: the answer as a message, to be put after the conversation's. session: the one of this conversation, so
+   * that what it holds of it is not computed again; unless given, one of its own. */
+  answer(conversation: Conversation | readonly Message[] | string, options?: AnswerOptions): Promise<Message>
+  /** The same as it comes: `for await` iterates over the deltas. */
+  stream(conversation: Conversation | readonly Message[] | string, options?: AnswerOptions): ChatAnswer
   /** The family by which answers are read. */
   get format(): string
   /** The prompt as text. */
@@ -380,10 +391,42 @@ export class Chat extends TenonObject {
   reply(conversation: Conversation | string): Promise<Reply>
 }
 
+/** What the answer of a chat may be told. */
+export interface AnswerOptions
+  extends Omit<GenerateOptions, 'sampler' | 'grammar' | 'addSpecial' | 'parseSpecial' | 'ignoreEnd'> {
+  /** The one of this conversation; unless given, one of its own. */
+  session?: Session | null
+  /** The answer is JSON by it. */
+  schema?: string | object | boolean
+  /** In place of those of the conversation. */
+  tools?: Conversation['tools']
+  /** Where the conversation leaves no room for the answer, its oldest turns are left out. */
+  dropOldest?: boolean
+}
+
+/** The answer to a conversation, under way: `for await` iterates over its deltas. */
+export class ChatAnswer implements AsyncIterableIterator<ChatDelta> {
+  private constructor()
+  [Symbol.asyncIterator](): this
+  next(): Promise<IteratorResult<ChatDelta, undefined>>
+  return(value?: undefined): Promise<IteratorResult<ChatDelta, undefined>>
+  /** The answer as a message, to be put after the conversation's. Takes what has not been iterated over. */
+  message(): Promise<Message>
+  /** That it is drawn with: as the option `seed` it gives the same answer again. */
+  seed(): Promise<number>
+  /** Ends it with CancelledError for who iterates. */
+  cancel(): void
+  /** Ends it, and lets the session go, which can be used when the promise resolves. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
 /** An answer that is read as it comes. */
 export class Reply extends TenonObject {
   /** Takes the next token, or text; what it amounts to. */
   push(part: number | string): ChatDelta[]
+  /** Takes a piece of a generation; what is held back for a stop text waits. */
+  pushPiece(piece: Piece): ChatDelta[]
   /** The answer is complete. */
   finish(): ChatDelta[]
   /** The answer so far as a message of a conversation. */

@@ -168,8 +168,17 @@ final class Call implements AutoCloseable {
       return;
     }
     String message = Structs.name(library.lastError());
+    int number = status == Constants.ERROR_IO ? systemError() : 0;
     if (callback != null) callback.rethrow();
-    throw TenonException.of(status, message);
+    throw TenonException.of(status, message, number);
+  }
+
+  private int systemError() {
+    try {
+      return library.lastSystemError();
+    } catch (TenonException.Unsupported older) {
+      return 0;
+    }
   }
 
   /** The same of a function of server.h. */

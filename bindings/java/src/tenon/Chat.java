@@ -2,6 +2,7 @@ package tenon;
 
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /** Turns conversations into prompts, by the template of a model or one of yours. A conversation is JSON, as text or as
  * maps and lists: {"messages": [{"role": "user", "content": "Hi"}], "tools": [...]}. Any thread. */
@@ -19,6 +20,36 @@ public final class Chat extends NativeObject {
     try (Handle set = Options.handle(options)) {
       return Calls.chatCreate(model == null ? null : model.handle, set);
     }
+  }
+
+  /** One turn: generates the answer in the session and gives it as a message, to be put after the
+   * conversation's. What the session holds of the conversation already is not computed again: keep it for the next
+   * turn. listener gets what comes, null: nothing does. options: null, or those of drawing and limits;
+   * {@link GenerateOptions#dropOldest} leaves the oldest turns out where there is no room. */
+  public Map<String, Object> answer(Session session, String conversation, GenerateOptions options, Consumer<ChatDelta> listener) {
+    GenerateOptions given = options == null ? GenerateOptions.NONE : options;
+    if (given.sampler != null || given.grammar != null) {
+      throw new IllegalArgumentException("a chat makes its sampler and grammar itself");
+    }
+    Consumer<ChatDelta> each = listener == null ? delta -> {} : listener;
+    int flags = given.dropOldest ? Constants.DROP_OLDEST : 0;
+    try (Sampler sampler = new Sampler(given.sampling);
+        Reply reply = new Reply(
+            Calls.chatBegin(handle, session.handle, conversation, sampler.handle, given.maxTokens, flags));
+        Generation generation = session.continued(given, sampler)) {
+      for (Piece piece : generation) reply.push(piece).forEach(each);
+      reply.finish().forEach(each);
+      return reply.message();
+    }
+  }
+
+  public Map<String, Object> answer(Session session, Map<String, ?> conversation, GenerateOptions options,
+      Consumer<ChatDelta> listener) {
+    return answer(session, Json.text(conversation), options, listener);
+  }
+
+  public Map<String, Object> answer(Session session, Map<String, ?> conversation) {
+    return answer(session, conversation, null, null);
   }
 
   /** The family by which answers are read. */

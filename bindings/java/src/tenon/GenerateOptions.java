@@ -20,6 +20,7 @@ public final class GenerateOptions {
   Integer priority;
   String client;
   double weight;
+  boolean dropOldest;
   Executor executor = ForkJoinPool.commonPool();
 
   /** At most so many tokens; 0: as many as the context holds. */
@@ -102,6 +103,12 @@ public final class GenerateOptions {
   /** Of the client. */
   public GenerateOptions weight(double value) {
     weight = value;
+    return this;
+  }
+
+  /** Of a chat: where the conversation leaves no room for the answer, its oldest turns are left out. */
+  public GenerateOptions dropOldest(boolean value) {
+    dropOldest = value;
     return this;
   }
 

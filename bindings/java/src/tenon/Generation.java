@@ -26,6 +26,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
   private final long key;
   private final GenerateOptions options;
   private final boolean ownsSession;
+  private final long seed;
   private double waitSeconds = FIRST_SECONDS;
   private volatile boolean isFinished;
   private PartsSubscription<Piece> subscription;
@@ -38,6 +39,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     this.key = key;
     this.options = options;
     this.ownsSession = ownsSession;
+    this.seed = Calls.requestSeed(handle);
   }
 
   /** Whose text it continues. */
@@ -225,6 +227,11 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
   /** How much of the prompt was reused. */
   public RequestStats stats() {
     return Calls.requestGetStats(handle);
+  }
+
+  /** That the answer is drawn with: as the option seed it gives the same answer again. */
+  public long seed() {
+    return seed;
   }
 
   /** Ends it with {@link TenonException.Cancelled} for what waits for it. Any thread. */

@@ -25,6 +25,14 @@ public final class Reply extends NativeObject {
     return deltas;
   }
 
+  /** Takes a piece of a generation; what is held back for a stop text waits. */
+  public List<ChatDelta> push(Piece piece) {
+    List<ChatDelta> deltas = new ArrayList<>();
+    int token = piece.hasToken() ? piece.token() : Constants.NO_TOKEN;
+    Calls.chatReplyPushPiece(handle, token, piece.text(), deltas::add);
+    return deltas;
+  }
+
   /** The answer is complete. */
   public List<ChatDelta> finish() {
     List<ChatDelta> deltas = new ArrayList<>();

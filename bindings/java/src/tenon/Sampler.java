@@ -54,6 +54,11 @@ public final class Sampler extends NativeObject {
     Calls.samplerSetTokenLimit(handle, tokens);
   }
 
+  /** That it draws with: its option, or of -1 that of the latest answer it drew. */
+  public long seed() {
+    return Calls.samplerSeed(handle);
+  }
+
   /** As it was made. */
   public void reset() {
     Calls.samplerReset(handle);

@@ -108,6 +108,12 @@ public final class Session extends NativeObject {
     }
   }
 
+  /** Continues the text as it is, drawn by a sampler in place of that of the options. */
+  Generation continued(GenerateOptions options, Sampler sampler) {
+    long key = Dispatcher.newKey();
+    return new Generation(this, engine, submit(null, null, options, sampler.handle, key), key, options, false);
+  }
+
   /** Made for one generation; null: there is one, or the defaults will do. */
   private Sampler ownSampler(GenerateOptions options) {
     if (options.grammar == null && (options.sampler != null || options.sampling == null)) return null;
@@ -156,6 +162,11 @@ public final class Session extends NativeObject {
       call.check(call.library.sessionSubmit(session, at.address, made.address));
       return Handle.within(Kind.REQUEST, made.int64(0), handle);
     }
+  }
+
+  /** That the latest answer was drawn with: as the option seed it gives that answer again. */
+  public long seed() {
+    return Calls.sessionSeed(handle);
   }
 
   /** One token: the loop of generate in your hands. sampler: null for the defaults. */

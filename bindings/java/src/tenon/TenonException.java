@@ -1,5 +1,11 @@
 package tenon;
 
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+
 /** What the library reports: a class for each status of tenon.h, with the library's sentence. */
 public abstract class TenonException extends RuntimeException {
   private static final long serialVersionUID = 1;
@@ -14,6 +20,23 @@ public abstract class TenonException extends RuntimeException {
   /** Its name in tenon.h: "FORMAT", "BUSY", ... */
   public String code() {
     return code;
+  }
+
+  /** systemError: of errno.h; or 0. */
+  static TenonException of(int status, String message, int systemError) {
+    TenonException made = of(status, message);
+    if (systemError != 0) made.initCause(causeOf(systemError, message));
+    return made;
+  }
+
+  private static FileSystemException causeOf(int systemError, String message) {
+    return switch (systemError) {
+      case 2 -> new NoSuchFileException(message);
+      case 1, 13 -> new AccessDeniedException(message);
+      case 17 -> new FileAlreadyExistsException(message);
+      case 20 -> new NotDirectoryException(message);
+      default -> new FileSystemException(message);
+    };
   }
 
   static TenonException of(int status, String message) {
@@ -62,7 +85,7 @@ public abstract class TenonException extends RuntimeException {
     }
   }
 
-  /** The operating system failed. */
+  /** The operating system failed. The cause tells how, where it said: {@link NoSuchFileException}, ... */
   public static final class InputOutput extends TenonException {
     private static final long serialVersionUID = 1;
 

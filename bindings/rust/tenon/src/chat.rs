@@ -2,15 +2,17 @@
 
 use crate::callback::{on_delta, Guarded};
 use crate::calls;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::handle::{made, Handle};
 use crate::library::owned_text;
 use crate::model::{Model, ModelCore};
 use crate::option_sets::ChatOptions;
+use crate::piece::Piece;
 use crate::sampler::Sampler;
+use crate::session::Session;
 use crate::tokenizer::Tokenizer;
-use crate::{sys, Token};
+use crate::{sys, Drawn, Token};
 use std::ffi::c_void;
 use std::fmt::Display;
 use std::ops::ControlFlow;
@@ -64,6 +66,42 @@ impl Chat {
         let tokenizer = self.model.as_ref().map(Tokenizer::of_model).transpose()?;
         sampler.keep(tokenizer);
         Ok(constrained != 0)
+    }
+
+    /// One turn: generates the answer in the session and gives it as a message, in JSON, to be put after the
+    /// conversation's. What the session holds of the conversation already is not computed again: keep it for
+    /// the next turn. `on_each` gets what comes; Break ends it with `Error::Cancelled`. Of the options those
+    /// of the text and of grammars do not count.
+    pub fn answer<'o>(
+        &self,
+        session: &mut Session,
+        conversation: impl Display,
+        options: impl Into<Drawn<'o>>,
+        mut on_each: impl FnMut(&Delta) -> ControlFlow<()>,
+    ) -> Result<String> {
+        let given = options.into();
+        let (mut sampler, limits) = given.for_chat()?;
+        let flags = if limits.drop_oldest { sys::TENON_DROP_OLDEST } else { 0 };
+        let max_tokens = limits.max_tokens;
+        let text = conversation.to_string();
+        let begun =
+            calls::chat_begin(&self.handle, session.handle(), &text, &sampler.handle, max_tokens, flags)?;
+        let mut reply = Reply { handle: made(begun)?, _model: self.model.clone() };
+        sampler.keep(self.model.as_ref().map(Tokenizer::of_model).transpose()?);
+        let mut generation = session.generate((), limits.drawn_by(&sampler))?;
+        let mut hand = |deltas: Vec<Delta>| -> Result<()> {
+            for delta in &deltas {
+                if on_each(delta).is_break() {
+                    return Err(Error::Cancelled("the answer was ended by what reads it".into()));
+                }
+            }
+            Ok(())
+        };
+        for piece in &mut generation {
+            hand(reply.push_piece(&piece?)?)?;
+        }
+        hand(reply.finish()?)?;
+        reply.message().map(str::to_string)
     }
 
     /// Begins to read the answer.
@@ -146,6 +184,15 @@ impl Reply {
         // SAFETY: function and user belong together.
         self.deltas(|reply, function, user| unsafe {
             calls::chat_reply_push_token(reply, token, function, user)
+        })
+    }
+
+    /// Takes a piece of a generation; what is held back for a stop text waits.
+    pub fn push_piece(&mut self, piece: &Piece) -> Result<Vec<Delta>> {
+        let token = piece.token.unwrap_or(sys::TENON_NO_TOKEN);
+        // SAFETY: function and user belong together.
+        self.deltas(|reply, function, user| unsafe {
+            calls::chat_reply_push_piece(reply, token, &piece.text, function, user)
         })
     }
 

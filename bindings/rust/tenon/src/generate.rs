@@ -57,7 +57,7 @@ impl From<()> for Prompt<'_> {
 /// How a text is continued; what is not set is as the library has it.
 #[derive(Clone, Default)]
 pub struct Generate<'a> {
-    max_tokens: u64,
+    pub(crate) max_tokens: u64,
     sampling: SamplerOptions,
     grammar: Option<&'a Grammar>,
     add_special: Option<bool>,
@@ -68,6 +68,7 @@ pub struct Generate<'a> {
     priority: Option<i32>,
     client: &'a str,
     weight: f64,
+    pub(crate) drop_oldest: bool,
 }
 
 impl<'a> Generate<'a> {
@@ -142,6 +143,12 @@ impl<'a> Generate<'a> {
         self
     }
 
+    /// Of a chat: where the conversation leaves no room for the answer, its oldest turns are left out.
+    pub fn drop_oldest(mut self, drop: bool) -> Self {
+        self.drop_oldest = drop;
+        self
+    }
+
     /// The same with a sampler, in place of `sampling` and `grammar`; what it is set to is copied.
     pub fn drawn_by<'d>(&'d self, sampler: &'d Sampler) -> Drawn<'d> {
         Drawn { options: self, sampler: Some(sampler) }
@@ -209,6 +216,16 @@ impl Drawn<'_> {
         (raw.notify, raw.user) = (notify, user);
         // SAFETY: what it points to lives during the call; the rest is the caller's.
         unsafe { calls::session_submit(session.handle(), &raw) }
+    }
+
+    /// For a chat, which has a grammar of its own: a sampler, and the options without it.
+    pub(crate) fn for_chat(&self) -> Result<(Sampler, Generate<'_>)> {
+        if self.sampler.is_some() || self.options.grammar.is_some() {
+            return Err(Error::Argument("a chat makes its sampler and grammar itself".into()));
+        }
+        let sampler = Sampler::new(&self.options.sampling)?;
+        let limits = Generate { sampling: SamplerOptions::new(), ..self.options.clone() };
+        Ok((sampler, limits))
     }
 
     /// A sampler for what is asked for, unless one was given.

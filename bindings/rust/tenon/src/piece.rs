@@ -110,6 +110,8 @@ pub struct Candidate {
     pub finish: Option<Finish>,
     /// Natural logarithms of the probabilities of the drawn tokens, summed up.
     pub logprob: f64,
+    /// That it was drawn with.
+    pub seed: i64,
 }
 
 impl Candidate {
@@ -123,6 +125,7 @@ impl Candidate {
             tokens: unsafe { lent(raw.tokens, raw.num_tokens as usize) }.to_vec(),
             finish: Finish::of(raw.finish),
             logprob: raw.logprob,
+            seed: raw.seed,
         }
     }
 }

@@ -138,6 +138,11 @@ impl Request {
         Canceller(Target::Request(Arc::downgrade(&self.core)))
     }
 
+    /// That the answer is drawn with: as the option `seed` it gives the same answer again.
+    pub fn seed(&self) -> Result<i64> {
+        calls::request_seed(&self.core.handle.0)
+    }
+
     /// How much of the prompt was reused.
     pub fn stats(&self) -> Result<RequestStats> {
         let raw = calls::request_get_stats(&self.core.handle.0)?;
@@ -191,6 +196,11 @@ impl<'s> Generation<'s> {
         self.request.canceller()
     }
 
+    /// That the answer is drawn with: as the option `seed` it gives the same answer again.
+    pub fn seed(&self) -> Result<i64> {
+        self.request.seed()
+    }
+
     /// How much of the prompt was reused.
     pub fn stats(&self) -> Result<RequestStats> {
         self.request.stats()
@@ -234,6 +244,11 @@ impl<'s> PieceStream<'s> {
     /// Cancels it from any thread.
     pub fn canceller(&self) -> Canceller {
         self.0.canceller()
+    }
+
+    /// That the answer is drawn with: as the option `seed` it gives the same answer again.
+    pub fn seed(&self) -> Result<i64> {
+        self.0.seed()
     }
 
     /// How much of the prompt was reused.

@@ -70,6 +70,11 @@ impl Sampler {
         calls::sampler_set_token_limit(&self.handle, tokens)
     }
 
+    /// That it draws with: its option, or of -1 that of the latest answer it drew.
+    pub fn seed(&self) -> Result<i64> {
+        calls::sampler_seed(&self.handle)
+    }
+
     /// As it was made.
     pub fn reset(&mut self) -> Result<()> {
         calls::sampler_reset(&self.handle)

@@ -129,6 +129,11 @@ impl Session {
         unsafe { calls::session_tokens(self.handle()) }
     }
 
+    /// That the latest answer was drawn with: as the option `seed` it gives that answer again.
+    pub fn seed(&self) -> Result<i64> {
+        calls::session_seed(self.handle())
+    }
+
     /// Tokens and seconds.
     pub fn stats(&self) -> Result<SessionStats> {
         let raw = calls::session_get_stats(self.handle())?;
