@@ -167,10 +167,15 @@ final class Call implements AutoCloseable {
       if (callback != null) callback.rethrow();
       return;
     }
-    String message = Structs.name(library.lastError());
-    int number = status == Constants.ERROR_IO ? systemError() : 0;
+    TenonException failure = failure(status);
     if (callback != null) callback.rethrow();
-    throw TenonException.of(status, message, number);
+    throw failure;
+  }
+
+  /** What the library says of the latest failure on this thread. */
+  TenonException failure(int status) {
+    String message = Structs.name(library.lastError());
+    return TenonException.of(status, message, status == Constants.ERROR_IO ? systemError() : 0);
   }
 
   private int systemError() {

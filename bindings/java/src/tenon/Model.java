@@ -79,9 +79,9 @@ public final class Model extends NativeObject {
         int status = call.library.modelLoad(pointers.address, count, call.handle(set, false),
             callbacks.address, made.address);
         isLoaded = status == Constants.OK;
-        String message = isLoaded ? null : Structs.name(call.library.lastError());
+        TenonException failure = isLoaded ? null : call.failure(status);
         if (!isLoaded && callback != null) callback.rethrow();
-        if (!isLoaded) throw TenonException.of(status, message);
+        if (!isLoaded) throw failure;
       } finally {
         // The log is used as long as the model or one of its sessions lives.
         if (callback != null && !(isLoaded && options.hasLog())) callback.end();
