@@ -23,8 +23,12 @@ void check_options(const Backend& backend, const Device::Options& options) {
       fail(Code::Argument, "option \"backend.{}\": backend \"{}\" has no options", nearest.name(),
            backend.api->name);
     }
+    const std::string hint =
+        nearest.nearest().empty()
+            ? std::string()
+            : fmt::format("; the nearest is \"backend.{}\"", nearest.nearest());
     fail(Code::Argument, "option \"backend.{}\": backend \"{}\" has none of this name{}",
-         nearest.name(), backend.api->name, nearest.hint());
+         nearest.name(), backend.api->name, hint);
   }
 }
 

@@ -150,12 +150,27 @@ TEST_F(Snapshots, WithNumbersThatContradictEachOtherAreRefused) {
   expect_error(Code::Format, HasSubstr("version 1"), [&] { restore(session, with(8, 1, 4)); });
   expect_error(Code::Format, HasSubstr("order of bytes"),
                [&] { restore(session, with(12, 0x04030201, 4)); });
-  const size_t first_token = 64 + snapshot_identity(*model_).cache.size();
+  const size_t seed = 64 + snapshot_identity(*model_).cache.size();
+  const size_t first_token = seed + 16;
+  expect_error(Code::Format, HasSubstr("seed is -2"),
+               [&] { restore(session, with(seed, static_cast<uint64_t>(-2), 8)); });
   for (const int32_t token : {-1, 300, INT32_MIN}) {
     expect_error(Code::Format, HasSubstr(std::to_string(token)),
                  [&] { restore(session, with(first_token, static_cast<uint32_t>(token), 4)); });
   }
   EXPECT_EQ(session.position(), 0u);
+}
+
+TEST_F(Snapshots, OfOlderVersionsAreReadWithoutASeed) {
+  const auto seed = static_cast<std::ptrdiff_t>(64 + snapshot_identity(*model_).cache.size());
+  Bytes older = saved_;
+  older.erase(older.begin() + seed, older.begin() + seed + 16);
+  const uint32_t version = 2;
+  std::memcpy(older.data() + 8, &version, sizeof version);
+  Session session(engine_, SessionOptions{128});
+  restore(session, mended(std::move(older)));
+  EXPECT_EQ(session.position(), 74u);
+  EXPECT_FALSE(session.seed().has_value());
 }
 
 TEST_F(Snapshots, NameTheModelThatWasLoadedWhateverBecameOfItsFile) {

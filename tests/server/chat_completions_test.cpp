@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -168,6 +169,20 @@ TEST_F(ChatCompletionsTest, SeedsAndChoices) {
   EXPECT_NE(text_of(answers, 1), text_of(answers, 0));
   const std::vector<Value> events = stream(several);
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(text_of(events, i), text_of(answers, i));
+  EXPECT_EQ(answers["seed"], 7);
+  EXPECT_EQ(events[0]["seed"], 7);
+}
+
+TEST_F(ChatCompletionsTest, ASeedIsDrawnAndToldUnlessOneIsGiven) {
+  std::set<std::string> seeds;
+  for (const Value& given : {Value(nullptr), Value(nullptr), Value(-1)}) {
+    const Value answer = ask(story({{"temperature", 1.2}, {"seed", given}}));
+    EXPECT_GE(answer["seed"].get<int64_t>(), 0);
+    seeds.insert(answer["seed"].dump());
+    const Value again = ask(story({{"temperature", 1.2}, {"seed", answer["seed"]}}));
+    EXPECT_EQ(text_of(again), text_of(answer));
+  }
+  EXPECT_EQ(seeds.size(), 3u);
 }
 
 TEST_F(ChatCompletionsTest, LogprobsBesideTheText) {

@@ -40,7 +40,7 @@ struct Call {
   napi_ref thrown;   /* an array with what it threw, or NULL */
   bool has_thrown;
   tenon_status status;
-  char* message; /* of a failure */
+  char* message;        /* of a failure */
   int32_t system_error; /* behind it; or 0 */
 };
 

@@ -98,7 +98,8 @@ static PyObject* raise_status(tenon_status status, const char* message) {
 
 /* The same for a call that failed: an error of the operating system with its number (_errors.py). */
 static PyObject* raise_failure(tenon_status status, const char* message) {
-  const int32_t number = status == TENON_ERROR_IO && api.last_system_error != NULL ? api.last_system_error() : 0;
+  const int32_t number =
+      status == TENON_ERROR_IO && api.last_system_error != NULL ? api.last_system_error() : 0;
   PyObject* make = number == 0 || errors == NULL ? NULL : PyDict_GetItemString(errors, "system");
   if (make == NULL) return raise_status(status, message);
   PyObject* error = PyObject_CallFunction(make, "is", (int)number, message);

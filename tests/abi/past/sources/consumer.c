@@ -218,7 +218,7 @@ static void session(const tenon_model* model, const tenon_options* options, cons
   say("drawn of %d: %d", (int)count, (int)drawn);
 
   uint32_t best = 9;
-  CHECK(tenon_session_best_of(fork, NULL, 2, 4, print_candidate, NULL, &best));
+  CHECK(tenon_session_best_of(fork, sampler, 2, 4, print_candidate, NULL, &best));
   say("best is one of two: %d", best < 2);
   uint64_t position = 0, context = 0, rows = 0;
   CHECK(tenon_session_position(session, &position));
