@@ -1,0 +1,140 @@
+// Ends a test program that waits for what never comes, and names the test: a wake that is missing costs a minute
+// instead of the time limit of the whole program. What counts is that all threads sleep, and not how long a test
+// takes: on a machine that others load it takes longer. Linked into every test program.
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace tenon {
+namespace {
+
+/// In which a program that is not stuck takes a few milliseconds of some processor.
+constexpr int kIdleSeconds = 45;
+constexpr int64_t kLeastMilliseconds = 150;
+
+std::vector<std::string> entries_of(const char* path) {
+  std::vector<std::string> names;
+  DIR* folder = ::opendir(path);
+  if (folder == nullptr) return names;
+  while (const dirent* entry = ::readdir(folder)) {
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  ::closedir(folder);
+  return names;
+}
+
+/// Processor time of a child so far; 0: it is gone.
+int64_t milliseconds_of(const std::string& process) {
+  std::ifstream file("/proc/" + process + "/stat");
+  std::string text;
+  std::getline(file, text);
+  // "PID (NAME) STATE ...": the name may hold anything.
+  size_t at = text.rfind(')');
+  for (int field = 2; field < 14 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  if (at == std::string::npos) return 0;
+  unsigned long long user = 0;
+  unsigned long long system = 0;
+  if (std::sscanf(text.c_str() + at, "%llu %llu", &user, &system) != 2) return 0;
+  return static_cast<int64_t>(user + system) * 1000 / ::sysconf(_SC_CLK_TCK);
+}
+
+/// Processor time of this process and of the children that it waits for.
+int64_t milliseconds_taken() {
+  timespec own{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+  int64_t sum = int64_t{own.tv_sec} * 1000 + own.tv_nsec / 1000000;
+  for (const std::string& thread : entries_of("/proc/self/task")) {
+    std::ifstream children("/proc/self/task/" + thread + "/children");
+    for (std::string process; children >> process;) sum += milliseconds_of(process);
+  }
+  return sum;
+}
+
+int idle_seconds() {
+  const char* given = std::getenv("TENON_TEST_IDLE_SECONDS");
+  return given == nullptr ? kIdleSeconds : std::atoi(given);
+}
+
+/// The test that runs, for a thread that looks at it until the process ends.
+class Watch {
+ public:
+  /// An empty name: none runs.
+  void set_test(std::string name) {
+    const std::scoped_lock lock(mutex_);
+    name_ = std::move(name);
+    if (std::exchange(has_thread_, true) || limit_ <= 0) return;
+    std::thread([this] { look(); }).detach();
+  }
+
+ private:
+  [[noreturn]] void look() {
+    std::string watched;
+    int64_t taken = 0;
+    int idle = 0;  // in looks of a second each, so that a stopped process is not found idle
+    for (;;) {
+      const timespec second{1, 0};
+      ::nanosleep(&second, nullptr);
+      const std::scoped_lock lock(mutex_);
+      const int64_t now = milliseconds_taken();
+      if (name_.empty() || name_ != watched || now < taken || now - taken >= kLeastMilliseconds) {
+        watched = name_;
+        taken = now;
+        idle = 0;
+      } else if (++idle >= limit_) {
+        end();
+      }
+    }
+  }
+
+  [[noreturn]] void end() const {
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s hangs: its threads have slept for %d seconds\n", name_.c_str(),
+                 limit_);
+    for (const std::string& thread : entries_of("/proc/self/task")) {
+      std::ifstream file("/proc/self/task/" + thread + "/comm");
+      std::string name;
+      std::getline(file, name);
+      std::fprintf(stderr, "  thread %s: %s\n", thread.c_str(), name.c_str());
+    }
+    std::_Exit(124);
+  }
+
+  std::mutex mutex_;
+  std::string name_;
+  bool has_thread_ = false;
+  const int limit_ = idle_seconds();
+};
+
+/// Never destroyed: its thread goes on while the process ends.
+Watch& the_watch() {
+  static Watch& watch = *new Watch;
+  return watch;
+}
+
+class IdleWatch : public testing::EmptyTestEventListener {
+ public:
+  void OnTestStart(const testing::TestInfo& test) override {
+    the_watch().set_test(std::string(test.test_suite_name()) + "." + test.name());
+  }
+  void OnTestEnd(const testing::TestInfo&) override { the_watch().set_test(""); }
+};
+
+/// GoogleTest owns it.
+[[maybe_unused]] const bool kIsWatched = [] {
+  testing::UnitTest::GetInstance()->listeners().Append(new IdleWatch);
+  return true;
+}();
+
+}  // namespace
+}  // namespace tenon
