@@ -15,6 +15,7 @@
 #include "base/byte_source.h"
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "engine/leading_pieces.h"
 #include "engine/session.h"
 #include "engine/session_use.h"
 #include "model/placed_executable.h"
@@ -309,11 +310,12 @@ void Session::save(const SnapshotSink& sink) {
   writer.write(std::as_bytes(sequence_.tokens()));
   // Others may take blocks meanwhile, the last ones first: what was read by then is a snapshot,
   // too.
-  for (uint64_t i = 0; i < pieces.size(); ++i) {
-    const auto piece = room.span().first(pieces.bytes(i));
-    if (!engine_->read_piece(sequence_, pieces[i], piece)) break;
+  take_leading_pieces(pieces.size(), [&](uint64_t index) {
+    const auto piece = room.span().first(pieces.bytes(index));
+    if (!engine_->read_piece(sequence_, pieces[index], piece)) return false;
     if (!piece.empty()) writer.write(piece);
-  }
+    return true;
+  });
   writer.finish();
 }
 
