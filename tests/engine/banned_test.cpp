@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 #include "sampler/logprobs.h"
 #include "tests/base/expect_error.h"
@@ -284,6 +285,38 @@ TEST_F(Banned, ARequestEndsWhereEverythingIs) {
   EXPECT_EQ(piece.token, -1);
   EXPECT_EQ(piece.finish, Finish::Banned);
   EXPECT_EQ(session.position(), prompt.size());
+}
+
+/// What is held has its place in the context already: a text whose last token fills the context is found.
+TEST_F(Banned, AreFoundUpToTheLastTokenOfTheContext) {
+  for (int64_t seed = 0; seed < 2; ++seed) {
+    const std::vector<Token> prompt = make_tokens(10, 7 + static_cast<uint32_t>(seed));
+    const std::vector<Token> free = oracle(prompt, sampler(seed), {}, 12);
+    for (const auto& [first, count] : {std::pair{0, 4}, {1, 2}, {4, 3}, {6, 5}, {8, 4}}) {
+      const std::vector<std::string> banned{
+          text_of(std::span(free).subspan(static_cast<size_t>(first), static_cast<size_t>(count)))};
+      const auto room = static_cast<uint32_t>(first + count);
+      EndRules ends = rules(banned);
+      Session session(Engine::create(model_),
+                      SessionOptions{static_cast<uint32_t>(prompt.size()) + room});
+      session.append(prompt);
+      Sampler draws = sampler(seed);
+      std::vector<Token> tokens;
+      while (tokens.size() < room) tokens.push_back(session.next_piece(draws, ends).token);
+      EXPECT_EQ(text_of(tokens).find(banned[0]), std::string::npos) << seed << ", " << first;
+      EXPECT_EQ(tokens, oracle(prompt, sampler(seed), banned, room)) << seed << ", " << first;
+
+      // A request has the same room.
+      Session other(Engine::create(model_),
+                    SessionOptions{static_cast<uint32_t>(prompt.size()) + room});
+      other.append(prompt);
+      GenerationOptions options;
+      options.max_tokens = room;
+      options.ends = ends;
+      const auto generation = other.submit(sampler(seed), options);
+      EXPECT_EQ(tokens_of(finish(*other.engine(), *generation)), tokens) << seed << ", " << first;
+    }
+  }
 }
 
 TEST_F(Banned, TheLastTokensOfTheContextAreHandedOut) {
