@@ -7,6 +7,7 @@
 #include "fence.h"
 #include "grammar_handle.h"
 #include "model_handle.h"
+#include "option_readers.h"
 #include "option_set.h"
 #include "sampler_handle.h"
 #include "text/utf8_codec.h"
@@ -93,6 +94,16 @@ void tenon::capi::finish_reply(tenon_chat_reply& reply, const ReplySink& sink) {
   reply.parser.finish(sink);
 }
 
+tenon::ChatOptions tenon::capi::chat_options(const OptionSet& set, const tenon::Model* model) {
+  tenon::ChatOptions options;
+  choose_template(set, model, options);
+  options.format = set.string("chat_format");
+  options.adapt = !set.boolean("template_raw");
+  options.constrain_calls = set.boolean("constrain_calls");
+  options.time_ms = static_cast<uint64_t>(set.integer("template_time_ms"));
+  return options;
+}
+
 tenon_chat_reply::tenon_chat_reply(const tenon_chat& from, const tenon::ChatPrompt& prompt)
     : host(from.host), model(from.model), chat(from.chat), parser(chat->make_parser(prompt)) {}
 
@@ -108,12 +119,7 @@ tenon_status tenon_chat_create(const tenon_model* model, const tenon_options* op
       of_tokenizer = handle.model;
     }
     const OptionSet set = options_or_default(options);
-    tenon::ChatOptions from;
-    choose_template(set, of_tokenizer.get(), from);
-    from.format = set.string("chat_format");
-    from.adapt = !set.boolean("template_raw");
-    from.constrain_calls = set.boolean("constrain_calls");
-    from.time_ms = static_cast<uint64_t>(set.integer("template_time_ms"));
+    tenon::ChatOptions from = chat_options(set, of_tokenizer.get());
     const std::shared_ptr<tenon::System> system =
         host != nullptr ? host->system() : std::make_shared<Host>()->system();
     from.thread_time_ns = [system] { return system->thread_time_ns(); };

@@ -8,6 +8,7 @@
 #include "fence.h"
 #include "host_clock.h"
 #include "model_handle.h"
+#include "option_readers.h"
 #include "option_set.h"
 #include "values.h"
 
@@ -17,7 +18,9 @@ namespace {
 
 constexpr std::array kPoolings = {"none", "mean", "cls", "last", "rank"};
 
-tenon::EmbedderOptions embedder_options(const OptionSet& set) {
+}  // namespace
+
+tenon::EmbedderOptions tenon::capi::embedder_options(const OptionSet& set) {
   tenon::EmbedderOptions options;
   const std::string pooling = set.string("pooling");
   const auto found = std::ranges::find(kPoolings, pooling);
@@ -36,6 +39,8 @@ tenon::EmbedderOptions embedder_options(const OptionSet& set) {
   options.document_prefix = prefix("document_prefix");
   return options;
 }
+
+namespace {
 
 tenon::TextRole role_in(int32_t role) {
   if (role < TENON_TEXT_PLAIN || role > TENON_TEXT_DOCUMENT) {

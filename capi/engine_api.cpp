@@ -6,6 +6,7 @@
 #include "engine_handle.h"
 #include "fence.h"
 #include "model_handle.h"
+#include "option_readers.h"
 #include "option_set.h"
 #include "session_handle.h"
 #include "values.h"
@@ -18,7 +19,9 @@ uint64_t unless_zero(int64_t value) {
   return value == 0 ? UINT64_MAX : static_cast<uint64_t>(value);
 }
 
-tenon::EngineOptions engine_options(const OptionSet& set, tenon::System& system) {
+}  // namespace
+
+tenon::EngineOptions tenon::capi::engine_options(const OptionSet& set, tenon::System& system) {
   tenon::EngineOptions options;
   options.cache_bytes = static_cast<uint64_t>(set.integer("cache_bytes"));
   if (options.cache_bytes == 0) options.cache_bytes = system.available_memory() / 4;
@@ -34,6 +37,8 @@ tenon::EngineOptions engine_options(const OptionSet& set, tenon::System& system)
   options.state_checkpoint_tokens = static_cast<uint32_t>(set.integer("state_checkpoint_tokens"));
   return options;
 }
+
+namespace {
 
 void fill(const tenon::Histogram& from, uint64_t (&counts)[TENON_HISTOGRAM_COUNTS],
           double& seconds) {

@@ -8,6 +8,7 @@
 #include "fence.h"
 #include "file/shards.h"
 #include "model_handle.h"
+#include "option_readers.h"
 #include "option_set.h"
 #include "option_table.h"
 #include "values.h"
@@ -32,7 +33,10 @@ std::vector<std::pair<std::string, std::string>> backend_options(const OptionSet
   return options;
 }
 
-tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Host>& host) {
+}  // namespace
+
+tenon::ModelOptions tenon::capi::model_options(const OptionSet& set,
+                                               const std::shared_ptr<Host>& host) {
   tenon::ModelOptions options;
   options.backend = set.string("backend");
   options.devices = set.string("devices");
@@ -62,6 +66,8 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
   options.progress = [raw = host.get()](double fraction) { return raw->progress(fraction); };
   return options;
 }
+
+namespace {
 
 /// Of what differs from layer to layer the largest.
 void put_sizes(const tenon::ModelSpec& model, tenon_model_info& out) {

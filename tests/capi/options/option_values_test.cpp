@@ -1,0 +1,418 @@
+// Every option from the interface to the struct that the rooms read: its value, its unit, and no other's. One table;
+// an option without a row fails the test.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "capi/options/cpp_options.h"
+#include "model/model.h"
+#include "option_readers.h"
+#include "option_set.h"
+#include "option_table.h"
+#include "sampler/banned_texts.h"
+#include "sampler_handle.h"
+#include "session_handle.h"
+
+namespace tenon::capi {
+namespace {
+
+/// What a room has of a set of options, as text.
+using Reader = std::function<std::string(const OptionSet&)>;
+
+struct Row {
+  std::string key;
+  std::string given{};                     ///< as text
+  std::optional<std::string> initially{};  ///< what the room has without it; none: it depends
+  std::string read{};                      ///< what the room has with it
+  Reader reader{};
+};
+
+template <typename Value>
+std::string shown(const Value& value) {
+  return fmt::format("{}", value);
+}
+template <typename Value>
+std::string shown(const std::optional<Value>& value) {
+  return value ? shown(*value) : "unset";
+}
+
+template <typename Value>
+Reader of_model(Value ModelOptions::*member) {
+  return [member](const OptionSet& set) {
+    return shown(model_options(set, std::make_shared<Host>()).*member);
+  };
+}
+template <typename Value>
+Reader of_engine(Value EngineOptions::*member) {
+  return [member](const OptionSet& set) {
+    return shown(engine_options(set, *System::real()).*member);
+  };
+}
+template <typename Value>
+Reader of_session(Value SessionOptions::*member) {
+  return [member](const OptionSet& set) { return shown(session_options(set).*member); };
+}
+template <typename Value>
+Reader of_embedder(Value EmbedderOptions::*member) {
+  return [member](const OptionSet& set) { return shown(embedder_options(set).*member); };
+}
+/// "KEY=VALUE" of each.
+std::string of_backend(const OptionSet& set) {
+  std::string text;
+  for (const auto& [key, value] : model_options(set, std::make_shared<Host>()).backend_options) {
+    text += (text.empty() ? "" : " ") + key + "=" + value;
+  }
+  return text;
+}
+
+/// A model with a main template, or with none.
+const Model& vocabulary() {
+  static const std::shared_ptr<const Model> model = [] {
+    ModelOptions options;
+    options.vocabulary_only = true;
+    return Model::load(TENON_DEMO_MODEL, std::move(options));
+  }();
+  return *model;
+}
+
+template <typename Value>
+Reader of_chat(Value ChatOptions::*member) {
+  return [member](const OptionSet& set) {
+    // With a template of its own, so that none is looked for in the model.
+    OptionSet given(set);
+    given.set_string("template", "{{ 1 }}");
+    return shown(chat_options(given, &vocabulary()).*member);
+  };
+}
+
+/// The template that is given, or where it is looked for.
+std::string chosen_template(const OptionSet& set) {
+  try {
+    const ChatOptions options = chat_options(set, &vocabulary());
+    return options.source_name == "template" ? options.source : options.source_name;
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    const size_t at = text.find("tokenizer.chat_template");
+    return at == text.npos ? text : text.substr(at, text.find('"', at) - at);
+  }
+}
+
+Reader of_sampler(const SamplerParameter& parameter) {
+  return [parameter](const OptionSet& set) {
+    const tenon_sampler sampler(set);
+    const SamplerValues& values = sampler.sampler.values();
+    return parameter.type == ParameterType::Integer ? shown(values.integer(parameter.name))
+                                                    : shown(values.real(parameter.name));
+  };
+}
+
+/// Values of the sampler's parameters that have a member in the C++ header; the others get one in their range.
+const std::map<std::string, std::string>& given_to_samplers() {
+  static const std::map<std::string, std::string> given = {
+      {"temperature", "0.625"},
+      {"top_k", "21"},
+      {"top_p", "0.875"},
+      {"min_p", "0.125"},
+      {"typical_p", "0.75"},
+      {"repeat_penalty", "1.25"},
+      {"repeat_last_n", "33"},
+      {"presence_penalty", "0.5"},
+      {"frequency_penalty", "-0.5"},
+      {"seed", "4242"},
+  };
+  return given;
+}
+
+/// Another than the default, within the range.
+std::string other_value(const SamplerParameter& parameter) {
+  const auto found = given_to_samplers().find(parameter.name);
+  if (found != given_to_samplers().end()) return found->second;
+  if (parameter.type == ParameterType::Integer) {
+    const int64_t up = parameter.initial.integer + 1;
+    return shown(up <= parameter.maximum.integer ? up : parameter.minimum.integer);
+  }
+  const double middle = (parameter.minimum.real + parameter.maximum.real) / 2;
+  return shown(middle != parameter.initial.real ? middle : parameter.maximum.real);
+}
+
+std::vector<Row> rows() {
+  std::vector<Row> all = {
+      {"backend", "reference", "auto", "reference", of_model(&ModelOptions::backend)},
+      {"devices", "cpu=3", "", "cpu=3", of_model(&ModelOptions::devices)},
+      {"device_memory", "5,6", "", "5,6", of_model(&ModelOptions::device_memory)},
+      {"gpu_layers", "7", "-1", "7", of_model(&ModelOptions::gpu_layers)},
+      {"experts_on", "cpu", "auto", "cpu", of_model(&ModelOptions::experts_on)},
+      {"kernel_cache", "/kernels", "", "/kernels", of_model(&ModelOptions::kernel_cache)},
+      {"threads", "3", "0", "3", of_model(&ModelOptions::threads)},
+      {"cache_type", "int8", "f16", "int8", of_model(&ModelOptions::cache_type)},
+      {"default_context", "1234", "0", "1234", of_model(&ModelOptions::context)},
+      {"slice", "96", "0", "96", of_model(&ModelOptions::slice)},
+      {"embeddings", "on", "auto", "on", of_model(&ModelOptions::embeddings)},
+      {"rows_on_demand", "off", "auto", "off", of_model(&ModelOptions::rows_on_demand)},
+      {"row_cache_bytes", "4321", "0", "4321", of_model(&ModelOptions::row_cache_bytes)},
+      {"vocabulary_only", "true", "false", "true", of_model(&ModelOptions::vocabulary_only)},
+      {"inspect", "true", "false", "true", of_model(&ModelOptions::inspect)},
+      {"check_weights", "true", "false", "true", of_model(&ModelOptions::check_weights)},
+      {"plugin", "/a.so", "0", "1 /a.so",
+       [](const OptionSet& set) {
+         const auto paths = model_options(set, std::make_shared<Host>()).plugin_paths;
+         return shown(paths.size()) + (paths.empty() ? "" : " " + paths[0]);
+       }},
+      {"override", "general.name=str:x", "0", "1 general.name",
+       [](const OptionSet& set) {
+         const auto overrides = model_options(set, std::make_shared<Host>()).overrides;
+         return shown(overrides.size()) + (overrides.empty() ? "" : " " + overrides[0].key);
+       }},
+      {kBackendKey, "", "", "", of_backend},
+      {"isa", "avx2", "", "isa=avx2", of_backend},
+      {"bf16_activations", "f32", "", "bf16_activations=f32", of_backend},
+
+      {"context", "77", "0", "77", of_session(&SessionOptions::context)},
+      {"salt", "grain", "", "grain", of_session(&SessionOptions::salt)},
+      {"priority", "-3", "0", "-3", of_session(&SessionOptions::priority)},
+      {"client", "ann", "", "ann", of_session(&SessionOptions::client)},
+      {"weight", "2.5", "1", "2.5", of_session(&SessionOptions::weight)},
+
+      {"cache_bytes", "123456", std::nullopt, "123456", of_engine(&EngineOptions::cache_bytes)},
+      {"step_tokens", "48", "0", "48", of_engine(&EngineOptions::step_tokens)},
+      {"running", "9", "64", "9", of_engine(&EngineOptions::max_running)},
+      {"queue", "11", "1024", "11", of_engine(&EngineOptions::max_queued)},
+      {"queue_tokens", "13", shown(UINT64_MAX), "13", of_engine(&EngineOptions::max_queued_tokens)},
+      {"ageing", "2.5", "2000000000", "2500000000", of_engine(&EngineOptions::ageing_ns)},
+      {"decode_stretch", "3.25", "1.4", "3.25", of_engine(&EngineOptions::decode_stretch)},
+      {"max_stall_ms", "1.5", "0", "1500000", of_engine(&EngineOptions::max_stall_ns)},
+      {"prefix_cache", "false", "true", "false", of_engine(&EngineOptions::prefix_cache)},
+      {"state_checkpoints", "5", "4", "5", of_engine(&EngineOptions::state_checkpoints)},
+      {"state_checkpoint_tokens", "333", "1024", "333",
+       of_engine(&EngineOptions::state_checkpoint_tokens)},
+
+      {"pooling", "last", "unset", shown(static_cast<int>(Pooling::Last)),
+       [](const OptionSet& set) {
+         const auto pooling = embedder_options(set).pooling;
+         return pooling ? shown(static_cast<int>(*pooling)) : "unset";
+       }},
+      {"normalize", "none", "unset", "false", of_embedder(&EmbedderOptions::normalize)},
+      {"dimensions", "17", "0", "17", of_embedder(&EmbedderOptions::dimensions)},
+      {"truncate", "true", "false", "true", of_embedder(&EmbedderOptions::truncate)},
+      {"query_prefix", "q: ", "unset", "q: ", of_embedder(&EmbedderOptions::query_prefix)},
+      {"document_prefix", "d: ", "unset", "d: ", of_embedder(&EmbedderOptions::document_prefix)},
+
+      {"template", "{{ 1 }}", "tokenizer.chat_template", "{{ 1 }}", chosen_template},
+      {"template_name", "other", "tokenizer.chat_template", "tokenizer.chat_template.other",
+       chosen_template},
+      {"chat_format", "hermes", "auto", "hermes", of_chat(&ChatOptions::format)},
+      {"template_raw", "true", "true", "false", of_chat(&ChatOptions::adapt)},
+      {"constrain_calls", "false", "true", "false", of_chat(&ChatOptions::constrain_calls)},
+      {"template_time_ms", "250", "100", "250", of_chat(&ChatOptions::time_ms)},
+
+      {"stop", "END", "none", "set",
+       [](const OptionSet& set) -> std::string {
+         return tenon_sampler(set).ends.stops == nullptr ? "none" : "set";
+       }},
+      {"banned_strings", "no", "none", "set",
+       [](const OptionSet& set) -> std::string {
+         return tenon_sampler(set).ends.banned == nullptr ? "none" : "set";
+       }},
+      {"banned_ignore_case", "true", "false", "true",
+       [](const OptionSet& set) { return shown(set.boolean("banned_ignore_case")); }},
+  };
+  for_each_sampler_parameter([&all](const SamplerParameter& parameter) {
+    const bool is_integer = parameter.type == ParameterType::Integer;
+    const std::string initially =
+        is_integer ? shown(parameter.initial.integer) : shown(parameter.initial.real);
+    const std::string other = other_value(parameter);
+    all.push_back({parameter.name, other, initially, other, of_sampler(parameter)});
+  });
+  return all;
+}
+
+/// backend.KEY has no value of its own.
+bool stands_for_others(const Row& row) { return row.key == kBackendKey; }
+
+/// All of them read the same list.
+bool goes_to_backend(const Row& row) {
+  return stands_for_others(row) || row.key == "isa" || row.key == "bf16_activations";
+}
+
+bool names_template(const Row& row) { return row.key == "template" || row.key == "template_name"; }
+
+/// What each row reads of a set.
+std::vector<std::string> read_all(const std::vector<Row>& rows, const OptionSet& set) {
+  std::vector<std::string> values;
+  for (const Row& row : rows) values.push_back(row.reader(set));
+  return values;
+}
+
+/// The set has the row's value, and of all others what a set without any has.
+void expect_only(const std::vector<Row>& rows, size_t changed, const OptionSet& set) {
+  static const std::vector<std::string> kInitially = read_all(rows, OptionSet());
+  const std::vector<std::string> values = read_all(rows, set);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool same_reader = (goes_to_backend(rows[i]) && goes_to_backend(rows[changed])) ||
+                             (names_template(rows[i]) && names_template(rows[changed]));
+    if (i == changed || same_reader) {
+      EXPECT_EQ(values[i], rows[changed].read) << rows[changed].key;
+    } else if (rows[i].key == "cache_bytes") {
+      continue;  // what is free, which changes
+    } else {
+      EXPECT_EQ(values[i], kInitially[i]) << rows[i].key << ", set is " << rows[changed].key;
+    }
+  }
+}
+
+OptionSet set_of(const tenon_options* options) { return options->set; }
+
+std::shared_ptr<tenon_options> new_options() {
+  tenon_options* raw = nullptr;
+  EXPECT_EQ(tenon_options_create(&raw), TENON_OK);
+  return {raw, tenon_options_destroy};
+}
+
+TEST(OptionValues, EveryOptionHasARow) {
+  std::vector<std::string> listed, known;
+  for (size_t i = 0; i < num_options(); ++i) listed.emplace_back(option_at(i).name);
+  for (const Row& row : rows()) known.push_back(row.key);
+  EXPECT_THAT(known, testing::UnorderedElementsAreArray(listed));
+}
+
+TEST(OptionValues, WithoutThemTheRoomsHaveTheDefaults) {
+  for (const Row& row : rows()) {
+    if (!row.initially) continue;
+    EXPECT_EQ(row.reader(OptionSet()), *row.initially) << row.key;
+    if (stands_for_others(row)) continue;
+    EXPECT_NE(row.read, *row.initially) << row.key << ": the value given is the default";
+  }
+}
+
+TEST(OptionValues, AsTextReachTheirMemberAlone) {
+  const std::vector<Row> all = rows();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (stands_for_others(all[i])) continue;
+    const auto options = new_options();
+    ASSERT_EQ(tenon_options_parse(options.get(), all[i].key.c_str(), all[i].given.data(),
+                                  all[i].given.size()),
+              TENON_OK)
+        << tenon_last_error();
+    expect_only(all, i, set_of(options.get()));
+  }
+}
+
+TEST(OptionValues, AsNumbersAndTextsReachTheirMemberAlone) {
+  const std::vector<Row> all = rows();
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Row& row = all[i];
+    if (stands_for_others(row)) continue;
+    const auto options = new_options();
+    const char* key = row.key.c_str();
+    tenon_status status = TENON_ERROR_INTERNAL;
+    switch (find_option(row.key).type) {
+      case TENON_OPTION_INT:
+        status = tenon_options_set_int(options.get(), key, std::stoll(row.given));
+        break;
+      case TENON_OPTION_FLOAT:
+        status = tenon_options_set_float(options.get(), key, std::stod(row.given));
+        break;
+      case TENON_OPTION_BOOL:
+        status = tenon_options_set_bool(options.get(), key, row.given == "true" ? 1 : 0);
+        break;
+      case TENON_OPTION_STRING:
+        status = tenon_options_set_string(options.get(), key, row.given.data(), row.given.size());
+        break;
+      case TENON_OPTION_STRING_LIST:
+        status = tenon_options_add_string(options.get(), key, row.given.data(), row.given.size());
+        break;
+      default:
+        break;
+    }
+    ASSERT_EQ(status, TENON_OK) << tenon_last_error();
+    expect_only(all, i, set_of(options.get()));
+  }
+}
+
+TEST(OptionValues, OfTheCppHeaderReachTheirMemberAlone) {
+  const std::vector<Row> all = rows();
+  for (const CppOption& option : cpp_options()) {
+    const auto row =
+        std::ranges::find_if(all, [&](const Row& known) { return known.key == option.key; });
+    ASSERT_NE(row, all.end()) << option.key;
+    OptionSet set = set_of(option.options.get());
+    if (option.key == "banned_ignore_case") {
+      EXPECT_EQ(row->reader(set), row->read);
+      continue;  // it is nothing without texts
+    }
+    expect_only(all, static_cast<size_t>(row - all.begin()), set);
+  }
+}
+
+TEST(OptionValues, OfTheCppHeaderMayComeByTheirKey) {
+  const std::vector<Row> all = rows();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (stands_for_others(all[i])) continue;
+    const auto options = cpp_extra_option(find_option(all[i].key).scope, all[i].key, all[i].given);
+    if (options == nullptr) continue;
+    expect_only(all, i, set_of(options.get()));
+  }
+}
+
+/// A member of a struct in include/tenon/options.hpp that no test sets would be a member that nobody reads.
+TEST(OptionValues, EveryMemberOfTheCppHeaderIsSet) {
+  std::vector<std::string> set;
+  for (const CppOption& option : cpp_options()) set.push_back(option.key);
+  std::vector<std::string> wanted;
+  for (size_t i = 0; i < num_options(); ++i) {
+    const tenon_option_info option = option_at(i);
+    const bool has_struct = option.scope != TENON_SCOPE_CHAT && option.scope != TENON_SCOPE_SAMPLER;
+    if (has_struct && !goes_to_backend({.key = option.name})) wanted.emplace_back(option.name);
+  }
+  EXPECT_THAT(set, testing::IsSupersetOf(wanted));
+}
+
+TEST(OptionValues, OfABackendGoToItAsTheyAre) {
+  const auto options = new_options();
+  ASSERT_EQ(tenon_options_set_string(options.get(), "backend.colour", "red", 3), TENON_OK);
+  ASSERT_EQ(tenon_options_set_string(options.get(), "isa", "avx2", 4), TENON_OK);
+  EXPECT_EQ(of_backend(set_of(options.get())), "colour=red isa=avx2");
+}
+
+TEST(OptionValues, AListKeepsItsOrder) {
+  const auto options = new_options();
+  for (const char* path : {"/b.so", "/a.so"}) {
+    ASSERT_EQ(tenon_options_add_string(options.get(), "plugin", path, 5), TENON_OK);
+  }
+  EXPECT_THAT(model_options(set_of(options.get()), std::make_shared<Host>()).plugin_paths,
+              testing::ElementsAre("/b.so", "/a.so"));
+}
+
+/// Times are handed on in whole nanoseconds, also the longest that the range allows.
+TEST(OptionValues, AtTheEndsOfTheirRangeKeepTheirUnit) {
+  const auto engine = [](const char* key, double value) {
+    const auto options = new_options();
+    EXPECT_EQ(tenon_options_set_float(options.get(), key, value), TENON_OK);
+    return engine_options(set_of(options.get()), *System::real());
+  };
+  EXPECT_EQ(engine("ageing", 0).ageing_ns, 0u);
+  EXPECT_EQ(engine("ageing", 86400).ageing_ns, 86'400'000'000'000u);
+  EXPECT_EQ(engine("max_stall_ms", 1e6).max_stall_ns, 1'000'000'000'000u);
+  EXPECT_EQ(engine("max_stall_ms", 1e-6).max_stall_ns, 1u);
+}
+
+TEST(OptionValues, ACacheThatIsNotSaidIsAQuarterOfWhatIsFree) {
+  const uint64_t before = System::real()->available_memory();
+  const uint64_t bytes = engine_options(OptionSet(), *System::real()).cache_bytes;
+  // What is free changes meanwhile, but not by half.
+  EXPECT_GT(bytes, before / 8);
+  EXPECT_LT(bytes, before / 2);
+}
+
+}  // namespace
+}  // namespace tenon::capi
