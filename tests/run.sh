@@ -117,16 +117,17 @@ if ! $all; then
   check "the dev build" build dev -DTENON_WERROR=OFF -DTENON_VULKAN=OFF "$lines_only" || finish
   say "Tests"
   # Left out is what is about packages, what plays a GPU or a second device on the processor, and runs of the
-  # conformance suite that load the same code once more.
+  # conformance suite but for the kernels that this machine chooses and for results of a GPU.
   run_ctest dev -LE '^(consumer|abi)$' \
-    -E '^(conformance_(cpu_avx2.*|plugin_.*)|CutInTwo/.*|vulkan\..*|.*(Vulkan|Cuda).*)$'
+    -E '^(conformance_(cpu|plugin)_.*|CutInTwo/.*|vulkan\..*|.*(Vulkan|Cuda).*)$'
   finish
 fi
 
 check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON -DTENON_BENCH=ON \
   "$lines_only" || finish
 say "Tests"
-run_ctest dev
+# The conformance suite runs for each set of kernels, so not for the chosen one once more.
+run_ctest dev -E '^conformance_cpu$'
 
 # Packages of other languages, built, installed and tested; where a language is not there, that is said.
 # Their tests wait for collectors, loops and threads of other runtimes: on a machine that others load, too, one may
@@ -158,7 +159,7 @@ package "The server's clients" tests/server/clients/run.sh
 left_out=('LinearTime\.' 'TokenizerTime\.' 'TokenizerMemory\.' 'TemplateWork\.EveryOperation'
           'RandomModel\.(ThereIsATinyOne|RunsInEveryFormat)' 'Architectures/TinyFiles\.'
           '.*/(Golden|Further)\.HasTheSameBits' '.*/OfArchitecture\.' '.*/ParityOf\.' 'QuantEncode\.'
-          'Isa/LinearKernel\.RowsDoNot' 'conformance_plugin_' 'CutInTwo/Kinds\.'
+          'Isa/LinearKernel\.RowsDoNot' 'conformance_(plugin_|cpu$|gpu_)' 'CutInTwo/Kinds\.'
           'Models/RowsOnDemand\..*_reference')
 say "Address and undefined-behaviour sanitizers, with clang: build"
 if check "the asan build" build asan -DTENON_EXAMPLES=OFF; then
