@@ -116,6 +116,22 @@ TEST(ShortestText, OfAnObjectWithinAnotherText) {
   for (const Known& known : objects) expect_known(GrammarKind::JsonSchema, known);
 }
 
+/// One more property may be a named one that is dear, or any other; its name is taken to have 64 bytes.
+TEST(ShortestText, OfAnObjectWithOneMorePropertyTakesTheCheaper) {
+  const std::string dear = R"({"const":")" + std::string(300, 'x') + "\"}";
+  const auto least = [](const std::string& schema) {
+    const auto compiled = Grammar::compile(GrammarKind::JsonSchema, schema);
+    return GrammarMatcher(std::make_shared<const TokenMasks>(compiled, bytes())).shortest_bytes();
+  };
+  const std::string named = R"({"type":"object","minProperties":1,"properties":{"a":)" + dear + "}";
+  EXPECT_LT(least(named + R"(,"additionalProperties":{"const":1}})"), 100u);
+  EXPECT_GT(least(named + R"(,"additionalProperties":false})"), 300u);
+  EXPECT_GT(least(named + R"(,"additionalProperties":)" + dear + "}"), 300u);
+  const std::string cheap = R"({"type":"object","minProperties":1,"properties":{"a":{"const":1}})";
+  EXPECT_EQ(least(cheap + R"(,"additionalProperties":)" + dear + "}"),
+            std::string_view(R"({"a":1})").size());
+}
+
 TEST(ShortestText, OfArraysAndStringsWithLeastLengths) {
   const Known values[] = {
       {R"({"type":"array","items":{"const":12},"minItems":3})", "[12,12,12]", 1},
