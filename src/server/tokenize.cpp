@@ -8,6 +8,7 @@
 #include "json_text.h"
 #include "other_fields.h"
 #include "routes.h"
+#include "work_limit.h"
 
 namespace tenon_http {
 namespace {
