@@ -47,8 +47,11 @@ install(FILES ${PROJECT_BINARY_DIR}/tenon-config.cmake
 file(RELATIVE_PATH TENON_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" TENON_PC_PREFIX ${TENON_PC_PREFIX})
 configure_file(cmake/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
-        COMPONENT development)
+# The static library by a name of its own: a linker that sees both takes the shared one.
+string(REPLACE "Requires.private:" "Requires:" TENON_PC_REQUIRES_STATIC "${TENON_PC_REQUIRES_PRIVATE}")
+configure_file(cmake/tenon-static.pc.in ${PROJECT_BINARY_DIR}/tenon-static.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tenon.pc ${PROJECT_BINARY_DIR}/tenon-static.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 if(TARGET tenon_server)
   configure_file(cmake/tenon-server.pc.in ${PROJECT_BINARY_DIR}/tenon-server.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/tenon-server.pc

@@ -59,8 +59,8 @@ with_pkg_config() {  # with_pkg_config LANGUAGE shared|static COMPILER SOURCE FL
     flags=$(pkg-config --cflags tenon)
     libs=$(pkg-config --libs tenon)
   else
-    flags=$(pkg-config --cflags --static tenon)
-    libs=$(pkg-config --libs --static tenon | sed 's/-ltenon\b/-l:libtenon.a/')
+    flags=$(pkg-config --cflags tenon-static)
+    libs=$(pkg-config --libs --static tenon-static)
   fi
   # The lists of flags are meant to be split into words.
   # shellcheck disable=SC2086
@@ -97,7 +97,7 @@ fi
 
 # A plug-in of a stranger's with the static library inside shows nothing of it or of what is bundled,
 # and runs in a program that links the shared library.
-static_flags=$(pkg-config --cflags --libs --static tenon | sed 's/-ltenon\b/-l:libtenon.a/')
+static_flags=$(pkg-config --cflags --libs --static tenon-static)
 embed() {  # embed NAME COMPILER SOURCE FLAGS...
   local plugin=$work/lib$1.so exported
   # shellcheck disable=SC2086
