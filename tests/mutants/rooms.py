@@ -8,7 +8,8 @@ ROOMS = {
     },
     'grammar': {
         'files': ['src/text/grammar/*.cpp', 'src/text/grammar/*.h'],
-        'tests': [('test_text_grammar', [])],
+        'tests': [('test_text_grammar', []), ('test_text', ['--gtest_filter=*Grammar*']),
+                  ('test_capi', ['--gtest_filter=*Grammar*:*Matcher*:*Forced*:*Chat*'])],
     },
     'engine': {
         'files': ['src/engine/*.cpp', 'src/engine/*.h'],
