@@ -77,6 +77,20 @@ std::shared_ptr<System> Host::system() {
   return system_;
 }
 
+void Host::note_context(uint64_t context, uint64_t trained) {
+  if (trained == 0 || context <= trained) return;
+  uint64_t noted = noted_context_.load(std::memory_order_relaxed);
+  while (context > noted) {
+    if (!noted_context_.compare_exchange_weak(noted, context)) continue;
+    log()(LogLevel::Warning,
+          "a context of {} tokens, and the model was trained for {}: answers to longer texts may "
+          "make "
+          "no sense",
+          context, trained);
+    return;
+  }
+}
+
 Log Host::log() {
   if (callbacks_.log == nullptr) return {};
   return {&write_log, &callbacks_, static_cast<LogLevel>(TENON_LOG_DEBUG - callbacks_.log_level)};

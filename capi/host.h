@@ -39,6 +39,8 @@ class Host {
   /// Whether loading may go on at `fraction`. Never goes back. Throws Argument when the callback
   /// throws.
   [[nodiscard]] bool progress(double fraction);
+  /// Warns of a context beyond what a model was trained for, if there is a number; of a longer one each time.
+  void note_context(uint64_t context, uint64_t trained);
   /// Calls a function of the host that no caller waits for; one that throws is logged. Whether it
   /// returned.
   template <typename Call>
@@ -55,6 +57,7 @@ class Host {
   std::shared_ptr<System> system_;
   std::deque<tenon_source> readers_;
   double shown_ = 0;
+  std::atomic<uint64_t> noted_context_{0};  // the longest one
 };
 
 }  // namespace tenon::capi

@@ -240,4 +240,50 @@ TEST(Host, LogGoesToTheHost) {
   for (const std::string& line : lines) EXPECT_EQ(line.find('\n'), std::string::npos);
 }
 
+TEST(Host, HearsOfAContextBeyondTheTrainedOneOnce) {
+  struct Lines {
+    std::vector<std::string> texts;
+  } lines;
+  tenon_callbacks callbacks{};
+  callbacks.struct_size = sizeof callbacks;
+  callbacks.user = &lines;
+  callbacks.log_level = TENON_LOG_WARNING;
+  callbacks.log = [](void* user, uint32_t, const char* text, uint64_t length) {
+    static_cast<Lines*>(user)->texts.emplace_back(text, length);
+  };
+  tenon_model* raw = nullptr;
+  ASSERT_OK(load_demo(callbacks, &raw));
+  const ModelPtr model(raw);
+  tenon_model_info info{};
+  info.struct_size = sizeof info;
+  ASSERT_OK(tenon_model_get_info(model.get(), &info));
+  ASSERT_GT(info.trained_context, 0u);
+  const auto open = [&](uint64_t context) {
+    const OptionsPtr options = make_options();
+    EXPECT_OK(tenon_options_set_int(options.get(), "context", static_cast<int64_t>(context)));
+    tenon_session* session = nullptr;
+    EXPECT_OK(tenon_session_create(model.get(), options.get(), &session));
+    tenon_session_destroy(session);
+  };
+  open(info.trained_context);
+  EXPECT_TRUE(lines.texts.empty());
+  open(info.trained_context + 1);
+  open(info.trained_context + 1);
+  ASSERT_EQ(lines.texts.size(), 1u);
+  EXPECT_NE(lines.texts[0].find("was trained for " + std::to_string(info.trained_context)),
+            std::string::npos)
+      << lines.texts[0];
+  open(info.trained_context + 2);
+  EXPECT_EQ(lines.texts.size(), 2u);
+  // Planning says it, too.
+  tenon_hardware hardware{};
+  hardware.struct_size = sizeof hardware;
+  hardware.threads = 1;
+  hardware.memory_bytes = uint64_t{1} << 34;
+  tenon_plan plan{};
+  plan.struct_size = sizeof plan;
+  ASSERT_OK(tenon_model_plan(model.get(), info.trained_context + 3, 1, &hardware, &plan));
+  EXPECT_EQ(lines.texts.size(), 3u);
+}
+
 }  // namespace
