@@ -308,78 +308,12 @@ class Parser {
   std::map<std::string, uint32_t, std::less<>> numbers_;
 };
 
-/// Which expressions can be empty. Every expression counts what still keeps it from that; one that
-/// is found to be empty tells the one around it, or those that use its rule: linear in the text.
-class Emptiness {
- public:
-  Emptiness(const std::vector<Rule>& rules, Budget& budget) : budget_(budget), uses_(rules.size()) {
-    for (uint32_t i = 0; i < rules.size(); ++i) {
-      budget.set_place([&rules, i] { return fmt::format("line {}", rules[i].line); });
-      add(rules[i].expr, nodes_.size(), i);
-    }
-    budget.set_place("");
-    while (!found_.empty()) {
-      const Node& node = nodes_[found_.back()];
-      const bool is_rule = node.parent == found_.back();
-      found_.pop_back();
-      if (!is_rule) {
-        tell(node.parent);
-        continue;
-      }
-      for (const uint32_t use : uses_[node.rule]) tell(use);
-    }
-  }
-
-  /// Refuses a repetition without end of something that may be empty.
-  void check_loops() const {
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      const Expr& expr = *nodes_[i].expr;
-      if (expr.kind != Expr::Kind::Repeat || expr.maximum != Expr::kForever) continue;
-      if (nodes_[i + 1].missing != 0) continue;
-      budget_.set_place(fmt::format("line {}", expr.line));
-      budget_.refuse("a repetition without end of what may be empty");
-    }
-  }
-
- private:
-  struct Node {
-    const Expr* expr;
-    uint32_t parent;   // itself: the whole of its rule
-    uint32_t rule;     // that it is part of
-    uint32_t missing;  // what must be empty before it is; 0: it can be
-  };
-
-  /// The first child of a node stands right after it.
-  void add(const Expr& expr, size_t parent, uint32_t rule) {
-    budget_.spend(1);
-    const auto self = static_cast<uint32_t>(nodes_.size());
-    uint32_t missing = 1;
-    if (expr.kind == Expr::Kind::Sequence) missing = static_cast<uint32_t>(expr.children.size());
-    if (expr.kind == Expr::Kind::Repeat && expr.minimum == 0) missing = 0;
-    nodes_.push_back({&expr, static_cast<uint32_t>(parent), rule, missing});
-    if (missing == 0) found_.push_back(self);
-    if (expr.kind == Expr::Kind::Rule) uses_[expr.rule].push_back(self);
-    for (const Expr& child : expr.children) add(child, self, rule);
-  }
-
-  void tell(uint32_t node) {
-    uint32_t& missing = nodes_[node].missing;
-    if (missing != 0 && --missing == 0) found_.push_back(node);
-  }
-
-  Budget& budget_;
-  std::vector<Node> nodes_;
-  std::vector<std::vector<uint32_t>> uses_;  // [rules] nodes
-  std::vector<uint32_t> found_;              // can be empty, and their users do not know yet
-};
-
 }  // namespace
 
 void read_gbnf(std::string_view text, Nfa& nfa) {
   Budget& budget = nfa.budget();
   const std::vector<Rule> rules = Parser(text, budget).parse();
   budget.set_place("");  // the parser's is gone with it
-  Emptiness(rules, budget).check_loops();
   for (const Rule& rule : rules) (void)nfa.add_rule(fmt::format("line {}", rule.line));
   for (uint32_t i = 0; i < rules.size(); ++i) {
     budget.set_place(fmt::format("line {}", rules[i].line));

@@ -70,7 +70,7 @@ TEST(GrammarLimits, Gbnf) {
   expect(kind, "root ::= root \"a\" | \"b\"", "line 1: left recursion");
   expect(kind, "root ::= \"x\"\nb ::= \"b\"? c\nc ::= b", "");  // not reached
   expect(kind, "root ::= b\nb ::= \"b\"? c\nc ::= b | \"c\"", "left recursion");
-  expect(kind, "root ::= ( [x]* )*", "line 1: a repetition without end");
+  expect(kind, "root ::= ( [x]* )*", "");
   expect(kind, "root ::= (((\"a\"){1,1999}){1,1999}){1,1999}",
          "line 1: a repetition of 1999 times");
   expect(kind, "root ::= \"x\"\na ::= b", "line 2: unknown rule \"b\"");
@@ -105,7 +105,7 @@ TEST(GrammarLimits, ChainsOfRules) {
     // The root calls them all, from the end: its shortest text is looked for at each step.
     const std::string all = listed(count, " | ", [&](size_t i) { return name(count - i); });
     expect(kind, "root ::= \"a\" | " + all + "\n" + chain, count < 4000 ? "" : "too much work");
-    expect(kind, "root ::= \"a\" r0*\n" + chain, "line 1: a repetition without end");
+    expect(kind, "root ::= \"a\" r0*\n" + chain, "");
     expect(kind, "root ::= \"a\" r0\n" + listed(count, "", is_next) + name(count) + " ::= r0",
            "left recursion");
   }
