@@ -119,6 +119,79 @@ TEST(AnswerGrammar, WhatIsRequiredIsReadAsCallsThatObeyTheSchema) {
   }
 }
 
+/// A conversation with many tools, of which no two are equal when they are `distinct`.
+std::string many_tools(size_t count, bool distinct) {
+  std::string tools;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string n = std::to_string(i), own = distinct ? n : "";
+    tools += (i > 0 ? "," : "") + (R"({"function": {"name": "tool_)" + n +
+                                   R"(", "parameters": {"type": "object", "properties": {
+                "mail": {"type": "string", "format": "email"},
+                "host)" + own + R"(": {"type": "string", "format": "hostname"},
+                "slug": {"type": "string", "pattern": "^[a-z]+-)" +
+                                   own + R"([a-z]*$", "maxLength": )" +
+                                   std::to_string(distinct ? 100 + i : 100) + R"(},
+                "page": {"type": "integer", "minimum": 1, "maximum": )" +
+                                   std::to_string(distinct ? 1000 + i : 1000) + R"(}},
+                "required": ["page"], "additionalProperties": false}}})");
+  }
+  return R"({"messages": [], "tool_choice": "required", "tools": [)" + tools + "]}";
+}
+
+TEST(AnswerGrammar, LimitsAreThoseOfOneTool) {
+  const Chat chat = chat_of("hermes");
+  const std::string given = many_tools(200, true);
+  const auto call = [](const std::string& name, const std::string& arguments) {
+    return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + arguments +
+           "}\n</tool_call>";
+  };
+  const auto grammar = grammar_of(chat, given);
+  EXPECT_TRUE(grammar->accepts(call("tool_137", R"({"slug": "ab-137c", "page": 1137})")));
+  EXPECT_FALSE(grammar->accepts(call("tool_137", R"({"slug": "ab-137c", "page": 1138})")));
+  EXPECT_FALSE(grammar->accepts(call("tool_136", R"({"slug": "ab-137c", "page": 1})")));
+  EXPECT_FALSE(grammar->accepts(call("tool_200", R"({"page": 1})")));
+  EXPECT_TRUE(grammar->accepts(
+      call("tool_3", R"({"page": 1})") + "\n" +
+      call("tool_199", R"({"mail": "a@example.com", "host199": "b.example", "page": 2})")));
+  // The one that has too much is named.
+  std::string wrong = given;
+  const size_t at = wrong.find("1150}");
+  wrong.replace(at, 4, "\"x\"");
+  try {
+    (void)grammar_of(chat, wrong);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::Grammar);
+    EXPECT_THAT(error.what(), testing::HasSubstr("tool \"tool_150\""));
+    EXPECT_THAT(error.what(), testing::HasSubstr("/properties/page/maximum"));
+  }
+}
+
+TEST(AnswerGrammar, EqualPartsAreWrittenOnce) {
+  for (const char* family : {"hermes", "qwen3-coder"}) {
+    const Chat chat = chat_of(family);
+    const auto states = [&](size_t count) {
+      return grammar_of(chat, many_tools(count, false))->automaton()->num_states();
+    };
+    const uint32_t one = states(1), many = states(100);
+    EXPECT_LT(many, 2 * one + 100 * 400) << family;
+    EXPECT_LT(many - one, 100 * one / 3) << family;
+  }
+}
+
+// What was compiled before does not change what comes out.
+TEST(AnswerGrammar, IsTheSameWithAWarmCache) {
+  const auto tokens = vocabulary();
+  const std::string given = many_tools(5, true);
+  const Chat first = chat_of("hermes"), second = chat_of("hermes");
+  (void)grammar_of(second, many_tools(7, true));
+  for (uint32_t seed = 0; seed < 3; ++seed) {
+    const std::string cold = random_text(grammar_of(first, given), tokens, seed);
+    EXPECT_EQ(random_text(grammar_of(second, given), tokens, seed), cold);
+    EXPECT_EQ(random_text(grammar_of(second, given), tokens, seed), cold);
+  }
+}
+
 // Parameters of every kind: what is no string, what may be one, lists and objects within.
 constexpr const char* kMixed = R"({"type": "object", "properties": {
     "note": {"type": ["string", "null"]}, "size": {"anyOf": [{"type": "string"}, {"type": "integer"}]},

@@ -6,11 +6,13 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/chat/bare_json.h"
 #include "text/chat/free_text.h"
+#include "text/chat/own_places.h"
 #include "text/chat/parameter_kinds.h"
 #include "text/chat/parameter_order.h"
 #include "text/grammar/control_bytes.h"
@@ -27,7 +29,6 @@ using jinja::Value;
 // Strings that a format writes without quotes hold text only; answers may hold control tokens.
 constexpr uint8_t kHighestTextByte = grammar::kFirstMarkByte - 1;
 constexpr uint8_t kHighestByte = 0xFF;
-constexpr std::array<std::string_view, 3> kIdRanges{"09", "az", "AZ"};
 // Between reasoning and what comes then.
 constexpr size_t kMostSpace = 4;
 
@@ -167,9 +168,14 @@ class AnswerWriter {
     }
   }
 
+  /// Equal schemas have one rule.
   uint32_t schema_rule(const std::string& whose, const std::string& schema) {
+    const auto known = schemas_.find(schema);
+    if (known != schemas_.end()) return known->second;
     try {
-      return grammar::add_schema(schema, nfa_);
+      const uint32_t rule = grammar::add_schema(schema, nfa_, shared_);
+      schemas_.emplace(schema, rule);
+      return rule;
     } catch (const Error& error) {
       fail(error.code(), "{}: {}", whose, error.what());
     }
@@ -200,36 +206,60 @@ class AnswerWriter {
   /// The calls after `from`, without their first `skipped` bytes.
   void calls(uint32_t from, size_t skipped, uint32_t final) {
     const CallShape& calls = *shape_.calls;
-    const uint32_t next = nfa_.add_node(), after = nfa_.add_node();
     std::string_view first = calls.call;
     if (skipped <= calls.open.size()) {
       from = loose(from, calls.open.substr(skipped));
     } else {
       first.remove_prefix(skipped - calls.open.size());
     }
-    for (const OfferedTool& tool : rules_.tools) {
-      check_name(tool);
-      const uint32_t arguments = arguments_rule(tool);
-      nfa_.add_epsilon(call(from, first, tool, arguments), after);
-      if (!calls.single && rules_.parallel_calls) {
-        nfa_.add_epsilon(call(next, calls.call, tool, arguments), after);
-      }
-    }
+    const bool ends = !after_call_;
+    if (ends) after_call_ = nfa_.add_node();
+    begin_call(from, first);
+    if (!ends) return;
     if (!calls.single && rules_.parallel_calls) {
-      nfa_.add_epsilon(loose(after, calls.separator), next);
+      begin_call(loose(*after_call_, calls.separator), calls.call);
     }
-    nfa_.add_epsilon(loose(after, std::string(calls.close) + "\n"), final);
+    nfa_.add_epsilon(loose(*after_call_, std::string(calls.close) + "\n"), final);
   }
 
-  /// Of the arguments as JSON; any number for shapes that have none.
+  /// How much of a call stands before the first place that depends on the tool.
+  [[nodiscard]] static size_t size_before_names(std::string_view call) {
+    size_t size = call.size();
+    for (const std::string_view place : {"$name", "$arguments", "$parameters"}) {
+      size = std::min(size, call.find(place));
+    }
+    return size;
+  }
+
+  /// A call, or what is left of one, of any tool after `from`. What follows from the first place on
+  /// that depends on the tool is written once for all ways that lead there.
+  void begin_call(uint32_t from, std::string_view call) {
+    const size_t before = size_before_names(call);
+    from = filled(from, call.substr(0, before),
+                  [&](std::string_view name, uint32_t at, std::string_view&) {
+                    return add_own_place(nfa_, name, at);
+                  });
+    const std::string_view rest = call.substr(before);
+    const auto [names, is_new] = names_.try_emplace(std::string(rest), 0);
+    if (is_new) names->second = nfa_.add_node();
+    nfa_.add_epsilon(from, names->second);
+    if (is_new) add_names(names->second, rest);
+  }
+
+  void add_names(uint32_t from, std::string_view rest) {
+    for (const OfferedTool& tool : rules_.tools) {
+      check_name(tool);
+      // A tool is a unit of its own: how many there are does not limit it.
+      nfa_.budget().begin_unit(fmt::format("tool {}: ", quoted(tool.name)));
+      nfa_.add_epsilon(call_of(from, rest, tool), *after_call_);
+      nfa_.budget().enter(grammar::Budget::kWhole);
+    }
+  }
+
+  /// Of the arguments as JSON.
   uint32_t arguments_rule(const OfferedTool& tool) {
-    if (shape_.calls->call.find("$arguments") == std::string_view::npos) return 0;
-    const auto known = arguments_.find(&tool);
-    if (known != arguments_.end()) return known->second;
-    const uint32_t rule =
-        schema_rule(fmt::format("tool {}", quoted(tool.name)), arguments_schema(tool.parameters));
-    arguments_.emplace(&tool, rule);
-    return rule;
+    return schema_rule(fmt::format("tool {}", quoted(tool.name)),
+                       arguments_schema(tool.parameters));
   }
 
   static void check_name(const OfferedTool& tool) {
@@ -238,36 +268,28 @@ class AnswerWriter {
     if (odd) fail(Code::Argument, "conversation: a tool has the name {}", quoted(tool.name));
   }
 
-  uint32_t call(uint32_t from, std::string_view text, const OfferedTool& tool, uint32_t arguments) {
+  uint32_t call_of(uint32_t from, std::string_view text, const OfferedTool& tool) {
     return filled(from, text, [&](std::string_view name, uint32_t at, std::string_view&) {
       if (name == "name") return nfa_.add_text(at, tool.name);
-      if (name == "number") return number(at);
-      if (name == "id") return id(at, 9, kIdRanges);
-      if (name == "ten") return id(at, 10, std::span(kIdRanges).first(2));
-      if (name == "parameters") return parameters(at, tool);
+      if (name == "parameters") return parameters_of(at, tool);
+      if (name != "arguments") return add_own_place(nfa_, name, at);
       const uint32_t after = nfa_.add_node();
-      nfa_.add_call(at, arguments, after);
+      nfa_.add_call(at, arguments_rule(tool), after);
       return after;
     });
   }
-
-  uint32_t id(uint32_t from, int length, std::span<const std::string_view> ranges) {
-    for (int i = 0; i < length; ++i) {
-      const uint32_t next = nfa_.add_node();
-      for (const std::string_view range : ranges) {
-        nfa_.add_bytes(from, static_cast<uint8_t>(range[0]), static_cast<uint8_t>(range[1]), next);
-      }
-      from = next;
+  /// A rule of its own for each tool, so that its size is the tool's; equal parameters have one.
+  uint32_t parameters_of(uint32_t from, const OfferedTool& tool) {
+    const bool some = tool.parameters.is(Kind::Dict);
+    const std::string key = some ? json_of(tool.parameters) : "";
+    const auto known = parameters_.find(key);
+    const uint32_t rule = known != parameters_.end() ? known->second : nfa_.add_rule("");
+    if (known == parameters_.end()) {
+      nfa_.add_epsilon(parameters(nfa_.rule(rule).start, tool), nfa_.rule(rule).final);
+      parameters_.emplace(key, rule);
     }
-    return from;
-  }
-
-  uint32_t number(uint32_t from) {
     const uint32_t after = nfa_.add_node();
-    nfa_.add_bytes(from, '0', '9', after);
-    const uint32_t second = nfa_.add_node();
-    nfa_.add_bytes(from, '1', '9', second);
-    nfa_.add_bytes(second, '0', '9', after);
+    nfa_.add_call(from, rule, after);
     return after;
   }
 
@@ -400,7 +422,11 @@ class AnswerWriter {
   const AnswerShape& shape_;
   const AnswerRules& rules_;
   std::span<const std::string> marks_;
-  std::map<const OfferedTool*, uint32_t> arguments_;
+  grammar::SharedRules shared_;
+  std::map<std::string, uint32_t> parameters_;  ///< rules by the schema
+  std::map<std::string, uint32_t> schemas_;
+  std::map<std::string, uint32_t> names_;  ///< what is left of a call at them, and their node
+  std::optional<uint32_t> after_call_;
 };
 
 }  // namespace

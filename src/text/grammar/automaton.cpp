@@ -28,12 +28,14 @@ void Automaton::add_rules(const Nfa& nfa) {
   rule_of_ = {0};
   for (size_t r = 0; r < order.size(); ++r) {
     const NfaRule& rule = nfa.rules()[order[r]];
+    nfa.budget().enter(rule.unit);
     const Subsets subsets = make_deterministic(nfa, rule.start, rule.final);
     const auto first = static_cast<uint32_t>(rule_of_.size());
     rules_.push_back(
         {.start = first + subsets.dfa.start, .object = rule.object, .counts = rule.counts});
     states_of_.emplace_back();
     places_.push_back(rule.place);
+    units_.push_back(rule.unit);
     for (uint32_t s = 0; s < subsets.dfa.size(); ++s) {
       for (ByteRange range : subsets.dfa.of(s)) {
         range.to += first;
@@ -51,11 +53,12 @@ void Automaton::add_rules(const Nfa& nfa) {
       states_of_[r].push_back(first + s);
     }
   }
+  nfa.budget().enter(Budget::kWhole);
 }
 
 void Automaton::refuse_left_recursion(const Nfa& nfa) const {
   const size_t n = rules_.size();
-  nfa.budget().spend(num_states() + specials_.size());
+  nfa.budget().spend_on_all(num_states() + specials_.size());
   // States before any byte of their rule. Calls wait there until their rule is known to be empty.
   std::vector<bool> nullable(n, false), reached(num_states(), false);
   std::vector<std::vector<uint32_t>> waiting(n);  // states after calls of a rule
@@ -124,7 +127,9 @@ void Automaton::remove_dead_ends(Budget& budget) {
     for (uint32_t s = 1; s < n; ++s) {
       for (const ByteRange& range : ranges(s)) visit(s, range.to);
       for (const Special& special : specials(s)) {
-        if (special.kind != EdgeKind::Call) visit(s, special.to);
+        const bool passes =
+            special.kind != EdgeKind::Call && actions_[special.data].kind != ActionKind::Check;
+        if (passes) visit(s, special.to);
       }
     }
   };
@@ -148,7 +153,7 @@ void Automaton::remove_dead_ends(Budget& budget) {
       calls.emplace_back(s, special.data);
     }
   }
-  budget.spend(in.size() + calls.size() + n);
+  budget.spend_on_all(in.size() + calls.size() + n);
   std::vector<bool> alive(n, false), ends(rules_.size(), false);
   std::vector<uint32_t> work;
   const auto mark = [&](uint32_t s) {
@@ -214,10 +219,7 @@ void Automaton::make_table(Budget& budget) {
   }
   const uint32_t n = num_states();
   const auto width = static_cast<uint32_t>(firsts.size());
-  if (uint64_t{n} * width * 4 > Budget::kMaxTableBytes) {
-    budget.refuse("tables of {} states are larger than {} MiB", n, Budget::kMaxTableBytes >> 20);
-  }
-  budget.spend(uint64_t{n} * width / 16);
+  budget.spend_on_all(uint64_t{n} * width / 16);
   // Columns as sequences of (state, target), so that empty ones cost nothing.
   std::vector<std::vector<uint32_t>> columns(width);
   for (uint32_t s = 1; s < n; ++s) {
@@ -239,6 +241,8 @@ void Automaton::make_table(Budget& budget) {
     byte_of_[class_of_[b]] = static_cast<uint8_t>(b);
     ++class_size_[class_of_[b]];
   }
+  next_.clear();
+  if (uint64_t{n} * num_classes_ * sizeof(uint32_t) > Budget::kMaxTableBytes) return;
   next_.assign(size_t{n} * num_classes_, 0);
   for (uint32_t c = 0; c < num_classes_; ++c) {
     const auto column = distinct.words(c);

@@ -62,7 +62,13 @@ class Automaton {
   /// How many bytes a class has.
   [[nodiscard]] uint32_t class_size(uint32_t byte_class) const { return class_size_[byte_class]; }
   [[nodiscard]] uint32_t next(uint32_t state, uint32_t byte_class) const {
-    return next_[size_t{state} * num_classes_ + byte_class];
+    if (!next_.empty()) return next_[size_t{state} * num_classes_ + byte_class];
+    // Of a large automaton most states have few ranges, and steps are remembered by who walks.
+    const uint8_t byte = byte_of_[byte_class];
+    for (const ByteRange& range : ranges(state)) {
+      if (byte <= range.high) return byte >= range.low ? range.to : 0;
+    }
+    return 0;
   }
   [[nodiscard]] std::span<const Special> specials(uint32_t state) const {
     return slice(specials_, special_begin_, state);
@@ -116,6 +122,7 @@ class Automaton {
   void measure(Budget& budget);
   void measure_rule(uint32_t rule);
   [[nodiscard]] uint32_t shortest_of(const RuleInfo& rule) const;
+  [[nodiscard]] std::vector<bool> ends_freely(uint32_t rule) const;
   void find_ahead(Budget& budget);
   void make_table(Budget& budget);
 
@@ -135,6 +142,7 @@ class Automaton {
   std::vector<RuleInfo> rules_;
   std::vector<std::vector<uint32_t>> states_of_;  // [rules]
   std::vector<std::string> places_;               // [rules]
+  std::vector<Budget::Unit> units_;               // [rules]
   std::vector<Action> actions_;
   std::vector<ObjectSpec> objects_;
 };

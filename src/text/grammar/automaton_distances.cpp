@@ -18,6 +18,10 @@ constexpr uint64_t kRuleWork = 4;
 bool counts_or_takes(const Action& action) {
   return action.kind == ActionKind::CountUp || action.kind == ActionKind::Take;
 }
+/// Whether the action may be refused where it stands on the shortest way.
+bool may_refuse(const Action& action) {
+  return counts_or_takes(action) || action.kind == ActionKind::Within;
+}
 
 uint32_t mul_far(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(std::min<uint64_t>(uint64_t{a} * b, kFar));
@@ -41,7 +45,10 @@ void Automaton::measure_rule(uint32_t rule) {
     for (const ByteRange& range : ranges(s)) back[range.to - first].push_back({s, 1});
     for (const Special& special : specials(s)) {
       const bool call = special.kind == EdgeKind::Call;
-      if (!call && counts_or_takes(actions_[special.data])) continue;
+      if (!call && (counts_or_takes(actions_[special.data]) ||
+                    actions_[special.data].kind == ActionKind::Check)) {
+        continue;
+      }
       const uint32_t weight = call ? rules_[special.data].shortest : 0;
       if (weight < kFar) back[special.to - first].push_back({s, weight});
     }
@@ -85,6 +92,7 @@ void Automaton::measure(Budget& budget) {
   for (; !todo.empty(); todo.pop_front()) {
     const uint32_t r = todo.front();
     is_waiting[r] = false;
+    if (budget.num_units() > 1) budget.enter(units_[r]);
     budget.spend(kRuleWork + work[r]);
     measure_rule(r);
     RuleInfo& rule = rules_[r];
@@ -117,6 +125,7 @@ void Automaton::measure(Budget& budget) {
       is_waiting[caller] = true;
     }
   }
+  budget.enter(Budget::kWhole);
 }
 
 /// From the start, with all that the register asks for.
@@ -142,6 +151,44 @@ uint32_t Automaton::shortest_of(const RuleInfo& rule) const {
   return add_far(sum, mul_far(rule.at_least, rule.unit_bytes));
 }
 
+/// The states of a rule from which its end is reached without an action that may be refused; no
+/// entries for a rule without a Within.
+std::vector<bool> Automaton::ends_freely(uint32_t rule) const {
+  const std::vector<uint32_t>& states = states_of_[rule];
+  const auto is_within = [&](const Special& special) {
+    return special.kind != EdgeKind::Call && actions_[special.data].kind == ActionKind::Within;
+  };
+  const bool none = std::none_of(states.begin(), states.end(), [&](uint32_t s) {
+    const auto own = specials(s);
+    return std::any_of(own.begin(), own.end(), is_within);
+  });
+  if (none) return {};
+  std::vector<std::vector<uint32_t>> back(states.size());
+  std::vector<bool> free(states.size(), false);
+  std::vector<uint32_t> todo;
+  const uint32_t first = states.front();
+  for (const uint32_t s : states) {
+    for (const ByteRange& range : ranges(s)) back[range.to - first].push_back(s - first);
+    for (const Special& special : specials(s)) {
+      if (special.kind == EdgeKind::Call || may_refuse(actions_[special.data])) continue;
+      back[special.to - first].push_back(s - first);
+    }
+    if (!is_final(s)) continue;
+    free[s - first] = true;
+    todo.push_back(s - first);
+  }
+  while (!todo.empty()) {
+    const uint32_t s = todo.back();
+    todo.pop_back();
+    for (const uint32_t from : back[s]) {
+      if (free[from]) continue;
+      free[from] = true;
+      todo.push_back(from);
+    }
+  }
+  return free;
+}
+
 /// The actions that may come next, from the states that cannot end without one, forwards.
 void Automaton::find_ahead(Budget& budget) {
   ahead_.clear();
@@ -151,10 +198,15 @@ void Automaton::find_ahead(Budget& budget) {
   std::vector<uint32_t> guard;
   std::vector<uint32_t> distance(num_states(), kFar), touched;
   using Entry = std::pair<uint32_t, uint32_t>;
+  std::vector<bool> free;
   for (uint32_t s = 1; s < num_states(); ++s) {
     const RuleInfo& rule = rules_[rule_of_[s]];
     const bool plain = rule.object == kNoObject && !rule.counts;
-    if (!plain && base_[s] == kFar && (has_bytes(s) || !specials(s).empty())) {
+    const uint32_t first_state = states_of_[rule_of_[s]].front();
+    if (s == first_state && budget.num_units() > 1) budget.enter(units_[rule_of_[s]]);
+    if (s == first_state) free = plain ? std::vector<bool>() : ends_freely(rule_of_[s]);
+    const bool held = base_[s] == kFar || (!free.empty() && !free[s - first_state]);
+    if (!plain && held && (has_bytes(s) || !specials(s).empty())) {
       std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
       const auto reach = [&](uint32_t to, uint32_t at) {
         if (at >= distance[to]) return;
@@ -174,12 +226,12 @@ void Automaton::find_ahead(Budget& budget) {
           if (call && rules_[special.data].shortest == kFar) continue;
           if (call) {
             reach(special.to, add_far(at, rules_[special.data].shortest));
-          } else if (counts_or_takes(actions_[special.data])) {
+          } else if (may_refuse(actions_[special.data])) {
             const bool known =
                 std::any_of(ahead_.begin() + ahead_begin_.back(), ahead_.end(),
                             [&](const Ahead& other) { return other.action == special.data; });
             if (!known) ahead_.push_back({special.data, at, base_[special.to]});
-          } else {
+          } else if (actions_[special.data].kind != ActionKind::Check) {
             reach(special.to, at);
           }
         }
@@ -188,6 +240,7 @@ void Automaton::find_ahead(Budget& budget) {
       touched.clear();
       const auto always = [&](const Ahead& next) {
         const Action& action = actions_[next.action];
+        if (action.kind == ActionKind::Within) return false;
         if (action.kind == ActionKind::CountUp) return action.limit == kUnlimited;
         return action.property == kOther && objects_[action.object].always_open();
       };
@@ -201,6 +254,7 @@ void Automaton::find_ahead(Budget& budget) {
     }
     ahead_begin_.push_back(static_cast<uint32_t>(ahead_.size()));
   }
+  budget.enter(Budget::kWhole);
 }
 
 }  // namespace tenon::grammar

@@ -2,25 +2,73 @@
 // refused on every machine alike. Run-time limits live elsewhere.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/stack_room.h"
 
 namespace tenon::grammar {
 
+/// What a part of a compilation has used up.
+struct BudgetUse {
+  uint64_t work = 0;
+  uint64_t parts = 0;
+  uint64_t nodes = 0;
+  uint64_t states = 0;
+};
+
 /// One per compilation. The limits keep a compilation within 250 ms and 64 MB
 /// (grammar_limits_test).
+///
+/// A compilation of things that do not depend on each other, as the tools of a conversation, has a
+/// unit for each: the limits are those of a unit. All together may take kMaxUnits times as much.
 class Budget {
  public:
+  using Unit = uint32_t;
+  static constexpr Unit kWhole = 0;  ///< what belongs to no other unit
+  static constexpr uint64_t kMaxUnits = 16;
+
+  /// A new unit, which what follows belongs to. name: for messages of later stages.
+  Unit begin_unit(std::string name) {
+    units_.push_back({.name = std::move(name)});
+    return unit_ = static_cast<Unit>(units_.size() - 1);
+  }
+  /// What follows belongs to a known unit.
+  void enter(Unit unit) {
+    unit_ = unit;
+    names_unit_ = unit != kWhole;
+  }
+  [[nodiscard]] Unit unit() const { return unit_; }
+  /// Units, the whole included, but no more than count.
+  [[nodiscard]] uint64_t num_units() const { return std::min<uint64_t>(units_.size(), kMaxUnits); }
+  [[nodiscard]] const BudgetUse& used() const { return units_[unit_].use; }
+  /// Counts what was worked out before and is used again, so that it costs what it did then.
+  void charge(const BudgetUse& use) {
+    add_parts(use.parts);
+    add_nodes(use.nodes);
+    add_states(use.states);
+    spend(use.work);
+  }
+  /// After what `key` names was counted: all units together pay for it once.
+  void pay_once(const std::string& key, const BudgetUse& use) {
+    if (paid_.insert(key).second) return;
+    sum_.work -= use.work;
+    sum_.parts -= use.parts;
+    sum_.nodes -= use.nodes;
+    sum_.states -= use.states;
+  }
+
   static constexpr uint64_t kMaxWork = 6'000'000;
   static constexpr uint64_t kMaxParts = 150'000;
   static constexpr uint64_t kMaxNodes = 300'000;
   static constexpr uint64_t kMaxStates = 100'000;
-  static constexpr uint64_t kMaxTableBytes = uint64_t{24} << 20;
+  static constexpr uint64_t kMaxTableBytes = uint64_t{4} << 20;  ///< larger: no table
   static constexpr uint32_t kMaxDepth = 200;
 
   /// What is being compiled, for messages: "line 3", "/properties/a".
@@ -38,36 +86,52 @@ class Budget {
 
   /// Counts elementary steps.
   void spend(uint64_t work) {
-    work_ += work;
-    if (work_ > kMaxWork) refuse("too much work to compile");
+    if (count(&BudgetUse::work, work) > kMaxWork) refuse("too much work to compile");
+    if (sum_.work > kMaxWork * kMaxUnits) refuse("too much work to compile, all together");
   }
+  /// Steps that grow with all units together.
+  void spend_on_all(uint64_t work) { spend(work / num_units()); }
   /// Of the tree of a pattern: characters, sets, groups.
-  void add_parts(uint64_t count) {
-    parts_ += count;
-    if (parts_ > kMaxParts) refuse("more than {} parts", kMaxParts);
+  void add_parts(uint64_t parts) {
+    if (count(&BudgetUse::parts, parts) > kMaxParts) refuse("more than {} parts", kMaxParts);
   }
-  void add_nodes(uint64_t count) {
-    nodes_ += count;
-    if (nodes_ > kMaxNodes) refuse("larger than {} nodes when written out", kMaxNodes);
+  void add_nodes(uint64_t nodes) {
+    if (count(&BudgetUse::nodes, nodes) > kMaxNodes) {
+      refuse("larger than {} nodes when written out", kMaxNodes);
+    }
+    if (sum_.nodes > kMaxNodes * kMaxUnits) refuse("all together larger than the limit of nodes");
   }
-  void add_states(uint64_t count) {
-    states_ += count;
-    if (states_ > kMaxStates) refuse("more than {} states", kMaxStates);
+  void add_states(uint64_t states) {
+    if (count(&BudgetUse::states, states) > kMaxStates) {
+      refuse("more than {} states", kMaxStates);
+    }
+    if (sum_.states > kMaxStates * kMaxUnits) refuse("all together more than the limit of states");
   }
   /// Throws Error(Grammar) with the place in front.
   template <typename... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
-    const std::string what = fmt::format(text, std::forward<Args>(args)...);
+    const std::string what =
+        (names_unit_ ? units_[unit_].name : "") + fmt::format(text, std::forward<Args>(args)...);
     const std::string place = find_place_ ? find_place_() : place_;
     if (place.empty()) throw Error(Code::Grammar, "grammar: " + what);
     throw Error(Code::Grammar, "grammar: " + place + ": " + what);
   }
 
  private:
-  uint64_t work_ = 0;
-  uint64_t parts_ = 0;
-  uint64_t nodes_ = 0;
-  uint64_t states_ = 0;
+  struct UnitUse {
+    std::string name = {};
+    BudgetUse use = {};
+  };
+  uint64_t count(uint64_t BudgetUse::*what, uint64_t more) {
+    sum_.*what += more;
+    return units_[unit_].use.*what += more;
+  }
+
+  std::vector<UnitUse> units_{1};
+  Unit unit_ = kWhole;
+  bool names_unit_ = false;
+  BudgetUse sum_;
+  std::set<std::string> paid_;
   StackRoom stack_;
   std::string place_;
   std::function<std::string()> find_place_;

@@ -8,8 +8,8 @@
 namespace tenon::grammar {
 namespace {
 
-// Looks at transitions, as many as take about 50 ms.
-constexpr uint64_t kMaxWork = 6'000'000;
+// Looks at transitions, as many as take about 10 ms.
+constexpr uint64_t kMaxWork = 1'000'000;
 
 /// A row of words for each state, equal where the states agree, before the first byte.
 void begin_row(const Automaton& automaton, uint32_t state, std::vector<uint32_t>& row) {

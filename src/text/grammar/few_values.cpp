@@ -1,6 +1,7 @@
 #include "text/grammar/few_values.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "text/grammar/number_texts.h"
 #include "text/grammar/schema_compiler.h"
@@ -49,19 +50,24 @@ namespace {
 
 bool add_strings(const Alternative& alternative, Budget& budget,
                  std::vector<std::string>& strings) {
-  if (alternative.texts) return add_few_words(*alternative.texts, budget, strings);
+  if (alternative.texts) {
+    return !alternative.counted && add_few_words(*alternative.texts, budget, strings);
+  }
   if (alternative.shape.string.maximum > 0) return false;
   strings.emplace_back();
   return true;
 }
 
-bool add_numbers(const Alternative& alternative, std::vector<Decimal>& numbers) {
+/// A number as the schema writes it; empty: any spelling.
+using SpelledNumber = std::pair<Decimal, std::string>;
+
+bool add_numbers(const Alternative& alternative, std::vector<SpelledNumber>& numbers) {
   const NumberShape& shape = alternative.shape.number;
   if (alternative.texts->empty()) return true;
   if (!shape.lower || !shape.upper) return false;
   const Decimal &low = shape.lower->value, &high = shape.upper->value;
   if (low == high) {
-    numbers.push_back(low);
+    numbers.emplace_back(low, shape.spelled);
     return true;
   }
   constexpr size_t kDigits = 9;
@@ -75,7 +81,7 @@ bool add_numbers(const Alternative& alternative, std::vector<Decimal>& numbers) 
   if (static_cast<uint64_t>(last - first) > kMaxFewValues + 2) return false;
   for (int64_t i = first; i <= last; ++i) {
     const std::string text = std::to_string(i);
-    if (alternative.texts->run(text) != 0) numbers.push_back(*Decimal::parse(text));
+    if (alternative.texts->run(text) != 0) numbers.emplace_back(*Decimal::parse(text), "");
   }
   return true;
 }
@@ -84,7 +90,7 @@ bool add_numbers(const Alternative& alternative, std::vector<Decimal>& numbers) 
 
 std::optional<FewValues> few_values(const SchemaNode& node, Budget& budget) {
   FewValues values;
-  std::vector<Decimal> numbers;
+  std::vector<SpelledNumber> numbers;
   bool may_be_null = false, may_be_true = false, may_be_false = false;
   for (const Alternative& alternative : node.alternatives) {
     switch (alternative.type) {
@@ -109,21 +115,27 @@ std::optional<FewValues> few_values(const SchemaNode& node, Budget& budget) {
   std::sort(values.strings.begin(), values.strings.end());
   values.strings.erase(std::unique(values.strings.begin(), values.strings.end()),
                        values.strings.end());
-  std::sort(numbers.begin(), numbers.end(),
-            [](const Decimal& a, const Decimal& b) { return compare(a, b) < 0; });
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::stable_sort(numbers.begin(), numbers.end(),
+                   [](const auto& a, const auto& b) { return compare(a.first, b.first) < 0; });
+  const auto is_same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  numbers.erase(std::unique(numbers.begin(), numbers.end(), is_same), numbers.end());
   if (values.strings.size() + numbers.size() + 3 > kMaxFewValues) return std::nullopt;
   const auto add_word = [&](const char* word) {
     const std::string text[] = {word};
-    values.others.push_back(of_texts(text, true, budget));
+    values.others.push_back({of_texts(text, true, budget)});
   };
   if (may_be_null) add_word("null");
   if (may_be_true) add_word("true");
   if (may_be_false) add_word("false");
-  for (const Decimal& number : numbers) {
+  for (const auto& [number, spelled] : numbers) {
     NumberShape shape;
     shape.lower = shape.upper = NumberShape::Bound{number, false};
-    values.others.push_back(number_texts(shape, budget));
+    Dfa texts = number_texts(shape, budget);
+    if (spelled.empty()) {
+      values.others.push_back({std::move(texts)});
+    } else {
+      values.others.push_back({of_texts({&spelled, 1}, true, budget), std::move(texts)});
+    }
   }
   return values;
 }

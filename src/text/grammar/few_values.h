@@ -15,7 +15,11 @@ struct SchemaNode;
 /// Values that can be listed.
 struct FewValues {
   std::vector<std::string> strings;  ///< what they say
-  std::vector<Dfa> others;           ///< the texts of each: null, a boolean, a number
+  struct Other {
+    Dfa texts;         ///< null, a boolean, a number
+    Dfa checked = {};  ///< other spellings that documents may have besides
+  };
+  std::vector<Other> others;
   [[nodiscard]] size_t size() const { return strings.size() + others.size(); }
 };
 

@@ -114,9 +114,12 @@ bool Grammar::accepts(std::string_view text) const {
   // doubled keeps the time linear.
   constexpr size_t kMachineBytes = size_t{32} << 20, kMostBytes = size_t{256} << 20;
   size_t collect_at = kMachineBytes;
-  const bool names_differ =
-      kind_ == GrammarKind::JsonSchema && automaton_->has_name_kinds() && !repeats_a_name(text);
-  PushdownMachine machine(automaton_, names_differ);
+  using Purpose = PushdownMachine::Purpose;
+  const bool is_schema = kind_ == GrammarKind::JsonSchema;
+  const bool names_differ = is_schema && automaton_->has_name_kinds() && !repeats_a_name(text);
+  PushdownMachine machine(automaton_, names_differ ? Purpose::CheckDistinct
+                                      : is_schema  ? Purpose::Check
+                                                   : Purpose::Generate);
   Config config = machine.start();
   const auto read = [&](std::string_view piece) {
     for (const char c : piece) config = machine.step(config, static_cast<uint8_t>(c));

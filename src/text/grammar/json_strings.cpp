@@ -64,7 +64,9 @@ class Writer {
       at->second = {node, node};
       if (options_.each != nullptr) {
         at->second.arrives = nfa_.add_node();
-        nfa_.add_act(at->second.arrives, *options_.each, node);
+        Action each = *options_.each;
+        if (options_.limits != nullptr) each.limit = (*options_.limits)[state];
+        nfa_.add_act(at->second.arrives, each, node);
       }
       todo_.push_back(state);
     }

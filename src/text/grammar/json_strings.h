@@ -11,6 +11,9 @@ namespace tenon::grammar {
 struct JsonStringOptions {
   /// Passed after each character; null: nothing is.
   const Action* each = nullptr;
+  /// [states of the texts] the limit of `each` before the character that leads to the state; null:
+  /// it is that of `each`.
+  const std::vector<uint32_t>* limits = nullptr;
   const Action* closing = nullptr;  ///< before the closing quote
   bool needed_escapes = false;      ///< no others: each text has one spelling
 };

@@ -35,6 +35,7 @@ uint32_t Nfa::add_rule(std::string place) {
   rule.start = add_node();
   rule.final = add_node();
   rule.place = std::move(place);
+  rule.unit = budget_->unit();
   rules_.push_back(std::move(rule));
   return static_cast<uint32_t>(rules_.size() - 1);
 }

@@ -44,6 +44,7 @@ struct NfaRule {
   uint32_t object = kNoObject;  ///< its register is a set of properties of this object
   bool counts = false;          ///< its register is a number
   std::string place;            ///< for messages
+  Budget::Unit unit = Budget::kWhole;
 };
 
 /// Grows by adding; nodes and rules are numbers from 0. Rule 0 is the whole text.

@@ -14,10 +14,8 @@ constexpr uint64_t kStepWork = 4;
 
 }  // namespace
 
-PushdownMachine::PushdownMachine(std::shared_ptr<const Automaton> automaton, bool names_differ)
-    : automaton_(std::move(automaton)),
-      names_differ_(names_differ),
-      num_classes_(automaton_->num_classes()) {
+PushdownMachine::PushdownMachine(std::shared_ptr<const Automaton> automaton, Purpose purpose)
+    : automaton_(std::move(automaton)), purpose_(purpose), num_classes_(automaton_->num_classes()) {
   for (uint32_t b = 0; b < 256; ++b) {
     const auto byte = static_cast<uint8_t>(b);
     class_of_[b] = automaton_->class_of(byte);

@@ -33,8 +33,14 @@ inline constexpr Config kNowhere = 0;
 /// state of a rule but neither its register nor its stack; where these matter it has an *exit*.
 class PushdownMachine {
  public:
-  /// names_differ: no object of the text has a name twice, so that each counts.
-  explicit PushdownMachine(std::shared_ptr<const Automaton> automaton, bool names_differ = false);
+  /// What the text is read for.
+  enum class Purpose : uint8_t {
+    Generate,       ///< names in order, runs of digits with an end
+    Check,          ///< whatever is valid
+    CheckDistinct,  ///< as Check; no object of the text has a name twice, so that each counts
+  };
+  explicit PushdownMachine(std::shared_ptr<const Automaton> automaton,
+                           Purpose purpose = Purpose::Generate);
 
   /// Before the first byte.
   [[nodiscard]] Config start() const { return start_; }
@@ -139,13 +145,18 @@ class PushdownMachine {
   void for_each_missing(const ObjectSpec& object, std::span<const uint32_t> set, Visit visit);
   [[nodiscard]] uint32_t num_different(const ObjectSpec& object,
                                        std::span<const uint32_t> set) const;
+  [[nodiscard]] bool keeps_order(const ObjectSpec& object) const {
+    return purpose_ == Purpose::Generate && !object.any_order;
+  }
+  bool can_be_completed(const ObjectSpec& object, std::span<const uint32_t> set);
+  void find_takeable(const ObjectSpec& object, std::span<const uint32_t> set);
   [[nodiscard]] uint32_t owed(const Automaton::RuleInfo& rule, uint32_t reg);
   [[nodiscard]] uint32_t owed_by_object(uint32_t object, uint32_t reg);
   uint32_t cost(uint32_t state, uint32_t reg);
   [[nodiscard]] bool is_indirect(uint32_t state, uint32_t frame) const;
 
   std::shared_ptr<const Automaton> automaton_;
-  bool names_differ_;
+  Purpose purpose_;
   WalkBudget budget_;
   size_t most_bytes_ = SIZE_MAX;
   uint32_t num_classes_;
@@ -171,7 +182,7 @@ class PushdownMachine {
   // The closure under way.
   Interner visited_;
   std::vector<Item> todo_, found_;
-  std::vector<uint32_t> words_, set_words_, wanted_;
+  std::vector<uint32_t> words_, set_words_, wanted_, takeable_;
   uint32_t header_ = 0;
 };
 

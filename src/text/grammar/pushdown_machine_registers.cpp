@@ -13,6 +13,14 @@ bool has(std::span<const uint32_t> set, uint32_t property) {
   return (set[1 + property / 32] >> (property % 32) & 1) != 0;
 }
 
+/// The number after that of the last property of a set; 0 for none.
+uint32_t after_last(const ObjectSpec& object, std::span<const uint32_t> set) {
+  for (auto p = static_cast<uint32_t>(object.properties.size()); p > 0; --p) {
+    if (has(set, p - 1)) return p;
+  }
+  return 0;
+}
+
 }  // namespace
 
 /// Calls visit(property) for each property that must still come, once.
@@ -52,6 +60,13 @@ bool PushdownMachine::apply(const Action& action, uint32_t reg, uint32_t& result
       return true;
     case ActionKind::AtLeast:
       return reg >= action.limit;
+    case ActionKind::Within:
+      if (action.soft && purpose_ != Purpose::Generate) return true;
+      if (reg >= action.limit) return false;
+      result = reg + 1;
+      return true;
+    case ActionKind::Check:
+      return purpose_ != Purpose::Generate;
     case ActionKind::Take:
       return take(action, reg, result);
     case ActionKind::Close:
@@ -63,10 +78,48 @@ bool PushdownMachine::apply(const Action& action, uint32_t reg, uint32_t& result
 /// How many of the properties are surely different.
 uint32_t PushdownMachine::num_different(const ObjectSpec& object,
                                         std::span<const uint32_t> set) const {
-  if (object.name_kinds == 0 || names_differ_) return set[0];
+  if (object.name_kinds == 0 || purpose_ == Purpose::CheckDistinct) return set[0];
   uint32_t count = 0;
   for (const uint32_t word : set.subspan(1)) count += static_cast<uint32_t>(std::popcount(word));
   return count;
+}
+
+/// The properties that may still come in order: after the last, with all that they need there or
+/// to come.
+void PushdownMachine::find_takeable(const ObjectSpec& object, std::span<const uint32_t> set) {
+  const auto count = static_cast<uint32_t>(object.properties.size());
+  takeable_.assign(set.size(), 0);
+  bool needs = false;
+  for (uint32_t p = after_last(object, set); p < count; ++p) {
+    takeable_[1 + p / 32] |= 1u << (p % 32);
+    needs = needs || !object.properties[p].needs.empty();
+  }
+  spend(count / 4);
+  for (bool shrinks = needs; shrinks;) {
+    shrinks = false;
+    for (uint32_t p = 0; p < count; ++p) {
+      if (!has(takeable_, p)) continue;
+      const std::vector<uint32_t>& of = object.properties[p].needs;
+      spend(of.size());
+      const bool met = std::all_of(of.begin(), of.end(), [&](uint32_t other) {
+        return has(set, other) || has(takeable_, other);
+      });
+      if (met) continue;
+      takeable_[1 + p / 32] &= ~(1u << (p % 32));
+      shrinks = true;
+    }
+  }
+}
+
+/// Whether what is missing can come in order.
+bool PushdownMachine::can_be_completed(const ObjectSpec& object, std::span<const uint32_t> set) {
+  find_takeable(object, set);
+  bool can = true;
+  for_each_missing(object, set, [&](uint32_t property) { can = can && has(takeable_, property); });
+  if (!can || object.minimum == 0 || object.others) return can;
+  uint64_t count = num_different(object, set);
+  for (uint32_t p = 0; p < object.properties.size(); ++p) count += has(takeable_, p) ? 1 : 0;
+  return count >= object.minimum;
 }
 
 bool PushdownMachine::take(const Action& action, uint32_t reg, uint32_t& result) {
@@ -74,8 +127,10 @@ bool PushdownMachine::take(const Action& action, uint32_t reg, uint32_t& result)
   const auto before = sets_.words(reg);
   spend(kTakeWork + before.size());
   set_words_.assign(before.begin(), before.end());
+  const bool in_order = keeps_order(object);
   if (action.property != kOther) {
     if (has(set_words_, action.property)) return false;
+    if (in_order && action.property < after_last(object, set_words_)) return false;
     set_words_[1 + action.property / 32] |= 1u << (action.property % 32);
   } else if (num_different(object, set_words_) < object.minimum && object.name_kinds > 0) {
     const size_t bit = object.properties.size() + action.name_kind;
@@ -92,6 +147,7 @@ bool PushdownMachine::take(const Action& action, uint32_t reg, uint32_t& result)
       if (set_words_[0] + missing > object.maximum) return false;
     }
   }
+  if (in_order && action.property != kOther && !can_be_completed(object, set_words_)) return false;
   // A property that is not counted is there all the same: the next one needs a comma.
   if (action.property == kOther) set_words_[0] = std::max(set_words_[0], 1u);
   result = sets_.intern(set_words_);
@@ -125,8 +181,11 @@ uint32_t PushdownMachine::owed_by_object(uint32_t index, uint32_t reg) {
   });
   if (count < object.minimum) {
     spend(4 * object.properties.size());
+    const bool in_order = keeps_order(object);
+    if (in_order) find_takeable(object, set);
     sum += object.cheapest_bytes(object.minimum - count, [&](uint32_t property) {
-      return !has(set, property) && !object.properties[property].required;
+      return !has(set, property) && !object.properties[property].required &&
+             (!in_order || has(takeable_, property));
     });
   }
   // Each has a comma in its cost, which the first does not need.

@@ -7,13 +7,18 @@
 
 #include "text/grammar/json_strings.h"
 #include "text/grammar/schema_compiler.h"
+#include "text/grammar/schema_names.h"
 
 namespace tenon::grammar {
 namespace {
 
+// Spaces at the beginning of a line: as many as 16 levels by 2.
+constexpr size_t kMostIndent = 32;
+
 class SchemaWriter {
  public:
-  SchemaWriter(SchemaCompiler& compiled, Nfa& nfa) : compiled_(compiled), nfa_(nfa) {}
+  SchemaWriter(SchemaCompiler& compiled, Nfa& nfa, SharedRules& shared, bool any_order)
+      : compiled_(compiled), nfa_(nfa), shared_(shared), any_order_(any_order) {}
 
   uint32_t run() {
     const uint32_t root = rule_of(0);
@@ -23,9 +28,12 @@ class SchemaWriter {
 
  private:
   uint32_t rule_of(NodeId node) {
+    const bool is_any = compiled_.nodes()[node].key.empty() && !any_order_;
+    if (is_any && shared_.any_value) return *shared_.any_value;
     const auto [at, is_new] = rules_.try_emplace(node, 0);
     if (is_new) {
       at->second = nfa_.add_rule("");
+      if (is_any) shared_.any_value = at->second;
       todo_.push_back(node);
     }
     return at->second;
@@ -51,7 +59,7 @@ class SchemaWriter {
             nfa_.add_epsilon(nfa_.add_text(start, "false"), final);
           break;
         case JsonType::Number:
-          add_dfa(nfa_, *alternative.texts, start, [final](uint32_t) { return final; });
+          add_number(alternative, start, final);
           break;
         case JsonType::String:
           nfa_.add_call(start, string_rule(alternative), final);
@@ -64,6 +72,52 @@ class SchemaWriter {
           break;
       }
     }
+  }
+
+  void add_number(const Alternative& alternative, uint32_t from, uint32_t to) {
+    if (alternative.counted) {
+      nfa_.add_call(from, counted_number_rule(alternative), to);
+    } else {
+      add_dfa(nfa_, *alternative.texts, from, [to](uint32_t) { return to; });
+    }
+    if (!alternative.checked) return;
+    const uint32_t checked = nfa_.add_node();
+    nfa_.add_act(from, {.kind = ActionKind::Check}, checked);
+    add_dfa(nfa_, *alternative.checked, checked, [to](uint32_t) { return to; });
+  }
+
+  /// A number whose digits are counted, so that they have an end.
+  uint32_t counted_number_rule(const Alternative& alternative) {
+    const Dfa& texts = *alternative.texts;
+    std::vector<uint32_t> key = alternative.counted->below;
+    key.insert(key.end(), texts.label.begin(), texts.label.end());
+    key.insert(key.end(), texts.begin.begin(), texts.begin.end());
+    for (const ByteRange& range : texts.ranges) {
+      key.insert(key.end(), {range.low, range.high, range.to});
+    }
+    const auto [known, is_new] = shared_.numbers.try_emplace(std::move(key), 0);
+    if (!is_new) return known->second;
+    const uint32_t rule = known->second = nfa_.add_rule("");
+    nfa_.rule(rule).counts = true;
+    std::vector<uint32_t> node(texts.size()), counted(texts.size(), kNoEdge);
+    for (uint32_t& at : node) at = nfa_.add_node();
+    nfa_.add_epsilon(nfa_.rule(rule).start, node[texts.start]);
+    for (uint32_t s = 0; s < texts.size(); ++s) {
+      if (texts.label[s] != 0) nfa_.add_epsilon(node[s], nfa_.rule(rule).final);
+      for (const ByteRange& range : texts.of(s)) {
+        const bool digits = range.low >= '0' && range.high <= '9';
+        if (digits && counted[range.to] == kNoEdge) {
+          counted[range.to] = nfa_.add_node();
+          nfa_.add_act(counted[range.to],
+                       {.kind = ActionKind::Within,
+                        .limit = alternative.counted->below[range.to],
+                        .soft = true},
+                       node[range.to]);
+        }
+        nfa_.add_bytes(node[s], range.low, range.high, digits ? counted[range.to] : node[range.to]);
+      }
+    }
+    return rule;
   }
 
   /// Where white space may stand, and what programs write there. Documents that are checked come
@@ -82,13 +136,24 @@ class SchemaWriter {
     const uint32_t to = nfa_.add_node();
     nfa_.add_epsilon(from, to);
     add_byte(from, ' ', to);
-    if (place == Place::AfterBracket) {
-      const uint32_t line = nfa_.add_node();
-      add_byte(from, '\n', line);
-      add_byte(line, ' ', line);
-      nfa_.add_epsilon(line, to);
-    }
+    if (place == Place::AfterBracket) nfa_.add_call(from, line_rule(), to);
     return {from, to};
+  }
+  /// A line's end, and the spaces that the next one begins with.
+  uint32_t line_rule() {
+    if (shared_.line) return *shared_.line;
+    const uint32_t rule = nfa_.add_rule("");
+    shared_.line = rule;
+    uint32_t node = nfa_.add_node();
+    add_byte(nfa_.rule(rule).start, '\n', node);
+    for (size_t i = 0; i < kMostIndent; ++i) {
+      nfa_.add_epsilon(node, nfa_.rule(rule).final);
+      const uint32_t next = nfa_.add_node();
+      add_byte(node, ' ', next);
+      node = next;
+    }
+    nfa_.add_epsilon(node, nfa_.rule(rule).final);
+    return rule;
   }
   void add_byte(uint32_t from, char c, uint32_t to) {
     nfa_.add_bytes(from, static_cast<uint8_t>(c), static_cast<uint8_t>(c), to);
@@ -96,16 +161,25 @@ class SchemaWriter {
 
   uint32_t string_rule(const Alternative& alternative) {
     const StringShape& shape = alternative.shape.string;
+    const bool written = alternative.texts && !alternative.counted;
     const auto key = std::tuple{alternative.texts.get(), alternative.texts ? 0 : shape.minimum,
-                                alternative.texts ? 0 : shape.maximum};
-    const auto [at, is_new] = strings_.try_emplace(key, 0);
+                                written ? 0 : shape.maximum};
+    const auto [at, is_new] = shared_.strings.try_emplace(key, 0);
     if (!is_new) return at->second;
+    if (alternative.texts) shared_.kept.push_back(alternative.texts);
     const uint32_t rule = at->second = nfa_.add_rule("");
     const uint32_t inside = nfa_.add_node();
     const uint32_t final = nfa_.rule(rule).final;
     add_byte(nfa_.rule(rule).start, '"', inside);
     if (alternative.texts) {
-      add_json_strings(nfa_, *alternative.texts, inside, {.needed_escapes = true},
+      JsonStringOptions options{.needed_escapes = true};
+      const Action each{.kind = ActionKind::Within};
+      if (alternative.counted) {
+        nfa_.rule(rule).counts = true;
+        options.each = &each;
+        options.limits = &alternative.counted->below;
+      }
+      add_json_strings(nfa_, *alternative.texts, inside, options,
                        [final](uint32_t) { return final; });
       return rule;
     }
@@ -228,6 +302,7 @@ class SchemaWriter {
     const FewValues& values = *alternative.values;
     const ArrayShape& shape = alternative.shape.array;
     ObjectSpec spec;
+    spec.any_order = true;
     spec.minimum = static_cast<uint32_t>(shape.minimum);
     spec.maximum = static_cast<uint32_t>(std::min<uint64_t>(shape.maximum, values.size()));
     const uint32_t rule = nfa_.add_rule("");
@@ -262,9 +337,13 @@ class SchemaWriter {
     add_json_strings(nfa_, of_texts(values.strings, false, nfa_.budget()), quoted,
                      {.needed_escapes = true},
                      [&](uint32_t label) { return after_string[label - 1]; });
-    for (const Dfa& texts : values.others) {
-      const uint32_t node = taken(texts.shortest());
-      add_dfa(nfa_, texts, value, [node](uint32_t) { return node; });
+    for (const FewValues::Other& other : values.others) {
+      const uint32_t node = taken(other.texts.shortest());
+      add_dfa(nfa_, other.texts, value, [node](uint32_t) { return node; });
+      if (other.checked.empty()) continue;
+      const uint32_t checked = nfa_.add_node();
+      nfa_.add_act(value, {.kind = ActionKind::Check}, checked);
+      add_dfa(nfa_, other.checked, checked, [node](uint32_t) { return node; });
     }
     nfa_.objects.push_back(std::move(spec));
     return rule;
@@ -274,7 +353,13 @@ class SchemaWriter {
     const uint32_t rule = nfa_.add_rule("");
     const auto object = static_cast<uint32_t>(nfa_.objects.size());
     nfa_.rule(rule).object = object;
-    nfa_.objects.push_back(describe(alternative));
+    const std::vector<std::string> properties = properties_of(alternative);
+    std::map<std::string_view, uint32_t> numbers;
+    for (const std::string& name : properties) {
+      numbers.emplace(name, static_cast<uint32_t>(numbers.size()));
+    }
+    nfa_.budget().spend(8 * properties.size());
+    nfa_.objects.push_back(describe(alternative, properties, numbers));
     const uint32_t final = nfa_.rule(rule).final;
     const Spaced open = add_space(Place::AfterBracket), more = add_space(Place::AfterBracket),
                  last = add_space(Place::AfterBracket);
@@ -296,7 +381,7 @@ class SchemaWriter {
     }
     keys = minimise(keys, nfa_.budget());
     const uint32_t kinds = nfa_.objects[object].name_kinds;
-    if (kinds > 0) keys = with_kinds(keys, alternative, kinds);
+    if (kinds > 0) keys = names_by_kind(keys, alternative, kinds, nfa_.budget());
     std::set<uint32_t> kinds_met;
     std::map<uint32_t, uint32_t> quoted;
     add_json_strings(nfa_, keys, key, {.needed_escapes = true}, [&](uint32_t label) {
@@ -309,7 +394,7 @@ class SchemaWriter {
       if (!kind.name) kinds_met.insert(name_kind);
       const Spaced value = add_space(Place::AfterColon);
       const uint32_t colon = nfa_.add_node();
-      const uint32_t property = kind.name ? property_of(alternative, *kind.name) : kOther;
+      const uint32_t property = kind.name ? numbers.at(*kind.name) : kOther;
       nfa_.add_act(at->second,
                    {.kind = ActionKind::Take,
                     .object = object,
@@ -328,41 +413,23 @@ class SchemaWriter {
     return rule;
   }
 
-  /// Names by class and, where they are not of a class of their own, by the sum of their bytes.
-  Dfa with_kinds(const Dfa& keys, const Alternative& alternative, uint32_t kinds) const {
-    Dfa sums;
-    for (uint32_t sum = 0; sum < kinds; ++sum) {
-      for (uint32_t byte = 0; byte < 256; ++byte) {
-        const auto one = static_cast<uint8_t>(byte);
-        sums.ranges.push_back({one, one, (sum + byte) % kinds});
-      }
-      sums.begin.push_back(static_cast<uint32_t>(sums.ranges.size()));
-      sums.label.push_back(sum + 1);
-    }
-    const Dfa* const both[] = {&keys, &sums};
-    return combine(
-        both,
-        [&](std::span<const uint32_t> labels) -> uint32_t {
-          if (labels[0] == 0) return 0;
-          const bool named = alternative.classes[labels[0] - 1].name.has_value();
-          return (labels[0] - 1) * kinds + (named ? 1 : labels[1]);
-        },
-        nfa_.budget());
-  }
-
-  /// Properties are numbered in the order of the classes with names that are possible.
-  uint32_t property_of(const Alternative& alternative, const std::string& name) const {
-    uint32_t number = 0;
-    nfa_.budget().spend(alternative.classes.size() / 8);
+  /// The possible properties with names: in the order of the schema, then those that it only asks
+  /// for, by name. Their numbers are their places.
+  std::vector<std::string> properties_of(const Alternative& alternative) const {
+    std::set<std::string> names;
     for (const Alternative::KeyClass& kind : alternative.classes) {
-      if (!kind.name || !is_possible(kind.value)) continue;
-      if (*kind.name == name) return number;
-      ++number;
+      if (kind.name && is_possible(kind.value)) names.insert(*kind.name);
     }
-    return kOther;
+    std::vector<std::string> result;
+    for (const std::string& name : alternative.shape.object.order) {
+      if (names.erase(name) > 0) result.push_back(name);
+    }
+    result.insert(result.end(), names.begin(), names.end());
+    return result;
   }
 
-  ObjectSpec describe(const Alternative& alternative) const {
+  ObjectSpec describe(const Alternative& alternative, std::span<const std::string> properties,
+                      const std::map<std::string_view, uint32_t>& numbers) const {
     const ObjectShape& shape = alternative.shape.object;
     constexpr uint64_t kMost = 1'000'000;
     ObjectSpec spec;
@@ -372,18 +439,17 @@ class SchemaWriter {
     // With more kinds different names are less often taken for one.
     const uint64_t several = spec.minimum > 0 ? spec.minimum - shape.required.size() : 0;
     const uint64_t name_kinds = several > 1 ? std::min<uint64_t>(4 * several, 16) : 0;
+    spec.any_order = any_order_;
     for (const Alternative::KeyClass& kind : alternative.classes) {
-      if (!is_possible(kind.value)) continue;
-      if (!kind.name) {
-        spec.others = true;
-        spec.name_kinds = static_cast<uint32_t>(name_kinds);
-        continue;
-      }
-      spec.properties.push_back({.required = shape.required.contains(*kind.name),
-                                 .key_bytes = shortest_spelling(*kind.name)});
-      for (const std::string& other : with_needed({*kind.name}, shape, nfa_.budget())) {
-        if (other == *kind.name) continue;
-        spec.properties.back().needs.push_back(property_of(alternative, other));
+      if (kind.name || !is_possible(kind.value)) continue;
+      spec.others = true;
+      spec.name_kinds = static_cast<uint32_t>(name_kinds);
+    }
+    for (const std::string& name : properties) {
+      spec.properties.push_back(
+          {.required = shape.required.contains(name), .key_bytes = shortest_spelling(name)});
+      for (const std::string& other : with_needed({name}, shape, nfa_.budget())) {
+        if (other != name) spec.properties.back().needs.push_back(numbers.at(other));
       }
     }
     if (!shape.needs.empty() && spec.minimum > 0 && spec.maximum != kUnlimited) {
@@ -397,19 +463,24 @@ class SchemaWriter {
   Nfa& nfa_;
   std::map<NodeId, uint32_t> rules_;
   std::vector<NodeId> todo_;
-  std::map<std::tuple<const Dfa*, uint64_t, uint64_t>, uint32_t> strings_;
+  SharedRules& shared_;
+  bool any_order_;
 };
 
 }  // namespace
 
-uint32_t add_schema(std::string_view text, Nfa& nfa) {
+uint32_t add_schema(std::string_view text, Nfa& nfa, SharedRules& shared) {
   const JsonDocument document(text, nfa.budget());
+  const bool any_order = any_order_of(document.root(), nfa.budget());
   SchemaCompiler plan(document.root(), nfa.budget());
-  const uint32_t rule = SchemaWriter(plan, nfa).run();
+  const uint32_t rule = SchemaWriter(plan, nfa, shared, any_order).run();
   nfa.budget().set_place("");
   return rule;
 }
 
-void read_schema(std::string_view text, Nfa& nfa) { (void)add_schema(text, nfa); }
+void read_schema(std::string_view text, Nfa& nfa) {
+  SharedRules shared;
+  (void)add_schema(text, nfa, shared);
+}
 
 }  // namespace tenon::grammar

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "text/grammar/dfa_cache.h"
 #include "text/grammar/interner.h"
 #include "text/grammar/number_texts.h"
 
@@ -22,7 +23,7 @@ uint64_t contains_cap(const ArrayShape::Contains& contains) {
 SchemaCompiler::SchemaCompiler(const JsonValue& root, Budget& budget)
     : budget_(budget),
       normalizer_(root, budget),
-      any_text_(std::make_shared<const Dfa>(any_text(budget))) {
+      any_text_(cached_dfa("any text", budget, [&] { return any_text(budget); })) {
   (void)node_of(normalizer_.only(root, false));
   for (NodeId node = 0; node < nodes_.size(); ++node) expand(node);
   list_unique();
@@ -53,8 +54,7 @@ void SchemaCompiler::expand(NodeId node) {
       normalizer_.set_place(key);
       Alternative alternative{.type = type, .shape = std::move(shape)};
       if (type == JsonType::Number) {
-        alternative.texts =
-            std::make_shared<const Dfa>(number_texts(alternative.shape.number, budget_));
+        compile_number(alternative);
       } else if (type == JsonType::String) {
         compile_string(alternative);
       } else if (type == JsonType::Array) {
@@ -68,18 +68,57 @@ void SchemaCompiler::expand(NodeId node) {
   nodes_[node].alternatives = std::move(alternatives);
 }
 
+void SchemaCompiler::compile_number(Alternative& alternative) {
+  const NumberShape& shape = alternative.shape.number;
+  Dfa texts = number_texts(shape, budget_);
+  if (!shape.spelled.empty() && !texts.empty()) {
+    alternative.checked = std::make_shared<const Dfa>(std::move(texts));
+    texts = of_texts({&shape.spelled, 1}, true, budget_);
+  } else {
+    alternative.counted = limit_of_digits(texts, budget_);
+  }
+  alternative.texts = std::make_shared<const Dfa>(std::move(texts));
+}
+
 void SchemaCompiler::compile_string(Alternative& alternative) {
+  // Up to here the lengths are written out, for short texts are quicker so.
+  constexpr uint64_t kWrittenOut = 256;
   const StringShape& shape = alternative.shape.string;
-  const bool counted = shape.minimum > 0 || shape.maximum != UINT64_MAX;
   if (!shape.texts) {
-    if (!counted) alternative.texts = any_text_;
+    if (shape.minimum == 0 && shape.maximum == UINT64_MAX) alternative.texts = any_text_;
     return;
   }
   alternative.texts = shape.texts;
-  if (counted) {
-    alternative.texts = std::make_shared<const Dfa>(
-        both(*shape.texts, of_length(shape.minimum, shape.maximum, budget_), budget_));
+  const uint64_t states = shape.texts->size();
+  const bool short_ones = shape.maximum <= kWrittenOut && states * shape.maximum <= kWrittenOut;
+  uint64_t maximum = shape.maximum;
+  if (!short_ones && maximum != UINT64_MAX) {
+    Dfa texts = *shape.texts;
+    if (shape.minimum > 0) {
+      texts = both(texts, of_length(shape.minimum, UINT64_MAX, budget_), budget_);
+    }
+    const CharacterCounts counts(texts, budget_);
+    if (texts.empty() || counts.most() <= maximum) {
+      maximum = UINT64_MAX;
+    } else if (maximum < kUnlimited && counts.fewest_are_shortest()) {
+      alternative.counted = counts.limited_to(static_cast<uint32_t>(maximum));
+      if (!alternative.counted) texts = Dfa();
+      alternative.texts = std::make_shared<const Dfa>(std::move(texts));
+      return;
+    }
   }
+  if (shape.minimum > 0 || maximum != UINT64_MAX) {
+    alternative.texts = std::make_shared<const Dfa>(
+        both(*shape.texts, of_length(shape.minimum, maximum, budget_), budget_));
+  }
+}
+
+void SchemaCompiler::write_out_length(Alternative& alternative) {
+  if (!alternative.counted) return;
+  const uint64_t maximum = alternative.shape.string.maximum;
+  alternative.texts = std::make_shared<const Dfa>(
+      both(*alternative.texts, of_length(0, maximum, budget_), budget_));
+  alternative.counted.reset();
 }
 
 void SchemaCompiler::compile_array(Alternative& alternative) {
@@ -145,6 +184,7 @@ void SchemaCompiler::compile_object(Alternative& alternative) {
     for (const Shape& name : normalizer_.dnf(all, JsonType::String)) {
       Alternative text{.type = JsonType::String, .shape = name};
       compile_string(text);
+      write_out_length(text);
       const Dfa one =
           text.texts ? *text.texts : of_length(name.string.minimum, name.string.maximum, budget_);
       some = either(some, one, budget_);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "text/grammar/count_limit.h"
 #include "text/grammar/few_values.h"
 #include "text/grammar/schema_normalizer.h"
 
@@ -28,6 +29,10 @@ struct Alternative {
   bool possible = false;
 
   std::shared_ptr<const Dfa> texts = {};  ///< Number; String: null for counted characters
+  /// Number, String: what `texts` may have at most besides, counted while they are read.
+  std::optional<CountLimit> counted = {};
+  /// Number: all spellings of one that is generated as the schema writes it; else null.
+  std::shared_ptr<const Dfa> checked = {};
 
   /// Array: elements[i][s]: the element at i (the last: all after the prefix) that satisfies the
   /// set s of the shape's `contains`.
@@ -61,7 +66,9 @@ class SchemaCompiler {
  private:
   NodeId node_of(const Conjunction& all);
   void expand(NodeId node);
+  void compile_number(Alternative& alternative);
   void compile_string(Alternative& alternative);
+  void write_out_length(Alternative& alternative);
   void compile_array(Alternative& alternative);
   void compile_object(Alternative& alternative);
   void list_unique();

@@ -27,6 +27,7 @@ bool meet_numbers(NumberShape& a, const NumberShape& b) {
   a.not_integer |= b.not_integer;
   append(a.multiples, b.multiples);
   append(a.not_multiples, b.not_multiples);
+  if (a.spelled.empty()) a.spelled = b.spelled;
   if (a.integer && a.not_integer) return false;
   if (!a.lower || !a.upper) return true;
   const int order = compare(a.lower->value, a.upper->value);
@@ -62,6 +63,12 @@ bool meet_arrays(ArrayShape& a, const ArrayShape& b) {
 
 bool meet_objects(ObjectShape& a, const ObjectShape& b) {
   append(a.clauses, b.clauses);
+  const std::set<std::string_view> known(a.order.begin(), a.order.end());
+  std::vector<std::string> more;
+  for (const std::string& name : b.order) {
+    if (!known.contains(name)) more.push_back(name);
+  }
+  append(a.order, more);
   a.required.insert(b.required.begin(), b.required.end());
   for (const auto& [name, needed] : b.needs) a.needs[name].insert(needed.begin(), needed.end());
   append(a.names, b.names);
@@ -73,9 +80,9 @@ bool meet_objects(ObjectShape& a, const ObjectShape& b) {
 /// What copying a shape takes, in steps of the budget.
 uint64_t copying_steps(const Shape& shape) {
   const ObjectShape& object = shape.object;
-  uint64_t entries = object.required.size() + object.names.size() + object.needs.size() +
-                     shape.array.contains.size() + shape.number.multiples.size() +
-                     shape.number.not_multiples.size();
+  uint64_t entries = object.required.size() + object.order.size() + object.names.size() +
+                     object.needs.size() + shape.array.contains.size() +
+                     shape.number.multiples.size() + shape.number.not_multiples.size();
   for (const Conjunction& element : shape.array.prefix) entries += 1 + element.size() / 8;
   for (const auto& [name, needed] : object.needs) entries += needed.size();
   for (const ObjectShape::Clause& clause : object.clauses) {

@@ -94,7 +94,10 @@ SchemaDnf SchemaNormalizer::of_properties(const JsonValue& schema, bool negated)
   if (!negated) {
     ObjectShape::Clause clause;
     if (named != nullptr) {
-      for (const auto& [name, member] : named->members) clause.named[name] = only(member, false);
+      for (const auto& [name, member] : named->members) {
+        clause.named[name] = only(member, false);
+        shape.object.order.push_back(name);
+      }
     }
     if (patterns != nullptr) {
       for (const auto& [text, member] : patterns->members) {

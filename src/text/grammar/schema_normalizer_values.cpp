@@ -1,6 +1,7 @@
 // SchemaNormalizer: constants and what is said about numbers and strings.
 #include <algorithm>
 
+#include "text/grammar/dfa_cache.h"
 #include "text/grammar/formats.h"
 #include "text/grammar/regex.h"
 #include "text/grammar/schema_normalizer.h"
@@ -34,7 +35,9 @@ bool is_of(const JsonValue& value, JsonType type) {
 
 std::shared_ptr<const Dfa> SchemaNormalizer::pattern(const std::string& text) {
   auto& known = patterns_[text];
-  if (!known) known = std::make_shared<const Dfa>(regex_dfa(text, true, budget_));
+  if (!known) {
+    known = cached_dfa("p" + text, budget_, [&] { return regex_dfa(text, true, budget_); });
+  }
   return known;
 }
 
@@ -110,6 +113,7 @@ SchemaDnf SchemaNormalizer::of_constant(const JsonValue& value, JsonType type, b
       const Decimal exact = number(value);
       if (!negated) {
         shape.number.lower = shape.number.upper = NumberShape::Bound{exact, false};
+        shape.number.spelled = value.text;
         return {shape};
       }
       Shape above;
@@ -152,6 +156,7 @@ SchemaDnf SchemaNormalizer::of_constant(const JsonValue& value, JsonType type, b
         for (const auto& [name, member] : value.members) {
           clause.named[name] = only(member, false, true);
           shape.object.required.insert(name);
+          shape.object.order.push_back(name);
         }
         shape.object.clauses.push_back(std::move(clause));
         shape.object.minimum = shape.object.maximum = value.members.size();
@@ -213,7 +218,9 @@ SchemaDnf SchemaNormalizer::of_strings(const std::string& key, const JsonValue& 
       budget_.refuse("the format \"{}\" is not supported", value.text);
     }
     auto& known = patterns_["format " + value.text];
-    if (!known) known = std::make_shared<const Dfa>(regex_dfa(source, false, budget_));
+    if (!known) {
+      known = cached_dfa("f" + source, budget_, [&] { return regex_dfa(source, false, budget_); });
+    }
     texts = known;
   }
   if (negated) {

@@ -56,6 +56,27 @@ bool goes_on_with(PushdownMachine& machine, const TokenTrie& tree, size_t node,
   return false;
 }
 
+/// [rules] Whether the rule returns to a place from where the distance is estimated, with what is to
+/// be counted: further on it may turn out less.
+std::vector<bool> estimates_after_rules(const Automaton& automaton) {
+  std::vector<bool> estimates(automaton.num_rules(), false);
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (uint32_t s = 1; s < automaton.num_states(); ++s) {
+      for (const Special& special : automaton.specials(s)) {
+        if (special.kind != EdgeKind::Call || estimates[special.data]) continue;
+        const bool returns = automaton.is_final(special.to);
+        if (automaton.base(special.to) != kFar &&
+            !(returns && estimates[automaton.rule_of(special.to)])) {
+          continue;
+        }
+        estimates[special.data] = grew = true;
+      }
+    }
+  }
+  return estimates;
+}
+
 std::shared_ptr<const Automaton> spelled_with(const std::shared_ptr<const Automaton>& automaton,
                                               const TokenSet& tokens) {
   // A byte without a token of its own could leave a text that cannot be spelled to its end.
@@ -139,6 +160,7 @@ TokenMasks::TokenMasks(const std::shared_ptr<const Grammar>& grammar,
     : tokens_(std::move(tokens)),
       automaton_(spelled_with(grammar->automaton(), *tokens_)),
       follow_(*automaton_),
+      estimates_after_(estimates_after_rules(*automaton_)),
       equivalent_(*automaton_, TokenSet::kLong),
       short_equivalent_(*automaton_, TokenSet::kMiddle) {}
 
@@ -369,9 +391,10 @@ const FollowBytes::Bytes& TokenMasks::following(uint32_t exit, uint32_t rule) co
 }
 
 /// Whether the end may be nearer by an exit of a local configuration than without it.
-bool TokenMasks::may_be_nearer(const PushdownMachine& machine, Config at, uint32_t exit) const {
+bool TokenMasks::may_be_nearer(const PushdownMachine& machine, Config at, uint32_t exit,
+                               uint32_t rule) const {
   if (machine.is_indirect(at)) return false;  // the register is asked then, with all exits
-  if (exit == PushdownMachine::kPop) return machine.distance(at) > 0;
+  if (exit == PushdownMachine::kPop) return machine.distance(at) > 0 || estimates_after_[rule];
   const Special& special = automaton_->special(exit & ~PushdownMachine::kExit);
   const ActionKind kind = automaton_->action(special.data).kind;
   const bool only_asks = kind == ActionKind::AtLeast || kind == ActionKind::Close;
@@ -430,7 +453,7 @@ StateMask TokenMasks::compute(PushdownMachine& machine, uint32_t state, Part par
       if ((exit & PushdownMachine::kExit) == 0) continue;
       const FollowBytes::Bytes& follow = following(exit, rule);
       leaving |= follow.kinds;
-      const bool nearer = inside && may_be_nearer(machine, next, exit);
+      const bool nearer = inside && may_be_nearer(machine, next, exit, rule);
       nearer_outside |= nearer;
       const StateMask::Entry entry{exit, static_cast<uint32_t>(n)};
       if (goes_on_with(machine, tree, n, follow) || (!inside && !own.empty())) {

@@ -59,7 +59,8 @@ class TokenMasks {
   [[nodiscard]] bool is_known(uint32_t state) const;
   std::shared_ptr<const StateMask> mask_of(PushdownMachine& machine, uint32_t state,
                                            Part part) const;
-  [[nodiscard]] bool may_be_nearer(const PushdownMachine& machine, Config at, uint32_t exit) const;
+  [[nodiscard]] bool may_be_nearer(const PushdownMachine& machine, Config at, uint32_t exit,
+                                   uint32_t rule) const;
   StateMask compute(PushdownMachine& machine, uint32_t state, Part part) const;
   /// What can follow an exit of a state of `rule`.
   [[nodiscard]] const FollowBytes::Bytes& following(uint32_t exit, uint32_t rule) const;
@@ -75,6 +76,7 @@ class TokenMasks {
   std::shared_ptr<const TokenSet> tokens_;
   std::shared_ptr<const Automaton> automaton_;
   FollowBytes follow_;
+  std::vector<bool> estimates_after_;  // [rules]
   EquivalentStates equivalent_;        // by texts of up to kLong bytes
   EquivalentStates short_equivalent_;  // by texts of up to kMiddle bytes
   mutable std::mutex mutex_;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <random>
+#include <set>
 
 #include "base/error.h"
 
@@ -92,6 +94,18 @@ const Case kCases[] = {
     {GrammarKind::JsonSchema,
      R"({"type":"object","minProperties":2,"maxProperties":3,"patternProperties":{"^a":{"const":1}},
       "properties":{"name":{"enum":["a","b",7]}}})"},
+    {GrammarKind::Gbnf, "root ::= ws* \"na\" (ws+ \"b\"? | \"a\"?)* \"x\"\nws ::= [ \\n]*"},
+    {GrammarKind::JsonSchema,
+     R"({"type":"string","pattern":"^[^ .@]+@[^ .@]+\\.[a-c]+$","maxLength":30,"minLength":7})"},
+    {GrammarKind::JsonSchema,
+     R"({"type":"array","items":{"type":"string","pattern":"^(a|\u3042|\"b)+c$","maxLength":40},
+         "minItems":2})"},
+    {GrammarKind::JsonSchema,
+     R"({"properties":{"name":{"enum":[1.50,2e1,12,"ab"]},"age":{"type":"number","minimum":1.5},
+         "ag":{"const":[0.10]},"na":{}},"required":["age","na"],"minProperties":3,
+         "dependentRequired":{"na":["name"]},"additionalProperties":false})"},
+    {GrammarKind::JsonSchema,
+     R"({"items":{"enum":[1.50,1,10,"na"]},"uniqueItems":true,"minItems":2,"maxItems":3})"},
 };
 
 TEST(Matcher, MasksAgreeWithTryingEachToken) {
@@ -134,6 +148,115 @@ TEST(Matcher, IsCompleteBeforeTheTokensRunOut) {
       }
       EXPECT_TRUE(compiled->accepts(text)) << test.text << "\n" << text;
     }
+  }
+}
+
+/// A text of random tokens, of which `liked` are taken wherever they may come.
+std::string generated(const char* schema, uint32_t seed, std::string_view liked = "") {
+  GrammarMatcher matcher = matcher_of(GrammarKind::JsonSchema, schema);
+  std::mt19937 random(seed);
+  std::string text;
+  for (int i = 0; i < 2000 && !matcher.is_ended(); ++i) {
+    const std::vector<Token> next = allowed(matcher, true);
+    Token token = next[random() % next.size()];
+    for (const Token other : next) {
+      const std::string_view of = matcher.tokens().text(other);
+      if (!of.empty() && of.find_first_not_of(liked) == of.npos) token = other;
+    }
+    matcher.accept(token);
+    if (token == kEnd) break;
+    text += matcher.tokens().text(token);
+  }
+  return text;
+}
+
+TEST(Matcher, WritesPropertiesInTheOrderOfTheSchema) {
+  const char* const kOrdered = R"({"type":"object","properties":{"name":{"const":1},
+      "age":{"const":2},"ag":{"const":3}},"additionalProperties":false,"required":["age"]})";
+  const auto grammar = Grammar::compile(GrammarKind::JsonSchema, kOrdered);
+  EXPECT_TRUE(grammar->accepts(R"({"ag":3,"age":2,"name":1})"));  // valid all the same
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    const std::string text = generated(kOrdered, seed);
+    EXPECT_TRUE(grammar->accepts(text)) << text;
+    const size_t name = text.find("\"name\""), age = text.find("\"age\""), ag = text.find("\"ag\"");
+    ASSERT_NE(age, text.npos) << text;
+    EXPECT_TRUE(name == text.npos || name < age) << text;
+    EXPECT_TRUE(ag == text.npos || age < ag) << text;
+  }
+  // Any order is an option.
+  const char* const kAny = R"({"x-tenon":{"property_order":"any"},"properties":{"name":{"const":1},
+      "age":{"const":2}},"required":["name","age"],"additionalProperties":false,"type":"object"})";
+  std::set<bool> seen;
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    const std::string text = generated(kAny, seed);
+    seen.insert(text.find("name") < text.find("age"));
+  }
+  EXPECT_EQ(seen.size(), 2u);
+}
+
+TEST(Matcher, SpellsKnownNumbersAsTheSchemaDoes) {
+  const char* const kSchema = R"({"enum":[1.50,2e3,-0.0,100,12345678901234567890123]})";
+  const auto grammar = Grammar::compile(GrammarKind::JsonSchema, kSchema);
+  const std::set<std::string> spelled{"1.50", "2e3", "-0.0", "100", "12345678901234567890123"};
+  std::set<std::string> seen;
+  for (uint32_t seed = 0; seed < 60; ++seed) seen.insert(generated(kSchema, seed));
+  EXPECT_EQ(seen, spelled);
+  for (const char* text : {"1.5", "15e-1", "2000", "0", "-0", "1e2", "100.0"}) {
+    EXPECT_TRUE(grammar->accepts(text)) << text;
+  }
+  for (const char* text : {"1.51", "200", "12345678901234567890124"}) {
+    EXPECT_FALSE(grammar->accepts(text)) << text;
+  }
+}
+
+// What says nothing comes to an end: white space, digits, zeros.
+TEST(Matcher, BoundsRunsThatSayNothing) {
+  for (const char* schema :
+       {R"({"type":"array","items":{"type":"integer","minimum":1},"minItems":2,"maxItems":4})",
+        R"({"type":"object","properties":{"a":{"type":"number"}},"required":["a"],
+            "additionalProperties":false})",
+        R"({"type":"array","items":{"type":"integer","multipleOf":7},"maxItems":2})",
+        R"({"type":"array","items":{"type":"number","minimum":1e50},"maxItems":1,"minItems":1})"}) {
+    const auto grammar = Grammar::compile(GrammarKind::JsonSchema, schema);
+    for (const char* liked : {" \n", "0", "1", "0123456789", "9."}) {
+      const std::string text = generated(schema, 1, liked);
+      EXPECT_TRUE(grammar->accepts(text)) << text;
+      EXPECT_LT(text.size(), 450u) << schema << "\n" << text;
+    }
+  }
+  const auto any = Grammar::compile(GrammarKind::JsonSchema, R"({"type":"number"})");
+  EXPECT_TRUE(any->accepts(std::string(1000, '1')));  // valid all the same
+}
+
+// A pattern with an upper length counts while it is read.
+TEST(Matcher, CountsTheCharactersOfAPattern) {
+  struct Counted {
+    const char* pattern;
+    size_t most;
+    const char* begin;
+    const char* repeated;
+    const char* end;
+  };
+  const Counted kTexts[] = {{"^https?://", 2048, "https://", "a", ""},
+                            {R"(^[^\\s@]+@[^\\s@]+\\.[^\\s@]+$)", 512, "a@", "b", ".c"},
+                            {"^[^/]+/[^/]+$", 1000, "x/", "\u3042", ""},
+                            {R"(^\\S.*\\S$)", 1000, "a", " ", "b"},
+                            {R"(^.+\\.(png|jpg)$)", 512, "", "n", ".png"},
+                            {"^[a-z0-9-]+$", 8192, "", "z", ""}};
+  for (const Counted& test : kTexts) {
+    const std::string schema = std::string(R"({"type":"string","pattern":")") + test.pattern +
+                               R"(","maxLength":)" + std::to_string(test.most) + "}";
+    const auto grammar = Grammar::compile(GrammarKind::JsonSchema, schema);
+    EXPECT_LT(grammar->automaton()->num_states(), 1000u) << test.pattern;
+    const size_t rest = test.most - std::strlen(test.begin) - std::strlen(test.end);
+    const auto text = [&](size_t times) {
+      std::string out = std::string("\"") + test.begin;
+      for (size_t i = 0; i < times; ++i) out += test.repeated;
+      return out + test.end + "\"";
+    };
+    EXPECT_TRUE(grammar->accepts(text(rest))) << test.pattern;
+    EXPECT_FALSE(grammar->accepts(text(rest + 1))) << test.pattern;
+    EXPECT_TRUE(grammar->accepts(text(3))) << test.pattern;
   }
 }
 

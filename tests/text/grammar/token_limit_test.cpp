@@ -188,6 +188,9 @@ TEST(TokenLimit, KnowsLongTokensInCountedTexts) {
   }
   for (const char* schema :
        {R"({"type":"string","pattern":"^[a-b ]*$","minLength":20,"maxLength":70})",
+        R"({"type":"string","pattern":"^[^ab]*b+a{2}(\u3042|aa)?\"*$","maxLength":45})",
+        R"({"type":"array","items":{"type":"string","pattern":"^a+[^a]*b$","maxLength":60},
+            "minItems":2})",
         R"({"type":"array","items":{"type":"string","minLength":12},"minItems":2})",
         R"({"type":"object","additionalProperties":{"type":"string","pattern":"^a+b{3,35}$"},
             "maxProperties":3,"minProperties":1})"}) {

@@ -1,0 +1,14 @@
+// Places of a call that are the model's own: numbers and ids that no schema names.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "text/grammar/nfa.h"
+
+namespace tenon {
+
+/// A place of call_shape.h after `from`: "number", "id" or "ten". Returns the node after it.
+uint32_t add_own_place(grammar::Nfa& nfa, std::string_view name, uint32_t from);
+
+}  // namespace tenon
