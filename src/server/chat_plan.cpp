@@ -91,6 +91,7 @@ std::string grammar_field(const ChatRequest& request) {
   return request.tools.tools_field;
 }
 
+/// Throws ApiError naming the field.
 void constrain(const tenon::Chat& chat, const ChatRequest& request, const std::string& conversation,
                const ServedModel& model, tenon::Sampler& sampler) {
   if (request.grammar) return sampler.set_grammar(*request.grammar, model.tokenizer());
@@ -100,6 +101,43 @@ void constrain(const tenon::Chat& chat, const ChatRequest& request, const std::s
     const bool of_call = error.code() == tenon::Code::Unsupported && request.tools.must_call();
     throw api_error_of(error, of_call ? request.tools.choice_field : grammar_field(request));
   }
+}
+
+bool can_constrain(const tenon::Chat& chat, const std::string& conversation,
+                   tenon::Sampler& sampler) {
+  try {
+    chat.constrain(sampler, conversation);
+    return true;
+  } catch (const tenon::Error& error) {
+    if (error.code() == tenon::Code::Grammar) return false;
+    throw;
+  }
+}
+
+/// The conversation that answers are constrained by: without what cannot be kept of tools that are
+/// not strict, which is noted. Only where a grammar is refused the tools are looked at one by one.
+std::string constraining_conversation(const tenon::Chat& chat, ChatRequest& request,
+                                      const std::string& conversation, tenon::Sampler& sampler) {
+  const std::vector<std::string>& loose = request.tools.loose_fields;
+  const bool is_strict = std::all_of(loose.begin(), loose.end(),
+                                     [](const std::string& field) { return field.empty(); });
+  if (request.grammar || is_strict) return conversation;
+  try {
+    if (can_constrain(chat, conversation, sampler)) return conversation;
+    // Parts of each tool; where that does not do, all of each.
+    for (const bool all : {false, true}) {
+      std::vector<std::string> notes;
+      const std::optional<Json> kept = loose_tools(request.tools, all, notes);
+      if (!kept) continue;
+      std::string rest = conversation_of(request, request.messages, *kept);
+      if (!can_constrain(chat, rest, sampler)) continue;
+      request.notes.insert(request.notes.end(), notes.begin(), notes.end());
+      return rest;
+    }
+  } catch (const tenon::Error&) {
+    // constrain() tells whose fault it is.
+  }
+  return conversation;
 }
 
 /// The messages without the oldest `count` but those of the system; what is left begins with the user's.
@@ -157,15 +195,25 @@ Tokens truncate_messages(const ServedModel& model, ChatRequest& request, Tokens 
 Json read_response_format(const Fields& fields, std::vector<std::string>& notes) {
   const std::optional<Fields> format = fields.object("response_format");
   if (!format) return nullptr;
-  const std::string& type = format->required_text("type");
-  if (type == "text") return nullptr;
-  if (type == "json_object") return {{"type", "json_object"}};
-  if (type != "json_schema") {
-    format->refuse("type", R"(must be "text", "json_object" or "json_schema")");
+  return read_format(*format, notes);
+}
+
+Json read_format(const Fields& format, std::vector<std::string>& notes) {
+  const std::string& type = format.required_text("type");
+  if (type != "text" && type != "json_object" && type != "json_schema") {
+    format.refuse("type", R"(must be "text", "json_object" or "json_schema")");
   }
-  const std::optional<Fields> named = format->object("json_schema");
-  if (!named) format->refuse("json_schema", "is missing");
-  return schema_format(*named, notes);
+  // What would constrain elsewhere must not be passed over.
+  for (const char* other : {"grammar", "regex", "pattern", "choice", "ebnf"}) {
+    if (format.has(other)) format.refuse(other, "is not served here; \"schema\" is");
+  }
+  if (type == "text") return nullptr;
+  // Other servers take the schema of either type, under its name or beside it.
+  const std::optional<Fields> named = format.object("json_schema");
+  if (named) return schema_format(*named, notes);
+  if (format.has("schema")) return schema_format(format, notes);
+  if (type == "json_schema") format.refuse("json_schema", "is missing");
+  return {{"type", "json_object"}};
 }
 
 Json schema_format(const Fields& format, std::vector<std::string>& notes) {
@@ -266,9 +314,7 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
       may_call ? room_for_answer(model, prompt->size(), std::nullopt, request.messages_field)
                : max_tokens;
   const std::string conversation = conversation_of(request);
-  const std::string kept = request.tools.kept.empty()
-                               ? conversation
-                               : conversation_of(request, request.messages, request.tools.kept);
+  std::string kept = conversation;  // what constrains
   for (size_t i = 0; i < request.num_choices; ++i) {
     ChoicePlan choice{prompt,
                       make_sampler(request.sampling, i),
@@ -277,11 +323,11 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
                       may_call ? max_tokens : 0,
                       turn,
                       echo.num_repaired};
+    if (i == 0) kept = constraining_conversation(chat, request, conversation, choice.sampler);
     constrain(chat, request, kept, model, choice.sampler);
     plan.choices.push_back(std::move(choice));
   }
   plan.notes = std::move(request.notes);
-  plan.notes.insert(plan.notes.end(), request.tools.notes.begin(), request.tools.notes.end());
   return plan;
 }
 

@@ -43,6 +43,10 @@ struct ChatRequest {
 ///   notes  gets what a schema with "strict": false has and is not kept
 Json read_response_format(const Fields& fields, std::vector<std::string>& notes);
 
+/// The same for the object itself: {"type": ..., "json_schema": {"schema": ...}}, or with "schema"
+/// beside the type.
+Json read_format(const Fields& format, std::vector<std::string>& notes);
+
 /// The schema of an answer, "schema" of `format`, as a conversation takes it. Throws ApiError.
 Json schema_format(const Fields& format, std::vector<std::string>& notes);
 

@@ -50,6 +50,7 @@ void read_custom_tool(const Fields& tool, ToolUse& use) {
   use.custom_names.push_back(name_of(function));
   check_is_new(use, function, tool.path());
   add_function(use, std::move(function), *custom, "parameters");
+  use.loose_fields.back().clear();  // it is its grammar
 }
 
 /// The object that holds the name of a tool: under its kind, or itself.
@@ -144,20 +145,30 @@ Json function_tool(const Fields& fields, std::string_view schema_field) {
 }
 
 void add_function(ToolUse& use, Json tool, const Fields& fields, std::string_view schema_field) {
-  if (!fields.boolean("strict").value_or(true)) {
-    Json kept = tool;
-    Json& schema = kept["function"]["parameters"];
-    schema = loose_schema(std::move(schema), fields.path_of(schema_field), use.notes);
-    // Arguments are an object whatever is left out.
-    if (!schema.is_object()) schema = {{"type", "object"}};
-    if (kept != tool || !use.kept.empty()) {
-      for (size_t i = use.kept.size(); i < use.tools.size(); ++i) use.kept.push_back(use.tools[i]);
-      use.kept.push_back(std::move(kept));
-    }
-  } else if (!use.kept.empty()) {
-    use.kept.push_back(tool);
-  }
+  const bool is_strict = fields.boolean("strict").value_or(false);
+  use.loose_fields.push_back(is_strict ? "" : fields.path_of(schema_field));
   use.tools.push_back(std::move(tool));
+}
+
+std::optional<Json> loose_tools(const ToolUse& use, bool all, std::vector<std::string>& notes) {
+  std::optional<Json> kept;
+  for (size_t i = 0; i < use.tools.size(); ++i) {
+    const std::string& field = use.loose_fields[i];
+    if (field.empty()) continue;
+    const Json& given = use.tools[i]["function"]["parameters"];
+    Json schema = {{"type", "object"}};
+    if (!all) {
+      schema = loose_schema(given, field, notes);
+      // Arguments are an object whatever is left out.
+      if (!schema.is_object()) schema = {{"type", "object"}};
+    } else if (schema != given) {
+      notes.push_back(field + ": is not kept: the tools together are too large");
+    }
+    if (schema == given) continue;
+    if (!kept) kept = use.tools;
+    (*kept)[i]["function"]["parameters"] = std::move(schema);
+  }
+  return kept;
 }
 
 Json named_choice(const ToolUse& use, const std::string& name, const Fields& fields,
@@ -167,14 +178,15 @@ Json named_choice(const ToolUse& use, const std::string& name, const Fields& fie
 }
 
 void keep_tools(ToolUse& use, const Json& names) {
-  for (Json* list : {&use.tools, &use.kept}) {
-    Json allowed = Json::array();
-    for (Json& tool : *list) {
-      const auto found = std::find(names.begin(), names.end(), Json(name_of(tool)));
-      if (found != names.end()) allowed.push_back(std::move(tool));
-    }
-    *list = std::move(allowed);
+  Json tools = Json::array();
+  std::vector<std::string> loose_fields;
+  for (size_t i = 0; i < use.tools.size(); ++i) {
+    if (std::find(names.begin(), names.end(), Json(name_of(use.tools[i]))) == names.end()) continue;
+    tools.push_back(std::move(use.tools[i]));
+    loose_fields.push_back(std::move(use.loose_fields[i]));
   }
+  use.tools = std::move(tools);
+  use.loose_fields = std::move(loose_fields);
 }
 
 void read_tool_choice(const Fields& fields, ToolUse& use) {

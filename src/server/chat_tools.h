@@ -1,6 +1,7 @@
 // Tools and the choice among them in OpenAI's chat interface, as a conversation has them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,9 @@ struct ToolUse {
   Json choice = "auto";        ///< "auto", "none", "required", or a function
   bool is_parallel = true;
   std::vector<std::string> custom_names{};  ///< of tools that take a text (custom_tools.h)
-  /// [tools] what is kept of them, where "strict": false left something out; empty: all of it.
-  Json kept = Json::array();
-  std::vector<std::string> notes{};   ///< for the client: what was left out
+  /// [tools] the field of the schema of a tool that is not strict: what cannot be kept of it may be
+  /// left out; empty: it is strict.
+  std::vector<std::string> loose_fields{};
   std::string tools_field = "tools";  ///< where the client finds them
   std::string choice_field = "tool_choice";
 
@@ -37,8 +38,12 @@ void read_tool_choice(const Fields& fields, ToolUse& use);
 /// `schema_field`, the schema of its parameters.
 Json function_tool(const Fields& fields, std::string_view schema_field);
 
-/// Adds a tool that function_tool() made of `fields`, and with "strict": false what is kept of it.
+/// Adds a tool that function_tool() made of `fields`. Without "strict": true it is loose.
 void add_function(ToolUse& use, Json tool, const Fields& fields, std::string_view schema_field);
+
+/// The tools without what cannot be kept of the schemas of loose ones, each part told in `notes`;
+/// nothing when that is nothing. all: nothing is kept of any loose one.
+std::optional<Json> loose_tools(const ToolUse& use, bool all, std::vector<std::string>& notes);
 
 /// The tool that must be called. Throws ApiError at `field` of `fields` when it is not there.
 Json named_choice(const ToolUse& use, const std::string& name, const Fields& fields,

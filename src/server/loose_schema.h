@@ -1,4 +1,4 @@
-// Schemas that a request sends with "strict": false: what of them cannot be kept is left out, and noted.
+// Schemas that a request does not ask to be strict about: what of them cannot be kept is left out, and noted.
 #pragma once
 
 #include <string>

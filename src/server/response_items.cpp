@@ -45,6 +45,7 @@ void add_tool(ResponseRequest& request, Json tool, const std::string& name_space
   if (is_taken()) return;  // listed twice: in a namespace, and in the history
   name = entry.name;
   add_function(request.chat.tools, std::move(tool), fields, "parameters");
+  if (entry.is_custom) request.chat.tools.loose_fields.back().clear();  // it is its grammar
   request.tools.push_back(std::move(entry));
 }
 
@@ -206,16 +207,7 @@ void read_text_format(const Fields& fields, ChatRequest& chat) {
   check_other_fields(*text, kTextFields, chat.notes);
   const std::optional<Fields> format = text->object("format");
   if (!format) return;
-  const std::string& type = format->required_text("type");
-  if (type == "text") return;
-  if (type == "json_object") {
-    chat.response_format = {{"type", "json_object"}};
-    return;
-  }
-  if (type != "json_schema") {
-    format->refuse("type", R"(must be "text", "json_object" or "json_schema")");
-  }
-  chat.response_format = schema_format(*format, chat.notes);
+  chat.response_format = read_format(*format, chat.notes);
 }
 
 }  // namespace

@@ -112,6 +112,49 @@ TEST_F(NotesTest, LooseSchemasAreKeptAsFarAsTheyGo) {
   EXPECT_TRUE(Value::parse(text)["b"].is_number()) << text;  // 197.0 is an integer, too
 }
 
+// In every interface a tool is strict only where it says so.
+TEST_F(NotesTest, OneToolThatCannotBeKeptRefusesNothing) {
+  const Value function{{"name", "f"}, {"parameters", unkept_schema()}};
+  const Reply chat = server().post(
+      kChat, capital_chat(
+                 {{"tools", {{{"type", "function"}, {"function", function}}}}, {"max_tokens", 1}}));
+  ASSERT_EQ(chat.status, 200) << chat.body;
+  EXPECT_THAT(chat.headers.at("tenon-notes"), HasSubstr("tools[0].function.parameters"));
+  Value flat = function;
+  flat["type"] = "function";
+  const Reply response = server().post(
+      "/v1/responses",
+      {{"model", "demo"}, {"input", "Hi"}, {"tools", {flat}}, {"max_output_tokens", 16}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  EXPECT_THAT(response.headers.at("tenon-notes"), HasSubstr("tools[0].parameters"));
+  const Reply message = server().post(
+      "/v1/messages", {{"model", "demo"},
+                       {"max_tokens", 1},
+                       {"messages", {{{"role", "user"}, {"content", "Hi"}}}},
+                       {"tools", {{{"name", "f"}, {"input_schema", unkept_schema()}}}}});
+  ASSERT_EQ(message.status, 200) << message.body;
+  EXPECT_THAT(message.headers.at("tenon-notes"), HasSubstr("tools[0].input_schema"));
+}
+
+TEST_F(NotesTest, SchemasBesideJsonObjectAreKept) {
+  const Value schema{{"type", "object"},
+                     {"properties", {{"zzz", {{"const", 7}}}}},
+                     {"required", {"zzz"}},
+                     {"additionalProperties", false}};
+  for (const Value& format : {Value{{"type", "json_object"}, {"schema", schema}},
+                              Value{{"type", "json_object"}, {"json_schema", {{"schema", schema}}}},
+                              Value{{"type", "json_schema"}, {"schema", schema}}}) {
+    const Reply reply =
+        server().post(kChat, capital_chat({{"response_format", format}, {"max_tokens", 30}}));
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    const std::string text = reply.json()["choices"][0]["message"]["content"];
+    EXPECT_EQ(Value::parse(text), Value({{"zzz", 7}})) << text;
+  }
+  const Value other{{"type", "json_object"}, {"grammar", "root ::= \"x\""}};
+  expect_refused(server().post(kChat, capital_chat({{"response_format", other}})),
+                 "response_format.grammar");
+}
+
 TEST_F(NotesTest, LooseToolsAreKeptAsFarAsTheyGo) {
   const auto tools = [](bool strict) {
     return Value{
