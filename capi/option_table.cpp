@@ -85,7 +85,8 @@ constexpr std::array kTable = {
          "A folder where backends keep compiled kernels for the next process; it is there, and "
          "trusted as a plugin is. Empty: nothing is kept."),
     integer(TENON_SCOPE_MODEL, "threads", 0, ThreadTeam::kMaxThreads, 0,
-            "Threads that compute, the caller's included; 0: as many as the process has CPUs."),
+            "Threads that compute, the caller's included; 0: as many as the CPUs that the "
+            "process may use, by its mask and the quotas of its control groups, rounded down."),
     text(TENON_SCOPE_MODEL, "cache_type", "f16", "f16|f32|int8|q4",
          "Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, "
          "q4 a "

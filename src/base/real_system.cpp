@@ -19,6 +19,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/control_groups.h"
 #include "base/error.h"
 #include "base/reserving_system.h"
 #include "base/system.h"
@@ -64,17 +65,6 @@ uint64_t proc_available_bytes() noexcept {
   unsigned long long kib = 0;
   if (line == nullptr || std::sscanf(line, "MemAvailable: %llu", &kib) != 1) return 0;
   return uint64_t{kib} * 1024;
-}
-
-/// The limit of the control group that a container sees as its root.
-uint64_t cgroup_limit_bytes() noexcept {
-  char text[64];
-  unsigned long long bytes = 0;
-  if (read_kernel_file("/sys/fs/cgroup/memory.max", text) &&
-      std::sscanf(text, "%llu", &bytes) == 1) {
-    return bytes;
-  }
-  return std::numeric_limits<uint64_t>::max();
 }
 
 /// Sums AnonHugePages of the mappings in /proc/self/smaps that overlap [begin, end).
@@ -144,7 +134,7 @@ class RealSystem : public System {
     if (available == 0) {
       available = static_cast<uint64_t>(std::max(1L, ::sysconf(_SC_PHYS_PAGES))) * page_bytes();
     }
-    return std::max<uint64_t>(1, std::min(available, cgroup_limit_bytes()));
+    return std::max<uint64_t>(1, std::min(available, memory_limit_of_groups(*this)));
   }
 
   int open(const char* path, int flags) noexcept override {
@@ -276,11 +266,14 @@ class RealSystem : public System {
   void join_thread(pthread_t thread) noexcept override { ::pthread_join(thread, nullptr); }
 
   uint32_t num_usable_cpus() noexcept override {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    // Fails on machines with more CPUs than the set has bits; then count those that are online.
-    if (::sched_getaffinity(0, sizeof set, &set) == 0) {
-      return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
+    // The kernel refuses a set with fewer bits than it has CPUs.
+    for (int bits = 1024; bits <= (1 << 20); bits *= 4) {
+      cpu_set_t* const set = CPU_ALLOC(static_cast<size_t>(bits));
+      if (set == nullptr) break;
+      const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(bits));
+      const int count = ::sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
+      CPU_FREE(set);
+      if (count > 0) return static_cast<uint32_t>(count);
     }
     return static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   }

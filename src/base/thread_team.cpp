@@ -51,11 +51,12 @@ void check_num_threads(uint32_t num_threads) {
 
 }  // namespace
 
-ThreadTeam::ThreadTeam(uint32_t num_threads, std::shared_ptr<System> system)
+ThreadTeam::ThreadTeam(uint32_t num_threads, std::shared_ptr<System> system, uint32_t cpus)
     : system_(std::move(system)), num_threads_(num_threads), owner_pid_(::getpid()) {
   check_num_threads(num_threads);
   // With more threads than CPUs, a spinning thread keeps the one it waits for from running.
-  if (num_threads <= system_->num_usable_cpus()) spin_ns_ = kSpinNs;
+  if (cpus == 0) cpus = system_->num_usable_cpus();
+  if (num_threads <= cpus) spin_ns_ = kSpinNs;
 }
 
 ThreadTeam::ThreadTeam(const Executor& executor)

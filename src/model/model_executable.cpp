@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backend/choose_device.h"
+#include "base/control_groups.h"
 #include "base/error.h"
 #include "base/thread_team.h"
 #include "model/device_placement.h"
@@ -13,9 +14,9 @@ namespace {
 
 std::shared_ptr<ThreadTeam> make_team(const ModelOptions& options) {
   if (options.executor) return std::make_shared<ThreadTeam>(*options.executor);
-  const uint32_t threads =
-      options.threads > 0 ? options.threads : options.system->num_usable_cpus();
-  return std::make_shared<ThreadTeam>(threads, options.system);
+  const uint32_t cpus = num_allowed_cpus(*options.system);
+  const uint32_t threads = options.threads > 0 ? options.threads : cpus;
+  return std::make_shared<ThreadTeam>(threads, options.system, cpus);
 }
 
 DeviceChoice device_choice(const Program& program, const ModelOptions& options) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/control_groups.h"
 #include "base/reserving_system.h"
 #include "engine/device_slabs.h"
 #include "engine/sequence.h"
@@ -175,7 +176,7 @@ Hardware measure_memory(const Model& model) {
   Hardware hardware;
   hardware.threads = options.executor       ? options.executor->concurrency
                      : options.threads != 0 ? options.threads
-                                            : options.system->num_usable_cpus();
+                                            : num_allowed_cpus(*options.system);
   hardware.process_bytes = resident_memory();
   const uint64_t available = options.system->available_memory();
   hardware.memory_bytes = available + std::min(hardware.process_bytes, UINT64_MAX - available);
