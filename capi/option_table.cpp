@@ -123,7 +123,8 @@ constexpr std::array kTable = {
         TENON_SCOPE_MODEL, "check_weights",
         "Look for NaN and infinity in the weights while loading and refuse a file that has any."),
     blank(TENON_SCOPE_MODEL, TENON_OPTION_STRING_LIST, "plugin",
-          "Path of a backend plugin to load besides those in the folder tenon beside the library."),
+          "Path of a backend plugin to load besides those in the folder tenon beside the shared "
+          "library; one that ends in a slash is a folder of plugins."),
     blank(TENON_SCOPE_MODEL, TENON_OPTION_STRING_LIST, "override",
           "A metadata value in place of the file's: key=type:value, type int, float, bool or str."),
     blank(TENON_SCOPE_SAMPLER, TENON_OPTION_STRING_LIST, "stop",

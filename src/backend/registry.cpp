@@ -1,11 +1,9 @@
 #include "backend/registry.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
+#include "backend/plugin_folder.h"
 #include "base/error.h"
 
 // The built-in backends; they are linked in, but only their entry is known.
@@ -21,19 +19,8 @@ constexpr tenon_backend_entry_fn kBuiltIn[] = {
     tenon_reference_backend_entry,
 };
 
-/// The folder `tenon/` beside the file this code was loaded from; empty where that is not known.
-std::string folder_beside_us() {
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&folder_beside_us), &info) == 0 ||
-      info.dli_fname == nullptr || info.dli_fname[0] != '/') {
-    return {};
-  }
-  return (std::filesystem::path(info.dli_fname).parent_path() / "tenon/").string();
-}
-
-/// libtenon-*.so in that folder, sorted by name; none when it cannot be read.
-std::vector<std::string> plugins_beside_us(System& system) {
-  const std::string folder = folder_beside_us();
+/// libtenon-*.so in a folder, sorted by name; none when it cannot be read.
+std::vector<std::string> plugins_in(System& system, const std::string& folder) {
   if (folder.empty()) return {};
   std::vector<std::string> names;
   system.list_directory(
@@ -58,8 +45,13 @@ BackendRegistry::BackendRegistry(std::span<const std::string> plugin_paths,
     if (check_table(api) != PluginReason::None) continue;
     entries_.push_back({api->name, "built in", PluginReason::None, "", {api, nullptr}});
   }
-  for (const std::string& path : plugin_paths) add_plugin(path, system);
-  for (const std::string& path : plugins_beside_us(*system)) add_plugin(path, system);
+  const auto add_folder = [&](const std::string& folder) {
+    for (const std::string& path : plugins_in(*system, folder)) add_plugin(path, system);
+  };
+  for (const std::string& path : plugin_paths) {
+    path.ends_with('/') ? add_folder(path) : add_plugin(path, system);
+  }
+  add_folder(plugin_folder(own_code()));
 }
 
 void BackendRegistry::add_plugin(const std::string& path, const std::shared_ptr<System>& system) {

@@ -25,10 +25,11 @@ struct BackendEntry {
 
 class BackendRegistry {
  public:
-  /// The built-in backends, fastest first, then the plugins: first those of `plugin_paths` (files,
-  /// absolute paths), then libtenon-*.so in the folder `tenon` beside the library itself. Neither
-  /// the working directory nor the environment is searched. Refused plugins stay in the list with
-  /// their reason; so does one whose name is another's.
+  /// The built-in backends, fastest first, then the plugins: first those of `plugin_paths` (absolute
+  /// paths of files, or of folders, which end in a slash, for the libtenon-*.so in them), then
+  /// libtenon-*.so in the folder `tenon` beside the library itself, where it has one
+  /// (plugin_folder.h). Neither the working directory nor the environment is searched. Refused
+  /// plugins stay in the list with their reason; so does one whose name is another's.
   explicit BackendRegistry(std::span<const std::string> plugin_paths = {},
                            const std::shared_ptr<System>& system = System::real());
 
