@@ -59,7 +59,13 @@ void check_length(const Metadata& metadata, std::string_view key, size_t tokens)
 }  // namespace
 
 Vocabulary read_vocabulary(const Metadata& metadata) {
-  const auto id = [&metadata](std::string_view key) { return metadata.find<int64_t>(key); };
+  const auto id = [&metadata](std::string_view key) -> std::optional<int64_t> {
+    // Tools write "none" as the largest number of some type; it is outside any vocabulary.
+    const MetadataValue* value = metadata.find_value(key);
+    const bool is_huge = value != nullptr && value->type == ValueType::U64 &&
+                         value->integer > static_cast<uint64_t>(INT64_MAX);
+    return is_huge ? -1 : metadata.find<int64_t>(key);
+  };
   const auto flag = [&metadata](std::string_view key) { return metadata.find<bool>(key); };
 
   Vocabulary vocabulary;

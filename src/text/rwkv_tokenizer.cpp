@@ -16,7 +16,8 @@ class RwkvTokenizer final : public Tokenizer {
     ByteTrie::Builder tokens;
     for (Token token = 0; table().contains(token); ++token) {
       const std::string_view text = table().piece(token);
-      if (!table().is_reserved(token) && !text.empty()) tokens.insert(text, token);
+      if (table().is_reserved(token) || table().is_twin(token) || text.empty()) continue;
+      tokens.insert(text, token);
     }
     tokens_ = tokens.build();
   }

@@ -63,16 +63,17 @@ constexpr std::string_view kHtmlElements[] = {
     "li", "ol", "p",          "pre",  "s",  "span",    "strong", "sub",  "sup", "table",
     "td", "th", "tr",         "u",    "ul", "tbody",   "tfoot",  "thead"};
 
-/// Checks an id from key `key`; an absent one stays absent.
-std::optional<Token> checked_id(const TokenTable& table, std::optional<int64_t> id,
-                                std::string_view key) {
-  if (!id) return std::nullopt;
-  if (!table.contains(*id)) {
-    fail(Code::Format, "tokenizer.ggml.{}: token {} is outside the vocabulary of {}", key, *id,
-         table.size());
-  }
-  return static_cast<Token>(*id);
+/// Checks an id of a list.
+Token checked_id(const TokenTable& table, int64_t id, std::string_view list) {
+  if (table.contains(id)) return static_cast<Token>(id);
+  fail(Code::Format, "{}: token {} is outside the vocabulary of {}", list, id, table.size());
 }
+
+/// Ids by which files say that there is no such token.
+bool means_none(int64_t id) { return id == -1 || id == UINT32_MAX; }
+
+/// Pairs of equal spellings that a warning names.
+constexpr size_t kNamedTwins = 3;
 
 std::string replaced(std::string_view text, std::string_view what, char by) {
   std::string out;
@@ -157,19 +158,34 @@ TokenTable::TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults)
   check_tokens();
   check_types(defaults.kind);
   check_scores(defaults.kind);
-  for (uint32_t i = 0; i < spellings_.size(); ++i) {
-    // An empty spelling is a hole that no text reaches; published files have them.
-    if (spellings_[i].empty()) continue;
-    if (const auto first = index_.insert(spellings_, i)) {
-      fail(Code::Format, "tokenizer.ggml.tokens: tokens {} and {} are both {}", *first, i,
-           quoted(spellings_[i]));
-    }
-  }
+  index_spellings();
   set_special(vocabulary, defaults);
   set_end_tokens(vocabulary, defaults.kind);
   set_tokens_around(vocabulary);
   set_strips_right(vocabulary.model_name);
   set_pieces(defaults.kind, vocabulary);
+}
+
+// Text becomes the last of the tokens with one spelling, as in llama.cpp, whose map from texts to
+// tokens is filled in this order. Published files have such tokens.
+void TokenTable::index_spellings() {
+  std::string named;
+  size_t twins = 0;
+  for (size_t i = spellings_.size(); i-- > 0;) {
+    // An empty spelling is a hole that no text reaches; published files have them.
+    if (spellings_[i].empty()) continue;
+    const auto last = index_.insert(spellings_, static_cast<uint32_t>(i));
+    if (!last) continue;
+    if (twins_.empty()) twins_.resize(spellings_.size());
+    twins_[i] = true;
+    if (++twins > kNamedTwins) continue;
+    named += fmt::format("{}{} and {} are both {}", named.empty() ? "" : ", ", i, *last,
+                         quoted(spellings_[i]));
+  }
+  if (twins == 0) return;
+  if (twins > kNamedTwins) named += fmt::format(" and {} more", twins - kNamedTwins);
+  warnings_.push_back(
+      fmt::format("tokenizer.ggml.tokens: tokens {}; text becomes the last of such tokens", named));
 }
 
 std::optional<Token> TokenTable::find(std::string_view spelling) const {
@@ -247,28 +263,37 @@ void TokenTable::check_scores(TokenizerKind kind) const {
 }
 
 void TokenTable::set_special(const Vocabulary& vocabulary, const TokenizerDefaults& defaults) {
-  const auto or_default = [this](std::optional<int64_t> given, std::optional<int64_t> otherwise) {
+  const auto id_of = [this](std::string_view key, std::optional<int64_t> given,
+                            std::optional<int64_t> otherwise = {}) -> std::optional<Token> {
+    if (given && contains(*given)) return static_cast<Token>(*given);
+    if (given && !means_none(*given)) {
+      warnings_.push_back(
+          fmt::format("tokenizer.ggml.{}: token {} is outside the vocabulary of {}; it is left out",
+                      key, *given, size()));
+    }
     const bool usable =
         otherwise && contains(*otherwise) && is_structure(static_cast<Token>(*otherwise));
-    return given || !usable ? given : otherwise;
+    if (!usable) return std::nullopt;
+    return static_cast<Token>(*otherwise);
   };
-  bos = checked_id(*this, or_default(vocabulary.bos, defaults.bos), "bos_token_id");
-  eos = checked_id(*this, or_default(vocabulary.eos, defaults.eos), "eos_token_id");
-  eot = checked_id(*this, vocabulary.eot, "eot_token_id");
-  eom = checked_id(*this, vocabulary.eom, "eom_token_id");
-  unknown = checked_id(*this, or_default(vocabulary.unknown, defaults.unknown), "unknown_token_id");
-  padding = checked_id(*this, vocabulary.padding, "padding_token_id");
-  checked_id(*this, vocabulary.separator, "seperator_token_id");
+  bos = id_of("bos_token_id", vocabulary.bos, defaults.bos);
+  eos = id_of("eos_token_id", vocabulary.eos, defaults.eos);
+  eot = id_of("eot_token_id", vocabulary.eot);
+  eom = id_of("eom_token_id", vocabulary.eom);
+  unknown = id_of("unknown_token_id", vocabulary.unknown, defaults.unknown);
+  padding = id_of("padding_token_id", vocabulary.padding);
+  (void)id_of("seperator_token_id", vocabulary.separator);
 
   add_bos = vocabulary.add_bos.value_or(defaults.add_bos && bos);
   add_eos = vocabulary.add_eos.value_or(defaults.add_eos && eos);
   add_space_prefix = vocabulary.add_space_prefix.value_or(defaults.add_space_prefix);
-  if (add_bos && !bos) {
-    fail(Code::Format, "tokenizer.ggml.add_bos_token: true, but there is no bos_token_id");
-  }
-  if (add_eos && !eos) {
-    fail(Code::Format, "tokenizer.ggml.add_eos_token: true, but there is no eos_token_id");
-  }
+  const auto drop = [this](const char* name, bool& adds) {
+    adds = false;
+    warnings_.push_back(fmt::format(
+        "tokenizer.ggml.add_{0}_token: true, but there is no {0}_token_id; none is added", name));
+  };
+  if (add_bos && !bos) drop("bos", add_bos);
+  if (add_eos && !eos) drop("eos", add_eos);
 }
 
 void TokenTable::set_end_tokens(const Vocabulary& vocabulary, TokenizerKind kind) {
@@ -294,7 +319,7 @@ void TokenTable::set_end_tokens(const Vocabulary& vocabulary, TokenizerKind kind
     if (token) end_tokens_.push_back(*token);
   }
   for (const int64_t id : vocabulary.extra_end_tokens) {
-    end_tokens_.push_back(*checked_id(*this, id, "extra end tokens"));
+    end_tokens_.push_back(checked_id(*this, id, "extra end tokens"));
   }
   std::sort(end_tokens_.begin(), end_tokens_.end());
   end_tokens_.erase(std::unique(end_tokens_.begin(), end_tokens_.end()), end_tokens_.end());
@@ -304,10 +329,10 @@ void TokenTable::set_tokens_around(const Vocabulary& vocabulary) {
   if (add_bos) tokens_before.push_back(*bos);
   if (add_eos) tokens_after.push_back(*eos);
   for (const int64_t id : vocabulary.tokens_before) {
-    tokens_before.push_back(*checked_id(*this, id, "tokens before a text"));
+    tokens_before.push_back(checked_id(*this, id, "tokens before a text"));
   }
   for (const int64_t id : vocabulary.tokens_after) {
-    tokens_after.push_back(*checked_id(*this, id, "tokens after a text"));
+    tokens_after.push_back(checked_id(*this, id, "tokens after a text"));
   }
 }
 

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "text/string_index.h"
@@ -56,9 +58,16 @@ class TokenTable {
   [[nodiscard]] bool contains(int64_t token) const {
     return token >= 0 && static_cast<uint64_t>(token) < size();
   }
+  /// The last of several tokens of this spelling.
   [[nodiscard]] std::optional<Token> find(std::string_view spelling) const;
+  /// Oddities of the file that were passed over, a line each, without the file's name.
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Adds one while the tokenizer is made.
+  void warn(std::string text) const { warnings_.push_back(std::move(text)); }
 
   // The following require contains(token).
+  /// Whether a later token has the same spelling: no text becomes this one.
+  [[nodiscard]] bool is_twin(Token token) const { return !twins_.empty() && twins_[index(token)]; }
   [[nodiscard]] std::string_view spelling(Token token) const { return spellings_[index(token)]; }
   /// The bytes that the token stands for in text.
   [[nodiscard]] std::string_view piece(Token token) const { return pieces_[index(token)]; }
@@ -104,6 +113,7 @@ class TokenTable {
  private:
   static size_t index(Token token) { return static_cast<size_t>(token); }
   void check_tokens() const;
+  void index_spellings();
   void check_types(TokenizerKind kind);
   void assume_types(TokenizerKind kind);  // for a file that gives none
   void check_scores(TokenizerKind kind) const;
@@ -120,6 +130,8 @@ class TokenTable {
   StringList first_pieces_;        // empty: as pieces_
   std::vector<uint8_t> matching_;  // empty: 0
   StringIndex index_;
+  std::vector<bool> twins_;  // empty: none
+  mutable std::vector<std::string> warnings_;
   std::vector<Token> end_tokens_;
 };
 

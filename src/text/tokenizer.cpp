@@ -68,6 +68,7 @@ Tokenizer::~Tokenizer() = default;
 
 bool Tokenizer::is_matched(const TokenTable& table, Token token, bool parse_special) {
   const std::string_view text = table.spelling(token);
+  if (table.is_twin(token)) return false;
   // Texts are well-formed: what is not would be found within a character and cut it.
   if (text.empty() || utf8_valid_prefix(text) != text.size()) return false;
   if (table.is_reserved(token)) return parse_special;
@@ -183,6 +184,7 @@ std::optional<Token> Tokenizer::find(std::string_view spelling) const {
 }
 
 size_t Tokenizer::size() const { return table_->size(); }
+std::span<const std::string> Tokenizer::warnings() const { return table_->warnings(); }
 
 TokenType Tokenizer::type(Token token) const {
   check(token);

@@ -1,5 +1,8 @@
 #include "text/bpe/bpe_merges.h"
 
+#include <fmt/format.h>
+
+#include <optional>
 #include <string_view>
 
 #include "base/error.h"
@@ -8,15 +11,35 @@
 namespace tenon {
 namespace {
 
-/// The token named by `half` of merge `i`.
-Token merge_token(const TokenTable& table, size_t i, std::string_view text, const char* what) {
-  const auto token = table.find(text);
-  if (!token) {
-    fail(Code::Format, "tokenizer.ggml.merges: merge {}: its {} {} is not in the vocabulary", i,
-         what, quoted(text));
+// One merge in so many may lead nowhere: files whose vocabulary has holes have some. More of them are
+// those of another vocabulary.
+constexpr size_t kMergesForOneLost = 16;
+
+/// Merges with a text that is no token.
+class LostMerges {
+ public:
+  /// The token named by a part of merge `i`; nothing, and an account of it, where there is none.
+  std::optional<Token> find(const TokenTable& table, size_t i, std::string_view text,
+                            const char* what) {
+    const auto token = table.find(text);
+    if (!token && count_++ == 0) {
+      first_ = fmt::format("merge {}: its {} {} is not in the vocabulary", i, what, quoted(text));
+    }
+    return token;
   }
-  return *token;
-}
+  /// Throws Format when they are too many of `merges`, and else leaves a warning.
+  void finish(const TokenTable& table, size_t merges) const {
+    if (count_ == 0) return;
+    if (count_ > merges / kMergesForOneLost)
+      fail(Code::Format, "tokenizer.ggml.merges: {}", first_);
+    table.warn(fmt::format("tokenizer.ggml.merges: {}{}; such merges are left out", first_,
+                           count_ > 1 ? fmt::format(", and {} more", count_ - 1) : ""));
+  }
+
+ private:
+  size_t count_ = 0;
+  std::string first_;
+};
 
 }  // namespace
 
@@ -26,6 +49,7 @@ MergeTable read_merges(const TokenTable& table, const std::vector<std::string>& 
          Merge::kNoRank - 1);
   }
   MergeTable out(merges.size());
+  LostMerges lost;
   std::string joined;
   for (size_t i = 0; i < merges.size(); ++i) {
     const std::string_view merge = merges[i];
@@ -37,15 +61,18 @@ MergeTable read_merges(const TokenTable& table, const std::vector<std::string>& 
     const std::string_view left = merge.substr(0, space);
     const std::string_view right = merge.substr(space + 1);
     joined.assign(left).append(right);
-    const Token left_token = merge_token(table, i, left, "left half");
-    const Token right_token = merge_token(table, i, right, "right half");
-    const Token result = merge_token(table, i, joined, "result");
+    const auto left_token = lost.find(table, i, left, "left half");
+    if (!left_token) continue;
+    const auto right_token = lost.find(table, i, right, "right half");
+    if (!right_token) continue;
+    const auto result = lost.find(table, i, joined, "result");
     // Plain text must never turn into a control token.
-    if (table.is_reserved(result)) continue;
-    if (!out.insert(left_token, right_token, {static_cast<uint32_t>(i), result})) {
+    if (!result || table.is_reserved(*result)) continue;
+    if (!out.insert(*left_token, *right_token, {static_cast<uint32_t>(i), *result})) {
       fail(Code::Format, "tokenizer.ggml.merges: merge {} ({}) is there twice", i, quoted(merge));
     }
   }
+  lost.finish(table, merges.size());
   return out;
 }
 

@@ -29,6 +29,7 @@ class CharBpeTokenizer final : public Tokenizer {
       const std::string_view text = table().spelling(token);
       boundaries_.add(text);
       if (table().type(token) != TokenType::Normal || text.empty()) continue;
+      if (table().is_twin(token)) continue;
       if (utf8_valid_prefix(text) != text.size()) continue;
       const CodePoint first = utf8_decode_valid(text.data());
       if (first.size == text.size()) characters_.set(first.code, token);

@@ -9,7 +9,7 @@ std::array<Token, 256> byte_tokens(const TokenTable& table) {
   std::array<Token, 256> tokens;
   tokens.fill(-1);
   for (Token token = 0; table.contains(token); ++token) {
-    if (table.type(token) != TokenType::Byte) continue;
+    if (table.type(token) != TokenType::Byte || table.is_twin(token)) continue;
     Token& place = tokens[*parse_byte_token(table.spelling(token))];
     if (place >= 0) {
       fail(Code::Format, "tokenizer.ggml.tokens: byte tokens {} and {} are both {}", place, token,

@@ -63,6 +63,7 @@ std::vector<std::string> mergeable_texts(const TokenTable& table) {
   for (Token token = 0; table.contains(token); ++token) {
     // User text must become neither a control token nor, by spelling it, a byte token.
     if (table.is_reserved(token) || table.type(token) == TokenType::Byte) continue;
+    if (table.is_twin(token)) continue;
     const std::string_view spelling = table.spelling(token);
     if (utf8_valid_prefix(spelling) != spelling.size()) continue;
     texts[static_cast<size_t>(token)] = spelling;

@@ -49,6 +49,7 @@ class Plamo2Tokenizer final : public Tokenizer {
       const bool in_text =
           table().type(token) == TokenType::Normal || table().type(token) == TokenType::UserDefined;
       if (!in_text || text.empty() || table().is_reserved(token)) continue;
+      if (table().is_twin(token)) continue;
       const double score = std::round(double{table().score(token)} * kScoreUnits);
       if (!std::isfinite(score) || score <= kInvalidScore) continue;
       if (utf8_valid_prefix(text) != text.size()) continue;

@@ -25,11 +25,13 @@ class UnigramTokenizer final : public Tokenizer {
     for (Token token = 0; table().contains(token); ++token) {
       const std::string_view text = table().spelling(token);
       const TokenType type = table().type(token);
-      if (type == TokenType::Byte) model_.set_byte(*parse_byte_token(text), token);
+      const bool is_byte = type == TokenType::Byte && !table().is_twin(token);
+      if (is_byte) model_.set_byte(*parse_byte_token(text), token);
       if (type == TokenType::Normal) least = std::min(least, double{table().score(token)});
       const bool in_text =
           type == TokenType::Normal || type == TokenType::UserDefined || type == TokenType::Unused;
       if (!in_text || text.empty() || table().is_reserved(token)) continue;
+      if (table().is_twin(token)) continue;
       knows_mark = knows_mark || (text == kSpaceMark && token != table().unknown);
       boundaries_.add(text);
       model_.add_piece(text, token, type == TokenType::UserDefined ? 0.0 : table().score(token));

@@ -24,7 +24,8 @@ class WordPieceTokenizer final : public Tokenizer {
     ByteTrie::Builder pieces;
     for (Token token = 0; table().contains(token); ++token) {
       const std::string_view text = table().spelling(token);
-      if (!table().is_reserved(token) && !text.empty()) pieces.insert(text, token);
+      if (table().is_reserved(token) || table().is_twin(token) || text.empty()) continue;
+      pieces.insert(text, token);
     }
     pieces_ = pieces.build();
     if (!table().unknown) {
