@@ -20,7 +20,6 @@ ModelSpec read_cohere2moe(const Keys& keys) {
     layer.parallel = true;
     layer.feed_forward_norm = {};
     ExpertSpec& experts = layer.feed_forward.experts;
-    experts.may_be_fused = true;
     if (experts.shared_width > 0) experts.sum_scale = 0.5f;
     if (layer.attention.window == 0 && experts.count > 0) layer.attention.rope = {};
   }

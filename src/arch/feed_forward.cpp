@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace tenon {
 namespace {
 
@@ -158,20 +160,28 @@ class Experts {
     return context_.ops.moe_linear_sum(x, chosen_, group_weight(name, rows, columns), spec().count);
   }
   /// "ffn_gate_up_exps" [experts, 2 rows, columns]: of each expert the gate's rows, then those of
-  /// up. Nothing where the file has two tensors instead.
+  /// up, as converters write them of any architecture. Nothing where the file has two tensors.
   std::optional<GateUp> fused(Slot x, uint64_t rows, uint64_t columns) {
-    if (!spec().may_be_fused) return std::nullopt;
-    const std::string name = context_.in_layer(layer_, "ffn_gate_up_exps.weight");
+    const std::string stem = context_.in_layer(layer_, "ffn_gate_up_exps");
+    const std::string name = stem + ".weight";
     const auto both = context_.tensors.optional_tensor(name, {spec().count, 2 * rows, columns},
                                                        TensorRole::Matrix);
     if (!both) return std::nullopt;
+    std::optional<RowSource> biases;
+    if (spec().bias == Presence::Required) {
+      biases = context_.tensors.tensor(stem + ".bias", {spec().count, 2 * rows}, TensorRole::Bias);
+    }
     const auto part = [&](const char* suffix, uint64_t first) {
       std::vector<RowSource> of_experts;
       for (uint64_t expert = 0; expert < spec().count; ++expert) {
         of_experts.push_back(both->rows(expert * 2 * rows + first, rows));
       }
       const Slot slot = context_.tensors.bind(name + suffix, RowSource::stacked(of_experts));
-      MoeLinearOptions how = options("ffn_gate_up_exps", rows);
+      MoeLinearOptions how;
+      how.experts = spec().count;
+      if (biases) {
+        how.bias = context_.tensors.bind(stem + ".bias" + suffix, biases->columns(first, rows));
+      }
       if (spec().weighs_input) how.weights = ExpertWeights::Inputs;
       return context_.ops.moe_linear(x, chosen_, slot, how);
     };
@@ -184,8 +194,27 @@ class Experts {
     return context_.layer(layer_).feed_forward.experts;
   }
   Slot weight(std::string_view name, uint64_t rows, uint64_t columns) {
-    return context_.tensors.weight(context_.in_layer(layer_, std::string(name) + ".weight"),
-                                   {spec().count, rows, columns}, TensorRole::Matrix);
+    const std::string stacked = context_.in_layer(layer_, std::string(name) + ".weight");
+    if (const auto apart = separate(stacked, name, rows, columns)) {
+      return context_.tensors.bind(stacked, *apart);
+    }
+    return context_.tensors.weight(stacked, {spec().count, rows, columns}, TensorRole::Matrix);
+  }
+  /// "ffn_gate.0", "ffn_gate.1", ... [rows, columns] of older files in place of "ffn_gate_exps".
+  std::optional<RowSource> separate(const std::string& stacked, std::string_view name,
+                                    uint64_t rows, uint64_t columns) {
+    const std::string stem = context_.in_layer(layer_, name.substr(0, name.rfind('_'))) + ".";
+    if (context_.tensors.has(stacked) || !context_.tensors.has(stem + "0.weight")) {
+      return std::nullopt;
+    }
+    std::vector<RowSource> of_experts;
+    for (uint32_t expert = 0; expert < spec().count; ++expert) {
+      const std::string one = stem + std::to_string(expert) + ".weight";
+      of_experts.push_back(context_.tensors.tensor(one, {rows, columns}, TensorRole::Matrix));
+      if (of_experts.back().format() == of_experts.front().format()) continue;
+      fail(Code::Unsupported, "tensor \"{}\" has another format than \"{}0.weight\"", one, stem);
+    }
+    return RowSource::stacked(of_experts);
   }
   Slot group_weight(std::string_view tensor, uint64_t rows, uint64_t columns) {
     const std::string name = context_.in_layer(layer_, std::string(tensor) + ".weight");

@@ -54,7 +54,6 @@ ModelSpec read_gemma4(const Keys& keys) {
       keys.count_or("embedding_length_per_layer_input", 0, 0, SpecLimits::kWidth);
   if (keys.count_or("expert_count", 0, 0, SpecLimits::kExperts) > 0) {
     read_experts(keys, {}, model);
-    for (LayerSpec& layer : model.layers) layer.feed_forward.experts.may_be_fused = true;
   }
   return model;
 }

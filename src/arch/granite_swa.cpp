@@ -25,7 +25,6 @@ ModelSpec read_granite_swa(const Keys& keys) {
     layer.attention.sinks = Presence::Required;
     if (!rotated[i]) layer.attention.rope = {};
     if (!has_experts) continue;
-    layer.feed_forward.experts.may_be_fused = true;
     layer.feed_forward.experts.shared_width = shared;
     layer.feed_forward.experts.shared_fused = true;
   }

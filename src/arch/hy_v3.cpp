@@ -13,7 +13,6 @@ ModelSpec read_hy_v3(const Keys& keys) {
   for (LayerSpec& layer : model.layers) {
     layer.attention.qk_norm = QkNorm::EachHead;
     ExpertSpec& experts = layer.feed_forward.experts;
-    experts.may_be_fused = true;
     experts.shared_width =
         keys.count_or("expert_shared_feed_forward_length", experts.width, 0, SpecLimits::kWidth);
   }

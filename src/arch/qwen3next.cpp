@@ -31,7 +31,6 @@ void add_gated_experts(const Keys& keys, ModelSpec& model) {
   read_shared_expert(keys, model);
   for (LayerSpec& layer : model.layers) {
     layer.feed_forward.experts.shared_gate = true;
-    layer.feed_forward.experts.may_be_fused = true;
   }
 }
 

@@ -32,7 +32,6 @@ ModelSpec read_qwen3vl(const Keys& keys) {
 ModelSpec read_qwen3vlmoe(const Keys& keys) {
   ModelSpec model = read_qwen3vl(keys);
   read_experts(keys, {}, model);
-  for (LayerSpec& layer : model.layers) layer.feed_forward.experts.may_be_fused = true;
   return model;
 }
 

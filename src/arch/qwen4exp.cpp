@@ -92,7 +92,6 @@ ModelSpec read_qwen4exp(const Keys& keys) {
   read_shared_expert(keys, model);
   for (LayerSpec& layer : model.layers) {
     layer.feed_forward.experts.shared_gate = true;
-    layer.feed_forward.experts.may_be_fused = true;
   }
   model.hyper_connection = {
       .streams = keys.count("hyper_connection.count", 2, 16),
