@@ -228,6 +228,9 @@ BuiltProgram build_prediction_program(const ModelFile& file, const ModelSpec& mo
                                       const ProgramOptions& options) {
   // All that the trunk has is left out.
   return build_with(build_prediction, {"*"}, file, prediction_of(file, model, index), options);
+  ProgramOptions own = options;
+  own.cross_type = options.cross_type.value_or(options.cache_type);
+  own.cache_type = TENON_TYPE_F32;  // nothing of its own is kept
 }
 
 std::vector<WantedTensor> wanted_tensors(const Metadata& metadata) {

@@ -37,7 +37,7 @@ ModelSpec read_bert(const Keys& keys) {
   model.learned_positions = true;
   for (LayerSpec& layer : model.layers) {
     layer.attention.rope = {};
-    set_plain_gelu(keys, layer);
+    set_plain_gelu(keys, layer, TENON_ACTIVATION_GELU_ERF);  // as published, all-MiniLM among them
   }
   return model;
 }

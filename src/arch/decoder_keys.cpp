@@ -381,9 +381,9 @@ void read_mixed_streams(const Keys& keys, ModelSpec& model) {
       .iterations = keys.count("hyper_connection.sinkhorn_iterations", 1, 1000)};
 }
 
-void set_plain_gelu(const Keys& keys, LayerSpec& layer) {
+void set_plain_gelu(const Keys& keys, LayerSpec& layer, uint32_t fallback) {
   layer.feed_forward.kind = FeedForwardKind::Plain;
-  layer.feed_forward.activation = read_activation(keys, TENON_ACTIVATION_GELU_TANH);
+  layer.feed_forward.activation = read_activation(keys, fallback);
   layer.feed_forward.bias = Presence::Required;
 }
 

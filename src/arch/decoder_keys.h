@@ -114,7 +114,9 @@ void read_query_scale(const Keys& keys, ModelSpec& model);
 void read_mixed_streams(const Keys& keys, ModelSpec& model);
 
 /// The feed-forward of GPT-2: no gate, biases, GELU by tanh unless read_activation() tells another.
-void set_plain_gelu(const Keys& keys, LayerSpec& layer);
+///   fallback  the activation where the file names none
+void set_plain_gelu(const Keys& keys, LayerSpec& layer,
+                    uint32_t fallback = TENON_ACTIVATION_GELU_TANH);
 
 /// pooling_type, of an encoder: makes it one, whose tokens all see each other.
 void make_encoder(const Keys& keys, uint32_t fallback, ModelSpec& model);

@@ -180,7 +180,7 @@ uint32_t add_cross_group(BuildContext& context, size_t decoder_layers) {
   group.kv_heads = spec.kv_heads;
   group.key_dim = spec.key_dim;
   group.value_dim = spec.value_dim;
-  group.type = context.options.cache_type;
+  group.type = context.options.cross_type.value_or(context.options.cache_type);
   group.block_tokens = context.options.block_tokens;
   return context.ops.cache_group(group);
 }

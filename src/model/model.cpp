@@ -99,7 +99,8 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
                                const StepSizes& sizes) {
   const uint32_t slice = options.slice != 0 ? options.slice : sizes.step_tokens;
   ProgramOptions program;
-  program.cache_type = cache_type_of(options);
+  const bool is_encoder = spec.pooling.has_value() && spec.sees_ahead();
+  program.cache_type = is_encoder ? uint32_t{TENON_TYPE_F32} : cache_type_of(options);
   program.block_tokens = sizes.block_tokens;
   program.limits = {slice, slice};
   program.context = default_context(options, spec);

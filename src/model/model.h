@@ -47,7 +47,8 @@ struct ModelOptions {
   std::string device_memory;        ///< bytes of each of `devices`, "8000000000,0"; 0: what is free
   int64_t gpu_layers = -1;          ///< layers on devices besides the CPU; -1: as many as fit
   std::string experts_on = "auto";  ///< "cpu": the work of chosen experts is done there
-  std::string cache_type = "f16";   ///< a name of kCacheTypes
+  /// A name of kCacheTypes. What no cache keeps is f32 whatever it says: the rows of an encoder.
+  std::string cache_type = "f16";
   /// Of a session by default, and what LongRoPE's table is chosen for; 0: the trained one, 8192 at most.
   uint32_t context = 0;
   uint32_t slice = 0;  ///< tokens of one step at most; 0: as many as suit the device

@@ -77,7 +77,8 @@ uint32_t activation_of(const std::string& architecture, const std::string& key,
 }
 
 TEST(Variants, ActivationsHaveTheNamesOfConfigurations) {
-  EXPECT_EQ(activation_of("bert", "no_such_key", ""), TENON_ACTIVATION_GELU_TANH);
+  EXPECT_EQ(activation_of("bert", "no_such_key", ""), TENON_ACTIVATION_GELU_ERF);
+  EXPECT_EQ(activation_of("jina-bert-v3", "no_such_key", ""), TENON_ACTIVATION_GELU_TANH);
   EXPECT_EQ(activation_of("bert", "hidden_act", "gelu"), TENON_ACTIVATION_GELU_ERF);
   EXPECT_EQ(activation_of("bert", "hidden_act", "gelu_new"), TENON_ACTIVATION_GELU_TANH);
   EXPECT_EQ(activation_of("falcon", "hidden_act", "gelu"), TENON_ACTIVATION_GELU_ERF);
