@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "file/key_watch.h"
 
 namespace tenon {
 namespace {
@@ -256,6 +257,7 @@ std::string MetadataValue::type_name() const {
 }
 
 const MetadataValue* Metadata::find_value(std::string_view key) const {
+  if (watch_ != nullptr) watch_->note(key);
   const auto found = index_.find(key);
   return found == index_.end() ? nullptr : &entries_[found->second].value;
 }

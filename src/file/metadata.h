@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -94,6 +95,8 @@ concept MetadataType = std::same_as<T, bool> || std::same_as<T, int32_t> ||
     std::same_as<T, std::vector<uint32_t>> || std::same_as<T, std::vector<uint64_t>> ||
     std::same_as<T, std::vector<float>> || std::same_as<T, std::vector<bool>>;
 
+class KeyWatch;
+
 /// Keys in the order of the file, each once. Immutable once the file is open; share freely. Views
 /// (string_view, StringArray) live as long as this object.
 class Metadata {
@@ -141,10 +144,19 @@ class Metadata {
   /// Adds or replaces a value (an override of the caller's).
   void set(std::string key, MetadataValue value);
 
+  /// Remembers from now on which keys are asked for, until expect_asked. For overrides: `keys` are those
+  /// that somebody must ask for.
+  void watch(std::vector<std::string> keys);
+  /// Throws Argument when one of those keys has not been asked for, naming the nearest one that has.
+  void expect_asked() const;
+  /// Forgets what was remembered.
+  void end_watch() const;
+
  private:
   std::string file_name_;
   std::vector<Entry> entries_;
   std::map<std::string, size_t, std::less<>> index_;
+  std::shared_ptr<KeyWatch> watch_;  // null without overrides
 };
 
 /// A value that replaces or adds to what the file says.

@@ -124,3 +124,8 @@ std::shared_ptr<const ModelFile> open_model_file(
 }
 
 }  // namespace tenon
+  std::vector<std::string> overridden;
+    // Words of a file about itself are there to be shown.
+    const bool is_shown = item.key.starts_with("general.") && metadata.contains(item.key);
+    if (!is_shown) overridden.push_back(item.key);
+  if (!overridden.empty()) metadata.watch(std::move(overridden));

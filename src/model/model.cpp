@@ -183,7 +183,29 @@ Model::~Model() = default;
 void Model::build() {
   tokenizer_ = read_tokenizer(*file_, options_.system);
   // A vocabulary-only file has no tensors at all.
-  if (options_.vocabulary_only || file_->tensors().empty()) return;
+  if (options_.metadata_only || options_.vocabulary_only || file_->tensors().empty()) {
+    options_.progress = {};
+    return metadata().end_watch();
+  }
+  build_program_and_weights();
+  options_.progress = {};  // its captures need not live as long as the model
+}
+
+void Model::build_vocabulary() {
+  if (options_.metadata_only) {
+    tokenizer_ = empty_tokenizer(options_.system);
+    return;
+  }
+  refuse_other_kinds(*file_);
+  // Says more of what the file is than that it has no vocabulary.
+  if (!options_.vocabulary_only && !file_->tensors().empty()) check_architecture(*file_);
+  tokenizer_ = read_tokenizer(*file_, options_.system);
+  for (const std::string& warning : tokenizer_->warnings()) {
+    options_.log(LogLevel::Warning, "{}: {}", file_->name(), warning);
+  }
+}
+
+void Model::build_program_and_weights() {
   ModelSpec spec = read_model_spec(*file_);
   const bool has_encoder = !spec.encoder_layers.empty();
   const bool rows = wants_rows(spec);
@@ -215,6 +237,7 @@ void Model::build() {
          file_->name());
   }
   std::unique_ptr<PlacedExecutable> executable;
+  expect_overrides_read();
   if (!options_.inspect) executable = make_executable(built, options_, build);
   std::optional<BuiltProgram> encoder;
   if (has_encoder) encoder = encoder_beside(*file_, spec, options_, executable.get());
@@ -244,7 +267,20 @@ void Model::build() {
     note_devices();
     if (!tables_.empty()) make_fetcher();
   }
-  options_.progress = {};  // its captures need not live as long as the model
+}
+
+void Model::expect_overrides_read() const {
+  // Keys that are asked for later: by chats and embedders, and for how an answer begins.
+  for (const Metadata::Entry& entry : metadata().entries()) {
+    const bool is_template = entry.key.starts_with("tokenizer.chat_template");
+    if (is_template) (void)metadata().contains(entry.key);
+  }
+  const std::string prefix = std::string(architecture()) + ".";
+  for (const char* key : {"classifier.output_labels", "decoder_start_token_id"}) {
+    (void)metadata().contains(prefix + key);
+  }
+  metadata().expect_asked();
+  metadata().end_watch();
 }
 
 bool Model::wants_rows(const ModelSpec& model) const {

@@ -176,6 +176,10 @@ class Model {
   void build();
   /// A program's weights, and what runs it.
   struct Loading {
+  void build_vocabulary();
+  void build_program_and_weights();
+  /// Throws Argument for an override that nothing reads.
+  void expect_overrides_read() const;
     std::span<const BoundWeight> weights;
     const Program& program;
     WeightSink& sink;
