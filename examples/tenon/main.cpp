@@ -21,8 +21,6 @@ using namespace tenon_program;
 const char* advice(tenon::Code code) {
   using tenon::Code;
   constexpr std::array kAdvice = {
-      std::pair{Code::Format, "the file is damaged or incomplete: fetch it again"},
-      std::pair{Code::Unsupported, "a newer version may know it"},
       std::pair{Code::Limit, "where a text is too long, shorten it or raise --context"},
       std::pair{Code::Io, "check the path and the permissions"},
       std::pair{Code::NoMemory, "choose a smaller model or a smaller --context"},

@@ -40,8 +40,10 @@ const Architecture& find_architecture(const std::string& file_name, std::string_
            one.reason);
     }
   }
-  fail(Code::Unsupported, "{}: architecture \"{}\" is not known{}; known are {}", file_name,
-       name.substr(0, 64), nearest.hint(), known);
+  fail(Code::Unsupported,
+       "{}: architecture \"{}\" is not known{}; known are {}; a newer version of Tenon may know "
+       "more",
+       file_name, name.substr(0, 64), nearest.hint(), known);
 }
 
 /// What an architecture reads, and what no decoder here can do.
@@ -68,7 +70,10 @@ void read_vocab(const ModelFile& file, const Keys& keys, ModelSpec& model) {
   constexpr const char* kTokens = "tokenizer.ggml.tokens";
   constexpr const char* kTable = "token_embd.weight";
   const TensorInfo* table = file.find(kTable);
-  if (table == nullptr) fail(Code::Format, "{}: tensor \"{}\" is missing", file.name(), kTable);
+  if (table == nullptr) {
+    fail(Code::Format, "{}: tensor \"{}\" is missing, without which nothing is a model here",
+         file.name(), kTable);
+  }
   const uint64_t rows = table->num_values() / table->row_values();
   if (!(rows >= 1 && rows <= SpecLimits::kVocab)) {
     fail(Code::Format, "{}: tensor \"{}\" has {} rows, not 1..{}", file.name(), kTable, rows,
@@ -168,6 +173,10 @@ BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::s
 
 std::span<const NamedArchitecture> architectures() { return kArchitectures; }
 
+void check_architecture(const ModelFile& file) {
+  (void)find_architecture(file.name(), Keys(file.metadata()).architecture());
+}
+
 ModelSpec read_model_spec(const ModelFile& file) {
   const Keys keys(file.metadata());
   ModelSpec model = read_keys(keys);
@@ -220,17 +229,17 @@ BuiltProgram build_encoder_program(const ModelFile& file, const ModelSpec& model
     fail(Code::State, "{}: architecture \"{}\" has no encoder", file.name(), model.architecture);
   }
   const ModelSpec encoder = encoder_of(model);
+  ProgramOptions own = options;
+  own.cross_type = options.cross_type.value_or(options.cache_type);
+  own.cache_type = TENON_TYPE_F32;  // nothing of its own is kept
   return build_with(architecture.build_encoder, ignored_tensors(architecture, encoder), file,
-                    encoder, options);
+                    encoder, own);
 }
 
 BuiltProgram build_prediction_program(const ModelFile& file, const ModelSpec& model, uint32_t index,
                                       const ProgramOptions& options) {
   // All that the trunk has is left out.
   return build_with(build_prediction, {"*"}, file, prediction_of(file, model, index), options);
-  ProgramOptions own = options;
-  own.cross_type = options.cross_type.value_or(options.cache_type);
-  own.cache_type = TENON_TYPE_F32;  // nothing of its own is kept
 }
 
 std::vector<WantedTensor> wanted_tensors(const Metadata& metadata) {

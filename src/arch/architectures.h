@@ -28,6 +28,9 @@ std::span<const NamedArchitecture> architectures();
 /// reason or the nearest known name; Format and Unsupported as Architecture::read.
 ModelSpec read_model_spec(const ModelFile& file);
 
+/// Throws Unsupported where the architecture that the file names does not run here, saying why.
+void check_architecture(const ModelFile& file);
+
 /// Whether a file is meant for rows of texts: an encoder, or a decoder with a pooling.
 bool asks_for_rows(const ModelFile& file, const ModelSpec& model);
 

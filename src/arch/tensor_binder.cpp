@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace tenon {
 namespace {
@@ -68,9 +69,28 @@ void TensorBinder::want(std::string_view name, const std::vector<uint64_t>& shap
 void TensorBinder::use(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
   used_[static_cast<size_t>(&tensor - file_.tensors().data())] = true;
   if (!has_shape(tensor, shape)) {
-    fail(Code::Format, "{}: tensor \"{}\" is {}, but the hyper-parameters ask for [{}]",
-         file_.name(), tensor.name, tensor.text(), fmt::join(shape, ", "));
+    fail(Code::Format, "{}: tensor \"{}\" is {}, but the hyper-parameters ask for [{}]{}",
+         file_.name(), tensor.name, tensor.text(), fmt::join(shape, ", "), variant_text());
   }
+}
+
+std::string TensorBinder::variant_text() const {
+  const MetadataValue* architecture = file_.metadata().find_value("general.architecture");
+  return fmt::format(
+      "; the file is whole: it is a variant of {} that this version does not compute",
+      quoted(architecture == nullptr ? "" : architecture->text));
+}
+
+std::vector<std::string> TensorBinder::unused() const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < used_.size(); ++i) {
+    const std::string& name = file_.tensors()[i].name;
+    const bool ignored = std::any_of(ignored_.begin(), ignored_.end(), [&](std::string_view one) {
+      return matches_pattern(name, one);
+    });
+    if (!used_[i] && !ignored) names.push_back(name);
+  }
+  return names;
 }
 
 const TensorInfo& TensorBinder::take(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
@@ -184,22 +204,16 @@ void TensorBinder::refuse_tensor(std::string_view name, std::string_view why) co
 }
 
 std::vector<BoundWeight> TensorBinder::finish() && {
+  const std::vector<std::string> left = unused();
+  const std::string strangers =
+      left.empty() ? ""
+                   : fmt::format("{} tensors do not belong to this architecture: {}", left.size(),
+                                 first_three(left));
   if (!missing_.empty()) {
-    fail(Code::Format, "{}: {} tensors are missing: {}", file_.name(), missing_.size(),
-         first_three(missing_));
+    fail(Code::Format, "{}: {} tensors are missing: {}{}{}{}", file_.name(), missing_.size(),
+         first_three(missing_), left.empty() ? "" : "; ", strangers, variant_text());
   }
-  std::vector<std::string> unused;
-  for (size_t i = 0; i < used_.size(); ++i) {
-    const std::string& name = file_.tensors()[i].name;
-    const bool ignored = std::any_of(ignored_.begin(), ignored_.end(), [&](std::string_view one) {
-      return matches_pattern(name, one);
-    });
-    if (!used_[i] && !ignored) unused.push_back(name);
-  }
-  if (!unused.empty()) {
-    fail(Code::Format, "{}: {} tensors do not belong to this architecture: {}", file_.name(),
-         unused.size(), first_three(unused));
-  }
+  if (!left.empty()) fail(Code::Format, "{}: {}{}", file_.name(), strangers, variant_text());
   return std::move(bound_);
 }
 

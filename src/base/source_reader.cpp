@@ -35,8 +35,8 @@ void SourceReader::set_piece(std::span<const std::byte> piece, uint64_t begin) {
 
 void SourceReader::check_left(uint64_t size_bytes, std::string_view what) const {
   if (size_bytes > remaining()) {
-    fail(Code::Format, "{}: ends at byte {} inside {} (needs {} bytes at {})", name(),
-         source_.size(), what, size_bytes, offset());
+    fail(Code::Format, "{}: ends at byte {} inside {} (needs {} bytes at {}){}", name(),
+         source_.size(), what, size_bytes, offset(), kCutShort);
   }
 }
 
@@ -83,8 +83,8 @@ void SourceReader::seek(uint64_t offset) {
 uint64_t SourceReader::check_length(uint64_t length, std::string_view what) const {
   if (length > remaining()) {
     fail(Code::Format,
-         "{}: ends at byte {} inside {}: its length exceeds the file ({} bytes at {})", name(),
-         source_.size(), what, length, offset());
+         "{}: ends at byte {} inside {}: its length exceeds the file ({} bytes at {}){}", name(),
+         source_.size(), what, length, offset(), kCutShort);
   }
   return length;
 }

@@ -14,6 +14,9 @@
 
 namespace tenon {
 
+/// End of messages about a file that ends before what it announces.
+inline constexpr const char* kCutShort = "; the file is cut short or damaged: fetch it again";
+
 /// The same checks and messages as ByteReader's, over at most kWindowBytes in memory at a time
 /// (sources that are in memory already are not copied). The source must outlive the reader.
 class SourceReader {
@@ -32,6 +35,7 @@ class SourceReader {
   /// One little-endian value.
   template <typename T>
   T read(std::string_view what) {
+    check_left(sizeof(T), what);
     fill(sizeof(T));
     return window_.read<T>(what);
   }

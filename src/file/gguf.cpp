@@ -33,8 +33,8 @@ void check_count(const SourceReader& reader, uint64_t count, uint64_t limit,
     fail(Code::Limit, "{}: number of {} is {}, the limit is {}", reader.name(), what, count, limit);
   }
   if (count > reader.remaining() / min_bytes_each) {
-    fail(Code::Format, "{}: ends at byte {} inside the {} {}", reader.name(),
-         reader.offset() + reader.remaining(), count, what);
+    fail(Code::Format, "{}: ends at byte {} inside the {} {}{}", reader.name(),
+         reader.offset() + reader.remaining(), count, what, kCutShort);
   }
 }
 
@@ -46,8 +46,13 @@ Counts read_counts(SourceReader& reader) {
   const auto version = reader.read<uint32_t>("version");
   if (version != 2 && version != 3) {
     const uint32_t swapped = __builtin_bswap32(version);
+    const bool big_endian = swapped >= 1 && swapped <= 0xFFFF;
+    const char* advice = big_endian ? " (this is a big-endian file); convert the model again"
+                         : version < 2
+                             ? "; files of version 1 are of 2023: fetch or convert the model again"
+                             : "; a newer version of Tenon may know it";
     fail(Code::Unsupported, "{}: GGUF version {} is not supported, only 2 and 3{}", reader.name(),
-         version, swapped >= 1 && swapped <= 0xFFFF ? " (this is a big-endian file)" : "");
+         version, advice);
   }
   Counts counts{};
   counts.tensors = reader.read<uint64_t>("number of tensors");
@@ -100,7 +105,10 @@ void read_format(SourceReader& reader, const std::string& what, TensorInfo& tens
   const auto type = reader.read<uint32_t>(what);
   const FormatInfo* format = find_format(type);
   if (format == nullptr) {
-    fail(Code::Unsupported, "{}: {}: type {} is unknown or was removed from the specification",
+    fail(Code::Unsupported,
+         "{}: {}: type {} is unknown or was removed from the specification; a newer version of "
+         "Tenon "
+         "may know it",
          reader.name(), what, type);
   }
   tensor.format = format->id;
@@ -139,8 +147,9 @@ void place_tensors(const ByteSource& source, uint64_t data_begin, std::span<Tens
     const uint64_t end = checked_add(tensor.offset, tensor.bytes, place);
     if (end > source.size()) {
       fail(Code::Format,
-           "{} ends at byte {} but the file has {}; the download is probably incomplete", place,
-           end, source.size());
+           "{} ends at byte {} but the file has {}; the download is probably incomplete: fetch the "
+           "file again",
+           place, end, source.size());
     }
   }
   std::vector<uint32_t> order(tensors.size());
@@ -166,7 +175,8 @@ void check_padding(const ByteSource& source, uint64_t alignment,
   const uint64_t padded = checked_align_up(end, alignment, source.name());
   if (source.size() < padded) {
     fail(Code::Format,
-         "{}: ends at byte {} inside the padding up to {}; the download is probably incomplete",
+         "{}: ends at byte {} inside the padding up to {}; the download is probably incomplete: "
+         "fetch the file again",
          source.name(), source.size(), padded);
   }
 }

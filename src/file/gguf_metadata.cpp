@@ -123,8 +123,9 @@ void read_array(SourceReader& reader, const std::shared_ptr<System>& system,
       strings ? sizeof(uint64_t) : find_value_type(static_cast<uint32_t>(out.element))->size_bytes;
   if (out.count > reader.remaining() / min_bytes_each) {
     fail(Code::Format,
-         "{}: ends at byte {} inside {}: its length exceeds the file ({} elements at {})",
-         reader.name(), reader.offset() + reader.remaining(), what, out.count, reader.offset());
+         "{}: ends at byte {} inside {}: its length exceeds the file ({} elements at {}){}",
+         reader.name(), reader.offset() + reader.remaining(), what, out.count, reader.offset(),
+         kCutShort);
   }
   if (out.count > kMaxGgufArrayBytes / min_bytes_each) {
     fail(Code::Limit, "{}: {}: {} elements, the limit is {}", reader.name(), what, out.count,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/source_reader.h"
 #include "base/utf8.h"
 #include "file/gguf.h"
 #include "file/shards.h"
@@ -22,13 +24,14 @@ struct Other {
 };
 
 constexpr Other kOthers[] = {
-    {"FUGG"sv, Code::Unsupported, "is a big-endian GGUF file"},
+    {"FUGG"sv, Code::Unsupported,
+     "is a big-endian GGUF file; fetch or convert one for this machine"},
     {"lmgg"sv, Code::Unsupported, "is a GGML file, older than GGUF; convert it to GGUF"},
     {"fmgg"sv, Code::Unsupported, "is a GGMF file, older than GGUF; convert it to GGUF"},
     {"tjgg"sv, Code::Unsupported, "is a GGJT file, older than GGUF; convert it to GGUF"},
     {"algg"sv, Code::Unsupported, "is a GGLA adapter, older than GGUF; convert it to GGUF"},
     {"PK\x03\x04"sv, Code::Unsupported,
-     "is a ZIP archive (a PyTorch checkpoint?); convert it to GGUF"},
+     "is a ZIP archive (a PyTorch checkpoint?); convert the model to GGUF"},
     {"\x80\x02"sv, Code::Unsupported,
      "is a Python pickle, which is never read; convert it to GGUF"},
     {"\x1f\x8b"sv, Code::Unsupported, "is compressed (gzip); unpack it first"},
@@ -37,10 +40,53 @@ constexpr Other kOthers[] = {
      "is a Git LFS pointer, not the model itself; fetch the file with git lfs pull"},
     {"<!"sv, Code::Format, "is a web page; the download went wrong"},
     {"<h"sv, Code::Format, "is a web page; the download went wrong"},
-    {"{"sv, Code::Format, "is JSON text, not a model"},
+    {"{"sv, Code::Format, "is JSON text, not a model; weights are in a GGUF file"},
 };
 
 constexpr uint64_t kSniffBytes = 32;
+
+constexpr const char* kConvert =
+    "convert the folder that it lies in to GGUF, as with llama.cpp's convert_hf_to_gguf.py, or "
+    "fetch "
+    "a GGUF file of the model";
+
+/// Files of a folder, by their endings.
+struct FolderContents {
+  std::string gguf;  ///< the first by name; or empty
+  bool checkpoint = false;
+};
+
+/// Nothing where `path` is no folder.
+std::optional<FolderContents> folder_contents(System& system, const std::string& path) {
+  FolderContents contents;
+  const int error = system.list_directory(
+      path.c_str(),
+      [](void* user, const char* entry) {
+        auto& found = *static_cast<FolderContents*>(user);
+        const std::string_view name = entry;
+        if (name.ends_with(".gguf") && (found.gguf.empty() || name < found.gguf)) found.gguf = name;
+        if (name.ends_with(".safetensors") || name.ends_with(".bin")) found.checkpoint = true;
+      },
+      &contents);
+  if (error != 0) return std::nullopt;
+  return contents;
+}
+
+/// Throws for a folder in place of a file, naming what to do.
+void refuse_folder(System& system, const std::string& path) {
+  const auto contents = folder_contents(system, path);
+  if (!contents) return;
+  if (!contents->gguf.empty()) {
+    fail(Code::Io, "{}: is a folder; name a file in it, as {}", path, contents->gguf);
+  }
+  if (contents->checkpoint) {
+    fail(Code::Unsupported,
+         "{}: is a folder with a checkpoint, which is not read here; convert it to GGUF, as with "
+         "llama.cpp's convert_hf_to_gguf.py, or fetch a GGUF file of the model",
+         path);
+  }
+  fail(Code::Io, "{}: is a folder without a GGUF file", path);
+}
 
 std::string hex(std::string_view bytes) {
   std::string out;
@@ -57,15 +103,19 @@ void check_magic(const ByteSource& source) {
   source.read(0, std::as_writable_bytes(std::span(bytes)).first(size));
   const std::string_view begin(bytes.data(), size);
   if (begin.starts_with("GGUF"sv)) return;
-  if (size < 4) fail(Code::Format, "{}: ends at byte {} inside magic", source.name(), size);
+  if (size < 4) {
+    fail(Code::Format, "{}: ends at byte {} inside magic{}", source.name(), size, kCutShort);
+  }
   // safetensors: the length of a JSON object as u64, then the object.
   if (size >= 9 && begin[8] == '{' && begin.substr(5, 3) == "\0\0\0"sv) {
-    fail(Code::Unsupported, "{}: is a safetensors file, which is not supported yet", source.name());
+    fail(Code::Unsupported, "{}: is a safetensors file, which is not read here; {}", source.name(),
+         kConvert);
   }
   for (const Other& other : kOthers) {
     if (begin.starts_with(other.begins_with)) fail(other.code, "{}: {}", source.name(), other.what);
   }
-  fail(Code::Format, "{}: is no model file: it begins with {} (GGUF begins with 47 47 55 46)",
+  fail(Code::Format,
+       "{}: is no model file: it begins with {} (GGUF begins with 47 47 55 46); name a GGUF file",
        source.name(), hex(begin.substr(0, 4)));
 }
 
@@ -78,12 +128,17 @@ Shard read_shard(std::shared_ptr<const ByteSource> source, const std::shared_ptr
 std::shared_ptr<const ModelFile> assemble(std::vector<Shard> shards, OpenOptions options) {
   arrange_shards(shards);
   Metadata metadata = std::move(shards.front().contents.metadata);
+  std::vector<std::string> overridden;
   for (MetadataOverride& item : options.overrides) {
     if (item.key.empty() || !is_utf8(item.key)) {
       fail(Code::Argument, "override: key {} is empty or not UTF-8", quoted(item.key));
     }
+    // Words of a file about itself are there to be shown.
+    const bool is_shown = item.key.starts_with("general.") && metadata.contains(item.key);
+    if (!is_shown) overridden.push_back(item.key);
     metadata.set(std::move(item.key), std::move(item.value));
   }
+  if (!overridden.empty()) metadata.watch(std::move(overridden));
   std::vector<std::shared_ptr<const ByteSource>> sources;
   std::vector<uint64_t> header_bytes;
   std::vector<TensorInfo> tensors = std::move(shards.front().contents.tensors);
@@ -101,7 +156,14 @@ std::shared_ptr<const ModelFile> assemble(std::vector<Shard> shards, OpenOptions
 
 std::shared_ptr<const ModelFile> open_model_file(const std::string& path, OpenOptions options) {
   std::vector<Shard> shards;
-  shards.push_back(read_shard(ByteSource::from_path(path, options.system), options.system));
+  std::shared_ptr<const ByteSource> source;
+  try {
+    source = ByteSource::from_path(path, options.system);
+  } catch (const Error& error) {
+    if (error.code() == Code::Io) refuse_folder(*options.system, path);
+    throw;
+  }
+  shards.push_back(read_shard(std::move(source), options.system));
   const uint32_t count = num_shards(shards.front().contents.metadata);
   if (count > 1) {
     const std::vector<std::string> paths = shard_paths(path, count);
@@ -124,8 +186,3 @@ std::shared_ptr<const ModelFile> open_model_file(
 }
 
 }  // namespace tenon
-  std::vector<std::string> overridden;
-    // Words of a file about itself are there to be shown.
-    const bool is_shown = item.key.starts_with("general.") && metadata.contains(item.key);
-    if (!is_shown) overridden.push_back(item.key);
-  if (!overridden.empty()) metadata.watch(std::move(overridden));

@@ -62,8 +62,10 @@ std::vector<std::string> shard_paths(const std::string& path, uint32_t num_shard
                        std::ranges::all_of(path.substr(path.size() - tail + 1, kDigits),
                                            [](char c) { return c >= '0' && c <= '9'; });
   if (!matches) {
-    fail(Code::Format, "{}: is one of {} parts, but its name does not end with \"-NNNNN{}\"", path,
-         num_shards, ending);
+    fail(Code::Format,
+         "{}: is one of {} parts, but its name does not end with \"-NNNNN{}\", by which the others "
+         "are found; give the parts, in one folder, one name with their numbers before that",
+         path, num_shards, ending);
   }
   std::vector<std::string> paths;
   const std::string stem = path.substr(0, path.size() - tail);
@@ -76,7 +78,12 @@ std::vector<std::string> shard_paths(const std::string& path, uint32_t num_shard
 Shard open_shard(const std::string& path, uint32_t number, uint32_t num_shards,
                  const std::shared_ptr<System>& system) {
   const int fd = system->open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd == -ENOENT) fail(Code::Format, "{}: part {} of {} is missing", path, number, num_shards);
+  if (fd == -ENOENT) {
+    fail(Code::Format,
+         "{}: part {} of {} is missing; all parts belong in one folder, under one name with their "
+         "numbers",
+         path, number, num_shards);
+  }
   if (fd >= 0) system->close(fd);
   Shard shard;
   shard.source = ByteSource::from_path(path, system);

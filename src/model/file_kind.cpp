@@ -1,0 +1,58 @@
+#include "model/file_kind.h"
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+namespace tenon {
+namespace {
+
+struct OtherKind {
+  std::string_view type;          ///< "general.type"
+  std::string_view architecture;  ///< or "general.architecture"; may be empty
+  std::string_view key;           ///< or a key of older files; may be empty
+  const char* what;
+};
+
+constexpr OtherKind kOtherKinds[] = {
+    {"adapter", "", "adapter.type",
+     "is an adapter, which changes the weights of a model and has none of its own; this build "
+     "applies "
+     "none: merge it into its base model, convert the result to GGUF and open that"},
+    {"imatrix", "", "imatrix.chunk_count",
+     "is an importance matrix, by which a model's weights are quantized; open the model itself"},
+    {"mmproj", "clip", "",
+     "is the encoder of pictures or sound that goes with a text model (mmproj), which is not run "
+     "here; open the file of the text model, which answers to text without it"},
+    {"", "controlvector", "",
+     "is a control vector, which is added to the activations of a model; this build applies none: "
+     "open the model itself"},
+};
+
+/// Text of a key; empty where it is missing or something else, which its reader will say.
+std::string_view text_of(const Metadata& metadata, std::string_view key) {
+  const MetadataValue* value = metadata.find_value(key);
+  if (value == nullptr || value->type != ValueType::String) return {};
+  return value->text;
+}
+
+}  // namespace
+
+void refuse_other_kinds(const ModelFile& file) {
+  const Metadata& metadata = file.metadata();
+  const std::string_view type = text_of(metadata, "general.type");
+  const std::string_view architecture = text_of(metadata, "general.architecture");
+  // A file that says of itself that it is a model is believed.
+  if (type == "model") return;
+  for (const OtherKind& kind : kOtherKinds) {
+    const bool by_type = !kind.type.empty() && type == kind.type;
+    const bool by_architecture = !kind.architecture.empty() && architecture == kind.architecture;
+    const bool by_key = type.empty() && !kind.key.empty() && metadata.contains(kind.key);
+    if (!by_type && !by_architecture && !by_key) continue;
+    fail(Code::Unsupported, "{}: {}", file.name(), kind.what);
+  }
+}
+
+}  // namespace tenon
