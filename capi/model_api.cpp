@@ -54,6 +54,7 @@ tenon::ModelOptions tenon::capi::model_options(const OptionSet& set,
   options.backend_options = backend_options(set);
   options.vocabulary_only = set.boolean("vocabulary_only");
   options.inspect = set.boolean("inspect");
+  options.metadata_only = set.boolean("metadata_only");
   options.check_weights = set.boolean("check_weights");
   for (const std::string& text : set.strings("override")) {
     options.overrides.push_back(tenon::parse_metadata_override(text));
@@ -155,7 +156,7 @@ tenon_status tenon_model_get_info(const tenon_model* model, tenon_model_info* in
     put_text(of_handle.backend_name(), out.backend, out.backend_length);
     out.parameters = of_handle.num_parameters();
     out.tensor_bytes = of_handle.file().tensor_bytes();
-    out.vocabulary = of_handle.tokenizer()->size();
+    if (!of_handle.options().metadata_only) out.vocabulary = of_handle.tokenizer()->size();
     if (of_handle.has_program()) {
       put_sizes(of_handle.hyper_parameters(), out);
       if (of_handle.has_encoder()) {

@@ -120,6 +120,10 @@ constexpr std::array kTable = {
     boolean(TENON_SCOPE_MODEL, "inspect",
             "Plan the program and its memory, but load no weights: to look at a model."),
     boolean(
+        TENON_SCOPE_MODEL, "metadata_only",
+        "Read nothing but the metadata and the list of tensors, of any GGUF file: to look at one "
+        "that cannot run. Its tokenizer is empty."),
+    boolean(
         TENON_SCOPE_MODEL, "check_weights",
         "Look for NaN and infinity in the weights while loading and refuse a file that has any."),
     blank(TENON_SCOPE_MODEL, TENON_OPTION_STRING_LIST, "plugin",

@@ -105,7 +105,7 @@ std::map<std::string, FormatTotal> totals_by_format(const tenon::Model& model) {
   return totals;
 }
 
-void print_json(const tenon::Model& model, const InspectFlags& flags) {
+void print_json(const tenon::Model& model, const InspectFlags& flags, const std::string& refusal) {
   const tenon_model_info info = model.info();
   ordered_json json = {
       {"architecture", std::string(info.architecture, info.architecture_length)},
@@ -125,6 +125,7 @@ void print_json(const tenon::Model& model, const InspectFlags& flags) {
       {"experts_used", info.experts_used},
       {"chat_template", info.chat_template_length != 0},
   };
+  if (!refusal.empty()) json["cannot_run"] = refusal;
   if (info.has_weights != 0) {
     const tenon_memory memory = model.memory(flags.context);
     json["memory"] = {{"context", memory.context},
@@ -147,14 +148,19 @@ void print_row(const char* label, const std::string& value) {
   print(head.data() + value + "\n");
 }
 
-void print_summary(const tenon::Model& model) {
+void print_refusal(const std::string& refusal) {
+  print("\nThis file cannot run: " + printable(refusal, 4096) + "\n");
+}
+
+void print_summary(const tenon::Model& model, const std::string& refusal) {
   const tenon_model_info info = model.info();
   print_row("architecture", printable({info.architecture, info.architecture_length}, kShownBytes));
   print_row("name", printable({info.name, info.name_length}, kShownBytes));
   print_row("parameters", std::to_string(info.parameters));
   print_row("in the file", size_text(info.tensor_bytes));
-  print_row("vocabulary", std::to_string(info.vocabulary));
+  if (refusal.empty()) print_row("vocabulary", std::to_string(info.vocabulary));
   print_row("chat template", info.chat_template_length != 0 ? "yes" : "no");
+  if (!refusal.empty()) return;
   if (info.has_weights == 0) return print("The file holds a vocabulary only.\n");
   print_row("trained context", std::to_string(info.trained_context));
   print_row("layers", std::to_string(info.layers) + " x " + std::to_string(info.width));
@@ -219,15 +225,32 @@ void print_tensors(const tenon::Model& model) {
   }
 }
 
+struct Inspected {
+  tenon::Model model;
+  std::string refusal;  ///< why it cannot run; else empty
+};
+
+/// A file that cannot run is shown all the same, as long as its metadata can be read.
+Inspected open_to_inspect(const std::string& path) {
+  try {
+    return {tenon::Model(path, {.inspect = true}), ""};
+  } catch (const tenon::Error& error) {
+    const std::string refusal = error.what();
+    return {tenon::Model(path, {.extra = {{"metadata_only", "true"}}}), refusal};
+  }
+}
+
 void inspect(const InspectFlags& flags) {
-  const tenon::Model model(flags.model, {.inspect = true});
+  const Inspected inspected = open_to_inspect(flags.model);
+  const tenon::Model& model = inspected.model;
   if (flags.json) {
-    print_json(model, flags);
+    print_json(model, flags, inspected.refusal);
   } else {
-    print_summary(model);
+    print_summary(model, inspected.refusal);
     print_memory(model, flags.context);
     print_metadata(model);
     print_tensors(model);
+    if (!inspected.refusal.empty()) print_refusal(inspected.refusal);
   }
   flush();
 }

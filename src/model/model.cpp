@@ -10,6 +10,7 @@
 #include "base/saturating.h"
 #include "file/open.h"
 #include "model/device_options.h"
+#include "model/file_kind.h"
 #include "model/model_executable.h"
 #include "model/model_fingerprint.h"
 #include "model/program_facts.h"
@@ -181,7 +182,7 @@ Model::Model(std::shared_ptr<const ModelFile> file, ModelOptions options)
 Model::~Model() = default;
 
 void Model::build() {
-  tokenizer_ = read_tokenizer(*file_, options_.system);
+  build_vocabulary();
   // A vocabulary-only file has no tensors at all.
   if (options_.metadata_only || options_.vocabulary_only || file_->tensors().empty()) {
     options_.progress = {};
@@ -236,8 +237,8 @@ void Model::build_program_and_weights() {
          "output matrix, too",
          file_->name());
   }
-  std::unique_ptr<PlacedExecutable> executable;
   expect_overrides_read();
+  std::unique_ptr<PlacedExecutable> executable;
   if (!options_.inspect) executable = make_executable(built, options_, build);
   std::optional<BuiltProgram> encoder;
   if (has_encoder) encoder = encoder_beside(*file_, spec, options_, executable.get());

@@ -68,7 +68,9 @@ struct ModelOptions {
   uint64_t row_cache_bytes = 0;
   bool vocabulary_only = false;  ///< neither program nor weights
   bool inspect = false;          ///< program and memory figures, but no weights
-  bool check_weights = false;    ///< refuse NaN and infinities among the weights
+  /// Nothing but what the file says: any file of the format opens, and its tokenizer is empty.
+  bool metadata_only = false;
+  bool check_weights = false;  ///< refuse NaN and infinities among the weights
   std::vector<MetadataOverride> overrides;
   std::vector<std::string> plugin_paths;
   Log log;
@@ -174,12 +176,12 @@ class Model {
  private:
   Model(std::shared_ptr<const ModelFile> file, ModelOptions options);
   void build();
-  /// A program's weights, and what runs it.
-  struct Loading {
   void build_vocabulary();
   void build_program_and_weights();
   /// Throws Argument for an override that nothing reads.
   void expect_overrides_read() const;
+  /// A program's weights, and what runs it.
+  struct Loading {
     std::span<const BoundWeight> weights;
     const Program& program;
     WeightSink& sink;

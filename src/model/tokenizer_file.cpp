@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "file/open.h"
+#include "model/file_kind.h"
 #include "model/vocabulary_reader.h"
 #include "text/tokenizer_json/json_tokenizer.h"
 
@@ -41,12 +42,20 @@ std::unique_ptr<const Tokenizer> try_json(const ByteSource& source,
 
 std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file,
                                                 const std::shared_ptr<System>& system) {
+  refuse_other_kinds(file);
   Vocabulary vocabulary = read_vocabulary(file.metadata());
   try {
     return make_tokenizer(std::move(vocabulary), system);
   } catch (const Error& error) {
     fail(error.code(), "{}: {}", file.name(), error.what());
   }
+}
+
+std::unique_ptr<const Tokenizer> empty_tokenizer(const std::shared_ptr<System>& system) {
+  Vocabulary vocabulary;
+  vocabulary.model = "rwkv";
+  vocabulary.tokens.emplace_back();
+  return make_tokenizer(std::move(vocabulary), system);
 }
 
 std::unique_ptr<const Tokenizer> load_tokenizer(const std::string& path,

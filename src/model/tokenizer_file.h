@@ -11,6 +11,9 @@
 
 namespace tenon {
 
+/// A tokenizer of no use: its one token is empty, and every text becomes nothing.
+std::unique_ptr<const Tokenizer> empty_tokenizer(const std::shared_ptr<System>& system);
+
 /// The tokenizer of an open model file. Errors as read_vocabulary and make_tokenizer; the message
 /// begins with the file.
 std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file,

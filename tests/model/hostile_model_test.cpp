@@ -167,10 +167,6 @@ std::vector<Fault> vocabulary_faults() {
        Code::Format,
        {"tokenizer.ggml.tokens"},
        with_key("tokenizer.ggml.tokens", std::vector<int32_t>(300))},
-      {"duplicate tokens",
-       Code::Format,
-       {"tokenizer.ggml.tokens", "297 and 298"},
-       with_key("tokenizer.ggml.tokens", tokens_with(298, "t297"))},
       {"byte token of -1",
        Code::Format,
        {"tokenizer.ggml.token", "<0x-1>"},
@@ -199,14 +195,6 @@ std::vector<Fault> vocabulary_faults() {
        Code::Format,
        {"tokenizer.ggml.token_type", "99"},
        with_key("tokenizer.ggml.token_type", std::vector<int32_t>(300, 99))},
-      {"bos behind the last token",
-       Code::Format,
-       {"bos_token_id", "300"},
-       with_key("tokenizer.ggml.bos_token_id", uint32_t{300})},
-      {"eos of -1",
-       Code::Format,
-       {"eos_token_id", "-1"},
-       with_key("tokenizer.ggml.eos_token_id", int32_t{-1})},
       {"a tokenizer that is not known",
        Code::Unsupported,
        {"tokenizer.ggml.model", "\"wordless\""},
@@ -255,15 +243,6 @@ TEST(HostileModels, HyperParametersAreRefused) {
 
 TEST(HostileModels, VocabulariesAreRefused) {
   for (const Fault& fault : vocabulary_faults()) expect_refused(fault);
-}
-
-TEST(HostileModels, SpecialTokenIdsAreRefusedWithoutAProgramToo) {
-  TinyModel tiny;
-  with_key("tokenizer.ggml.eos_token_id", uint32_t{4000000000u})(tiny);
-  ModelOptions options;
-  options.vocabulary_only = true;
-  expect_error(Code::Format, HasSubstr("eos_token_id"),
-               [&] { load_tiny(tiny, std::move(options)); });
 }
 
 }  // namespace
