@@ -10,6 +10,7 @@
 #include "option_readers.h"
 #include "option_set.h"
 #include "sampler_handle.h"
+#include "text/chat/template_names.h"
 #include "text/utf8_codec.h"
 #include "values.h"
 
@@ -17,9 +18,26 @@ using namespace tenon::capi;
 
 namespace {
 
+/// The text that the option "template" stands for: itself, or the template of that name in the model
+/// or here.
+std::string given_template(const std::string& given, const tenon::Model* model) {
+  if (given.empty() || tenon::is_template_text(given)) return given;
+  const std::string key = "tokenizer.chat_template." + given;
+  if (model != nullptr && model->metadata().contains(key)) {
+    return std::string(model->metadata().get_string(key));
+  }
+  const std::string_view known = tenon::template_by_name(given);
+  if (!known.empty()) return std::string(known);
+  tenon::fail(
+      tenon::Code::Argument,
+      "template: {} is no text of a template, which has {{{{ or {{%, and no name of one; known "
+      "here are {}",
+      tenon::quoted(given), tenon::template_names());
+}
+
 /// The template that the options ask for: given, by its name in the model, or the model's own.
 void choose_template(const OptionSet& set, const tenon::Model* model, tenon::ChatOptions& out) {
-  out.source = set.string("template");
+  out.source = given_template(set.string("template"), model);
   out.source_name = "template";
   if (!out.source.empty()) return;
   const tenon::ChatFormat* format = tenon::find_chat_format(set.string("chat_format"));

@@ -186,7 +186,9 @@ constexpr std::array kTable = {
     text(TENON_SCOPE_EMBEDDER, "query_prefix", "auto", "",
          "What goes before a query; auto: the words of the model's card, where it is known."),
     text(TENON_SCOPE_EMBEDDER, "document_prefix", "auto", "", "The same for what is searched."),
-    text(TENON_SCOPE_CHAT, "template", "", "", "Source of the chat template; empty: the model's."),
+    text(TENON_SCOPE_CHAT, "template", "", "",
+         "Text of the chat template, or the name of one: of the model's own, or chatml; empty: the "
+         "model's."),
     text(TENON_SCOPE_CHAT, "template_name", "", "",
          "Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one."),
     text(TENON_SCOPE_CHAT, "chat_format", "auto", "",

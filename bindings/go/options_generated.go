@@ -16,7 +16,7 @@ type ModelOptions struct {
 	ExpertsOn Opt[string]
 	// A folder where backends keep compiled kernels for the next process; it is there, and trusted as a plugin is. Empty: nothing is kept.
 	KernelCache Opt[string]
-	// Threads that compute, the caller's included; 0: as many as the process has CPUs.
+	// Threads that compute, the caller's included; 0: as many as the CPUs that the process may use, by its mask and the quotas of its control groups, rounded down.
 	Threads Opt[int]
 	// Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head.
 	CacheType Opt[string]
@@ -38,9 +38,11 @@ type ModelOptions struct {
 	VocabularyOnly Opt[bool]
 	// Plan the program and its memory, but load no weights: to look at a model.
 	Inspect Opt[bool]
+	// Read nothing but the metadata and the list of tensors, of any GGUF file: to look at one that cannot run. Its tokenizer is empty.
+	MetadataOnly Opt[bool]
 	// Look for NaN and infinity in the weights while loading and refuse a file that has any.
 	CheckWeights Opt[bool]
-	// Path of a backend plugin to load besides those in the folder tenon beside the library.
+	// Path of a backend plugin to load besides those in the folder tenon beside the shared library; one that ends in a slash is a folder of plugins.
 	Plugin []string
 	// A metadata value in place of the file's: key=type:value, type int, float, bool or str.
 	Override []string
@@ -103,6 +105,9 @@ func (o *ModelOptions) apply(set func(key string, value any)) {
 	}
 	if o.Inspect.isSet {
 		set("inspect", o.Inspect.value)
+	}
+	if o.MetadataOnly.isSet {
+		set("metadata_only", o.MetadataOnly.value)
 	}
 	if o.CheckWeights.isSet {
 		set("check_weights", o.CheckWeights.value)
@@ -380,7 +385,7 @@ func (o *EngineOptions) apply(set func(key string, value any)) {
 
 // ChatOptions are the options of a chat; what is not set has the library's default.
 type ChatOptions struct {
-	// Source of the chat template; empty: the model's.
+	// Text of the chat template, or the name of one: of the model's own, or chatml; empty: the model's.
 	Template Opt[string]
 	// Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one.
 	TemplateName Opt[string]

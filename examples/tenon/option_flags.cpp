@@ -1,9 +1,12 @@
 #include "option_flags.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
+
+#include "input_files.h"
 
 namespace tenon_program {
 namespace {
@@ -117,6 +120,19 @@ void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
   }
 }
 
+namespace {
+
+/// A template's text is given as it is, by a name that the library knows, or as a file: PATH or @PATH.
+std::string template_text(const std::string& given) {
+  const bool is_text = given.find("{{") != given.npos || given.find("{%") != given.npos;
+  if (is_text || given.empty()) return given;
+  if (given.front() == '@') return read_file(given.substr(1));
+  std::error_code error;
+  return std::filesystem::is_regular_file(given, error) ? read_file(given) : given;
+}
+
+}  // namespace
+
 tenon::ExtraOptions OptionFlags::values() const {
   tenon::ExtraOptions values;
   for (const Flag& flag : flags_) {
@@ -126,7 +142,7 @@ tenon::ExtraOptions OptionFlags::values() const {
       if (of_backend) {
         values.push_back(backend_option(text));
       } else {
-        values.emplace_back(flag.key, text);
+        values.emplace_back(flag.key, flag.key == "template" ? template_text(text) : text);
       }
     }
   }

@@ -13,7 +13,7 @@ export interface ModelOptions {
   expertsOn?: string
   /** A folder where backends keep compiled kernels for the next process; it is there, and trusted as a plugin is. Empty: nothing is kept. */
   kernelCache?: string
-  /** Threads that compute, the caller's included; 0: as many as the process has CPUs. */
+  /** Threads that compute, the caller's included; 0: as many as the CPUs that the process may use, by its mask and the quotas of its control groups, rounded down. */
   threads?: number
   /** Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head. */
   cacheType?: string
@@ -35,9 +35,11 @@ export interface ModelOptions {
   vocabularyOnly?: boolean
   /** Plan the program and its memory, but load no weights: to look at a model. */
   inspect?: boolean
+  /** Read nothing but the metadata and the list of tensors, of any GGUF file: to look at one that cannot run. Its tokenizer is empty. */
+  metadataOnly?: boolean
   /** Look for NaN and infinity in the weights while loading and refuse a file that has any. */
   checkWeights?: boolean
-  /** Path of a backend plugin to load besides those in the folder tenon beside the library. */
+  /** Path of a backend plugin to load besides those in the folder tenon beside the shared library; one that ends in a slash is a folder of plugins. */
   plugin?: readonly string[]
   /** A metadata value in place of the file's: key=type:value, type int, float, bool or str. */
   override?: readonly string[]
@@ -141,7 +143,7 @@ export interface EngineOptions {
 }
 
 export interface ChatOptions {
-  /** Source of the chat template; empty: the model's. */
+  /** Text of the chat template, or the name of one: of the model's own, or chatml; empty: the model's. */
   template?: string
   /** Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one. */
   templateName?: string

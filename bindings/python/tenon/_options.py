@@ -20,7 +20,7 @@ class ModelOptions(TypedDict, total=False):
     kernel_cache: str
     """A folder where backends keep compiled kernels for the next process; it is there, and trusted as a plugin is. Empty: nothing is kept."""
     threads: int
-    """Threads that compute, the caller's included; 0: as many as the process has CPUs."""
+    """Threads that compute, the caller's included; 0: as many as the CPUs that the process may use, by its mask and the quotas of its control groups, rounded down."""
     cache_type: str
     """Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head."""
     default_context: int
@@ -41,10 +41,12 @@ class ModelOptions(TypedDict, total=False):
     """Read the metadata and the vocabulary only: to tokenize."""
     inspect: bool
     """Plan the program and its memory, but load no weights: to look at a model."""
+    metadata_only: bool
+    """Read nothing but the metadata and the list of tensors, of any GGUF file: to look at one that cannot run. Its tokenizer is empty."""
     check_weights: bool
     """Look for NaN and infinity in the weights while loading and refuse a file that has any."""
     plugin: Sequence[str]
-    """Path of a backend plugin to load besides those in the folder tenon beside the library."""
+    """Path of a backend plugin to load besides those in the folder tenon beside the shared library; one that ends in a slash is a folder of plugins."""
     override: Sequence[str]
     """A metadata value in place of the file's: key=type:value, type int, float, bool or str."""
 
@@ -148,7 +150,7 @@ class EngineOptions(TypedDict, total=False):
 
 class ChatOptions(TypedDict, total=False):
     template: str
-    """Source of the chat template; empty: the model's."""
+    """Text of the chat template, or the name of one: of the model's own, or chatml; empty: the model's."""
     template_name: str
     """Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one."""
     chat_format: str

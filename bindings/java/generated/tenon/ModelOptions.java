@@ -39,7 +39,8 @@ public final class ModelOptions extends ModelCallbacks<ModelOptions> {
     return set("kernel_cache", value);
   }
 
-  /** Threads that compute, the caller's included; 0: as many as the process has CPUs. */
+  /** Threads that compute, the caller's included; 0: as many as the CPUs that the process may use, by its
+   * mask and the quotas of its control groups, rounded down. */
   public ModelOptions threads(long value) {
     return set("threads", value);
   }
@@ -100,12 +101,19 @@ public final class ModelOptions extends ModelCallbacks<ModelOptions> {
     return set("inspect", value);
   }
 
+  /** Read nothing but the metadata and the list of tensors, of any GGUF file: to look at one that cannot
+   * run. Its tokenizer is empty. */
+  public ModelOptions metadataOnly(boolean value) {
+    return set("metadata_only", value);
+  }
+
   /** Look for NaN and infinity in the weights while loading and refuse a file that has any. */
   public ModelOptions checkWeights(boolean value) {
     return set("check_weights", value);
   }
 
-  /** Path of a backend plugin to load besides those in the folder tenon beside the library. */
+  /** Path of a backend plugin to load besides those in the folder tenon beside the shared library; one
+   * that ends in a slash is a folder of plugins. */
   public ModelOptions plugin(String... value) {
     return set("plugin", value);
   }

@@ -192,7 +192,8 @@ impl ModelOptions {
         self
     }
 
-    /// Threads that compute, the caller's included; 0: as many as the process has CPUs.
+    /// Threads that compute, the caller's included; 0: as many as the CPUs that the process may use, by its
+    /// mask and the quotas of its control groups, rounded down.
     pub fn threads(mut self, value: i64) -> Self {
         self.0.set("threads", value.into());
         self
@@ -264,13 +265,21 @@ impl ModelOptions {
         self
     }
 
+    /// Read nothing but the metadata and the list of tensors, of any GGUF file: to look at one that cannot
+    /// run. Its tokenizer is empty.
+    pub fn metadata_only(mut self, value: bool) -> Self {
+        self.0.set("metadata_only", value.into());
+        self
+    }
+
     /// Look for NaN and infinity in the weights while loading and refuse a file that has any.
     pub fn check_weights(mut self, value: bool) -> Self {
         self.0.set("check_weights", value.into());
         self
     }
 
-    /// Path of a backend plugin to load besides those in the folder tenon beside the library.
+    /// Path of a backend plugin to load besides those in the folder tenon beside the shared library; one that
+    /// ends in a slash is a folder of plugins.
     pub fn plugin<T: AsRef<str>>(mut self, texts: impl IntoIterator<Item = T>) -> Self {
         let texts = texts.into_iter().map(|text| text.as_ref().to_owned());
         self.0.set("plugin", Value::List(texts.collect()));
@@ -628,7 +637,7 @@ impl ChatOptions {
         self
     }
 
-    /// Source of the chat template; empty: the model's.
+    /// Text of the chat template, or the name of one: of the model's own, or chatml; empty: the model's.
     pub fn template(mut self, value: &str) -> Self {
         self.0.set("template", value.into());
         self
