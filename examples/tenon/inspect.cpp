@@ -236,7 +236,7 @@ Inspected open_to_inspect(const std::string& path) {
     return {tenon::Model(path, {.inspect = true}), ""};
   } catch (const tenon::Error& error) {
     const std::string refusal = error.what();
-    return {tenon::Model(path, {.extra = {{"metadata_only", "true"}}}), refusal};
+    return {tenon::Model(path, {.metadata_only = true}), refusal};
   }
 }
 

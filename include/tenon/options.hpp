@@ -41,6 +41,7 @@ struct ModelOptions {
   std::optional<int64_t> row_cache_bytes{};
   std::optional<bool> vocabulary_only{};
   std::optional<bool> inspect{};
+  std::optional<bool> metadata_only{};
   std::optional<bool> check_weights{};
   std::vector<std::string> plugins{};    ///< paths
   std::vector<std::string> overrides{};  ///< metadata: "llama.rope.freq_base=float:500000"
@@ -127,6 +128,7 @@ class Options {
     set("row_cache_bytes", from.row_cache_bytes);
     set("vocabulary_only", from.vocabulary_only);
     set("inspect", from.inspect);
+    set("metadata_only", from.metadata_only);
     set("check_weights", from.check_weights);
     for (const std::string& path : from.plugins) add("plugin", path);
     for (const std::string& text : from.overrides) add("override", text);

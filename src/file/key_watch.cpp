@@ -1,5 +1,7 @@
 #include "file/key_watch.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/utf8.h"
@@ -13,14 +15,24 @@ void KeyWatch::note(std::string_view key) {
   if (!asked_.contains(key)) asked_.emplace(key);
 }
 
+std::string KeyWatch::hint(const std::string& key) const {
+  // Keys are mistaken in their first part, too: no architecture, or another one.
+  for (const std::string& other : asked_) {
+    const std::string_view tail = std::string_view(other).substr(other.find('.') + 1);
+    const bool same =
+        tail == key || (key.find('.') != key.npos && key.ends_with("." + std::string(tail)));
+    if (same) return fmt::format("; the nearest name is {}", quoted(other));
+  }
+  NearestName nearest(key);
+  for (const std::string& other : asked_) nearest.consider(other);
+  return nearest.hint();
+}
+
 void KeyWatch::expect_asked() {
   const std::lock_guard lock(mutex_);
   for (const std::string& key : keys_) {
     if (asked_.contains(key)) continue;
-    NearestName nearest(key);
-    for (const std::string& other : asked_) nearest.consider(other);
-    fail(Code::Argument, "override: nothing reads the key {}; the nearest that is read is {}",
-         quoted(key), quoted(nearest.nearest()));
+    fail(Code::Argument, "override: nothing reads the key {}{}", quoted(key), hint(key));
   }
 }
 

@@ -23,6 +23,8 @@ class KeyWatch {
   void end();
 
  private:
+  [[nodiscard]] std::string hint(const std::string& key) const;
+
   std::vector<std::string> keys_;
   std::atomic<bool> ended_{false};
   std::mutex mutex_;

@@ -104,13 +104,13 @@ TEST(TokensOfOneSpelling, MayBeSpecial) {
 
 TEST(Merges, ThatLeadToNoTokenAreLeftOutUnlessTheyAreMany) {
   std::vector<std::string> merges;
-  for (char c = 'a'; c <= 'z'; ++c) merges.push_back(std::string(1, c) + " !");
+  for (char c = 'a'; c <= 'z'; ++c) merges.push_back(std::string(1, c) + " X");
   Vocabulary v = small_bpe(merges);
-  v.tokens[256 + 3] = "d?";  // in the place of "d!", which a merge leads to
+  v.tokens[256 + 3] = "d?";  // in the place of "dX", which a merge leads to
   const auto tokenizer = make_tokenizer(v);
-  EXPECT_EQ(tokenizer->encode("c!"), ids(v, {"c!"}));
-  EXPECT_EQ(tokenizer->encode("d!"), ids(v, {"d", "!"}));
-  EXPECT_THAT(warnings_of(*tokenizer), ElementsAre(HasSubstr("merge 3: its result \"d!\"")));
+  EXPECT_EQ(tokenizer->encode("cX"), ids(v, {"cX"}));
+  EXPECT_EQ(tokenizer->encode("dX"), ids(v, {"d", "X"}));
+  EXPECT_THAT(warnings_of(*tokenizer), ElementsAre(HasSubstr("merge 3: its result \"dX\"")));
   v.tokens[256 + 4] = "e?";
   EXPECT_THROW(make_tokenizer(v), Error);
 }

@@ -30,6 +30,7 @@ std::vector<CppOption> cpp_options() {
       {"row_cache_bytes", handle_of(ModelOptions{.row_cache_bytes = 4321})},
       {"vocabulary_only", handle_of(ModelOptions{.vocabulary_only = true})},
       {"inspect", handle_of(ModelOptions{.inspect = true})},
+      {"metadata_only", handle_of(ModelOptions{.metadata_only = true})},
       {"check_weights", handle_of(ModelOptions{.check_weights = true})},
       {"plugin", handle_of(ModelOptions{.plugins = {"/a.so"}})},
       {"override", handle_of(ModelOptions{.overrides = {"general.name=str:x"}})},

@@ -162,6 +162,7 @@ std::vector<Row> rows() {
       {"row_cache_bytes", "4321", "0", "4321", of_model(&ModelOptions::row_cache_bytes)},
       {"vocabulary_only", "true", "false", "true", of_model(&ModelOptions::vocabulary_only)},
       {"inspect", "true", "false", "true", of_model(&ModelOptions::inspect)},
+      {"metadata_only", "true", "false", "true", of_model(&ModelOptions::metadata_only)},
       {"check_weights", "true", "false", "true", of_model(&ModelOptions::check_weights)},
       {"plugin", "/a.so", "0", "1 /a.so",
        [](const OptionSet& set) {
