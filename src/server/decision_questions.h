@@ -17,7 +17,7 @@ struct Question {
   std::optional<std::string> name{};
   std::string instructions{};
   std::vector<std::string> labels{};        ///< the texts whose likelihoods are compared
-  std::vector<Json> values{};               ///< [labels] what the client calls each
+  Json::array_t values{};                   ///< [labels] what the client calls each
   std::vector<std::string> descriptions{};  ///< [labels], "" for none
 };
 

@@ -23,9 +23,9 @@ std::string trimmed(const std::string& text) {
 }
 
 /// Numbers as clients have them that read each into a double (RFC 8259, section 6): 20.000 comes back as 20.
-void make_plain_numbers(nlohmann::json& value) {
+void make_plain_numbers(SortedJsonTree& value) {
   if (value.is_structured()) {
-    for (nlohmann::json& part : value) make_plain_numbers(part);
+    for (SortedJsonTree& part : value) make_plain_numbers(part);
   } else if (value.is_number()) {
     const double number = value.get<double>();
     constexpr double kExact = 9007199254740992;  // 2^53: up to here a double has all whole numbers
@@ -40,10 +40,10 @@ void make_plain_numbers(nlohmann::json& value) {
 /// The same for all ways to write the same JSON: members in the order of their names, no white space.
 std::string arguments_meaning(const Json& arguments) {
   try {
-    nlohmann::json read =
+    SortedJsonTree read =
         arguments.is_string() ? parse_json(arguments.get<std::string>()) : arguments;
     make_plain_numbers(read);
-    return read.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return read.dump(-1, ' ', false, SortedJsonTree::error_handler_t::replace);
   } catch (const ApiError&) {
     return arguments.get<std::string>();
   }

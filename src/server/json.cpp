@@ -51,7 +51,8 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
       return &items.back();
     }
     // The vector that the object is: members are found from its beginning, so the first one counts.
-    using Members = std::vector<std::pair<const std::string, Json>>;
+    using Member = std::pair<const std::string, Json>;
+    using Members = std::vector<Member, JsonAllocator<Member>>;
     Members& members = parent.get_ref<Json::object_t&>();
     members.emplace_back(std::move(name_), std::move(value));
     return &members.back().second;

@@ -1,14 +1,15 @@
 // JSON of requests and answers: read with bounds before anything of it is kept, written on one line.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+
+#include "json_memory.h"
 
 namespace tenon_http {
 
 /// Members keep their order: a schema's properties are written in it.
-using Json = nlohmann::ordered_json;
+using Json = JsonTree;
 
 /// What a body may hold. Deeper nesting than any client sends, and fewer values than hurt: a value
 /// of two bytes ("0,") takes 16 in memory.

@@ -1,0 +1,73 @@
+// Memory of JSON trees. nlohmann's destructor lists all children of a tree in a vector before it frees them: it takes
+// memory where there is none to have, and a destructor that fails ends the process. Here that vector has a reserve.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tenon_http {
+
+/// Does what std::allocator does; a type of ours, so that the vector above is the only one with that.
+template <typename T>
+struct JsonAllocator {
+  using value_type = T;
+
+  JsonAllocator() = default;
+  template <typename U>
+  JsonAllocator(const JsonAllocator<U>&) noexcept {}
+
+  T* allocate(std::size_t count) {
+    if (count > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T)) throw std::bad_alloc();
+    return static_cast<T*>(::operator new(count * sizeof(T)));
+  }
+  void deallocate(T* memory, std::size_t) noexcept { ::operator delete(memory); }
+  friend bool operator==(const JsonAllocator&, const JsonAllocator&) noexcept { return true; }
+};
+
+template <template <typename, typename, typename...> class Members>
+using JsonTreeOf =
+    nlohmann::basic_json<Members, std::vector, std::string, bool, int64_t, uint64_t, double,
+                         JsonAllocator, nlohmann::adl_serializer, std::vector<uint8_t>>;
+/// Members keep their order.
+using JsonTree = JsonTreeOf<nlohmann::ordered_map>;
+/// Members are sorted by their names.
+using SortedJsonTree = JsonTreeOf<std::map>;
+
+/// Addresses for it, once for all servers of the process: they cost no memory until they are used. Throws
+/// std::bad_alloc.
+void reserve_json_memory();
+/// Of the heap, else of the reserve, which one thread has at a time, the others wait. Freed by the thread that took it.
+void* take_json_memory(size_t bytes);
+void free_json_memory(void* memory) noexcept;
+
+}  // namespace tenon_http
+
+template <template <typename, typename, typename...> class Members>
+class std::allocator<nlohmann::basic_json<Members, std::vector, std::string, bool, int64_t,
+                                          uint64_t, double, tenon_http::JsonAllocator,
+                                          nlohmann::adl_serializer, std::vector<uint8_t>>> {
+ public:
+  using value_type = tenon_http::JsonTreeOf<Members>;
+  using size_type = std::size_t;
+  using difference_type = std::ptrdiff_t;
+  using propagate_on_container_move_assignment = std::true_type;
+  using is_always_equal = std::true_type;
+
+  allocator() = default;
+  template <typename U>
+  allocator(const std::allocator<U>&) noexcept {}
+
+  value_type* allocate(std::size_t count) {
+    return static_cast<value_type*>(tenon_http::take_json_memory(count * sizeof(value_type)));
+  }
+  void deallocate(value_type* memory, std::size_t) noexcept {
+    tenon_http::free_json_memory(memory);
+  }
+  friend bool operator==(const allocator&, const allocator&) noexcept { return true; }
+};
