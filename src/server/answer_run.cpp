@@ -18,33 +18,37 @@ AnswerRun::AnswerRun(AnswerPlan plan, std::shared_ptr<Exchange> exchange,
       state_(state) {}
 
 void AnswerRun::start() {
-  weak_ = weak_from_this();
   self_ = shared_from_this();
-  const RequestRecord& record = *exchange_->request().record;
   try {
-    for (ChoicePlan& choice : plan_.choices) {
-      generations_.emplace_back(plan_, std::move(choice));
-      generations_.back().submit(state_.limits.request_seconds, record.client, notify, this);
-    }
+    begin();
   } catch (...) {
     end();
     throw;
   }
+}
+
+void AnswerRun::begin() {
+  const std::weak_ptr<AnswerRun> weak = weak_from_this();
+  wake_ = std::make_shared<Task>([weak] {
+    if (const auto running = weak.lock()) running->pump();
+  });
+  const RequestRecord& record = *exchange_->request().record;
+  for (ChoicePlan& choice : plan_.choices) {
+    generations_.emplace_back(plan_, std::move(choice));
+    generations_.back().submit(state_.limits.request_seconds, record.client, notify, this);
+  }
   num_running_ = generations_.size();
   exchange_->request().record->notes = std::move(plan_.notes);
   writer_->begin(*exchange_);
-  exchange_->request().interest->on_end([run = weak_] {
-    if (const auto running = run.lock()) running->cancel();
+  exchange_->request().interest->on_end([weak] {
+    if (const auto running = weak.lock()) running->cancel();
   });
   state_.submitted(*plan_.model);
 }
 
 void AnswerRun::notify(void* user) {
   auto& run = *static_cast<AnswerRun*>(user);
-  if (run.is_woken_.exchange(true)) return;
-  run.state_.loop.post([weak = run.weak_] {
-    if (const auto running = weak.lock()) running->pump();
-  });
+  run.state_.loop.post(run.wake_);
 }
 
 void AnswerRun::note_progress() {
@@ -58,44 +62,50 @@ void AnswerRun::note_progress() {
   }
 }
 
-void AnswerRun::pump() {
+void AnswerRun::pump() noexcept {
   const auto self = shared_from_this();
-  is_woken_ = false;
   try {
-    for (size_t i = 0; i < generations_.size(); ++i) {
-      while (i < generations_.size() && !generations_[i].end()) {
-        if (exchange_->unsent() > kMaxUnsentBytes) {
-          return exchange_->on_drained([run = weak_] {
-            if (const auto running = run.lock()) running->pump();
-          });
-        }
-        const bool advanced = generations_[i].advance(
-            [&](AnswerDelta delta) { writer_->delta(*exchange_, i, std::move(delta)); });
-        if (!advanced) break;
-        if (!generations_.empty()) note_progress();
-        if (!generations_[i].end()) continue;
-        writer_->end(*exchange_, i, *generations_[i].end());
-        --num_running_;
-      }
-    }
+    advance();
   } catch (...) {
-    if (self_ != nullptr) writer_->fail(*exchange_, api_error_of_current_exception());
-    return end();
+    fail_with(api_error_of_current_exception);
+    end();
+  }
+}
+
+void AnswerRun::advance() {
+  for (size_t i = 0; i < generations_.size(); ++i) {
+    while (i < generations_.size() && !generations_[i].end()) {
+      if (exchange_->unsent() > kMaxUnsentBytes) return exchange_->on_drained(wake_);
+      const bool advanced = generations_[i].advance(
+          [&](AnswerDelta delta) { writer_->delta(*exchange_, i, std::move(delta)); });
+      if (!advanced) break;
+      if (!generations_.empty()) note_progress();
+      if (!generations_[i].end()) continue;
+      writer_->end(*exchange_, i, *generations_[i].end());
+      --num_running_;
+    }
   }
   if (self_ == nullptr || num_running_ > 0) return;
   writer_->complete(*exchange_);
   end();
 }
 
-void AnswerRun::cancel() {
+void AnswerRun::cancel() noexcept {
   if (self_ == nullptr) return;
   if (!exchange_->request().interest->is_lost()) {
-    writer_->fail(*exchange_, api_error_of(tenon::Error(tenon::Code::Cancelled, "")));
+    fail_with([] { return api_error_of(tenon::Error(tenon::Code::Cancelled, "")); });
   }
   end();
 }
 
-void AnswerRun::end() {
+/// error: may be the exception being handled.
+void AnswerRun::fail_with(const std::function<ApiError()>& error) noexcept {
+  if (self_ == nullptr) return;
+  fenced([&] { writer_->fail(*exchange_, error()); },
+         [&](Failure why) noexcept { exchange_->fail(why); });
+}
+
+void AnswerRun::end() noexcept {
   const auto self = std::move(self_);
   self_ = nullptr;
   generations_.clear();

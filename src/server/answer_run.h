@@ -2,8 +2,8 @@
 // the client has gone.
 #pragma once
 
-#include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 
 #include "exchange.h"
@@ -43,19 +43,21 @@ class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
 
  private:
   static void notify(void* user);
-  void pump();
+  void begin();
+  void pump() noexcept;
+  void advance();
   void note_progress();
-  void cancel();
-  void end();
+  void cancel() noexcept;
+  void fail_with(const std::function<ApiError()>& error) noexcept;
+  void end() noexcept;
 
   std::shared_ptr<Exchange> exchange_;  // first: its record keeps the plan's model
   AnswerPlan plan_;
   std::unique_ptr<AnswerWriter> writer_;
   ServerState& state_;
-  std::atomic<bool> is_woken_{false};
   size_t num_running_ = 0;
   std::shared_ptr<AnswerRun> self_;     ///< while it runs
-  std::weak_ptr<AnswerRun> weak_;       ///< for the engine's thread
+  std::shared_ptr<Task> wake_;          ///< pumps, unless the run has gone; for the engine's thread
   std::deque<Generation> generations_;  // last: what it notifies is destroyed after it
 };
 

@@ -73,7 +73,9 @@ ApiError api_error_of_current_exception() {
   } catch (const tenon::Error& error) {
     return api_error_of(error);
   } catch (const std::bad_alloc&) {
-    return ApiError(503, "server_overloaded", "the server is out of memory").with_retry_after(2);
+    return ApiError(503, "server_overloaded", "the server is out of memory")
+        .with_code("out_of_memory")
+        .with_retry_after(2);
   } catch (...) {
     return ApiError(500, "server_error", "the server failed to handle the request");
   }

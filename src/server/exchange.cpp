@@ -5,14 +5,14 @@
 
 namespace tenon_http {
 
-void Interest::end(State state) {
+void Interest::end(State state) noexcept {
   std::vector<std::function<void()>> stops;
   {
     const std::lock_guard lock(mutex_);
     state_ = std::max(state_, state);
     stops.swap(stops_);
   }
-  for (const std::function<void()>& stop : stops) stop();
+  for (const std::function<void()>& stop : stops) (void)fenced(stop);
 }
 
 bool Interest::is_lost() const {
@@ -51,6 +51,22 @@ HttpAnswer error_answer(const ApiError& error, ErrorShape shape) {
 
 void answer_error(Exchange& exchange, const ApiError& error) {
   exchange.answer(error_answer(error, exchange.request().shape));
+}
+
+ApiError error_of(Failure why) {
+  if (why == Failure::Memory) {
+    return ApiError(503, "server_overloaded", "the server is out of memory")
+        .with_code("out_of_memory")
+        .with_retry_after(2);
+  }
+  return ApiError(500, "server_error", "the server failed to handle the request");
+}
+
+void answer_current_exception(Exchange& exchange) noexcept {
+  fenced([&] { answer_error(exchange, api_error_of_current_exception()); },
+         [&](Failure why) noexcept { exchange.fail(why); });
+  // One that had begun is not answered anew.
+  exchange.fail(Failure::Defect);
 }
 
 void add_notes(const Exchange& exchange, Json& answer) {

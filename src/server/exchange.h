@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "api_error.h"
+#include "fence.h"
 #include "json.h"
 #include "request_record.h"
+#include "task.h"
 
 namespace tenon_http {
 
@@ -20,16 +22,16 @@ namespace tenon_http {
 class Interest {
  public:
   /// The server stops: runs what on_end() was given, once each. The client is there, and is to hear of it.
-  void cancel() { end(State::Cancelled); }
+  void cancel() noexcept { end(State::Cancelled); }
   /// The client has gone: the same, and nobody hears of it.
-  void lose() { end(State::Lost); }
+  void lose() noexcept { end(State::Lost); }
   [[nodiscard]] bool is_lost() const;
   /// `stop` runs on the thread that cancels or loses, or at once if that has happened.
   void on_end(std::function<void()> stop);
 
  private:
   enum class State : uint8_t { Held, Cancelled, Lost };
-  void end(State state);
+  void end(State state) noexcept;
 
   mutable std::mutex mutex_;
   State state_ = State::Held;
@@ -78,24 +80,24 @@ class Exchange {
   virtual void begin_stream(const std::string& content_type) = 0;
   virtual void send(std::string bytes) = 0;
   virtual void end_stream() = 0;
+  /// The answer comes to no end: it is an error that was made beforehand, or is cut where it has begun. Does nothing
+  /// after the answer is complete. Takes no memory.
+  virtual void fail(Failure why) noexcept = 0;
   /// Bytes that were sent and have not left: what makes more waits until they are few.
   [[nodiscard]] virtual size_t unsent() const = 0;
-  /// Called when they have become few.
-  virtual void on_drained(std::function<void()> resume) = 0;
+  /// `resume` is posted to the loop when they have become few.
+  virtual void on_drained(std::shared_ptr<Task> resume) noexcept = 0;
 };
 
 /// Answers with an error in the shape of the request's interface.
 void answer_error(Exchange& exchange, const ApiError& error);
 HttpAnswer error_answer(const ApiError& error, ErrorShape shape);
+/// Ends the answer with the exception being handled, as well as memory allows.
+void answer_current_exception(Exchange& exchange) noexcept;
+/// What Exchange::fail() tells.
+ApiError error_of(Failure why);
 
 /// What a client should know of its request, as the field "notes" of an answer; nothing without any.
 void add_notes(const Exchange& exchange, Json& answer);
-
-/// Threads that run tasks, in the order in which they come.
-class Tasks {
- public:
-  virtual ~Tasks() = default;
-  virtual void post(std::function<void()> task) = 0;
-};
 
 }  // namespace tenon_http

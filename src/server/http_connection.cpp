@@ -1,9 +1,14 @@
 #include "http_connection.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
+#include <cstdint>
+#include <new>
+#include <utility>
 
 #include "cors_policy.h"
+#include "host_names.h"
 #include "http_exchange.h"
 #include "http_head.h"
 #include "request_journal.h"
@@ -12,12 +17,14 @@ namespace tenon_http {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
-using ErrorCode = boost::beast::error_code;
+using ErrorCode = boost::system::error_code;
 
 /// Below so many bytes an exchange may make more.
 constexpr size_t kDrainedBytes = size_t{64} << 10;
 constexpr double kLingerSeconds = 2;
+constexpr size_t kMaxShownHost = 100;
+/// So much is written whether the budget has room or not: errors, pieces of streams.
+constexpr size_t kSmallWriteBytes = size_t{64} << 10;
 
 bool would_block(const ErrorCode& error) {
   return error == asio::error::would_block || error == asio::error::try_again;
@@ -38,103 +45,89 @@ ErrorCode error_of(TlsState state) {
   return asio::error::connection_reset;
 }
 
-ApiError error_of_bytes(const ErrorCode& error, const HttpLimits& limits) {
-  if (error == http::error::body_limit) {
-    return ApiError(413, "invalid_request_error",
-                    "the body is larger than " + std::to_string(limits.body_bytes) + " bytes")
-        .with_code("request_too_large");
-  }
-  if (error == http::error::header_limit) {
-    return ApiError(
-        431, "invalid_request_error",
-        "the headers are larger than " + std::to_string(limits.header_bytes) + " bytes");
-  }
-  return invalid_request("the request is not HTTP/1.1: " + error.message(), std::nullopt);
-}
-
-/// Whether all who read the header see the same end of the body, and the same host (RFC 9112, 6.3 and 3.2): of
-/// other bytes a proxy would make other requests.
-template <typename Parser>
-bool is_framed(const Parser& parser) {
-  const auto& fields = parser.get();
-  return (fields.count(http::field::transfer_encoding) == 0 || parser.chunked()) &&
-         fields.count(http::field::host) <= 1;
-}
-
-HttpRequest request_of(http::request<http::string_body>&& message) {
-  HttpRequest request;
-  const auto text = [](boost::beast::string_view view) {
-    return std::string(view.data(), view.size());
-  };
-  request.method = text(message.method_string());
-  set_target(request, text(message.target()));
-  request.origin = text(message[http::field::origin]);
-  request.host = text(message[http::field::host]);
-  request.authorization = text(message[http::field::authorization]);
-  request.api_key = text(message["x-api-key"]);
-  request.anthropic_version = text(message["anthropic-version"]);
-  request.content_encoding = text(message[http::field::content_encoding]);
-  request.record =
-      std::make_shared<RequestRecord>(text(message["x-request-id"]), text(message["traceparent"]));
-  request.record->method = request.method;
-  request.record->path = request.path;
-  request.body = std::move(message.body());
-  return request;
-}
-
 }  // namespace
 
-HttpConnection::HttpConnection(Socket socket, std::unique_ptr<TlsStream> tls,
-                               HttpConnections& owner)
-    : socket_(std::move(socket)), tls_(std::move(tls)), owner_(owner) {}
+HttpConnection::HttpConnection(asio::io_context& io, std::unique_ptr<TlsStream> tls,
+                               ConnectionPlace place, HttpConnections& owner)
+    : socket_(io),
+      tls_(std::move(tls)),
+      owner_(owner),
+      place_(std::move(place)),
+      unsent_(owner.budget()) {}
 
-void HttpConnection::start() {
+void HttpConnection::adopt(int family, int socket) {
+  socket_.assign(Socket::protocol_type(family, 0), socket);
   ErrorCode ignored;
   socket_.non_blocking(true, ignored);
-  wait(Wait::Header);
-  read();
 }
 
-void HttpConnection::refuse() {
-  ErrorCode ignored;
-  socket_.non_blocking(true, ignored);
-  keeps_alive_ = false;
-  const ApiError error =
-      ApiError(503, "server_overloaded", "the server has too many connections").with_retry_after(1);
-  const HttpAnswer answer = error_answer(error, ErrorShape::OpenAi);
-  closes_after_write_ = true;
-  write(http_head(answer, {.keep_alive = false}) + answer.body);
+void HttpConnection::start() noexcept {
+  guard([this] {
+    wait(Wait::Header);
+    read();
+  });
 }
 
-void HttpConnection::drain() {
+void HttpConnection::refuse() noexcept {
+  guard([this] {
+    keeps_alive_ = false;
+    const ApiError error = ApiError(503, "server_overloaded", "the server has too many connections")
+                               .with_retry_after(1);
+    const HttpAnswer answer = error_answer(error, ErrorShape::OpenAi);
+    closes_after_write_ = true;
+    write(http_head(answer, {.keep_alive = false}) + answer.body);
+  });
+}
+
+void HttpConnection::drain() noexcept {
   keeps_alive_ = false;
   if (exchange_ == nullptr && outbox_.empty() && wait_ != Wait::Linger) drop();
 }
 
-void HttpConnection::cancel() {
+void HttpConnection::cancel() noexcept {
   if (exchange_ == nullptr) return;
   const auto exchange = exchange_;
   exchange->request().interest->cancel();
 }
 
-void HttpConnection::drop() {
+void HttpConnection::drop() noexcept {
   if (has_ended_) return;
   has_ended_ = true;
   const auto self = shared_from_this();
   lose_exchange();
+  forget_outbox();
   ErrorCode ignored;
   socket_.close(ignored);
-  owner_.remove(self);
+  owner_.remove(*this);
 }
 
-void HttpConnection::lose_exchange() {
+void HttpConnection::fail(Failure why) noexcept {
+  if (has_ended_ || wait_ == Wait::Linger) return;
+  const bool has_begun = exchange_ != nullptr && exchange_->has_begun();
+  if (has_begun || closes_after_write_ || has_failed_) return post(drop_task_);
+  const std::string_view words = owner_.last_words(
+      why, exchange_ == nullptr ? ErrorShape::OpenAi : exchange_->request().shape);
+  keeps_alive_ = false;
+  closes_after_write_ = true;
+  parser_.reset();
+  lose_exchange();
+  if (!outbox_.empty()) {
+    if (!fenced([&] { write(std::string(words)); })) post(drop_task_);
+    return;
+  }
+  ErrorCode ignored;
+  (void)transmit(words, ignored);
+  close_gently();
+}
+
+void HttpConnection::lose_exchange() noexcept {
   if (exchange_ == nullptr) return;
   const auto exchange = std::move(exchange_);
   exchange_ = nullptr;
   exchange->request().interest->lose();
 }
 
-void HttpConnection::wait(Wait what) {
+void HttpConnection::wait(Wait what) noexcept {
   wait_ = what;
   const HttpLimits& limits = owner_.limits();
   const double seconds = what == Wait::Idle      ? limits.idle_seconds
@@ -143,21 +136,21 @@ void HttpConnection::wait(Wait what) {
                          : what == Wait::Write   ? limits.write_seconds
                          : what == Wait::Handler ? 1e8
                                                  : kLingerSeconds;
-  deadline_ = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  since_ = Clock::now();
+  deadline_ = since_ + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-void HttpConnection::check_clock(Clock::time_point now) {
+std::optional<HttpConnection::Clock::time_point> HttpConnection::idle_since() const {
+  const bool is_idle = exchange_ == nullptr && outbox_.empty() && !closes_after_write_ &&
+                       (wait_ == Wait::Idle || wait_ == Wait::Header);
+  return is_idle ? std::optional(since_) : std::nullopt;
+}
+
+void HttpConnection::check_clock(Clock::time_point now) noexcept {
   if (has_ended_ || now < deadline_) return;
   const bool in_request = wait_ == Wait::Body || (wait_ == Wait::Header && !inbox_.empty());
   if (!in_request) return drop();
-  closes_after_write_ = true;
-  keeps_alive_ = false;
-  parser_.reset();
-  inbox_.clear();
-  const HttpAnswer answer = error_answer(
-      ApiError(408, "timeout", "the request took too long to arrive"), ErrorShape::OpenAi);
-  write(http_head(answer, {.keep_alive = false, .cors = allowed_origin(owner_.limits().cors, "")}) +
-        answer.body);
+  guard([this] { refuse_bytes(ApiError(408, "timeout", "the request took too long to arrive")); });
 }
 
 size_t HttpConnection::receive(std::vector<char>& buffer, ErrorCode& error) {
@@ -168,7 +161,7 @@ size_t HttpConnection::receive(std::vector<char>& buffer, ErrorCode& error) {
   return outcome.size;
 }
 
-size_t HttpConnection::transmit(std::string_view bytes, ErrorCode& error) {
+size_t HttpConnection::transmit(std::string_view bytes, ErrorCode& error) noexcept {
   if (tls_ == nullptr) return socket_.write_some(asio::buffer(bytes.data(), bytes.size()), error);
   const TlsOutcome outcome = tls_->write(bytes);
   write_waits_for_ = outcome.state == TlsState::WantsRead ? Socket::wait_read : Socket::wait_write;
@@ -177,20 +170,17 @@ size_t HttpConnection::transmit(std::string_view bytes, ErrorCode& error) {
 }
 
 void HttpConnection::read() {
-  if (is_reading_ || has_ended_ || inbox_.size() >= kMaxAhead) return;
+  const size_t header_bytes = owner_.limits().header_bytes;
+  const size_t limit = exchange_ != nullptr ? kMaxAhead : std::max(kMaxAhead, header_bytes + 1);
+  if (is_reading_ || has_ended_ || inbox_.size() >= limit) return;
   is_reading_ = true;
-  if (tls_ != nullptr && tls_->has_pending()) {
-    // The socket would not tell of it.
-    return owner_.post([self = shared_from_this()] {
-      self->is_reading_ = false;
-      if (!self->has_ended_) self->on_readable();
-    });
-  }
+  // Of bytes that TLS holds the socket would not tell.
+  if (tls_ != nullptr && tls_->has_pending()) return post(pending_task_);
   socket_.async_wait(read_waits_for_, [self = shared_from_this()](const ErrorCode& error) {
     self->is_reading_ = false;
     if (self->has_ended_) return;
     if (error) return self->drop();
-    self->on_readable();
+    self->guard([&] { self->on_readable(); });
   });
 }
 
@@ -217,113 +207,131 @@ void HttpConnection::take(std::string_view bytes) {
 }
 
 void HttpConnection::parse() {
-  while (exchange_ == nullptr && !inbox_.empty() && !has_ended_ && !closes_after_write_) {
-    if (!parser_) {
-      parser_.emplace();
-      parser_->eager(true);
-      parser_->header_limit(static_cast<uint32_t>(owner_.limits().header_bytes));
-      parser_->body_limit(owner_.limits().body_bytes);
-      wait(Wait::Header);
-    }
-    const bool had_header = parser_->is_header_done();
-    ErrorCode error;
-    const size_t used = parser_->put(asio::buffer(inbox_), error);
-    inbox_.erase(0, used);
-    if (error && error != http::error::need_more) return refuse_bytes(error);
-    if (parser_->is_header_done() && !had_header) {
-      if (!is_framed(*parser_)) return refuse_bytes(http::error::bad_field);
-      wait(Wait::Body);
-      const auto expect = parser_->get()[http::field::expect];
-      if (!parser_->is_done() && boost::beast::iequals(expect, "100-continue")) {
-        write("HTTP/1.1 100 Continue\r\n\r\n");
-        wait(Wait::Body);
+  try {
+    while (exchange_ == nullptr && !inbox_.empty() && !has_ended_ && !closes_after_write_) {
+      if (!parser_) {
+        parser_.emplace(owner_.limits().header_bytes, owner_.limits().body_bytes, owner_.budget());
+        wait(Wait::Header);
+      }
+      const bool had_header = parser_->has_header();
+      inbox_.erase(0, parser_->put(inbox_));
+      if (parser_->has_header() && !had_header && !take_header()) return;
+      if (parser_->is_complete()) {
+        begin(true);
+      } else if (parser_->needs_more()) {
+        return;
       }
     }
-    if (parser_->is_done()) {
-      begin(*parser_);
-    } else if (error == http::error::need_more || used == 0) {
-      if (!parser_->is_header_done() && inbox_.size() > owner_.limits().header_bytes) {
-        return refuse_bytes(http::error::header_limit);
-      }
-      return;
-    }
+  } catch (const ApiError& error) {
+    refuse_bytes(error);
   }
 }
 
-void HttpConnection::begin(Parser& parser) {
-  keeps_alive_ = parser.get().keep_alive() && !owner_.is_draining();
-  const bool is_old = parser.get().version() < 11;
-  HttpRequest request = request_of(parser.release());
-  parser_.reset();
+/// Whether the body may come. A request that is refused already is answered without it, unless it is here.
+bool HttpConnection::take_header() {
+  wait(Wait::Body);
+  if (parser_->is_complete()) return true;
+  const HttpRequest& request = parser_->request();
+  if (refusal_of(request) || !owner_.admits(request)) {
+    if (!inbox_.empty()) inbox_.erase(0, parser_->put(inbox_));
+    if (!parser_->is_complete()) begin(false);
+    return parser_.has_value();
+  }
+  if (parser_->expects_continue()) {
+    write("HTTP/1.1 100 Continue\r\n\r\n");
+    wait(Wait::Body);
+  }
+  return true;
+}
+
+std::optional<ApiError> HttpConnection::refusal_of(const HttpRequest& request) const {
+  const HttpLimits& limits = owner_.limits();
+  if (!may_ask(limits.cors, request.origin) && !is_own_page(request.origin, request.host)) {
+    return ApiError(403, "permission_error", "pages of this origin may not ask here");
+  }
+  if (place_.is_loopback && !is_local_host(request.host, limits.hosts)) {
+    return ApiError(403, "permission_error",
+                    "this server is for programs of this machine and is not known as \"" +
+                        request.host.substr(0, kMaxShownHost) +
+                        "\": ask it as localhost or by its address, or allow the name "
+                        "(allowed_hosts, tenon serve --allow-host)")
+        .with_code("host_not_allowed");
+  }
+  return std::nullopt;
+}
+
+void HttpConnection::begin(bool is_whole) {
+  keeps_alive_ = is_whole && parser_->keeps_alive() && !owner_.is_draining();
+  HeldBytes body_bytes = parser_->take_body_bytes();
+  HttpRequest request = parser_->take_request();
+  request.record = std::make_shared<RequestRecord>(parser_->request_id(), parser_->traceparent());
+  request.record->method = request.method;
+  request.record->path = request.path;
   request.shape = shape_of(request);
-  exchange_ = std::make_shared<HttpExchange>(weak_from_this(), std::move(request), is_old);
+  exchange_ = std::make_shared<HttpExchange>(weak_from_this(), std::move(request),
+                                             std::move(body_bytes), parser_->is_old());
+  parser_.reset();
+  if (!is_whole) inbox_.clear();
   wait(Wait::Handler);
   const auto exchange = exchange_;
-  const HttpRequest& asked = exchange->request();
-  if (!may_ask(owner_.limits().cors, asked.origin) && !is_own_page(asked.origin, asked.host)) {
-    const ApiError error(403, "permission_error", "pages of this origin may not ask here");
-    return exchange->answer(error_answer(error, exchange->request().shape));
+  if (const auto refusal = refusal_of(exchange->request())) {
+    return exchange->answer(error_answer(*refusal, exchange->request().shape));
   }
   owner_.on_request(exchange);
 }
 
-void HttpConnection::refuse_bytes(const ErrorCode& error) {
-  HttpRequest request;
-  if (parser_->is_header_done() || error == http::error::body_limit) {
-    const auto target = parser_->get().target();
-    set_target(request, {target.data(), target.size()});
-  }
+void HttpConnection::refuse_bytes(const ApiError& error) {
+  const ErrorShape shape = parser_ ? shape_of(parser_->request()) : ErrorShape::OpenAi;
   parser_.reset();
   inbox_.clear();
   keeps_alive_ = false;
   closes_after_write_ = true;
-  const HttpAnswer answer = error_answer(error_of_bytes(error, owner_.limits()), shape_of(request));
+  const HttpAnswer answer = error_answer(error, shape);
   write(http_head(answer, {.keep_alive = false, .cors = allowed_origin(owner_.limits().cors, "")}) +
         answer.body);
 }
 
 void HttpConnection::write(std::string bytes) {
   if (has_ended_ || has_failed_ || bytes.empty()) return;
-  if (outbox_.empty()) wait(Wait::Write);
-  unsent_ += bytes.size();
-  outbox_.push_back(std::move(bytes));
+  const size_t size = bytes.size();
+  const bool was_empty = outbox_.empty();
+  if (size <= kSmallWriteBytes) {
+    unsent_.grow_anyway(size);
+  } else if (!unsent_.grow(size)) {
+    throw ApiError(503, "server_overloaded",
+                   "the answers that wait for clients take all the memory that they may have")
+        .with_retry_after(1);
+  }
+  if (!fenced([&] { outbox_.push_back(std::move(bytes)); })) {
+    unsent_.shrink(size);
+    throw std::bad_alloc();
+  }
+  if (was_empty) wait(Wait::Write);
   if (!is_writing_) flush();
 }
 
-void HttpConnection::flush() {
+void HttpConnection::flush() noexcept {
   while (!outbox_.empty()) {
     const std::string& first = outbox_.front();
     ErrorCode error;
     const size_t size = transmit(std::string_view(first).substr(written_), error);
-    if (would_block(error)) {
-      is_writing_ = true;
-      socket_.async_wait(write_waits_for_, [self = shared_from_this()](const ErrorCode& failed) {
-        self->is_writing_ = false;
-        if (self->has_ended_) return;
-        if (failed) return self->drop();
-        self->flush();
-      });
-      return;
-    }
+    const bool is_blocked = would_block(error) && fenced([&] { flush_when_writable(); });
+    if (is_blocked) return;
     if (error) {
       // Whoever writes is in the middle of something; it hears of it afterwards.
       has_failed_ = true;
-      outbox_.clear();
-      unsent_ = 0;
-      return owner_.post([self = shared_from_this()] { self->drop(); });
+      forget_outbox();
+      return post(drop_task_);
     }
-    wait(Wait::Write);
-    unsent_ -= size;
     written_ += size;
+    unsent_.shrink(size);
+    wait(Wait::Write);
     if (written_ == first.size()) {
       outbox_.pop_front();
       written_ = 0;
     }
-    if (unsent_ < kDrainedBytes && is_behind_) {
-      is_behind_ = false;
-      if (exchange_ != nullptr) {
-        owner_.post([exchange = exchange_] { exchange->resume(); });
-      }
+    if (unsent_.size() < kDrainedBytes && exchange_ != nullptr) {
+      if (auto resume = exchange_->take_resume()) owner_.post(std::move(resume));
     }
   }
   if (closes_after_write_) return close_gently();
@@ -331,7 +339,23 @@ void HttpConnection::flush() {
   wait(Wait::Idle);
 }
 
-void HttpConnection::end_exchange() {
+void HttpConnection::flush_when_writable() {
+  socket_.async_wait(write_waits_for_, [self = shared_from_this()](const ErrorCode& failed) {
+    self->is_writing_ = false;
+    if (self->has_ended_) return;
+    if (failed) return self->drop();
+    self->flush();
+  });
+  is_writing_ = true;
+}
+
+void HttpConnection::forget_outbox() noexcept {
+  outbox_.clear();
+  written_ = 0;
+  unsent_.shrink(unsent_.size());
+}
+
+void HttpConnection::end_exchange() noexcept {
   exchange_ = nullptr;
   if (!keeps_alive_ || owner_.is_draining()) {
     closes_after_write_ = true;
@@ -340,21 +364,18 @@ void HttpConnection::end_exchange() {
   }
   if (outbox_.empty()) wait(Wait::Idle);
   // The next request may be here already. Not at once, so that a thousand of them make no stack.
-  owner_.post([self = shared_from_this()] {
-    if (self->has_ended_) return;
-    self->parse();
-    self->read();
-  });
+  post(next_task_);
 }
 
-void HttpConnection::close_gently() {
+void HttpConnection::close_gently() noexcept {
   // With bytes of the client unread, close() would make the system throw away what it has not taken.
   if (tls_ != nullptr) tls_->close();
   ErrorCode ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
   wait(Wait::Linger);
   inbox_.clear();
-  read();
+  // The clock ends it where even this takes more memory than there is.
+  (void)fenced([this] { read(); });
 }
 
 std::string_view HttpExchange::origin_of(const HttpConnection& connection) const {
@@ -375,7 +396,7 @@ void HttpExchange::add_request_headers(HttpAnswer& answer) const {
   }
 }
 
-void HttpExchange::note_end() {
+void HttpExchange::note_end() noexcept {
   request_.record->is_complete = true;
   request_.record->end = RequestRecord::Clock::now();
 }
@@ -383,30 +404,30 @@ void HttpExchange::note_end() {
 void HttpExchange::answer(HttpAnswer answer) {
   const auto connection = connection_.lock();
   if (connection == nullptr || has_ended_ || has_begun_) return;
-  has_begun_ = has_ended_ = true;
-  request_.record->status = answer.status;
-  note_end();
   add_request_headers(answer);
   const bool keep_alive = connection->keeps_alive_ && !connection->owner_.is_draining();
   if (!keep_alive) connection->keeps_alive_ = false;
   std::string bytes = http_head(answer, {.keep_alive = keep_alive, .cors = origin_of(*connection)});
   if (request_.method != "HEAD") bytes += answer.body;
   connection->write(std::move(bytes));
+  has_begun_ = has_ended_ = true;
+  request_.record->status = answer.status;
+  note_end();
   connection->end_exchange();
 }
 
 void HttpExchange::begin_stream(const std::string& content_type) {
   const auto connection = connection_.lock();
   if (connection == nullptr || has_begun_) return;
-  has_begun_ = true;
   if (is_old_) connection->keeps_alive_ = false;
   HttpAnswer answer{.content_type = content_type, .headers = {{"Cache-Control", "no-cache"}}};
-  request_.record->status = answer.status;
   add_request_headers(answer);
   connection->write(http_head(answer, {.keep_alive = connection->keeps_alive_,
                                        .chunked = !is_old_,
                                        .bare = is_old_,
                                        .cors = origin_of(*connection)}));
+  has_begun_ = true;
+  request_.record->status = answer.status;
 }
 
 void HttpExchange::send(std::string bytes) {
@@ -418,26 +439,34 @@ void HttpExchange::send(std::string bytes) {
 void HttpExchange::end_stream() {
   const auto connection = connection_.lock();
   if (connection == nullptr || has_ended_) return;
+  if (!is_old_) connection->write(std::string(kLastChunk));
   has_ended_ = true;
   note_end();
-  if (!is_old_) connection->write(std::string(kLastChunk));
   connection->end_exchange();
+}
+
+void HttpExchange::fail(Failure why) noexcept {
+  const auto connection = connection_.lock();
+  if (connection == nullptr || has_ended_) return;
+  has_ended_ = true;
+  if (!has_begun_) {
+    request_.record->status = why == Failure::Memory ? 503 : 500;
+    note_end();
+  }
+  // Its owner may be in the middle of something, so the connection still knows it.
+  connection->fail(why);
 }
 
 size_t HttpExchange::unsent() const {
   const auto connection = connection_.lock();
-  return connection == nullptr ? 0 : connection->unsent_;
+  if (connection == nullptr) return 0;
+  // While all together have too much, whoever has something unsent waits until that has gone.
+  const size_t own = connection->unsent_.size();
+  return own >= kDrainedBytes && connection->owner_.budget()->is_full() ? SIZE_MAX : own;
 }
 
-void HttpExchange::on_drained(std::function<void()> resume) {
+void HttpExchange::on_drained(std::shared_ptr<Task> resume) noexcept {
   resume_ = std::move(resume);
-  if (const auto connection = connection_.lock()) connection->is_behind_ = true;
-}
-
-void HttpExchange::resume() {
-  const std::function<void()> resume = std::move(resume_);
-  resume_ = nullptr;
-  if (resume) resume();
 }
 
 }  // namespace tenon_http

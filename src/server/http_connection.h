@@ -4,17 +4,17 @@
 
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
+#include <boost/system/error_code.hpp>
 #include <chrono>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "byte_budget.h"
 #include "http_loop.h"
+#include "request_parser.h"
 
 namespace tenon_http {
 
@@ -28,10 +28,23 @@ class HttpConnections {
   [[nodiscard]] virtual bool is_draining() const = 0;
   /// For reading into; of all connections together.
   virtual std::vector<char>& buffer() = 0;
+  /// Of all bodies and all unsent answers together.
+  [[nodiscard]] virtual const std::shared_ptr<ByteBudget>& budget() const = 0;
+  /// The answer, made beforehand, to one that cannot be answered otherwise.
+  [[nodiscard]] virtual std::string_view last_words(Failure why, ErrorShape shape) const = 0;
+  [[nodiscard]] virtual bool admits(const HttpRequest& request) = 0;
   virtual void on_request(const std::shared_ptr<Exchange>& exchange) = 0;
-  virtual void post(std::function<void()> task) = 0;
+  virtual void post(std::shared_ptr<Task> task) noexcept = 0;
   /// The connection has ended.
-  virtual void remove(const std::shared_ptr<HttpConnection>& connection) = 0;
+  virtual void remove(HttpConnection& connection) noexcept = 0;
+};
+
+/// Where a connection stands among the others.
+struct ConnectionPlace {
+  size_t index = 0;
+  std::string address{};     ///< of the client, as far as it counts as one (address_of)
+  bool is_late = false;      ///< it came after the server began to stop
+  bool is_loopback = false;  ///< it came to an address of this machine alone
 };
 
 /// Used on the loop's thread alone. While a request is under way the connection goes on reading, so
@@ -42,54 +55,83 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   using Clock = std::chrono::steady_clock;
 
   /// tls: over the socket; null for none.
-  HttpConnection(Socket socket, std::unique_ptr<TlsStream> tls, HttpConnections& owner);
+  HttpConnection(boost::asio::io_context& io, std::unique_ptr<TlsStream> tls, ConnectionPlace place,
+                 HttpConnections& owner);
 
-  void start();
+  /// Takes a socket of that family. Throws, and then it stays the caller's.
+  void adopt(int family, int socket);
+  void start() noexcept;
   /// Answers with 503 and ends, without reading.
-  void refuse();
+  void refuse() noexcept;
   /// Ends when no request is under way, else after it.
-  void drain();
+  void drain() noexcept;
   /// Cancels the request under way, which is answered so.
-  void cancel();
+  void cancel() noexcept;
   /// Ends, and interest in the request under way.
-  void drop();
+  void drop() noexcept;
   /// Looks whether the time for what the connection does is over.
-  void check_clock(Clock::time_point now);
+  void check_clock(Clock::time_point now) noexcept;
+
+  /// Since when it waits for a request, or for the end of its header; nothing while it has one.
+  [[nodiscard]] std::optional<Clock::time_point> idle_since() const;
+  [[nodiscard]] ConnectionPlace& place() { return place_; }
 
  private:
   friend class HttpExchange;
-  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+  using ErrorCode = boost::system::error_code;
   static constexpr size_t kMaxAhead = size_t{64} << 10;
 
   /// What the clock is for.
   enum class Wait : uint8_t { Idle, Header, Body, Handler, Write, Linger };
 
-  void wait(Wait what);
+  void wait(Wait what) noexcept;
+  /// Runs what is the connection's own; what goes wrong in it ends this connection alone.
+  template <typename Body>
+  void guard(Body&& body) noexcept {
+    fenced(std::forward<Body>(body), [this](Failure why) noexcept { fail(why); });
+  }
+  /// Says what it can without memory, and ends.
+  void fail(Failure why) noexcept;
   /// As the socket's, through TLS where there is some: would_block when nothing can be done.
-  size_t receive(std::vector<char>& buffer, boost::beast::error_code& error);
-  size_t transmit(std::string_view bytes, boost::beast::error_code& error);
+  size_t receive(std::vector<char>& buffer, ErrorCode& error);
+  size_t transmit(std::string_view bytes, ErrorCode& error) noexcept;
   void read();
   void on_readable();
   void take(std::string_view bytes);
   void parse();
-  void begin(Parser& parser);
-  void refuse_bytes(const boost::beast::error_code& error);
+  bool take_header();
+  void begin(bool is_whole);
+  [[nodiscard]] std::optional<ApiError> refusal_of(const HttpRequest& request) const;
+  void refuse_bytes(const ApiError& error);
+  /// Takes no memory but for the list; throws before anything is written.
   void write(std::string bytes);
-  void flush();
+  void flush() noexcept;
+  void flush_when_writable();
+  void forget_outbox() noexcept;
   /// The answer is complete.
-  void end_exchange();
-  void close_gently();
-  void lose_exchange();
+  void end_exchange() noexcept;
+  void close_gently() noexcept;
+  void lose_exchange() noexcept;
+  void post(Task& task) noexcept { owner_.post({shared_from_this(), &task}); }
 
   Socket socket_;
   std::unique_ptr<TlsStream> tls_;
   HttpConnections& owner_;
+  ConnectionPlace place_;
   std::string inbox_;
-  std::optional<Parser> parser_;
+  std::optional<RequestParser> parser_;
   std::shared_ptr<class HttpExchange> exchange_;
   std::deque<std::string> outbox_;
   size_t written_ = 0;  ///< of the first in outbox_
-  size_t unsent_ = 0;
+  HeldBytes unsent_;    ///< in outbox_, but for what is written of the first
+  // Made with the connection, so that posting takes no memory.
+  Task drop_task_{[this] { drop(); }};
+  Task next_task_{[this] { guard([this] { parse(), read(); }); }};
+  Task pending_task_{[this] {
+    is_reading_ = false;
+    if (!has_ended_) guard([this] { on_readable(); });
+  }};
+  Clock::time_point since_ = Clock::now();  ///< when it began to wait
   Clock::time_point deadline_{};
   Wait wait_ = Wait::Idle;
   bool keeps_alive_ = true;
@@ -99,7 +141,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Socket::wait_type read_waits_for_ = Socket::wait_read;
   Socket::wait_type write_waits_for_ = Socket::wait_write;
   bool closes_after_write_ = false;
-  bool is_behind_ = false;   ///< the exchange waits until little is unsent
   bool has_failed_ = false;  ///< nothing can be written any more
   bool has_ended_ = false;
 };

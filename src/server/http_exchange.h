@@ -1,11 +1,11 @@
 // An exchange over a connection. It may outlive the connection, and then writes nothing.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "byte_budget.h"
 #include "exchange.h"
 
 namespace tenon_http {
@@ -14,8 +14,13 @@ class HttpConnection;
 
 class HttpExchange : public Exchange {
  public:
-  HttpExchange(std::weak_ptr<HttpConnection> connection, HttpRequest request, bool is_old)
-      : connection_(std::move(connection)), request_(std::move(request)), is_old_(is_old) {}
+  /// body_bytes: the memory that the request's body takes. is_old: HTTP/1.0.
+  HttpExchange(std::weak_ptr<HttpConnection> connection, HttpRequest request, HeldBytes body_bytes,
+               bool is_old)
+      : connection_(std::move(connection)),
+        request_(std::move(request)),
+        body_bytes_(std::move(body_bytes)),
+        is_old_(is_old) {}
 
   HttpExchange(const HttpExchange&) = delete;
   HttpExchange& operator=(const HttpExchange&) = delete;
@@ -27,11 +32,12 @@ class HttpExchange : public Exchange {
   void begin_stream(const std::string& content_type) override;
   void send(std::string bytes) override;
   void end_stream() override;
+  void fail(Failure why) noexcept override;
   [[nodiscard]] size_t unsent() const override;
-  void on_drained(std::function<void()> resume) override;
+  void on_drained(std::shared_ptr<Task> resume) noexcept override;
 
-  /// The connection has written much of what it had.
-  void resume();
+  /// What waits until the connection has written much of what it had; null for nothing.
+  [[nodiscard]] std::shared_ptr<Task> take_resume() noexcept { return std::move(resume_); }
   [[nodiscard]] bool has_begun() const { return has_begun_; }
 
  private:
@@ -40,11 +46,12 @@ class HttpExchange : public Exchange {
 
   /// By which a client and its logs name the request, and what it should know of it.
   void add_request_headers(HttpAnswer& answer) const;
-  void note_end();
+  void note_end() noexcept;
 
   std::weak_ptr<HttpConnection> connection_;
   HttpRequest request_;
-  std::function<void()> resume_;
+  HeldBytes body_bytes_;
+  std::shared_ptr<Task> resume_;
   bool is_old_;  ///< HTTP/1.0: no chunks
   bool has_begun_ = false;
   bool has_ended_ = false;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cors_policy.h"
 #include "exchange.h"
@@ -22,6 +23,9 @@ struct HttpLimits {
   double idle_seconds = 75;   ///< between two requests of a connection
   double write_seconds = 60;  ///< for which a client may take nothing of its answer
   size_t connections = 4096;
+  size_t connections_per_address = 0;        ///< 0: half of them, and any number from this machine
+  size_t pending_bytes = size_t{512} << 20;  ///< of all bodies and all unsent answers together
+  std::vector<std::string> hosts{};         ///< names by which this machine is known (host_names.h)
   std::string cors{kLoopbackPages};         ///< which pages in browsers may ask (cors_policy.h)
   std::shared_ptr<const TlsContext> tls{};  ///< of connections over TCP; null: none
 };
@@ -30,8 +34,11 @@ struct HttpLimits {
 class HttpLoop : public Tasks {
  public:
   using OnRequest = std::function<void(const std::shared_ptr<Exchange>&)>;
+  /// Whether a request with that header may send its body; one that may not comes to OnRequest without it, which
+  /// refuses it.
+  using Admits = std::function<bool(const HttpRequest&)>;
 
-  HttpLoop(HttpLimits limits, OnRequest on_request);
+  HttpLoop(HttpLimits limits, Admits admits, OnRequest on_request);
   ~HttpLoop() override;
 
   /// Before run(). Throws ListenError.
@@ -41,23 +48,22 @@ class HttpLoop : public Tasks {
   /// Of the latest listen_tcp().
   [[nodiscard]] uint16_t port() const;
 
+  using Tasks::post;
   /// Any thread.
-  void post(std::function<void()> task) override;
+  void post(std::shared_ptr<Task> task) noexcept override;
 
   /// Serves until finish().
-  void run();
-  /// Calls `task` each second while it runs. Before run().
-  void every_second(std::function<void()> task);
+  void run() noexcept;
   /// Makes run() return. Any thread.
-  void finish();
+  void finish() noexcept;
 
-  /// Connections without a request under way are closed, the others after it. Then calls `done`. Those that come
+  /// Connections without a request under way are closed, the others after it. Then posts `done`. Those that come
   /// meanwhile get an answer each, which is not waited for: who asks is told that the server stops.
-  void drain(std::function<void()> done);
+  void drain(std::shared_ptr<Task> done) noexcept;
   /// Cancels what is under way: clients hear of it.
-  void cancel_all();
+  void cancel_all() noexcept;
   /// Ends all connections, and interest in what is under way.
-  void drop_all();
+  void drop_all() noexcept;
   /// Any thread.
   [[nodiscard]] size_t num_connections() const;
 

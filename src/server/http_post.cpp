@@ -1,56 +1,55 @@
 #include "http_post.h"
 
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <memory>
 #include <string_view>
 
 namespace tenon_http {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+constexpr auto kLook = std::chrono::milliseconds(50);
+
+/// A socket that does not block, with one limit for all that is done with it.
 class PostSocket {
  public:
   /// Takes the first address that answers.
-  PostSocket(const HttpPost& post) {
+  explicit PostSocket(const HttpPost& post)
+      : limit_(Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(post.seconds * 1000))),
+        gives_up_(post.gives_up) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
     if (::getaddrinfo(post.host.c_str(), post.port.c_str(), &hints, &found) != 0) return;
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
-    timeval limit{};
-    limit.tv_sec = static_cast<time_t>(post.seconds);
-    limit.tv_usec =
-        static_cast<suseconds_t>((post.seconds - static_cast<double>(limit.tv_sec)) * 1e6);
-    for (const addrinfo* address = found; address != nullptr && fd_ < 0;
-         address = address->ai_next) {
-      fd_ = ::socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, 0);
-      if (fd_ < 0) continue;
-      // On Linux the limit for sending holds for connecting, too (socket(7)).
-      ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-      ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-      if (::connect(fd_, address->ai_addr, address->ai_addrlen) == 0) break;
-      ::close(fd_);
-      fd_ = -1;
+    for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+      if (connect(*address)) return;
+      close();
     }
   }
   PostSocket(const PostSocket&) = delete;
   PostSocket& operator=(const PostSocket&) = delete;
-  ~PostSocket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
+  ~PostSocket() { close(); }
 
-  bool send(std::string_view bytes) const {
-    while (!bytes.empty()) {
+  [[nodiscard]] bool send(std::string_view bytes) const {
+    while (fd_ >= 0 && !bytes.empty()) {
       const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return false;
-      bytes.remove_prefix(static_cast<size_t>(sent));
+      if (sent > 0) {
+        bytes.remove_prefix(static_cast<size_t>(sent));
+      } else if (!is_busy() || !wait_for(POLLOUT)) {
+        return false;
+      }
     }
-    return true;
+    return bytes.empty();
   }
 
   /// The first bytes of an answer.
@@ -59,13 +58,48 @@ class PostSocket {
     while (bytes.size() < size) {
       std::array<char, 512> buffer{};
       const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), 0);
-      if (got <= 0) break;
-      bytes.append(buffer.data(), static_cast<size_t>(got));
+      if (got > 0) {
+        bytes.append(buffer.data(), static_cast<size_t>(got));
+      } else if (got == 0 || !is_busy() || !wait_for(POLLIN)) {
+        break;
+      }
     }
     return bytes;
   }
 
  private:
+  static bool is_busy() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+  bool connect(const addrinfo& address) {
+    fd_ = ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd_ < 0) return false;
+    if (::connect(fd_, address.ai_addr, address.ai_addrlen) == 0) return true;
+    if (errno != EINPROGRESS || !wait_for(POLLOUT)) return false;
+    int error = 0;
+    socklen_t size = sizeof error;
+    return ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+  }
+
+  /// Whether the socket is ready before the time is over.
+  [[nodiscard]] bool wait_for(short events) const {
+    for (;;) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(limit_ - Clock::now());
+      if (left.count() <= 0 || (gives_up_ && gives_up_())) return false;
+      pollfd waiting{.fd = fd_, .events = events, .revents = 0};
+      const int ready = ::poll(&waiting, 1, static_cast<int>(std::min(left, kLook).count()));
+      if (ready > 0) return true;
+      if (ready < 0 && errno != EINTR) return false;
+    }
+  }
+
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+
+  Clock::time_point limit_;
+  const std::function<bool()>& gives_up_;
   int fd_ = -1;
 };
 

@@ -9,15 +9,19 @@ namespace {
 
 /// That clients have to take word of being cancelled, when the server stops.
 constexpr double kCancelledSeconds = 0.5;
+/// That logs and traces have to leave, when it has stopped.
+constexpr auto kLastWords = std::chrono::milliseconds(500);
 
 }  // namespace
 
 HttpServer::HttpServer(ServerOptions options)
-    : loop_(std::move(options.http),
-            [this](const std::shared_ptr<Exchange>& exchange) {
-              state_.num_connections = loop_.num_connections();
-              route(exchange, state_);
-            }),
+    : loop_(
+          std::move(options.http),
+          [this](const HttpRequest& request) { return is_admitted(request, state_); },
+          [this](const std::shared_ptr<Exchange>& exchange) {
+            state_.num_connections = loop_.num_connections();
+            route(exchange, state_);
+          }),
       workers_(loop_),
       exporter_(options.otlp_address.empty()
                     ? nullptr
@@ -27,15 +31,19 @@ HttpServer::HttpServer(ServerOptions options)
              .models = std::make_unique<ModelRegistry>(options.memory_bytes, workers_, options.log),
              .clients = std::move(options.clients),
              .journal = std::make_shared<RequestJournal>(options.log, exporter_),
-             .limits = options.limits} {
+             .limits = options.limits},
+      finish_(std::make_shared<Task>([this] { finish(); })),
+      drain_local_(std::make_shared<Task>([this] { local_.drain(finish_); })),
+      drain_(std::make_shared<Task>([this] { loop_.drain(drain_local_); })),
+      cancel_(std::make_shared<Task>([this] {
+        loop_.cancel_all();
+        local_.drop_all();
+      })),
+      drop_(std::make_shared<Task>([this] { loop_.drop_all(); })) {
+  reserve_json_memory();
   state_.submitted = [this](const ServedModel& model) {
     if (model.owns_engine() && !has_thread(model)) compute_on_loop(model);
   };
-  if (exporter_ != nullptr) {
-    loop_.every_second([this] {
-      if (exporter_->has_spans()) workers_.post([exporter = exporter_] { exporter->send(); });
-    });
-  }
 }
 
 HttpServer::~HttpServer() { stop(0); }
@@ -50,24 +58,33 @@ void HttpServer::listen_unix(const std::string& path) { loop_.listen_unix(path);
 std::shared_ptr<LocalExchange> HttpServer::submit(HttpRequest request,
                                                   std::function<void()> notify) {
   auto exchange = std::make_shared<LocalExchange>(std::move(request), std::move(notify), local_);
+  auto task = std::make_shared<Task>([this, exchange] { route(exchange, state_); });
   local_.add(exchange);
-  loop_.post([this, exchange] { route(exchange, state_); });
+  loop_.post(std::move(task));
   return exchange;
 }
 
 HttpServer::Seat HttpServer::take_seat() {
   const std::lock_guard lock(mutex_);
-  ++num_seats_taken_;
+  Seat seat;
   if (!has_loop_) {
     has_loop_ = true;
-    return {.task = Task::Loop};
+    seat.task = Work::Loop;
   }
-  for (size_t i = 0; i < state_.models->size(); ++i) {
-    if (!state_.models->computes(i) || !computed_.insert(i).second) continue;
+  for (size_t i = 0; i < state_.models->size() && seat.task == Work::Prepare; ++i) {
+    if (!state_.models->computes(i) || computed_.contains(i)) continue;
     computed_names_.insert(state_.models->views()[i].name);
-    return {.task = Task::Engine, .model = i};
+    computed_.insert(i);
+    seat = {.task = Work::Engine, .model = i};
   }
-  return {.task = Task::Prepare};
+  ++num_seats_taken_;
+  return seat;
+}
+
+void HttpServer::leave_seat() noexcept {
+  const std::lock_guard lock(mutex_);
+  --num_seats_taken_;
+  changed_.notify_all();
 }
 
 bool HttpServer::has_thread(const ServedModel& model) {
@@ -83,30 +100,44 @@ void HttpServer::compute(size_t model) {
 }
 
 void HttpServer::compute_on_loop(const ServedModel& model) {
-  // Stays loaded until the step is done.
-  loop_.post([this, held = state_.models->use(&model.name())] {
-    int32_t worked = 0;
-    const bool failed = tenon_engine_step(held->engine(), &worked) != TENON_OK;
-    if (!failed && worked != 0 && !has_thread(*held)) compute_on_loop(*held);
-  });
+  /// A step, and the next one by the same task, so that going on takes no memory.
+  struct Steps : std::enable_shared_from_this<Steps> {
+    Steps(HttpServer& computing, std::shared_ptr<const ServedModel> used)
+        : server(computing), held(std::move(used)) {}
+    void step() {
+      int32_t worked = 0;
+      const bool failed = tenon_engine_step(held->engine(), &worked) != TENON_OK;
+      if (!failed && worked != 0 && !server.has_thread(*held)) {
+        server.loop_.post({shared_from_this(), &task});
+      }
+    }
+    HttpServer& server;
+    std::shared_ptr<const ServedModel> held;  // stays loaded until the step is done
+    Task task{[this] { step(); }};
+  };
+  const auto steps = std::make_shared<Steps>(*this, state_.models->use(&model.name()));
+  loop_.post({steps, &steps->task});
 }
 
 void HttpServer::run() {
   const Seat seat = take_seat();
   switch (seat.task) {
-    case Task::Loop:
+    case Work::Loop:
+      // Without their threads lines and spans are dropped, and all else goes on.
+      (void)fenced([this] { state_.journal->log().start(); });
+      (void)fenced([this] {
+        if (exporter_ != nullptr) exporter_->start();
+      });
       loop_.run();
       break;
-    case Task::Engine:
+    case Work::Engine:
       compute(seat.model);
       break;
-    case Task::Prepare:
+    case Work::Prepare:
       workers_.run();
       break;
   }
-  const std::lock_guard lock(mutex_);
-  --num_seats_taken_;
-  changed_.notify_all();
+  leave_seat();
 }
 
 void HttpServer::start(uint32_t num_threads) {
@@ -114,10 +145,13 @@ void HttpServer::start(uint32_t num_threads) {
   for (size_t i = 0; i < state_.models->size(); ++i) engines += state_.models->computes(i) ? 1 : 0;
   const uint32_t wanted = num_threads != 0 ? num_threads : 3 + engines;
   const std::lock_guard lock(threads_mutex_);
-  for (uint32_t i = 0; i < wanted; ++i) threads_.emplace_back([this] { run(); });
+  for (uint32_t i = 0; i < wanted; ++i) {
+    // Its seat may take memory.
+    threads_.emplace_back([this] { (void)fenced([this] { run(); }); });
+  }
 }
 
-void HttpServer::finish() {
+void HttpServer::finish() noexcept {
   state_.models->stop();
   workers_.stop();
   loop_.finish();
@@ -126,25 +160,22 @@ void HttpServer::finish() {
   changed_.notify_all();
 }
 
-void HttpServer::stop(double seconds) {
+void HttpServer::stop(double seconds) noexcept {
   state_.is_stopping = true;
   {
     std::unique_lock lock(mutex_);
     const bool runs = has_loop_ && !is_finished_;
     lock.unlock();
     if (runs) {
-      loop_.post([this] { loop_.drain([this] { local_.drain([this] { finish(); }); }); });
+      loop_.post(drain_);
       lock.lock();
       const auto has_finished_in = [&](double limit) {
         return changed_.wait_for(lock, std::chrono::duration<double>(limit),
                                  [&] { return is_finished_; });
       };
       if (!has_finished_in(seconds > 0 ? std::min(seconds, 1e6) : 0)) {
-        loop_.post([this] {
-          loop_.cancel_all();
-          local_.drop_all();
-        });
-        if (!has_finished_in(kCancelledSeconds)) loop_.post([this] { loop_.drop_all(); });
+        loop_.post(cancel_);
+        if (!has_finished_in(kCancelledSeconds)) loop_.post(drop_);
       }
       lock.unlock();
     } else {
@@ -158,7 +189,10 @@ void HttpServer::stop(double seconds) {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   local_.close();
-  if (exporter_ != nullptr) exporter_->send();
+  // Both by the same time: the one waits for a host, the other for a collector.
+  const auto limit = SideThread::Clock::now() + kLastWords;
+  if (exporter_ != nullptr) exporter_->stop(limit);
+  state_.journal->log().stop(limit);
 }
 
 }  // namespace tenon_http

@@ -54,13 +54,13 @@ class HttpServer {
   /// Starts threads of its own in run(); 0: one for each of these tasks, and two that prepare.
   void start(uint32_t num_threads);
   /// Takes no more requests, waits at most so long for those under way, cancels the rest, and returns
-  /// when all threads have left.
-  void stop(double seconds);
+  /// when all threads have left. Takes no memory.
+  void stop(double seconds) noexcept;
 
  private:
-  enum class Task : uint8_t { Loop, Engine, Prepare };
+  enum class Work : uint8_t { Loop, Engine, Prepare };
   struct Seat {
-    Task task = Task::Prepare;
+    Work task = Work::Prepare;
     size_t model = 0;
   };
 
@@ -68,7 +68,8 @@ class HttpServer {
   void compute_on_loop(const ServedModel& model);
   void compute(size_t model);
   [[nodiscard]] bool has_thread(const ServedModel& model);
-  void finish();
+  void finish() noexcept;
+  void leave_seat() noexcept;
 
   HttpLoop loop_;
   LocalExchanges local_{loop_};
@@ -84,6 +85,12 @@ class HttpServer {
   bool is_finished_ = false;
   std::mutex threads_mutex_;  ///< held while they are started or joined
   std::vector<std::thread> threads_;
+  // Made beforehand, so that a stop takes no memory.
+  std::shared_ptr<Task> finish_;
+  std::shared_ptr<Task> drain_local_;
+  std::shared_ptr<Task> drain_;
+  std::shared_ptr<Task> cancel_;
+  std::shared_ptr<Task> drop_;
 };
 
 }  // namespace tenon_http

@@ -15,6 +15,16 @@ constexpr size_t kLocalDrainedBytes = size_t{64} << 10;
 /// Longer waits are for ever.
 constexpr double kLongestWaitSeconds = 1e8;
 
+LocalExchange::Part part_of(const HttpAnswer& answer, const std::string& id) {
+  LocalExchange::Part part{.status = answer.status,
+                           .is_last = true,
+                           .content_type = answer.content_type,
+                           .headers = "X-Request-Id: " + id + "\n",
+                           .bytes = answer.body};
+  for (const auto& [name, value] : answer.headers) part.headers += name + ": " + value + "\n";
+  return part;
+}
+
 }  // namespace
 
 void LocalExchanges::add(std::shared_ptr<LocalExchange> exchange) {
@@ -23,19 +33,19 @@ void LocalExchanges::add(std::shared_ptr<LocalExchange> exchange) {
   exchanges_.insert(std::move(exchange));
 }
 
-void LocalExchanges::remove(const std::shared_ptr<LocalExchange>& exchange) {
+void LocalExchanges::remove(const std::shared_ptr<LocalExchange>& exchange) noexcept {
   const std::lock_guard lock(mutex_);
   exchanges_.erase(exchange);
   if (exchanges_.empty() && done_) loop_.post(std::exchange(done_, nullptr));
 }
 
-void LocalExchanges::drain(std::function<void()> done) {
+void LocalExchanges::drain(std::shared_ptr<Task> done) noexcept {
   const std::lock_guard lock(mutex_);
   if (exchanges_.empty()) return loop_.post(std::move(done));
   done_ = std::move(done);
 }
 
-void LocalExchanges::drop_all() {
+void LocalExchanges::drop_all() noexcept {
   std::set<std::shared_ptr<LocalExchange>> dropped;
   {
     const std::lock_guard lock(mutex_);
@@ -49,7 +59,7 @@ void LocalExchanges::drop_all() {
   if (exchanges_.empty() && done_) loop_.post(std::exchange(done_, nullptr));
 }
 
-void LocalExchanges::close() {
+void LocalExchanges::close() noexcept {
   {
     const std::lock_guard lock(mutex_);
     is_closed_ = true;
@@ -59,7 +69,17 @@ void LocalExchanges::close() {
 
 LocalExchange::LocalExchange(HttpRequest request, std::function<void()> notify,
                              LocalExchanges& owner)
-    : request_(std::move(request)), owner_(owner), notify_(std::move(notify)) {}
+    : request_(std::move(request)),
+      owner_(owner),
+      forget_([this] {
+        owner_.remove(shared_from_this());
+        request_.interest->lose();
+      }),
+      out_of_memory_(
+          part_of(error_answer(error_of(Failure::Memory), request_.shape), request_.record->id)),
+      defect_(
+          part_of(error_answer(error_of(Failure::Defect), request_.shape), request_.record->id)),
+      notify_(std::move(notify)) {}
 
 LocalExchange::~LocalExchange() {
   RequestRecord& record = *request_.record;
@@ -87,7 +107,7 @@ void LocalExchange::change(Change&& change) {
   if (notify_) notify_();
 }
 
-void LocalExchange::note_end() {
+void LocalExchange::note_end() noexcept {
   request_.record->is_complete = true;
   request_.record->end = RequestRecord::Clock::now();
   owner_.remove(shared_from_this());
@@ -96,24 +116,26 @@ void LocalExchange::note_end() {
 void LocalExchange::answer(HttpAnswer answer) {
   const auto self = shared_from_this();
   request_.record->status = answer.status;
-  note_end();
+  std::string headers = headers_of(answer);
   change([&] {
     if (pending_.status != 0) return;
     pending_ = {.status = answer.status,
                 .is_last = true,
-                .content_type = answer.content_type,
-                .headers = headers_of(answer),
+                .content_type = std::move(answer.content_type),
+                .headers = std::move(headers),
                 .bytes = std::move(answer.body)};
   });
+  note_end();
 }
 
 void LocalExchange::begin_stream(const std::string& content_type) {
   const HttpAnswer answer{.content_type = content_type};
   request_.record->status = answer.status;
+  std::string headers = headers_of(answer);
   change([&] {
-    pending_.status = answer.status;
     pending_.content_type = content_type;
-    pending_.headers = headers_of(answer);
+    pending_.headers = std::move(headers);
+    pending_.status = answer.status;
   });
 }
 
@@ -123,8 +145,22 @@ void LocalExchange::send(std::string bytes) {
 
 void LocalExchange::end_stream() {
   const auto self = shared_from_this();
-  note_end();
   change([&] { pending_.is_last = true; });
+  note_end();
+}
+
+void LocalExchange::fail(Failure why) noexcept {
+  const auto self = shared_from_this();
+  change([&] {
+    if (pending_.status != 0) {
+      is_cut_ = pending_.is_last = true;
+      return;
+    }
+    Part& made = why == Failure::Memory ? out_of_memory_ : defect_;
+    request_.record->status = made.status;
+    std::swap(pending_, made);
+  });
+  note_end();
 }
 
 size_t LocalExchange::unsent() const {
@@ -132,7 +168,7 @@ size_t LocalExchange::unsent() const {
   return pending_.bytes.size();
 }
 
-void LocalExchange::on_drained(std::function<void()> resume) {
+void LocalExchange::on_drained(std::shared_ptr<Task> resume) noexcept {
   {
     const std::lock_guard lock(mutex_);
     // The host may have taken all since the route looked.
@@ -155,28 +191,31 @@ LocalExchange::Part LocalExchange::take(double seconds) {
   if (is_cancelled_) {
     throw tenon::Error(tenon::Code::Cancelled, "the server was stopped before its answer");
   }
+  if (is_cut_) {
+    throw tenon::Error(tenon::Code::NoMemory, "the answer could not be completed and was cut");
+  }
+  Part part{.status = pending_.status,
+            .is_last = pending_.is_last,
+            .content_type = pending_.content_type,
+            .headers = pending_.headers};
+  part.bytes.swap(pending_.bytes);
   has_news_ = false;
-  Part part = pending_;
-  pending_.bytes.clear();
-  std::function<void()> resume = std::exchange(resume_, nullptr);
+  std::shared_ptr<Task> resume = std::exchange(resume_, nullptr);
   lock.unlock();
   if (resume) owner_.loop().post(std::move(resume));
   return part;
 }
 
-void LocalExchange::leave() {
+void LocalExchange::leave() noexcept {
   {
     const std::lock_guard lock(notify_mutex_);
     notify_ = nullptr;
   }
   // What an answer does when interest is lost belongs to the loop.
-  owner_.loop().post([self = shared_from_this()] {
-    self->owner_.remove(self);
-    self->request_.interest->lose();
-  });
+  owner_.loop().post(std::shared_ptr<Task>(shared_from_this(), &forget_));
 }
 
-void LocalExchange::cancel() {
+void LocalExchange::cancel() noexcept {
   change([&] { is_cancelled_ = true; });
 }
 

@@ -23,13 +23,13 @@ class LocalExchanges {
 
   /// Throws tenon::Error STATE after close().
   void add(std::shared_ptr<LocalExchange> exchange);
-  void remove(const std::shared_ptr<LocalExchange>& exchange);
-  /// Calls `done` on the loop when none is under way.
-  void drain(std::function<void()> done);
+  void remove(const std::shared_ptr<LocalExchange>& exchange) noexcept;
+  /// Posts `done` to the loop when none is under way.
+  void drain(std::shared_ptr<Task> done) noexcept;
   /// Ends all of them for their hosts with CANCELLED, and interest in them. On the loop, or when it has ended.
-  void drop_all();
+  void drop_all() noexcept;
   /// Takes no more, and drops those under way. When the loop has ended.
-  void close();
+  void close() noexcept;
 
   [[nodiscard]] Tasks& loop() { return loop_; }
 
@@ -37,7 +37,7 @@ class LocalExchanges {
   Tasks& loop_;
   std::mutex mutex_;
   std::set<std::shared_ptr<LocalExchange>> exchanges_;
-  std::function<void()> done_;
+  std::shared_ptr<Task> done_;
   bool is_closed_ = false;
 };
 
@@ -62,16 +62,17 @@ class LocalExchange : public Exchange, public std::enable_shared_from_this<Local
   void begin_stream(const std::string& content_type) override;
   void send(std::string bytes) override;
   void end_stream() override;
+  void fail(Failure why) noexcept override;
   [[nodiscard]] size_t unsent() const override;
-  void on_drained(std::function<void()> resume) override;
+  void on_drained(std::shared_ptr<Task> resume) noexcept override;
 
   /// Waits so many seconds for something; negative: for ever. Throws tenon::Error CANCELLED when the
   /// server was stopped before the answer was complete.
   Part take(double seconds);
   /// The host wants no more: notify is not called any more when this has returned.
-  void leave();
+  void leave() noexcept;
   /// The server stops.
-  void cancel();
+  void cancel() noexcept;
 
  private:
   /// Headers by which a host and the server's logs name the request.
@@ -79,7 +80,7 @@ class LocalExchange : public Exchange, public std::enable_shared_from_this<Local
   /// Under the lock: changes what the host sees, and tells it.
   template <typename Change>
   void change(Change&& change);
-  void note_end();
+  void note_end() noexcept;
 
   HttpRequest request_;
   LocalExchanges& owner_;
@@ -88,7 +89,11 @@ class LocalExchange : public Exchange, public std::enable_shared_from_this<Local
   Part pending_;
   bool has_news_ = false;  ///< since the last take()
   bool is_cancelled_ = false;
-  std::function<void()> resume_;
+  bool is_cut_ = false;
+  std::shared_ptr<Task> resume_;
+  Task forget_;         ///< on the loop, when the host wants no more
+  Part out_of_memory_;  ///< made beforehand, as the next one
+  Part defect_;
   std::mutex notify_mutex_;  ///< held during notify_, so that leave() waits for it
   std::function<void()> notify_;
 };

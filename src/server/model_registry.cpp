@@ -66,6 +66,7 @@ void ModelRegistry::add(std::string name, ModelFile file) {
   entry->context = file.context;
   entry->file = std::make_unique<ModelFile>(std::move(file));
   entry->state = State::Unloaded;
+  entry->load = std::make_shared<Task>([this, loaded = entry.get()] { load(*loaded); });
   entries_.push_back(std::move(entry));
 }
 
@@ -91,7 +92,7 @@ void ModelRegistry::when_ready(const std::string& name,
   if (entry.state != State::Unloaded) return;
   entry.state = State::Loading;
   lock.unlock();
-  workers_.post([this, &entry] { load(entry); });
+  workers_.post(entry.load);
 }
 
 void ModelRegistry::load(Entry& entry) {
@@ -117,12 +118,14 @@ void ModelRegistry::load(Entry& entry) {
   changed_.notify_all();
   lock.unlock();
   const std::chrono::duration<double, std::milli> took = Clock::now() - start;
-  if (failure == nullptr) {
-    log_.write(TENON_LOG_INFO, "model loaded",
-               {{"model", entry.name}, {"duration_ms", took.count()}});
-  } else {
-    log_.write(TENON_LOG_WARNING, "model not loaded", {{"model", entry.name}});
-  }
+  (void)fenced([&] {
+    if (failure == nullptr) {
+      log_.write(TENON_LOG_INFO, "model loaded",
+                 {{"model", entry.name}, {"duration_ms", took.count()}});
+    } else {
+      log_.write(TENON_LOG_WARNING, "model not loaded", {{"model", entry.name}});
+    }
+  });
   for (const auto& then : waiting) then(failure);
 }
 
@@ -170,12 +173,12 @@ void ModelRegistry::unload(Entry& entry, std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [&] { return !entry.has_thread; });
   lock.unlock();
   leaving = nullptr;
-  log_.write(TENON_LOG_INFO, "model unloaded", {{"model", entry.name}});
+  (void)fenced([&] { log_.write(TENON_LOG_INFO, "model unloaded", {{"model", entry.name}}); });
   lock.lock();
   entry.state = State::Unloaded;
   if (entry.waiting.empty() || is_stopped_) return;
   entry.state = State::Loading;
-  workers_.post([this, &entry] { load(entry); });
+  workers_.post(entry.load);
 }
 
 void ModelRegistry::unload(const std::string& name) {

@@ -5,6 +5,7 @@
 
 #include "api_error.h"
 #include "api_keys.h"
+#include "fence.h"
 
 namespace tenon_http {
 namespace {
@@ -35,23 +36,33 @@ void RequestJournal::count(RequestRecord& record) {
       .with_retry_after(1);
 }
 
-void RequestJournal::end(RequestRecord& record) {
+void RequestJournal::end(RequestRecord& record) noexcept {
   if (!record.is_complete) record.end = RequestRecord::Clock::now();
   {
     const std::lock_guard lock(mutex_);
     under_way_.erase(&record);
     const size_t kind = record.is_complete ? static_cast<size_t>(record.status / 100) : 0;
     ++totals_.answers[std::min(kind, totals_.answers.size() - 1)];
-    if (record.client != nullptr) {
-      ClientTotals& client = totals_.clients[record.client->name];
-      ++client.requests;
-      client.prompt_tokens += record.prompt_tokens;
-      client.generated_tokens += record.generated_tokens;
-      if (record.is_counted) --running_[record.client->name];
+    if (record.client != nullptr && record.is_counted) {
+      const auto running = running_.find(record.client->name);
+      if (running != running_.end()) --running->second;
     }
   }
-  write_log(record);
-  if (exporter_ != nullptr && record.is_counted) exporter_->add(record);
+  // What is told of it may be missing where memory is.
+  (void)fenced([&] { add_to_totals(record); });
+  (void)fenced([&] { write_log(record); });
+  (void)fenced([&] {
+    if (exporter_ != nullptr && record.is_counted) exporter_->add(record);
+  });
+}
+
+void RequestJournal::add_to_totals(const RequestRecord& record) {
+  if (record.client == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  ClientTotals& client = totals_.clients[record.client->name];
+  ++client.requests;
+  client.prompt_tokens += record.prompt_tokens;
+  client.generated_tokens += record.generated_tokens;
 }
 
 std::vector<std::shared_ptr<const RequestRecord>> RequestJournal::under_way() const {

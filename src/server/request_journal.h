@@ -41,7 +41,7 @@ class RequestJournal : public std::enable_shared_from_this<RequestJournal> {
   /// It will compute. Throws ApiError 429 when its client has as many of these as it may.
   void count(RequestRecord& record);
   /// Called once for each, after the answer.
-  void end(RequestRecord& record);
+  void end(RequestRecord& record) noexcept;
 
   /// In the order of their arrival.
   [[nodiscard]] std::vector<std::shared_ptr<const RequestRecord>> under_way() const;
@@ -49,6 +49,7 @@ class RequestJournal : public std::enable_shared_from_this<RequestJournal> {
   [[nodiscard]] const ServerLog& log() const { return log_; }
 
  private:
+  void add_to_totals(const RequestRecord& record);
   void write_log(const RequestRecord& record) const;
 
   const ServerLog log_;

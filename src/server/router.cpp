@@ -76,45 +76,78 @@ const Route& find_route(const HttpRequest& request) {
   throw nothing_there(request);
 }
 
-void handle(const Route& route, const std::shared_ptr<Exchange>& exchange, ServerState& state);
+/// One request on its way through a worker and back to the loop. Made before it sets out, so that coming back takes
+/// no memory.
+class Handling : public std::enable_shared_from_this<Handling> {
+ public:
+  Handling(const Route& route, std::shared_ptr<Exchange> exchange, ServerState& state)
+      : route_(route), exchange_(std::move(exchange)), state_(state) {}
 
-/// Once the model is loaded, or answers why it cannot be.
-void handle_when_ready(const ModelNotReady& model, const Route& route,
-                       const std::shared_ptr<Exchange>& exchange, ServerState& state) {
-  state.models->when_ready(model.name, [&route, exchange, &state](std::exception_ptr failure) {
-    if (failure == nullptr) {
-      return state.workers.post([&route, exchange, &state] { handle(route, exchange, state); });
-    }
-    state.loop.post([exchange, failure] {
-      try {
-        std::rethrow_exception(failure);
-      } catch (...) {
-        answer_error(*exchange, api_error_of_current_exception());
-      }
-    });
-  });
-}
-
-/// Runs the handler on this thread and what remains on the loop.
-void handle(const Route& route, const std::shared_ptr<Exchange>& exchange, ServerState& state) {
-  if (exchange->request().interest->is_lost()) return;
-  Start start;
-  try {
-    start = route.handler(exchange->request(), state);
-  } catch (const ModelNotReady& model) {
-    return handle_when_ready(model, route, exchange, state);
-  } catch (...) {
-    start = answer_with(error_answer(api_error_of_current_exception(), exchange->request().shape));
+  void set_out() noexcept { state_.workers.post(task(understand_)); }
+  /// All of it on the loop, which is the calling thread.
+  void do_here() noexcept {
+    is_here_ = true;
+    understand();
+    is_here_ = false;
   }
-  const auto finish = [exchange, start = std::move(start)] {
+
+ private:
+  std::shared_ptr<Task> task(Task& member) { return {shared_from_this(), &member}; }
+
+  void understand() noexcept {
+    if (exchange_->request().interest->is_lost()) return;
     try {
-      start(exchange);
+      try {
+        start_ = route_.handler(exchange_->request(), state_);
+      } catch (const ModelNotReady& model) {
+        return wait_for(model.name);
+      }
     } catch (...) {
-      answer_error(*exchange, api_error_of_current_exception());
+      failure_ = std::current_exception();
     }
-  };
-  if (route.is_short) return finish();
-  state.loop.post(finish);
+    is_here_ ? answer() : state_.loop.post(task(answer_));
+  }
+
+  /// Once the model is loaded the request is understood anew.
+  void wait_for(const std::string& name) {
+    state_.models->when_ready(name, [self = shared_from_this()](std::exception_ptr failure) {
+      if (failure == nullptr) return self->set_out();
+      self->failure_ = std::move(failure);
+      self->state_.loop.post(self->task(self->answer_));
+    });
+  }
+
+  void answer() noexcept {
+    try {
+      if (failure_ != nullptr) std::rethrow_exception(failure_);
+      start_(exchange_);
+    } catch (...) {
+      answer_current_exception(*exchange_);
+    }
+  }
+
+  const Route& route_;
+  std::shared_ptr<Exchange> exchange_;
+  ServerState& state_;
+  Start start_;
+  std::exception_ptr failure_;  ///< to understand it
+  bool is_here_ = false;
+  Task understand_{[this] { understand(); }};
+  Task answer_{[this] { answer(); }};
+};
+
+/// Where a request leads, by its header alone. Notes whose it is. Throws ApiError 401, 404, 405, 415, 503.
+const Route& admit(const HttpRequest& request, const ServerState& state) {
+  const Route& found = find_route(request);
+  if (!found.is_open) request.record->client = check_api_key(request, state.clients);
+  if (!request.content_encoding.empty() && request.content_encoding != "identity") {
+    throw ApiError(415, "invalid_request_error",
+                   "bodies with Content-Encoding " + request.content_encoding + " are not read");
+  }
+  if (!found.is_short && state.is_stopping) {
+    throw ApiError(503, "server_shutting_down", "the server is shutting down").with_retry_after(5);
+  }
+  return found;
 }
 
 }  // namespace
@@ -144,27 +177,28 @@ std::vector<RouteName> list_routes() {
   return names;
 }
 
-void route(const std::shared_ptr<Exchange>& exchange, ServerState& state) {
+bool is_admitted(const HttpRequest& request, const ServerState& state) {
+  try {
+    if (request.method != "OPTIONS") (void)admit(request, state);
+    return true;
+  } catch (const ApiError&) {
+    return false;
+  }
+}
+
+void route(const std::shared_ptr<Exchange>& exchange, ServerState& state) noexcept {
   const HttpRequest& request = exchange->request();
   state.num_requests.fetch_add(1, std::memory_order_relaxed);
-  state.journal->begin(request.record);
   try {
+    state.journal->begin(request.record);
     if (request.method == "OPTIONS") return exchange->answer({.status = 204});
-    const Route& found = find_route(request);
-    if (!found.is_open) request.record->client = check_api_key(request, state.clients);
-    if (!request.content_encoding.empty() && request.content_encoding != "identity") {
-      throw ApiError(415, "invalid_request_error",
-                     "bodies with Content-Encoding " + request.content_encoding + " are not read");
-    }
-    if (found.is_short) return handle(found, exchange, state);
-    if (state.is_stopping) {
-      throw ApiError(503, "server_shutting_down", "the server is shutting down")
-          .with_retry_after(5);
-    }
+    const Route& found = admit(request, state);
+    const auto handling = std::make_shared<Handling>(found, exchange, state);
+    if (found.is_short) return handling->do_here();
     state.journal->count(*request.record);
-    state.workers.post([&found, exchange, &state] { handle(found, exchange, state); });
+    handling->set_out();
   } catch (...) {
-    answer_error(*exchange, api_error_of_current_exception());
+    answer_current_exception(*exchange);
   }
 }
 

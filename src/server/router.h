@@ -73,7 +73,11 @@ struct RouteName {
 /// All of them, so that a test can tell that it has forgotten none.
 std::vector<RouteName> list_routes();
 
+/// Whether a request may send its body, by what its header says: route, key, encoding. One that may not is answered
+/// by route() all the same, without its body. Any thread.
+bool is_admitted(const HttpRequest& request, const ServerState& state);
+
 /// Answers `exchange`, now or later. Called on the loop.
-void route(const std::shared_ptr<Exchange>& exchange, ServerState& state);
+void route(const std::shared_ptr<Exchange>& exchange, ServerState& state) noexcept;
 
 }  // namespace tenon_http

@@ -1,9 +1,11 @@
 #include "span_exporter.h"
 
+#include <chrono>
 #include <tenon/error.hpp>
 #include <utility>
 
 #include "api_keys.h"
+#include "fence.h"
 #include "http_post.h"
 
 namespace tenon_http {
@@ -11,6 +13,7 @@ namespace {
 
 constexpr size_t kMaxSpans = 2048;  ///< that wait to be sent
 constexpr double kSendSeconds = 2;
+constexpr auto kSendEvery = std::chrono::seconds(1);
 
 /// SpanKind and StatusCode of trace.proto.
 constexpr int kServerSpan = 2;
@@ -106,34 +109,56 @@ void SpanExporter::add(const RequestRecord& record) {
   }
 }
 
-bool SpanExporter::has_spans() const {
-  const std::lock_guard lock(mutex_);
-  return !spans_.empty();
+void SpanExporter::start() {
+  const std::lock_guard lock(thread_mutex_);
+  if (std::exchange(has_started_, true)) return;
+  thread_.start([self = shared_from_this()] { self->run(); });
 }
 
-void SpanExporter::send() {
-  if (is_sending_.exchange(true)) return;
-  std::vector<Json> spans;
+void SpanExporter::stop(SideThread::Clock::time_point limit) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    spans.swap(spans_);
+    limit_ = limit;
+    changed_.notify_one();
   }
+  const std::lock_guard lock(thread_mutex_);
+  (void)thread_.end_by(limit);
+}
+
+void SpanExporter::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait_for(lock, kSendEvery, [&] { return limit_.has_value(); });
+    const bool is_last = limit_.has_value();
+    Json::array_t spans = std::exchange(spans_, Json::array_t());
+    lock.unlock();
+    const size_t count = spans.size();
+    if (count > 0 && !fenced([&] { send(std::move(spans)); })) num_dropped_ += count;
+    lock.lock();
+    if (is_last) return;
+  }
+}
+
+bool SpanExporter::is_too_late() const {
+  const std::lock_guard lock(mutex_);
+  return limit_ && SideThread::Clock::now() >= *limit_;
+}
+
+void SpanExporter::send(Json::array_t spans) {
   const size_t count = spans.size();
-  if (count > 0) {
-    const Json service{{"key", "service.name"}, {"value", {{"stringValue", "tenon"}}}};
-    const Json scope{{"scope", {{"name", "tenon-server"}}}, {"spans", std::move(spans)}};
-    const Json resource{{"resource", {{"attributes", Json::array({service})}}},
-                        {"scopeSpans", Json::array({scope})}};
-    const Json body{{"resourceSpans", Json::array({resource})}};
-    const int status = http_post({.host = host_,
-                                  .port = port_,
-                                  .path = path_,
-                                  .content_type = "application/json",
-                                  .body = to_text(body),
-                                  .seconds = kSendSeconds});
-    if (status / 100 != 2) num_dropped_ += count;
-  }
-  is_sending_ = false;
+  const Json service{{"key", "service.name"}, {"value", {{"stringValue", "tenon"}}}};
+  const Json scope{{"scope", {{"name", "tenon-server"}}}, {"spans", std::move(spans)}};
+  const Json resource{{"resource", {{"attributes", Json::array({service})}}},
+                      {"scopeSpans", Json::array({scope})}};
+  const Json body{{"resourceSpans", Json::array({resource})}};
+  const int status = http_post({.host = host_,
+                                .port = port_,
+                                .path = path_,
+                                .content_type = "application/json",
+                                .body = to_text(body),
+                                .seconds = kSendSeconds,
+                                .gives_up = [this] { return is_too_late(); }});
+  if (status / 100 != 2) num_dropped_ += count;
 }
 
 }  // namespace tenon_http

@@ -2,38 +2,52 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "json.h"
 #include "request_record.h"
+#include "side_thread.h"
 
 namespace tenon_http {
 
-/// Any thread. What a collector does not take is dropped and counted: answers never wait for it.
-class SpanExporter {
+/// Any thread. A thread of its own sends each second; what a collector does not take is dropped and counted: nothing
+/// waits for it.
+class SpanExporter : public std::enable_shared_from_this<SpanExporter> {
  public:
   /// address: "http://HOST[:PORT][/PATH]"; 4318 and /v1/traces where it says nothing. Throws
   /// tenon::Error.
   explicit SpanExporter(std::string_view address);
 
   void add(const RequestRecord& record);
-  [[nodiscard]] bool has_spans() const;
-  /// Sends what there is. Takes at most a few seconds; one thread at a time, the others return.
-  void send();
+  /// Begins to send. Throws where no thread can be had.
+  void start();
+  /// Sends what there is, until `limit` at most.
+  void stop(SideThread::Clock::time_point limit) noexcept;
   [[nodiscard]] uint64_t num_dropped() const { return num_dropped_; }
 
  private:
+  void run();
+  void send(Json::array_t spans);
+  [[nodiscard]] bool is_too_late() const;
+
   std::string host_;
   std::string port_ = "4318";
   std::string path_ = "/v1/traces";
   mutable std::mutex mutex_;
-  std::vector<Json> spans_;
-  std::atomic<bool> is_sending_{false};
+  std::condition_variable changed_;
+  Json::array_t spans_;
+  std::optional<SideThread::Clock::time_point> limit_;  ///< of a stop
   std::atomic<uint64_t> num_dropped_{0};
+  std::mutex thread_mutex_;  ///< held while the thread is started or ended
+  bool has_started_ = false;
+  SideThread thread_;
 };
 
 /// A span in OTLP's JSON.

@@ -4,12 +4,12 @@
 
 namespace tenon_http {
 
-void TaskQueue::post(std::function<void()> task) {
+void TaskQueue::post(std::shared_ptr<Task> task) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (is_stopped_) return;
     if (num_threads_ > 0) {
-      tasks_.push_back(std::move(task));
+      tasks_.push(std::move(task));
       wake_.notify_one();
       return;
     }
@@ -17,24 +17,23 @@ void TaskQueue::post(std::function<void()> task) {
   otherwise_.post(std::move(task));
 }
 
-void TaskQueue::run() {
+void TaskQueue::run() noexcept {
   std::unique_lock lock(mutex_);
   ++num_threads_;
   for (;;) {
-    wake_.wait(lock, [&] { return is_stopped_ || !tasks_.empty(); });
+    wake_.wait(lock, [&] { return is_stopped_ || !tasks_.is_empty(); });
     if (is_stopped_) break;
-    std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
+    std::shared_ptr<Task> task = tasks_.pop();
     lock.unlock();
-    task();
+    task->run();
     task = nullptr;
     lock.lock();
   }
   --num_threads_;
 }
 
-void TaskQueue::stop() {
-  std::deque<std::function<void()>> dropped;
+void TaskQueue::stop() noexcept {
+  TaskList dropped;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
   is_stopped_ = true;
   dropped.swap(tasks_);

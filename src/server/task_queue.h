@@ -2,11 +2,9 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
-#include <functional>
 #include <mutex>
 
-#include "exchange.h"
+#include "task.h"
 
 namespace tenon_http {
 
@@ -15,17 +13,18 @@ class TaskQueue : public Tasks {
  public:
   explicit TaskQueue(Tasks& otherwise) : otherwise_(otherwise) {}
 
-  void post(std::function<void()> task) override;
+  using Tasks::post;
+  void post(std::shared_ptr<Task> task) noexcept override;
   /// Runs tasks until stop().
-  void run();
+  void run() noexcept;
   /// What has not begun is dropped.
-  void stop();
+  void stop() noexcept;
 
  private:
   Tasks& otherwise_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::function<void()>> tasks_;
+  TaskList tasks_;
   size_t num_threads_ = 0;
   bool is_stopped_ = false;
 };

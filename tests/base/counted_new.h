@@ -10,7 +10,14 @@
 
 namespace tenon::counted_new {
 
+inline bool is_refused() noexcept {
+  if (!is_armed || is_exempt) return false;
+  const int64_t before = calls_before_refusal.fetch_sub(1);
+  return before <= 0 && before > -refusals;
+}
+
 inline void* allocate(std::size_t size) noexcept {
+  if (is_refused()) return nullptr;
   if (allocations_left == 0) return nullptr;
   if (allocations_left > 0) --allocations_left;
   void* memory = std::malloc(size == 0 ? 1 : size);

@@ -15,4 +15,11 @@ inline std::atomic<int64_t> num_held{0};
 /// Calls on this thread that are still granted; negative: all.
 inline thread_local int64_t allocations_left = -1;
 
+/// Refusals on all threads together, but on those that are exempt: so many calls are granted still, and so many after
+/// them refused. Set them before is_armed.
+inline std::atomic<int64_t> calls_before_refusal{0};
+inline std::atomic<int64_t> refusals{0};
+inline std::atomic<bool> is_armed{false};
+inline thread_local bool is_exempt = false;
+
 }  // namespace tenon::counted_new

@@ -258,8 +258,11 @@ Told with_too_many_connections() {
   tenon_server_options options{};
   options.max_connections = 1;
   const RunningServer server(options);
+  // In the middle of a request: one that waits makes room.
   HttpClient first(server.port());
-  EXPECT_EQ(first.request("GET", "/health").status, 200);
+  first.send(
+      "POST /tokenize HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_NE(first.read_until("\r\n\r\n"), "");
   HttpClient second(server.port());
   return told(second.request("GET", "/health"));
 }
@@ -297,6 +300,13 @@ const std::vector<Case>& cases() {
       {401, kRefused, "invalid_api_key",
        [] { return told(RunningServer(keyed("a\n")).get("/v1/models")); }},
       {403, "permission_error", "", [] { return post("/v1/models/demo/load", ""); }},
+      {403, "permission_error", "host_not_allowed",
+       [] {
+         const RunningServer server;
+         HttpClient client(server.port());
+         client.send("GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+         return told(client.read());
+       }},
       {404, kRefused, "model_not_found",
        [] {
          return post(kChat, capital_chat({{"model", "none"}}).dump());

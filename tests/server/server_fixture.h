@@ -58,7 +58,7 @@ class RunningServer {
  public:
   explicit RunningServer(tenon_server_options options = {}, bool starts = true,
                          const ServedAs& served = {}) {
-    options.struct_size = sizeof options;
+    if (options.struct_size == 0) options.struct_size = sizeof options;
     check(tenon_server_create(&options, &raw_));
     const tenon_model* model = served.model == nullptr ? demo_model().get() : served.model;
     check(tenon_server_add_model(raw_, "demo", 4, model, served.engine_options, served.context));
