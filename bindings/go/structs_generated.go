@@ -647,34 +647,37 @@ var _ [48]byte = [unsafe.Offsetof(cEmbedderBatch{}.numRows)]byte{}
 var _ [56]byte = [unsafe.Offsetof(cEmbedderBatch{}.timeoutSeconds)]byte{}
 
 type cServerOptions struct {
-	structSize         uint32
-	withoutPage        uint32
-	apiKeys            unsafe.Pointer
-	apiKeysLength      uint64
-	corsOrigin         unsafe.Pointer
-	maxBodyBytes       uint64
-	maxHeaderBytes     uint64
-	maxConnections     uint64
-	headerSeconds      float64
-	bodySeconds        float64
-	idleSeconds        float64
-	writeSeconds       float64
-	requestSeconds     float64
-	memoryBytes        uint64
-	modelControl       uint32
-	logLevel           uint32
-	log                uintptr
-	logUser            uintptr
-	otlpAddress        unsafe.Pointer
-	tlsCertificateFile unsafe.Pointer
-	tlsKeyFile         unsafe.Pointer
-	echoBytes          uint64
-	responseBytes      uint64
-	noEchoRepair       uint32
-	reservedEnd        uint32
+	structSize               uint32
+	withoutPage              uint32
+	apiKeys                  unsafe.Pointer
+	apiKeysLength            uint64
+	corsOrigin               unsafe.Pointer
+	maxBodyBytes             uint64
+	maxHeaderBytes           uint64
+	maxConnections           uint64
+	headerSeconds            float64
+	bodySeconds              float64
+	idleSeconds              float64
+	writeSeconds             float64
+	requestSeconds           float64
+	memoryBytes              uint64
+	modelControl             uint32
+	logLevel                 uint32
+	log                      uintptr
+	logUser                  uintptr
+	otlpAddress              unsafe.Pointer
+	tlsCertificateFile       unsafe.Pointer
+	tlsKeyFile               unsafe.Pointer
+	echoBytes                uint64
+	responseBytes            uint64
+	noEchoRepair             uint32
+	reservedEnd              uint32
+	maxPendingBytes          uint64
+	maxConnectionsPerAddress uint64
+	allowedHosts             unsafe.Pointer
 }
 
-var _ [176]byte = [unsafe.Sizeof(cServerOptions{})]byte{}
+var _ [200]byte = [unsafe.Sizeof(cServerOptions{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cServerOptions{}.withoutPage)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cServerOptions{}.apiKeys)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cServerOptions{}.apiKeysLength)]byte{}
@@ -699,6 +702,9 @@ var _ [152]byte = [unsafe.Offsetof(cServerOptions{}.echoBytes)]byte{}
 var _ [160]byte = [unsafe.Offsetof(cServerOptions{}.responseBytes)]byte{}
 var _ [168]byte = [unsafe.Offsetof(cServerOptions{}.noEchoRepair)]byte{}
 var _ [172]byte = [unsafe.Offsetof(cServerOptions{}.reservedEnd)]byte{}
+var _ [176]byte = [unsafe.Offsetof(cServerOptions{}.maxPendingBytes)]byte{}
+var _ [184]byte = [unsafe.Offsetof(cServerOptions{}.maxConnectionsPerAddress)]byte{}
+var _ [192]byte = [unsafe.Offsetof(cServerOptions{}.allowedHosts)]byte{}
 
 type cServerModelFile struct {
 	structSize    uint32
@@ -1412,7 +1418,7 @@ type ServerOptions struct {
 	MaxBodyBytes uint64
 	// 32 KiB; 431
 	MaxHeaderBytes uint64
-	// 4096; one more is answered with 503
+	// 4096; one more takes the place of one that waits for a request, else 503
 	MaxConnections uint64
 	// from the first byte of a request to the end of its headers; 10
 	HeaderSeconds float64
@@ -1430,7 +1436,7 @@ type ServerOptions struct {
 	ModelControl bool
 	// the most detailed TENON_LOG_* wanted: INFO has a line for each request
 	LogLevel uint32
-	// gets lines of JSON, from any thread, until tenon_server_destroy returns; NULL: none
+	// gets lines of JSON from a thread of the server's, until tenon_server_destroy returns. It should not wait: lines for which there is no room are dropped and counted, and a stop leaves a call that takes longer than half a second behind. NULL: none
 	Log func(level int, line string)
 	// of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each request; NULL: none
 	OTLPAddress string
@@ -1443,6 +1449,12 @@ type ServerOptions struct {
 	ResponseBytes uint64
 	// 1: no answer is remembered, prompts are what the template makes of them
 	NoEchoRepair bool
+	// of all bodies and all answers that clients have not taken, together; 512 MiB; beyond it requests and whole answers are refused with 503, and streams wait
+	MaxPendingBytes uint64
+	// from one address, of IPv6 from one network of 64 bits; half of max_connections, and any number from this machine
+	MaxConnectionsPerAddress uint64
+	// names by which clients may ask ("Host") where the server listens on a loopback address, "a.example, b.example"; "*": all; NULL: "localhost", addresses, names without a dot and the one listened on; others are answered 403
+	AllowedHosts string
 }
 
 func (v *ServerOptions) fill(c *call, to *cServerOptions) {
@@ -1471,6 +1483,9 @@ func (v *ServerOptions) fill(c *call, to *cServerOptions) {
 	to.echoBytes = v.EchoBytes
 	to.responseBytes = v.ResponseBytes
 	to.noEchoRepair = truth(v.NoEchoRepair)
+	to.maxPendingBytes = v.MaxPendingBytes
+	to.maxConnectionsPerAddress = v.MaxConnectionsPerAddress
+	to.allowedHosts = c.pinnedName(v.AllowedHosts)
 }
 
 // ServerModelFile is a model that the server opens by itself.

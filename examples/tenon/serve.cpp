@@ -31,6 +31,7 @@ struct ServeFlags {
   std::string unix_path;
   std::string api_key_file;
   std::string cors = "loopback";
+  std::vector<std::string> allowed_hosts;
   bool no_page = false;
   std::string log_level = "warning";
   std::string otlp_address;
@@ -76,6 +77,9 @@ ServerHandle make_server(const ServeFlags& flags) {
   }
   options.without_page = flags.no_page ? 1 : 0;
   options.cors_origin = flags.cors.c_str();
+  std::string hosts;
+  for (const std::string& host : flags.allowed_hosts) hosts += host + ",";
+  if (!hosts.empty()) options.allowed_hosts = hosts.c_str();
   options.request_seconds = flags.request_seconds;
   if (!flags.certificate.empty()) options.tls_certificate_file = flags.certificate.c_str();
   if (!flags.key.empty()) options.tls_key_file = flags.key.c_str();
@@ -223,6 +227,11 @@ void add_serve(CLI::App& app) {
           "empty: none")
       ->capture_default_str()
       ->type_name("ORIGIN");
+  command
+      ->add_option("--allow-host", flags->allowed_hosts,
+                   "Name by which a server on a loopback address may be asked besides localhost, "
+                   "as behind a proxy (Host); * for all")
+      ->type_name("NAME");
   command
       ->add_option("--log", flags->log_level,
                    "Most detailed kind of lines, in JSON, on standard error; info has one for each "

@@ -11,6 +11,7 @@
 
 #include "api_keys.h"
 #include "capi/host_struct.h"
+#include "host_names.h"
 #include "http_head.h"
 #include "http_server.h"
 
@@ -114,6 +115,11 @@ ServerOptions options_of(const tenon_server_options& given) {
     options.http.header_bytes = std::min<uint64_t>(given.max_header_bytes, size_t{1} << 30);
   }
   if (given.max_connections > 0) options.http.connections = given.max_connections;
+  if (given.max_connections_per_address > 0) {
+    options.http.connections_per_address = given.max_connections_per_address;
+  }
+  if (given.max_pending_bytes > 0) options.http.pending_bytes = given.max_pending_bytes;
+  if (given.allowed_hosts != nullptr) options.http.hosts = read_host_names(given.allowed_hosts);
   options.limits.serves_page = given.without_page == 0;
   options.limits.controls_models = given.model_control != 0;
   if ((given.tls_certificate_file == nullptr) != (given.tls_key_file == nullptr)) {

@@ -23,6 +23,9 @@ module.exports = Object.freeze({
     'echoBytes',
     'responseBytes',
     'noEchoRepair',
+    'maxPendingBytes',
+    'maxConnectionsPerAddress',
+    'allowedHosts',
   ],
   ServerFileFields: [
     'path',

@@ -632,6 +632,15 @@ static void fill_server_options(Call* call, napi_value given, tenon_server_optio
   if ((item = member(call, given, "noEchoRepair")) != NULL) {
     value->no_echo_repair = as_uint32_t(call, item, "noEchoRepair");
   }
+  if ((item = member(call, given, "maxPendingBytes")) != NULL) {
+    value->max_pending_bytes = as_uint64_t(call, item, "maxPendingBytes");
+  }
+  if ((item = member(call, given, "maxConnectionsPerAddress")) != NULL) {
+    value->max_connections_per_address = as_uint64_t(call, item, "maxConnectionsPerAddress");
+  }
+  if ((item = member(call, given, "allowedHosts")) != NULL) {
+    value->allowed_hosts = as_name(call, item, "allowedHosts");
+  }
 }
 
 static void fill_server_model_file(Call* call, napi_value given, tenon_server_model_file* value) {

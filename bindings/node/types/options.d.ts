@@ -183,7 +183,7 @@ export interface ServerFields {
   maxBodyBytes?: number
   /** 32 KiB; 431 */
   maxHeaderBytes?: number
-  /** 4096; one more is answered with 503 */
+  /** 4096; one more takes the place of one that waits for a request, else 503 */
   maxConnections?: number
   /** from the first byte of a request to the end of its headers; 10 */
   headerSeconds?: number
@@ -212,6 +212,12 @@ export interface ServerFields {
   responseBytes?: number
   /** 1: no answer is remembered, prompts are what the template makes of them */
   noEchoRepair?: boolean
+  /** of all bodies and all answers that clients have not taken, together; 512 MiB; beyond it requests and whole answers are refused with 503, and streams wait */
+  maxPendingBytes?: number
+  /** from one address, of IPv6 from one network of 64 bits; half of max_connections, and any number from this machine */
+  maxConnectionsPerAddress?: number
+  /** names by which clients may ask ("Host") where the server listens on a loopback address, "a.example, b.example"; "*": all; NULL: "localhost", addresses, names without a dot and the one listened on; others are answered 403 */
+  allowedHosts?: string
 }
 
 export interface ServerFileFields {

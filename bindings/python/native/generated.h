@@ -3425,6 +3425,15 @@ static void fill_server_options(Call* call, PyObject* given, tenon_server_option
   if ((item = member(given, "no_echo_repair", &used)) != NULL) {
     value->no_echo_repair = as_uint32_t(call, item);
   }
+  if ((item = member(given, "max_pending_bytes", &used)) != NULL) {
+    value->max_pending_bytes = as_uint64_t(call, item);
+  }
+  if ((item = member(given, "max_connections_per_address", &used)) != NULL) {
+    value->max_connections_per_address = as_uint64_t(call, item);
+  }
+  if ((item = member(given, "allowed_hosts", &used)) != NULL) {
+    value->allowed_hosts = as_name(call, item);
+  }
   all_used(call, given, used, "tenon_server_options");
 }
 

@@ -190,7 +190,7 @@ class ServerOptions(TypedDict, total=False):
     max_header_bytes: int
     """32 KiB; 431"""
     max_connections: int
-    """4096; one more is answered with 503"""
+    """4096; one more takes the place of one that waits for a request, else 503"""
     header_seconds: float
     """from the first byte of a request to the end of its headers; 10"""
     body_seconds: float
@@ -208,7 +208,7 @@ class ServerOptions(TypedDict, total=False):
     log_level: int
     """the most detailed TENON_LOG_* wanted: INFO has a line for each request"""
     log: Callable[[int, str], Any]
-    """gets lines of JSON, from any thread, until tenon_server_destroy returns; NULL: none"""
+    """gets lines of JSON from a thread of the server's, until tenon_server_destroy returns. It should not wait: lines for which there is no room are dropped and counted, and a stop leaves a call that takes longer than half a second behind. NULL: none"""
     otlp_address: str
     """of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each request; NULL: none"""
     tls_certificate_file: str
@@ -220,3 +220,9 @@ class ServerOptions(TypedDict, total=False):
     """of responses that "previous_response_id" may name; 64 MiB"""
     no_echo_repair: int
     """1: no answer is remembered, prompts are what the template makes of them"""
+    max_pending_bytes: int
+    """of all bodies and all answers that clients have not taken, together; 512 MiB; beyond it requests and whole answers are refused with 503, and streams wait"""
+    max_connections_per_address: int
+    """from one address, of IPv6 from one network of 64 bits; half of max_connections, and any number from this machine"""
+    allowed_hosts: str
+    """names by which clients may ask ("Host") where the server listens on a loopback address, "a.example, b.example"; "*": all; NULL: "localhost", addresses, names without a dot and the one listened on; others are answered 403"""

@@ -75,7 +75,7 @@ typedef struct tenon_server_options {
   /* 0 stands for the default, which each comment names, here and in all numbers below. */
   uint64_t max_body_bytes;    /* of a request; 32 MiB; more is answered with 413 */
   uint64_t max_header_bytes;  /* 32 KiB; 431 */
-  uint64_t max_connections;   /* 4096; one more is answered with 503 */
+  uint64_t max_connections;   /* 4096; one more takes the place of one that waits for a request, else 503 */
   double header_seconds;  /* from the first byte of a request to the end of its headers; 10 */
   double body_seconds;    /* for its body; 60 */
   double idle_seconds;    /* that a connection may wait for the next request; 75 */
@@ -85,8 +85,9 @@ typedef struct tenon_server_options {
   uint64_t memory_bytes;  /* of the models of tenon_server_add_file that are loaded at a time; 0: any */
   uint32_t model_control; /* 1: clients may ask for POST /v1/models/NAME/load and /unload */
   uint32_t log_level;     /* the most detailed TENON_LOG_* wanted: INFO has a line for each request */
-  tenon_log_callback log; /* gets lines of JSON, from any thread, until tenon_server_destroy returns;
-                           * NULL: none */
+  tenon_log_callback log; /* gets lines of JSON from a thread of the server's, until tenon_server_destroy returns.
+                           * It should not wait: lines for which there is no room are dropped and counted, and a
+                           * stop leaves a call that takes longer than half a second behind. NULL: none */
   void* log_user;
   const char* otlp_address; /* of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each
                              * request; NULL: none */
@@ -99,6 +100,13 @@ typedef struct tenon_server_options {
   uint64_t response_bytes; /* of responses that "previous_response_id" may name; 64 MiB */
   uint32_t no_echo_repair; /* 1: no answer is remembered, prompts are what the template makes of them */
   uint32_t reserved_end;
+  uint64_t max_pending_bytes; /* of all bodies and all answers that clients have not taken, together; 512 MiB; beyond
+                               * it requests and whole answers are refused with 503, and streams wait */
+  uint64_t max_connections_per_address; /* from one address, of IPv6 from one network of 64 bits; half of
+                               * max_connections, and any number from this machine */
+  const char* allowed_hosts; /* names by which clients may ask ("Host") where the server listens on a loopback
+                              * address, "a.example, b.example"; "*": all; NULL: "localhost", addresses, names
+                              * without a dot and the one listened on; others are answered 403 */
 } tenon_server_options;
 
 /* options: NULL for the defaults. ARGUMENT for a struct_size that cannot be, or values that are wrong; of TLS
@@ -181,8 +189,8 @@ TENON_SERVER_API tenon_status tenon_server_start(tenon_server* server, uint32_t 
 TENON_SERVER_API tenon_status tenon_server_run(tenon_server* server);
 /* Takes no more requests (until the end, /ready and they are answered with 503), waits up to `seconds` for the
  * answers under way, cancels the others (503, or an event of that error in a stream, which clients have half a
- * second to take), and returns when no thread is in the server. It cannot run again. Any thread but those in
- * tenon_server_run. */
+ * second to take), and returns when no thread is in the server; logs and traces have half a second then. It cannot
+ * run again. Any thread but those in tenon_server_run. */
 TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double seconds);
 
 /* ---- 5. Requests without a socket --------------------------------------------------------------

@@ -26,10 +26,13 @@ public final class ServerOptions extends StructOptions<ServerOptions> {
       new Field("tls_key_file", FieldKind.NAME, 144, 0),
       new Field("echo_bytes", FieldKind.INT64, 152, 0),
       new Field("response_bytes", FieldKind.INT64, 160, 0),
-      new Field("no_echo_repair", FieldKind.FLAG, 168, 0));
+      new Field("no_echo_repair", FieldKind.FLAG, 168, 0),
+      new Field("max_pending_bytes", FieldKind.INT64, 176, 0),
+      new Field("max_connections_per_address", FieldKind.INT64, 184, 0),
+      new Field("allowed_hosts", FieldKind.NAME, 192, 0));
 
   public ServerOptions() {
-    super(176, FIELDS);
+    super(200, FIELDS);
   }
 
   /** 1: no chat page at "/" */
@@ -60,7 +63,7 @@ public final class ServerOptions extends StructOptions<ServerOptions> {
     return set("max_header_bytes", value);
   }
 
-  /** 4096; one more is answered with 503 */
+  /** 4096; one more takes the place of one that waits for a request, else 503 */
   public ServerOptions maxConnections(long value) {
     return set("max_connections", value);
   }
@@ -105,7 +108,9 @@ public final class ServerOptions extends StructOptions<ServerOptions> {
     return set("log_level", value);
   }
 
-  /** gets lines of JSON, from any thread, until tenon_server_destroy returns; NULL: none */
+  /** gets lines of JSON from a thread of the server's, until tenon_server_destroy returns. It should not
+   * wait: lines for which there is no room are dropped and counted, and a stop leaves a call that takes
+   * longer than half a second behind. NULL: none */
   public ServerOptions log(ModelCallbacks.Log value) {
     return set("log", value);
   }
@@ -139,5 +144,24 @@ public final class ServerOptions extends StructOptions<ServerOptions> {
   /** 1: no answer is remembered, prompts are what the template makes of them */
   public ServerOptions noEchoRepair(boolean value) {
     return set("no_echo_repair", value);
+  }
+
+  /** of all bodies and all answers that clients have not taken, together; 512 MiB; beyond it requests and
+   * whole answers are refused with 503, and streams wait */
+  public ServerOptions maxPendingBytes(long value) {
+    return set("max_pending_bytes", value);
+  }
+
+  /** from one address, of IPv6 from one network of 64 bits; half of max_connections, and any number from
+   * this machine */
+  public ServerOptions maxConnectionsPerAddress(long value) {
+    return set("max_connections_per_address", value);
+  }
+
+  /** names by which clients may ask ("Host") where the server listens on a loopback address, "a.example,
+   * b.example"; "*": all; NULL: "localhost", addresses, names without a dot and the one listened on;
+   * others are answered 403 */
+  public ServerOptions allowedHosts(String value) {
+    return set("allowed_hosts", value);
   }
 }

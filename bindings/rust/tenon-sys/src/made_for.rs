@@ -657,7 +657,7 @@ pub static SERVER: Interface = Interface {
     constants: &[
     ],
     structs: &[
-        Struct { name: "tenon_server_options", size: 176, fields: &[
+        Struct { name: "tenon_server_options", size: 200, fields: &[
             field("struct_size", 0, 4, "uint32_t"),
             field("without_page", 4, 4, "uint32_t"),
             field("api_keys", 8, 8, "const char*"),
@@ -683,6 +683,9 @@ pub static SERVER: Interface = Interface {
             field("response_bytes", 160, 8, "uint64_t"),
             field("no_echo_repair", 168, 4, "uint32_t"),
             field("reserved_end", 172, 4, "uint32_t"),
+            field("max_pending_bytes", 176, 8, "uint64_t"),
+            field("max_connections_per_address", 184, 8, "uint64_t"),
+            field("allowed_hosts", 192, 8, "const char*"),
         ] },
         Struct { name: "tenon_server_model_file", size: 48, fields: &[
             field("struct_size", 0, 4, "uint32_t"),

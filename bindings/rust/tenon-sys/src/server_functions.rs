@@ -43,8 +43,8 @@ pub struct ServerApi {
     pub tenon_server_run: Option<unsafe extern "C" fn(server: *mut tenon_server) -> tenon_status>,
     /// Takes no more requests (until the end, /ready and they are answered with 503), waits up to `seconds`
     /// for the answers under way, cancels the others (503, or an event of that error in a stream, which
-    /// clients have half a second to take), and returns when no thread is in the server. It cannot run again.
-    /// Any thread but those in tenon_server_run.
+    /// clients have half a second to take), and returns when no thread is in the server; logs and traces have
+    /// half a second then. It cannot run again. Any thread but those in tenon_server_run.
     pub tenon_server_stop: Option<unsafe extern "C" fn(server: *mut tenon_server, seconds: f64) -> tenon_status>,
     /// Any thread. STATE after tenon_server_stop, ARGUMENT without method or target. What is wrong with the
     /// request is in the answer, as a client gets it.

@@ -41,7 +41,7 @@ pub struct tenon_server_options {
     pub max_body_bytes: u64,
     /// 32 KiB; 431
     pub max_header_bytes: u64,
-    /// 4096; one more is answered with 503
+    /// 4096; one more takes the place of one that waits for a request, else 503
     pub max_connections: u64,
     /// from the first byte of a request to the end of its headers; 10
     pub header_seconds: f64,
@@ -59,7 +59,9 @@ pub struct tenon_server_options {
     pub model_control: u32,
     /// the most detailed TENON_LOG_* wanted: INFO has a line for each request
     pub log_level: u32,
-    /// gets lines of JSON, from any thread, until tenon_server_destroy returns; NULL: none
+    /// gets lines of JSON from a thread of the server's, until tenon_server_destroy returns. It should not
+    /// wait: lines for which there is no room are dropped and counted, and a stop leaves a call that takes
+    /// longer than half a second behind. NULL: none
     pub log: tenon_log_callback,
     pub log_user: *mut c_void,
     /// of an OpenTelemetry collector, "`http://HOST:PORT`": gets a span for each request; NULL: none
@@ -76,6 +78,16 @@ pub struct tenon_server_options {
     /// 1: no answer is remembered, prompts are what the template makes of them
     pub no_echo_repair: u32,
     pub reserved_end: u32,
+    /// of all bodies and all answers that clients have not taken, together; 512 MiB; beyond it requests and
+    /// whole answers are refused with 503, and streams wait
+    pub max_pending_bytes: u64,
+    /// from one address, of IPv6 from one network of 64 bits; half of max_connections, and any number from
+    /// this machine
+    pub max_connections_per_address: u64,
+    /// names by which clients may ask ("Host") where the server listens on a loopback address, "a.example,
+    /// b.example"; "*": all; NULL: "localhost", addresses, names without a dot and the one listened on;
+    /// others are answered 403
+    pub allowed_hosts: *const c_char,
 }
 impl tenon_server_options {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -92,7 +104,7 @@ impl Default for tenon_server_options {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_server_options>() == 176);
+    assert!(size_of::<tenon_server_options>() == 200);
     assert!(align_of::<tenon_server_options>() == 8);
     assert!(offset_of!(tenon_server_options, struct_size) == 0);
     assert!(offset_of!(tenon_server_options, without_page) == 4);
@@ -119,6 +131,9 @@ const _: () = {
     assert!(offset_of!(tenon_server_options, response_bytes) == 160);
     assert!(offset_of!(tenon_server_options, no_echo_repair) == 168);
     assert!(offset_of!(tenon_server_options, reserved_end) == 172);
+    assert!(offset_of!(tenon_server_options, max_pending_bytes) == 176);
+    assert!(offset_of!(tenon_server_options, max_connections_per_address) == 184);
+    assert!(offset_of!(tenon_server_options, allowed_hosts) == 192);
 };
 
 /// A model that the server opens by itself.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 /// What a server is told; what is not set is as the library has it.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ServerOptions {
     without_page: bool,
     api_keys: Option<String>,
@@ -28,12 +28,40 @@ pub struct ServerOptions {
     echo_bytes: u64,
     response_bytes: u64,
     no_echo_repair: bool,
+    max_pending_bytes: u64,
+    max_connections_per_address: u64,
+    allowed_hosts: String,
 }
 
 impl ServerOptions {
-    /// The defaults.
-    pub fn new() -> Self {
-        Self::default()
+    /// allowed_hosts: names by which clients may ask ("Host") where the server listens on a loopback address,
+    /// "a.example, b.example"; "*": all; NULL: "localhost", addresses, names without a dot and the one
+    /// listened on; others are answered 403.
+    pub fn new(allowed_hosts: &str) -> Self {
+        Self {
+            without_page: Default::default(),
+            api_keys: Default::default(),
+            cors_origin: Default::default(),
+            max_body_bytes: Default::default(),
+            max_header_bytes: Default::default(),
+            max_connections: Default::default(),
+            header_seconds: Default::default(),
+            body_seconds: Default::default(),
+            idle_seconds: Default::default(),
+            write_seconds: Default::default(),
+            request_seconds: Default::default(),
+            memory_bytes: Default::default(),
+            model_control: Default::default(),
+            otlp_address: Default::default(),
+            tls_certificate_file: Default::default(),
+            tls_key_file: Default::default(),
+            echo_bytes: Default::default(),
+            response_bytes: Default::default(),
+            no_echo_repair: Default::default(),
+            max_pending_bytes: Default::default(),
+            max_connections_per_address: Default::default(),
+            allowed_hosts: allowed_hosts.to_owned(),
+        }
     }
 
     /// No chat page at "/".
@@ -69,7 +97,7 @@ impl ServerOptions {
         self
     }
 
-    /// 4096; one more is answered with 503.
+    /// 4096; one more takes the place of one that waits for a request, else 503.
     pub fn max_connections(mut self, max_connections: u64) -> Self {
         self.max_connections = max_connections;
         self
@@ -155,6 +183,20 @@ impl ServerOptions {
         self
     }
 
+    /// Of all bodies and all answers that clients have not taken, together; 512 MiB; beyond it requests and
+    /// whole answers are refused with 503, and streams wait.
+    pub fn max_pending_bytes(mut self, max_pending_bytes: u64) -> Self {
+        self.max_pending_bytes = max_pending_bytes;
+        self
+    }
+
+    /// From one address, of IPv6 from one network of 64 bits; half of max_connections, and any number from
+    /// this machine.
+    pub fn max_connections_per_address(mut self, max_connections_per_address: u64) -> Self {
+        self.max_connections_per_address = max_connections_per_address;
+        self
+    }
+
     /// As the library takes it, good as long as `self` and the names.
     pub(crate) fn raw(&self, names: &mut Names) -> Result<sys::tenon_server_options> {
         Ok(sys::tenon_server_options {
@@ -178,6 +220,9 @@ impl ServerOptions {
             echo_bytes: self.echo_bytes,
             response_bytes: self.response_bytes,
             no_echo_repair: self.no_echo_repair.into(),
+            max_pending_bytes: self.max_pending_bytes,
+            max_connections_per_address: self.max_connections_per_address,
+            allowed_hosts: names.text(Some(&self.allowed_hosts))?,
             ..sys::tenon_server_options::new()
         })
     }
