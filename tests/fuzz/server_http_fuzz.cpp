@@ -1,10 +1,12 @@
 // Bytes of a connection as the server gets them: heads, lengths, chunks, pipelined requests, paths, keys,
 // trace contexts. Whatever they are, the connection ends, and the next client is answered.
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <tenon/server.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,6 +25,7 @@ class FuzzedServer {
     options.api_keys = kKeys.data();
     options.api_keys_length = kKeys.size();
     options.max_body_bytes = 65536;
+    options.max_header_bytes = 1 << 20;  // as a host may have it: fields beyond 64 KiB
     if (tenon_server_create(&options, &server_) != TENON_OK ||
         tenon_server_listen_unix(server_, path_.c_str()) != TENON_OK ||
         tenon_server_start(server_, 1) != TENON_OK) {
@@ -42,12 +45,22 @@ class FuzzedServer {
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       std::abort();
     }
-    (void)::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    ::shutdown(fd, SHUT_WR);
+    if (bytes.empty()) ::shutdown(fd, SHUT_WR);
+    // The server may answer, and read no more, before all has gone.
     std::string answer;
-    char buffer[4096];
-    for (ssize_t size = 0; (size = ::recv(fd, buffer, sizeof buffer, 0)) > 0;) {
-      answer.append(buffer, static_cast<size_t>(size));
+    for (bool is_over = false; !is_over;) {
+      pollfd waiting{fd, static_cast<short>(bytes.empty() ? POLLIN : POLLIN | POLLOUT), 0};
+      if (::poll(&waiting, 1, -1) < 0) std::abort();
+      if ((waiting.revents & POLLOUT) != 0 && !bytes.empty()) {
+        const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        bytes.remove_prefix(sent < 0 ? bytes.size() : static_cast<size_t>(sent));
+        if (bytes.empty()) ::shutdown(fd, SHUT_WR);
+      }
+      if ((waiting.revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
+      char buffer[4096];
+      const ssize_t size = ::recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
+      if (size > 0) answer.append(buffer, static_cast<size_t>(size));
+      is_over = size == 0 || (size < 0 && errno != EAGAIN);
     }
     ::close(fd);
     return answer;
@@ -58,11 +71,26 @@ class FuzzedServer {
   tenon_server* server_ = nullptr;
 };
 
+/// What is longer than inputs of a fuzzer are: 0x1e, a byte and a count stand for so many KiB of that byte.
+std::string stretched(std::string_view input) {
+  std::string bytes;
+  for (size_t i = 0; i < input.size(); ++i) {
+    if (input[i] != '\x1e' || i + 2 >= input.size()) {
+      bytes += input[i];
+      continue;
+    }
+    bytes.append(size_t{static_cast<unsigned char>(input[i + 2])} << 10, input[i + 1]);
+    i += 2;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const FuzzedServer server;
-  const std::string answer = server.answer_to({reinterpret_cast<const char*>(data), size});
+  const std::string answer =
+      server.answer_to(stretched({reinterpret_cast<const char*>(data), size}));
   if (!answer.empty() && !answer.starts_with("HTTP/1.1 ")) std::abort();
   return 0;
 }
