@@ -1,14 +1,77 @@
 #include "answer_run.h"
 
+#include <algorithm>
+#include <exception>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace tenon_http {
 namespace {
+
+/// Answers of a request that are queued at a time: others' bytes go between.
+constexpr size_t kSubmittedAtOnce = 8;
+
+/// More than this is printed on a worker, in so much processor time at most.
+constexpr size_t kPrintedHereBytes = size_t{64} << 10;
+constexpr double kPrintSeconds = 60;
+
+/// Of what a client is told of its request.
+constexpr size_t kMaxNotes = 100;
+constexpr size_t kMaxNoteBytes = size_t{64} << 10;
+
+/// Leaves out what is too much to tell.
+void limit_notes(std::vector<std::string>& notes) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < notes.size(); ++i) {
+    bytes += notes[i].size();
+    if (i < kMaxNotes && bytes <= kMaxNoteBytes) continue;
+    const size_t left_out = notes.size() - i;
+    notes.resize(i);
+    notes.push_back(std::to_string(left_out) + " more notes are left out");
+    return;
+  }
+}
 
 /// A client that takes nothing makes an answer wait, in the engine's tokens, beyond so many bytes.
 constexpr size_t kMaxUnsentBytes = size_t{256} << 10;
 
 }  // namespace
+
+/// Keeps what is written for the loop.
+class PrintedAnswer : public Exchange {
+ public:
+  explicit PrintedAnswer(const HttpRequest& request) : request_(request) {}
+
+  [[nodiscard]] const HttpRequest& request() const override { return request_; }
+  void answer(HttpAnswer answer) override { whole_ = std::move(answer); }
+  void begin_stream(const std::string&) override {}
+  void send(std::string bytes) override { parts_.push_back(std::move(bytes)); }
+  void end_stream() override { has_ended_ = true; }
+  void fail(Failure why) noexcept override { failure_ = why; }
+  [[nodiscard]] size_t unsent() const override { return 0; }
+  void on_drained(std::shared_ptr<Task>) noexcept override {}
+
+  void fail_with(std::exception_ptr failure) noexcept { exception_ = std::move(failure); }
+  /// Writes all of it. Throws what the printing threw.
+  void write_to(Exchange& exchange) {
+    if (exception_ != nullptr) std::rethrow_exception(exception_);
+    if (failure_) return exchange.fail(*failure_);
+    if (whole_) return exchange.answer(std::move(*whole_));
+    for (std::string& part : parts_) exchange.send(std::move(part));
+    if (has_ended_) exchange.end_stream();
+  }
+
+ private:
+  const HttpRequest& request_;
+  std::optional<HttpAnswer> whole_;
+  std::vector<std::string> parts_;
+  bool has_ended_ = false;
+  std::optional<Failure> failure_;
+  std::exception_ptr exception_;
+};
+
+AnswerRun::~AnswerRun() = default;
 
 AnswerRun::AnswerRun(AnswerPlan plan, std::shared_ptr<Exchange> exchange,
                      std::unique_ptr<AnswerWriter> writer, ServerState& state)
@@ -32,18 +95,40 @@ void AnswerRun::begin() {
   wake_ = std::make_shared<Task>([weak] {
     if (const auto running = weak.lock()) running->pump();
   });
-  const RequestRecord& record = *exchange_->request().record;
-  for (ChoicePlan& choice : plan_.choices) {
-    generations_.emplace_back(plan_, std::move(choice));
-    generations_.back().submit(state_.limits.request_seconds, record.client, notify, this);
-  }
-  num_running_ = generations_.size();
-  exchange_->request().record->notes = std::move(plan_.notes);
-  writer_->begin(*exchange_);
+  submit_ = std::make_shared<Task>([weak] {
+    if (const auto running = weak.lock()) running->go_on_submitting();
+  });
+  state_.journal->count_answers(*exchange_->request().record, plan_.choices.size());
   exchange_->request().interest->on_end([weak] {
     if (const auto running = weak.lock()) running->cancel();
   });
+  if (self_ != nullptr) submit_some();
+}
+
+void AnswerRun::submit_some() {
+  const Share share = share_of(exchange_->request());
+  for (size_t i = 0; i < kSubmittedAtOnce && generations_.size() < plan_.choices.size(); ++i) {
+    generations_.emplace_back(plan_, std::move(plan_.choices[generations_.size()]));
+    generations_.back().submit(state_.limits.request_seconds, share, notify, this);
+  }
   state_.submitted(*plan_.model);
+  if (generations_.size() < plan_.choices.size()) return state_.loop.post(submit_);
+  num_running_ = generations_.size();
+  exchange_->request().record->notes = std::move(plan_.notes);
+  has_begun_ = true;
+  writer_->begin(*exchange_);
+  state_.loop.post(wake_);  // some may have come already
+}
+
+void AnswerRun::go_on_submitting() noexcept {
+  if (self_ == nullptr) return;
+  const auto self = shared_from_this();
+  try {
+    submit_some();
+  } catch (...) {
+    fail_with(api_error_of_current_exception);
+    end();
+  }
 }
 
 void AnswerRun::notify(void* user) {
@@ -63,6 +148,7 @@ void AnswerRun::note_progress() {
 }
 
 void AnswerRun::pump() noexcept {
+  if (self_ == nullptr || !has_begun_ || printed_ != nullptr) return;
   const auto self = shared_from_this();
   try {
     advance();
@@ -86,12 +172,49 @@ void AnswerRun::advance() {
     }
   }
   if (self_ == nullptr || num_running_ > 0) return;
-  writer_->complete(*exchange_);
+  complete();
+}
+
+void AnswerRun::complete() {
+  if (writer_->bytes_to_print() <= kPrintedHereBytes) {
+    writer_->complete(*exchange_);
+    return end();
+  }
+  printed_ = std::make_unique<PrintedAnswer>(exchange_->request());
+  const HttpRequest& request = exchange_->request();
+  state_.long_tasks.post(share_of(request).name, [self = shared_from_this()] {
+    self->print();
+    return false;
+  });
+}
+
+/// On a worker; the loop touches the writer no more until it is told.
+void AnswerRun::print() noexcept {
+  try {
+    const WorkLimit::Use use(*exchange_->request().limit, kPrintSeconds);
+    writer_->complete(*printed_);
+  } catch (...) {
+    printed_->fail_with(std::current_exception());
+  }
+  const bool is_posted =
+      fenced([&] { state_.loop.post([self = shared_from_this()] { self->tell_printed(); }); });
+  if (!is_posted) exchange_->request().interest->lose();
+}
+
+void AnswerRun::tell_printed() noexcept {
+  if (self_ == nullptr) return;
+  try {
+    printed_->write_to(*exchange_);
+  } catch (...) {
+    fail_with(api_error_of_current_exception);
+  }
   end();
 }
 
 void AnswerRun::cancel() noexcept {
   if (self_ == nullptr) return;
+  // What prints sees the request's limit, and comes to an end.
+  if (printed_ != nullptr && !exchange_->request().interest->is_lost()) return;
   if (!exchange_->request().interest->is_lost()) {
     fail_with([] { return api_error_of(tenon::Error(tenon::Code::Cancelled, "")); });
   }
@@ -101,17 +224,33 @@ void AnswerRun::cancel() noexcept {
 /// error: may be the exception being handled.
 void AnswerRun::fail_with(const std::function<ApiError()>& error) noexcept {
   if (self_ == nullptr) return;
-  fenced([&] { writer_->fail(*exchange_, error()); },
-         [&](Failure why) noexcept { exchange_->fail(why); });
+  fenced(
+      [&] { has_begun_ ? writer_->fail(*exchange_, error()) : answer_error(*exchange_, error()); },
+      [&](Failure why) noexcept { exchange_->fail(why); });
 }
 
 void AnswerRun::end() noexcept {
   const auto self = std::move(self_);
   self_ = nullptr;
+  if (self == nullptr || generations_.empty()) return;
+  const bool all_ended = std::all_of(generations_.begin(), generations_.end(),
+                                     [](const Generation& each) { return each.end(); });
+  if (all_ended) return generations_.clear();
+  // One that the engine computes is let go after the step: no thread of sockets waits for that.
+  (void)fenced([&] {
+    const auto ended = std::make_shared<std::deque<Generation>>();
+    ended->swap(generations_);
+    state_.workers.post([self, ended] {
+      // All of them first, so that one step is enough.
+      for (Generation& each : *ended) each.cancel();
+      ended->clear();
+    });
+  });
   generations_.clear();
 }
 
 Start start_answers(AnswerPlan plan, std::unique_ptr<AnswerWriter> writer, ServerState& state) {
+  limit_notes(plan.notes);
   // A Start is copied as a std::function is; what it holds is used once.
   struct Held {
     AnswerPlan plan;

@@ -26,7 +26,8 @@ class AnswerWriter {
   virtual void end(Exchange& exchange, size_t choice, AnswerEnd end) = 0;
   /// All have ended.
   virtual void complete(Exchange& exchange) = 0;
-  /// How many bytes complete() prints, about.
+  /// How many bytes complete() prints, about. Where they are many it is called on a worker, with nothing
+  /// else, and the exchange keeps what it gets for the loop.
   [[nodiscard]] virtual size_t bytes_to_print() const { return 0; }
   /// Instead of what is missing, after begin().
   virtual void fail(Exchange& exchange, const ApiError& error) = 0;
@@ -37,6 +38,9 @@ class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
  public:
   AnswerRun(AnswerPlan plan, std::shared_ptr<Exchange> exchange,
             std::unique_ptr<AnswerWriter> writer, ServerState& state);
+  AnswerRun(const AnswerRun&) = delete;
+  AnswerRun& operator=(const AnswerRun&) = delete;
+  ~AnswerRun();
 
   /// Queues all answers. Throws tenon::Error when the engine takes one of them not.
   void start();
@@ -44,8 +48,13 @@ class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
  private:
   static void notify(void* user);
   void begin();
+  void submit_some();
+  void go_on_submitting() noexcept;
   void pump() noexcept;
   void advance();
+  void complete();
+  void print() noexcept;
+  void tell_printed() noexcept;
   void note_progress();
   void cancel() noexcept;
   void fail_with(const std::function<ApiError()>& error) noexcept;
@@ -56,8 +65,12 @@ class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
   std::unique_ptr<AnswerWriter> writer_;
   ServerState& state_;
   size_t num_running_ = 0;
+  bool has_begun_ = false;  ///< all answers are queued
+  /// What a worker prints.
+  std::unique_ptr<class PrintedAnswer> printed_;
   std::shared_ptr<AnswerRun> self_;     ///< while it runs
   std::shared_ptr<Task> wake_;          ///< pumps, unless the run has gone; for the engine's thread
+  std::shared_ptr<Task> submit_;        ///< queues more of the answers
   std::deque<Generation> generations_;  // last: what it notifies is destroyed after it
 };
 

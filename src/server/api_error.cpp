@@ -3,6 +3,7 @@
 #include <new>
 
 #include "json.h"
+#include "work_limit.h"
 
 namespace tenon_http {
 namespace {
@@ -72,6 +73,11 @@ ApiError api_error_of_current_exception() {
     return error;
   } catch (const tenon::Error& error) {
     return api_error_of(error);
+  } catch (const WorkEnd end) {
+    if (end == WorkEnd::Unwanted) return api_error_of(tenon::Error(tenon::Code::Cancelled, ""));
+    return invalid_request("the request takes more than 10 seconds of work to be understood",
+                           std::nullopt)
+        .with_code("request_too_complex");
   } catch (const std::bad_alloc&) {
     return ApiError(503, "server_overloaded", "the server is out of memory")
         .with_code("out_of_memory")

@@ -16,7 +16,7 @@ struct ApiClient {
   std::string key;
   std::string name;           ///< in logs, metrics and the engine's fair shares
   double weight = 1;          ///< as tenon_submission.weight
-  uint32_t max_requests = 0;  ///< at once; 0: any number
+  uint32_t max_requests = 0;  ///< answers at once; 0: any number
 };
 
 /// One key a line: "KEY [NAME] [weight=W] [requests=N]"; without a name it is "key-1" and so on. Empty

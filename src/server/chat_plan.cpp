@@ -267,6 +267,7 @@ Tokens encode_messages(const ServedModel& model, const ChatRequest& request, con
 }
 
 Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
+  WorkLimit::look(WorkLimit::kLongWork);
   const tenon::Chat& chat = model.chat();
   leave_out_volatile_lines(request.messages);
   try {
@@ -316,6 +317,7 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
   const std::string conversation = conversation_of(request);
   std::string kept = conversation;  // what constrains
   for (size_t i = 0; i < request.num_choices; ++i) {
+    WorkLimit::look(WorkLimit::kLongWork);
     ChoicePlan choice{prompt,
                       make_sampler(request.sampling, i),
                       engine_tokens,

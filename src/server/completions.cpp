@@ -226,6 +226,7 @@ std::vector<Tokens> read_prompts(const Fields& fields, const ServedModel& model)
   if (prompt.size() > kMaxPrompts) fields.refuse("prompt", "has more than 2048 items");
   std::vector<Tokens> prompts;
   for (size_t i = 0; i < prompt.size(); ++i) {
+    WorkLimit::look(WorkLimit::kLongWork);
     if (prompt[i].is_string()) {
       prompts.push_back(encode(prompt[i]));
     } else if (prompt[i].is_array()) {
@@ -311,11 +312,12 @@ Start handle_completions(const HttpRequest& request, ServerState& state) {
       Echo& echo = form.echoes.emplace_back();
       echo.text = model.tokenizer().decode(prompt);
       if (plan.logprobs) {
-        echo.tokens = prompt_logprobs(model, prompt, plan.num_top, *request.interest);
+        echo.tokens = prompt_logprobs(model, prompt, plan.num_top, request);
       }
     }
     const auto shared = std::make_shared<const Tokens>(std::move(prompt));
     for (size_t i = 0; i < num_choices; ++i) {
+      WorkLimit::look(16);
       ChoicePlan choice{shared, make_sampler(sampling, i), room};
       if (grammar) choice.sampler.set_grammar(*grammar, model.tokenizer());
       plan.choices.push_back(std::move(choice));

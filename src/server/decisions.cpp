@@ -9,6 +9,7 @@
 
 #include "chat_messages.h"
 #include "chat_plan.h"
+#include "compute_steps.h"
 #include "decision_questions.h"
 #include "random_id.h"
 #include "response_items.h"
@@ -119,29 +120,58 @@ size_t common_tokens(const std::vector<Asked>& all) {
   return common;
 }
 
-/// Scores all questions one after another; each in a fork of what they have in common.
+/// Asks all questions one after another, each in a fork of what they have in common.
 class Decider {
  public:
-  Decider(const ServedModel& model, Interest& interest, double seconds)
-      : model_(model), interest_(interest), seconds_(seconds) {}
+  struct Request {
+    const ServedModel* model = nullptr;
+    std::shared_ptr<Interest> interest{};
+    Share share{};
+    double seconds = 0;  ///< 0: any
+    Input input{};
+    std::vector<Question> questions{};
+  };
+  explicit Decider(Request request) : request_(std::move(request)) {}
 
-  /// [questions] [answers] sums of logprobs. Throws tenon::Error, Cancelled when the client has gone.
-  std::vector<std::vector<double>> run(const std::vector<Asked>& all) {
-    const size_t common = common_tokens(all);
-    const auto text = watched(model_.open_session());
-    text->append(std::span(all.front().prompt).first(common));
-    compute(*text, common);
-    std::vector<std::vector<double>> logprobs;
-    for (const Asked& asked : all) {
-      const auto fork = watched(text->fork());
-      fork->append(std::span(asked.prompt).subspan(common));
-      if (asked.prompt.size() > common) compute(*fork, asked.prompt.size() - common);
-      std::vector<double>& sums = logprobs.emplace_back();
-      for (const auto& score : fork->score(asked.answers, seconds_left())) {
-        sums.push_back(score.logprob);
-      }
+  /// A question is read, their beginning computed, or an answer scored; the whole answer after the last.
+  /// Throws ApiError; tenon::Error, Cancelled when the client has gone.
+  std::optional<HttpAnswer> step() {
+    const std::vector<Question>& questions = request_.questions;
+    if (all_.size() < questions.size()) {
+      all_.push_back(ask(*request_.model, request_.input, questions[all_.size()]));
+      check_room(*request_.model, all_.back(), request_.input.field);
+      return std::nullopt;
     }
-    return logprobs;
+    if (text_ == nullptr) {
+      common_ = common_tokens(all_);
+      text_ = watched(request_.model->open_session(request_.share));
+      text_->append(std::span(all_.front().prompt).first(common_));
+      compute(*text_, common_);
+      return std::nullopt;
+    }
+    score(all_[logprobs_.size()]);
+    if (logprobs_.size() < questions.size()) return std::nullopt;
+    Json answers = Json::array();
+    for (size_t i = 0; i < questions.size(); ++i) {
+      answers.push_back(answer_json(questions[i], logprobs_[i]));
+    }
+    return HttpAnswer{.body = to_text({{"id", random_id("dec_")},
+                                       {"object", "decision"},
+                                       {"model", request_.model->name()},
+                                       {"answers", std::move(answers)},
+                                       {"usage", usage()}})};
+  }
+
+ private:
+  void score(const Asked& asked) {
+    const auto fork = watched(text_->fork());
+    fork->append(std::span(asked.prompt).subspan(common_));
+    if (asked.prompt.size() > common_) compute(*fork, asked.prompt.size() - common_);
+    std::vector<double> sums;
+    for (const auto& score : fork->score(asked.answers, seconds_left())) {
+      sums.push_back(score.logprob);
+    }
+    logprobs_.push_back(std::move(sums));
   }
 
   [[nodiscard]] Json usage() const {
@@ -153,10 +183,9 @@ class Decider {
         {"total_tokens", prompt_tokens_}};
   }
 
- private:
   std::shared_ptr<tenon::Session> watched(tenon::Session session) {
     auto shared = std::make_shared<tenon::Session>(std::move(session));
-    interest_.on_end([weak = std::weak_ptr(shared)] {
+    request_.interest->on_end([weak = std::weak_ptr(shared)] {
       if (const auto running = weak.lock()) running->cancel();
     });
     return shared;
@@ -170,14 +199,16 @@ class Decider {
   }
 
   [[nodiscard]] double seconds_left() const {
-    if (seconds_ == 0) return 0;
+    if (request_.seconds == 0) return 0;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    return std::max(seconds_ - elapsed.count(), 1e-9);  // 0 would be none
+    return std::max(request_.seconds - elapsed.count(), 1e-9);  // 0 would be none
   }
 
-  const ServedModel& model_;
-  Interest& interest_;
-  double seconds_;
+  Request request_;
+  std::vector<Asked> all_;                       ///< those that were read
+  size_t common_ = 0;                            ///< tokens that all prompts begin with
+  std::shared_ptr<tenon::Session> text_;         ///< these, computed
+  std::vector<std::vector<double>> logprobs_{};  ///< [questions answered] [answers] sums
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   uint64_t prompt_tokens_ = 0;
   uint64_t cached_tokens_ = 0;
@@ -191,24 +222,14 @@ Start handle_decisions(const HttpRequest& request, ServerState& state) {
   const ServedModel& model = state.model(fields.text("model"), request);
   model.check_generates();
   if (fields.boolean("stream").value_or(false)) fields.refuse("stream", "is not served here");
-  const Input input = read_decision_input(fields);
-  const std::vector<Question> questions = read_questions(fields, input.form != Input::Form::Prompt);
-  std::vector<Asked> all;
-  for (const Question& question : questions) {
-    all.push_back(ask(model, input, question));
-    check_room(model, all.back(), input.field);
-  }
-  Decider decider(model, *request.interest, state.limits.request_seconds);
-  const std::vector<std::vector<double>> logprobs = decider.run(all);
-  Json answers = Json::array();
-  for (size_t i = 0; i < questions.size(); ++i) {
-    answers.push_back(answer_json(questions[i], logprobs[i]));
-  }
-  return answer_with({.body = to_text({{"id", random_id("dec_")},
-                                       {"object", "decision"},
-                                       {"model", model.name()},
-                                       {"answers", std::move(answers)},
-                                       {"usage", decider.usage()}})});
+  Decider::Request asked{.model = &model,
+                         .interest = request.interest,
+                         .share = share_of(request),
+                         .seconds = state.limits.request_seconds,
+                         .input = read_decision_input(fields)};
+  asked.questions = read_questions(fields, asked.input.form != Input::Form::Prompt);
+  const auto decider = std::make_shared<Decider>(std::move(asked));
+  return compute_in_steps([decider] { return decider->step(); }, state);
 }
 
 }  // namespace tenon_http

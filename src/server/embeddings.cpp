@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compute_steps.h"
+#include "json_text.h"
 #include "random_id.h"
 #include "routes.h"
 #include "sampling_fields.h"
@@ -17,6 +19,10 @@ namespace tenon_http {
 namespace {
 
 constexpr size_t kMaxInputs = 8192;
+
+/// Of texts, in a step: others compute in between.
+constexpr size_t kStepInputs = 64;
+constexpr size_t kStepBytes = size_t{32} << 10;
 
 /// RFC 4648, with padding.
 std::string base64(const unsigned char* bytes, size_t size) {
@@ -31,6 +37,18 @@ std::string base64(const unsigned char* bytes, size_t size) {
     }
   }
   return text;
+}
+
+/// How many of the texts from `begin` on are one step. size_of: bytes of a text, by its number.
+template <typename SizeOf>
+size_t step_size(size_t begin, size_t end, SizeOf size_of) {
+  size_t count = 1;
+  size_t bytes = size_of(begin);
+  for (; begin + count < end && count < kStepInputs; ++count) {
+    bytes += size_of(begin + count);
+    if (bytes > kStepBytes) break;
+  }
+  return count;
 }
 
 Json row_json(std::span<const float> row, bool as_base64) {
@@ -75,19 +93,22 @@ Inputs read_inputs(const Fields& fields, const tenon::Tokenizer& tokenizer) {
   return inputs;
 }
 
-tenon::Rows embed(const tenon::Embedder& embedder, const Inputs& inputs) {
-  if (inputs.tokens.empty()) return embedder.embed(inputs.texts);
-  std::vector<std::span<const tenon::Token>> spans(inputs.tokens.begin(), inputs.tokens.end());
+size_t bytes_of(const Inputs& inputs, size_t index) {
+  return inputs.tokens.empty() ? inputs.texts[index].size()
+                               : inputs.tokens[index].size() * sizeof(tenon::Token);
+}
+
+tenon::Rows embed(const tenon::Embedder& embedder, const Inputs& inputs, size_t begin,
+                  size_t count) {
+  if (inputs.tokens.empty()) return embedder.embed(std::span(inputs.texts).subspan(begin, count));
+  const auto part = std::span(inputs.tokens).subspan(begin, count);
+  std::vector<std::span<const tenon::Token>> spans(part.begin(), part.end());
   return embedder.embed_tokens(spans);
 }
 
-size_t count_tokens(const Inputs& inputs, const tenon::Tokenizer& tokenizer) {
-  size_t count = 0;
-  for (const std::string_view text : inputs.texts) {
-    count += tokenizer.encode(text, {.add_special = true}).size();
-  }
-  for (const auto& tokens : inputs.tokens) count += tokens.size();
-  return count;
+size_t count_tokens(const Inputs& inputs, size_t index, const tenon::Tokenizer& tokenizer) {
+  if (!inputs.tokens.empty()) return inputs.tokens[index].size();
+  return tokenizer.encode(inputs.texts[index], {.add_special = true}).size();
 }
 
 /// An embedder of the request's own, which ends when its client leaves.
@@ -141,12 +162,12 @@ struct RankFields {
 };
 
 /// [documents] how well each answers the query.
-std::vector<float> rank(const HttpRequest& request, const ServedModel& model,
+std::vector<float> rank(const tenon::Embedder& embedder, const ServedModel& model,
                         std::string_view query, std::span<const std::string_view> documents,
                         const RankFields& fields) {
   std::vector<float> scores;
   try {
-    scores = make_embedder(request, model, {})->rank(query, documents);
+    scores = embedder.rank(query, documents);
   } catch (const tenon::Error& error) {
     const size_t size = model.tokenizer().encode(query, {.add_special = true}).size();
     const bool is_of_query = size == 0 || size > model.context();
@@ -166,13 +187,80 @@ size_t count_pair_tokens(const tenon::Tokenizer& tokenizer, std::string_view que
   return count;
 }
 
+/// A request whose answer grows with each step. Views are of its body.
+struct Embedding {
+  Json body;
+  const ServedModel* model = nullptr;
+  std::shared_ptr<tenon::Embedder> embedder{};
+  Inputs inputs{};
+  bool as_base64 = false;
+  bool has_dimensions = false;
+  size_t num_done = 0;
+  size_t tokens = 0;
+  ListText data{};
+
+  std::optional<HttpAnswer> step() {
+    const size_t count = step_size(num_done, inputs.size(),
+                                   [this](size_t index) { return bytes_of(inputs, index); });
+    tenon::Rows rows;
+    try {
+      rows = embed(*embedder, inputs, num_done, count);
+    } catch (const tenon::Error& error) {
+      const bool of_dimensions =
+          has_dimensions && error.code() == tenon::Code::Argument && inputs.size() > 0 &&
+          std::string_view(error.what()).find("dimension") != std::string_view::npos;
+      throw api_error_of(error, of_dimensions ? "dimensions" : "input");
+    }
+    for (size_t i = 0; i < count; ++i, ++num_done) {
+      data.add(to_text({{"object", "embedding"},
+                        {"index", num_done},
+                        {"embedding", row_json(rows[i], as_base64)}}));
+      tokens += count_tokens(inputs, num_done, model->tokenizer());
+    }
+    if (num_done < inputs.size()) return std::nullopt;
+    std::string text = open_text({{"object", "list"}, {"model", model->name()}});
+    text.append(",\"data\":").append(data.take());
+    append_members(text, {{"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}});
+    return HttpAnswer{.body = text + "}"};
+  }
+};
+
+/// Pairs that are scored: each text of `queries` with those that belong to it.
+struct Ranking {
+  Json body;
+  const ServedModel* model = nullptr;
+  std::shared_ptr<tenon::Embedder> embedder{};
+  RankFields fields{};
+  std::vector<std::string_view> queries{};  ///< one of all documents, or one of each
+  std::vector<std::string_view> documents{};
+  std::vector<float> scores{};  ///< [documents] as far as they are done
+  size_t tokens = 0;
+
+  /// Whether all are done.
+  bool step() {
+    const size_t begin = scores.size();
+    const bool is_one = queries.size() == 1;
+    const size_t count = is_one
+                             ? step_size(begin, documents.size(),
+                                         [this](size_t index) { return documents[index].size(); })
+                             : 1;
+    const std::string_view query = queries[is_one ? 0 : begin];
+    const auto part = std::span(documents).subspan(begin, count);
+    const std::vector<float> found = rank(*embedder, *model, query, part, fields);
+    scores.insert(scores.end(), found.begin(), found.end());
+    tokens += count_pair_tokens(model->tokenizer(), query, part);
+    return scores.size() == documents.size();
+  }
+};
+
 }  // namespace
 
 Start handle_embeddings(const HttpRequest& request, ServerState& state) {
-  const Json body = parse_json(request.body);
-  const Fields fields(body);
+  const auto run = std::make_shared<Embedding>(Embedding{.body = parse_json(request.body)});
+  const Fields fields(run->body);
   const ServedModel& model = state.model(fields.text("model"), request);
-  const Inputs inputs = read_inputs(fields, model.tokenizer());
+  run->model = &model;
+  run->inputs = read_inputs(fields, model.tokenizer());
   (void)fields.text("user");
   const std::string* format = fields.text("encoding_format");
   if (format != nullptr && *format != "float" && *format != "base64") {
@@ -180,86 +268,79 @@ Start handle_embeddings(const HttpRequest& request, ServerState& state) {
   }
   tenon::EmbedderOptions options;
   options.dimensions = fields.integer("dimensions", 1, 1 << 20);
-  tenon::Rows rows;
+  run->as_base64 = format != nullptr && *format == "base64";
+  run->has_dimensions = options.dimensions.has_value();
   try {
-    rows = embed(*make_embedder(request, model, options), inputs);
+    run->embedder = make_embedder(request, model, options);
   } catch (const tenon::Error& error) {
-    const bool of_dimensions =
-        options.dimensions && error.code() == tenon::Code::Argument && *options.dimensions > 0 &&
-        inputs.size() > 0 &&
-        std::string_view(error.what()).find("dimension") != std::string_view::npos;
+    const bool of_dimensions = run->has_dimensions && error.code() == tenon::Code::Argument;
     throw api_error_of(error, of_dimensions ? "dimensions" : "input");
   }
-  Json data = Json::array();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    data.push_back({{"object", "embedding"},
-                    {"index", i},
-                    {"embedding", row_json(rows[i], format != nullptr && *format == "base64")}});
-  }
-  const size_t tokens = count_tokens(inputs, model.tokenizer());
-  return answer_with(
-      {.body = to_text({{"object", "list"},
-                        {"data", std::move(data)},
-                        {"model", model.name()},
-                        {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}})});
+  return compute_in_steps([run] { return run->step(); }, state);
 }
 
 Start handle_rerank(const HttpRequest& request, ServerState& state) {
-  const Json body = parse_json(request.body);
-  const Fields fields(body);
+  const auto run = std::make_shared<Ranking>(Ranking{.body = parse_json(request.body)});
+  const Fields fields(run->body);
   const ServedModel& model = state.model(fields.text("model"), request);
-  const std::string& query = fields.required_text("query");
-  const std::vector<std::string_view> documents = read_documents(fields);
+  run->model = &model;
+  run->fields = {"query", "documents"};
+  run->queries = {fields.required_text("query")};
+  run->documents = read_documents(fields);
   const auto top = static_cast<size_t>(fields.integer("top_n", 1, INT32_MAX).value_or(INT32_MAX));
   const bool returns_documents = fields.boolean("return_documents").value_or(false);
-  const std::vector<float> scores = rank(request, model, query, documents, {"query", "documents"});
-  std::vector<size_t> order(documents.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t left, size_t right) { return scores[left] > scores[right]; });
-  order.resize(std::min(order.size(), top));
-  Json results = Json::array();
-  for (const size_t index : order) {
-    Json result{{"index", index}, {"relevance_score", scores[index]}};
-    if (returns_documents) result["document"] = {{"text", documents[index]}};
-    results.push_back(std::move(result));
-  }
-  const size_t tokens = count_pair_tokens(model.tokenizer(), query, documents);
-  return answer_with(
-      {.body = to_text({{"id", random_id("rerank-")},
-                        {"model", model.name()},
-                        {"results", std::move(results)},
-                        {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}})});
+  run->embedder = make_embedder(request, model, {});
+  const auto step = [run, top, returns_documents]() -> std::optional<HttpAnswer> {
+    if (!run->step()) return std::nullopt;
+    const std::vector<float>& scores = run->scores;
+    std::vector<size_t> order(scores.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t left, size_t right) { return scores[left] > scores[right]; });
+    order.resize(std::min(order.size(), top));
+    Json results = Json::array();
+    for (const size_t index : order) {
+      Json result{{"index", index}, {"relevance_score", scores[index]}};
+      if (returns_documents) result["document"] = {{"text", run->documents[index]}};
+      results.push_back(std::move(result));
+    }
+    return HttpAnswer{
+        .body =
+            to_text({{"id", random_id("rerank-")},
+                     {"model", run->model->name()},
+                     {"results", std::move(results)},
+                     {"usage", {{"prompt_tokens", run->tokens}, {"total_tokens", run->tokens}}}})};
+  };
+  return compute_in_steps(step, state);
 }
 
 Start handle_score(const HttpRequest& request, ServerState& state) {
-  const Json body = parse_json(request.body);
-  const Fields fields(body);
+  const auto run = std::make_shared<Ranking>(Ranking{.body = parse_json(request.body)});
+  const Fields fields(run->body);
   const ServedModel& model = state.model(fields.text("model"), request);
-  const std::vector<std::string_view> left = read_texts(fields, "text_1");
-  const std::vector<std::string_view> right = read_texts(fields, "text_2");
+  run->model = &model;
+  run->fields = {"text_1", "text_2"};
+  const std::vector<std::string_view>& left = run->queries = read_texts(fields, "text_1");
+  const std::vector<std::string_view>& right = run->documents = read_texts(fields, "text_2");
   if (left.size() != 1 && left.size() != right.size()) {
     fields.refuse("text_2", "must be as many texts as text_1 has, if that is not one");
   }
-  Json data = Json::array();
-  size_t tokens = 0;
-  const auto add = [&](std::string_view query, std::span<const std::string_view> documents) {
-    for (const float score : rank(request, model, query, documents, {"text_1", "text_2"})) {
+  run->embedder = make_embedder(request, model, {});
+  const auto step = [run]() -> std::optional<HttpAnswer> {
+    if (!run->step()) return std::nullopt;
+    Json data = Json::array();
+    for (const float score : run->scores) {
       data.push_back({{"index", data.size()}, {"object", "score"}, {"score", score}});
     }
-    tokens += count_pair_tokens(model.tokenizer(), query, documents);
+    return HttpAnswer{
+        .body =
+            to_text({{"id", random_id("score-")},
+                     {"object", "list"},
+                     {"model", run->model->name()},
+                     {"data", std::move(data)},
+                     {"usage", {{"prompt_tokens", run->tokens}, {"total_tokens", run->tokens}}}})};
   };
-  if (left.size() == 1) {
-    add(left[0], right);
-  } else {
-    for (size_t i = 0; i < left.size(); ++i) add(left[i], std::span(right).subspan(i, 1));
-  }
-  return answer_with(
-      {.body = to_text({{"id", random_id("score-")},
-                        {"object", "list"},
-                        {"model", model.name()},
-                        {"data", std::move(data)},
-                        {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}})});
+  return compute_in_steps(step, state);
 }
 
 }  // namespace tenon_http

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "api_keys.h"
+
 namespace tenon_http {
 
 void Interest::end(State state) noexcept {
@@ -29,6 +31,12 @@ void Interest::on_end(std::function<void()> stop) {
     }
   }
   stop();
+}
+
+Share share_of(const HttpRequest& request) {
+  const ApiClient* client = request.record->client;
+  if (client != nullptr) return {client->name, client->weight};
+  return {"connection " + std::to_string(request.connection), 1};
 }
 
 ErrorShape shape_of(const HttpRequest& request) {

@@ -14,7 +14,9 @@
 #include "fence.h"
 #include "json.h"
 #include "request_record.h"
+#include "share.h"
 #include "task.h"
+#include "work_limit.h"
 
 namespace tenon_http {
 
@@ -50,9 +52,15 @@ struct HttpRequest {
   std::string anthropic_version;
   std::string content_encoding;
   ErrorShape shape = ErrorShape::OpenAi;
+  uint64_t connection = 0;  ///< its number; 0: a request of the host itself
   std::shared_ptr<Interest> interest = std::make_shared<Interest>();
   std::shared_ptr<RequestRecord> record = std::make_shared<RequestRecord>("", "");
+  /// Of understanding it; stopped when the answer is not wanted any more.
+  std::shared_ptr<WorkLimit> limit = std::make_shared<WorkLimit>();
 };
+
+/// Whose a request is, where the server divides what it has.
+Share share_of(const HttpRequest& request);
 
 /// The interface whose shape of errors a request expects, by its path and headers.
 ErrorShape shape_of(const HttpRequest& request);

@@ -5,11 +5,9 @@ namespace tenon_http {
 Generation::Generation(const AnswerPlan& plan, ChoicePlan choice)
     : plan_(plan), choice_(std::move(choice)) {}
 
-void Generation::submit(double timeout_seconds, const ApiClient* client,
-                        tenon_notify_callback notify, void* user) {
-  session_.emplace(plan_.model->open_session());
-  std::optional<std::string_view> share;
-  if (client != nullptr) share = client->name;
+void Generation::submit(double timeout_seconds, const Share& share, tenon_notify_callback notify,
+                        void* user) {
+  session_.emplace(plan_.model->open_session(share));
   request_.emplace(tenon::submit(*session_, {.tokens = *choice_.prompt,
                                              .ignore_end = plan_.ignore_end,
                                              .logprobs = plan_.logprobs,
@@ -18,10 +16,14 @@ void Generation::submit(double timeout_seconds, const ApiClient* client,
                                              .max_tokens = choice_.max_tokens,
                                              .timeout_seconds = timeout_seconds,
                                              .priority = plan_.priority,
-                                             .client = share,
-                                             .weight = client == nullptr ? 0 : client->weight,
+                                             .client = std::string_view(share.name),
+                                             .weight = share.weight,
                                              .notify = notify,
                                              .user = user}));
+}
+
+void Generation::cancel() noexcept {
+  if (request_) request_->cancel();
 }
 
 bool Generation::advance(const OnDelta& on_delta) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "answer_plan.h"
-#include "api_keys.h"
 
 namespace tenon_http {
 
@@ -67,10 +66,10 @@ class Generation {
   /// plan: must outlive this.
   Generation(const AnswerPlan& plan, ChoicePlan choice);
 
-  /// Queues it; notify(user) as the engine says. client: whose share it is of, or null. Throws
-  /// tenon::Error.
-  void submit(double timeout_seconds, const ApiClient* client, tenon_notify_callback notify,
-              void* user);
+  /// Queues it; notify(user) as the engine says. Throws tenon::Error.
+  void submit(double timeout_seconds, const Share& share, tenon_notify_callback notify, void* user);
+  /// Asks the engine to end it; what it destroys then need not wait for a step of each.
+  void cancel() noexcept;
 
   /// Hands out the next piece if it is there; whether it was. Throws tenon::Error when the request
   /// ended early.

@@ -1,6 +1,7 @@
 #include "http_connection.h"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <cstdint>
@@ -22,6 +23,10 @@ using ErrorCode = boost::system::error_code;
 /// Below so many bytes an exchange may make more.
 constexpr size_t kDrainedBytes = size_t{64} << 10;
 constexpr double kLingerSeconds = 2;
+/// Larger texts are not copied once more to be one with what goes before them.
+constexpr size_t kLargeBytes = size_t{64} << 10;
+/// After so many bytes at a time other connections have their turn.
+constexpr size_t kTurnBytes = size_t{512} << 10;
 constexpr size_t kMaxShownHost = 100;
 /// So much is written whether the budget has room or not: errors, pieces of streams.
 constexpr size_t kSmallWriteBytes = size_t{64} << 10;
@@ -53,7 +58,11 @@ HttpConnection::HttpConnection(asio::io_context& io, std::unique_ptr<TlsStream> 
       tls_(std::move(tls)),
       owner_(owner),
       place_(std::move(place)),
-      unsent_(owner.budget()) {}
+      unsent_(owner.budget()),
+      number_([] {
+        static std::atomic<uint64_t> count{0};
+        return ++count;
+      }()) {}
 
 void HttpConnection::adopt(int family, int socket) {
   socket_.assign(Socket::protocol_type(family, 0), socket);
@@ -268,6 +277,7 @@ void HttpConnection::begin(bool is_whole) {
   request.record->method = request.method;
   request.record->path = request.path;
   request.shape = shape_of(request);
+  request.connection = number_;
   exchange_ = std::make_shared<HttpExchange>(weak_from_this(), std::move(request),
                                              std::move(body_bytes), parser_->is_old());
   parser_.reset();
@@ -311,10 +321,14 @@ void HttpConnection::write(std::string bytes) {
 }
 
 void HttpConnection::flush() noexcept {
-  while (!outbox_.empty()) {
+  for (size_t in_turn = 0; !outbox_.empty();) {
+    if (in_turn >= kTurnBytes) {
+      is_writing_ = true;
+      return post(flush_task_);
+    }
     const std::string& first = outbox_.front();
     ErrorCode error;
-    const size_t size = transmit(std::string_view(first).substr(written_), error);
+    const size_t size = transmit(std::string_view(first).substr(written_, kTurnBytes), error);
     const bool is_blocked = would_block(error) && fenced([&] { flush_when_writable(); });
     if (is_blocked) return;
     if (error) {
@@ -324,6 +338,7 @@ void HttpConnection::flush() noexcept {
       return post(drop_task_);
     }
     written_ += size;
+    in_turn += size;
     unsent_.shrink(size);
     wait(Wait::Write);
     if (written_ == first.size()) {
@@ -408,8 +423,11 @@ void HttpExchange::answer(HttpAnswer answer) {
   const bool keep_alive = connection->keeps_alive_ && !connection->owner_.is_draining();
   if (!keep_alive) connection->keeps_alive_ = false;
   std::string bytes = http_head(answer, {.keep_alive = keep_alive, .cors = origin_of(*connection)});
-  if (request_.method != "HEAD") bytes += answer.body;
+  const bool has_body = request_.method != "HEAD";
+  const bool is_large = has_body && answer.body.size() > kLargeBytes;
+  if (has_body && !is_large) bytes += answer.body;
   connection->write(std::move(bytes));
+  if (is_large) connection->write(std::move(answer.body));
   has_begun_ = has_ended_ = true;
   request_.record->status = answer.status;
   note_end();
@@ -433,7 +451,12 @@ void HttpExchange::begin_stream(const std::string& content_type) {
 void HttpExchange::send(std::string bytes) {
   const auto connection = connection_.lock();
   if (connection == nullptr || has_ended_ || bytes.empty()) return;
-  connection->write(is_old_ ? std::move(bytes) : http_chunk(bytes));
+  if (is_old_ || bytes.size() <= kLargeBytes) {
+    return connection->write(is_old_ ? std::move(bytes) : http_chunk(bytes));
+  }
+  connection->write(http_chunk_begin(bytes.size()));
+  connection->write(std::move(bytes));
+  connection->write("\r\n");
 }
 
 void HttpExchange::end_stream() {

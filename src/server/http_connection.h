@@ -126,6 +126,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HeldBytes unsent_;    ///< in outbox_, but for what is written of the first
   // Made with the connection, so that posting takes no memory.
   Task drop_task_{[this] { drop(); }};
+  Task flush_task_{[this] {
+    is_writing_ = false;
+    if (!has_ended_) flush();
+  }};
   Task next_task_{[this] { guard([this] { parse(), read(); }); }};
   Task pending_task_{[this] {
     is_reading_ = false;
@@ -143,6 +147,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool closes_after_write_ = false;
   bool has_failed_ = false;  ///< nothing can be written any more
   bool has_ended_ = false;
+  const uint64_t number_;  ///< among all connections
 };
 
 }  // namespace tenon_http

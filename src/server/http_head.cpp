@@ -97,11 +97,14 @@ std::string notes_header(const std::vector<std::string>& notes) {
   return value;
 }
 
+std::string http_chunk_begin(size_t size) {
+  std::array<char, 24> line{};
+  const int length = std::snprintf(line.data(), line.size(), "%zx\r\n", size);
+  return {line.data(), static_cast<size_t>(length)};
+}
+
 std::string http_chunk(std::string_view bytes) {
-  std::array<char, 24> size{};
-  const int length = std::snprintf(size.data(), size.size(), "%zx\r\n", bytes.size());
-  std::string chunk(size.data(), static_cast<size_t>(length));
-  return chunk.append(bytes).append("\r\n");
+  return http_chunk_begin(bytes.size()).append(bytes).append("\r\n");
 }
 
 void set_target(HttpRequest& request, std::string_view target) {

@@ -25,6 +25,8 @@ std::string notes_header(const std::vector<std::string>& notes);
 
 /// `bytes`, which are not empty, as a chunk.
 std::string http_chunk(std::string_view bytes);
+/// What goes before the bytes of one, which a line end follows.
+std::string http_chunk_begin(size_t size);
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 /// "a b" of "a%20b"; what is no escape stays.

@@ -28,7 +28,8 @@ HttpServer::HttpServer(ServerOptions options)
                     : std::make_shared<SpanExporter>(options.otlp_address)),
       state_{.loop = loop_,
              .workers = workers_,
-             .models = std::make_unique<ModelRegistry>(options.memory_bytes, workers_, options.log),
+             .long_tasks = long_tasks_,
+             .models = std::make_unique<ModelRegistry>(options.memory_bytes, loads_, options.log),
              .clients = std::move(options.clients),
              .journal = std::make_shared<RequestJournal>(options.log, exporter_),
              .limits = options.limits},
@@ -87,6 +88,26 @@ void HttpServer::leave_seat() noexcept {
   changed_.notify_all();
 }
 
+/// Of three threads two may be taken by what takes long, of two one.
+void HttpServer::add_lane() noexcept {
+  (void)fenced([this] {
+    std::unique_lock lock(mutex_);
+    const bool is_one_more = ++num_preparing_ > 2;
+    lock.unlock();
+    if (is_one_more) long_tasks_.add_lanes(1);
+  });
+}
+
+void HttpServer::Loads::post(std::shared_ptr<tenon_http::Task> task) noexcept {
+  const bool is_posted = fenced([&] {
+    server_.long_tasks_.post("loads of models", [task] {
+      task->run();
+      return false;
+    });
+  });
+  if (!is_posted) server_.workers_.post(std::move(task));
+}
+
 bool HttpServer::has_thread(const ServedModel& model) {
   const std::lock_guard lock(mutex_);
   return computed_names_.contains(model.name());
@@ -134,6 +155,7 @@ void HttpServer::run() {
       compute(seat.model);
       break;
     case Work::Prepare:
+      add_lane();
       workers_.run();
       break;
   }
@@ -143,7 +165,7 @@ void HttpServer::run() {
 void HttpServer::start(uint32_t num_threads) {
   uint32_t engines = 0;
   for (size_t i = 0; i < state_.models->size(); ++i) engines += state_.models->computes(i) ? 1 : 0;
-  const uint32_t wanted = num_threads != 0 ? num_threads : 3 + engines;
+  const uint32_t wanted = num_threads != 0 ? num_threads : 4 + engines;
   const std::lock_guard lock(threads_mutex_);
   for (uint32_t i = 0; i < wanted; ++i) {
     // Its seat may take memory.
@@ -153,6 +175,7 @@ void HttpServer::start(uint32_t num_threads) {
 
 void HttpServer::finish() noexcept {
   state_.models->stop();
+  long_tasks_.stop();
   workers_.stop();
   loop_.finish();
   const std::lock_guard lock(mutex_);

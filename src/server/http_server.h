@@ -51,7 +51,7 @@ class HttpServer {
   /// for each engine, and all others parse and prepare. With fewer threads the first one does the rest,
   /// too.
   void run();
-  /// Starts threads of its own in run(); 0: one for each of these tasks, and two that prepare.
+  /// Starts threads of its own in run(); 0: one for each of these tasks, and three that prepare.
   void start(uint32_t num_threads);
   /// Takes no more requests, waits at most so long for those under way, cancels the rest, and returns
   /// when all threads have left. Takes no memory.
@@ -70,10 +70,24 @@ class HttpServer {
   [[nodiscard]] bool has_thread(const ServedModel& model);
   void finish() noexcept;
   void leave_seat() noexcept;
+  void add_lane() noexcept;
 
   HttpLoop loop_;
   LocalExchanges local_{loop_};
   TaskQueue workers_;
+  LongTasks long_tasks_{workers_};
+  /// Loads one model at a time, on a lane.
+  class Loads : public Tasks {
+   public:
+    explicit Loads(HttpServer& server) : server_(server) {}
+    using Tasks::post;
+    void post(std::shared_ptr<tenon_http::Task> task) noexcept override;
+
+   private:
+    HttpServer& server_;
+  };
+  Loads loads_{*this};
+  size_t num_preparing_ = 0;                ///< threads
   std::shared_ptr<SpanExporter> exporter_;  ///< or null
   ServerState state_;
   std::mutex mutex_;

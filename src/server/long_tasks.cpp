@@ -5,71 +5,90 @@
 
 namespace tenon_http {
 
-void LongTasks::set_lanes(size_t lanes) {
-  std::unique_lock lock(mutex_);
-  lanes_ = std::max<size_t>(lanes, 1);
-  fill_lanes(lock);
+void LongTasks::add_lanes(size_t count) {
+  std::list<Lane> more;
+  for (; count > 0; --count) {
+    Lane& lane = more.emplace_back();
+    lane.task = std::make_shared<Task>([this, &lane] { run(lane); });
+  }
+  const std::lock_guard lock(mutex_);
+  lanes_.splice(lanes_.end(), more);
+  fill_lanes();
 }
 
 void LongTasks::post(const std::string& client, Step step) {
-  std::unique_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (is_stopped_) return;
   auto found = std::find_if(clients_.begin(), clients_.end(),
                             [&](const Client& one) { return one.name == client; });
-  if (found == clients_.end()) found = clients_.insert(clients_.end(), Client{client});
-  found->waiting.push_back(std::move(step));
-  fill_lanes(lock);
+  const bool is_new = found == clients_.end();
+  if (is_new) found = clients_.insert(clients_.end(), Client{client});
+  try {
+    found->waiting.push_back(std::move(step));
+  } catch (...) {
+    if (is_new) clients_.erase(found);
+    throw;
+  }
+  fill_lanes();
 }
 
-/// Posts as many runners as can do something.
-void LongTasks::fill_lanes(std::unique_lock<std::mutex>& lock) {
-  const size_t busy = static_cast<size_t>(
-      std::count_if(clients_.begin(), clients_.end(), [](const Client& one) { return one.runs; }));
-  const size_t idle = clients_.size() - busy;
-  // Some of the runners have yet to choose.
-  const size_t choosing = num_runners_ - std::min(num_runners_, busy);
-  size_t wanted =
-      std::min(idle - std::min(idle, choosing), lanes_ - std::min(lanes_, num_runners_));
-  num_runners_ += wanted;
-  lock.unlock();
-  for (; wanted > 0; --wanted) threads_.post([this] { run(); });
-  lock.lock();
+/// Posts as many as can do something. Under the lock.
+void LongTasks::fill_lanes() noexcept {
+  const auto num_ready = std::count_if(clients_.begin(), clients_.end(), [](const Client& one) {
+    return !one.runs && !one.waiting.empty();
+  });
+  // Those that have yet to choose are counted as well: one too few comes when one of them ends.
+  const auto num_choosing =
+      std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.is_busy; }) -
+      std::count_if(clients_.begin(), clients_.end(), [](const Client& one) { return one.runs; });
+  auto wanted = num_ready - num_choosing;
+  for (Lane& lane : lanes_) {
+    if (wanted <= 0) return;
+    if (std::exchange(lane.is_busy, true)) continue;
+    threads_.post(lane.task);
+    --wanted;
+  }
 }
 
-void LongTasks::run() {
+void LongTasks::run(Lane& lane) noexcept {
   std::unique_lock lock(mutex_);
   const auto next = std::find_if(clients_.begin(), clients_.end(), [](const Client& one) {
     return !one.runs && !one.waiting.empty();
   });
   if (next == clients_.end()) {
-    --num_runners_;
+    lane.is_busy = false;
     return;
   }
   // The others come before it again.
   clients_.splice(clients_.end(), clients_, next);
   next->runs = true;
-  Step step = std::move(next->waiting.front());
-  next->waiting.pop_front();
+  Step& step = next->waiting.front();  // stays there
   lock.unlock();
-  const bool has_more = step();
-  if (!has_more) step = nullptr;
+  bool has_more = false;
+  if (!fenced([&] { has_more = step(); })) has_more = false;
   lock.lock();
   next->runs = false;
-  if (has_more && !is_stopped_) next->waiting.push_front(std::move(step));
+  Step ended;  // destroyed without the lock, as is what is dropped
+  std::deque<Step> dropped;
+  if (!has_more) {
+    ended.swap(step);
+    next->waiting.pop_front();
+  }
+  if (is_stopped_) dropped.swap(next->waiting);
   if (next->waiting.empty()) clients_.erase(next);
-  --num_runners_;
-  fill_lanes(lock);
+  lane.is_busy = false;
+  fill_lanes();
   lock.unlock();
 }
 
-void LongTasks::stop() {
-  std::list<std::deque<Step>> dropped;
+void LongTasks::stop() noexcept {
+  std::list<Client> dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   is_stopped_ = true;
   for (auto client = clients_.begin(); client != clients_.end();) {
-    dropped.push_back(std::move(client->waiting));
-    client->waiting.clear();
-    client = client->runs ? std::next(client) : clients_.erase(client);
+    const auto next = std::next(client);
+    if (!client->runs) dropped.splice(dropped.end(), clients_, client);
+    client = next;
   }
 }
 

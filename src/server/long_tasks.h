@@ -9,7 +9,8 @@
 #include <mutex>
 #include <string>
 
-#include "exchange.h"
+#include "fence.h"
+#include "task.h"
 
 namespace tenon_http {
 
@@ -17,19 +18,19 @@ namespace tenon_http {
 /// the same threads go between any two steps. Any thread.
 class LongTasks {
  public:
-  /// A part of a task; whether there is more. Must not throw.
+  /// A part of a task; whether there is more.
   using Step = std::function<bool()>;
 
-  explicit LongTasks(Tasks& threads) : threads_(threads) {}
+  explicit LongTasks(Tasks& threads) : threads_(threads) { add_lanes(1); }
   LongTasks(const LongTasks&) = delete;
   LongTasks& operator=(const LongTasks&) = delete;
 
-  /// Those that may be taken at a time; at least one.
-  void set_lanes(size_t lanes);
+  /// More of them, beside the first one. Throws std::bad_alloc.
+  void add_lanes(size_t count);
   /// Runs `step` until it returns false. client: whose it is.
   void post(const std::string& client, Step step);
   /// What has not begun is dropped, also of tasks under way.
-  void stop();
+  void stop() noexcept;
   [[nodiscard]] size_t num_waiting() const;
 
  private:
@@ -38,15 +39,19 @@ class LongTasks {
     std::deque<Step> waiting{};
     bool runs = false;
   };
+  /// Made beforehand, so that going on takes no memory.
+  struct Lane {
+    std::shared_ptr<Task> task{};
+    bool is_busy = false;  ///< posted to the threads, or on one of them
+  };
   /// Runs one step of whoever is next.
-  void run();
-  void fill_lanes(std::unique_lock<std::mutex>& lock);
+  void run(Lane& lane) noexcept;
+  void fill_lanes() noexcept;
 
   Tasks& threads_;
   mutable std::mutex mutex_;
   std::list<Client> clients_;  ///< with tasks; the next one first
-  size_t lanes_ = 1;
-  size_t num_runners_ = 0;  ///< posted to the threads, or on one of them
+  std::list<Lane> lanes_;
   bool is_stopped_ = false;
 };
 

@@ -3,13 +3,15 @@
 namespace tenon_http {
 
 std::vector<DrawnToken> prompt_logprobs(const ServedModel& model, const Tokens& prompt,
-                                        uint32_t num_top, Interest& interest) {
+                                        uint32_t num_top, const HttpRequest& request) {
+  WorkLimit::need(1);
   std::vector<DrawnToken> tokens;
   for (const tenon::Token id : prompt) {
+    WorkLimit::look();
     tokens.push_back({.text = model.tokenizer().decode({&id, 1}, true), .id = id});
   }
-  const auto session = std::make_shared<tenon::Session>(model.open_session());
-  interest.on_end([weak = std::weak_ptr(session)] {
+  const auto session = std::make_shared<tenon::Session>(model.open_session(share_of(request)));
+  request.interest->on_end([weak = std::weak_ptr(session)] {
     if (const auto running = weak.lock()) running->cancel();
   });
   session->evaluate(prompt, [&](uint64_t row, std::span<const float> logits) {

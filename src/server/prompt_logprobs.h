@@ -10,8 +10,8 @@
 namespace tenon_http {
 
 /// One for each token; the first has no logprob. Computes the prompt; throws tenon::Error, Cancelled
-/// when interest is lost meanwhile.
+/// when its client has gone or the server stops.
 std::vector<DrawnToken> prompt_logprobs(const ServedModel& model, const Tokens& prompt,
-                                        uint32_t num_top, Interest& interest);
+                                        uint32_t num_top, const HttpRequest& request);
 
 }  // namespace tenon_http

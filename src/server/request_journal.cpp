@@ -22,18 +22,35 @@ void RequestJournal::begin(const std::shared_ptr<RequestRecord>& record) {
 
 void RequestJournal::count(RequestRecord& record) {
   const std::lock_guard lock(mutex_);
-  const ApiClient* client = record.client;
-  uint32_t* running = client == nullptr ? nullptr : &running_[client->name];
-  if (running == nullptr || client->max_requests == 0 || *running < client->max_requests) {
-    record.is_counted = true;
-    if (running != nullptr) ++*running;
-    return;
+  count_more(record, 1);
+  record.is_counted = true;
+}
+
+void RequestJournal::count_answers(RequestRecord& record, size_t num_answers) {
+  const std::lock_guard lock(mutex_);
+  const auto answers = static_cast<uint32_t>(num_answers);
+  if (record.is_counted && answers > record.num_counted) {
+    count_more(record, answers - record.num_counted);
   }
-  throw ApiError(429, "rate_limit_error",
-                 "client " + client->name + " has " + std::to_string(*running) +
-                     " requests under way, as many as it may")
-      .with_code("too_many_requests")
-      .with_retry_after(1);
+}
+
+/// Under the lock.
+void RequestJournal::count_more(RequestRecord& record, uint32_t count) {
+  const ApiClient* client = record.client;
+  if (client == nullptr) return;
+  uint32_t& running = running_[client->name];
+  if (client->max_requests != 0 &&
+      count > client->max_requests - std::min(running, client->max_requests)) {
+    throw ApiError(
+        429, "rate_limit_error",
+        "client " + client->name + " has " + std::to_string(running - record.num_counted) +
+            " answers under way and asks for " + std::to_string(record.num_counted + count) +
+            " more; it may have " + std::to_string(client->max_requests))
+        .with_code("too_many_requests")
+        .with_retry_after(1);
+  }
+  running += count;
+  record.num_counted += count;
 }
 
 void RequestJournal::end(RequestRecord& record) noexcept {
@@ -45,7 +62,7 @@ void RequestJournal::end(RequestRecord& record) noexcept {
     ++totals_.answers[std::min(kind, totals_.answers.size() - 1)];
     if (record.client != nullptr && record.is_counted) {
       const auto running = running_.find(record.client->name);
-      if (running != running_.end()) --running->second;
+      if (running != running_.end()) running->second -= record.num_counted;
     }
   }
   // What is told of it may be missing where memory is.

@@ -8,6 +8,10 @@
 namespace tenon_http {
 namespace {
 
+/// Of bodies, and of processor time: requests beyond them wait for each other, not others for them.
+constexpr size_t kShortBodyBytes = size_t{64} << 10;
+constexpr double kShortSeconds = 0.02;
+
 struct Route {
   std::string_view method;
   std::string_view path;  ///< one that ends in '/' stands for all that begin so, but "/"
@@ -83,7 +87,13 @@ class Handling : public std::enable_shared_from_this<Handling> {
   Handling(const Route& route, std::shared_ptr<Exchange> exchange, ServerState& state)
       : route_(route), exchange_(std::move(exchange)), state_(state) {}
 
-  void set_out() noexcept { state_.workers.post(task(understand_)); }
+  /// A short request goes to any worker, for as long as short ones take. One that takes longer begins
+  /// anew among those of whom others wait for nothing.
+  void set_out() {
+    const HttpRequest& request = exchange_->request();
+    if (request.body.size() > kShortBodyBytes) return set_out_slowly();
+    state_.workers.post(task(understand_));
+  }
   /// All of it on the loop, which is the calling thread.
   void do_here() noexcept {
     is_here_ = true;
@@ -94,13 +104,26 @@ class Handling : public std::enable_shared_from_this<Handling> {
  private:
   std::shared_ptr<Task> task(Task& member) { return {shared_from_this(), &member}; }
 
+  void set_out_slowly() {
+    is_slow_ = true;
+    state_.long_tasks.post(share_of(exchange_->request()).name, [self = shared_from_this()] {
+      self->understand();
+      return false;
+    });
+  }
+
   void understand() noexcept {
     if (exchange_->request().interest->is_lost()) return;
     try {
       try {
+        const WorkLimit::Use use(*exchange_->request().limit,
+                                 is_slow_ || is_here_ ? kWorkSeconds : kShortSeconds);
         start_ = route_.handler(exchange_->request(), state_);
       } catch (const ModelNotReady& model) {
         return wait_for(model.name);
+      } catch (const WorkEnd end) {
+        if (end == WorkEnd::Late && !is_slow_) return set_out_slowly();
+        throw;
       }
     } catch (...) {
       failure_ = std::current_exception();
@@ -132,6 +155,7 @@ class Handling : public std::enable_shared_from_this<Handling> {
   Start start_;
   std::exception_ptr failure_;  ///< to understand it
   bool is_here_ = false;
+  bool is_slow_ = false;
   Task understand_{[this] { understand(); }};
   Task answer_{[this] { answer(); }};
 };
@@ -166,9 +190,9 @@ ApiError nothing_there(const HttpRequest& request) {
 }
 
 Start answer_with(HttpAnswer answer) {
-  return [answer = std::move(answer)](const std::shared_ptr<Exchange>& exchange) {
-    exchange->answer(answer);
-  };
+  // A Start is copied as a std::function is; a large answer is not.
+  const auto held = std::make_shared<HttpAnswer>(std::move(answer));
+  return [held](const std::shared_ptr<Exchange>& exchange) { exchange->answer(std::move(*held)); };
 }
 
 std::vector<RouteName> list_routes() {
@@ -193,6 +217,7 @@ void route(const std::shared_ptr<Exchange>& exchange, ServerState& state) noexce
     state.journal->begin(request.record);
     if (request.method == "OPTIONS") return exchange->answer({.status = 204});
     const Route& found = admit(request, state);
+    request.interest->on_end([limit = request.limit] { limit->stop(); });
     const auto handling = std::make_shared<Handling>(found, exchange, state);
     if (found.is_short) return handling->do_here();
     state.journal->count(*request.record);

@@ -13,6 +13,7 @@
 #include "api_keys.h"
 #include "echo_memory.h"
 #include "exchange.h"
+#include "long_tasks.h"
 #include "model_registry.h"
 #include "request_journal.h"
 #include "response_store.h"
@@ -32,7 +33,9 @@ struct ServerLimits {
 /// What all routes share.
 struct ServerState {
   Tasks& loop;     ///< the thread that answers
-  Tasks& workers;  ///< threads for what takes long: parsing, templates, grammars, embeddings
+  Tasks& workers;  ///< threads for what takes a while: parsing, templates, grammars
+  LongTasks&
+      long_tasks;  ///< of the same threads, for what takes long: embeddings, decisions, loads
   /// Something was submitted to an engine.
   std::function<void(const ServedModel&)> submitted{};
   std::unique_ptr<ModelRegistry> models{};

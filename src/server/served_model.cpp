@@ -52,7 +52,7 @@ ServedModel::ServedModel(std::string name, const tenon_model* model,
 ServedModel::~ServedModel() { tenon_engine_destroy(own_engine_); }
 
 void ServedModel::open(uint64_t context) {
-  session_options_.set("context", static_cast<int64_t>(context));
+  wanted_context_ = static_cast<int64_t>(context);
   context_ = open_session().context();
   try {
     chat_.emplace(model_);
@@ -66,10 +66,14 @@ void ServedModel::check_generates() const {
   throw invalid_request("model \"" + name_ + "\" makes embeddings and generates no text", "model");
 }
 
-tenon::Session ServedModel::open_session() const {
+tenon::Session ServedModel::open_session(const Share& share) const {
   check_generates();
+  tenon::Options options;
+  options.set("context", wanted_context_);
+  options.set("client", std::string_view(share.name));
+  options.set("weight", share.weight);
   tenon_session* raw = nullptr;
-  tenon::check(tenon_engine_open_session(engine_, session_options_.get(), &raw));
+  tenon::check(tenon_engine_open_session(engine_, options.get(), &raw));
   return tenon::Session::adopt(raw);
 }
 

@@ -11,6 +11,8 @@
 #include <tenon/engine.hpp>
 #include <tenon/tokenizer.hpp>
 
+#include "share.h"
+
 namespace tenon_http {
 
 /// Any thread.
@@ -40,7 +42,8 @@ class ServedModel {
 
   /// Throws ApiError when the model does not generate text.
   void check_generates() const;
-  [[nodiscard]] tenon::Session open_session() const;
+  /// Of the share under a name: what it computes itself counts there.
+  [[nodiscard]] tenon::Session open_session(const Share& share = {}) const;
   /// Throws ApiError when it has no chat template.
   [[nodiscard]] const tenon::Chat& chat() const;
   /// Throws ApiError for a model that generates text.
@@ -57,7 +60,7 @@ class ServedModel {
   tenon_engine* engine_ = nullptr;
   std::optional<tenon::Chat> chat_;
   std::string no_chat_;  ///< why there is none
-  tenon::Options session_options_;
+  int64_t wanted_context_ = 0;
   uint64_t context_ = 0;
 };
 

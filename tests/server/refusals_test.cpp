@@ -19,6 +19,7 @@
 #include "api_error.h"
 #include "router.h"
 #include "server/server_fixture.h"
+#include "work_limit.h"
 
 namespace tenon_http::test {
 namespace {
@@ -295,6 +296,14 @@ const std::vector<Case>& cases() {
        [] {
          return post("/v1/responses",
                      R"({"model":"demo","input":"Hi","previous_response_id":"resp_0"})");
+       }},
+      {400, kRefused, "request_too_complex",
+       [] {
+         try {
+           throw WorkEnd::Late;
+         } catch (...) {
+           return told(api_error_of_current_exception());
+         }
        }},
       {400, kRefused, "not_served", [] { return post("/v1/responses/compact", "{}"); }},
       {401, kRefused, "invalid_api_key",

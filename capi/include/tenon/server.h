@@ -180,7 +180,7 @@ TENON_SERVER_API tenon_status tenon_server_listen_unix(tenon_server* server, con
  */
 
 /* Starts threads, which do what tenon_server_run tells. 0: as many as there is use for: one for the sockets,
- * two that prepare, and one for each model that the server computes. STATE after tenon_server_stop. */
+ * three that prepare, and one for each model that the server computes. STATE after tenon_server_stop. */
 TENON_SERVER_API tenon_status tenon_server_start(tenon_server* server, uint32_t num_threads);
 /* Lends the calling thread to the server until it is stopped; may be called by any number of threads, and
  * beside tenon_server_start. The first one serves the sockets, the next ones compute, one for each model
