@@ -1,5 +1,6 @@
 // tenon_chat_*.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/utf8.h"
@@ -46,10 +47,17 @@ void choose_template(const OptionSet& set, const tenon::Model* model, tenon::Cha
     tenon::fail(tenon::Code::Argument, "give a model, or the option \"template\"");
   }
   std::string key = "tokenizer.chat_template";
+  // Hugging Face's lists of templates have one of this name for conversations with tools.
+  const std::string tool_key = key + ".tool_use";
   const std::string name = set.string("template_name");
   if (!name.empty()) key += "." + name;
   out.source = model->metadata().get_or<std::string_view>(key, "");
   out.source_name = key;
+  if (name.empty()) {
+    out.tool_source = model->metadata().get_or<std::string_view>(tool_key, "");
+    out.tool_source_name = tool_key;
+    if (out.source.empty()) std::swap(out.source, out.tool_source);
+  }
   if (out.source.empty()) {
     tenon::fail(tenon::Code::State,
                 "{}: there is no chat template \"{}\"; give one as the option \"template\"",
@@ -118,6 +126,7 @@ tenon::ChatOptions tenon::capi::chat_options(const OptionSet& set, const tenon::
   options.format = set.string("chat_format");
   options.adapt = !set.boolean("template_raw");
   options.constrain_calls = set.boolean("constrain_calls");
+  options.generic_tools = set.boolean("generic_tools");
   options.time_ms = static_cast<uint64_t>(set.integer("template_time_ms"));
   return options;
 }

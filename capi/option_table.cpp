@@ -190,7 +190,8 @@ constexpr std::array kTable = {
          "Text of the chat template, or the name of one: of the model's own, or chatml; empty: the "
          "model's."),
     text(TENON_SCOPE_CHAT, "template_name", "", "",
-         "Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one."),
+         "Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one, and "
+         "tool_use where a conversation has tools."),
     text(TENON_SCOPE_CHAT, "chat_format", "auto", "",
          "How the model writes its answers: a family such as hermes, llama3 or harmony; auto: by "
          "the template. deepseek-v4.1 has a template of its own, which its files lack."),
@@ -198,6 +199,9 @@ constexpr std::array kTable = {
             "Hand messages to the template as they are, without adapting parts and arguments."),
     boolean(TENON_SCOPE_CHAT, "constrain_calls",
             "Where the model may call tools, keep its calls to the tools' schemas.", true),
+    boolean(TENON_SCOPE_CHAT, "generic_tools",
+            "Where the template knows no tools, tell them in the message of the system, in the "
+            "form of Hermes."),
     integer(TENON_SCOPE_CHAT, "template_time_ms", 1, 600000, 100,
             "Longest processor time that a template may take, in milliseconds."),
 };

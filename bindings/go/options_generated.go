@@ -387,7 +387,7 @@ func (o *EngineOptions) apply(set func(key string, value any)) {
 type ChatOptions struct {
 	// Text of the chat template, or the name of one: of the model's own, or chatml; empty: the model's.
 	Template Opt[string]
-	// Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one.
+	// Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one, and tool_use where a conversation has tools.
 	TemplateName Opt[string]
 	// How the model writes its answers: a family such as hermes, llama3 or harmony; auto: by the template. deepseek-v4.1 has a template of its own, which its files lack.
 	ChatFormat Opt[string]
@@ -395,6 +395,8 @@ type ChatOptions struct {
 	TemplateRaw Opt[bool]
 	// Where the model may call tools, keep its calls to the tools' schemas.
 	ConstrainCalls Opt[bool]
+	// Where the template knows no tools, tell them in the message of the system, in the form of Hermes.
+	GenericTools Opt[bool]
 	// Longest processor time that a template may take, in milliseconds.
 	TemplateTimeMs Opt[int]
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
@@ -420,6 +422,9 @@ func (o *ChatOptions) apply(set func(key string, value any)) {
 	}
 	if o.ConstrainCalls.isSet {
 		set("constrain_calls", o.ConstrainCalls.value)
+	}
+	if o.GenericTools.isSet {
+		set("generic_tools", o.GenericTools.value)
 	}
 	if o.TemplateTimeMs.isSet {
 		set("template_time_ms", o.TemplateTimeMs.value)

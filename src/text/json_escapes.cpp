@@ -1,5 +1,7 @@
 #include "text/json_escapes.h"
 
+#include <algorithm>
+
 #include "text/hex_digit.h"
 
 namespace tenon {
@@ -38,6 +40,30 @@ std::optional<uint32_t> json_unit(std::string_view text) {
     unit = unit * 16 + static_cast<uint32_t>(digit);
   }
   return unit;
+}
+
+std::optional<std::string> without_half_surrogates(std::string_view json) {
+  std::optional<std::string> repaired;
+  for (size_t at = json.find('\\'); at < json.size(); at = json.find('\\', at)) {
+    const std::optional<uint32_t> unit = json_unit(json.substr(at));
+    if (!unit) {
+      at += 2;  // a short escape, of a backslash for example
+      continue;
+    }
+    const bool is_first = *unit >= 0xD800 && *unit < 0xDC00;
+    const std::optional<uint32_t> next =
+        is_first ? json_unit(json.substr(std::min(at + 6, json.size()))) : std::nullopt;
+    if (next && *next >= 0xDC00 && *next < 0xE000) {
+      at += 12;
+      continue;
+    }
+    if (*unit >= 0xD800 && *unit < 0xE000) {
+      if (!repaired) repaired.emplace(json);
+      repaired->replace(at, 6, "\\ufffd");
+    }
+    at += 6;
+  }
+  return repaired;
 }
 
 }  // namespace tenon

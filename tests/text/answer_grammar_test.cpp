@@ -309,7 +309,9 @@ TEST(AnswerGrammar, FreeTextUntilACallBegins) {
   EXPECT_FALSE(accepts(hermes, conversation(named), call));
   EXPECT_TRUE(accepts(hermes, conversation(named),
                       "<tool_call>\n{\"name\": \"stop\", \"arguments\": {}}\n</tool_call>"));
-  EXPECT_EQ(grammar_of(hermes, conversation(R"(, "tool_choice": "none")")), nullptr);
+  const std::string none = R"(, "tool_choice": "none")";
+  EXPECT_TRUE(accepts(hermes, conversation(none), "Well, <tool_cal"));
+  EXPECT_FALSE(accepts(hermes, conversation(none), "Well, <tool_call>"));
   EXPECT_EQ(grammar_of(hermes, R"({"messages": []})"), nullptr);
 }
 

@@ -195,8 +195,6 @@ TEST(Template, RefusesBadJson) {
                  [&] { (void)jinja::value_from_json(json, "case"); });
   };
   refuses("{", "case: no JSON at byte");
-  refuses("[99999999999999999999]", "64 bits");
-  refuses("[18446744073709551615]", "64 bits");
   refuses(std::string(100000, '['), "nests deeper");
   refuses("\"\xFF\"", "no JSON at byte");
 }

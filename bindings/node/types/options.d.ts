@@ -145,7 +145,7 @@ export interface EngineOptions {
 export interface ChatOptions {
   /** Text of the chat template, or the name of one: of the model's own, or chatml; empty: the model's. */
   template?: string
-  /** Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one. */
+  /** Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one, and tool_use where a conversation has tools. */
   templateName?: string
   /** How the model writes its answers: a family such as hermes, llama3 or harmony; auto: by the template. deepseek-v4.1 has a template of its own, which its files lack. */
   chatFormat?: string
@@ -153,6 +153,8 @@ export interface ChatOptions {
   templateRaw?: boolean
   /** Where the model may call tools, keep its calls to the tools' schemas. */
   constrainCalls?: boolean
+  /** Where the template knows no tools, tell them in the message of the system, in the form of Hermes. */
+  genericTools?: boolean
   /** Longest processor time that a template may take, in milliseconds. */
   templateTimeMs?: number
 }

@@ -152,13 +152,15 @@ class ChatOptions(TypedDict, total=False):
     template: str
     """Text of the chat template, or the name of one: of the model's own, or chatml; empty: the model's."""
     template_name: str
-    """Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one."""
+    """Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one, and tool_use where a conversation has tools."""
     chat_format: str
     """How the model writes its answers: a family such as hermes, llama3 or harmony; auto: by the template. deepseek-v4.1 has a template of its own, which its files lack."""
     template_raw: bool
     """Hand messages to the template as they are, without adapting parts and arguments."""
     constrain_calls: bool
     """Where the model may call tools, keep its calls to the tools' schemas."""
+    generic_tools: bool
+    """Where the template knows no tools, tell them in the message of the system, in the form of Hermes."""
     template_time_ms: int
     """Longest processor time that a template may take, in milliseconds."""
 

@@ -1200,6 +1200,10 @@ TENON_API tenon_status tenon_random_model_write(const char* path, const char* sh
  *                          {"type": "json_object"}; like the two before, it concerns
  *                          tenon_chat_grammar alone
  *   add_generation_prompt  true unless given: the prompt ends where the answer begins
+ *   continue_final_message true: the prompt ends where the text of the last message, the
+ *                          assistant's, ends, and the answer is what follows. ARGUMENT for another
+ *                          last message, or one with calls; tenon_chat_grammar: UNSUPPORTED beside
+ *                          a response_format
  *   now                    local time, "2026-01-02T03:04:05", for templates that tell the date
  *   variables              an object whose members become variables of the template
  *   enable_thinking, ...   every other member becomes a variable, too; more than 1000: LIMIT

@@ -188,6 +188,7 @@ class AnswerWriter {
   /// What begins calls in free text: the trigger, and other openers of the family that stand in the
   /// shape, for models that leave out what stands before them.
   void add_triggers(uint32_t final, std::vector<FreeTextStop>& stops) {
+    if (rules_.calls == AnswerRules::Calls::None) return forbid_triggers(stops);
     const CallShape& shape = *shape_.calls;
     const std::string before = std::string(shape.open) + std::string(shape.call);
     const auto add = [&](std::string_view mark) {
@@ -201,6 +202,16 @@ class AnswerWriter {
     for (const std::string_view opener : shape_.format.call_openers) {
       if (shape.trigger.find(opener) == shape.trigger.npos) add(opener);
     }
+  }
+
+  /// No call begins in free text.
+  void forbid_triggers(std::vector<FreeTextStop>& stops) const {
+    const auto add = [&](std::string_view mark, bool at_start) {
+      // A bracket alone may as well begin a text.
+      if (mark.size() > 1) stops.push_back({spelled(mark), FreeTextStop::kNowhere, at_start});
+    };
+    for (const std::string_view opener : shape_.format.call_openers) add(opener, false);
+    if (shape_.calls != nullptr) add(shape_.calls->trigger, shape_.calls->only_at_start);
   }
 
   /// The calls after `from`, without their first `skipped` bytes.

@@ -18,25 +18,38 @@
 namespace tenon {
 
 struct ChatOptions {
-  std::string source{};         ///< of the template; empty: that of the format, if it has one
-  std::string source_name{};    ///< what messages call it
+  std::string source{};       ///< of the template; empty: that of the format, if it has one
+  std::string source_name{};  ///< what messages call it
+  std::string tool_source{};  ///< for conversations with tools; empty: the same
+  std::string tool_source_name{};
   std::string format = "auto";  ///< a family of chat_format.h, or "auto": by the template
   /// Content and arguments in the form that the template expects, where the host's is another.
   bool adapt = true;
   bool constrain_calls =
-      true;                ///< calls are part of answer_grammar() where they may, not must, come
-  uint64_t time_ms = 100;  ///< of processor time, for one rendering
+      true;  ///< calls are part of answer_grammar() where they may, not must, come
+  bool generic_tools = false;                  ///< where the template knows none: generic_tools.h
+  uint64_t time_ms = 100;                      ///< of processor time, for one rendering
   std::function<uint64_t()> thread_time_ns{};  ///< see base/system.h; none: time is not limited
+};
+
+/// A template with what is known of it.
+struct ChatForm {
+  ChatTemplate source;
+  const ChatFormat* format;
+  ConversationForm reading{};
+  std::vector<std::string> marks{};  ///< control tokens that the family's marks spell
 };
 
 /// A rendered conversation.
 struct ChatPrompt {
+  const ChatForm* form = nullptr;  ///< of the chat, which must outlive it
   jinja::Text text;
   bool has_tools = false;
   size_t num_calls = 0;  ///< that the conversation has already
   size_t num_turns = 0;  ///< of the whole conversation
   ToolTypes types;
   AnswerRules rules;
+  ReplyBegin begin = ReplyBegin::Fresh;  ///< of the answer
 
   /// The text as the tokenizer takes it: what came from outside spells no control tokens.
   [[nodiscard]] std::vector<TextPart> parts() const;
@@ -62,31 +75,33 @@ class Chat {
   /// answer_grammar of answer_grammar.h.
   [[nodiscard]] std::shared_ptr<const Grammar> answer_grammar(const ChatPrompt& prompt) const;
 
-  [[nodiscard]] const ChatFormat& format() const { return *format_; }
-  [[nodiscard]] const ChatTemplate& chat_template() const { return template_; }
+  /// Of conversations without tools.
+  [[nodiscard]] const ChatFormat& format() const { return *forms_.front()->format; }
+  [[nodiscard]] const ChatTemplate& chat_template() const { return forms_.front()->source; }
   [[nodiscard]] const Tokenizer* tokenizer() const { return tokenizer_; }
 
  private:
   static constexpr size_t kGrammarBytes = size_t{32} << 20;
 
-  [[nodiscard]] jinja::Text render_template(const ChatTemplate::Variables& variables,
+  void add_form(std::string source, std::string name);
+  [[nodiscard]] jinja::Text render_template(const ChatForm& form,
+                                            const ChatTemplate::Variables& variables,
                                             std::optional<jinja::CalendarTime> now) const;
+  [[nodiscard]] jinja::Text render_continued(const ChatForm& form, Conversation given,
+                                             std::string_view conversation) const;
   [[nodiscard]] ChatTemplate::Variables special_tokens() const;
-  void probe();
-  /// What the template makes of messages; nothing when it fails.
-  [[nodiscard]] std::optional<std::string> probed(std::string_view messages) const;
-  [[nodiscard]] bool probe_shows(std::string_view messages, std::string_view wanted,
-                                 std::string_view unwanted) const;
+  void probe(ChatForm& form) const;
+  void probe_tools(ChatForm& form) const;
+  /// What the template makes of messages, and of tools, as JSON; nothing when it fails.
+  [[nodiscard]] std::optional<std::string> probed(const ChatForm& form, std::string_view messages,
+                                                  std::string_view tools = {}) const;
+  [[nodiscard]] bool probe_shows(const ChatForm& form, std::string_view messages,
+                                 std::string_view wanted, std::string_view unwanted) const;
 
   ChatOptions options_;
-  ChatTemplate template_;
-  const ChatFormat* format_;
   const Tokenizer* tokenizer_;
-  // What the template makes of the forms that a host may use.
-  bool joins_parts_ = false;        ///< lists of parts are printed as Python prints them
-  bool fills_content_ = false;      ///< calls without content are an error, or print "None"
-  bool keeps_arguments_ = false;    ///< arguments must stay the string that they are
-  std::vector<std::string> marks_;  ///< control tokens that the family's marks spell
+  /// The main one, and that of conversations with tools, if it is another one.
+  std::vector<std::unique_ptr<const ChatForm>> forms_;
   mutable GrammarCache grammars_{kGrammarBytes};
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/chat/generic_tools.h"
 #include "text/chat/parameter_kinds.h"
 #include "text/template/jinja_strftime.h"
 #include "text/template/json_values.h"
@@ -42,22 +43,15 @@ Value with(const Value& dict, std::string_view key, const Value& value) {
   return Value::dict(std::move(entries));
 }
 
-/// The texts of a list of parts, if there is nothing else in it.
-std::optional<Value> joined(const Value& content) {
-  if (!content.is(Kind::List)) return std::nullopt;
-  Text out;
-  for (const Value& part : content.items().values) {
-    const Value* text = member(&part, "text");
-    if (text_at(part, "type") != "text" || text == nullptr || !text->is(Kind::String)) {
-      return std::nullopt;
-    }
-    if (!out.empty()) out.append("\n", false);
-    out.append(text->text());
-  }
-  return Value::string(std::move(out));
+/// A call whose arguments are a text that is no object. What a model wrote need not be JSON.
+Value with_unread_arguments(const Value& call, const Value& function, const Value& text,
+                            const ConversationForm& form) {
+  if (!form.wrap_arguments) return call;
+  Value wrapped = Value::dict({{Value::string(Text("arguments")), text}});
+  return with(call, "function", with(function, "arguments", wrapped));
 }
 
-Value with_parsed_arguments(const Value& calls) {
+Value with_parsed_arguments(const Value& calls, const ConversationForm& form) {
   std::vector<Value> out;
   for (const Value& call : calls.items().values) {
     const Value* function = member(&call, "function");
@@ -70,9 +64,9 @@ Value with_parsed_arguments(const Value& calls) {
       const Value parsed = jinja::value_from_json(arguments->text().view(), "arguments");
       const bool is_object = parsed.is(Kind::Dict);
       out.push_back(is_object ? with(call, "function", with(*function, "arguments", parsed))
-                              : call);
+                              : with_unread_arguments(call, *function, *arguments, form));
     } catch (const Error&) {
-      out.push_back(call);  // what a model wrote need not be JSON
+      out.push_back(with_unread_arguments(call, *function, *arguments, form));
     }
   }
   return Value::sequence(Kind::List, std::move(out));
@@ -82,7 +76,7 @@ Value adapted(const Value& message, const ConversationForm& form) {
   Value out = message;
   const Value* content = member(&message, "content");
   if (form.join_parts && content != nullptr) {
-    if (const std::optional<Value> text = joined(*content)) out = with(out, "content", *text);
+    if (const std::optional<Value> text = joined_parts(*content)) out = with(out, "content", *text);
   }
   const Value* calls = member(&message, "tool_calls");
   const bool has_content = content != nullptr && !content->is(Kind::None);
@@ -90,7 +84,7 @@ Value adapted(const Value& message, const ConversationForm& form) {
     out = with(out, "content", Value::string(Text()));
   }
   if (form.parse_arguments && calls != nullptr && calls->is(Kind::List)) {
-    out = with(out, "tool_calls", with_parsed_arguments(*calls));
+    out = with(out, "tool_calls", with_parsed_arguments(*calls, form));
   }
   return out;
 }
@@ -266,11 +260,82 @@ bool is_token_name(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
+bool has_items(const Value* list) {
+  return list != nullptr && list->is(Kind::List) && !list->items().values.empty();
+}
+
+/// The last message, which the answer goes on with: nothing where it says nothing.
+std::optional<ContinuedTurn> continued_turn(const Value& messages) {
+  const std::vector<Value>& all = messages.items().values;
+  if (all.empty() || text_at(all.back(), "role") != "assistant") {
+    fail(Code::Argument,
+         "conversation: \"continue_final_message\": the last message is not the assistant's");
+  }
+  const Value& last = all.back();
+  if (has_items(member(&last, "tool_calls"))) {
+    fail(Code::Argument, "conversation: \"continue_final_message\": a call is not continued");
+  }
+  for (const char* key : {"content", "reasoning_content"}) {
+    const Value* value = member(&last, key);
+    if (value == nullptr) continue;
+    const std::optional<Value> text = value->is(Kind::String) ? *value : joined_parts(*value);
+    if (text && !text->text().empty()) {
+      return ContinuedTurn{key, text->text(), std::string_view(key) != "content"};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-Conversation read_conversation(std::string_view json, const ConversationForm& form) {
-  const Value given = jinja::value_from_json(json, "conversation");
+std::optional<Value> joined_parts(const Value& content) {
+  if (!content.is(Kind::List)) return std::nullopt;
+  Text out;
+  for (const Value& part : content.items().values) {
+    const Value* text = member(&part, "text");
+    if (text_at(part, "type") != "text" || text == nullptr || !text->is(Kind::String)) {
+      return std::nullopt;
+    }
+    if (!out.empty()) out.append("\n", false);
+    out.append(text->text());
+  }
+  return Value::string(std::move(out));
+}
+
+Value parse_conversation(std::string_view json) {
+  Value given = jinja::value_from_json(json, "conversation");
   if (!given.is(Kind::Dict)) fail(Code::Argument, "conversation: no JSON object");
+  return given;
+}
+
+bool uses_tools(const Value& given) {
+  const Value* choice = member(&given, "tool_choice");
+  const bool sees_none =
+      choice != nullptr && choice->is(Kind::String) && choice->text().view() == "none";
+  if (!sees_none && has_items(member(&given, "tools"))) return true;
+  const Value* messages = member(&given, "messages");
+  if (messages == nullptr || !messages->is(Kind::List)) return false;
+  const std::vector<Value>& all = messages->items().values;
+  return std::any_of(all.begin(), all.end(), [](const Value& message) {
+    return text_at(message, "role") == "tool" || has_items(member(&message, "tool_calls"));
+  });
+}
+
+Value without_last(const Value& messages) {
+  std::vector<Value> rest = messages.items().values;
+  rest.pop_back();
+  return Value::sequence(Kind::List, std::move(rest));
+}
+
+Value with_last_text(const Value& messages, const ContinuedTurn& turn, std::string_view mark) {
+  std::vector<Value> all = messages.items().values;
+  Text text = turn.text;
+  text.append(mark, true);
+  all.back() = with(all.back(), turn.key, Value::string(std::move(text)));
+  return Value::sequence(Kind::List, std::move(all));
+}
+
+Conversation read_conversation(const Value& given, const ConversationForm& form) {
   const Value* messages = member(&given, "messages");
   if (messages == nullptr) fail(Code::Argument, "conversation: \"messages\" is missing");
 
@@ -284,20 +349,27 @@ Conversation read_conversation(std::string_view json, const ConversationForm& fo
   const Value whole = checked_messages(*messages, form);
   const std::vector<size_t> turns = turns_of(whole);
   out.num_turns = turns.size();
-  const Value checked = without_oldest(whole, turns, form.dropped_turns);
+  Value checked = without_oldest(whole, turns, form.dropped_turns);
   out.num_calls = count_calls(checked);
-  set("messages", checked);
   const Value* choice = member(&given, "tool_choice");
+  Value shown_tools = Value::sequence(Kind::List, {});
   for (const auto& [key, value] : given.entries().entries) {
     const std::string_view name = key.text().view();
     if (name == "messages") continue;
-    if (name == "now") {
+    if (name == "continue_final_message") {
+      if (value.is(Kind::Bool) && value.as_integer() != 0) out.continued = continued_turn(checked);
+      if (value.is(Kind::Bool) && value.as_integer() != 0 && !out.continued) {
+        checked = without_last(checked);
+      }
+    } else if (name == "now") {
       if (!value.is(Kind::None)) out.now = time_of(value);
     } else if (name == "tools") {
       if (value.is(Kind::None)) continue;
       if (!value.is(Kind::List)) fail(Code::Argument, "conversation: \"tools\" is no list");
       const Value tools = chosen_tools(value, choice);
       out.has_tools = !tools.items().values.empty();
+      out.rules.forbids_calls = !out.has_tools && has_items(&value);
+      shown_tools = tools;
       out.types = types_of(tools);
       out.rules.tools = offered(tools);
       const bool may_choose = choice == nullptr || choice->is(Kind::None) ||
@@ -305,6 +377,7 @@ Conversation read_conversation(std::string_view json, const ConversationForm& fo
       if (out.has_tools) {
         out.rules.calls = may_choose ? AnswerRules::Calls::Allowed : AnswerRules::Calls::Required;
       }
+      if (form.tell_tools) continue;
       if (out.has_tools || choice == nullptr) set("tools", tools);
     } else if (name == "response_format") {
       out.rules.schema = schema_of(value);
@@ -321,6 +394,8 @@ Conversation read_conversation(std::string_view json, const ConversationForm& fo
       set(name, value);
     }
   }
+  if (form.tell_tools) checked = with_told_tools(checked, shown_tools, form.shows_system);
+  set("messages", std::move(checked));
   return out;
 }
 

@@ -92,6 +92,8 @@ void add_free_text(grammar::Nfa& nfa, uint32_t from, std::span<const FreeTextSto
       flush(b);
       Seen seen = todo[i];
       const FreeTextStop* stop = text.step(seen, static_cast<char>(byte));
+      const bool is_forbidden = stop != nullptr && stop->to == FreeTextStop::kNowhere;
+      if (is_forbidden) continue;
       nfa.add_bytes(here, byte, byte, stop != nullptr ? stop->to : node_of(seen));
     }
     flush(uint32_t{highest} + 1);

@@ -12,8 +12,9 @@ namespace tenon {
 
 /// Where free text ends.
 struct FreeTextStop {
+  static constexpr uint32_t kNowhere = UINT32_MAX;
   std::string bytes;
-  uint32_t to;            ///< the node after it
+  uint32_t to;            ///< the node after it; kNowhere: the text must not hold the bytes
   bool at_start = false;  ///< only at the very beginning, but for space before it
 };
 

@@ -39,7 +39,7 @@ JsonKinds kinds_of_value(const Value& value) {
       return kNullKind;
     case Kind::Int:
       return kIntegerKind;
-    case Kind::Float:
+    case Kind::Float:  // a whole number beyond 64 bits, too
       return kIntegerKind | kFractionKind;
     case Kind::List:
       return kListKind;

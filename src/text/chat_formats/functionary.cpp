@@ -16,6 +16,7 @@ constexpr std::string_view kEveryone = "all";
 class FunctionaryReply : public ReplyLayout {
  public:
   void start(std::string_view) override {}
+  void resume(bool) override { state_ = State::Content; }
 
   void read(ReplyInput& in, ReplyBuilder& out) override {
     while (step(in, out)) {

@@ -20,6 +20,7 @@ constexpr std::string_view kFunctions = "functions.";
 class HarmonyReply : public ReplyLayout {
  public:
   void start(std::string_view) override {}
+  void resume(bool reasons) override { state_ = reasons ? State::Reasoning : State::Content; }
 
   void read(ReplyInput& in, ReplyBuilder& out) override {
     while (step(in, out)) {

@@ -28,6 +28,7 @@ constexpr TaggedCallLayout kLayout{.call_open = "<atem:invoke name=\"",
 class MuseReply : public ReplyLayout {
  public:
   void start(std::string_view) override {}
+  void resume(bool reasons) override { state_ = reasons ? State::Reasoning : State::Content; }
 
   void read(ReplyInput& in, ReplyBuilder& out) override {
     while (step(in, out)) {

@@ -8,7 +8,7 @@ void ReplyBuilder::send(const ReplyDelta& delta) const {
 }
 
 void ReplyBuilder::add(ReplyDelta::Kind kind, std::string& part, std::string_view text) {
-  if (part.empty()) text = without_space_before(text);
+  if (part.empty() && !resumes_) text = without_space_before(text);
   const size_t solid = without_space_after(text).size();
   if (solid == 0) {
     space_ += text;
@@ -31,7 +31,8 @@ void ReplyBuilder::reasoning(std::string_view text) {
 }
 
 void ReplyBuilder::finish() {
-  if (space_.empty() || message_.content.empty() || after_call_) return;
+  const bool has_begun = !message_.content.empty() || (resumes_ && message_.reasoning.empty());
+  if (space_.empty() || !has_begun || after_call_) return;
   message_.content += space_;
   send({.kind = ReplyDelta::Kind::Content, .text = space_});
   space_.clear();
@@ -47,6 +48,7 @@ void ReplyBuilder::begin_call(std::string_view name, std::string_view id) {
   }
   call.name = name;
   message_.calls.push_back(std::move(call));
+  resumes_ = false;
   in_call_ = true;
   send({.kind = ReplyDelta::Kind::CallBegin,
         .call = num_calls_++,

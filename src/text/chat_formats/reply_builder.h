@@ -30,6 +30,9 @@ struct ToolTypes {
   std::map<std::string, std::map<std::string, JsonKinds, std::less<>>, std::less<>> kinds;
 };
 
+/// Where an answer begins: after the prompt, or in a part that the prompt has begun.
+enum class ReplyBegin : uint8_t { Fresh, InContent, InReasoning };
+
 /// The numbers that made-up ids begin with, and how they are written.
 struct CallIds {
   size_t first = 0;   ///< calls that the conversation has already
@@ -49,7 +52,12 @@ class ReplyBuilder : public CallOutput {
   void content(std::string_view text);
   void reasoning(std::string_view text);
   /// What follows is no longer reasoning, or content: white space held back is dropped.
-  void end_part() { space_.clear(); }
+  void end_part() {
+    space_.clear();
+    resumes_ = false;
+  }
+  /// The answer goes on with a part that the prompt has begun: white space at its begin counts.
+  void resume() { resumes_ = true; }
   /// White space held back is content after all, but for what stands after a call.
   void finish();
   /// The call under way, if any, turned out broken.
@@ -73,6 +81,7 @@ class ReplyBuilder : public CallOutput {
   ReplyMessage message_;
   std::string space_;     // at the end of the part: handed on when something follows
   size_t num_calls_ = 0;  // retracted ones included, so that numbers are never used again
+  bool resumes_ = false;
   bool in_call_ = false;
   bool after_call_ = false;  // nothing but white space came since
 };
@@ -83,6 +92,8 @@ class ReplyLayout {
   virtual ~ReplyLayout() = default;
   /// The end of the prompt, which may have begun the answer.
   virtual void start(std::string_view prompt_end) = 0;
+  /// After start(): the prompt ends within reasoning, or within content.
+  virtual void resume(bool reasons) = 0;
   /// Reads as far as it can; all of it when the input is at its end.
   virtual void read(ReplyInput& in, ReplyBuilder& out) = 0;
 };

@@ -39,6 +39,11 @@ void MarkedReply::start(std::string_view prompt_end) {
   if (end.ends_with(open)) state_ = State::Reasoning;
 }
 
+void MarkedReply::resume(bool reasons) {
+  state_ = reasons ? State::Reasoning : State::Content;
+  any_content_ = !reasons;
+}
+
 void MarkedReply::read(ReplyInput& in, ReplyBuilder& out) {
   while (step(in, out)) {
   }
@@ -147,7 +152,7 @@ bool MarkedReply::step_call(ReplyInput& in, ReplyBuilder& out) {
 }
 
 ReplyParser::ReplyParser(const ChatFormat& format, std::string_view prompt_end, bool reads_calls,
-                         ToolTypes types, size_t first_id)
+                         ToolTypes types, size_t first_id, ReplyBegin begin)
     : builder_(input_, std::move(types), {.first = first_id, .nine = format.ids_of_nine}) {
   if (format.make_layout != nullptr) {
     layout_ = format.make_layout();
@@ -156,6 +161,9 @@ ReplyParser::ReplyParser(const ChatFormat& format, std::string_view prompt_end, 
   }
   if (prompt_end.size() > kPromptEnd) prompt_end.remove_prefix(prompt_end.size() - kPromptEnd);
   layout_->start(prompt_end);
+  if (begin == ReplyBegin::Fresh) return;
+  layout_->resume(begin == ReplyBegin::InReasoning);
+  builder_.resume();
 }
 
 void ReplyParser::push(std::string_view text, const ReplySink& sink) {

@@ -14,6 +14,7 @@ class MarkedReply : public ReplyLayout {
  public:
   MarkedReply(const ChatFormat& format, bool reads_calls);
   void start(std::string_view prompt_end) override;
+  void resume(bool reasons) override;
   void read(ReplyInput& in, ReplyBuilder& out) override;
 
  private:
@@ -43,7 +44,7 @@ class ReplyParser {
   /// false when the model was given no tools; then everything is content. first_id: the number of
   /// the first id that is made up.
   ReplyParser(const ChatFormat& format, std::string_view prompt_end, bool reads_calls,
-              ToolTypes types = {}, size_t first_id = 0);
+              ToolTypes types = {}, size_t first_id = 0, ReplyBegin begin = ReplyBegin::Fresh);
   ReplyParser(const ReplyParser&) = delete;  // its parts point to each other
   ReplyParser& operator=(const ReplyParser&) = delete;
 

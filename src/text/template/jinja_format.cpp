@@ -101,7 +101,7 @@ class JsonWriter {
         out += std::to_string(value.as_integer());
         return;
       case Kind::Float:
-        out += json_real(value.as_real());
+        out += value.digits() != nullptr ? *value.digits() : json_real(value.as_real());
         return;
       case Kind::String:
         return string(value.text().view());
@@ -283,7 +283,7 @@ void append_repr(const Value& value, std::string& out, Budget& budget) {
       out += std::to_string(value.as_integer());
       return;
     case Kind::Float:
-      out += real_text(value.as_real());
+      out += value.digits() != nullptr ? *value.digits() : real_text(value.as_real());
       return;
     case Kind::String:
       if (value.is_markup()) out += "Markup(";

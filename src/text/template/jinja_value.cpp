@@ -123,6 +123,18 @@ Value Value::function(const Builtin* builtin) {
   return out;
 }
 
+Value Value::wide_integer(double value, std::string digits) {
+  Value out = string(Text(std::move(digits)));
+  out.kind_ = Kind::Float;
+  out.real_ = value;
+  return out;
+}
+
+const std::string* Value::digits() const {
+  if (kind_ != Kind::Float || object_ == nullptr) return nullptr;
+  return &static_cast<const StringObject&>(*object_).text.bytes();
+}
+
 const Text& Value::text() const { return static_cast<const StringObject&>(*object_).text; }
 const Sequence& Value::items() const { return static_cast<const Sequence&>(*object_); }
 const Dict& Value::entries() const { return static_cast<const Dict&>(*object_); }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
+#include "text/json_escapes.h"
 
 namespace tenon::jinja {
 namespace {
@@ -21,12 +23,14 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { return add(Value::boolean(value)); }
   bool number_integer(number_integer_t value) override { return add(Value::integer(value)); }
   bool number_unsigned(number_unsigned_t value) override {
-    if (value > INT64_MAX) fail(Code::Argument, "{}: {} does not fit 64 bits", what_, value);
+    if (value > INT64_MAX) {
+      return add(Value::wide_integer(static_cast<double>(value), std::to_string(value)));
+    }
     return add(Value::integer(static_cast<int64_t>(value)));
   }
   bool number_float(number_float_t value, const string_t& text) override {
     if (text.find_first_of(".eE") == text.npos) {
-      fail(Code::Argument, "{}: {} does not fit 64 bits", what_, text.substr(0, 40));
+      return add(Value::wide_integer(value, text));
     }
     return add(Value::real(value));
   }
@@ -96,6 +100,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
 Value value_from_json(std::string_view json, std::string_view what) {
   Builder builder(what);
+  const std::optional<std::string> repaired = without_half_surrogates(json);
+  if (repaired) json = *repaired;
   try {
     (void)nlohmann::json::sax_parse(json.begin(), json.end(), &builder);
   } catch (const Failure& failure) {

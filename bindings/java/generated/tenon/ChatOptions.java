@@ -9,7 +9,8 @@ public final class ChatOptions extends Options<ChatOptions> {
     return set("template", value);
   }
 
-  /** Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one. */
+  /** Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one, and tool_use where
+   * a conversation has tools. */
   public ChatOptions templateName(String value) {
     return set("template_name", value);
   }
@@ -28,6 +29,11 @@ public final class ChatOptions extends Options<ChatOptions> {
   /** Where the model may call tools, keep its calls to the tools' schemas. */
   public ChatOptions constrainCalls(boolean value) {
     return set("constrain_calls", value);
+  }
+
+  /** Where the template knows no tools, tell them in the message of the system, in the form of Hermes. */
+  public ChatOptions genericTools(boolean value) {
+    return set("generic_tools", value);
   }
 
   /** Longest processor time that a template may take, in milliseconds. */

@@ -643,7 +643,8 @@ impl ChatOptions {
         self
     }
 
-    /// Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one.
+    /// Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one, and tool_use where
+    /// a conversation has tools.
     pub fn template_name(mut self, value: &str) -> Self {
         self.0.set("template_name", value.into());
         self
@@ -665,6 +666,12 @@ impl ChatOptions {
     /// Where the model may call tools, keep its calls to the tools' schemas.
     pub fn constrain_calls(mut self, value: bool) -> Self {
         self.0.set("constrain_calls", value.into());
+        self
+    }
+
+    /// Where the template knows no tools, tell them in the message of the system, in the form of Hermes.
+    pub fn generic_tools(mut self, value: bool) -> Self {
+        self.0.set("generic_tools", value.into());
         self
     }
 
