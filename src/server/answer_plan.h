@@ -32,7 +32,9 @@ struct ChoicePlan {
 struct AnswerPlan {
   const ServedModel* model = nullptr;
   std::vector<ChoicePlan> choices{};
-  std::vector<std::string> stops{};  ///< as the samplers have them
+  std::vector<std::string> stops{};         ///< as the samplers have them
+  std::vector<tenon::Token> stop_tokens{};  ///< that end an answer and are no part of it
+  bool bans_tokens = false;                 ///< by "logit_bias"
   bool ignore_end = false;
   bool logprobs = false;
   uint32_t num_top = 0;  ///< likeliest tokens beside each

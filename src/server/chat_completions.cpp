@@ -61,7 +61,7 @@ class ChatWriter : public AnswerWriter {
             {"object", kind},
             {"created", created_},
             {"model", form_.model->name()},
-            {"system_fingerprint", nullptr},
+            {"system_fingerprint", form_.model->fingerprint()},
             {"seed", form_.seed}};
   }
   [[nodiscard]] Json logprobs(const std::vector<DrawnToken>& tokens) const {
@@ -326,24 +326,24 @@ Start handle_chat_completions(const HttpRequest& request, ServerState& state) {
   std::vector<std::string> notes;
   check_other_fields(fields, kChatFields, notes);
 
-  ChatRequest chat{.messages = read_messages(fields),
+  ChatRequest chat{.messages = read_messages(fields, notes),
                    .tools = read_tools(fields),
                    .response_format = read_response_format(fields, notes),
-                   .format_field = "response_format.json_schema.schema",
+                   .format_field = schema_field(fields),
                    .variables = read_template_variables(fields),
                    .sampling = read_sampling(fields, model.tokenizer()),
                    .grammar = read_structured_outputs(fields)};
   chat.notes = std::move(notes);
+  read_continuation(fields, chat);
   if (chat.grammar && (!chat.tools.tools.empty() || !chat.response_format.is_null())) {
     throw invalid_request("structured_outputs: cannot be kept beside tools or response_format",
                           "structured_outputs");
   }
   chat.num_choices =
       static_cast<size_t>(fields.integer("n", 1, state.limits.max_choices).value_or(1));
-  const auto limit = [&](const char* name) { return fields.integer(name, 1, INT64_MAX); };
-  const std::optional<int64_t> older = limit("max_tokens");
-  const std::optional<int64_t> newer = limit("max_completion_tokens");
-  if (newer || older) chat.max_tokens = static_cast<uint64_t>(newer ? *newer : *older);
+  const std::optional<uint64_t> older = read_max_tokens(fields, "max_tokens");
+  const std::optional<uint64_t> newer = read_max_tokens(fields, "max_completion_tokens");
+  chat.max_tokens = newer ? newer : older;
   chat.logprobs = fields.boolean("logprobs").value_or(false);
   const std::optional<int64_t> top = fields.integer("top_logprobs", 0, 20);
   if (top && *top > 0 && !chat.logprobs) {
@@ -352,6 +352,7 @@ Start handle_chat_completions(const HttpRequest& request, ServerState& state) {
   chat.num_top = static_cast<uint32_t>(top.value_or(0));
   const bool includes_usage = read_stream_options(fields);
   const bool is_streamed = fields.boolean("stream").value_or(false);
+  chat.tells_tools = read_generic_tools(fields);
   chat.echo = read_echo(fields, request, state);
   const ChatWriter::Form form{.model = &model,
                               .num_choices = chat.num_choices,

@@ -54,12 +54,13 @@ Json call_of(const std::string& id, const Fields& holder, std::string arguments)
       {"function", {{"name", holder.required_text("name")}, {"arguments", std::move(arguments)}}}};
 }
 
-std::string arguments_of(const Fields& function) {
+std::string arguments_of(const Fields& function, std::vector<std::string>& notes) {
   const Json* arguments = function.find("arguments");
-  return arguments == nullptr ? "{}" : arguments_text(*arguments, function.path_of("arguments"));
+  return arguments == nullptr ? "{}"
+                              : arguments_text(*arguments, function.path_of("arguments"), notes);
 }
 
-Json read_calls(const Json& calls, const std::string& path) {
+Json read_calls(const Json& calls, const std::string& path, std::vector<std::string>& notes) {
   Json read = Json::array();
   for (size_t i = 0; i < calls.size(); ++i) {
     const Fields call(calls[i], item_path(path, i));
@@ -72,15 +73,15 @@ Json read_calls(const Json& calls, const std::string& path) {
     const std::optional<Fields> function = call.object(is_custom ? "custom" : "function");
     if (!function) call.refuse(is_custom ? "custom" : "function", "is missing");
     const std::string* input = is_custom ? function->text("input") : nullptr;
-    std::string arguments =
-        is_custom ? to_text({{"input", input == nullptr ? "" : *input}}) : arguments_of(*function);
+    std::string arguments = is_custom ? to_text({{"input", input == nullptr ? "" : *input}})
+                                      : arguments_of(*function, notes);
     read.push_back(call_of(id == nullptr ? "" : *id, *function, std::move(arguments)));
   }
   return read;
 }
 
 /// What a message of the assistant has beside its content.
-void read_assistant_fields(const Fields& message, Json& read) {
+void read_assistant_fields(const Fields& message, Json& read, std::vector<std::string>& notes) {
   for (const char* thoughts : {"reasoning_content", "reasoning"}) {
     const std::string* found = message.text(thoughts);
     if (found != nullptr && !read.contains("reasoning_content")) read["reasoning_content"] = *found;
@@ -92,13 +93,13 @@ void read_assistant_fields(const Fields& message, Json& read) {
   const Json* calls = message.list("tool_calls");
   const std::optional<Fields> old_call = message.object("function_call");
   if (calls != nullptr && !calls->empty()) {
-    read["tool_calls"] = read_calls(*calls, message.path_of("tool_calls"));
+    read["tool_calls"] = read_calls(*calls, message.path_of("tool_calls"), notes);
   } else if (old_call) {
-    read["tool_calls"] = Json::array({call_of("", *old_call, arguments_of(*old_call))});
+    read["tool_calls"] = Json::array({call_of("", *old_call, arguments_of(*old_call, notes))});
   }
 }
 
-Json read_message(const Fields& message) {
+Json read_message(const Fields& message, std::vector<std::string>& notes) {
   const std::string& given = message.required_text("role");
   const auto role = std::find_if(kRoles.begin(), kRoles.end(),
                                  [&](const Role& known) { return known.name == given; });
@@ -107,10 +108,12 @@ Json read_message(const Fields& message) {
   const Json* content = message.find("content");
   const bool may_lack = role->written == "assistant" || role->written == "tool";
   if (content == nullptr && !may_lack) message.refuse("content", "is missing");
-  read["content"] =
-      content == nullptr ? std::string() : text_of_content(*content, message.path_of("content"));
+  read["content"] = "";
+  if (content != nullptr) {
+    texts_of_content(*content, message.path_of("content")).take_into(read);
+  }
   if (const std::string* name = message.text("name")) read["name"] = *name;
-  if (role->written == "assistant") read_assistant_fields(message, read);
+  if (role->written == "assistant") read_assistant_fields(message, read, notes);
   if (role->written == "tool") {
     const std::string* id = message.text("tool_call_id");
     if (id == nullptr && given == "tool") message.refuse("tool_call_id", "is missing");
@@ -122,17 +125,56 @@ Json read_message(const Fields& message) {
 }  // namespace
 
 std::string text_of_content(const Json& content, const std::string& path) {
-  if (content.is_null()) return "";
-  if (content.is_string()) return content.get<std::string>();
+  return texts_of_content(content, path).take();
+}
+
+JoinedTexts texts_of_content(const Json& content, const std::string& path) {
+  JoinedTexts text;
+  if (content.is_null()) return text;
+  if (content.is_string()) {
+    text.add(content.get_ref<const std::string&>());
+    return text;
+  }
   if (!content.is_array()) {
     throw invalid_request(path + ": must be a string or a list of parts", path);
   }
-  std::string text;
-  for (size_t i = 0; i < content.size(); ++i) text += text_of_part(content[i], item_path(path, i));
+  for (size_t i = 0; i < content.size(); ++i) {
+    text.add(text_of_part(content[i], item_path(path, i)));
+  }
   return text;
 }
 
-std::string arguments_text(const Json& arguments, const std::string& path) {
+void JoinedTexts::add(std::string_view text) {
+  if (!text_.empty()) text_ += '\n';
+  text_ += text;
+  parts_.emplace_back(text);
+}
+
+void JoinedTexts::take_into(Json& message) {
+  message["content"] = std::move(text_);
+  if (parts_.size() < 2 || message["role"] != "user") return;
+  message["content_parts"] = std::move(parts_);
+}
+
+Json with_parts(Json messages) {
+  for (Json& message : messages) {
+    const auto given = message.find("content_parts");
+    if (given == message.end()) continue;
+    JoinedTexts joined;
+    Json parts = Json::array();
+    for (const Json& part : *given) {
+      joined.add(part.get_ref<const std::string&>());
+      parts.push_back({{"type", "text"}, {"text", part}});
+    }
+    message.erase("content_parts");
+    // An edited content counts in place of its parts.
+    if (message["content"] == joined.take()) message["content"] = std::move(parts);
+  }
+  return messages;
+}
+
+std::string arguments_text(const Json& arguments, const std::string& path,
+                           std::vector<std::string>& notes) {
   if (arguments.is_object()) return to_text(arguments);
   if (!arguments.is_string()) {
     throw invalid_request(path + ": must be JSON in a string", path);
@@ -142,18 +184,19 @@ std::string arguments_text(const Json& arguments, const std::string& path) {
   try {
     if (parse_json(text).is_object()) return text;
   } catch (const ApiError&) {
-    throw invalid_request(path + ": the string is not JSON", path);
   }
-  throw invalid_request(path + ": must be an object in JSON", path);
+  // A call that was cut is written so, by this server as well.
+  notes.push_back(path + ": is no JSON object; the template gets the text as it is");
+  return text;
 }
 
-Json read_messages(const Fields& fields) {
+Json read_messages(const Fields& fields, std::vector<std::string>& notes) {
   const Json* messages = fields.list("messages");
   if (messages == nullptr) fields.refuse("messages", "is missing");
   if (messages->empty()) fields.refuse("messages", "must not be empty");
   Json read = Json::array();
   for (size_t i = 0; i < messages->size(); ++i) {
-    read.push_back(read_message(Fields((*messages)[i], item_path("messages", i))));
+    read.push_back(read_message(Fields((*messages)[i], item_path("messages", i)), notes));
   }
   return read;
 }

@@ -10,6 +10,7 @@
 #include "api_keys.h"
 #include "chat_messages.h"
 #include "echo_repair.h"
+#include "left_out.h"
 #include "loose_schema.h"
 #include "volatile_lines.h"
 
@@ -27,7 +28,9 @@ std::string local_time() {
 }
 
 std::string conversation_of(const ChatRequest& request, const Json& messages, const Json& tools) {
-  Json conversation{{"messages", messages}, {"now", local_time()}};
+  Json conversation{{"messages", with_parts(messages)}, {"now", local_time()}};
+  if (request.continues) conversation["continue_final_message"] = true;
+  if (!request.adds_generation_prompt) conversation["add_generation_prompt"] = false;
   if (!tools.empty()) {
     conversation["tools"] = tools;
     conversation["tool_choice"] = request.tools.choice;
@@ -61,20 +64,6 @@ void leave_out_volatile_lines(Json& messages) {
   } else {
     content = std::move(kept);
   }
-}
-
-/// Whether a part has a whole number that conversations do not hold: they have 64 bits with a sign.
-bool has_wide_number(const Json& part) {
-  if (part.is_number_unsigned()) return part.get<uint64_t>() > INT64_MAX;
-  return part.is_structured() && std::any_of(part.begin(), part.end(), has_wide_number);
-}
-
-/// The field that a refused conversation comes from.
-std::string conversation_field(const ChatRequest& request) {
-  if (has_wide_number(request.tools.tools)) return request.tools.tools_field;
-  if (has_wide_number(request.response_format)) return request.format_field;
-  if (has_wide_number(request.variables)) return "chat_template_kwargs";
-  return request.messages_field;
 }
 
 /// The field that a refused grammar comes from: the schema of the answer, or a tool.
@@ -194,26 +183,41 @@ Tokens truncate_messages(const ServedModel& model, ChatRequest& request, Tokens 
 
 Json read_response_format(const Fields& fields, std::vector<std::string>& notes) {
   const std::optional<Fields> format = fields.object("response_format");
-  if (!format) return nullptr;
-  return read_format(*format, notes);
+  return format ? read_format(*format, notes) : Json(nullptr);
+}
+
+std::string schema_field(const Fields& fields) {
+  const std::optional<Fields> format = fields.object("response_format");
+  const bool is_named = !format || format->has("json_schema") || !format->has("schema");
+  return is_named ? "response_format.json_schema.schema" : "response_format.schema";
 }
 
 Json read_format(const Fields& format, std::vector<std::string>& notes) {
+  // Constraints of other servers, which must not be passed over.
+  for (const char* unkept :
+       {"grammar", "regex", "pattern", "value", "choice", "ebnf", "structures"}) {
+    if (format.has(unkept)) {
+      format.refuse(unkept, "is not kept here: say type \"json_schema\", or structured_outputs");
+    }
+  }
   const std::string& type = format.required_text("type");
-  if (type != "text" && type != "json_object" && type != "json_schema") {
+  const std::optional<Fields> named = format.object("json_schema");
+  if (named && format.has("schema")) {
+    format.refuse("schema", "cannot stand beside json_schema: only one schema is kept");
+  }
+  if (type == "text") {
+    for (const char* schema : {"json_schema", "schema"}) {
+      if (format.has(schema)) format.refuse(schema, "cannot be kept with the type \"text\"");
+    }
+    return nullptr;
+  }
+  if (type != "json_object" && type != "json_schema") {
     format.refuse("type", R"(must be "text", "json_object" or "json_schema")");
   }
-  // What would constrain elsewhere must not be passed over.
-  for (const char* other : {"grammar", "regex", "pattern", "choice", "ebnf"}) {
-    if (format.has(other)) format.refuse(other, "is not served here; \"schema\" is");
-  }
-  if (type == "text") return nullptr;
-  // Other servers take the schema of either type, under its name or beside it.
-  const std::optional<Fields> named = format.object("json_schema");
   if (named) return schema_format(*named, notes);
   if (format.has("schema")) return schema_format(format, notes);
-  if (type == "json_schema") format.refuse("json_schema", "is missing");
-  return {{"type", "json_object"}};
+  if (type == "json_object") return {{"type", "json_object"}};
+  format.refuse("json_schema", "is missing");
 }
 
 Json schema_format(const Fields& format, std::vector<std::string>& notes) {
@@ -237,6 +241,25 @@ Json read_template_variables(const Fields& fields) {
   return variables;
 }
 
+bool ends_in_text(const Json& messages) {
+  if (messages.empty() || messages.back()["role"] != "assistant") return false;
+  const auto calls = messages.back().find("tool_calls");
+  return calls == messages.back().end() || calls->empty();
+}
+
+void read_continuation(const Fields& fields, ChatRequest& request) {
+  request.continues = fields.boolean("continue_final_message").value_or(false);
+  const std::optional<bool> adds = fields.boolean("add_generation_prompt");
+  if (request.continues && adds.value_or(false)) {
+    fields.refuse("add_generation_prompt", "cannot be true beside continue_final_message");
+  }
+  if (request.continues && !ends_in_text(request.messages)) {
+    fields.refuse("continue_final_message",
+                  "the last message must be the assistant's, and have no tool_calls");
+  }
+  request.adds_generation_prompt = request.continues || adds.value_or(true);
+}
+
 void read_effort(const Fields& fields, std::string_view name, Json& variables) {
   static constexpr auto kEfforts =
       std::to_array<std::string_view>({"none", "minimal", "low", "medium", "high", "xhigh", "max"});
@@ -256,6 +279,10 @@ std::string owner_of(const HttpRequest& request) {
   return client == nullptr ? std::string(key_of(request)) : client->name;
 }
 
+bool read_generic_tools(const Fields& fields) {
+  return fields.boolean("generic_tools").value_or(true);
+}
+
 ChatRequest::Echo read_echo(const Fields& fields, const HttpRequest& request, ServerState& state) {
   const bool is_wanted = fields.boolean("echo_repair").value_or(true);
   if (!is_wanted || state.limits.echo_bytes == 0) return {};
@@ -263,37 +290,40 @@ ChatRequest::Echo read_echo(const Fields& fields, const HttpRequest& request, Se
 }
 
 Tokens encode_messages(const ServedModel& model, const ChatRequest& request, const Json& messages) {
-  return model.chat().encode(conversation_of(request, messages, request.tools.tools));
+  return model.chat(request.tells_tools)
+      .encode(conversation_of(request, messages, request.tools.tools));
 }
 
 Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
   WorkLimit::look(WorkLimit::kLongWork);
-  const tenon::Chat& chat = model.chat();
+  const tenon::Chat& chat = model.chat(request.tells_tools);
   leave_out_volatile_lines(request.messages);
   try {
     return chat.encode(conversation_of(request));
   } catch (const tenon::Error& error) {
     const bool may_join =
         error.code() == tenon::Code::Template && has_later_system_message(request.messages);
-    if (!may_join) throw api_error_of(error, conversation_field(request));
+    if (!may_join) throw api_error_of(error, request.messages_field);
   }
   // Many templates take a system message at the beginning only.
   request.messages = with_one_system_message(request.messages);
   try {
     return chat.encode(conversation_of(request));
   } catch (const tenon::Error& error) {
-    throw api_error_of(error, conversation_field(request));
+    throw api_error_of(error, request.messages_field);
   }
 }
 
 AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
-  const tenon::Chat& chat = model.chat();
+  const tenon::Chat& chat = model.chat(request.tells_tools);
   EchoPrompt echo{encode_prompt(model, request)};
   if (request.truncates && echo.tokens.size() >= model.context()) {
     echo.tokens = truncate_messages(model, request, std::move(echo.tokens));
   }
   std::shared_ptr<const EchoTurn> turn;
-  if (request.echo.memory != nullptr) {
+  // A turn that is continued is none yet.
+  const bool is_new_turn = !request.continues && request.adds_generation_prompt;
+  if (request.echo.memory != nullptr && is_new_turn) {
     ConversationMeaning meaning = meaning_of(model, request);
     echo = repair_echo(model, request, meaning, std::move(echo.tokens));
     turn = std::make_shared<const EchoTurn>(EchoTurn{request.echo.memory, std::move(meaning)});
@@ -301,6 +331,8 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
   const auto prompt = std::make_shared<const Tokens>(std::move(echo.tokens));
   AnswerPlan plan{.model = &model,
                   .stops = request.sampling.stops,
+                  .stop_tokens = request.sampling.stop_tokens,
+                  .bans_tokens = request.sampling.bans_tokens(),
                   .ignore_end = request.sampling.ignore_end,
                   .logprobs = request.logprobs,
                   .num_top = request.num_top,
@@ -330,6 +362,7 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
     plan.choices.push_back(std::move(choice));
   }
   plan.notes = std::move(request.notes);
+  for (std::string& note : parts_left_out(model, request)) plan.notes.push_back(std::move(note));
   return plan;
 }
 

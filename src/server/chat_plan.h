@@ -22,6 +22,10 @@ struct ChatRequest {
   Json response_format = nullptr;  ///< as tenon.h, 14, has it
   std::string format_field = "response_format";
   Json variables = Json::object();  ///< for the template
+  /// The last message is the assistant's, and the answer goes on with its text.
+  bool continues = false;
+  bool adds_generation_prompt = true;
+  bool tells_tools = true;  ///< in a generic form, where the template knows none
   Sampling sampling{};
   std::optional<tenon::Grammar> grammar{};  ///< what the whole answer must be
   size_t num_choices = 1;
@@ -43,8 +47,12 @@ struct ChatRequest {
 ///   notes  gets what a schema with "strict": false has and is not kept
 Json read_response_format(const Fields& fields, std::vector<std::string>& notes);
 
-/// The same for the object itself: {"type": ..., "json_schema": {"schema": ...}}, or with "schema"
-/// beside the type.
+/// Where "response_format" has its schema.
+std::string schema_field(const Fields& fields);
+
+/// The value of "response_format", or "format" of the responses' "text": the schema stands in
+/// "json_schema" or beside "type", with "json_object" as well. A member that constrains and is not kept
+/// is refused. Throws ApiError.
 Json read_format(const Fields& format, std::vector<std::string>& notes);
 
 /// The schema of an answer, "schema" of `format`, as a conversation takes it. Throws ApiError.
@@ -54,11 +62,21 @@ Json schema_format(const Fields& format, std::vector<std::string>& notes);
 /// "reasoning_effort".
 Json read_template_variables(const Fields& fields);
 
+/// "continue_final_message" and "add_generation_prompt" of a chat whose messages are read. Throws ApiError
+/// naming the field.
+void read_continuation(const Fields& fields, ChatRequest& request);
+
+/// Whether the last message has a text of the assistant's that an answer may go on with.
+bool ends_in_text(const Json& messages);
+
 /// How much the model may think, by OpenAI's and Anthropic's names. Throws ApiError for another one.
 void read_effort(const Fields& fields, std::string_view name, Json& variables);
 
 /// Whose a request is: what one client was told is not another's.
 std::string owner_of(const HttpRequest& request);
+
+/// "generic_tools": whether tools are told where the template knows none; they are unless it is false.
+bool read_generic_tools(const Fields& fields);
 
 /// Where its answers are remembered: nowhere with "echo_repair": false, or when the server does not.
 ChatRequest::Echo read_echo(const Fields& fields, const HttpRequest& request, ServerState& state);

@@ -163,6 +163,7 @@ class CompletionWriter : public AnswerWriter {
             {"object", "text_completion"},
             {"created", created_},
             {"model", form_.model->name()},
+            {"system_fingerprint", form_.model->fingerprint()},
             {"seed", form_.seed}};
   }
 
@@ -249,7 +250,7 @@ std::optional<tenon::Grammar> read_grammar(const Fields& fields, std::vector<std
   try {
     return tenon::Grammar::json_schema(schema);
   } catch (const tenon::Error& error) {
-    throw api_error_of(error, "response_format.json_schema.schema");
+    throw api_error_of(error, schema_field(fields));
   }
 }
 
@@ -283,15 +284,21 @@ Start handle_completions(const HttpRequest& request, ServerState& state) {
   if (prompts.size() * num_choices > kMaxAnswers) {
     fields.refuse("n", "asks for more than 2048 answers in all");
   }
-  const std::optional<int64_t> top = fields.integer("logprobs", 0, 20);
+  // Other servers' clients say false for none.
+  const Json* logprobs = fields.find("logprobs");
+  const bool has_logprobs = logprobs != nullptr && *logprobs != false;
+  const std::optional<int64_t> top =
+      has_logprobs ? fields.integer("logprobs", 0, 20) : std::nullopt;
   const bool echoes = fields.boolean("echo").value_or(false);
-  const auto max_tokens =
-      static_cast<uint64_t>(fields.integer("max_tokens", 0, INT64_MAX).value_or(kDefaultMaxTokens));
+  const int64_t limit = fields.integer("max_tokens", -1, INT64_MAX).value_or(kDefaultMaxTokens);
+  const uint64_t max_tokens = limit < 0 ? UINT64_MAX : static_cast<uint64_t>(limit);  // -1: none
   if (max_tokens == 0 && !echoes) fields.refuse("max_tokens", "must be at least 1 without echo");
   const bool includes_usage = read_stream_options(fields);
 
   AnswerPlan plan{.model = &model,
                   .stops = sampling.stops,
+                  .stop_tokens = sampling.stop_tokens,
+                  .bans_tokens = sampling.bans_tokens(),
                   .ignore_end = sampling.ignore_end,
                   .logprobs = top.has_value(),
                   .num_top = static_cast<uint32_t>(top.value_or(0)),

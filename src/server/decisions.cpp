@@ -49,7 +49,7 @@ Input read_decision_input(const Fields& fields) {
   }
   if (fields.has("messages")) {
     input.form = Input::Form::Messages;
-    input.chat.messages = read_messages(fields);
+    input.chat.messages = read_messages(fields, input.chat.notes);
   } else {
     ResponseRequest request;
     read_response_input(fields, request);

@@ -14,6 +14,11 @@ std::string range_of(double minimum, double maximum) {
   return text.str();
 }
 
+/// Forms of programs write so a number that is not filled in.
+bool is_empty_text(const Json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().empty();
+}
+
 }  // namespace
 
 std::string item_path(std::string_view list, size_t index) {
@@ -40,7 +45,7 @@ const Json& Fields::required(std::string_view name) const {
 std::optional<int64_t> Fields::integer(std::string_view name, int64_t minimum,
                                        int64_t maximum) const {
   const Json* value = find(name);
-  if (value == nullptr) return std::nullopt;
+  if (value == nullptr || is_empty_text(*value)) return std::nullopt;
   if (!value->is_number_integer()) refuse(name, "must be an integer");
   const bool beyond = value->is_number_unsigned() && value->get<uint64_t>() > uint64_t{INT64_MAX};
   const int64_t number = beyond ? 0 : value->get<int64_t>();
@@ -52,7 +57,7 @@ std::optional<int64_t> Fields::integer(std::string_view name, int64_t minimum,
 
 std::optional<double> Fields::number(std::string_view name, double minimum, double maximum) const {
   const Json* value = find(name);
-  if (value == nullptr) return std::nullopt;
+  if (value == nullptr || is_empty_text(*value)) return std::nullopt;
   if (!value->is_number()) refuse(name, "must be a number");
   const double number = value->get<double>();
   if (!(number >= minimum && number <= maximum)) refuse(name, range_of(minimum, maximum));

@@ -1,5 +1,9 @@
 #include "generation.h"
 
+#include <algorithm>
+
+#include "api_error.h"
+
 namespace tenon_http {
 
 Generation::Generation(const AnswerPlan& plan, ChoicePlan choice)
@@ -28,12 +32,20 @@ void Generation::cancel() noexcept {
 
 bool Generation::advance(const OnDelta& on_delta) {
   if (end_) return false;
-  const tenon::Piece piece = request_->poll();
+  const tenon::Piece piece = poll();
   if (piece.token == TENON_NO_TOKEN && piece.text.empty() && piece.finish == TENON_FINISH_NONE) {
     return false;
   }
   if (num_drawn_ == 0) note_reuse();
   if (piece.token != TENON_NO_TOKEN) note_token(piece);
+  const auto& stops = plan_.stop_tokens;
+  if (piece.token != TENON_NO_TOKEN &&
+      std::find(stops.begin(), stops.end(), piece.token) != stops.end()) {
+    is_stopped_by_token_ = true;
+    if (!tokens_.empty() && tokens_.back().id == piece.token) tokens_.pop_back();
+    finish(TENON_FINISH_END, on_delta);
+    return true;
+  }
   read(piece, on_delta);
   const bool is_cut = choice_.cut_after != 0 && num_drawn_ >= choice_.cut_after;
   if (piece.finish != TENON_FINISH_NONE) {
@@ -42,6 +54,19 @@ bool Generation::advance(const OnDelta& on_delta) {
     finish(TENON_FINISH_MAX_TOKENS, on_delta);
   }
   return true;
+}
+
+tenon::Piece Generation::poll() {
+  try {
+    return request_->poll();
+  } catch (const tenon::Error& error) {
+    // Nothing but bans takes the last token that a grammar, or the end of the context, leaves.
+    const bool all_masked = error.code() == tenon::Code::State &&
+                            std::string_view(error.what()).find("masked") != std::string_view::npos;
+    if (!all_masked || !plan_.bans_tokens) throw;
+    throw invalid_request("logit_bias: bans every token that may come here: none is left",
+                          "logit_bias");
+  }
 }
 
 void Generation::note_reuse() {
@@ -89,6 +114,7 @@ void Generation::read(const tenon::Piece& piece, const OnDelta& on_delta) {
 }
 
 void Generation::hand_out(AnswerDelta delta, const OnDelta& on_delta) {
+  cut_calls_.add(delta);
   reasons_ = delta.kind == TENON_CHAT_REASONING;
   delta.prompt_tokens = choice_.prompt->size();
   delta.cached_tokens = cached_tokens_;
@@ -114,9 +140,11 @@ void Generation::finish(int32_t how, const OnDelta& on_delta) {
     end.message = choice_.reply->message();
   }
   // An answer that was cut does not end as a turn of a conversation.
-  if (how == TENON_FINISH_END && choice_.echo && choice_.reply) {
+  const bool is_turn = how == TENON_FINISH_END && !is_stopped_by_token_;
+  if (is_turn && choice_.echo && choice_.reply) {
     choice_.echo->remember(*choice_.prompt, drawn_, end.message);
   }
+  if (choice_.reply) end.message = cut_calls_.as_streamed(std::move(end.message));
   end.reuse = reuse_;
   end.prompt_tokens = choice_.prompt->size();
   end.cached_tokens = cached_tokens_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "answer_plan.h"
+#include "cut_calls.h"
 
 namespace tenon_http {
 
@@ -81,6 +82,7 @@ class Generation {
   [[nodiscard]] uint64_t prompt_tokens() const { return choice_.prompt->size(); }
 
  private:
+  tenon::Piece poll();
   void note_reuse();
   void note_token(const tenon::Piece& piece);
   void read(const tenon::Piece& piece, const OnDelta& on_delta);
@@ -99,6 +101,8 @@ class Generation {
   PromptReuse reuse_;
   bool reasons_ = false;  ///< the latest delta was reasoning
   uint64_t reasoning_tokens_ = 0;
+  bool is_stopped_by_token_ = false;
+  CutCalls cut_calls_;
   std::optional<AnswerEnd> end_;
 };
 

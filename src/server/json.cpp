@@ -1,5 +1,8 @@
 #include "json.h"
 
+#include <algorithm>
+#include <charconv>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,6 +40,8 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
     if (!complete) throw invalid_request(std::move(error_), std::nullopt);
     return std::move(root_);
   }
+  /// The values that were whole when the text ended.
+  Json take_begin() { return std::move(root_); }
 
  private:
   Json* place(Json value) {
@@ -95,12 +100,61 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   size_t num_values_ = 0;
 };
 
+/// The UTF-16 code unit that an escape "\\uXXXX" at byte `at` spells; nothing when none stands there.
+std::optional<uint32_t> unit_at(std::string_view text, size_t at) {
+  const std::string_view escape = text.substr(std::min(at, text.size()), 6);
+  if (escape.size() < 6 || !escape.starts_with("\\u")) return std::nullopt;
+  uint32_t unit = 0;
+  const auto [end, error] = std::from_chars(escape.data() + 2, escape.data() + 6, unit, 16);
+  if (error != std::errc() || end != escape.data() + 6) return std::nullopt;
+  return unit;
+}
+
+/// The text with U+FFFD in place of escapes that are half of a surrogate pair; nothing when it has
+/// none. JavaScript escapes so what was cut in the middle of a character.
+std::optional<std::string> without_half_surrogates(std::string_view text) {
+  std::optional<std::string> repaired;
+  for (size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {
+    const std::optional<uint32_t> unit = unit_at(text, at);
+    if (!unit) {
+      at += 2;  // a short escape, of a backslash for example
+      continue;
+    }
+    const bool is_first = *unit >= 0xD800 && *unit < 0xDC00;
+    const std::optional<uint32_t> next = is_first ? unit_at(text, at + 6) : std::nullopt;
+    if (next && *next >= 0xDC00 && *next < 0xE000) {
+      at += 12;
+      continue;
+    }
+    if (*unit >= 0xD800 && *unit < 0xE000) {
+      if (!repaired) repaired.emplace(text);
+      repaired->replace(at, 6, "\\ufffd");
+    }
+    at += 6;
+  }
+  return repaired;
+}
+
+/// Whether the text was a whole document.
+bool build(std::string_view text, JsonBuilder& builder) {
+  const std::optional<std::string> repaired = without_half_surrogates(text);
+  if (repaired) text = *repaired;
+  return Json::sax_parse(text.begin(), text.end(), &builder);
+}
+
 }  // namespace
 
 Json parse_json(std::string_view text) {
   JsonBuilder builder;
-  const bool complete = Json::sax_parse(text.begin(), text.end(), &builder);
+  const bool complete = build(text, builder);
   return builder.take(complete);
+}
+
+Json parse_cut_object(std::string_view text) {
+  JsonBuilder builder;
+  (void)build(text, builder);
+  Json begin = builder.take_begin();
+  return begin.is_object() ? begin : Json::object();
 }
 
 std::string to_text(const Json& value) {

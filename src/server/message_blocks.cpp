@@ -1,7 +1,10 @@
 #include "message_blocks.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api_error.h"
 #include "chat_messages.h"
@@ -46,102 +49,133 @@ std::string read_system(const Fields& fields) {
   if (system == nullptr) return "";
   if (system->is_string()) return system->get<std::string>();
   if (!system->is_array()) fields.refuse("system", "must be a string or a list of blocks");
-  std::string text;
+  JoinedTexts text;
   for (size_t i = 0; i < system->size(); ++i) {
     const Fields block = block_of(*system, "system", i);
     const std::string& type = block.required_text("type");
     if (type != "text") refuse_block(block, type);
     const std::string part = without_volatile_lines(block.required_text("text"));
-    if (part.empty()) continue;
-    if (!text.empty()) text += "\n\n";
-    text += part;
+    if (!part.empty()) text.add(part);
   }
-  return text;
+  return text.take();
 }
 
 /// The content of a tool's result. What the model cannot read is said in its place: the agent goes on.
 std::string result_text(const Fields& result) {
   const Json* content = result.find("content");
-  std::string text = result.boolean("is_error").value_or(false) ? "Error: " : "";
-  if (content == nullptr) return text;
-  if (content->is_string()) return text + content->get<std::string>();
+  const std::string begin = result.boolean("is_error").value_or(false) ? "Error: " : "";
+  if (content == nullptr) return begin;
+  if (content->is_string()) return begin + content->get<std::string>();
   if (!content->is_array()) result.refuse("content", "must be a string or a list of blocks");
+  JoinedTexts text;
   for (size_t i = 0; i < content->size(); ++i) {
     const Fields block = block_of(*content, result.path_of("content"), i);
     const std::string& type = block.required_text("type");
     if (type == "text") {
-      text += block.required_text("text");
+      text.add(block.required_text("text"));
     } else if (type == "tool_reference") {
-      text += "[tool: " + block.required_text("tool_name") + "]";
+      text.add("[tool: " + block.required_text("tool_name") + "]");
     } else if (type == "image" || type == "document") {
-      text += "[" + type + ": this model reads text only]";
+      text.add("[" + type + ": this model reads text only]");
     } else {
       refuse_block(block, type);
     }
   }
-  return text;
+  return begin + text.take();
 }
 
-Json tool_call_of(const Fields& block) {
-  const Json* input = block.find("input");
-  if (input != nullptr && !input->is_object()) block.refuse("input", "must be an object");
-  return {{"id", block.required_text("id")},
-          {"type", "function"},
-          {"function",
-           {{"name", block.required_text("name")},
-            {"arguments", input == nullptr ? "{}" : to_text(*input)}}}};
-}
+/// What ran at another server and is told in blocks of its own: this model sees nothing of it.
+constexpr auto kHostedBlocks = std::to_array<std::string_view>(
+    {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
+     "code_execution_tool_result", "bash_code_execution_tool_result",
+     "text_editor_code_execution_tool_result", "mcp_tool_use", "mcp_tool_result",
+     "tool_search_tool_result", "container_upload"});
 
-/// The thought of a block, which is this server's: ThinkingBlockParam of Anthropic's interface requires the
-/// signature.
-std::string read_thought(const Fields& block, const ThoughtSigner& signer) {
-  const std::string& thought = block.required_text("thinking");
-  if (!signer.has_signed(thought, block.required_text("signature"))) {
-    block.refuse("signature", "is not that of this thought: send thoughts back as they came");
-  }
-  return thought;
-}
+/// Blocks of one message of the assistant.
+class AssistantReader {
+ public:
+  AssistantReader(const ThoughtSigner& signer, std::vector<std::string>& notes)
+      : signer_(signer), notes_(notes) {}
 
-void read_assistant(const Json& blocks, const std::string& path, const ThoughtSigner& signer,
-                    Json& messages) {
-  Json message{{"role", "assistant"}, {"content", ""}};
-  std::string text;
-  std::string thoughts;
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    const Fields block = block_of(blocks, path, i);
-    const std::string& type = block.required_text("type");
-    if (type == "text") {
-      text += block.required_text("text");
-    } else if (type == "thinking") {
-      thoughts += read_thought(block, signer);
-    } else if (type == "tool_use") {
-      message["tool_calls"].push_back(tool_call_of(block));
-    } else if (type == "redacted_thinking") {
-      (void)block.required_text("data");  // of another server: what it says cannot be read
-    } else {
-      refuse_block(block, type);
+  Json read(const Json& blocks, const std::string& path) {
+    Json message{{"role", "assistant"}, {"content", ""}};
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const Fields block = block_of(blocks, path, i);
+      const std::string& type = block.required_text("type");
+      if (type == "text") {
+        read_text(block);
+      } else if (type == "thinking") {
+        read_thought(block);
+      } else if (type == "tool_use") {
+        message["tool_calls"].push_back(tool_call_of(block));
+      } else if (type == "redacted_thinking") {
+        (void)block.required_text("data");
+        notes_.push_back(block.path() + ": is a thought of another server, which cannot be read");
+      } else if (std::find(kHostedBlocks.begin(), kHostedBlocks.end(), type) !=
+                 kHostedBlocks.end()) {
+        notes_.push_back(block.path() + ": \"" + type + "\" is not shown to the model");
+      } else {
+        refuse_block(block, type);
+      }
+      was_text_ = type == "text";
     }
+    message["content"] = text_;
+    if (!thoughts_.empty()) message["reasoning_content"] = thoughts_;
+    return message;
   }
-  message["content"] = text;
-  if (!thoughts.empty()) message["reasoning_content"] = thoughts;
-  messages.push_back(std::move(message));
-}
+
+ private:
+  /// This server begins a new block of text after a call or a thought only: there the text goes on.
+  void read_text(const Fields& block) {
+    if (was_text_ && !text_.empty()) text_ += '\n';
+    text_ += block.required_text("text");
+  }
+
+  /// A stream that was cut has no signature, and another server has one of its own.
+  void read_thought(const Fields& block) {
+    const std::string& thought = block.required_text("thinking");
+    const std::string* signature = block.text("signature");
+    if (signature == nullptr || !signer_.has_signed(thought, *signature)) {
+      notes_.push_back(block.path_of("signature") +
+                       ": is not that of this server for this thought, which is taken as it came");
+    }
+    thoughts_ += thought;
+  }
+
+  Json tool_call_of(const Fields& block) {
+    const Json* input = block.find("input");
+    return {{"id", block.required_text("id")},
+            {"type", "function"},
+            {"function",
+             {{"name", block.required_text("name")},
+              {"arguments",
+               input == nullptr ? "{}" : arguments_text(*input, block.path_of("input"), notes_)}}}};
+  }
+
+  const ThoughtSigner& signer_;
+  std::vector<std::string>& notes_;
+  std::string text_;
+  std::string thoughts_;
+  bool was_text_ = false;  ///< the block before
+};
 
 /// Results of tools become messages of their own; what stands between them stays in its order.
 void read_user(const std::string& role, const Json& blocks, const std::string& path,
                Json& messages) {
-  std::string text;
+  JoinedTexts texts;
   const auto end_text = [&] {
-    if (!text.empty()) messages.push_back({{"role", role}, {"content", text}});
-    text.clear();
+    if (!texts.empty()) {
+      messages.push_back({{"role", role}});
+      texts.take_into(messages.back());
+    }
+    texts = {};
   };
   const size_t before = messages.size();
   for (size_t i = 0; i < blocks.size(); ++i) {
     const Fields block = block_of(blocks, path, i);
     const std::string& type = block.required_text("type");
     if (type == "text") {
-      if (!text.empty()) text += "\n\n";
-      text += block.required_text("text");
+      texts.add(block.required_text("text"));
     } else if (type == "tool_result") {
       end_text();
       messages.push_back({{"role", "tool"},
@@ -155,7 +189,8 @@ void read_user(const std::string& role, const Json& blocks, const std::string& p
   if (messages.size() == before) messages.push_back({{"role", role}, {"content", ""}});
 }
 
-Json read_block_messages(const Fields& fields, const ThoughtSigner& signer) {
+Json read_block_messages(const Fields& fields, const ThoughtSigner& signer,
+                         std::vector<std::string>& notes) {
   Json messages = Json::array();
   const std::string system = read_system(fields);
   if (!system.empty()) messages.push_back({{"role", "system"}, {"content", system}});
@@ -174,13 +209,10 @@ Json read_block_messages(const Fields& fields, const ThoughtSigner& signer) {
     } else if (!content.is_array()) {
       message.refuse("content", "must be a string or a list of blocks");
     } else if (role == "assistant") {
-      read_assistant(content, message.path_of("content"), signer, messages);
+      messages.push_back(AssistantReader(signer, notes).read(content, message.path_of("content")));
     } else {
       read_user(role, content, message.path_of("content"), messages);
     }
-  }
-  if (messages.back()["role"] == "assistant") {
-    fields.refuse("messages", "the last message is the assistant's; continuing it is not served");
   }
   return messages;
 }
@@ -230,7 +262,7 @@ void read_thinking(const Fields& fields, Json& variables) {
   if (type != "adaptive") variables["enable_thinking"] = type == "enabled";
   if (type == "enabled") {
     (void)thinking->required("budget_tokens");
-    if (*thinking->integer("budget_tokens", 1, INT64_MAX) < 1024) {
+    if (thinking->integer("budget_tokens", 1, INT64_MAX).value_or(0) < 1024) {
       thinking->refuse("budget_tokens", "must be at least 1024");
     }
   }
@@ -271,8 +303,13 @@ bool omits_thoughts(const Fields& fields) {
 
 ChatRequest read_message_request(const Fields& fields, const ThoughtSigner& signer) {
   refuse_thread(fields);
-  ChatRequest request{.messages = read_block_messages(fields, signer),
-                      .tools = read_block_tools(fields)};
+  ChatRequest request;
+  request.messages = read_block_messages(fields, signer, request.notes);
+  request.tools = read_block_tools(fields);
+  request.continues = ends_in_text(request.messages);
+  if (!request.continues && request.messages.back()["role"] == "assistant") {
+    request.notes.push_back("messages: the last message has calls; a new turn begins after them");
+  }
   check_other_fields(fields, kMessageFields, request.notes);
   if (const std::optional<Fields> metadata = fields.object("metadata")) {
     (void)metadata->text("user_id");

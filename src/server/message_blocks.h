@@ -6,7 +6,8 @@
 namespace tenon_http {
 
 /// Reads "system", "messages", "tools", "tool_choice", "thinking" and "output_config", and checks the
-/// others. Throws ApiError naming the field, also for thoughts without a signature of `signer`.
+/// others. A last message of the assistant is continued. Throws ApiError naming the field. Thoughts that
+/// `signer` has not signed are noted.
 ChatRequest read_message_request(const Fields& fields, const ThoughtSigner& signer);
 
 /// Whether the client wants signatures of thoughts alone: "thinking.display" is "omitted".

@@ -109,7 +109,7 @@ class WholeMessage : public MessageWriter {
         content.push_back({{"type", "tool_use"},
                            {"id", block_id()},
                            {"name", function["name"]},
-                           {"input", parse_json(arguments_of(function))}});
+                           {"input", parse_cut_object(arguments_of(function))}});
       }
     }
     Json whole =
@@ -237,13 +237,17 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
   model.check_generates();
   ChatRequest chat = read_message_request(fields, state.thoughts);
   (void)fields.required("max_tokens");
-  chat.max_tokens = static_cast<uint64_t>(*fields.integer("max_tokens", 1, INT64_MAX));
+  const std::optional<int64_t> max_tokens = fields.integer("max_tokens", 1, INT64_MAX);
+  if (!max_tokens) fields.refuse("max_tokens", "must be an integer");
+  chat.max_tokens = static_cast<uint64_t>(*max_tokens);
+  (void)fields.number("temperature", 0, 1);  // this interface ends there
   chat.sampling = read_sampling(fields, model.tokenizer());
   (void)fields.list("stop_sequences");  // a single text is no list here
   for (std::string& stop : read_stops(fields, "stop_sequences")) {
     chat.sampling.stops.push_back(std::move(stop));
   }
   chat.sampling.options.stop = chat.sampling.stops;
+  chat.tells_tools = read_generic_tools(fields);
   chat.echo = read_echo(fields, request, state);
   const MessageWriter::Form form{model, state.thoughts, *chat.max_tokens, omits_thoughts(fields),
                                  chat.sampling.seed};

@@ -84,9 +84,6 @@ void check_field(const Fields& fields, const OtherField& field, std::vector<std:
     case Kind::RefusedFull:
       if (value.is_string() ? value != "" : value.is_primitive() || !value.empty()) refuse();
       return;
-    case Kind::RefusedFalse:
-      if (!*fields.boolean(field.name)) refuse();
-      return;
     case Kind::Noted:
       if (!value.is_structured()) fields.refuse(field.name, "must be an object or a list");
       if (!value.empty()) {

@@ -22,7 +22,6 @@ struct OtherField {
     OneOf,        ///< a text of `detail`, which are separated by '|'
     Refused,      ///< `detail` says why
     RefusedTrue,  ///< the same, of true
-    RefusedFalse,
     RefusedFull,  ///< the same, of a list, an object or a text that is not empty
     Noted,        ///< an object or a list; one that is not empty is ignored, and `detail` noted
   };
@@ -55,13 +54,10 @@ inline constexpr auto kChatFields = std::to_array<OtherField>({
     {"audio", OtherField::Kind::Refused, "the model answers in text only"},
     {"web_search_options", OtherField::Kind::Refused, "no search runs here"},
     {"moderation", OtherField::Kind::Refused, "is not served"},
-    {"continue_final_message", OtherField::Kind::RefusedTrue, "is not served"},
-    {"add_generation_prompt", OtherField::Kind::RefusedFalse, "is not served"},
     {"chat_template", OtherField::Kind::Refused, "the model's own template is used"},
     {"documents", OtherField::Kind::RefusedFull, "is not served: put them into a message"},
     {"grammar", OtherField::Kind::RefusedFull, "is not served: say structured_outputs.grammar"},
     {"json_schema", OtherField::Kind::RefusedFull, "is not served: say response_format"},
-    {"stop_token_ids", OtherField::Kind::RefusedFull, "is not served: say stop"},
     {"allowed_token_ids", OtherField::Kind::RefusedFull, "is not served"},
     {"prompt_logprobs", OtherField::Kind::Refused, "is not served: completions have echo"},
     {"use_beam_search", OtherField::Kind::RefusedTrue, "is not served"},
@@ -74,7 +70,6 @@ inline constexpr auto kCompletionFields = std::to_array<OtherField>({
     {"prompt_embeds", OtherField::Kind::Refused, "is not served"},
     {"grammar", OtherField::Kind::RefusedFull, "is not served: say structured_outputs.grammar"},
     {"json_schema", OtherField::Kind::RefusedFull, "is not served: say response_format"},
-    {"stop_token_ids", OtherField::Kind::RefusedFull, "is not served: say stop"},
     {"allowed_token_ids", OtherField::Kind::RefusedFull, "is not served"},
     {"prompt_logprobs", OtherField::Kind::Refused, "is not served: say echo with logprobs"},
     {"use_beam_search", OtherField::Kind::RefusedTrue, "is not served"},

@@ -93,9 +93,10 @@ class ItemReader {
     if (kind == "message") return read_message(item);
     if (kind == "function_call") {
       const Json* arguments = item.find("arguments");
-      return add_call(item, arguments == nullptr
-                                ? "{}"
-                                : arguments_text(*arguments, item.path_of("arguments")));
+      return add_call(
+          item, arguments == nullptr
+                    ? "{}"
+                    : arguments_text(*arguments, item.path_of("arguments"), request_.chat.notes));
     }
     if (kind == "custom_tool_call") {
       return add_call(item, to_text({{"input", item.required_text("input")}}));
@@ -109,7 +110,10 @@ class ItemReader {
       if (tools == nullptr) item.refuse("tools", "is missing");
       return read_tool_list(*tools, item.path_of("tools"), "", request_);
     }
-    if (is_one_of(kHostedItems, kind)) return;
+    if (is_one_of(kHostedItems, kind)) {
+      request_.chat.notes.push_back(item.path() + ": \"" + kind + "\" is not shown to the model");
+      return;
+    }
     item.refuse("type", "\"" + kind + "\" is no kind of item that is known here");
   }
 
@@ -121,8 +125,8 @@ class ItemReader {
     if (role != "user" && role != "assistant" && role != "system" && role != "developer") {
       item.refuse("role", "\"" + role + "\" is no role");
     }
-    Json message{{"role", role == "developer" ? "system" : role},
-                 {"content", text_of_content(item.required("content"), item.path_of("content"))}};
+    Json message{{"role", role == "developer" ? "system" : role}};
+    texts_of_content(item.required("content"), item.path_of("content")).take_into(message);
     if (role == "assistant") {
       take_thoughts(message);
     } else if (!thoughts_.empty()) {  // a turn that was thoughts alone
@@ -158,14 +162,16 @@ class ItemReader {
     const Json& output = item.required("output");
     std::string text;
     if (output.is_array()) {
+      JoinedTexts parts;
       for (size_t i = 0; i < output.size(); ++i) {
         const Fields part(output[i], item_path(item.path_of("output"), i));
         const std::string& type = part.required_text("type");
         // What the model cannot read is said in its place: the agent goes on.
-        text += type == "input_text" || type == "output_text" || type == "text"
-                    ? part.required_text("text")
-                    : "[" + type + ": this model reads text only]";
+        parts.add(type == "input_text" || type == "output_text" || type == "text"
+                      ? part.required_text("text")
+                      : "[" + type + ": this model reads text only]");
       }
+      text = parts.take();
     } else if (output.is_string()) {
       text = output.get<std::string>();
     } else {
@@ -178,7 +184,7 @@ class ItemReader {
 
   void read_reasoning(const Fields& item) {
     const size_t before = thoughts_.size();
-    (void)item.text("encrypted_content");  // of another server: what it says cannot be read
+    const std::string* encrypted = item.text("encrypted_content");
     for (const char* field : {"content", "summary"}) {
       const Json* parts = item.list(field);
       if (parts == nullptr || thoughts_.size() > before) continue;
@@ -187,6 +193,10 @@ class ItemReader {
         (void)part.text("type");
         thoughts_ += part.required_text("text");
       }
+    }
+    if (encrypted != nullptr && !encrypted->empty() && thoughts_.size() == before) {
+      request_.chat.notes.push_back(item.path_of("encrypted_content") +
+                                    ": is a thought of another server, which cannot be read");
     }
   }
 

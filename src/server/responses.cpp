@@ -285,11 +285,11 @@ Start handle_responses(const HttpRequest& request, ServerState& state) {
   ResponseRequest read = read_response_request(fields, earlier_items(fields, request, state));
   ChatRequest& chat = read.chat;
   chat.sampling = read_sampling(fields, model.tokenizer());
-  const std::optional<int64_t> limit = fields.integer("max_output_tokens", 1, INT64_MAX);
-  if (limit) chat.max_tokens = static_cast<uint64_t>(*limit);
+  chat.max_tokens = read_max_tokens(fields, "max_output_tokens");
   const std::optional<int64_t> top = fields.integer("top_logprobs", 0, 20);
   chat.logprobs = includes_logprobs(fields);
   chat.num_top = chat.logprobs ? static_cast<uint32_t>(top.value_or(0)) : 0;
+  chat.tells_tools = read_generic_tools(fields);
   chat.echo = read_echo(fields, request, state);
   const bool is_stored = fields.boolean("store").value_or(true);
   std::string settings = settings_of(body);

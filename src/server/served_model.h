@@ -45,12 +45,18 @@ class ServedModel {
   /// Of the share under a name: what it computes itself counts there.
   [[nodiscard]] tenon::Session open_session(const Share& share = {}) const;
   /// Throws ApiError when it has no chat template.
-  [[nodiscard]] const tenon::Chat& chat() const;
+  ///   tells_tools  in a generic form, where the template knows none
+  [[nodiscard]] const tenon::Chat& chat(bool tells_tools = true) const;
+  /// Its template knows no tools: they are told in a generic form (option "generic_tools").
+  [[nodiscard]] bool tells_tools() const { return generic_chat_.has_value(); }
+  /// "fp_" and digits: changes with what is computed, the model or the version of the library.
+  [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
   /// Throws ApiError for a model that generates text.
   [[nodiscard]] tenon::Embedder make_embedder(const tenon::EmbedderOptions& options) const;
 
  private:
   void open(uint64_t context);
+  void open_chat();
 
   std::string name_;
   int64_t created_;
@@ -59,7 +65,9 @@ class ServedModel {
   tenon_engine* own_engine_ = nullptr;
   tenon_engine* engine_ = nullptr;
   std::optional<tenon::Chat> chat_;
-  std::string no_chat_;  ///< why there is none
+  std::string no_chat_;                      ///< why there is none
+  std::optional<tenon::Chat> generic_chat_;  ///< where the template knows no tools
+  std::string fingerprint_;
   int64_t wanted_context_ = 0;
   uint64_t context_ = 0;
 };

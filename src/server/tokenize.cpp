@@ -16,8 +16,6 @@ namespace {
 /// What other servers take and this one does not.
 constexpr auto kTokenizeFields = std::to_array<OtherField>({
     {"with_pieces", OtherField::Kind::RefusedTrue, "is not served: say return_token_strs"},
-    {"add_generation_prompt", OtherField::Kind::RefusedFalse, "is not served"},
-    {"continue_final_message", OtherField::Kind::RefusedTrue, "is not served"},
     {"chat_template", OtherField::Kind::Refused, "the model's own template is used"},
 });
 
@@ -25,9 +23,11 @@ Tokens tokens_of_chat(const Fields& fields, const ServedModel& model) {
   for (const char* text : {"prompt", "content"}) {
     if (fields.has(text)) fields.refuse(text, "cannot stand beside messages");
   }
-  ChatRequest chat{.messages = read_messages(fields),
+  std::vector<std::string> notes;
+  ChatRequest chat{.messages = read_messages(fields, notes),
                    .tools = read_tools(fields),
                    .variables = read_template_variables(fields)};
+  read_continuation(fields, chat);
   return encode_prompt(model, chat);
 }
 

@@ -84,7 +84,7 @@ TEST_F(ChatCompletionsTest, RefusesWrongRequestsNamingTheField) {
   refuses({{"temperature", 3}}, "temperature");
   refuses({{"top_p", 1.5}}, "top_p");
   refuses({{"presence_penalty", 9}}, "presence_penalty");
-  refuses({{"max_tokens", -1}}, "max_tokens");
+  refuses({{"max_tokens", -2}}, "max_tokens");
   refuses({{"stop", 5}}, "stop");
   refuses({{"seed", 1.5}}, "seed");
   refuses({{"n", 0}}, "n");
@@ -324,7 +324,7 @@ TEST_F(ChatCompletionsTest, WhatTheAssistantSaidBeforeIsRead) {
   };
   refuses_said({{"role", "assistant"}, {"function_call", "get_weather"}},
                "messages[1].function_call");
-  refuses_said({{"role", "assistant"}, {"function_call", {{"name", "f"}, {"arguments", "no"}}}},
+  refuses_said({{"role", "assistant"}, {"function_call", {{"name", "f"}, {"arguments", 5}}}},
                "messages[1].function_call.arguments");
   refuses_said({{"role", "assistant"}, {"audio", {{"id", "x"}}}}, "messages[1].audio");
   refuses({{"tools", {weather_tool()}}, {"functions", {function}}}, "functions");

@@ -22,9 +22,29 @@ std::string json_refusal(const std::string& text) {
 std::string nested(size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 
 TEST(ServerJson, RefusesWhatIsNoJson) {
-  for (const char* text : {"", "{", "{\"a\":", "[1,]", "nul", "{\"a\" 1}", "\"\\ud800\"",
-                           "\"\xff\"", "1e999", "{} {}", "[01]"}) {
+  for (const char* text : {"", "{", "{\"a\":", "[1,]", "nul", "{\"a\" 1}", "\"\\ud80\"", "\"\xff\"",
+                           "1e999", "{} {}", "[01]"}) {
     EXPECT_THAT(json_refusal(text), testing::HasSubstr("JSON")) << text;
+  }
+}
+
+TEST(ServerJson, ReadsHalfSurrogatesAsReplacementCharacters) {
+  const std::string replaced = "\xef\xbf\xbd";
+  EXPECT_EQ(parse_json(R"("a\ud83d")"), "a" + replaced);
+  EXPECT_EQ(parse_json(R"("\ud83dA")"), replaced + "A");
+  EXPECT_EQ(parse_json(R"("\ude00\ud83d")"), replaced + replaced);
+  EXPECT_EQ(parse_json(R"("\ud83d\ud83d\ude00")"), replaced + "\xf0\x9f\x98\x80");
+  EXPECT_EQ(parse_json(R"("\\ud83d")"), "\\ud83d");
+  EXPECT_EQ(parse_json(R"("\\\ud83d")"), "\\" + replaced);
+  EXPECT_EQ(parse_json(R"({"\udfff": 1})"), Json({{replaced, 1}}));
+}
+
+TEST(ServerJson, TakesTheMembersThatAreWholeOfACutObject) {
+  EXPECT_EQ(parse_cut_object(R"({"a": 1, "b": [2, {"c": "x)"),
+            Json::parse(R"({"a": 1, "b": [2, {}]})"));
+  EXPECT_EQ(parse_cut_object(R"({"a": "x"})"), Json({{"a", "x"}}));
+  for (const char* none : {"", "[1", "{", "{\"a", "x"}) {
+    EXPECT_EQ(parse_cut_object(none), Json::object()) << none;
   }
 }
 
