@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
-# Installs the Debian packages named as arguments that are missing; asks nothing.
+# Installs the Debian packages named as arguments that are missing; asks nothing. With --quiet first it says nothing
+# where none is missing.
 set -euo pipefail
+quiet=false
+if [ "${1:-}" = --quiet ]; then quiet=true; shift; fi
 missing=()
 for package in "$@"; do
   state=$(dpkg-query -W -f '${Status}' "$package" 2> /dev/null || true)
   [ "$state" = "install ok installed" ] || missing+=("$package")
 done
 if [ ${#missing[@]} -eq 0 ]; then
-  echo "All packages are installed."
+  $quiet || echo "All packages are installed."
   exit 0
+fi
+if ! command -v apt-get > /dev/null; then
+  echo "There is no apt-get here. Install what these Debian packages hold, and go on with cmake: ${missing[*]}" >&2
+  exit 1
 fi
 as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo)

@@ -15,15 +15,22 @@ function(tenon_module target name)
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
 endfunction()
 
-# tenon_plugin(NAME): the objects of src/backends/NAME and src/backends/NAME/plugin/plugin.cpp as a
-# plugin. It links nothing of the library.
+# tenon_plugin(NAME [FOR_TESTS]): the objects of src/backends/NAME and src/backends/NAME/plugin/plugin.cpp as a
+# plugin. It links nothing of the library. One FOR_TESTS has the name of a backend that is in the library, which would
+# refuse it: it is neither installed nor put where plugins are looked for.
 function(tenon_plugin name)
   tenon_module(tenon_plugin_${name} ${name}
                ${PROJECT_SOURCE_DIR}/src/backends/${name}/plugin/plugin.cpp
                $<TARGET_OBJECTS:tenon_room_backends_${name}>)
   target_link_libraries(tenon_plugin_${name} PRIVATE tenon_fmt ${TENON_USES_backends_${name}})
+  if("FOR_TESTS" IN_LIST ARGN)
+    set_target_properties(tenon_plugin_${name} PROPERTIES
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/plugins)
+    return()
+  endif()
   set_target_properties(tenon_plugin_${name} PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/tenon)
+  set_property(GLOBAL APPEND PROPERTY TENON_INSTALLED_PLUGINS ${name})
   if(TENON_INSTALL)
     install(TARGETS tenon_plugin_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon
             COMPONENT plugins)

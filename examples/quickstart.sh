@@ -1,30 +1,40 @@
 #!/usr/bin/env bash
-# From a fresh Debian 12 to streamed text: installs what the build needs, builds, and lets the demo
-# model answer. Can be run again.
+# From a fresh Debian 12 to streamed text: installs what the build needs, builds what the README shows (the library,
+# the program, the server, four examples), and lets the demo model answer. Can be run again. The static library,
+# plugins, tests and the other examples are built by `cmake --build build`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-echo "== Packages"
-bash cmake/install_packages.sh g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev \
-  libutf8proc-dev libxxhash-dev libcli11-dev nlohmann-json3-dev
+say() { printf '\n== %s (%d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 
-echo "== Build (a few minutes the first time)"
-cmake --preset release -DTENON_UNITY=ON  # several files of a room at a time
-cmake --build build -j "$(nproc)"
+say "Packages"
+bash cmake/install_packages.sh g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-dev \
+  libxxhash-dev libcli11-dev nlohmann-json3-dev
+# The server, HTTPS, and editing of lines in `tenon chat`: without one of these the rest is built.
+for package in libboost-dev libssl-dev libedit2; do
+  bash cmake/install_packages.sh --quiet "$package" || echo "$package could not be installed; see below what is left out"
+done
+
+say "Configure"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+cmake --preset release -DTENON_BLAS=OFF -DTENON_VULKAN=OFF > "$log" 2>&1 || { cat "$log"; exit 1; }
+sed -n -E 's/^-- (.*(left out|built without).*)/\1/p' "$log" | grep -v '^Backend' || echo "Nothing is left out."
+
+say "Build: a few minutes the first time"
+cmake --build build -j "$(nproc)" --target quickstart
 
 model=examples/models/demo-q8_0.gguf
 question="Tell me a story about a fox named Lily."
-echo
-echo "== $question"
-build/bin/tenon chat "$model" -n 200 --message "$question"
-echo
+say "$question"
+build/bin/tenon run "$model" "$question" -n 200
+say "What to try next"
 cat <<TEXT
-
-== What to try next
   build/bin/tenon chat $model          talk with it
+  build/bin/tenon serve $model         answer over HTTP, with a page at http://127.0.0.1:8080
   build/bin/hello_cpp $model           the program of the README
   build/bin/tenon inspect $model       what is in a model file
-  build/bin/tenon run OTHER.gguf "Once upon a time" -n 100
+  build/bin/tenon run OTHER.gguf "What is the capital of Norway?"
   build/bin/tenon --help
   examples/hello_cpp, examples/hello_c             the programs to start from
   docs/architecture.md                             how it works

@@ -57,6 +57,7 @@ build() {  # build PRESET [CMAKE_ARGUMENT...] [-- TARGET...]
     rm -f "$log"
     return 1
   fi
+  sed -n -E 's/^-- (.*(left out|built without).*)/\1/p' "$log"
   rm -f "$log"
   # GoogleTest asks each program for its tests as part of the build.
   "${unrandomized[@]}" cmake --build "build-$preset" -j "$cores" ${1:+--target "$@"}

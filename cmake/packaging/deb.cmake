@@ -1,5 +1,5 @@
-# Debian packages, by `cpack -G DEB` in a build folder: libtenon0.1, libtenon-server0.1, tenon-plugins, tenon and
-# libtenon-dev. Configure with -DCMAKE_INSTALL_PREFIX=/usr: the libraries then lie where Debian has them.
+# Debian packages, by `cpack -G DEB` in a build folder: libtenon0.1, libtenon-server0.1, tenon, libtenon-dev and, where
+# plugins are built, tenon-plugins. Configure with -DCMAKE_INSTALL_PREFIX=/usr: the libraries then lie where Debian has them.
 set(TENON_PACKAGER "Tenon packagers <tenon@example.org>" CACHE STRING "Who answers for the Debian packages, with an address")
 
 set(CPACK_GENERATOR DEB)
@@ -40,7 +40,6 @@ endmacro()
 set(CPACK_COMPONENTS_ALL "")
 deb_package(runtime libtenon${minor} libs "LLM inference inside a program: shared library"
   "Tenon runs language models from GGUF files in the process of the program that\nlinks it. This is the library that such programs need." libtenon)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS tenon-plugins)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/runtime/symbols
     ${PROJECT_BINARY_DIR}/deb/runtime/shlibs ${PROJECT_BINARY_DIR}/deb/triggers)
 
@@ -54,12 +53,15 @@ if(TARGET tenon_server)
   set(server_depends ", libtenon-server${minor} ${exactly}")
 endif()
 
-file(GLOB plugins RELATIVE ${PROJECT_SOURCE_DIR}/src/backends ${PROJECT_SOURCE_DIR}/src/backends/*/plugin)
-list(TRANSFORM plugins REPLACE "(.*)/plugin" "libtenon-\\1")
-deb_package(plugins tenon-plugins libs "LLM inference inside a program: further backends"
-  "What Tenon can compute with beside its own kernels for processors: each backend\nis a plugin, which is loaded when a program asks for it." ${plugins})
-set(CPACK_DEBIAN_PLUGINS_PACKAGE_DEPENDS "libtenon${minor} ${exactly}")
-set(CPACK_DEBIAN_PLUGINS_PACKAGE_SUGGESTS "libopenblas0 | libblas3, libvulkan1")
+get_property(plugins GLOBAL PROPERTY TENON_INSTALLED_PLUGINS)
+if(plugins)
+  list(TRANSFORM plugins PREPEND "libtenon-")
+  deb_package(plugins tenon-plugins libs "LLM inference inside a program: further backends"
+    "What Tenon can compute with beside its own kernels for processors: each backend\nis a plugin, which is loaded when a program asks for it." ${plugins})
+  set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS tenon-plugins)
+  set(CPACK_DEBIAN_PLUGINS_PACKAGE_DEPENDS "libtenon${minor} ${exactly}")
+  set(CPACK_DEBIAN_PLUGINS_PACKAGE_SUGGESTS "libopenblas0 | libblas3, libvulkan1")
+endif()
 
 if(TARGET tenon_program)
   deb_package(program tenon misc "LLM inference at the command line"

@@ -20,7 +20,8 @@ mkdir -p "$work"
 packages=("$work"/*.deb)
 minor=$(basename "$(readlink -f "$build/lib/libtenon.so")" | sed -E 's/libtenon\.so\.([0-9]+\.[0-9]+).*/\1/')
 names=$(for package in "${packages[@]}"; do dpkg-deb -f "$package" Package; done | sort | tr '\n' ' ')
-[ "$names" = "libtenon-dev libtenon-server$minor libtenon$minor tenon tenon-plugins " ] || fail "the packages are $names"
+plugins=$(find "$build/lib/tenon" -name 'libtenon-*.so' -printf '%f\n' 2> /dev/null | sort)
+[ "$names" = "libtenon-dev libtenon-server$minor libtenon$minor tenon ${plugins:+tenon-plugins }" ] || fail "the packages are $names"
 package_of() { ls "$work/$1"_*.deb; }
 
 # Dependencies: what the files ask for, and of Tenon's own the very version.
@@ -81,7 +82,11 @@ export LD_LIBRARY_PATH=$library_dir
 for program in "$work/with-pkg-config" "$work/with-cmake/consumer"; do
   [[ $("$program" "$model") == *Oslo* ]] || fail "$program"
 done
-"$root/usr/bin/tenon" backends | grep -q "$library_dir/tenon/libtenon-reference.so" || fail "the program sees no plugin"
+"$root/usr/bin/tenon" backends > "$work/backends.txt"
+for plugin in $plugins; do
+  grep -q "$library_dir/tenon/$plugin" "$work/backends.txt" || fail "the program does not see $plugin"
+done
+! grep -i 'refused' "$work/backends.txt" || fail "the program refuses what was installed"
 if readelf -d "$root/usr/bin/tenon" | grep -i 'r\(un\)\?path'; then fail "the program has a search path of its own"; fi
 
 # Nothing is left of what is purged.
