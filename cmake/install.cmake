@@ -32,7 +32,7 @@ if(TARGET tenon_program)
   file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(tenon_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
   install(TARGETS tenon_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
-  install(FILES cmake/packaging/tenon.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+  include(program_documents)
 endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tenon)
@@ -58,7 +58,7 @@ if(TARGET tenon_server)
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()
 
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
+install(FILES LICENSE SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
 # What of others is in the files (docs/packaging.md); what it is read from exists when all is linked.
 find_program(TENON_PYTHON python3)
 mark_as_advanced(TENON_PYTHON)

@@ -249,7 +249,7 @@ void add_bench(CLI::App& app) {
                                          "Measure prefill and decode speed; lists (512,2048) "
                                          "measure every combination. With --clients: "
                                          "measure what a load of many requests gets");
-  command->add_option("MODEL", flags->model, "GGUF file")->required();
+  command->add_option("-m,--model,MODEL", flags->model, "GGUF file")->required();
   constexpr uint64_t kMost = 1 << 24;
   add_numbers(*command, "-p,--prompt", flags->prompts, 0, kMost, "Tokens to prefill (default 512)");
   add_numbers(*command, "-n,--generate", flags->generates, 0, kMost,

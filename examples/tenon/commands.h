@@ -1,5 +1,5 @@
 // The list of commands. Each adds its subcommand to the application and runs in its callback; what
-// goes wrong is thrown. Adding a command is one file, one line here and one in main.cpp.
+// goes wrong is thrown. Adding a command is one file, one line here and one in command_table.cpp.
 #pragma once
 
 namespace CLI {
@@ -9,6 +9,7 @@ class App;
 namespace tenon_program {
 
 void add_run(CLI::App& app);
+void add_complete(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_logits(CLI::App& app);
 void add_inspect(CLI::App& app);
@@ -22,6 +23,8 @@ void add_chat(CLI::App& app);
 void add_embed(CLI::App& app);
 void add_rerank(CLI::App& app);
 void add_perplexity(CLI::App& app);
+void add_completion(CLI::App& app);
+void add_man(CLI::App& app);
 /// Only where libtenon-server is built.
 void add_serve(CLI::App& app);
 

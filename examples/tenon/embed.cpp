@@ -149,7 +149,7 @@ void add_embed(CLI::App& app) {
   auto flags = std::make_shared<EmbedFlags>();
   CLI::App* command =
       app.add_subcommand("embed", "Print the embeddings of texts, or how alike the texts are");
-  command->add_option("MODEL", flags->model, "GGUF file")->required();
+  command->add_option("-m,--model,MODEL", flags->model, "GGUF file")->required();
   CLI::Option* texts = command->add_option("TEXT", flags->texts, "Texts to embed");
   CLI::Option* file =
       command

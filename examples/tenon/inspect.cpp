@@ -261,9 +261,9 @@ void add_inspect(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* command = app.add_subcommand(
       "inspect", "Show metadata, tensors and sizes of a model, and what it needs in memory");
-  command->add_option("MODEL", flags->model, "GGUF file")->required();
+  command->add_option("-m,--model,MODEL", flags->model, "GGUF file")->required();
   command
-      ->add_option("--context", flags->context,
+      ->add_option("-c,--context,--ctx-size", flags->context,
                    "Context to compute the memory for (default: a session's)")
       ->type_name("N")
       ->check(whole_number(0, INT64_MAX));

@@ -106,7 +106,7 @@ void add_logits(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "logits",
       "Write the logits behind every token as little-endian f32 [tokens, vocab]: for evaluation");
-  command->add_option("MODEL", flags->model, "GGUF file")->required();
+  command->add_option("-m,--model,MODEL", flags->model, "GGUF file")->required();
   command->add_option("--tokens-file", flags->tokens_file, "Token ids separated by whitespace")
       ->required()
       ->type_name("IDS");

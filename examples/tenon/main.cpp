@@ -9,9 +9,10 @@
 #include <tenon/tenon.hpp>
 #include <utility>
 
-#include "commands.h"
+#include "command_line.h"
 #include "failure.h"
 #include "interruption.h"
+#include "terminal.h"
 
 namespace {
 
@@ -40,39 +41,8 @@ int fail_with(std::string message, int exit_code) {
   for (char& c : message) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
-  std::fprintf(stderr, "tenon: %s\n", message.c_str());
+  say(Style::Error, message);
   return exit_code;
-}
-
-int run(int argc, char** argv) {
-  CLI::App app("Runs language models: tenon COMMAND --help tells more about a command.", "tenon");
-  app.set_version_flag("--version", std::string("tenon ") + tenon::version());
-  app.require_subcommand(1);
-  add_run(app);
-  add_tokenize(app);
-  add_logits(app);
-  add_inspect(app);
-  add_bench(app);
-  add_make_model(app);
-  add_plan(app);
-  add_backends(app);
-  add_grammar(app);
-  add_render(app);
-  add_chat(app);
-  add_embed(app);
-  add_rerank(app);
-  add_perplexity(app);
-#ifdef TENON_HAS_SERVER
-  add_serve(app);
-#endif
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    return app.exit(help);
-  } catch (const CLI::ParseError& error) {
-    return fail_with(std::string(error.what()) + "; see tenon --help", 2);
-  }
-  return 0;
 }
 
 }  // namespace
@@ -81,7 +51,8 @@ int main(int argc, char** argv) {
   // A closed pipe is an error of write(), which ends the work in an orderly way.
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    return run(argc, argv);
+    run_command_line({argv + (argc > 0 ? 1 : 0), argv + argc});
+    return 0;
   } catch (const Interrupted& interrupted) {
     end_by_signal(interrupted.signal());
   } catch (const OutputClosed&) {

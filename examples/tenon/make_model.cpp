@@ -49,8 +49,9 @@ void add_make_model(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "make-model", "Write a model of a known shape with random weights: to measure");
   command
-      ->add_option("SHAPE", flags->shape,
-                   joined(tenon::random_model_shapes()) + "; NAME:N for its first N layers")
+      ->add_option(
+          "SHAPE", flags->shape,
+          "Name of a shape; NAME:N for its first N layers: " + joined(tenon::random_model_shapes()))
       ->required();
   command->add_option("FORMAT", flags->format, joined(tenon::random_model_formats()))->required();
   command->add_option("OUT", flags->path, "GGUF file to write")->required();

@@ -1,11 +1,13 @@
 #include "option_flags.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
+#include "flag_names.h"
 #include "input_files.h"
 
 namespace tenon_program {
@@ -29,19 +31,29 @@ std::pair<std::string, std::string> backend_option(const std::string& text) {
   return {"backend." + text.substr(0, end), text.substr(end + 1)};
 }
 
-/// A shorter flag for the same, or "".
-std::string short_flag(std::string_view key) {
-  if (key == "devices") return ",--device";
-  return key == "banned_strings" ? ",--ban" : "";
+/// The names as CLI11 takes them: those of other programs only where the command has no such flag yet.
+std::string free_names(const CLI::App& app, const std::string& name, std::string_view key) {
+  std::string names = name;
+  std::istringstream further(further_names(key));
+  for (std::string other; std::getline(further, other, ',');) {
+    if (!other.empty() && app.get_option_no_throw(other) == nullptr) names += "," + other;
+  }
+  return names;
 }
+
+/// Numbers that stand for "as large as it gets".
+bool has_end(int64_t maximum) { return maximum < INT32_MAX; }
 
 /// "(default 0.8, 0..100)", "(default f16, of f16|f32)"
 std::string range_text(const tenon_option_info& option) {
   std::ostringstream text;
   switch (option.type) {
     case TENON_OPTION_INT:
-      text << " (default " << option.int_default << ", " << option.int_minimum << ".."
-           << option.int_maximum << ")";
+      text << " (default " << option.int_default;
+      if (has_end(option.int_maximum)) {
+        text << ", " << option.int_minimum << ".." << option.int_maximum;
+      }
+      text << ")";
       break;
     case TENON_OPTION_FLOAT:
       text << " (default " << option.float_default << ", " << option.float_minimum << ".."
@@ -108,7 +120,7 @@ void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
       app.add_flag(name, flag.is_set, (option.int_default == 0 ? "" : "Not: ") + doc)->group(group);
       continue;
     }
-    const std::string names = flag_name(option.name) + short_flag(option.name);
+    const std::string names = free_names(app, flag_name(option.name), option.name);
     CLI::Option* added = app.add_option(names, flag.texts, doc)
                              ->group(group)
                              ->type_name(value_name(option.type))

@@ -127,7 +127,7 @@ void add_perplexity(CLI::App& app) {
       "tokens. The text is cut into chunks as long as the context, each computed by itself, and "
       "the second half of each is scored, as usual; where the vocabulary has a first token of "
       "texts, a chunk begins with it");
-  command->add_option("MODEL", flags->model, "GGUF file")->required();
+  command->add_option("-m,--model,MODEL", flags->model, "GGUF file")->required();
   command->add_option("-f,--file", flags->file, "The text (-: standard input)")
       ->required()
       ->type_name("FILE");

@@ -150,7 +150,7 @@ std::string advice(const tenon_plan& plan) {
 }
 
 std::string plan_text(const tenon_plan& plan, const std::string& columns,
-                      const tenon_hardware& hardware) {
+                      const tenon_hardware& hardware, uint64_t trained_context) {
   std::string text = counted(plan.sessions, "session") + " of " +
                      counted(plan.context, "position") + ", " +
                      counted(hardware.threads, "thread") + "\n\n";
@@ -166,6 +166,10 @@ std::string plan_text(const tenon_plan& plan, const std::string& columns,
     text += format_text("\nfits; so do %llu positions, or %llu sessions\n",
                         static_cast<unsigned long long>(plan.max_context),
                         static_cast<unsigned long long>(plan.max_sessions));
+    if (trained_context != 0 && std::max(plan.max_context, plan.context) > trained_context) {
+      text += format_text("the model was trained for %llu: beyond them answers get worse\n",
+                          static_cast<unsigned long long>(trained_context));
+    }
   } else {
     const std::string changes = advice(plan);
     text += changes.empty() ? "\ndoes not fit, whatever the context: choose a smaller model\n"
@@ -182,7 +186,11 @@ std::string plan_text(const tenon_plan& plan, const std::string& columns,
 
 void make_plan(const PlanFlags& flags) {
   const tenon::Model model(flags.model, {.inspect = true, .extra = flags.model_options.values()});
-  tenon_hardware hardware = tenon::measure_hardware(model, !flags.no_speed);
+  tenon_hardware hardware{};
+  {
+    const Waiting waiting("measuring this machine (--no-speed: memory only)");
+    hardware = tenon::measure_hardware(model, !flags.no_speed);
+  }
   if (flags.memory_bytes != 0) hardware.memory_bytes = flags.memory_bytes;
   if (flags.process_bytes != 0) hardware.process_bytes = flags.process_bytes;
   const tenon_plan plan =
@@ -192,11 +200,12 @@ void make_plan(const PlanFlags& flags) {
   const std::string columns =
       is_plain(devices, flags.model_options.values()) ? "" : devices_text(devices);
   print(flags.json ? json_text(plan_json(plan, devices, hardware))
-                   : plan_text(plan, columns, hardware));
+                   : plan_text(plan, columns, hardware, model.info().trained_context));
   flush();
 }
 
 void measure(const PlanFlags& flags) {
+  const Waiting waiting("loading and measuring");
   const PlanCheck check =
       check_plan(flags.model, flags.model_options.values(), flags.context, flags.sessions);
   const ordered_json json = {{"context", check.context},
@@ -218,9 +227,10 @@ void add_plan(CLI::App& app) {
   auto flags = std::make_shared<PlanFlags>();
   CLI::App* command = app.add_subcommand(
       "plan", "Tell what a model will take in memory and how fast it will be, without loading it");
-  command->add_option("MODEL", flags->model, "GGUF file")->required();
+  command->add_option("-m,--model,MODEL", flags->model, "GGUF file")->required();
   command
-      ->add_option("--context", flags->context, "Positions of each session (default: a session's)")
+      ->add_option("-c,--context,--ctx-size,--num-ctx", flags->context,
+                   "Positions of each session (default: a session's)")
       ->type_name("N")
       ->check(whole_number(0, INT64_MAX));
   command->add_option("--sessions", flags->sessions, "Sessions with full contexts (default 1)")

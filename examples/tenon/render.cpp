@@ -78,7 +78,8 @@ void add_render(CLI::App& app) {
   auto flags = std::make_shared<RenderFlags>();
   CLI::App* command =
       app.add_subcommand("render", "Print the prompt that a chat template makes of a conversation");
-  command->add_option("MODEL", flags->source, "GGUF file, or a file with a template")->required();
+  command->add_option("-m,--model,MODEL", flags->source, "GGUF file, or a file with a template")
+      ->required();
   command
       ->add_option("--case", flags->file,
                    "JSON file: messages, tools, add_generation_prompt, bos_token, eos_token, now "

@@ -72,7 +72,7 @@ void add_rerank(CLI::App& app) {
   auto flags = std::make_shared<RerankFlags>();
   CLI::App* command = app.add_subcommand(
       "rerank", "Print texts, best first, by how well they answer a query: score, number, text");
-  command->add_option("MODEL", flags->model, "GGUF file: a reranker, or any that embeds")
+  command->add_option("-m,--model,MODEL", flags->model, "GGUF file: a reranker, or any that embeds")
       ->required();
   command->add_option("-q,--query", flags->query, "What is asked for")->required();
   CLI::Option* documents = command->add_option("DOC", flags->documents, "Texts to rank");

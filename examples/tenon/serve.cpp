@@ -30,6 +30,7 @@ struct ServeFlags {
   uint16_t port = 8080;
   std::string unix_path;
   std::string api_key_file;
+  std::vector<std::string> api_keys;
   std::string cors = "loopback";
   std::vector<std::string> allowed_hosts;
   bool no_page = false;
@@ -70,8 +71,14 @@ ServerHandle make_server(const ServeFlags& flags) {
   tenon_server_options options{};
   options.struct_size = sizeof options;
   std::string keys;
-  if (!flags.api_key_file.empty()) {
-    keys = read_file(flags.api_key_file);
+  if (!flags.api_key_file.empty()) keys = read_file(flags.api_key_file) + "\n";
+  for (const std::string& key : flags.api_keys) {
+    if (key.empty() || key.find_first_of(" \t\r\n#") != key.npos) {
+      throw Failure("--api-key: a key has no spaces and no #; --api-key-file takes names as well");
+    }
+    keys += key + "\n";
+  }
+  if (!keys.empty()) {
     options.api_keys = keys.c_str();
     options.api_keys_length = keys.size();
   }
@@ -207,16 +214,26 @@ void serve(const ServeFlags& flags) {
 
 void add_serve(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
-  CLI::App* command =
-      app.add_subcommand("serve", "Serve models over HTTP, to clients of OpenAI's interfaces");
-  command->add_option("MODEL", flags->models, "GGUF files")->required();
-  command->add_option("--name", flags->names,
+  CLI::App* command = app.add_subcommand(
+      "serve", "Serve models over HTTP, to clients of OpenAI's interfaces, until a signal ends it");
+  command->add_option("-m,--model,MODEL", flags->models, "GGUF files")->required();
+  command->add_option("--name,--alias,-a", flags->names,
                       "Name under which clients ask for the model (default: that of its file "
                       "without .gguf); one for each model, in their order");
-  command->add_option("--host", flags->host, "Name or address to listen on")->capture_default_str();
+  command->add_option("--host", flags->host, "Name or address to listen on")
+      ->type_name("HOST")
+      ->capture_default_str();
   command->add_option("--port", flags->port, "Port to listen on; 0: any that is free")
       ->capture_default_str();
   command->add_option("--unix", flags->unix_path, "Listen on this Unix socket instead");
+  command
+      ->add_option("--api-key", flags->api_keys,
+                   "Ask clients for this key; other users of the machine see it in the list of "
+                   "processes, and --api-key-file hides it")
+      ->type_name("KEY")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--api-key-file", flags->api_key_file,
                       "Ask clients for one of the keys in this file, a line for each: KEY [NAME] "
                       "[weight=W] [requests=N]");
@@ -256,7 +273,7 @@ void add_serve(CLI::App& app) {
   command->add_flag("--model-control", flags->model_control,
                     "Clients may load and unload models: POST /v1/models/NAME/load, /unload");
   command->add_flag("--no-page", flags->no_page, "Without the chat page at /");
-  command->add_option("--context", flags->context,
+  command->add_option("-c,--context,--ctx-size,--num-ctx", flags->context,
                       "Most tokens of a prompt with its answer; 0: as the model says");
   command->add_option("--request-seconds", flags->request_seconds,
                       "Longest time for an answer; 0: any");

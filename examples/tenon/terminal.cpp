@@ -1,18 +1,32 @@
 #include "terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "failure.h"
 
 namespace tenon_program {
 namespace {
+
+/// Whether what was printed last left its line open.
+bool line_is_open = false;
+
+bool has_style(int descriptor) {
+  if (isatty(descriptor) != 1) return false;
+  const char* const refused = std::getenv("NO_COLOR");
+  if (refused != nullptr && *refused != '\0') return false;
+  const char* const terminal = std::getenv("TERM");
+  return terminal != nullptr && *terminal != '\0' && std::strcmp(terminal, "dumb") != 0;
+}
 
 [[noreturn]] void fail_output() {
   const int error = errno;
@@ -56,11 +70,46 @@ void append_escaped(std::string& out, std::string_view bytes) {
 }  // namespace
 
 void print(std::string_view text) {
+  if (!text.empty()) line_is_open = text.back() != '\n';
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
 }
 
 void flush() {
   if (std::fflush(stdout) != 0) fail_output();
+}
+
+bool stdout_style() {
+  static const bool on = has_style(STDOUT_FILENO);
+  return on;
+}
+
+bool stderr_style() {
+  static const bool on = has_style(STDERR_FILENO);
+  return on;
+}
+
+std::string styled(bool on, Style style, const std::string& text) {
+  if (!on || text.empty()) return text;
+  constexpr std::array kCodes = {"1", "1;31", "33", "1;36", "2"};
+  return "\x1b[" + std::string(kCodes[static_cast<size_t>(style)]) + "m" + text + "\x1b[0m";
+}
+
+void begin_error_line() {
+  (void)std::fflush(stdout);
+  if (line_is_open) std::fputc('\n', stderr);
+  line_is_open = false;
+}
+
+void say(Style kind, const std::string& line) {
+  begin_error_line();
+  const std::string whole = styled(stderr_style(), kind, "tenon:") + " " + line + "\n";
+  (void)std::fwrite(whole.data(), 1, whole.size(), stderr);
+}
+
+size_t terminal_columns() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
 }
 
 bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
@@ -94,10 +143,36 @@ std::function<bool(double)> ProgressBar::callback() {
   };
 }
 
+Waiting::Waiting(std::string what) : what_(std::move(what)) {
+  if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { run(); });
+}
+
+Waiting::~Waiting() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  change_.notify_one();
+  thread_.join();
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+}
+
+void Waiting::run() {
+  std::unique_lock lock(mutex_);
+  for (int seconds = 0; !done_; ++seconds) {
+    std::fprintf(stderr, "\r%s: %d s", what_.c_str(), seconds);
+    std::fflush(stderr);
+    change_.wait_for(lock, std::chrono::seconds(1), [this] { return done_; });
+  }
+}
+
 tenon::Log warnings() {
   return {[](uint32_t level, std::string_view line) {
     const char* const kind = level == TENON_LOG_ERROR ? "error" : "warning";
-    std::fprintf(stderr, "tenon: %s: %s\n", kind, printable(line, 1000).c_str());
+    say(level == TENON_LOG_ERROR ? Style::Error : Style::Note,
+        std::string(kind) + ": " + printable(line, 1000));
   }};
 }
 
@@ -130,8 +205,6 @@ std::string size_text(uint64_t bytes) {
   return text.data();
 }
 
-void warn_all_banned() {
-  std::fputs("tenon: ended early: all that could follow is banned\n", stderr);
-}
+void warn_all_banned() { say(Style::Note, "ended early: all that could follow is banned"); }
 
 }  // namespace tenon_program

@@ -1,10 +1,13 @@
 // Standard output that notices failures, a progress bar on standard error, printable text.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <tenon/tenon.hpp>
+#include <thread>
 
 namespace tenon_program {
 
@@ -15,6 +18,23 @@ void print(std::string_view text);
 /// it.
 void flush();
 bool stdout_is_terminal();
+
+/// What a piece of text is, for terminals that show it in a colour.
+enum class Style { Heading, Error, Note, Prompt, Dim };
+/// Whether colours are shown: on a terminal that knows them, unless NO_COLOR says otherwise.
+bool stdout_style();
+bool stderr_style();
+/// The text in the colour of its style where `on`, else as it is.
+std::string styled(bool on, Style style, const std::string& text);
+
+/// Lets what follows on standard error begin on a new line, also where an answer that was just printed
+/// did not end with one.
+void begin_error_line();
+/// A whole line "tenon: ..." on standard error, which begins on a new line. kind: Error or Note.
+void say(Style kind, const std::string& line);
+
+/// Columns of the terminal at standard output; 0: there is none.
+size_t terminal_columns();
 
 /// A bar on standard error while it is a terminal, else nothing. Cleared when done or destroyed.
 class ProgressBar {
@@ -33,6 +53,25 @@ class ProgressBar {
   std::string label_;
   bool enabled_;
   int percent_ = -1;
+};
+
+/// Says on standard error what keeps the user waiting, with the seconds, while one lives; nothing where
+/// that is no terminal.
+class Waiting {
+ public:
+  explicit Waiting(std::string what);
+  ~Waiting();
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  void run();
+
+  std::string what_;
+  std::mutex mutex_;
+  std::condition_variable change_;
+  bool done_ = false;
+  std::thread thread_;
 };
 
 /// Shows what the library warns of on standard error, a line each. Must outlive the models that it

@@ -44,7 +44,7 @@ void add_tokenize(CLI::App& app) {
   auto flags = std::make_shared<TokenizeFlags>();
   CLI::App* command = app.add_subcommand(
       "tokenize", "Print the token ids of a text on one line (needs a vocabulary only)");
-  command->add_option("MODEL", flags->model, "GGUF file or tokenizer.json")->required();
+  command->add_option("-m,--model,MODEL", flags->model, "GGUF file or tokenizer.json")->required();
   CLI::Option* text = command->add_option("TEXT", flags->text, "Text to tokenize");
   command->add_option("-f,--file", flags->file, "Read the text from a file (-: standard input)")
       ->excludes(text);

@@ -131,9 +131,23 @@ else
   echo "skipped: Meson is not installed"
 fi
 
+# A manual page of every command, and completion for three shells.
+for command in $("$prefix/bin/tenon" completion bash | sed -n 's/^    \([a-z-]*\))$/\1/p') ''; do
+  page=$prefix/share/man/man1/tenon${command:+-$command}.1
+  [ -s "$page" ] || { echo "FAILED: there is no $page"; exit 1; }
+done
+for script in bash-completion/completions/tenon zsh/site-functions/_tenon fish/vendor_completions.d/tenon.fish; do
+  [ -s "$prefix/share/$script" ] || { echo "FAILED: there is no $script"; exit 1; }
+done
+
 # The moved program finds the moved library, and the plugins beside it: all that were built.
 if "$prefix/bin/tenon" backends > "$work/backends.txt"; then
+  if grep -i 'refused' "$work/backends.txt"; then
+    echo "FAILED: a plugin that was installed is refused"
+    exit 1
+  fi
   for built in "$build"/lib/tenon/libtenon-*.so; do
+    [ -e "$built" ] || continue
     name=$(basename "$built")
     plugin=$(grep -o "/.*/$name" "$work/backends.txt" || true)
     if [ "$(realpath -m "$plugin")" != "$(realpath "$library_dir")/tenon/$name" ]; then

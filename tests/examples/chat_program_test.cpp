@@ -96,7 +96,7 @@ TEST(ChatProgram, KeepsAHistoryThatCanBeUndoneAndSaved) {
   const std::string input = folder.file("in",
                                         "What is the capital of Norway?\n/undo\n"
                                         "What is the capital of France?\n/save " +
-                                            saved + "\n/nosuch\n/quit\nnot read\n");
+                                            saved + "\n/histroy\n/quit\nnot read\n");
   const Outcome outcome =
       run_program("tenon chat " + kDemo + " --system Hello --temperature 0 < " + input);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -104,7 +104,8 @@ TEST(ChatProgram, KeepsAHistoryThatCanBeUndoneAndSaved) {
   EXPECT_NE(history.find("France"), std::string::npos) << history;
   EXPECT_NE(history.find("Paris"), std::string::npos) << history;
   EXPECT_EQ(history.find("Norway"), std::string::npos) << history;
-  EXPECT_NE(outcome.out.find("/undo"), std::string::npos);
+  EXPECT_NE(outcome.out.find("no command /histroy; the nearest is /history"), std::string::npos)
+      << outcome.out;
 }
 
 TEST(ChatProgram, AnswersObeyASchema) {
@@ -146,6 +147,83 @@ TEST(ChatProgram, CallsObeyTheSchemasOfTheTools) {
       output_of(command + " --tool-choice required --message 'What is the capital of Norway?'");
   EXPECT_EQ(required.rfind("[get_weather {", 0), 0u) << required;
   expect_error_line(command + " --tool-choice nosuch --message x", "nosuch");
+}
+
+TEST(ChatProgram, ForgetsTheOldestQuestionsWhereTheContextIsFull) {
+  const Folder folder;
+  std::string lines;
+  for (int i = 0; i < 8; ++i) lines += "What is the capital of Norway?\n";
+  const std::string input = folder.file("in", lines + "/history\n");
+  const Outcome outcome = run_program("tenon chat " + kDemo +
+                                      " --context 128 --temperature 0 --system Hello < " + input);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("forgotten: the oldest 1 question "), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(outcome.err.find("the question is forgotten"), std::string::npos) << outcome.err;
+  size_t answers = 0;
+  for (size_t at = 0; (at = outcome.out.find("is Oslo.\n", at)) != std::string::npos; ++at)
+    ++answers;
+  EXPECT_EQ(answers, 8u) << "each is answered: " << outcome.out;
+  const std::string history = outcome.out.substr(outcome.out.find("[\n"));
+  EXPECT_NE(history.find("\"content\": \"Hello\""), std::string::npos) << "the system's stays";
+  size_t kept = 0;
+  for (size_t at = 0; (at = history.find("\"user\"", at)) != std::string::npos; ++at) ++kept;
+  EXPECT_GE(kept, 1u);
+  EXPECT_LT(kept, 8u) << history;
+}
+
+TEST(ChatProgram, CommandsChangeWhatFollows) {
+  const Folder folder;
+  const std::string tools = folder.file(
+      "tools.json",
+      R"([{"type": "function", "function": {"name": "get_weather", "parameters": {}}}])");
+  const std::string saved = folder.path("saved.json");
+  const std::string norway = "What is the capital of Norway?\n";
+  const std::string input = folder.file(
+      "in", "/set temperature 0\n/set\n/set temperatur 1\n/set top-k minus\n/set max-tokens 2\n" +
+                norway + "/set max-tokens 0\n/again\n/system Be brief.\n/system\n/tools " + tools +
+                "\n/tools\n/tools off\n/tools\n/tools /nowhere\n/save " + saved +
+                "\n/clear\n/history\n/load " + saved + "\n//etc\n/bye\n");
+  const Outcome outcome = run_program("tenon chat " + kDemo + " < " + input);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* said :
+       {"temperature is 0 from the next answer on.", "temperature 0\n",
+        "the nearest is temperature", "max_tokens is 2", "The capital of Norway is Oslo.",
+        "The system message is set.", "Be brief.\n", "1 tool from", "get_weather\n",
+        "The tools are gone.", "There are no tools", "\"content\": \"Be brief.\"",
+        "Loaded 1 question."}) {
+    EXPECT_NE(outcome.out.find(said), std::string::npos) << said << "\n" << outcome.out;
+  }
+  EXPECT_NE(outcome.err.find("top_k"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("/nowhere"), std::string::npos) << outcome.err;
+  EXPECT_NE(file_content(saved).find("Oslo"), std::string::npos) << file_content(saved);
+  const std::string after_clear = outcome.out.substr(outcome.out.find("All questions are"));
+  const std::string history = after_clear.substr(0, after_clear.find("Loaded"));
+  EXPECT_EQ(history.find("Norway"), std::string::npos) << history;
+}
+
+TEST(ChatProgram, QuotesHoldAQuestionOfSeveralLines) {
+  const Folder folder;
+  const std::string input =
+      folder.file("in", "\"\"\"\nWhat is the\ncapital of Norway?\n\"\"\"\n/history\n");
+  const Outcome outcome = run_program("tenon chat " + kDemo + " -n 4 --temperature 0 < " + input);
+  EXPECT_NE(outcome.out.find(R"("content": "What is the\ncapital of Norway?")"), std::string::npos)
+      << outcome.out;
+}
+
+TEST(ChatProgram, TemplatesAreTextsFilesOrNames) {
+  const Folder folder;
+  const std::string ask =
+      "tenon chat " + kDemo + " --temperature 0 --message 'What is the capital of Norway?' ";
+  EXPECT_NE(output_of(ask + "--template chatml").find("Oslo"), std::string::npos);
+  const std::string file = folder.file(
+      "t.jinja",
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+      "<|im_start|>assistant\n");
+  EXPECT_NE(output_of(ask + "--chat-template " + file).find("Oslo"), std::string::npos);
+  EXPECT_NE(output_of(ask + "--template \"$(cat " + file + ")\"").find("Oslo"), std::string::npos);
+  expect_error_line(ask + "--template /nowhere.jinja", "there is no such file");
+  expect_error_line(ask + "--template nosuch", "nosuch");
 }
 
 /// A program whose input and output are pipes of the test's.

@@ -29,17 +29,20 @@ TEST(ChooseDevice, ListsAndAnswersWhereItIsTold) {
 }
 
 TEST(DeviceFlags, AreThereInEveryCommand) {
-  const std::string run = "tenon run " TENON_DEMO_MODEL " 'Once upon a time' -n 8 --temperature 0";
+  const std::string run =
+      "tenon complete " TENON_DEMO_MODEL " 'Once upon a time' -n 8 --temperature 0";
   const std::string plain = output_of(run + " --backend reference");
   EXPECT_EQ(output_of(run + " --device reference"), plain);
   EXPECT_EQ(output_of(run + " --devices reference=2,reference"), plain);
   expect_error_line(run + " --devices nonsense", "devices: backend: \"nonsense\"");
   expect_error_line(run + " --gpu-layers -5", "\"gpu_layers\" is -5");
   expect_error_line(run + " --devices cpu --device-memory 1", "devices: the 4 layers take");
-  for (const char* command : {"run", "chat", "bench", "plan", "serve", "embed", "perplexity"}) {
-    const Outcome help = run_program(std::string("tenon ") + command + " --help");
+  for (const char* command :
+       {"run", "chat", "complete", "bench", "plan", "serve", "embed", "perplexity"}) {
+    const Outcome help = run_program(std::string("tenon ") + command + " --help-all");
     if (help.exit_code != 0) continue;  // a build without the server
-    for (const char* flag : {"--backend TEXT", "--device ", "--gpu-layers N", "--experts-on"}) {
+    for (const char* flag :
+         {"--backend TEXT", "--devices TEXT", "--gpu-layers N", "--experts-on"}) {
       EXPECT_NE(help.out.find(flag), std::string::npos) << command << " " << flag;
     }
   }

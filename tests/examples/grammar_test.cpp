@@ -49,8 +49,9 @@ TEST(GrammarCommand, RunObeysTheSchemaWhateverTheTokenLimit) {
       "schema", R"({"type":"object","properties":{"name":{"type":"string"},"tags":{"type":"array",
       "items":{"type":"string"}}},"required":["name","tags"],"additionalProperties":false})");
   for (const char* limit : {"24", "40", "100"}) {
-    const std::string text = output_of("tenon run " + kDemo + " 'Once upon a time' --seed 3 -n " +
-                                       limit + " --json-schema " + schema);
+    const std::string text =
+        output_of("tenon complete " + kDemo + " 'Once upon a time' --seed 3 -n " + limit +
+                  " --json-schema " + schema);
     const std::string file = folder.file("answer", text);
     EXPECT_EQ(run_program("tenon grammar --json-schema " + schema + " --accepts " + file).exit_code,
               0)

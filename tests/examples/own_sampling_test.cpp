@@ -37,7 +37,8 @@ TEST(OwnSampling, WritesADocumentOfItsSchemaWhateverIsDrawn) {
 }
 
 TEST(RunBan, KeepsTextsOut) {
-  const std::string run = "tenon run " TENON_DEMO_MODEL " 'Once upon a time' --temperature 0 -n 24";
+  const std::string run =
+      "tenon complete " TENON_DEMO_MODEL " 'Once upon a time' --temperature 0 -n 24";
   const std::string plain = output_of(run);
   ASSERT_GT(plain.size(), 12u);
   const std::string banned = plain.substr(4, 3);

@@ -1,0 +1,18 @@
+// Shows an answer as it comes in; tool calls on lines of their own.
+#pragma once
+
+#include <tenon/tenon.hpp>
+
+namespace tenon_program {
+
+class Display {
+ public:
+  void show(const tenon::ChatDelta& delta);
+  void end();
+
+ private:
+  void enter(int32_t kind);
+  int32_t last_ = 0;
+};
+
+}  // namespace tenon_program
