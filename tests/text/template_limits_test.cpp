@@ -75,7 +75,7 @@ std::string parsed(const std::string& source) {
   return message;
 }
 
-std::string repeated(const std::string& text, size_t times) {
+std::string copies(const std::string& text, size_t times) {
   std::string out;
   for (size_t i = 0; i < times; ++i) out += text;
   return out;
@@ -83,26 +83,26 @@ std::string repeated(const std::string& text, size_t times) {
 
 TEST(TemplateLimits, ManyPartsAreRefusedWithTheirLine) {
   for (const std::string& source :
-       {"a\n{{ 1" + repeated("+1", 500'000) + " }}", "a\n{{ [" + repeated("1,", 500'000) + "] }}",
-        "a\n" + repeated("{{a}}", 200'000), "a\n" + repeated("{%set a=1%}", 90'000),
-        "a\n{% set " + repeated("a,", 500'000) + " = 1 %}",
-        "a\n{{ " + repeated("'a' ", 200'000) + "}}"}) {
+       {"a\n{{ 1" + copies("+1", 500'000) + " }}", "a\n{{ [" + copies("1,", 500'000) + "] }}",
+        "a\n" + copies("{{a}}", 200'000), "a\n" + copies("{%set a=1%}", 90'000),
+        "a\n{% set " + copies("a,", 500'000) + " = 1 %}",
+        "a\n{{ " + copies("'a' ", 200'000) + "}}"}) {
     EXPECT_THAT(parsed(source), ::testing::HasSubstr("T: line 2: more than 32768 parts"));
   }
   // The newline after each tag is a part, too.
-  EXPECT_THAT(parsed(repeated("{{ a }}\n", 20'000)),
+  EXPECT_THAT(parsed(copies("{{ a }}\n", 20'000)),
               ::testing::HasSubstr("line 8193: more than 32768 parts"));
 }
 
 TEST(TemplateLimits, LargeTemplatesAreNotRefused) {
   // 32768 tokens: the tags and brackets around 16382 items with their commas.
-  EXPECT_EQ(parsed("{{ [" + repeated("1,", 16'382) + "] }}"), "parsed");
-  EXPECT_THAT(parsed("{{ [" + repeated("1,", 16'382) + "1] }}"), ::testing::HasSubstr("more than"));
-  EXPECT_EQ(parsed(repeated("{{ a }}b\n", 8'000)), "parsed");
+  EXPECT_EQ(parsed("{{ [" + copies("1,", 16'382) + "] }}"), "parsed");
+  EXPECT_THAT(parsed("{{ [" + copies("1,", 16'382) + "1] }}"), ::testing::HasSubstr("more than"));
+  EXPECT_EQ(parsed(copies("{{ a }}b\n", 8'000)), "parsed");
   EXPECT_EQ(parsed(std::string(1'000'000, 'x')), "parsed");
   EXPECT_EQ(parsed("{{ '" + std::string(1'000'000, 'x') + "' }}"), "parsed");
   // Comments are no parts, nor is the text that they cut.
-  EXPECT_EQ(parsed(repeated("a{##}", 200'000)), "parsed");
+  EXPECT_EQ(parsed(copies("a{##}", 200'000)), "parsed");
 }
 
 TEST(TemplateLimits, SearchesAreNotTheProductOfTheLengths) {
