@@ -33,7 +33,7 @@ pub struct ServerApi {
     /// it. Errors as above.
     pub tenon_server_listen_unix: Option<unsafe extern "C" fn(server: *mut tenon_server, path: *const c_char) -> tenon_status>,
     /// Starts threads, which do what tenon_server_run tells. 0: as many as there is use for: one for the
-    /// sockets, two that prepare, and one for each model that the server computes. STATE after
+    /// sockets, three that prepare, and one for each model that the server computes. STATE after
     /// tenon_server_stop.
     pub tenon_server_start: Option<unsafe extern "C" fn(server: *mut tenon_server, num_threads: u32) -> tenon_status>,
     /// Lends the calling thread to the server until it is stopped; may be called by any number of threads,
