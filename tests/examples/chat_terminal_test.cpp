@@ -119,6 +119,8 @@ TEST(ChatTerminal, ArrowUpFindsTheLastQuestion) {
   ASSERT_TRUE(terminal.wait_for("Norway?")) << terminal.output();
   terminal.type("\r");
   ASSERT_TRUE(terminal.wait_for("Oslo")) << terminal.output();
+  // Only at a prompt it is the end of the input.
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.output();
   terminal.type("\x04");
   EXPECT_EQ(terminal.wait(), 0);
 }
@@ -134,6 +136,7 @@ TEST(ChatTerminal, APasteOfTwoLinesIsOneQuestion) {
   terminal.type("/history\r");
   ASSERT_TRUE(terminal.wait_for("What is the\\ncapital of Norway?")) << terminal.output();
   ASSERT_TRUE(terminal.wait_for("\x1b[?2004h"));
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.output();
   terminal.type("\x04");
   EXPECT_EQ(terminal.wait(), 0);
   EXPECT_TRUE(terminal.output().find("\x1b[?2004l") != std::string::npos);
