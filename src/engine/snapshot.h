@@ -33,10 +33,11 @@ SnapshotIdentity snapshot_identity(const Model& model);
 ///   48  u64 of these computed, so that the blocks that follow hold them
 ///   56  u32 positions in a block
 ///   60  u32 bytes of SnapshotIdentity::cache, which follows
-/// then i64 seed of the answer, or -1, then u64 tokens of the source and those tokens, i32; its rows are
-/// not saved, but encoded again; then the tokens, i32; then the pieces of Engine::read_piece, as many as there were,
-/// but without gaps; then the XXH3-128 of all that is before. Versions 2 and 3 have no seed, and 2 no source. Only full blocks: the tokens after them
-/// are computed again, and nothing of others that may lie in the rest of a block gets out.
+/// then i64 seed of the answer, or -1; u64 tokens of the source and those tokens, i32 (its rows are
+/// not saved, but encoded again); the tokens, i32; the pieces of Engine::read_piece, as many as there
+/// were, without gaps; the XXH3-128 of all that is before. Version 3 has no seed, version 2 no seed
+/// and no source. Only full blocks: the tokens after them are computed again, and nothing of others
+/// that may lie in the rest of a block gets out.
 struct SnapshotHeader {
   static constexpr uint64_t kFixedBytes = 64;
   static constexpr uint64_t kMaxCacheText = 4096;

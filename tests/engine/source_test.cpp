@@ -282,7 +282,7 @@ TEST_F(Sources, AreNotRestoredFromWhatIsNotWhole) {
   refused(changed(16, 1, 8), "another model");
   uint32_t cache_text = 0;
   std::memcpy(&cache_text, bytes.data() + 60, sizeof cache_text);
-  const size_t source = SnapshotHeader::kFixedBytes + cache_text;
+  const size_t source = SnapshotHeader::kFixedBytes + cache_text + sizeof(SnapshotHeader::seed);
   refused(changed(source, UINT64_MAX / 8, 8), "saved");
   refused(changed(source, 0, 8), "saved");
   refused(changed(source, 5000, 8), "saved");
