@@ -109,7 +109,9 @@ TEST_F(ChatCompletionsTest, RefusesSchemasThatCannotBeKeptWithTheJsonPointer) {
       server().post(kPath, capital_chat({{"response_format", schema_format(broken)}}));
   expect_refused(reply, "response_format");
   EXPECT_THAT(reply.error()["message"].get<std::string>(), testing::HasSubstr("/properties/a"));
-  refuses({{"tools", {weather_tool(broken)}}}, "tools");
+  Value strict = weather_tool(broken);
+  strict["function"]["strict"] = true;
+  refuses({{"tools", {strict}}}, "tools");
 }
 
 TEST_F(ChatCompletionsTest, RefusesPromptsBeyondTheContext) {

@@ -275,13 +275,14 @@ TEST_F(HistoryTest, WholeAnswersThatWereCutShowWhatTheStreamShowed) {
         server().post("/v1/messages", message_body(user_message(kWeather), limit));
     ASSERT_EQ(message.status, 200) << message.body;
     size_t num_uses = 0;
-    for (const Value& block : message.json()["content"]) {
+    const Value shown = message.json();
+    for (const Value& block : shown["content"]) {
       EXPECT_EQ(block.dump().find("<tool_call>"), std::string::npos) << block;
       if (block["type"] != "tool_use") continue;
       ++num_uses;
       EXPECT_TRUE(block["input"].is_object());
     }
-    EXPECT_EQ(num_uses, calls.size()) << limit;
+    EXPECT_EQ(num_uses, calls.size()) << limit << message.body;
   }
   EXPECT_TRUE(has_cut_call);
 }

@@ -82,7 +82,8 @@ TEST_F(Repeated, LargeAnswersAreWhole) {
   const Reply completions = server().post("/v1/completions", texts);
   ASSERT_EQ(completions.status, 200) << completions.body;
   ASSERT_GT(completions.body.size(), 64u << 10);
-  for (const Value& choice : completions.json()["choices"]) {
+  const Value completed = completions.json();
+  for (const Value& choice : completed["choices"]) {
     const Value& lists = choice["logprobs"];
     EXPECT_EQ(lists["tokens"].size(), lists["top_logprobs"].size());
     EXPECT_EQ(lists["tokens"].size(), lists["token_logprobs"].size());

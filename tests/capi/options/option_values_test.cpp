@@ -214,6 +214,7 @@ std::vector<Row> rows() {
       {"chat_format", "hermes", "auto", "hermes", of_chat(&ChatOptions::format)},
       {"template_raw", "true", "true", "false", of_chat(&ChatOptions::adapt)},
       {"constrain_calls", "false", "true", "false", of_chat(&ChatOptions::constrain_calls)},
+      {"generic_tools", "true", "false", "true", of_chat(&ChatOptions::generic_tools)},
       {"template_time_ms", "250", "100", "250", of_chat(&ChatOptions::time_ms)},
 
       {"stop", "END", "none", "set",
