@@ -4,6 +4,8 @@
 //! The manual is the header; what is written here is from there. The crate `tenon` is the safe one.
 #![no_std]
 #![allow(non_camel_case_types, missing_docs, clippy::missing_safety_doc)]
+// A function that takes a callback is a type of its own in the table.
+#![allow(clippy::type_complexity)]
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("libtenon is for machines of 64 bits");
