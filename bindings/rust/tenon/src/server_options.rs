@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 /// What a server is told; what is not set is as the library has it.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct ServerOptions {
     without_page: bool,
     api_keys: Option<String>,
@@ -30,38 +30,13 @@ pub struct ServerOptions {
     no_echo_repair: bool,
     max_pending_bytes: u64,
     max_connections_per_address: u64,
-    allowed_hosts: String,
+    allowed_hosts: Option<String>,
 }
 
 impl ServerOptions {
-    /// allowed_hosts: names by which clients may ask ("Host") where the server listens on a loopback address,
-    /// "a.example, b.example"; "*": all; NULL: "localhost", addresses, names without a dot and the one
-    /// listened on; others are answered 403.
-    pub fn new(allowed_hosts: &str) -> Self {
-        Self {
-            without_page: Default::default(),
-            api_keys: Default::default(),
-            cors_origin: Default::default(),
-            max_body_bytes: Default::default(),
-            max_header_bytes: Default::default(),
-            max_connections: Default::default(),
-            header_seconds: Default::default(),
-            body_seconds: Default::default(),
-            idle_seconds: Default::default(),
-            write_seconds: Default::default(),
-            request_seconds: Default::default(),
-            memory_bytes: Default::default(),
-            model_control: Default::default(),
-            otlp_address: Default::default(),
-            tls_certificate_file: Default::default(),
-            tls_key_file: Default::default(),
-            echo_bytes: Default::default(),
-            response_bytes: Default::default(),
-            no_echo_repair: Default::default(),
-            max_pending_bytes: Default::default(),
-            max_connections_per_address: Default::default(),
-            allowed_hosts: allowed_hosts.to_owned(),
-        }
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// No chat page at "/".
@@ -197,6 +172,14 @@ impl ServerOptions {
         self
     }
 
+    /// Names by which clients may ask ("Host") where the server listens on a loopback address, "a.example,
+    /// b.example"; "*": all; not set: "localhost", addresses, names without a dot and the one listened on;
+    /// others are answered 403.
+    pub fn allowed_hosts(mut self, allowed_hosts: &str) -> Self {
+        self.allowed_hosts = Some(allowed_hosts.to_owned());
+        self
+    }
+
     /// As the library takes it, good as long as `self` and the names.
     pub(crate) fn raw(&self, names: &mut Names) -> Result<sys::tenon_server_options> {
         Ok(sys::tenon_server_options {
@@ -222,7 +205,7 @@ impl ServerOptions {
             no_echo_repair: self.no_echo_repair.into(),
             max_pending_bytes: self.max_pending_bytes,
             max_connections_per_address: self.max_connections_per_address,
-            allowed_hosts: names.text(Some(&self.allowed_hosts))?,
+            allowed_hosts: names.text(self.allowed_hosts.as_deref())?,
             ..sys::tenon_server_options::new()
         })
     }
