@@ -6,15 +6,18 @@ use tenon::{Chat, Generate, Grammar, Model, SamplerOptions, Session};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).unwrap_or_else(|| "demo-q8_0.gguf".into());
     let model = Model::open(path)?;
-    let grammar = Grammar::json_schema(json!({
+    // The answer has the properties in this order. A text keeps it, serde_json::Value sorts its keys.
+    let grammar = Grammar::json_schema(
+        r#"{
         "type": "object",
         "properties": {
             "name": {"type": "string", "maxLength": 8},
-            "age": {"type": "integer", "minimum": 0, "maximum": 99},
+            "age": {"type": "integer", "minimum": 0, "maximum": 99}
         },
         "required": ["name", "age"],
-        "additionalProperties": false,
-    }))?;
+        "additionalProperties": false
+    }"#,
+    )?;
     let question = "Extract name and age as JSON: Mia is 41 years old.";
     let prompt = Chat::new(&model)?.encode(json!({"messages": [{"role": "user", "content": question}]}))?;
     let options =

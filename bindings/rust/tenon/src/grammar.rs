@@ -19,7 +19,8 @@ impl Grammar {
     }
 
     /// Documents that are valid by a JSON Schema: a text, or what shows itself as JSON, such as a
-    /// `serde_json::Value`.
+    /// `serde_json::Value`. Answers have an object's properties in the order of the schema: a text keeps it,
+    /// a `serde_json::Value` sorts it unless the feature `preserve_order` is on.
     pub fn json_schema(schema: impl Display) -> Result<Self> {
         Self::new(sys::TENON_GRAMMAR_JSON_SCHEMA, &schema.to_string())
     }
