@@ -146,10 +146,11 @@ TEST(LinearTime, Conversations) {
 TEST(LinearTime, GrammarsOfAnswers) {
   for (const char* format : {"hermes", "qwen3-coder", "gemma-4"}) {
     SCOPED_TRACE(format);
-    const ChatPtr chat = make_chat(kTemplate, format);
     std::vector<Case> cases;
     for (const Text& text : kConversations) {
       cases.push_back({text.name, text.size, [&](size_t n) {
+                         // A chat keeps the grammars that it has compiled.
+                         const ChatPtr chat = make_chat(kTemplate, format);
                          const std::string conversation = text_of(text, n);
                          tenon_grammar* grammar = nullptr;
                          expect_answer(tenon_chat_grammar(chat.get(), conversation.data(),

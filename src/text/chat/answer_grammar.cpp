@@ -326,7 +326,7 @@ class AnswerWriter {
     const std::string tag = first_tag(rest);
     rest.remove_prefix(tag.size());
     const uint32_t after = nfa_.add_node();
-    add_free_text(nfa_, from, std::array{FreeTextStop{spelled(tag), after}}, kHighestTextByte);
+    nfa_.add_call(from, free_text_rule(nfa_, spelled(tag), kHighestTextByte, texts_), after);
     return after;
   }
   [[nodiscard]] std::string first_tag(std::string_view rest) const {
@@ -436,6 +436,7 @@ class AnswerWriter {
   grammar::SharedRules shared_;
   std::map<std::string, uint32_t> parameters_;  ///< rules by the schema
   std::map<std::string, uint32_t> schemas_;
+  std::map<std::string, uint32_t> texts_;  ///< rules by the tag after them
   std::map<std::string, uint32_t> names_;  ///< what is left of a call at them, and their node
   std::optional<uint32_t> after_call_;
 };

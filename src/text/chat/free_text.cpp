@@ -1,7 +1,9 @@
 #include "text/chat/free_text.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -98,6 +100,16 @@ void add_free_text(grammar::Nfa& nfa, uint32_t from, std::span<const FreeTextSto
     }
     flush(uint32_t{highest} + 1);
   }
+}
+
+uint32_t free_text_rule(grammar::Nfa& nfa, const std::string& stop, uint8_t highest,
+                        std::map<std::string, uint32_t>& known) {
+  const auto [at, is_new] = known.try_emplace(stop, 0);
+  if (!is_new) return at->second;
+  const uint32_t rule = at->second = nfa.add_rule("");
+  const std::array<FreeTextStop, 1> stops{{{stop, nfa.rule(rule).final}}};
+  add_free_text(nfa, nfa.rule(rule).start, stops, highest);
+  return rule;
 }
 
 }  // namespace tenon

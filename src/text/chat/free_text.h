@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,5 +23,9 @@ struct FreeTextStop {
 /// also end without one, anywhere; it leads there.
 void add_free_text(grammar::Nfa& nfa, uint32_t from, std::span<const FreeTextStop> stops,
                    uint8_t highest, std::optional<uint32_t> ends_at = {});
+
+/// The rule of free text up to a stop, which is taken along; `known`: the rules by their stops.
+uint32_t free_text_rule(grammar::Nfa& nfa, const std::string& stop, uint8_t highest,
+                        std::map<std::string, uint32_t>& known);
 
 }  // namespace tenon

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <map>
+#include <string>
+#include <string_view>
 #include <tuple>
 
 #include "text/grammar/interner.h"
@@ -105,13 +107,29 @@ class Writer {
     }
   }
 
+  /// States whose escaped characters lead to the same states share what follows the backslash.
   void add_needed_escapes(uint32_t state, uint32_t node) {
-    for (uint32_t code = 0; code < 0x80; ++code) {
-      const uint32_t to = texts_.step(state, static_cast<uint8_t>(code));
-      if (to == kDead || (code >= 0x20 && code != '"' && code != '\\')) continue;
-      const uint32_t end = nfa_.add_text(node, json_escape(static_cast<char>(code)));
-      nfa_.add_epsilon(end, arrives(to));
+    std::vector<uint32_t> escapes;  // characters, each with the state after it
+    for (const ByteRange& range : texts_.of(state)) {
+      for (uint32_t code = range.low; code <= range.high && code <= '\\'; ++code) {
+        if (needs_json_escape(static_cast<char>(code))) {
+          escapes.insert(escapes.end(), {code, range.to});
+        }
+      }
     }
+    if (escapes.empty()) return;
+    bool is_new = false;
+    const uint32_t id = known_escapes_.intern(escapes, &is_new);
+    if (is_new) {
+      const uint32_t escape = nfa_.add_node();
+      escape_nodes_.push_back(escape);
+      for (size_t i = 0; i < escapes.size(); i += 2) {
+        const std::string text = json_escape(static_cast<char>(escapes[i]));
+        const uint32_t end = nfa_.add_text(escape, std::string_view(text).substr(1));
+        nfa_.add_epsilon(end, arrives(escapes[i + 1]));
+      }
+    }
+    nfa_.add_bytes(node, '\\', '\\', escape_nodes_[id]);
   }
 
   void add_escapes(uint32_t state, uint32_t node) {
@@ -247,6 +265,8 @@ class Writer {
   std::vector<uint32_t> key_;
   Interner known_digits_;
   std::vector<uint32_t> digit_nodes_;
+  Interner known_escapes_;
+  std::vector<uint32_t> escape_nodes_;
 };
 
 }  // namespace

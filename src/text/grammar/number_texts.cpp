@@ -1,6 +1,7 @@
 #include "text/grammar/number_texts.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "text/grammar/interner.h"
 
@@ -94,16 +95,23 @@ class NumberReader {
     std::vector<uint32_t> state(kFixed + orders_.size() + divisors_.size(), 0);
     for (size_t i = 0; i < orders_.size(); ++i) state[kFixed + i] = kEqual;
     (void)states_.intern(state);
+    std::vector<uint32_t> from, to;
     for (uint32_t s = 0; s < states_.size(); ++s) {
       const auto words = states_.words(s);
-      const std::vector<uint32_t> from(words.begin(), words.end());
+      from.assign(words.begin(), words.end());
       budget_.add_states(1);
-      for (uint32_t byte = '+'; byte <= 'e'; ++byte) {
-        std::vector<uint32_t> to = from;
-        if (!step(to, static_cast<char>(byte))) continue;
+      for (const char c : std::string_view("+-.0123456789Ee")) {
+        to = from;
+        if (!step(to, c)) continue;
         budget_.spend(to.size());
-        const auto b = static_cast<uint8_t>(byte);
-        dfa.ranges.push_back({b, b, states_.intern(to)});
+        const auto byte = static_cast<uint8_t>(c);
+        const uint32_t next = states_.intern(to);
+        const bool first = dfa.ranges.size() == dfa.begin.back();
+        if (!first && dfa.ranges.back().to == next && dfa.ranges.back().high + 1 == byte) {
+          dfa.ranges.back().high = byte;
+        } else {
+          dfa.ranges.push_back({byte, byte, next});
+        }
       }
       dfa.begin.push_back(static_cast<uint32_t>(dfa.ranges.size()));
       dfa.label.push_back(is_number(from) ? 1 : 0);

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "text/grammar/dfa_cache.h"
 #include "text/grammar/json_strings.h"
 #include "text/grammar/schema_compiler.h"
 #include "text/grammar/schema_names.h"
@@ -190,8 +191,8 @@ class SchemaWriter {
                        .keep = open ? minimum : kUnlimited};
     const Action enough{.kind = ActionKind::AtLeast, .limit = minimum};
     nfa_.rule(rule).counts = true;
-    const Dfa all = any_text(nfa_.budget());
-    add_json_strings(nfa_, all, inside, {.each = &count, .closing = &enough},
+    const auto all = cached_dfa("any text", nfa_.budget(), [&] { return any_text(nfa_.budget()); });
+    add_json_strings(nfa_, *all, inside, {.each = &count, .closing = &enough},
                      [final](uint32_t) { return final; });
     return rule;
   }
@@ -376,10 +377,13 @@ class SchemaWriter {
     add_byte(close, '}', final);
     // Keys of classes that have no value come no further than their quote.
     Dfa keys = alternative.keys;
+    bool all_possible = true;
     for (uint32_t& label : keys.label) {
-      if (label != 0 && !is_possible(alternative.classes[label - 1].value)) label = 0;
+      if (label == 0 || is_possible(alternative.classes[label - 1].value)) continue;
+      label = 0;
+      all_possible = false;
     }
-    keys = minimise(keys, nfa_.budget());
+    if (!all_possible) keys = minimise(keys, nfa_.budget());
     const uint32_t kinds = nfa_.objects[object].name_kinds;
     if (kinds > 0) keys = names_by_kind(keys, alternative, kinds, nfa_.budget());
     std::set<uint32_t> kinds_met;

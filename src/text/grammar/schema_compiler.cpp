@@ -82,7 +82,7 @@ void SchemaCompiler::compile_number(Alternative& alternative) {
 
 void SchemaCompiler::compile_string(Alternative& alternative) {
   // Up to here the lengths are written out, for short texts are quicker so.
-  constexpr uint64_t kWrittenOut = 256;
+  constexpr uint64_t kWrittenOut = 32;
   const StringShape& shape = alternative.shape.string;
   if (!shape.texts) {
     if (shape.minimum == 0 && shape.maximum == UINT64_MAX) alternative.texts = any_text_;

@@ -46,10 +46,13 @@ class Builder {
     close(nodes, at_begin, false);
     // Nodes that only pass on are no part of what a state is.
     key_.clear();
+    bool has_final = false, has_end = false;
     for (const uint32_t node : nodes_) {
       bool matters = node == final_;
+      has_final = has_final || matters;
       nfa_.for_each_edge(node, [&](const NfaEdge& edge) {
         if (edge.kind != EdgeKind::Epsilon && edge.kind != EdgeKind::Begin) matters = true;
+        if (edge.kind == EdgeKind::End) has_end = true;
       });
       if (matters) key_.push_back(node);
     }
@@ -58,7 +61,7 @@ class Builder {
     const uint32_t id = states_.intern(key_, &is_new);
     if (is_new) {
       nfa_.budget().add_states(1);
-      finals_.push_back(is_final(at_begin));
+      finals_.push_back(has_final || (has_end && is_final(at_begin)));
     }
     return id;
   }
@@ -71,42 +74,41 @@ class Builder {
 
   void expand(uint32_t s) {
     const auto words = states_.words(s);
-    const std::vector<uint32_t> nodes(words.begin(), words.end() - 1);
-    std::vector<NfaEdge> edges;
+    from_.assign(words.begin(), words.end() - 1);
+    edges_.clear();
+    ranges_.clear();
     std::vector<Special> specials;
     bool bounds[257] = {};
-    for (const uint32_t node : nodes) {
+    for (const uint32_t node : from_) {
       nfa_.for_each_edge(node, [&](const NfaEdge& edge) {
         if (edge.kind == EdgeKind::Bytes) {
-          edges.push_back(edge);
+          edges_.push_back(edge);
           bounds[edge.low] = bounds[edge.high + 1] = true;
         } else if (edge.kind == EdgeKind::Call || edge.kind == EdgeKind::Act) {
           specials.push_back({edge.kind, edge.data, edge.to});
         }
       });
     }
-    std::vector<ByteRange> ranges;
-    std::vector<uint32_t> targets, last_targets;
-    if (!edges.empty()) {
+    if (!edges_.empty()) {
       for (uint32_t low = 0; low < 256;) {
         uint32_t high = low;
         while (high < 255 && !bounds[high + 1]) ++high;
-        targets.clear();
-        for (const NfaEdge& edge : edges) {
-          if (edge.low <= low && high <= edge.high) targets.push_back(edge.to);
+        targets_.clear();
+        for (const NfaEdge& edge : edges_) {
+          if (edge.low <= low && high <= edge.high) targets_.push_back(edge.to);
         }
-        nfa_.budget().spend(edges.size());
-        std::sort(targets.begin(), targets.end());
-        targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
-        if (!targets.empty()) {
-          const bool same = !ranges.empty() && targets == last_targets;
-          const uint32_t to = same ? ranges.back().to : state_of(targets, false);
-          if (same && ranges.back().high + 1u == low) {
-            ranges.back().high = static_cast<uint8_t>(high);
+        nfa_.budget().spend(edges_.size());
+        std::sort(targets_.begin(), targets_.end());
+        targets_.erase(std::unique(targets_.begin(), targets_.end()), targets_.end());
+        if (!targets_.empty()) {
+          const bool same = !ranges_.empty() && targets_ == last_targets_;
+          const uint32_t to = same ? ranges_.back().to : state_of(targets_, false);
+          if (same && ranges_.back().high + 1u == low) {
+            ranges_.back().high = static_cast<uint8_t>(high);
           } else {
-            ranges.push_back({static_cast<uint8_t>(low), static_cast<uint8_t>(high), to});
+            ranges_.push_back({static_cast<uint8_t>(low), static_cast<uint8_t>(high), to});
           }
-          last_targets = targets;
+          last_targets_ = targets_;
         }
         low = high + 1;
       }
@@ -118,7 +120,7 @@ class Builder {
     std::sort(specials.begin(), specials.end());
     specials.erase(std::unique(specials.begin(), specials.end()), specials.end());
     Dfa& dfa = out_.dfa;
-    dfa.ranges.insert(dfa.ranges.end(), ranges.begin(), ranges.end());
+    dfa.ranges.insert(dfa.ranges.end(), ranges_.begin(), ranges_.end());
     dfa.begin.push_back(static_cast<uint32_t>(dfa.ranges.size()));
     dfa.label.push_back(finals_[s] ? 1 : 0);
     out_.specials.push_back(std::move(specials));
@@ -127,7 +129,9 @@ class Builder {
   const Nfa& nfa_;
   uint32_t final_;
   Nfa::Marks& marks_;
-  std::vector<uint32_t> nodes_, key_;
+  std::vector<uint32_t> nodes_, key_, from_, targets_, last_targets_;
+  std::vector<NfaEdge> edges_;
+  std::vector<ByteRange> ranges_;
   Interner states_;
   std::vector<bool> finals_;
   Subsets out_;
