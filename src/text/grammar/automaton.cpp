@@ -220,19 +220,35 @@ void Automaton::make_table(Budget& budget) {
   const uint32_t n = num_states();
   const auto width = static_cast<uint32_t>(firsts.size());
   budget.spend_on_all(uint64_t{n} * width / 16);
-  // Columns as sequences of (state, target), so that empty ones cost nothing.
-  std::vector<std::vector<uint32_t>> columns(width);
+  // A state tells bytes apart by the shape of its ranges alone, and few shapes are different.
+  std::vector<uint32_t> kind(width, 0);  // of intervals; equal: not told apart so far
+  uint32_t num_kinds = 1;
+  Interner shapes, parts, distinct;
+  std::vector<uint32_t> shape, number_of(n, 0), met_by(n, 0);
   for (uint32_t s = 1; s < n; ++s) {
+    shape.clear();
+    uint32_t num_targets = 0;
+    for (const ByteRange& range : ranges(s)) {
+      if (met_by[range.to] != s) {
+        met_by[range.to] = s;
+        number_of[range.to] = num_targets++;
+      }
+      shape.push_back(range.low | uint32_t{range.high} << 8 | number_of[range.to] << 16);
+    }
+    bool is_new = false;
+    (void)shapes.intern(shape, &is_new);
+    if (!is_new) continue;
+    parts.clear();
     for (const ByteRange& range : ranges(s)) {
       for (uint32_t i = interval[range.low]; i <= interval[range.high]; ++i) {
-        columns[i].push_back(s);
-        columns[i].push_back(range.to);
+        const uint32_t part[] = {kind[i], number_of[range.to]};
+        kind[i] = num_kinds + parts.intern(part);
       }
     }
+    num_kinds += static_cast<uint32_t>(parts.size());
   }
-  Interner distinct;
   std::vector<uint32_t> class_of_interval(width);
-  for (uint32_t i = 0; i < width; ++i) class_of_interval[i] = distinct.intern(columns[i]);
+  for (uint32_t i = 0; i < width; ++i) class_of_interval[i] = distinct.intern({&kind[i], 1});
   num_classes_ = static_cast<uint32_t>(distinct.size());
   byte_of_.assign(num_classes_, 0);
   class_size_.assign(num_classes_, 0);
@@ -244,10 +260,12 @@ void Automaton::make_table(Budget& budget) {
   next_.clear();
   if (uint64_t{n} * num_classes_ * sizeof(uint32_t) > Budget::kMaxTableBytes) return;
   next_.assign(size_t{n} * num_classes_, 0);
-  for (uint32_t c = 0; c < num_classes_; ++c) {
-    const auto column = distinct.words(c);
-    for (size_t i = 0; i < column.size(); i += 2) {
-      next_[size_t{column[i]} * num_classes_ + c] = column[i + 1];
+  for (uint32_t s = 1; s < n; ++s) {
+    uint32_t* const row = next_.data() + size_t{s} * num_classes_;
+    for (const ByteRange& range : ranges(s)) {
+      for (uint32_t i = interval[range.low]; i <= interval[range.high]; ++i) {
+        row[class_of_interval[i]] = range.to;
+      }
     }
   }
 }

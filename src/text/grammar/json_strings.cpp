@@ -121,12 +121,18 @@ class Writer {
     bool is_new = false;
     const uint32_t id = known_escapes_.intern(escapes, &is_new);
     if (is_new) {
-      const uint32_t escape = nfa_.add_node();
-      escape_nodes_.push_back(escape);
+      escape_nodes_.push_back(nfa_.add_node());
+      std::map<std::string, uint32_t> begun;  // nodes after first bytes
       for (size_t i = 0; i < escapes.size(); i += 2) {
-        const std::string text = json_escape(static_cast<char>(escapes[i]));
-        const uint32_t end = nfa_.add_text(escape, std::string_view(text).substr(1));
-        nfa_.add_epsilon(end, arrives(escapes[i + 1]));
+        const std::string text = json_escape(static_cast<char>(escapes[i])).substr(1);
+        uint32_t at = escape_nodes_[id];
+        for (size_t n = 1; n < text.size(); ++n) {
+          const auto [known, is_first] = begun.try_emplace(text.substr(0, n), 0);
+          if (is_first) known->second = nfa_.add_text(at, text.substr(n - 1, 1));
+          at = known->second;
+        }
+        const auto last = static_cast<uint8_t>(text.back());
+        nfa_.add_bytes(at, last, last, arrives(escapes[i + 1]));
       }
     }
     nfa_.add_bytes(node, '\\', '\\', escape_nodes_[id]);
