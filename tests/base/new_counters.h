@@ -6,7 +6,7 @@
 
 namespace tenon::counted_new {
 
-/// Calls that were granted, of all threads.
+/// Calls that were granted, of all threads but exempt ones.
 inline std::atomic<uint64_t> num_allocations{0};
 /// The bytes that they asked for.
 inline std::atomic<uint64_t> num_bytes{0};
@@ -20,6 +20,7 @@ inline thread_local int64_t allocations_left = -1;
 inline std::atomic<int64_t> calls_before_refusal{0};
 inline std::atomic<int64_t> refusals{0};
 inline std::atomic<bool> is_armed{false};
+/// A thread beside the test: its calls are neither refused nor counted.
 inline thread_local bool is_exempt = false;
 
 }  // namespace tenon::counted_new

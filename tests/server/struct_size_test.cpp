@@ -60,7 +60,9 @@ TEST(ServerStructSize, ANewerProgramMayNotSetWhatThisVersionLacks) {
   tenon_server_destroy(server);
   newer.added = 1;
   EXPECT_EQ(tenon_server_create(&newer.known, &server), TENON_ERROR_UNSUPPORTED);
-  EXPECT_THAT(tenon_server_last_error(), testing::HasSubstr("sets a field at byte 176"));
+  EXPECT_THAT(
+      tenon_server_last_error(),
+      testing::HasSubstr("sets a field at byte " + std::to_string(sizeof(tenon_server_options))));
 }
 
 }  // namespace
