@@ -234,7 +234,7 @@ void AnswerRun::end() noexcept {
   self_ = nullptr;
   if (self == nullptr || generations_.empty()) return;
   const bool all_ended = std::all_of(generations_.begin(), generations_.end(),
-                                     [](const Generation& each) { return each.end(); });
+                                     [](const Generation& each) { return each.end().has_value(); });
   if (all_ended) return generations_.clear();
   // One that the engine computes is let go after the step: no thread of sockets waits for that.
   (void)fenced([&] {

@@ -176,7 +176,9 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
         io_.run();
       });
       // Handlers are fenced each, so that this is Asio, and memory is full: others may give some back.
-      if (!is_whole) std::this_thread::sleep_for(kBreath);
+      if (is_whole) continue;
+      std::this_thread::sleep_for(kBreath);
+      look_around();
     }
     close_doors();
     drop_all();
@@ -213,6 +215,17 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     for (auto& door : tcp_) arm(door);
     for (auto& door : local_) arm(door);
     if (!is_ticking_) tick();
+  }
+
+  /// Does without Asio what is waited for, while there is no memory to wait.
+  void look_around() noexcept {
+    const auto look = [this](auto& door) {
+      if (!door.is_armed && door.acceptor.is_open()) (void)fenced([&] { accept_some(door); });
+    };
+    for (auto& door : tcp_) look(door);
+    for (auto& door : local_) look(door);
+    if (!is_ticking_) check_clocks();
+    (void)fenced([this] { io_.poll(); });
   }
 
   template <typename Acceptor>
@@ -337,14 +350,18 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     while (const std::shared_ptr<Task> task = now.pop()) task->run();
   }
 
+  void check_clocks() noexcept {
+    const auto now = HttpConnection::Clock::now();
+    for_each([now](HttpConnection& each) { each.check_clock(now); });
+    run_tasks();
+  }
+
   void tick() {
     timer_.expires_after(kTick);
     timer_.async_wait([this](const ErrorCode& error) {
       is_ticking_ = false;
       if (error) return;
-      const auto now = HttpConnection::Clock::now();
-      for_each([now](HttpConnection& each) { each.check_clock(now); });
-      run_tasks();
+      check_clocks();
       (void)fenced([this] { arm(); });
       if (!is_ticking_) throw std::bad_alloc();  // run() arms it
     });
