@@ -69,7 +69,7 @@ void LongTasks::run(Lane& lane) noexcept {
   lock.lock();
   next->runs = false;
   Step ended;  // destroyed without the lock, as is what is dropped
-  std::deque<Step> dropped;
+  std::list<Step> dropped;
   if (!has_more) {
     ended.swap(step);
     next->waiting.pop_front();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -36,7 +35,7 @@ class LongTasks {
  private:
   struct Client {
     std::string name;
-    std::deque<Step> waiting{};
+    std::list<Step> waiting{};  // not a deque: even an empty one takes memory
     bool runs = false;
   };
   /// Made beforehand, so that going on takes no memory.
