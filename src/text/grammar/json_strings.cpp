@@ -33,7 +33,11 @@ constexpr size_t kLowSurrogate = 3;  // digits of it, but for the D
 class Writer {
  public:
   Writer(Nfa& nfa, const Dfa& texts, const JsonStringOptions& options)
-      : nfa_(nfa), texts_(texts), options_(options) {}
+      : nfa_(nfa),
+        texts_(texts),
+        options_(options),
+        ends_(texts.size(), Ends{kNoEdge, kNoEdge}),
+        inside_(texts.size(), {kNoEdge, kNoEdge, kNoEdge}) {}
 
   void run(uint32_t from, const std::function<uint32_t(uint32_t)>& to) {
     if (texts_.empty()) return;
@@ -60,19 +64,19 @@ class Writer {
 
   /// The nodes of a state between two characters.
   const Ends& ends(uint32_t state) {
-    const auto [at, is_new] = ends_.try_emplace(state);
-    if (is_new) {
+    Ends& known = ends_[state];
+    if (known.leaves == kNoEdge) {
       const uint32_t node = nfa_.add_node();
-      at->second = {node, node};
+      known = {node, node};
       if (options_.each != nullptr) {
-        at->second.arrives = nfa_.add_node();
+        known.arrives = nfa_.add_node();
         Action each = *options_.each;
         if (options_.limits != nullptr) each.limit = (*options_.limits)[state];
-        nfa_.add_act(at->second.arrives, each, node);
+        nfa_.add_act(known.arrives, each, node);
       }
       todo_.push_back(state);
     }
-    return at->second;
+    return known;
   }
   uint32_t leaves(uint32_t state) { return ends(state).leaves; }
   uint32_t arrives(uint32_t state) { return ends(state).arrives; }
@@ -80,9 +84,9 @@ class Writer {
   /// The node inside a character, with `left` bytes to come.
   uint32_t inside(uint32_t state, uint32_t left) {
     if (left == 0) return arrives(state);
-    const auto [at, is_new] = inside_.try_emplace({state, left}, 0);
-    if (!is_new) return at->second;
-    const uint32_t node = at->second = nfa_.add_node();
+    uint32_t& known = inside_[state][left - 1];
+    if (known != kNoEdge) return known;
+    const uint32_t node = known = nfa_.add_node();
     for (const ByteRange& range : texts_.of(state)) {
       nfa_.add_bytes(node, range.low, range.high, inside(range.to, left - 1));
     }
@@ -264,9 +268,9 @@ class Writer {
   Nfa& nfa_;
   const Dfa& texts_;
   const JsonStringOptions& options_;
-  std::map<uint32_t, Ends> ends_;
+  std::vector<Ends> ends_;  // [states]
   std::vector<uint32_t> todo_;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> inside_;
+  std::vector<std::array<uint32_t, 3>> inside_;  // [states] by what is left of a character
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Span>> rests_;
   std::vector<uint32_t> key_;
   Interner known_digits_;

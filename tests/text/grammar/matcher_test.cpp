@@ -328,5 +328,24 @@ TEST(Matcher, RefusesAVocabularyThatCannotSpellIt) {
   }
 }
 
+// All bytes of a name share what may follow in other names.
+TEST(Matcher, OtherNamesOfAnObjectCostFewStates) {
+  const std::string name(40, 'n');
+  const auto states = [&](const char* others) {
+    const std::string schema = R"({"type":"object","properties":{")" + name +
+                               R"(":{"type":"null"}},"additionalProperties":)" + others;
+    const auto grammar = Grammar::compile(GrammarKind::JsonSchema, schema + "}");
+    for (const char* rest : {"\\u0001", "\\n", "\\\\x", "\u3042", "n"}) {
+      for (size_t kept = 0; kept <= name.size(); ++kept) {
+        const std::string text = "{\"" + name.substr(0, kept) + rest + "\": true}";
+        const bool is_name = kept + 1 == name.size() && std::strcmp(rest, "n") == 0;
+        EXPECT_EQ(grammar->accepts(text), std::strcmp(others, "true") == 0 && !is_name) << text;
+      }
+    }
+    return grammar->automaton()->num_states();
+  };
+  EXPECT_LT(states("true"), states("false") + name.size() + 100);
+}
+
 }  // namespace
 }  // namespace tenon
