@@ -12,8 +12,10 @@ public final class JsonBySchema {
   private JsonBySchema() {}
 
   public static void main(String[] arguments) {
-    Map<String, ?> schema = Map.of("type", "object", "required", List.of("name", "age"), "additionalProperties", false,
-        "properties", Map.of("name", Map.of("type", "string", "maxLength", 20), "age", Map.of("type", "integer")));
+    // The answer has the properties in the order of the schema: a text has one, Map.of() has none.
+    Map<String, ?> schema = Json.parseObject("""
+        {"type": "object", "required": ["name", "age"], "additionalProperties": false,
+         "properties": {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer"}}}""");
     Map<String, ?> conversation = Map.of(
         "messages", List.of(Map.of("role", "user", "content", "Extract name and age as JSON: " + arguments[1])),
         "response_format", Map.of("type", "json_schema", "json_schema", Map.of("schema", schema)));

@@ -18,7 +18,10 @@ public final class Grammar extends NativeObject {
     return make(Constants.GRAMMAR_JSON_SCHEMA, schema);
   }
 
-  /** The same, the schema as maps and lists. */
+  /**
+   * As {@link #jsonSchema(String)}, from maps and lists. Answers have an object's properties in the order of
+   * "properties": take a LinkedHashMap for them, Map.of() has no order.
+   */
   public static Grammar jsonSchema(Map<String, ?> schema) {
     return jsonSchema(Json.text(schema));
   }
