@@ -47,7 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   try_to(body, [](const Fields& fields) {
-    (void)ConversationMeaning(Json::object(), read_messages(fields));
+    std::vector<std::string> notes;
+    (void)ConversationMeaning(Json::object(), read_messages(fields, notes));
   });
   try_to(body, [](const Fields& fields) { (void)read_questions(fields, false); });
   try_to(body, [](const Fields& fields) { (void)read_tools(fields); });
