@@ -22,8 +22,9 @@ struct Cache {
   size_t bytes = 0;
 };
 
+/// Never destroyed: nothing of the library runs when the process ends.
 Cache& cache() {
-  static Cache kept;
+  static Cache& kept = *new Cache;
   return kept;
 }
 
