@@ -277,7 +277,8 @@ TEST_F(HistoryTest, WholeAnswersThatWereCutShowWhatTheStreamShowed) {
     size_t num_uses = 0;
     const Value shown = message.json();
     for (const Value& block : shown["content"]) {
-      EXPECT_EQ(block.dump().find("<tool_call>"), std::string::npos) << block;
+      // Markup that was cut before the name of a call is text, in a stream as well.
+      if (!calls.empty()) EXPECT_EQ(block.dump().find("<tool_call>"), std::string::npos) << block;
       if (block["type"] != "tool_use") continue;
       ++num_uses;
       EXPECT_TRUE(block["input"].is_object());

