@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-using TokenSet = std::set<int32_t>;
+using KeptTokens = std::set<int32_t>;
 
 /// Logits with many ties, in a fixed scrambled order.
 std::vector<float> scrambled_logits(size_t n, size_t distinct) {
@@ -35,7 +35,7 @@ std::vector<double> probabilities(std::span<const float> logits) {
 }
 
 /// What the stage that declares `parameter` keeps when only that parameter is set.
-TokenSet kept(const char* parameter, double value, std::span<const float> logits) {
+KeptTokens kept(const char* parameter, double value, std::span<const float> logits) {
   SamplerValues values;
   values.set(parameter, value);
   Candidates candidates(System::real());
@@ -47,7 +47,7 @@ TokenSet kept(const char* parameter, double value, std::span<const float> logits
     if (std::none_of(stage->parameters.begin(), stage->parameters.end(), declares)) continue;
     EXPECT_EQ(stage->apply(candidates, {values, {}, {}, 0}), std::nullopt);
   }
-  TokenSet tokens;
+  KeptTokens tokens;
   for (size_t i = 0; i < candidates.size(); ++i) {
     EXPECT_EQ(candidates.logits()[i], logits[static_cast<size_t>(candidates.id(i))]);
     tokens.insert(candidates.id(i));
@@ -57,13 +57,13 @@ TokenSet kept(const char* parameter, double value, std::span<const float> logits
 }
 
 /// The first tokens in the order of `key` (ascending, then id) whose probabilities reach `mass`.
-TokenSet by_mass(std::span<const double> p, std::span<const double> key, double mass) {
+KeptTokens by_mass(std::span<const double> p, std::span<const double> key, double mass) {
   std::vector<int32_t> order(p.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [key](int32_t a, int32_t b) {
     return key[static_cast<size_t>(a)] < key[static_cast<size_t>(b)];
   });
-  TokenSet tokens;
+  KeptTokens tokens;
   double sum = 0.0;
   for (const int32_t token : order) {
     tokens.insert(token);
@@ -84,7 +84,7 @@ TEST(TopK, KeepsTheLikeliestAndTheLowerIdOfEquals) {
     for (const size_t k : {1u, 2u, 40u, 999u, 1024u, 1025u, 4999u, 5000u, 9000u}) {
       const size_t expected = std::min(k, n);
       EXPECT_EQ(kept("top_k", static_cast<double>(k), logits),
-                TokenSet(order.begin(), order.begin() + static_cast<ptrdiff_t>(expected)))
+                KeptTokens(order.begin(), order.begin() + static_cast<ptrdiff_t>(expected)))
           << n << " " << k;
     }
     EXPECT_EQ(kept("top_k", 0, logits).size(), n);
@@ -124,13 +124,13 @@ TEST(Typical, DropsATokenThatIsTooLikely) {
   std::vector<float> logits(61, std::log(0.01f));
   logits[30] = std::log(0.4f);
   EXPECT_EQ(kept("typical_p", 0.3, logits).count(30), 0u);
-  EXPECT_EQ(kept("top_p", 0.3, logits), TokenSet{30});
+  EXPECT_EQ(kept("top_p", 0.3, logits), KeptTokens{30});
 }
 
 TEST(MinP, KeepsWhatIsNearTheLikeliest) {
   const std::vector<float> logits = {std::log(0.5f), std::log(0.051f), std::log(0.049f), -20.0f};
-  EXPECT_EQ(kept("min_p", 0.1, logits), (TokenSet{0, 1}));
-  EXPECT_EQ(kept("min_p", 1.0, logits), TokenSet{0});
+  EXPECT_EQ(kept("min_p", 0.1, logits), (KeptTokens{0, 1}));
+  EXPECT_EQ(kept("min_p", 1.0, logits), KeptTokens{0});
   EXPECT_EQ(kept("min_p", 0.0, logits).size(), 4u);
 }
 
