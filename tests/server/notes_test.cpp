@@ -44,11 +44,13 @@ TEST(LooseSchema, FindsKeywordsOfASchemaAndItself) {
             Value::parse(R"({"type": "array", "items": {"type": "string"}})"));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("#/properties/a~0~1b/uniqueItems")));
   notes.clear();
-  EXPECT_EQ(loose_schema({{"$ref", "http://x/y"}, {"type", "integer"}}, "s", notes),
-            Value({{"type", "integer"}}));
+  const Value of_reference =
+      loose_schema({{"$ref", "http://x/y"}, {"type", "integer"}}, "s", notes);
+  EXPECT_EQ(of_reference, Value({{"type", "integer"}}));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("#/$ref")));
   notes.clear();
-  EXPECT_EQ(loose_schema({{"type", "integer"}}, "s", notes), Value({{"type", "integer"}}));
+  const Value whole = loose_schema({{"type", "integer"}}, "s", notes);
+  EXPECT_EQ(whole, Value({{"type", "integer"}}));
   EXPECT_TRUE(notes.empty());
 }
 
