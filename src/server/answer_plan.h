@@ -33,7 +33,7 @@ struct AnswerPlan {
   const ServedModel* model = nullptr;
   std::vector<ChoicePlan> choices{};
   std::vector<std::string> stops{};         ///< as the samplers have them
-  std::vector<tenon::Token> stop_tokens{};  ///< that end an answer and are no part of it
+  std::vector<tenon::Token> stop_tokens{};  ///< stop tokens, not part of the answer
   bool bans_tokens = false;                 ///< by "logit_bias"
   bool ignore_end = false;
   bool logprobs = false;

@@ -12,15 +12,15 @@ namespace {
 /// Answers of a request that are queued at a time: others' bytes go between.
 constexpr size_t kSubmittedAtOnce = 8;
 
-/// More than this is printed on a worker, in so much processor time at most.
+/// Answers that print more than these bytes print on a worker, within the processor time below.
 constexpr size_t kPrintedHereBytes = size_t{64} << 10;
 constexpr double kPrintSeconds = 60;
 
-/// Of what a client is told of its request.
+/// Bounds of the notes that an answer tells its client.
 constexpr size_t kMaxNotes = 100;
 constexpr size_t kMaxNoteBytes = size_t{64} << 10;
 
-/// Leaves out what is too much to tell.
+/// Cuts the list at those bounds and adds a note with the number left out.
 void limit_notes(std::vector<std::string>& notes) {
   size_t bytes = 0;
   for (size_t i = 0; i < notes.size(); ++i) {
@@ -38,7 +38,7 @@ constexpr size_t kMaxUnsentBytes = size_t{256} << 10;
 
 }  // namespace
 
-/// Keeps what is written for the loop.
+/// Exchange that records what a writer sends, until the loop sends it.
 class PrintedAnswer : public Exchange {
  public:
   explicit PrintedAnswer(const HttpRequest& request) : request_(request) {}
@@ -53,7 +53,7 @@ class PrintedAnswer : public Exchange {
   void on_drained(std::shared_ptr<Task>) noexcept override {}
 
   void fail_with(std::exception_ptr failure) noexcept { exception_ = std::move(failure); }
-  /// Writes all of it. Throws what the printing threw.
+  /// Replays the record. Rethrows the exception of the printing, if any.
   void write_to(Exchange& exchange) {
     if (exception_ != nullptr) std::rethrow_exception(exception_);
     if (failure_) return exchange.fail(*failure_);
@@ -117,7 +117,7 @@ void AnswerRun::submit_some() {
   exchange_->request().record->notes = std::move(plan_.notes);
   has_begun_ = true;
   writer_->begin(*exchange_);
-  state_.loop.post(wake_);  // some may have come already
+  state_.loop.post(wake_);  // some answers may have tokens already
 }
 
 void AnswerRun::go_on_submitting() noexcept {
@@ -188,7 +188,7 @@ void AnswerRun::complete() {
   });
 }
 
-/// On a worker; the loop touches the writer no more until it is told.
+/// Runs on a worker. The loop leaves the writer alone until the worker posts back.
 void AnswerRun::print() noexcept {
   try {
     const WorkLimit::Use use(*exchange_->request().limit, kPrintSeconds);
@@ -213,7 +213,7 @@ void AnswerRun::tell_printed() noexcept {
 
 void AnswerRun::cancel() noexcept {
   if (self_ == nullptr) return;
-  // What prints sees the request's limit, and comes to an end.
+  // The printing worker sees the cancelled WorkLimit and stops.
   if (printed_ != nullptr && !exchange_->request().interest->is_lost()) return;
   if (!exchange_->request().interest->is_lost()) {
     fail_with([] { return api_error_of(tenon::Error(tenon::Code::Cancelled, "")); });
@@ -236,12 +236,12 @@ void AnswerRun::end() noexcept {
   const bool all_ended = std::all_of(generations_.begin(), generations_.end(),
                                      [](const Generation& each) { return each.end().has_value(); });
   if (all_ended) return generations_.clear();
-  // One that the engine computes is let go after the step: no thread of sockets waits for that.
+  // Destroying a running generation waits for its step: a worker waits, not the loop.
   (void)fenced([&] {
     const auto ended = std::make_shared<std::deque<Generation>>();
     ended->swap(generations_);
     state_.workers.post([self, ended] {
-      // All of them first, so that one step is enough.
+      // Cancel all before destroying any, so that a single step ends them.
       for (Generation& each : *ended) each.cancel();
       ended->clear();
     });

@@ -26,8 +26,8 @@ class AnswerWriter {
   virtual void end(Exchange& exchange, size_t choice, AnswerEnd end) = 0;
   /// All have ended.
   virtual void complete(Exchange& exchange) = 0;
-  /// How many bytes complete() prints, about. Where they are many it is called on a worker, with nothing
-  /// else, and the exchange keeps what it gets for the loop.
+  /// Estimated size of complete() in bytes. Large answers are printed alone on a worker; the
+  /// exchange records them for the loop.
   [[nodiscard]] virtual size_t bytes_to_print() const { return 0; }
   /// Instead of what is missing, after begin().
   virtual void fail(Exchange& exchange, const ApiError& error) = 0;
@@ -65,12 +65,12 @@ class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
   std::unique_ptr<AnswerWriter> writer_;
   ServerState& state_;
   size_t num_running_ = 0;
-  bool has_begun_ = false;  ///< all answers are queued
-  /// What a worker prints.
+  bool has_begun_ = false;  ///< all answers are submitted
+  /// Answer that a worker prints; null without one.
   std::unique_ptr<class PrintedAnswer> printed_;
   std::shared_ptr<AnswerRun> self_;     ///< while it runs
-  std::shared_ptr<Task> wake_;          ///< pumps, unless the run has gone; for the engine's thread
-  std::shared_ptr<Task> submit_;        ///< queues more of the answers
+  std::shared_ptr<Task> wake_;          ///< pumps, if the run still exists; for the engine's thread
+  std::shared_ptr<Task> submit_;        ///< submits more answers
   std::deque<Generation> generations_;  // last: what it notifies is destroyed after it
 };
 

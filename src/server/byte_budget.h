@@ -1,4 +1,4 @@
-// Bytes that many hold together: bodies of requests, and answers that clients have not taken.
+// Shared budget of bytes: request bodies, and answers that clients have not read.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,12 @@
 
 namespace tenon_http {
 
-/// Any thread.
+/// Thread-safe.
 class ByteBudget {
  public:
   explicit ByteBudget(size_t limit) : limit_(limit) {}
 
-  /// Whether there is room for so many more, which are then held.
+  /// Takes `bytes` if the budget has room; false if not.
   bool take(size_t bytes) noexcept {
     size_t held = held_;
     do {
@@ -21,7 +21,7 @@ class ByteBudget {
     } while (!held_.compare_exchange_weak(held, held + bytes));
     return true;
   }
-  /// Whether there is room or not.
+  /// Takes `bytes`, even beyond the budget.
   void take_anyway(size_t bytes) noexcept { held_ += bytes; }
   void give_back(size_t bytes) noexcept { held_ -= bytes; }
 
@@ -33,7 +33,7 @@ class ByteBudget {
   std::atomic<size_t> held_{0};
 };
 
-/// What one holder has of a budget; given back at its end.
+/// Share of one holder in a budget, given back by the destructor.
 class HeldBytes {
  public:
   HeldBytes() = default;
@@ -47,7 +47,7 @@ class HeldBytes {
   }
   ~HeldBytes() { shrink(size_); }
 
-  /// Whether there is room for so many more.
+  /// Takes `bytes` more if the budget has room; false if not.
   bool grow(size_t bytes) noexcept {
     if (budget_ == nullptr || !budget_->take(bytes)) return false;
     size_ += bytes;

@@ -44,7 +44,7 @@ class ChatWriter : public AnswerWriter {
   struct Form {
     const ServedModel* model = nullptr;
     size_t num_choices = 1;
-    int64_t seed = 0;  ///< of the first choice; the others count up
+    int64_t seed = 0;  ///< seed of the first choice; later choices count up
     bool logprobs = false;
     bool includes_usage = false;              ///< a stream's last chunk
     bool is_old = false;                      ///< function_call in place of tool_calls
@@ -187,7 +187,7 @@ class WholeChat : public ChatWriter {
 
   std::vector<End> ends_;
   std::vector<std::vector<DrawnToken>> tokens_;
-  size_t bytes_ = 0;  ///< of what is to be printed, about
+  size_t bytes_ = 0;  ///< estimated bytes to print
 };
 
 class StreamedChat : public ChatWriter {

@@ -11,15 +11,15 @@
 
 namespace tenon_http {
 
-/// Texts of the parts of one message, or of one result: a line break stands between two, as between
-/// those that the library joins (text/chat/conversation.cpp).
+/// Texts of the parts of one message or result, joined by line breaks. The library joins parts
+/// likewise (text/chat/conversation.cpp).
 class JoinedTexts {
  public:
   void add(std::string_view text);
   [[nodiscard]] bool empty() const { return text_.empty(); }
   [[nodiscard]] std::string take() { return std::move(text_); }
-  /// Becomes the "content" of a message. Several texts of the user stand in "content_parts" as well, for
-  /// templates that join parts themselves (with_parts()).
+  /// Moves the texts into the "content" of a message. Several user texts also go into
+  /// "content_parts", for templates that join parts themselves (with_parts()).
   void take_into(Json& message);
 
  private:
@@ -27,20 +27,20 @@ class JoinedTexts {
   std::vector<std::string> parts_;
 };
 
-/// Messages for the library: the parts in place of a content that is still what they amount to.
+/// Messages for the library: an unchanged "content" becomes its parts again.
 Json with_parts(Json messages);
 
 /// Throws ApiError naming the place ("messages[2].content[0]") for what is malformed, and for what a
 /// model of text cannot read: images, audio, files.
-///   notes  gets what the model wrote and the template may not be able to show
+///   notes  receives what the model wrote and the template may be unable to show
 Json read_messages(const Fields& fields, std::vector<std::string>& notes);
 
 /// The text of a content: a string, or a list of parts. path: of `content`. Null becomes "".
 std::string text_of_content(const Json& content, const std::string& path);
 JoinedTexts texts_of_content(const Json& content, const std::string& path);
 
-/// Arguments of a call in the history as text. What is no JSON object is kept and noted: a call that was
-/// cut looks so. Throws ApiError for a value that is neither a string nor an object.
+/// Arguments of a call in the history, as text. Anything but a JSON object is kept and noted, as
+/// cut calls look so. Throws ApiError for a value that is neither a string nor an object.
 std::string arguments_text(const Json& arguments, const std::string& path,
                            std::vector<std::string>& notes);
 

@@ -103,8 +103,8 @@ bool can_constrain(const tenon::Chat& chat, const std::string& conversation,
   }
 }
 
-/// The conversation that answers are constrained by: without what cannot be kept of tools that are
-/// not strict, which is noted. Only where a grammar is refused the tools are looked at one by one.
+/// Conversation that constrains the answers. Drops and notes unsupported parts of tools that are
+/// not strict. Looks at single tools only after a grammar was refused.
 std::string constraining_conversation(const tenon::Chat& chat, ChatRequest& request,
                                       const std::string& conversation, tenon::Sampler& sampler) {
   const std::vector<std::string>& loose = request.tools.loose_fields;
@@ -113,7 +113,7 @@ std::string constraining_conversation(const tenon::Chat& chat, ChatRequest& requ
   if (request.grammar || is_strict) return conversation;
   try {
     if (can_constrain(chat, conversation, sampler)) return conversation;
-    // Parts of each tool; where that does not do, all of each.
+    // First drop unsupported parts of each tool, then all constraints of each.
     for (const bool all : {false, true}) {
       std::vector<std::string> notes;
       const std::optional<Json> kept = loose_tools(request.tools, all, notes);
@@ -124,7 +124,7 @@ std::string constraining_conversation(const tenon::Chat& chat, ChatRequest& requ
       return rest;
     }
   } catch (const tenon::Error&) {
-    // constrain() tells whose fault it is.
+    // constrain() reports the error.
   }
   return conversation;
 }
@@ -193,7 +193,7 @@ std::string schema_field(const Fields& fields) {
 }
 
 Json read_format(const Fields& format, std::vector<std::string>& notes) {
-  // Constraints of other servers, which must not be passed over.
+  // Constraints of other servers: refused rather than ignored.
   for (const char* unkept :
        {"grammar", "regex", "pattern", "value", "choice", "ebnf", "structures"}) {
     if (format.has(unkept)) {
@@ -347,7 +347,7 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
       may_call ? room_for_answer(model, prompt->size(), std::nullopt, request.messages_field)
                : max_tokens;
   const std::string conversation = conversation_of(request);
-  std::string kept = conversation;  // what constrains
+  std::string kept = conversation;  // conversation for the constraint
   for (size_t i = 0; i < request.num_choices; ++i) {
     WorkLimit::look(WorkLimit::kLongWork);
     ChoicePlan choice{prompt,

@@ -22,10 +22,10 @@ struct ChatRequest {
   Json response_format = nullptr;  ///< as tenon.h, 14, has it
   std::string format_field = "response_format";
   Json variables = Json::object();  ///< for the template
-  /// The last message is the assistant's, and the answer goes on with its text.
+  /// Whether the answer continues the last message, an assistant's.
   bool continues = false;
   bool adds_generation_prompt = true;
-  bool tells_tools = true;  ///< in a generic form, where the template knows none
+  bool tells_tools = true;  ///< as text, for templates without tools
   Sampling sampling{};
   std::optional<tenon::Grammar> grammar{};  ///< what the whole answer must be
   size_t num_choices = 1;
@@ -47,12 +47,12 @@ struct ChatRequest {
 ///   notes  gets what a schema with "strict": false has and is not kept
 Json read_response_format(const Fields& fields, std::vector<std::string>& notes);
 
-/// Where "response_format" has its schema.
+/// Name of the schema's field within "response_format".
 std::string schema_field(const Fields& fields);
 
-/// The value of "response_format", or "format" of the responses' "text": the schema stands in
-/// "json_schema" or beside "type", with "json_object" as well. A member that constrains and is not kept
-/// is refused. Throws ApiError.
+/// Value of "response_format", or of "format" in the responses' "text". The schema stands in
+/// "json_schema" or beside "type", also with "json_object". Throws ApiError for a constraint that
+/// is not supported.
 Json read_format(const Fields& format, std::vector<std::string>& notes);
 
 /// The schema of an answer, "schema" of `format`, as a conversation takes it. Throws ApiError.
@@ -62,11 +62,11 @@ Json schema_format(const Fields& format, std::vector<std::string>& notes);
 /// "reasoning_effort".
 Json read_template_variables(const Fields& fields);
 
-/// "continue_final_message" and "add_generation_prompt" of a chat whose messages are read. Throws ApiError
+/// Reads "continue_final_message" and "add_generation_prompt", after the messages. Throws ApiError
 /// naming the field.
 void read_continuation(const Fields& fields, ChatRequest& request);
 
-/// Whether the last message has a text of the assistant's that an answer may go on with.
+/// Whether the last message is an assistant's text that an answer may continue.
 bool ends_in_text(const Json& messages);
 
 /// How much the model may think, by OpenAI's and Anthropic's names. Throws ApiError for another one.
@@ -75,7 +75,7 @@ void read_effort(const Fields& fields, std::string_view name, Json& variables);
 /// Whose a request is: what one client was told is not another's.
 std::string owner_of(const HttpRequest& request);
 
-/// "generic_tools": whether tools are told where the template knows none; they are unless it is false.
+/// Reads "generic_tools": tools are described as text if the template knows none. Default true.
 bool read_generic_tools(const Fields& fields);
 
 /// Where its answers are remembered: nowhere with "echo_repair": false, or when the server does not.

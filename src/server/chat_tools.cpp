@@ -50,7 +50,7 @@ void read_custom_tool(const Fields& tool, ToolUse& use) {
   use.custom_names.push_back(name_of(function));
   check_is_new(use, function, tool.path());
   add_function(use, std::move(function), *custom, "parameters");
-  use.loose_fields.back().clear();  // it is its grammar
+  use.loose_fields.back().clear();  // the grammar is no loose field
 }
 
 /// The object that holds the name of a tool: under its kind, or itself.
@@ -159,7 +159,7 @@ std::optional<Json> loose_tools(const ToolUse& use, bool all, std::vector<std::s
     Json schema = {{"type", "object"}};
     if (!all) {
       schema = loose_schema(given, field, notes);
-      // Arguments are an object whatever is left out.
+      // Arguments stay an object, whatever is dropped.
       if (!schema.is_object()) schema = {{"type", "object"}};
     } else if (schema != given) {
       notes.push_back(field + ": is not kept: the tools together are too large");

@@ -16,8 +16,8 @@ struct ToolUse {
   Json choice = "auto";        ///< "auto", "none", "required", or a function
   bool is_parallel = true;
   std::vector<std::string> custom_names{};  ///< of tools that take a text (custom_tools.h)
-  /// [tools] the field of the schema of a tool that is not strict: what cannot be kept of it may be
-  /// left out; empty: it is strict.
+  /// [tools] field with the schema of a tool that is not strict, whose unsupported parts may be
+  /// dropped; empty for a strict tool.
   std::vector<std::string> loose_fields{};
   std::string tools_field = "tools";  ///< where the client finds them
   std::string choice_field = "tool_choice";
@@ -38,11 +38,11 @@ void read_tool_choice(const Fields& fields, ToolUse& use);
 /// `schema_field`, the schema of its parameters.
 Json function_tool(const Fields& fields, std::string_view schema_field);
 
-/// Adds a tool that function_tool() made of `fields`. Without "strict": true it is loose.
+/// Adds a tool that function_tool() made from `fields`; loose without "strict": true.
 void add_function(ToolUse& use, Json tool, const Fields& fields, std::string_view schema_field);
 
-/// The tools without what cannot be kept of the schemas of loose ones, each part told in `notes`;
-/// nothing when that is nothing. all: nothing is kept of any loose one.
+/// Tools without the unsupported schema parts of loose tools, each part noted; nothing if none was
+/// dropped. all: drops the whole schema of each loose tool.
 std::optional<Json> loose_tools(const ToolUse& use, bool all, std::vector<std::string>& notes);
 
 /// The tool that must be called. Throws ApiError at `field` of `fields` when it is not there.

@@ -1,4 +1,4 @@
-// Who counts as one client among connections: an address, or for IPv6 the network that one subscriber has.
+// Address that identifies a client: an IPv4 address, or an IPv6 subscriber's network.
 #pragma once
 
 #include <sys/socket.h>
@@ -9,10 +9,10 @@ namespace tenon_http {
 
 struct ClientAddress {
   std::string text{};     ///< its bytes: equal for the same client; "" for a Unix socket
-  bool is_local = false;  ///< of this machine: a proxy here speaks for many
+  bool is_local = false;  ///< on this machine: a proxy may speak for many
 };
 
-/// peer: as accept() tells it. IPv6 counts by its first 64 bits, but IPv4 inside it as such.
+/// peer: from accept(). IPv6 addresses count by their first 64 bits, mapped IPv4 as IPv4.
 ClientAddress address_of(const sockaddr_storage& peer);
 
 }  // namespace tenon_http

@@ -24,7 +24,7 @@ constexpr size_t kMaxPrompts = 2048;
 constexpr size_t kMaxAnswers = 2048;
 constexpr uint64_t kDefaultMaxTokens = 16;
 
-/// Logprobs as this interface of old has them: lists side by side, as texts.
+/// Logprobs in the old interface's form: parallel lists, as text.
 class LogprobLists {
  public:
   explicit LogprobLists(const tenon::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
@@ -77,7 +77,7 @@ class CompletionWriter : public AnswerWriter {
     const ServedModel* model = nullptr;
     size_t num_prompts = 1;
     size_t num_choices = 1;  ///< for each prompt
-    int64_t seed = 0;        ///< of the first choice of each prompt; the others count up
+    int64_t seed = 0;        ///< seed of each prompt's first choice; later choices count up
     bool logprobs = false;
     bool includes_usage = false;
     bool is_streamed = false;
@@ -207,7 +207,7 @@ class CompletionWriter : public AnswerWriter {
   std::vector<std::string> texts_;
   std::vector<LogprobLists> lists_;
   std::vector<const char*> reasons_;
-  size_t bytes_ = 0;  ///< of what is to be printed, about
+  size_t bytes_ = 0;  ///< estimated bytes to print
   Usage usage_;
 };
 
@@ -284,7 +284,7 @@ Start handle_completions(const HttpRequest& request, ServerState& state) {
   if (prompts.size() * num_choices > kMaxAnswers) {
     fields.refuse("n", "asks for more than 2048 answers in all");
   }
-  // Other servers' clients say false for none.
+  // Other servers' clients send false for none.
   const Json* logprobs = fields.find("logprobs");
   const bool has_logprobs = logprobs != nullptr && *logprobs != false;
   const std::optional<int64_t> top =

@@ -1,4 +1,4 @@
-// Answers that are computed while somebody waits, without holding a thread that others need.
+// Answers computed in steps between other requests, so that no thread is blocked.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,11 @@
 
 namespace tenon_http {
 
-/// A part of the computing; the answer after the last one. Throws ApiError, tenon::Error.
+/// One step of the work; returns the answer after the last. Throws ApiError, tenon::Error.
 using AnswerStep = std::function<std::optional<HttpAnswer>()>;
 
-/// Runs the steps on the lanes of long tasks, in turns with those of other clients, until there is an
-/// answer or nobody wants it. What `step` holds lives as long as the request.
+/// Runs the steps on the lanes of long tasks, in turns with other clients, until an answer or a
+/// cancel. `step` lives as long as the request.
 Start compute_in_steps(AnswerStep step, ServerState& state);
 
 }  // namespace tenon_http

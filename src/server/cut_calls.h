@@ -1,5 +1,5 @@
-// Calls that an answer began and did not complete: a stream has handed them out as calls, so that the whole
-// answer shows them as calls.
+// Tool calls that an answer began but did not complete. A stream has already sent them as calls, so
+// the whole answer shows them as calls, too.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ class CutCalls {
  public:
   void add(const AnswerDelta& delta);
 
-  /// A message as the library made it, where a broken call is content, in the words of the stream: with
-  /// the calls as far as they came, and without what came as content after the first of them.
+  /// Rewrites a message of the library, which shows broken calls as content, as the stream showed
+  /// it. Keeps the calls received so far; drops content after the first broken call.
   [[nodiscard]] std::string as_streamed(std::string message) const;
 
  private:
@@ -25,7 +25,7 @@ class CutCalls {
     std::string arguments{};
   };
 
-  size_t num_calls_ = 0;      ///< whole ones and broken ones
+  size_t num_calls_ = 0;      ///< complete and broken calls
   size_t content_bytes_ = 0;  ///< before the first broken call
   Call latest_{};
   struct Broken {

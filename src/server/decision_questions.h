@@ -17,7 +17,7 @@ struct Question {
   std::optional<std::string> name{};
   std::string instructions{};
   std::vector<std::string> labels{};        ///< the texts whose likelihoods are compared
-  Json::array_t values{};                   ///< [labels] what the client calls each
+  Json::array_t values{};                   ///< [labels] the client's name of each
   std::vector<std::string> descriptions{};  ///< [labels], "" for none
 };
 

@@ -120,7 +120,7 @@ size_t common_tokens(const std::vector<Asked>& all) {
   return common;
 }
 
-/// Asks all questions one after another, each in a fork of what they have in common.
+/// Asks all questions in turn, each in a fork of their common prefix.
 class Decider {
  public:
   struct Request {
@@ -133,8 +133,9 @@ class Decider {
   };
   explicit Decider(Request request) : request_(std::move(request)) {}
 
-  /// A question is read, their beginning computed, or an answer scored; the whole answer after the last.
-  /// Throws ApiError; tenon::Error, Cancelled when the client has gone.
+  /// One step: parses a question, computes the common prefix or scores an answer. Returns the
+  /// answer after the last step. Throws ApiError; tenon::Error, with code Cancelled if the client
+  /// has gone.
   std::optional<HttpAnswer> step() {
     const std::vector<Question>& questions = request_.questions;
     if (all_.size() < questions.size()) {
@@ -201,13 +202,13 @@ class Decider {
   [[nodiscard]] double seconds_left() const {
     if (request_.seconds == 0) return 0;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    return std::max(request_.seconds - elapsed.count(), 1e-9);  // 0 would be none
+    return std::max(request_.seconds - elapsed.count(), 1e-9);  // 0 would mean no deadline
   }
 
   Request request_;
-  std::vector<Asked> all_;                       ///< those that were read
+  std::vector<Asked> all_;                       ///< questions parsed so far
   size_t common_ = 0;                            ///< tokens that all prompts begin with
-  std::shared_ptr<tenon::Session> text_;         ///< these, computed
+  std::shared_ptr<tenon::Session> text_;         ///< the common prefix, computed
   std::vector<std::vector<double>> logprobs_{};  ///< [questions answered] [answers] sums
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   uint64_t prompt_tokens_ = 0;

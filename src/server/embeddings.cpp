@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMaxInputs = 8192;
 
-/// Of texts, in a step: others compute in between.
+/// Bounds of the texts in one step; other requests compute between steps.
 constexpr size_t kStepInputs = 64;
 constexpr size_t kStepBytes = size_t{32} << 10;
 
@@ -39,7 +39,7 @@ std::string base64(const unsigned char* bytes, size_t size) {
   return text;
 }
 
-/// How many of the texts from `begin` on are one step. size_of: bytes of a text, by its number.
+/// Number of texts in the step that begins at `begin`. size_of(i): bytes of text i.
 template <typename SizeOf>
 size_t step_size(size_t begin, size_t end, SizeOf size_of) {
   size_t count = 1;
@@ -187,7 +187,7 @@ size_t count_pair_tokens(const tenon::Tokenizer& tokenizer, std::string_view que
   return count;
 }
 
-/// A request whose answer grows with each step. Views are of its body.
+/// Embedding request; its answer grows with each step. Views point into its body.
 struct Embedding {
   Json body;
   const ServedModel* model = nullptr;
@@ -225,7 +225,7 @@ struct Embedding {
   }
 };
 
-/// Pairs that are scored: each text of `queries` with those that belong to it.
+/// Pairs to score: each text of `queries` with its documents.
 struct Ranking {
   Json body;
   const ServedModel* model = nullptr;
@@ -236,7 +236,7 @@ struct Ranking {
   std::vector<float> scores{};  ///< [documents] as far as they are done
   size_t tokens = 0;
 
-  /// Whether all are done.
+  /// Scores the next pairs; true after the last.
   bool step() {
     const size_t begin = scores.size();
     const bool is_one = queries.size() == 1;

@@ -73,7 +73,7 @@ ApiError error_of(Failure why) {
 void answer_current_exception(Exchange& exchange) noexcept {
   fenced([&] { answer_error(exchange, api_error_of_current_exception()); },
          [&](Failure why) noexcept { exchange.fail(why); });
-  // One that had begun is not answered anew.
+  // An answer that has begun cannot be replaced by an error.
   exchange.fail(Failure::Defect);
 }
 

@@ -55,11 +55,11 @@ struct HttpRequest {
   uint64_t connection = 0;  ///< its number; 0: a request of the host itself
   std::shared_ptr<Interest> interest = std::make_shared<Interest>();
   std::shared_ptr<RequestRecord> record = std::make_shared<RequestRecord>("", "");
-  /// Of understanding it; stopped when the answer is not wanted any more.
+  /// Limit on understanding the request; stopped when the answer is no longer wanted.
   std::shared_ptr<WorkLimit> limit = std::make_shared<WorkLimit>();
 };
 
-/// Whose a request is, where the server divides what it has.
+/// Client that a request counts for when the server divides seats and threads.
 Share share_of(const HttpRequest& request);
 
 /// The interface whose shape of errors a request expects, by its path and headers.
@@ -88,21 +88,21 @@ class Exchange {
   virtual void begin_stream(const std::string& content_type) = 0;
   virtual void send(std::string bytes) = 0;
   virtual void end_stream() = 0;
-  /// The answer comes to no end: it is an error that was made beforehand, or is cut where it has begun. Does nothing
-  /// after the answer is complete. Takes no memory.
+  /// Ends the answer without completing it: sends a prepared error, or cuts an answer that has
+  /// begun. Does nothing after a complete answer. Allocates nothing.
   virtual void fail(Failure why) noexcept = 0;
   /// Bytes that were sent and have not left: what makes more waits until they are few.
   [[nodiscard]] virtual size_t unsent() const = 0;
-  /// `resume` is posted to the loop when they have become few.
+  /// Posts `resume` to the loop when few unsent bytes are left.
   virtual void on_drained(std::shared_ptr<Task> resume) noexcept = 0;
 };
 
 /// Answers with an error in the shape of the request's interface.
 void answer_error(Exchange& exchange, const ApiError& error);
 HttpAnswer error_answer(const ApiError& error, ErrorShape shape);
-/// Ends the answer with the exception being handled, as well as memory allows.
+/// Ends the answer with the exception being handled, as far as memory allows.
 void answer_current_exception(Exchange& exchange) noexcept;
-/// What Exchange::fail() tells.
+/// Error that Exchange::fail() sends.
 ApiError error_of(Failure why);
 
 /// What a client should know of its request, as the field "notes" of an answer; nothing without any.

@@ -1,5 +1,5 @@
-// The fence around what the server's threads run: whatever is thrown, full memory among it, ends one piece of work
-// and never the thread.
+// Exception barrier around work on the server's threads. Any exception, bad_alloc included, ends
+// one piece of work and never the thread.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace tenon_http {
 
-/// Why a piece of work did not come to its end.
+/// Reason why a piece of work failed.
 enum class Failure : uint8_t {
-  Memory,  ///< there is too little
-  Defect,  ///< of the server: nobody expected the exception
+  Memory,  ///< out of memory
+  Defect,  ///< a bug of the server: an unexpected exception
 };
 
-/// Of the exception being handled.
+/// Reason that stands for the exception being handled.
 Failure failure_of_current_exception() noexcept;
 
-/// Runs `body`. What it throws goes to `failed` as a Failure, and no further: `failed` takes no memory.
+/// Runs `body`; passes any exception to `failed` as a Failure. `failed` must not allocate.
 template <typename Body, typename Failed>
 void fenced(Body&& body, Failed&& failed) noexcept {
   static_assert(std::is_nothrow_invocable_v<Failed, Failure>, "the end of the line must not throw");
@@ -28,7 +28,7 @@ void fenced(Body&& body, Failed&& failed) noexcept {
   }
 }
 
-/// Runs `body`; whether it came to its end.
+/// Runs `body`; false if it threw.
 template <typename Body>
 bool fenced(Body&& body) noexcept {
   bool is_whole = true;

@@ -60,7 +60,7 @@ tenon::Piece Generation::poll() {
   try {
     return request_->poll();
   } catch (const tenon::Error& error) {
-    // Nothing but bans takes the last token that a grammar, or the end of the context, leaves.
+    // Only bans can mask the last token that a grammar or the end of the context leaves.
     const bool all_masked = error.code() == tenon::Code::State &&
                             std::string_view(error.what()).find("masked") != std::string_view::npos;
     if (!all_masked || !plan_.bans_tokens) throw;

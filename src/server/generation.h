@@ -67,9 +67,9 @@ class Generation {
   /// plan: must outlive this.
   Generation(const AnswerPlan& plan, ChoicePlan choice);
 
-  /// Queues it; notify(user) as the engine says. Throws tenon::Error.
+  /// Submits it; notify(user) as in the engine. Throws tenon::Error.
   void submit(double timeout_seconds, const Share& share, tenon_notify_callback notify, void* user);
-  /// Asks the engine to end it; what it destroys then need not wait for a step of each.
+  /// Asks the engine to end it, so that destroying many waits for a single step.
   void cancel() noexcept;
 
   /// Hands out the next piece if it is there; whether it was. Throws tenon::Error when the request

@@ -8,7 +8,7 @@
 namespace tenon_http {
 namespace {
 
-/// Without the port and the root's dot.
+/// Host name without the port and without the root's dot.
 std::string_view name_of(std::string_view host) {
   if (host.starts_with('[')) {
     const size_t end = std::min(host.find(']'), host.size() - 1) + 1;

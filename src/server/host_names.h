@@ -1,5 +1,6 @@
-// Names under which a server on this machine may be asked, by the header "Host". A page elsewhere can make its own name
-// lead here (DNS rebinding), and the browser then takes the answers for the page's own: the name tells.
+// Names of this machine in the header "Host". DNS rebinding: another site's name may resolve to
+// this machine, and the browser then treats answers as that site's own. The header shows the name
+// used.
 #pragma once
 
 #include <string>
@@ -8,12 +9,13 @@
 
 namespace tenon_http {
 
-/// Whether nobody elsewhere can own the name: "localhost" and names under it, addresses in digits, names without a dot,
-/// and those of `more`, where "*" stands for all. Absent ("") it is no page's.
-///   host  the header: "localhost:8080"
+/// True for names that no stranger can own: "localhost" and its subdomains, numeric addresses,
+/// names without a dot, and `more` ("*" for all). Also true without the header, which browsers
+/// always send.
+///   host  the header's value, such as "localhost:8080"; "" if absent
 bool is_local_host(std::string_view host, const std::vector<std::string>& more);
 
-/// "a.example, b.example" as a list.
+/// Splits "a.example, b.example".
 std::vector<std::string> read_host_names(std::string_view text);
 
 }  // namespace tenon_http

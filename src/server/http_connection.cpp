@@ -23,12 +23,12 @@ using ErrorCode = boost::system::error_code;
 /// Below so many bytes an exchange may make more.
 constexpr size_t kDrainedBytes = size_t{64} << 10;
 constexpr double kLingerSeconds = 2;
-/// Larger texts are not copied once more to be one with what goes before them.
+/// Larger texts are written on their own, to save a copy.
 constexpr size_t kLargeBytes = size_t{64} << 10;
-/// After so many bytes at a time other connections have their turn.
+/// Bytes written per turn, before other connections get theirs.
 constexpr size_t kTurnBytes = size_t{512} << 10;
 constexpr size_t kMaxShownHost = 100;
-/// So much is written whether the budget has room or not: errors, pieces of streams.
+/// Writes up to this size ignore the budget: errors, events of streams.
 constexpr size_t kSmallWriteBytes = size_t{64} << 10;
 
 bool would_block(const ErrorCode& error) {
@@ -183,7 +183,7 @@ void HttpConnection::read() {
   const size_t limit = exchange_ != nullptr ? kMaxAhead : std::max(kMaxAhead, header_bytes + 1);
   if (is_reading_ || has_ended_ || inbox_.size() >= limit) return;
   is_reading_ = true;
-  // Of bytes that TLS holds the socket would not tell.
+  // TLS may hold decrypted bytes, which the socket does not report.
   if (tls_ != nullptr && tls_->has_pending()) return post(pending_task_);
   socket_.async_wait(read_waits_for_, [self = shared_from_this()](const ErrorCode& error) {
     self->is_reading_ = false;
@@ -236,7 +236,7 @@ void HttpConnection::parse() {
   }
 }
 
-/// Whether the body may come. A request that is refused already is answered without it, unless it is here.
+/// Whether to read the body. A refused request is answered without it, unless it has arrived.
 bool HttpConnection::take_header() {
   wait(Wait::Body);
   if (parser_->is_complete()) return true;
@@ -389,7 +389,7 @@ void HttpConnection::close_gently() noexcept {
   socket_.shutdown(Socket::shutdown_send, ignored);
   wait(Wait::Linger);
   inbox_.clear();
-  // The clock ends it where even this takes more memory than there is.
+  // On failure the timeout ends the connection.
   (void)fenced([this] { read(); });
 }
 
@@ -476,14 +476,14 @@ void HttpExchange::fail(Failure why) noexcept {
     request_.record->status = why == Failure::Memory ? 503 : 500;
     note_end();
   }
-  // Its owner may be in the middle of something, so the connection still knows it.
+  // The owner may be using the connection, so it stays registered.
   connection->fail(why);
 }
 
 size_t HttpExchange::unsent() const {
   const auto connection = connection_.lock();
   if (connection == nullptr) return 0;
-  // While all together have too much, whoever has something unsent waits until that has gone.
+  // While the shared budget is full, an exchange waits until its own bytes are sent.
   const size_t own = connection->unsent_.size();
   return own >= kDrainedBytes && connection->owner_.budget()->is_full() ? SIZE_MAX : own;
 }

@@ -28,9 +28,9 @@ class HttpConnections {
   [[nodiscard]] virtual bool is_draining() const = 0;
   /// For reading into; of all connections together.
   virtual std::vector<char>& buffer() = 0;
-  /// Of all bodies and all unsent answers together.
+  /// Shared budget of all bodies and unsent answers.
   [[nodiscard]] virtual const std::shared_ptr<ByteBudget>& budget() const = 0;
-  /// The answer, made beforehand, to one that cannot be answered otherwise.
+  /// Prepared answer for a failure that allows no other.
   [[nodiscard]] virtual std::string_view last_words(Failure why, ErrorShape shape) const = 0;
   [[nodiscard]] virtual bool admits(const HttpRequest& request) = 0;
   virtual void on_request(const std::shared_ptr<Exchange>& exchange) = 0;
@@ -39,10 +39,10 @@ class HttpConnections {
   virtual void remove(HttpConnection& connection) noexcept = 0;
 };
 
-/// Where a connection stands among the others.
+/// Position of a connection in its server's list.
 struct ConnectionPlace {
   size_t index = 0;
-  std::string address{};     ///< of the client, as far as it counts as one (address_of)
+  std::string address{};     ///< client's address, as address_of() groups it
   bool is_late = false;      ///< it came after the server began to stop
   bool is_loopback = false;  ///< it came to an address of this machine alone
 };
@@ -58,7 +58,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpConnection(boost::asio::io_context& io, std::unique_ptr<TlsStream> tls, ConnectionPlace place,
                  HttpConnections& owner);
 
-  /// Takes a socket of that family. Throws, and then it stays the caller's.
+  /// Takes over a socket of that family. If it throws, the caller keeps the socket.
   void adopt(int family, int socket);
   void start() noexcept;
   /// Answers with 503 and ends, without reading.
@@ -72,7 +72,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   /// Looks whether the time for what the connection does is over.
   void check_clock(Clock::time_point now) noexcept;
 
-  /// Since when it waits for a request, or for the end of its header; nothing while it has one.
+  /// Start of the wait for a request or the end of its header; nothing during a request.
   [[nodiscard]] std::optional<Clock::time_point> idle_since() const;
   [[nodiscard]] ConnectionPlace& place() { return place_; }
 
@@ -85,12 +85,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   enum class Wait : uint8_t { Idle, Header, Body, Handler, Write, Linger };
 
   void wait(Wait what) noexcept;
-  /// Runs what is the connection's own; what goes wrong in it ends this connection alone.
+  /// Runs `body`; an exception ends only this connection.
   template <typename Body>
   void guard(Body&& body) noexcept {
     fenced(std::forward<Body>(body), [this](Failure why) noexcept { fail(why); });
   }
-  /// Says what it can without memory, and ends.
+  /// Sends the prepared answer, without allocating, and ends.
   void fail(Failure why) noexcept;
   /// As the socket's, through TLS where there is some: would_block when nothing can be done.
   size_t receive(std::vector<char>& buffer, ErrorCode& error);
@@ -103,7 +103,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void begin(bool is_whole);
   [[nodiscard]] std::optional<ApiError> refusal_of(const HttpRequest& request) const;
   void refuse_bytes(const ApiError& error);
-  /// Takes no memory but for the list; throws before anything is written.
+  /// Allocates only an entry of the list; throws before anything is written.
   void write(std::string bytes);
   void flush() noexcept;
   void flush_when_writable();
@@ -123,8 +123,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::shared_ptr<class HttpExchange> exchange_;
   std::deque<std::string> outbox_;
   size_t written_ = 0;  ///< of the first in outbox_
-  HeldBytes unsent_;    ///< in outbox_, but for what is written of the first
-  // Made with the connection, so that posting takes no memory.
+  HeldBytes unsent_;    ///< bytes of outbox_, without the written part of its first text
+  // Allocated with the connection, so that posting never allocates.
   Task drop_task_{[this] { drop(); }};
   Task flush_task_{[this] {
     is_writing_ = false;
@@ -135,7 +135,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     is_reading_ = false;
     if (!has_ended_) guard([this] { on_readable(); });
   }};
-  Clock::time_point since_ = Clock::now();  ///< when it began to wait
+  Clock::time_point since_ = Clock::now();  ///< start of the current wait
   Clock::time_point deadline_{};
   Wait wait_ = Wait::Idle;
   bool keeps_alive_ = true;

@@ -14,7 +14,7 @@ class HttpConnection;
 
 class HttpExchange : public Exchange {
  public:
-  /// body_bytes: the memory that the request's body takes. is_old: HTTP/1.0.
+  /// body_bytes: budget held by the request's body. is_old: HTTP/1.0.
   HttpExchange(std::weak_ptr<HttpConnection> connection, HttpRequest request, HeldBytes body_bytes,
                bool is_old)
       : connection_(std::move(connection)),
@@ -36,7 +36,7 @@ class HttpExchange : public Exchange {
   [[nodiscard]] size_t unsent() const override;
   void on_drained(std::shared_ptr<Task> resume) noexcept override;
 
-  /// What waits until the connection has written much of what it had; null for nothing.
+  /// Task to post when most unsent bytes are written; null without one.
   [[nodiscard]] std::shared_ptr<Task> take_resume() noexcept { return std::move(resume_); }
   [[nodiscard]] bool has_begun() const { return has_begun_; }
 

@@ -25,7 +25,7 @@ std::string notes_header(const std::vector<std::string>& notes);
 
 /// `bytes`, which are not empty, as a chunk.
 std::string http_chunk(std::string_view bytes);
-/// What goes before the bytes of one, which a line end follows.
+/// Prefix of a chunk; the chunk's bytes and a line end follow.
 std::string http_chunk_begin(size_t size);
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 

@@ -46,11 +46,11 @@ void remove_stale_socket(asio::io_context& io, const std::string& path) {
   if (error == asio::error::connection_refused) ::unlink(path.c_str());
 }
 
-/// Processes that the host starts would keep the port after the server. Asio has no way to make sockets so: between it
-/// and this a program may start all the same.
+/// Keeps child processes from inheriting the port. Asio cannot create sockets with the flag, so a
+/// process started in between still inherits it.
 void keep_from_children(int socket) { (void)::fcntl(socket, F_SETFD, FD_CLOEXEC); }
 
-/// A descriptor that was accepted, until a connection has it.
+/// Accepted descriptor, until a connection owns it.
 class Accepted {
  public:
   explicit Accepted(int listening) {
@@ -74,7 +74,7 @@ class Accepted {
 
 }  // namespace
 
-/// Where connections come in, and whether somebody waits there for the next.
+/// Listening socket, and whether an accept is pending.
 template <typename Acceptor>
 struct Door {
   Door(asio::io_context& io, const typename Acceptor::endpoint_type& endpoint, bool loopback)
@@ -123,7 +123,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
       if (is_woken_) return;
       is_woken_ = true;
     }
-    // Where there is no memory to wake the loop, it looks with the next tick.
+    // Without memory for the wake-up, the next tick runs the task.
     const bool is_told = fenced([this] { asio::post(io_, [this] { run_tasks(); }); });
     if (is_told) return;
     const std::lock_guard lock(mutex_);
@@ -175,7 +175,8 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
         arm();
         io_.run();
       });
-      // Handlers are fenced each, so that this is Asio, and memory is full: others may give some back.
+      // Handlers have fences of their own: the exception is Asio's, and memory is full. Wait for
+      // some.
       if (is_whole) continue;
       std::this_thread::sleep_for(kBreath);
       look_around();
@@ -210,14 +211,14 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     return (why == Failure::Memory ? 0 : 2) + (shape == ErrorShape::OpenAi ? 0 : 1);
   }
 
-  /// Waits for all that is not waited for; again after memory was full.
+  /// Starts every wait that is not pending; called again after memory was full.
   void arm() {
     for (auto& door : tcp_) arm(door);
     for (auto& door : local_) arm(door);
     if (!is_ticking_) tick();
   }
 
-  /// Does without Asio what is waited for, while there is no memory to wait.
+  /// Does the pending work without Asio, while no wait can be allocated.
   void look_around() noexcept {
     const auto look = [this](auto& door) {
       if (!door.is_armed && door.acceptor.is_open()) (void)fenced([&] { accept_some(door); });
@@ -234,14 +235,14 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     door.acceptor.async_wait(Acceptor::wait_read, [this, &door](const ErrorCode& error) {
       door.is_armed = false;
       if (error || !door.acceptor.is_open()) return;
-      // Where no descriptor is free, and where this fails, again with the next tick.
+      // The next tick tries again after a failure, such as a lack of descriptors.
       if (fenced([&] { accept_some(door); })) (void)fenced([&] { arm(door); });
     });
     door.is_armed = true;
   }
 
-  /// Takes the connections that are there, but so many at most that others have their turn. Throws where they cannot be
-  /// taken now.
+  /// Accepts pending connections, up to the limit of a turn. Throws if descriptors or memory are
+  /// short.
   template <typename Acceptor>
   void accept_some(Door<Acceptor>& door) {
     for (int i = 0; i < kAcceptsATurn; ++i) {
@@ -295,8 +296,8 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     is_full ? connection->refuse() : connection->start();
   }
 
-  /// Whether one more may come from there. Where there are as many as may be, the one that has waited longest for its
-  /// next request makes room.
+  /// Makes room for a connection from `client`. Drops the longest idle connection if the limit is
+  /// reached. False if none is idle.
   bool make_room(const ClientAddress& client) {
     const size_t share = limits_.connections_per_address != 0 ? limits_.connections_per_address
                          : client.is_local                    ? limits_.connections
@@ -319,7 +320,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     return true;
   }
 
-  /// Some may end meanwhile, also others than the one that is asked.
+  /// Calls `ask` for each connection; `ask` may end any of them.
   template <typename Ask>
   void for_each(Ask ask) noexcept {
     ++num_walks_;
@@ -395,8 +396,8 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
   asio::steady_timer timer_{io_};
   bool is_ticking_ = false;
   std::vector<std::shared_ptr<HttpConnection>> connections_;
-  size_t num_walks_ = 0;  ///< that go through the list; meanwhile those that ended leave gaps
-  size_t num_late_ = 0;   ///< of these, what has come since drain()
+  size_t num_walks_ = 0;  ///< iterations of the list under way; removed entries stay as gaps
+  size_t num_late_ = 0;   ///< connections that came since drain()
   std::atomic<size_t> num_connections_{0};
   std::shared_ptr<Task> on_drained_;
   uint16_t port_ = 0;
@@ -404,7 +405,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
   std::atomic<bool> is_finished_{false};
   std::mutex mutex_;
   TaskList tasks_;
-  bool is_woken_ = false;  ///< run_tasks() is on its way
+  bool is_woken_ = false;  ///< run_tasks() is posted
 };
 
 HttpLoop::HttpLoop(HttpLimits limits, Admits admits, OnRequest on_request)

@@ -24,18 +24,18 @@ struct HttpLimits {
   double write_seconds = 60;  ///< for which a client may take nothing of its answer
   size_t connections = 4096;
   size_t connections_per_address = 0;        ///< 0: half of them, and any number from this machine
-  size_t pending_bytes = size_t{512} << 20;  ///< of all bodies and all unsent answers together
-  std::vector<std::string> hosts{};         ///< names by which this machine is known (host_names.h)
-  std::string cors{kLoopbackPages};         ///< which pages in browsers may ask (cors_policy.h)
-  std::shared_ptr<const TlsContext> tls{};  ///< of connections over TCP; null: none
+  size_t pending_bytes = size_t{512} << 20;  ///< for all bodies and unsent answers together
+  std::vector<std::string> hosts{};          ///< names of this machine (host_names.h)
+  std::string cors{kLoopbackPages};          ///< which pages in browsers may ask (cors_policy.h)
+  std::shared_ptr<const TlsContext> tls{};   ///< of connections over TCP; null: none
 };
 
 /// Everything happens on the thread in run() but where a function says otherwise.
 class HttpLoop : public Tasks {
  public:
   using OnRequest = std::function<void(const std::shared_ptr<Exchange>&)>;
-  /// Whether a request with that header may send its body; one that may not comes to OnRequest without it, which
-  /// refuses it.
+  /// Whether a request with this header may send its body. Otherwise OnRequest gets it without a
+  /// body and refuses it.
   using Admits = std::function<bool(const HttpRequest&)>;
 
   HttpLoop(HttpLimits limits, Admits admits, OnRequest on_request);
@@ -57,8 +57,8 @@ class HttpLoop : public Tasks {
   /// Makes run() return. Any thread.
   void finish() noexcept;
 
-  /// Connections without a request under way are closed, the others after it. Then posts `done`. Those that come
-  /// meanwhile get an answer each, which is not waited for: who asks is told that the server stops.
+  /// Closes idle connections now and others after their request, then posts `done`. New connections
+  /// meanwhile get one answer each, without delaying `done`: the server is stopping.
   void drain(std::shared_ptr<Task> done) noexcept;
   /// Cancels what is under way: clients hear of it.
   void cancel_all() noexcept;

@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kLook = std::chrono::milliseconds(50);
 
-/// A socket that does not block, with one limit for all that is done with it.
+/// Non-blocking socket with one deadline for all its operations.
 class PostSocket {
  public:
   /// Takes the first address that answers.
@@ -80,7 +80,7 @@ class PostSocket {
     return ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
   }
 
-  /// Whether the socket is ready before the time is over.
+  /// Waits for the socket; false at the deadline.
   [[nodiscard]] bool wait_for(short events) const {
     for (;;) {
       const auto left =

@@ -13,12 +13,12 @@ struct HttpPost {
   std::string path;
   std::string content_type;
   std::string body{};
-  double seconds = 2;  ///< for all of it together
-  /// Looked at twenty times a second: whether it is to end now. May be empty.
+  double seconds = 2;  ///< deadline for the whole request
+  /// Polled twenty times a second; true ends the request. May be empty.
   std::function<bool()> gives_up{};
 };
 
-/// The status of the answer; 0 when none came in time. Looking up a name that is no address may take longer.
+/// Status of the answer; 0 without an answer in time. A name lookup may exceed the deadline.
 int http_post(const HttpPost& post);
 
 }  // namespace tenon_http

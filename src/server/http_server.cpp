@@ -9,7 +9,7 @@ namespace {
 
 /// That clients have to take word of being cancelled, when the server stops.
 constexpr double kCancelledSeconds = 0.5;
-/// That logs and traces have to leave, when it has stopped.
+/// Time for logs and traces to leave after a stop.
 constexpr auto kLastWords = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -88,7 +88,7 @@ void HttpServer::leave_seat() noexcept {
   changed_.notify_all();
 }
 
-/// Of three threads two may be taken by what takes long, of two one.
+/// Lanes of long tasks: two of three threads, one of two.
 void HttpServer::add_lane() noexcept {
   (void)fenced([this] {
     std::unique_lock lock(mutex_);
@@ -121,7 +121,7 @@ void HttpServer::compute(size_t model) {
 }
 
 void HttpServer::compute_on_loop(const ServedModel& model) {
-  /// A step, and the next one by the same task, so that going on takes no memory.
+  /// One step. The same task runs the next, so that continuing allocates nothing.
   struct Steps : std::enable_shared_from_this<Steps> {
     Steps(HttpServer& computing, std::shared_ptr<const ServedModel> used)
         : server(computing), held(std::move(used)) {}
@@ -133,7 +133,7 @@ void HttpServer::compute_on_loop(const ServedModel& model) {
       }
     }
     HttpServer& server;
-    std::shared_ptr<const ServedModel> held;  // stays loaded until the step is done
+    std::shared_ptr<const ServedModel> held;  // keeps the model loaded during a step
     Task task{[this] { step(); }};
   };
   const auto steps = std::make_shared<Steps>(*this, state_.models->use(&model.name()));
@@ -144,7 +144,7 @@ void HttpServer::run() {
   const Seat seat = take_seat();
   switch (seat.task) {
     case Work::Loop:
-      // Without their threads lines and spans are dropped, and all else goes on.
+      // Without their threads, lines and spans are dropped and the server still runs.
       (void)fenced([this] { state_.journal->log().start(); });
       (void)fenced([this] {
         if (exporter_ != nullptr) exporter_->start();
@@ -168,7 +168,7 @@ void HttpServer::start(uint32_t num_threads) {
   const uint32_t wanted = num_threads != 0 ? num_threads : 4 + engines;
   const std::lock_guard lock(threads_mutex_);
   for (uint32_t i = 0; i < wanted; ++i) {
-    // Its seat may take memory.
+    // Taking a seat may throw bad_alloc.
     threads_.emplace_back([this] { (void)fenced([this] { run(); }); });
   }
 }
@@ -212,7 +212,7 @@ void HttpServer::stop(double seconds) noexcept {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   local_.close();
-  // Both by the same time: the one waits for a host, the other for a collector.
+  // One deadline for both: the log waits for the host, the exporter for the collector.
   const auto limit = SideThread::Clock::now() + kLastWords;
   if (exporter_ != nullptr) exporter_->stop(limit);
   state_.journal->log().stop(limit);

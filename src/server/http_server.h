@@ -51,10 +51,11 @@ class HttpServer {
   /// for each engine, and all others parse and prepare. With fewer threads the first one does the rest,
   /// too.
   void run();
-  /// Starts threads of its own in run(); 0: one for each of these tasks, and three that prepare.
+  /// Starts threads in run(). num_threads: 0 means one for the sockets, one per engine and three for
+  /// preparation.
   void start(uint32_t num_threads);
-  /// Takes no more requests, waits at most so long for those under way, cancels the rest, and returns
-  /// when all threads have left. Takes no memory.
+  /// Refuses new requests, waits up to `seconds` for running ones, then cancels the rest. Returns
+  /// when all threads have left. Allocates nothing.
   void stop(double seconds) noexcept;
 
  private:
@@ -99,7 +100,7 @@ class HttpServer {
   bool is_finished_ = false;
   std::mutex threads_mutex_;  ///< held while they are started or joined
   std::vector<std::thread> threads_;
-  // Made beforehand, so that a stop takes no memory.
+  // Allocated ahead, so that a stop allocates nothing.
   std::shared_ptr<Task> finish_;
   std::shared_ptr<Task> drain_local_;
   std::shared_ptr<Task> drain_;

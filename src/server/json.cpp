@@ -40,7 +40,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
     if (!complete) throw invalid_request(std::move(error_), std::nullopt);
     return std::move(root_);
   }
-  /// The values that were whole when the text ended.
+  /// Values that were complete at the end of the text.
   Json take_begin() { return std::move(root_); }
 
  private:
@@ -100,7 +100,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   size_t num_values_ = 0;
 };
 
-/// The UTF-16 code unit that an escape "\\uXXXX" at byte `at` spells; nothing when none stands there.
+/// UTF-16 code unit of the escape "\\uXXXX" at byte `at`; nothing without an escape.
 std::optional<uint32_t> unit_at(std::string_view text, size_t at) {
   const std::string_view escape = text.substr(std::min(at, text.size()), 6);
   if (escape.size() < 6 || !escape.starts_with("\\u")) return std::nullopt;
@@ -110,8 +110,8 @@ std::optional<uint32_t> unit_at(std::string_view text, size_t at) {
   return unit;
 }
 
-/// The text with U+FFFD in place of escapes that are half of a surrogate pair; nothing when it has
-/// none. JavaScript escapes so what was cut in the middle of a character.
+/// Replaces escapes of unpaired surrogates by U+FFFD; nothing if there are none. JavaScript writes
+/// such escapes after cutting a text inside a character.
 std::optional<std::string> without_half_surrogates(std::string_view text) {
   std::optional<std::string> repaired;
   for (size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {
@@ -135,7 +135,7 @@ std::optional<std::string> without_half_surrogates(std::string_view text) {
   return repaired;
 }
 
-/// Whether the text was a whole document.
+/// Parses the text; false if it is no complete document.
 bool build(std::string_view text, JsonBuilder& builder) {
   const std::optional<std::string> repaired = without_half_surrogates(text);
   if (repaired) text = *repaired;

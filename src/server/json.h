@@ -16,13 +16,13 @@ using Json = JsonTree;
 inline constexpr size_t kMaxJsonDepth = 128;
 inline constexpr size_t kMaxJsonValues = 2'000'000;
 
-/// Reads a document. Throws ApiError 400 for what is no JSON (RFC 8259), or beyond the bounds. Of
-/// members with one name the first counts. An escape that is half of a surrogate pair becomes U+FFFD.
-/// Takes time linear in the text.
+/// Parses a document. Throws ApiError 400 for invalid JSON (RFC 8259) or beyond the bounds. The
+/// first of several members with one name counts. Unpaired surrogate escapes become U+FFFD. Linear
+/// time.
 Json parse_json(std::string_view text);
 
-/// The members of an object whose text was cut, as far as they are whole; an empty object for text that
-/// is none. Throws nothing for what the text holds.
+/// Complete members of an object whose text was cut; an empty object for other text. Never throws
+/// for the text's content.
 Json parse_cut_object(std::string_view text);
 
 /// Ill-formed UTF-8 becomes U+FFFD.

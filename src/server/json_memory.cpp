@@ -7,12 +7,12 @@
 namespace tenon_http {
 namespace {
 
-/// For trees of four million values: the vector grows by doubling, and is moved.
+/// Enough for trees of four million values: the vector doubles and moves.
 constexpr size_t kReserveBytes = size_t{128} << 20;
 constexpr size_t kAlignment = 16;
 
-/// Pieces are cut off both ends in turns. A vector that grows has two at most, so that each end is free again when the
-/// next one is cut there.
+/// Cuts pieces off both ends in turns. A growing vector has two pieces at most, so each end is free
+/// again for the next cut.
 class Reserve {
  public:
   Reserve()

@@ -1,5 +1,5 @@
-// Memory of JSON trees. nlohmann's destructor lists all children of a tree in a vector before it frees them: it takes
-// memory where there is none to have, and a destructor that fails ends the process. Here that vector has a reserve.
+// Memory of JSON trees. nlohmann's destructor collects all children of a tree in a vector, and a
+// failed allocation there ends the process. That vector falls back to a reserve.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tenon_http {
 
-/// Does what std::allocator does; a type of ours, so that the vector above is the only one with that.
+/// Behaves as std::allocator. As a type of ours, it is used by that vector alone.
 template <typename T>
 struct JsonAllocator {
   using value_type = T;
@@ -34,15 +34,15 @@ template <template <typename, typename, typename...> class Members>
 using JsonTreeOf =
     nlohmann::basic_json<Members, std::vector, std::string, bool, int64_t, uint64_t, double,
                          JsonAllocator, nlohmann::adl_serializer, std::vector<uint8_t>>;
-/// Members keep their order.
+/// Keeps the order of members.
 using JsonTree = JsonTreeOf<nlohmann::ordered_map>;
-/// Members are sorted by their names.
+/// Sorts members by name.
 using SortedJsonTree = JsonTreeOf<std::map>;
 
-/// Addresses for it, once for all servers of the process: they cost no memory until they are used. Throws
-/// std::bad_alloc.
+/// Reserves addresses once per process; unused, they cost no memory. Throws std::bad_alloc.
 void reserve_json_memory();
-/// Of the heap, else of the reserve, which one thread has at a time, the others wait. Freed by the thread that took it.
+/// Allocates from the heap, else from the reserve. A thread holds the reserve until it has freed
+/// all its pieces; other threads wait.
 void* take_json_memory(size_t bytes);
 void free_json_memory(void* memory) noexcept;
 

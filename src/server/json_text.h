@@ -1,4 +1,4 @@
-// JSON that is written as text piece by piece: no tree of what is large is built.
+// JSON written as text piece by piece, without a tree of large values.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace tenon_http {
 
-/// An object's text without its last brace, so that members can be appended.
+/// Text of an object without its closing brace, for appending members.
 inline std::string open_text(const Json& object) {
   std::string text = to_text(object);
   text.pop_back();
   return text;
 }
 
-/// Appends members of an object to one that is open and has some.
+/// Appends members to an open object that has some already.
 inline void append_members(std::string& text, const Json& members) {
   if (members.empty()) return;
   const std::string more = to_text(members);
@@ -23,7 +23,7 @@ inline void append_members(std::string& text, const Json& members) {
   text.append(more, 1, more.size() - 2);
 }
 
-/// A list whose items are appended as texts.
+/// List whose items are appended as text.
 class ListText {
  public:
   void add(std::string_view item) {
@@ -34,7 +34,7 @@ class ListText {
   [[nodiscard]] bool is_empty() const { return size_ == 0; }
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] size_t num_bytes() const { return text_.size(); }
-  /// "[...]"; the list is empty afterwards.
+  /// Returns "[...]" and empties the list.
   [[nodiscard]] std::string take() {
     std::string whole = std::move(text_);
     text_ = "[";

@@ -12,7 +12,7 @@ namespace tenon_http {
 namespace {
 
 constexpr size_t kMaxPatternBytes = size_t{256} << 10;
-/// Of all texts that are written on the way to a pattern: each level of groups writes its own anew.
+/// Bound of all intermediate texts; each level of groups writes its own copy.
 constexpr size_t kMaxWrittenBytes = size_t{16} << 20;
 constexpr size_t kMaxNesting = 200;
 
@@ -71,8 +71,8 @@ std::string escaped(char c) {
   return kSyntax.find(c) == kSyntax.npos ? std::string(1, c) : std::string{'\\', c};
 }
 
-/// Reads the body of a definition and writes its pattern. Names are looked up by `name`. All readers of
-/// a grammar share the budget, and spend of it before they write.
+/// Parses the body of a definition and writes its pattern. `name` resolves names. All readers of a
+/// grammar share the budget, and spend before they write.
 class Expression {
  public:
   template <typename Name, typename Fail>
@@ -92,7 +92,7 @@ class Expression {
     GrowthBudget& budget;
     size_t at = 0;
 
-    /// Before `bytes` more are written to `text`.
+    /// Checks the bounds before `bytes` more are written to `text`.
     void grow(const std::string& text_so_far, size_t bytes) {
       if (bytes > kMaxPatternBytes || text_so_far.size() > kMaxPatternBytes - bytes) {
         fail("it becomes longer than 256 KiB");
@@ -261,7 +261,7 @@ class Expression {
     /// As it is, but for the dot, which leaves out line feeds alone.
     std::string regular_expression() {
       std::string pattern;
-      std::vector<size_t> dots;  // in the order of their places
+      std::vector<size_t> dots;  // in order of position
       bool in_class = false;
       for (++at;; ++at) {
         if (at == text.size()) fail("a regular expression does not end");

@@ -22,10 +22,11 @@ class LarkError : public std::runtime_error {
 ///     line: "+" /.*/ LF
 ///     %import common.LF
 ///
-/// Taken: rules, terminals, alternatives, groups, optional parts, ? * + and ~, strings with the flag i,
-/// ranges, regular expressions with the flag s, aliases, priorities, %import of common terminals. Throws
-/// LarkError for %ignore, templates, recursion, other directives, flags and imports, and for grammars
-/// that become longer than 256 KiB or take more than 16 MiB to be written out. Looks at the thread's WorkLimit.
+/// Supports rules, terminals, alternatives, groups, optional parts, ? * + and ~, strings with the
+/// flag i, ranges, regular expressions with the flag s, aliases, priorities, %import of common
+/// terminals. Throws LarkError for %ignore, templates, recursion, other directives, flags and
+/// imports. Also throws for patterns over 256 KiB or with over 16 MiB of intermediate text. Polls
+/// the thread's WorkLimit.
 /// Source: Lark's documentation, "Grammar Reference". Pinned by lark_pattern_test.cpp.
 std::string lark_pattern(std::string_view grammar);
 

@@ -8,7 +8,7 @@ namespace tenon_http {
 namespace {
 
 struct PartKind {
-  std::string_view field;  ///< as a client knows it
+  std::string_view field;  ///< the client's name for it
   std::string_view parts;
 };
 constexpr auto kKinds = std::to_array<PartKind>({{"tools", "the tools"},
@@ -20,7 +20,7 @@ constexpr auto kKinds = std::to_array<PartKind>({{"tools", "the tools"},
                                                  {"messages", "texts of messages"}});
 enum Part : size_t { kTools, kCalls, kArguments, kResults, kReasoning, kSystem, kText };
 
-/// A conversation of marks in place of texts.
+/// Conversation with marks in place of texts.
 class MarkedConversation {
  public:
   explicit MarkedConversation(const ChatRequest& request) : variables_(request.variables) {
@@ -36,10 +36,10 @@ class MarkedConversation {
               {"properties", {{"p", {{"type", "string"}, {"description", "d"}}}}}}}}}}});
   }
 
-  /// Whether a template may leave something out that users do not see in the answer.
+  /// Whether a template may silently drop something.
   [[nodiscard]] bool is_worth_a_look() const { return has_more_than_turns_; }
 
-  /// Tools, or calls and results of some.
+  /// Whether the conversation has tools, calls or results.
   [[nodiscard]] bool has_tools() const {
     return std::any_of(marks_.begin(), marks_.end(), [](Part part) {
       return part == kTools || part == kCalls || part == kResults;
@@ -75,7 +75,7 @@ class MarkedConversation {
   }
 
  private:
-  /// All have one length, so that none is part of another.
+  /// Marks of equal length, so that none contains another.
   static std::string mark_text(size_t index) { return "zq" + std::to_string(1'000'000 + index); }
 
   std::string mark(Part kind) {
@@ -108,7 +108,7 @@ class MarkedConversation {
   const Json& variables_;
   Json messages_ = Json::array();
   Json tools_ = Json::array();
-  std::vector<Part> marks_;  ///< what each stands for
+  std::vector<Part> marks_;  ///< kind of part behind each mark
   bool has_more_than_turns_ = false;
 };
 
@@ -128,7 +128,7 @@ std::vector<std::string> parts_left_out(const ServedModel& model, const ChatRequ
       notes.push_back(std::move(note));
     }
   } catch (const tenon::Error&) {
-    // It has taken the conversation as it is.
+    // The template refused the marks, but has taken the conversation itself.
   }
   return notes;
 }

@@ -1,4 +1,4 @@
-// Parts of a conversation that the model's template leaves out of the prompt: the client is told.
+// Notes on parts of a conversation that the model's template drops from the prompt.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tenon_http {
 
-/// A note for each kind of part (tools, calls, results, reasoning, messages of the system and others) of
-/// which some does not reach the prompt. A short mark stands in place of each part, the template renders
-/// that, and marks are looked for. Empty also where the template does not take the marks.
+/// One note per kind of part that the prompt lacks: tools, calls, results, reasoning, system
+/// messages and others. Renders the conversation with a short mark in place of each part and
+/// searches for the marks. Empty if the template refuses the marks.
 std::vector<std::string> parts_left_out(const ServedModel& model, const ChatRequest& request);
 
 }  // namespace tenon_http

@@ -24,7 +24,7 @@ class LocalExchanges {
   /// Throws tenon::Error STATE after close().
   void add(std::shared_ptr<LocalExchange> exchange);
   void remove(const std::shared_ptr<LocalExchange>& exchange) noexcept;
-  /// Posts `done` to the loop when none is under way.
+  /// Posts `done` to the loop when no exchange is left.
   void drain(std::shared_ptr<Task> done) noexcept;
   /// Ends all of them for their hosts with CANCELLED, and interest in them. On the loop, or when it has ended.
   void drop_all() noexcept;
@@ -91,8 +91,8 @@ class LocalExchange : public Exchange, public std::enable_shared_from_this<Local
   bool is_cancelled_ = false;
   bool is_cut_ = false;
   std::shared_ptr<Task> resume_;
-  Task forget_;         ///< on the loop, when the host wants no more
-  Part out_of_memory_;  ///< made beforehand, as the next one
+  Task forget_;         ///< runs on the loop, when the host drops the answer
+  Part out_of_memory_;  ///< allocated ahead, as is the next
   Part defect_;
   std::mutex notify_mutex_;  ///< held during notify_, so that leave() waits for it
   std::function<void()> notify_;

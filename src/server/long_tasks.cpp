@@ -32,12 +32,12 @@ void LongTasks::post(const std::string& client, Step step) {
   fill_lanes();
 }
 
-/// Posts as many as can do something. Under the lock.
+/// Posts a lane per client that can run. Needs the lock.
 void LongTasks::fill_lanes() noexcept {
   const auto num_ready = std::count_if(clients_.begin(), clients_.end(), [](const Client& one) {
     return !one.runs && !one.waiting.empty();
   });
-  // Those that have yet to choose are counted as well: one too few comes when one of them ends.
+  // Count lanes that have yet to choose a client. A missing lane is posted when a step ends.
   const auto num_choosing =
       std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.is_busy; }) -
       std::count_if(clients_.begin(), clients_.end(), [](const Client& one) { return one.runs; });
@@ -59,16 +59,16 @@ void LongTasks::run(Lane& lane) noexcept {
     lane.is_busy = false;
     return;
   }
-  // The others come before it again.
+  // Move the client behind all others.
   clients_.splice(clients_.end(), clients_, next);
   next->runs = true;
-  Step& step = next->waiting.front();  // stays there
+  Step& step = next->waiting.front();  // stays in the list
   lock.unlock();
   bool has_more = false;
   if (!fenced([&] { has_more = step(); })) has_more = false;
   lock.lock();
   next->runs = false;
-  Step ended;  // destroyed without the lock, as is what is dropped
+  Step ended;  // destroyed without the lock, as are the dropped steps
   std::list<Step> dropped;
   if (!has_more) {
     ended.swap(step);

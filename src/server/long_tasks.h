@@ -1,4 +1,4 @@
-// Tasks that take long, on the threads of short ones: few at a time, clients in turns.
+// Long tasks on the threads of short ones: few at a time, clients in turns.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,22 @@
 
 namespace tenon_http {
 
-/// Of each client one task runs at a time, of all together as many as there are lanes; short tasks of
-/// the same threads go between any two steps. Any thread.
+/// Runs one task per client and one step per lane at a time. Short tasks run between steps.
+/// Thread-safe.
 class LongTasks {
  public:
-  /// A part of a task; whether there is more.
+  /// One step of a task; true if more follow.
   using Step = std::function<bool()>;
 
   explicit LongTasks(Tasks& threads) : threads_(threads) { add_lanes(1); }
   LongTasks(const LongTasks&) = delete;
   LongTasks& operator=(const LongTasks&) = delete;
 
-  /// More of them, beside the first one. Throws std::bad_alloc.
+  /// Adds lanes to the first. Throws std::bad_alloc.
   void add_lanes(size_t count);
-  /// Runs `step` until it returns false. client: whose it is.
+  /// Runs `step` until it returns false. client: name of the client that asked.
   void post(const std::string& client, Step step);
-  /// What has not begun is dropped, also of tasks under way.
+  /// Drops all steps that have not begun, also of running tasks.
   void stop() noexcept;
   [[nodiscard]] size_t num_waiting() const;
 
@@ -38,18 +38,18 @@ class LongTasks {
     std::list<Step> waiting{};  // not a deque: even an empty one takes memory
     bool runs = false;
   };
-  /// Made beforehand, so that going on takes no memory.
+  /// Allocated ahead, so that the next step allocates nothing.
   struct Lane {
     std::shared_ptr<Task> task{};
-    bool is_busy = false;  ///< posted to the threads, or on one of them
+    bool is_busy = false;  ///< posted, or running
   };
-  /// Runs one step of whoever is next.
+  /// Runs a step of the next client.
   void run(Lane& lane) noexcept;
   void fill_lanes() noexcept;
 
   Tasks& threads_;
   mutable std::mutex mutex_;
-  std::list<Client> clients_;  ///< with tasks; the next one first
+  std::list<Client> clients_;  ///< clients with tasks, the next first
   std::list<Lane> lanes_;
   bool is_stopped_ = false;
 };

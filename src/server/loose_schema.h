@@ -1,4 +1,4 @@
-// Schemas that a request does not ask to be strict about: what of them cannot be kept is left out, and noted.
+// Schemas of tools that are not strict: unsupported parts are dropped and noted.
 #pragma once
 
 #include <string>

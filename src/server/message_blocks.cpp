@@ -84,14 +84,14 @@ std::string result_text(const Fields& result) {
   return begin + text.take();
 }
 
-/// What ran at another server and is told in blocks of its own: this model sees nothing of it.
+/// Blocks about tools that ran at another server; the model does not see them.
 constexpr auto kHostedBlocks = std::to_array<std::string_view>(
     {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
      "code_execution_tool_result", "bash_code_execution_tool_result",
      "text_editor_code_execution_tool_result", "mcp_tool_use", "mcp_tool_result",
      "tool_search_tool_result", "container_upload"});
 
-/// Blocks of one message of the assistant.
+/// Reads the blocks of one assistant message.
 class AssistantReader {
  public:
   AssistantReader(const ThoughtSigner& signer, std::vector<std::string>& notes)
@@ -125,13 +125,14 @@ class AssistantReader {
   }
 
  private:
-  /// This server begins a new block of text after a call or a thought only: there the text goes on.
+  /// Joins adjacent text blocks by a line break. A text after a call or a thought continues
+  /// directly, as this server streams it.
   void read_text(const Fields& block) {
     if (was_text_ && !text_.empty()) text_ += '\n';
     text_ += block.required_text("text");
   }
 
-  /// A stream that was cut has no signature, and another server has one of its own.
+  /// The signature may be missing, after a cut stream, or another server's.
   void read_thought(const Fields& block) {
     const std::string& thought = block.required_text("thinking");
     const std::string* signature = block.text("signature");
@@ -156,7 +157,7 @@ class AssistantReader {
   std::vector<std::string>& notes_;
   std::string text_;
   std::string thoughts_;
-  bool was_text_ = false;  ///< the block before
+  bool was_text_ = false;  ///< the last block was text
 };
 
 /// Results of tools become messages of their own; what stands between them stays in its order.

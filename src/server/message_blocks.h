@@ -5,9 +5,9 @@
 
 namespace tenon_http {
 
-/// Reads "system", "messages", "tools", "tool_choice", "thinking" and "output_config", and checks the
-/// others. A last message of the assistant is continued. Throws ApiError naming the field. Thoughts that
-/// `signer` has not signed are noted.
+/// Reads "system", "messages", "tools", "tool_choice", "thinking" and "output_config", and checks
+/// the other fields. A final assistant message is continued. Notes thoughts without a signature of
+/// `signer`. Throws ApiError naming the field.
 ChatRequest read_message_request(const Fields& fields, const ThoughtSigner& signer);
 
 /// Whether the client wants signatures of thoughts alone: "thinking.display" is "omitted".

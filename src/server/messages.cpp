@@ -46,7 +46,7 @@ class MessageWriter : public AnswerWriter {
     const ThoughtSigner& signer;
     uint64_t max_tokens = 0;      ///< as asked for
     bool omits_thoughts = false;  ///< only their signatures are wanted
-    int64_t seed = 0;             ///< that the answer is drawn with
+    int64_t seed = 0;             ///< seed of the answer
   };
   explicit MessageWriter(Form form) : form_(form) {}
 
@@ -240,7 +240,7 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
   const std::optional<int64_t> max_tokens = fields.integer("max_tokens", 1, INT64_MAX);
   if (!max_tokens) fields.refuse("max_tokens", "must be an integer");
   chat.max_tokens = static_cast<uint64_t>(*max_tokens);
-  (void)fields.number("temperature", 0, 1);  // this interface ends there
+  (void)fields.number("temperature", 0, 1);  // range of this interface
   chat.sampling = read_sampling(fields, model.tokenizer());
   (void)fields.list("stop_sequences");  // a single text is no list here
   for (std::string& stop : read_stops(fields, "stop_sequences")) {

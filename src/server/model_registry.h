@@ -82,8 +82,8 @@ class ModelRegistry {
     State state = State::Loaded;
     std::shared_ptr<const ServedModel> served{};
     Clock::time_point last_use{};
-    bool has_thread = false;       ///< one is in its engine
-    std::shared_ptr<Task> load{};  ///< of a file; made beforehand
+    bool has_thread = false;       ///< a thread uses its engine
+    std::shared_ptr<Task> load{};  ///< loads the file; allocated ahead
     std::vector<std::function<void(std::exception_ptr)>> waiting{};
   };
 

@@ -22,7 +22,7 @@ std::string listed(std::string_view values) {
   return list;
 }
 
-/// Of each one byte is no continuation of UTF-8.
+/// Counts the bytes that are no UTF-8 continuation: one per character.
 size_t count_characters(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;

@@ -30,7 +30,7 @@ struct OtherField {
   std::string_view detail{};
 };
 
-/// As OpenAI's interface has them; answers repeat these texts.
+/// Bounds of OpenAI's interface; answers repeat these texts.
 inline constexpr size_t kMaxNameCharacters = 512;
 inline constexpr size_t kMaxPairs = 16;
 inline constexpr size_t kMaxPairKeyCharacters = 64;

@@ -34,7 +34,7 @@ void RequestJournal::count_answers(RequestRecord& record, size_t num_answers) {
   }
 }
 
-/// Under the lock.
+/// Needs the lock.
 void RequestJournal::count_more(RequestRecord& record, uint32_t count) {
   const ApiClient* client = record.client;
   if (client == nullptr) return;
@@ -65,7 +65,7 @@ void RequestJournal::end(RequestRecord& record) noexcept {
       if (running != running_.end()) running->second -= record.num_counted;
     }
   }
-  // What is told of it may be missing where memory is.
+  // Without memory, the totals or the log may miss the request.
   (void)fenced([&] { add_to_totals(record); });
   (void)fenced([&] { write_log(record); });
   (void)fenced([&] {

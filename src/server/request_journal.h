@@ -40,7 +40,7 @@ class RequestJournal : public std::enable_shared_from_this<RequestJournal> {
   void begin(const std::shared_ptr<RequestRecord>& record);
   /// It will compute. Throws ApiError 429 when its client has as many of these as it may.
   void count(RequestRecord& record);
-  /// It asks for so many answers, which the limit of its client counts. Throws ApiError 429.
+  /// Counts the answers of a request towards its client's limit. Throws ApiError 429.
   void count_answers(RequestRecord& record, size_t num_answers);
   /// Called once for each, after the answer.
   void end(RequestRecord& record) noexcept;
@@ -59,7 +59,7 @@ class RequestJournal : public std::enable_shared_from_this<RequestJournal> {
   const std::shared_ptr<SpanExporter> exporter_;
   mutable std::mutex mutex_;
   std::map<const RequestRecord*, std::weak_ptr<RequestRecord>> under_way_;
-  std::map<std::string, uint32_t> running_;  ///< counted answers of each client
+  std::map<std::string, uint32_t> running_;  ///< counted answers per client
   Totals totals_;
 };
 

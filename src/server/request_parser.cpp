@@ -29,7 +29,7 @@ ApiError too_large(const std::string& what, size_t limit, const char* unit) {
 
 }  // namespace
 
-/// What comes goes into an HttpRequest at once: Boost's own container for fields throws at names and values beyond
+/// Writes everything straight into an HttpRequest. Boost's own container throws for fields beyond
 /// 65,535 bytes, and takes trailers without a limit.
 class RequestParser::State : public http::basic_parser<true> {
  public:
@@ -57,7 +57,7 @@ class RequestParser::State : public http::basic_parser<true> {
   std::string request_id;
   std::string traceparent;
   HeldBytes held;
-  std::string_view input;  ///< of put()
+  std::string_view input;  ///< argument of put()
   bool is_old = false;
   bool expects_continue = false;
 
@@ -76,8 +76,8 @@ class RequestParser::State : public http::basic_parser<true> {
     take_field(field, text_of(name), text_of(value));
   }
 
-  /// Whether it is in more than one line. Boost puts such a value together in a buffer of its own, unless all but one of
-  /// its lines are empty.
+  /// Whether the value spans several lines. Boost joins such lines in its own buffer, unless all
+  /// but one are empty.
   [[nodiscard]] bool is_folded(View name, View value) const {
     const std::less<const char*> before;
     const char* const end = input.data() + input.size();
@@ -168,7 +168,7 @@ class RequestParser::State : public http::basic_parser<true> {
     return append(part);
   }
 
-  /// Memory is taken as the body grows: a length that is only announced holds none.
+  /// Memory grows with the received bytes: a large announced length holds none.
   std::size_t append(View part) {
     const size_t needed = request.body.size() + part.size();
     if (needed > request.body.capacity()) {
@@ -210,7 +210,7 @@ RequestParser::RequestParser(size_t header_bytes, size_t body_bytes,
 RequestParser::~RequestParser() = default;
 
 size_t RequestParser::put(std::string_view bytes) {
-  // To the end of the header alone: who may not ask sends no body.
+  // Stop at the end of the header: a client that is refused sends no body.
   state_->eager(state_->is_header_done());
   state_->input = bytes;
   ErrorCode error;
@@ -220,7 +220,7 @@ size_t RequestParser::put(std::string_view bytes) {
   if (needs_more_ && !has_header() && bytes.size() - used > state_->header_limit_bytes()) {
     state_->refuse_header();
   }
-  // What a body leaves is the beginning of a chunk, or of the trailers.
+  // Bytes left by the body begin a chunk or the trailers.
   if (needs_more_ && has_header() &&
       bytes.size() - used > kMaxTrailerBytes + kMaxChunkExtensionBytes) {
     throw too_large("the trailers are", kMaxTrailerBytes, "bytes long");

@@ -1,5 +1,5 @@
-// Bytes of a connection as one request of HTTP/1.1 (RFC 9112), with limits of our own on everything that a client
-// chooses. Boost stays behind this header.
+// Parses a connection's bytes as one HTTP/1.1 request (RFC 9112), with limits on everything that a
+// client chooses. Hides Boost.
 #pragma once
 
 #include <memory>
@@ -10,40 +10,41 @@
 
 namespace tenon_http {
 
-/// A header and trailers have at most so many fields.
+/// Limits on the fields of a header and of trailers.
 inline constexpr size_t kMaxFields = 512;
 inline constexpr size_t kMaxTrailerFields = 64;
 inline constexpr size_t kMaxTrailerBytes = size_t{8} << 10;
-/// Of the extensions of one chunk, and of all chunks of a body.
+/// Limits on the extensions of one chunk, and of all chunks of a body.
 inline constexpr size_t kMaxChunkExtensionBytes = size_t{1} << 10;
 inline constexpr size_t kMaxExtensionBytes = size_t{16} << 10;
 
-/// Reads one request. After what it throws it is of no use.
+/// Parses one request. Useless after an exception.
 class RequestParser {
  public:
-  /// bodies: what bodies may take together.
+  /// bodies: shared budget of all bodies.
   RequestParser(size_t header_bytes, size_t body_bytes, std::shared_ptr<ByteBudget> bodies);
   ~RequestParser();
 
-  /// Takes what it can use of `bytes`, to the end of the header, and then to that of the body; the rest comes again
-  /// with more. Throws ApiError for what is no request, is larger than its limits or can be read in two ways.
+  /// Parses to the end of the header, and in later calls to the end of the body. Returns the number
+  /// of bytes used; the caller passes the rest again with more. Throws ApiError for invalid or
+  /// ambiguous requests, and for parts beyond the limits.
   size_t put(std::string_view bytes);
 
-  /// put() can use nothing before more comes.
+  /// Whether put() needs more bytes to continue.
   [[nodiscard]] bool needs_more() const { return needs_more_; }
   [[nodiscard]] bool has_header() const;
   [[nodiscard]] bool is_complete() const;
-  /// The next ones once has_header().
+  /// Valid once has_header() is true, as are the next two.
   [[nodiscard]] bool keeps_alive() const;
   [[nodiscard]] bool is_old() const;  ///< HTTP/1.0
   [[nodiscard]] bool expects_continue() const;
 
-  /// What is known of it; without a record of its own.
+  /// Request so far, without a record.
   [[nodiscard]] const HttpRequest& request() const;
   [[nodiscard]] std::string_view request_id() const;
   [[nodiscard]] std::string_view traceparent() const;
   HttpRequest take_request();
-  /// The memory of the body.
+  /// Budget held by the body.
   HeldBytes take_body_bytes();
 
  private:

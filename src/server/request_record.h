@@ -36,9 +36,9 @@ class RequestRecord {
   Clock::time_point end{};  ///< when the answer was complete or the client had gone
 
   const ApiClient* client = nullptr;
-  bool is_counted = false;   ///< it waits or computes, so that limits of clients count it
-  uint32_t num_counted = 0;  ///< answers of it that the limit of its client counts
-  int status = 0;            ///< of the answer; 0: none has begun
+  bool is_counted = false;   ///< waits or computes; counts towards the client's limit
+  uint32_t num_counted = 0;  ///< answers counted towards the client's limit
+  int status = 0;            ///< status of the answer; 0 before it
   bool is_complete = false;
   uint64_t prompt_tokens = 0;
   uint64_t cached_tokens = 0;

@@ -14,7 +14,7 @@ std::string text_part(const std::string& text, const std::string& logprobs) {
          ",\"logprobs\":" + logprobs + "}";
 }
 
-/// Of a list that is in place of one with the same text.
+/// Text of an empty list.
 constexpr std::string_view kNoItems = "[]";
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace tenon_http {
 /// leaves the events out.
 class ResponseOutput {
  public:
-  /// Members of an event besides its type and its number; `large`: more of them as text, with a comma
-  /// before each.
+  /// Members of an event besides its type and its number. large: further members as text, each
+  /// after a comma.
   using OnEvent = std::function<void(const char* type, Json members, std::string_view large)>;
 
   struct Form {
@@ -35,9 +35,9 @@ class ResponseOutput {
   void add(const AnswerDelta& delta);
   /// Closes what is open. A call that was cut is "incomplete".
   void finish(bool is_cut, const std::vector<DrawnToken>& tokens);
-  /// The items that are complete, as text.
+  /// Complete items, as text.
   [[nodiscard]] const ListText& items() const { return items_; }
-  /// How many bytes finish() makes of what is open, about.
+  /// Estimated size in bytes of what finish() writes.
   [[nodiscard]] size_t num_open_bytes() const { return text_.size() + text_logprobs_.num_bytes(); }
 
  private:
@@ -51,11 +51,11 @@ class ResponseOutput {
   void close_message();
   void close_call();
   void end_item();
-  /// Tokens of the open message, as a list.
+  /// Records the tokens of the open message; returns them as a list.
   std::string note_tokens(const std::vector<DrawnToken>& tokens);
   /// An event about the open item.
   void emit(const char* type, Json members, std::string_view large = {});
-  /// The same with the item itself.
+  /// An event about the open item, with the item as text.
   void emit_item(const char* type, const std::string& item);
 
   std::vector<ResponseTool> tools_;
@@ -66,7 +66,7 @@ class ResponseOutput {
   Json item_;
   std::string text_;
   ListText text_logprobs_;
-  std::string content_;  ///< of the open item, where it is large: a list
+  std::string content_;  ///< content of a large open item, as a list
   bool is_custom_ = false;
   CustomInput custom_input_;  ///< of a custom tool's call, whose text is in text_
   bool is_broken_ = false;

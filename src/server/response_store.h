@@ -12,10 +12,10 @@
 namespace tenon_http {
 
 struct StoredResponse {
-  std::string owner;      ///< the key of the client that asked
-  std::string items;      ///< of the conversation, the answer's included: a list, as text
-  size_t num_output = 0;  ///< of these, the answer's
-  std::string response;   ///< as it was answered
+  std::string owner;      ///< key of the client
+  std::string items;      ///< items of the conversation and the answer: a list, as text
+  size_t num_output = 0;  ///< number of the answer's items
+  std::string response;   ///< the response as sent
 };
 
 /// Any thread.

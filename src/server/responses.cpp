@@ -20,8 +20,8 @@
 namespace tenon_http {
 namespace {
 
-/// What a response repeats of its request, as members with a comma before each: it may be large, and
-/// comes in several events.
+/// Request settings that a response repeats, each member after a comma. May be large; several
+/// events repeat them.
 std::string settings_of(const Json& body) {
   std::string settings = R"(,"background":false,"service_tier":"default")";
   const auto add = [&](const char* name, const Json& otherwise) {
@@ -62,13 +62,13 @@ class ResponseWriter : public AnswerWriter {
   struct Form {
     const ServedModel* model = nullptr;
     std::vector<ResponseTool> tools{};
-    std::string settings{};  ///< of the request, as members with a comma before each
+    std::string settings{};  ///< request settings, each member after a comma
     bool is_streamed = false;
     ResponseOutput::Form output{};
     ResponseStore* store = nullptr;  ///< keeps it; null: none does
     std::string owner{};
-    std::string items{};  ///< of the conversation before the answer: a list, as text
-    int64_t seed = 0;     ///< that the answer is drawn with
+    std::string items{};  ///< items of the conversation before the answer: a list, as text
+    int64_t seed = 0;     ///< seed of the answer
   };
 
   explicit ResponseWriter(Form form)
@@ -145,7 +145,7 @@ class ResponseWriter : public AnswerWriter {
   }
 
  private:
-  /// The whole of it as text. members: that are not as at the beginning. output: its items, a list.
+  /// Response as text. members: changed since the beginning. output: list of its items.
   [[nodiscard]] std::string response(const char* status, const Json& members,
                                      std::string_view output) const {
     Json head{{"id", id_},
@@ -168,7 +168,7 @@ class ResponseWriter : public AnswerWriter {
     return whole += '}';
   }
 
-  /// Of two lists.
+  /// Concatenates two lists.
   static std::string joined_lists(std::string first, std::string_view second) {
     if (first.size() <= 2) return std::string(second);
     if (second.size() <= 2) return first;
@@ -176,14 +176,14 @@ class ResponseWriter : public AnswerWriter {
     return std::move(first.append(second.substr(1)));
   }
 
-  /// name: of the member that `large` is the value of; null: it is whole members.
+  /// name: member whose value is `large`; null if `large` is whole members.
   void send(const char* type, const Json& members, std::string large, const char* name) {
     if (!form_.is_streamed) return;
     std::string event = std::string("event: ").append(type).append("\ndata: ");
     event += open_text({{"type", type}, {"sequence_number", sequence_number_++}});
     append_members(event, members);
     if (name != nullptr) event.append(",\"").append(name).append("\":");
-    if (large.size() > kLargeBytes) {  // it is not copied once more
+    if (large.size() > kLargeBytes) {  // saves a copy
       exchange_->send(std::move(event));
       exchange_->send(std::move(large));
       return exchange_->send("}\n\n");
@@ -197,7 +197,7 @@ class ResponseWriter : public AnswerWriter {
   int64_t created_ = seconds_now();
   uint64_t sequence_number_ = 0;
   Exchange* exchange_ = nullptr;  ///< of the call under way
-  std::string begun_;  ///< the response at the beginning of a stream, until it has gone out
+  std::string begun_;             ///< response at the beginning of a stream, until sent
   AnswerEnd end_;
   ResponseOutput output_;
 };

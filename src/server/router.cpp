@@ -8,7 +8,8 @@
 namespace tenon_http {
 namespace {
 
-/// Of bodies, and of processor time: requests beyond them wait for each other, not others for them.
+/// Bounds of short requests: body bytes and processor time. Longer requests run on the lanes of
+/// long tasks, so that short ones never wait for them.
 constexpr size_t kShortBodyBytes = size_t{64} << 10;
 constexpr double kShortSeconds = 0.02;
 
@@ -80,21 +81,21 @@ const Route& find_route(const HttpRequest& request) {
   throw nothing_there(request);
 }
 
-/// One request on its way through a worker and back to the loop. Made before it sets out, so that coming back takes
-/// no memory.
+/// One request on its way through a worker and back to the loop. Allocated before it is posted, so
+/// that the way back allocates nothing.
 class Handling : public std::enable_shared_from_this<Handling> {
  public:
   Handling(const Route& route, std::shared_ptr<Exchange> exchange, ServerState& state)
       : route_(route), exchange_(std::move(exchange)), state_(state) {}
 
-  /// A short request goes to any worker, for as long as short ones take. One that takes longer begins
-  /// anew among those of whom others wait for nothing.
+  /// Runs on any worker, within the time of short requests. Beyond that time it restarts on the
+  /// lanes of long tasks.
   void set_out() {
     const HttpRequest& request = exchange_->request();
     if (request.body.size() > kShortBodyBytes) return set_out_slowly();
     state_.workers.post(task(understand_));
   }
-  /// All of it on the loop, which is the calling thread.
+  /// Runs everything on the calling thread, the loop's.
   void do_here() noexcept {
     is_here_ = true;
     understand();
@@ -131,7 +132,7 @@ class Handling : public std::enable_shared_from_this<Handling> {
     is_here_ ? answer() : state_.loop.post(task(answer_));
   }
 
-  /// Once the model is loaded the request is understood anew.
+  /// Restarts the request when the model is loaded.
   void wait_for(const std::string& name) {
     state_.models->when_ready(name, [self = shared_from_this()](std::exception_ptr failure) {
       if (failure == nullptr) return self->set_out();
@@ -153,14 +154,15 @@ class Handling : public std::enable_shared_from_this<Handling> {
   std::shared_ptr<Exchange> exchange_;
   ServerState& state_;
   Start start_;
-  std::exception_ptr failure_;  ///< to understand it
+  std::exception_ptr failure_;  ///< exception of understand()
   bool is_here_ = false;
   bool is_slow_ = false;
   Task understand_{[this] { understand(); }};
   Task answer_{[this] { answer(); }};
 };
 
-/// Where a request leads, by its header alone. Notes whose it is. Throws ApiError 401, 404, 405, 415, 503.
+/// Finds a request's route by its header and records the client. Throws ApiError 401, 404, 405,
+/// 415, 503.
 const Route& admit(const HttpRequest& request, const ServerState& state) {
   const Route& found = find_route(request);
   if (!found.is_open) request.record->client = check_api_key(request, state.clients);
@@ -190,7 +192,7 @@ ApiError nothing_there(const HttpRequest& request) {
 }
 
 Start answer_with(HttpAnswer answer) {
-  // A Start is copied as a std::function is; a large answer is not.
+  // Share the answer: copies of a Start then do not copy it.
   const auto held = std::make_shared<HttpAnswer>(std::move(answer));
   return [held](const std::shared_ptr<Exchange>& exchange) { exchange->answer(std::move(*held)); };
 }

@@ -32,10 +32,9 @@ struct ServerLimits {
 
 /// What all routes share.
 struct ServerState {
-  Tasks& loop;     ///< the thread that answers
-  Tasks& workers;  ///< threads for what takes a while: parsing, templates, grammars
-  LongTasks&
-      long_tasks;  ///< of the same threads, for what takes long: embeddings, decisions, loads
+  Tasks& loop;            ///< the thread that answers
+  Tasks& workers;         ///< parsing, templates, grammars
+  LongTasks& long_tasks;  ///< on the same threads: embeddings, decisions, loads
   /// Something was submitted to an engine.
   std::function<void(const ServedModel&)> submitted{};
   std::unique_ptr<ModelRegistry> models{};
@@ -76,8 +75,8 @@ struct RouteName {
 /// All of them, so that a test can tell that it has forgotten none.
 std::vector<RouteName> list_routes();
 
-/// Whether a request may send its body, by what its header says: route, key, encoding. One that may not is answered
-/// by route() all the same, without its body. Any thread.
+/// Whether a request may send its body, judged by route, key and encoding. Otherwise route()
+/// answers it without the body. Thread-safe.
 bool is_admitted(const HttpRequest& request, const ServerState& state);
 
 /// Answers `exchange`, now or later. Called on the loop.

@@ -61,8 +61,8 @@ void read_sampler_options(const Fields& fields, tenon::ExtraOptions& into) {
   }
 }
 
-/// "logit_bias" in the forms that servers take: an object of token ids or texts, or a list of pairs. A
-/// text stands for each of its tokens.
+/// Reads "logit_bias": an object of token ids or texts, or a list of pairs. A text stands for all
+/// of its tokens.
 class BiasReader {
  public:
   BiasReader(const Fields& fields, const tenon::Tokenizer& tokenizer)
@@ -93,7 +93,7 @@ class BiasReader {
     biases_.emplace_back(pair[0].get<tenon::Token>(), bias_of(to_text(pair[0]), pair[1]));
   }
 
-  /// Digits are an id, as in OpenAI's interface.
+  /// A key of digits is an id, as in OpenAI's interface.
   void add_key(const std::string& key, const Json& value) {
     const bool is_number = !key.empty() && std::all_of(key.begin(), key.end(),
                                                        [](char c) { return c >= '0' && c <= '9'; });
@@ -111,7 +111,8 @@ class BiasReader {
     for (const tenon::Token token : tokens) biases_.emplace_back(token, bias);
   }
 
-  /// At the end of OpenAI's scale a token is banned; llama-server's word for that is false.
+  /// Bias of a value. The lowest value of OpenAI's scale bans a token, as does llama-server's
+  /// false.
   [[nodiscard]] double bias_of(const std::string& key, const Json& value) const {
     constexpr double kBanned = -std::numeric_limits<double>::infinity();
     if (value.is_boolean() && !value.get<bool>()) return kBanned;
@@ -152,7 +153,7 @@ std::vector<tenon::Token> read_stop_tokens(const Fields& fields,
   return read_token_ids(*list, "stop_token_ids", tokenizer);
 }
 
-/// A seed that is drawn: absent, or -1 or "random", as local servers spell it.
+/// True if a seed is to be drawn: absent, -1 or "random".
 bool is_drawn_seed(const Fields& fields) {
   const Json* seed = fields.find("seed");
   return seed == nullptr || *seed == -1 || *seed == "" || *seed == "random";

@@ -20,8 +20,8 @@ struct Sampling {
   tenon::SamplerOptions options{};
   std::vector<std::pair<tenon::Token, double>> biases{};
   std::vector<std::string> stops{};
-  std::vector<tenon::Token> stop_tokens{};  ///< that end the answer and are no part of it
-  int64_t seed = 0;                         ///< given, or made up
+  std::vector<tenon::Token> stop_tokens{};  ///< stop tokens, not part of the answer
+  int64_t seed = 0;                         ///< given, or drawn
   bool ignore_end = false;
   int32_t priority = 0;
 
@@ -31,10 +31,10 @@ struct Sampling {
 /// Throws ApiError naming the field. Names of their own are those of vLLM.
 Sampling read_sampling(const Fields& fields, const tenon::Tokenizer& tokenizer);
 
-/// How many tokens an answer may have; nothing for no limit, which is -1, 0 or "" too.
+/// Token limit of an answer; nothing for no limit, also spelled -1, 0 or "".
 std::optional<uint64_t> read_max_tokens(const Fields& fields, std::string_view name);
 
-/// The texts of `name`: a string, or a list of them without empty ones. An empty string is none.
+/// Stop texts of `name`: a string, or a list of strings that are not empty. "" means none.
 std::vector<std::string> read_stops(const Fields& fields, std::string_view name);
 
 /// The token ids of a list. Throws ApiError at `path` for what is none.

@@ -35,7 +35,7 @@ std::string fingerprint_of(const tenon_model* model) {
   return text.data();
 }
 
-/// Whether the template shows the model a tool.
+/// Whether the template shows tools to the model.
 bool shows_tools(const tenon::Chat& chat) {
   constexpr std::string_view kConversation =
       R"({"messages":[{"role":"user","content":"q"}],"now":"2026-01-02T03:04:05","tools":[)"

@@ -42,14 +42,14 @@ class ServedModel {
 
   /// Throws ApiError when the model does not generate text.
   void check_generates() const;
-  /// Of the share under a name: what it computes itself counts there.
+  /// Opens a session whose own computing counts towards `share`.
   [[nodiscard]] tenon::Session open_session(const Share& share = {}) const;
-  /// Throws ApiError when it has no chat template.
-  ///   tells_tools  in a generic form, where the template knows none
+  /// Throws ApiError without a chat template.
+  ///   tells_tools  describes tools as text, if the template knows none
   [[nodiscard]] const tenon::Chat& chat(bool tells_tools = true) const;
-  /// Its template knows no tools: they are told in a generic form (option "generic_tools").
+  /// Whether tools are described as text (option "generic_tools"), for a template without tools.
   [[nodiscard]] bool tells_tools() const { return generic_chat_.has_value(); }
-  /// "fp_" and digits: changes with what is computed, the model or the version of the library.
+  /// "fp_" and digits; changes with the model, the library's version or the computation.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
   /// Throws ApiError for a model that generates text.
   [[nodiscard]] tenon::Embedder make_embedder(const tenon::EmbedderOptions& options) const;
@@ -65,8 +65,8 @@ class ServedModel {
   tenon_engine* own_engine_ = nullptr;
   tenon_engine* engine_ = nullptr;
   std::optional<tenon::Chat> chat_;
-  std::string no_chat_;                      ///< why there is none
-  std::optional<tenon::Chat> generic_chat_;  ///< where the template knows no tools
+  std::string no_chat_;                      ///< why the model has no chat
+  std::optional<tenon::Chat> generic_chat_;  ///< chat for a template without tools
   std::string fingerprint_;
   int64_t wanted_context_ = 0;
   uint64_t context_ = 0;

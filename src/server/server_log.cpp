@@ -16,7 +16,7 @@
 namespace tenon_http {
 namespace {
 
-/// What waits at most.
+/// Bounds of the waiting lines.
 constexpr size_t kMaxLines = 4096;
 constexpr size_t kMaxLogBytes = size_t{1} << 20;
 
@@ -129,11 +129,11 @@ class ServerLog::Lines : public std::enable_shared_from_this<Lines> {
   std::condition_variable changed_;
   std::deque<Line> waiting_;
   size_t bytes_ = 0;
-  uint64_t num_told_ = 0;  ///< of num_dropped_
+  uint64_t num_told_ = 0;  ///< dropped lines that were reported
   bool is_stopping_ = false;
-  bool is_abandoned_ = false;  ///< the host may be gone: it is called no more
+  bool is_abandoned_ = false;  ///< the host may be gone: no more callbacks
   std::atomic<uint64_t> num_dropped_{0};
-  std::mutex thread_mutex_;  ///< held while the thread is started or ended
+  std::mutex thread_mutex_;  ///< held while the thread starts or ends
   bool has_started_ = false;
   SideThread thread_;
 };

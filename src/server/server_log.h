@@ -1,4 +1,4 @@
-// Structured logs: each line is one JSON object, handed to the host by a thread of its own.
+// Structured logs: one JSON object per line, passed to the host by a separate thread.
 #pragma once
 
 #include <tenon/tenon.h>
@@ -12,26 +12,27 @@
 
 namespace tenon_http {
 
-/// Any thread. Copies are one log.
+/// Thread-safe. Copies share one log.
 class ServerLog {
  public:
   /// sink: or null for none. level: the most detailed TENON_LOG_* that is wanted.
   ServerLog(tenon_log_callback sink, void* user, uint32_t level);
 
   [[nodiscard]] bool wants(uint32_t level) const { return lines_ != nullptr && level <= level_; }
-  /// {"time", "level", "event", and the fields}. Never waits: a line for which there is no room is dropped and counted.
+  /// Writes {"time", "level", "event", fields}. Never waits: drops and counts lines beyond the
+  /// bounds.
   void write(uint32_t level, std::string_view event, const Json& fields) const noexcept;
 
-  /// Begins to hand out lines; those before it wait. Throws where no thread can be had.
+  /// Starts the thread that hands out lines. Throws if no thread can start.
   void start() const;
-  /// Hands out what there is. Where the host has not taken all by `limit`, the rest is dropped, and a call that is
-  /// under way is left behind.
+  /// Hands out the waiting lines until `limit`, then drops the rest. Abandons a callback that is
+  /// still running.
   void stop(SideThread::Clock::time_point limit) const noexcept;
   [[nodiscard]] uint64_t num_dropped() const;
 
  private:
   class Lines;
-  std::shared_ptr<Lines> lines_;  ///< null without a sink
+  std::shared_ptr<Lines> lines_;  ///< null without a callback
   uint32_t level_;
 };
 

@@ -1,11 +1,11 @@
-// Among whom the server divides what it has: seats of engines, turns of threads.
+// Client to which the server attributes use of engine seats and threads.
 #pragma once
 
 #include <string>
 
 namespace tenon_http {
 
-/// The client of a key, or without keys a connection.
+/// Client of an API key; of a connection, without keys.
 struct Share {
   std::string name{};
   double weight = 1;

@@ -1,5 +1,5 @@
-// A thread for what waits for others: the host that takes the log, a collector of traces. A stop leaves it behind when
-// they keep it too long.
+// Thread that may block on others: the host's log callback, a trace collector. A stop abandons it
+// after a deadline.
 #pragma once
 
 #include <chrono>
@@ -20,9 +20,9 @@ class SideThread {
   SideThread& operator=(const SideThread&) = delete;
   ~SideThread() { (void)end_by(Clock::now()); }
 
-  /// Once. body: holds what it uses, since it may outlive this. Throws where no thread can be had.
+  /// Call once. body: owns what it uses, since it may outlive this. Throws if no thread can start.
   void start(std::function<void()> body);
-  /// Waits until `body` has returned; whether it has by `limit`. Otherwise it is left behind.
+  /// Waits for `body` until `limit`; false if it still runs and is abandoned.
   bool end_by(Clock::time_point limit) noexcept;
 
  private:

@@ -17,8 +17,8 @@
 
 namespace tenon_http {
 
-/// Any thread. A thread of its own sends each second; what a collector does not take is dropped and counted: nothing
-/// waits for it.
+/// Thread-safe. A separate thread sends every second. Spans that the collector does not take are
+/// dropped and counted.
 class SpanExporter : public std::enable_shared_from_this<SpanExporter> {
  public:
   /// address: "http://HOST[:PORT][/PATH]"; 4318 and /v1/traces where it says nothing. Throws
@@ -26,9 +26,9 @@ class SpanExporter : public std::enable_shared_from_this<SpanExporter> {
   explicit SpanExporter(std::string_view address);
 
   void add(const RequestRecord& record);
-  /// Begins to send. Throws where no thread can be had.
+  /// Starts the thread. Throws if no thread can start.
   void start();
-  /// Sends what there is, until `limit` at most.
+  /// Sends the remaining spans until `limit`.
   void stop(SideThread::Clock::time_point limit) noexcept;
   [[nodiscard]] uint64_t num_dropped() const { return num_dropped_; }
 
@@ -43,9 +43,9 @@ class SpanExporter : public std::enable_shared_from_this<SpanExporter> {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Json::array_t spans_;
-  std::optional<SideThread::Clock::time_point> limit_;  ///< of a stop
+  std::optional<SideThread::Clock::time_point> limit_;  ///< deadline of a stop
   std::atomic<uint64_t> num_dropped_{0};
-  std::mutex thread_mutex_;  ///< held while the thread is started or ended
+  std::mutex thread_mutex_;  ///< held while the thread starts or ends
   bool has_started_ = false;
   SideThread thread_;
 };

@@ -1,4 +1,4 @@
-// Pieces of work, and lists in which they wait for a thread. One that was made beforehand is posted without memory.
+// Pieces of work, and queues of them. Posting an existing task allocates nothing.
 #pragma once
 
 #include <atomic>
@@ -7,26 +7,26 @@
 
 namespace tenon_http {
 
-/// May be posted any number of times; once while it waits. Any thread.
+/// Piece of work that may be posted repeatedly; a waiting task is posted once. Thread-safe.
 class Task {
  public:
   explicit Task(std::function<void()> body) : body_(std::move(body)) {}
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
-  /// What it throws ends here: whoever has to hear of it is told inside.
+  /// Swallows exceptions: the body itself reports failures.
   void run() noexcept;
 
  private:
   friend class TaskList;
 
   std::function<void()> body_;
-  std::shared_ptr<Task> self_;  ///< while it waits
+  std::shared_ptr<Task> self_;  ///< set while waiting
   Task* next_ = nullptr;
   std::atomic<bool> is_waiting_{false};
 };
 
-/// First in, first out. It has no memory of its own and no lock.
+/// Intrusive queue, first in, first out. Has no lock and allocates nothing.
 class TaskList {
  public:
   TaskList() = default;
@@ -34,9 +34,9 @@ class TaskList {
   TaskList& operator=(const TaskList&) = delete;
   ~TaskList();
 
-  /// Does nothing with one that waits already, here or elsewhere.
+  /// Does nothing if the task waits already, in any list.
   void push(std::shared_ptr<Task> task) noexcept;
-  /// Null when none waits.
+  /// Returns null if the list is empty.
   std::shared_ptr<Task> pop() noexcept;
   void swap(TaskList& other) noexcept;
   [[nodiscard]] bool is_empty() const { return first_ == nullptr; }
@@ -46,12 +46,12 @@ class TaskList {
   Task* last_ = nullptr;
 };
 
-/// Threads that run tasks, in the order in which they come.
+/// Threads that run tasks in order of posting.
 class Tasks {
  public:
   virtual ~Tasks() = default;
   virtual void post(std::shared_ptr<Task> task) noexcept = 0;
-  /// Throws std::bad_alloc, and then the task is not posted.
+  /// Throws std::bad_alloc; the task is not posted then.
   void post(std::function<void()> body) { post(std::make_shared<Task>(std::move(body))); }
 };
 

@@ -10,7 +10,7 @@
 namespace tenon_http {
 namespace {
 
-/// JSON has no infinity: this stands for "never" in OpenAI's interfaces.
+/// Stands for minus infinity, which JSON lacks, as in OpenAI's interfaces.
 constexpr double kLeastLogprob = -9999.0;
 
 Json bytes_of(const std::string& text) {
@@ -19,7 +19,7 @@ Json bytes_of(const std::string& text) {
   return bytes;
 }
 
-/// "token" and "bytes" of a text, as members.
+/// Members "token" and "bytes" of a text.
 std::string text_members(const std::string& text) {
   std::string members = "\"token\":" + to_text(text) + ",\"bytes\":[";
   for (const char c : text) {
@@ -75,7 +75,7 @@ Json reuse_json(const PromptReuse& reuse) {
 
 void append_logprobs(std::string& text, const std::vector<DrawnToken>& tokens,
                      const tenon::Tokenizer& tokenizer) {
-  // The same few are likely again and again.
+  // Likely tokens repeat, so their texts are cached.
   std::unordered_map<tenon::Token, std::string> known;
   const auto append_entry = [&](const std::string& members, float logprob) {
     text += '{';

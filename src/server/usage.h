@@ -24,12 +24,12 @@ struct Usage {
 /// What was reused of a prompt and why not more, as all interfaces tell it.
 Json reuse_json(const PromptReuse& reuse);
 
-/// Of chat completions: [{"token", "logprob", "bytes", "top_logprobs"}, ...] as text, appended.
+/// Appends the logprobs of chat completions: [{"token", "logprob", "bytes", "top_logprobs"}, ...].
 void append_logprobs(std::string& text, const std::vector<DrawnToken>& tokens,
                      const tenon::Tokenizer& tokenizer);
-/// The same as a list, of few tokens.
+/// Builds that list as JSON; for few tokens.
 Json logprobs_json(const std::vector<DrawnToken>& tokens, const tenon::Tokenizer& tokenizer);
-/// How many bytes append_logprobs() writes, about.
+/// Estimated size of append_logprobs() in bytes.
 size_t logprobs_bytes(const std::vector<DrawnToken>& tokens);
 
 }  // namespace tenon_http

@@ -1,5 +1,5 @@
-// What the server's threads may spend on understanding a request: processor time, and whether anybody
-// wants the answer. Whoever reads, converts or compiles looks at it again and again.
+// Limit on the work to understand a request: processor time, and whether the answer is still
+// wanted. Parsers, converters and compilers poll it.
 #pragma once
 
 #include <atomic>
@@ -9,23 +9,22 @@
 
 namespace tenon_http {
 
-/// What a request may spend on being understood, or on one of its steps: seconds of processor time.
+/// Processor time for understanding a request, or for one step, in seconds.
 inline constexpr double kWorkSeconds = 10;
 
-/// Work is at its end before it is done. Not of std::exception, so that nobody takes it for a fault of
-/// the request.
+/// Thrown when work is cut short. Not a std::exception, so that no handler blames the request.
 enum class WorkEnd : uint8_t {
   Unwanted,  ///< the client has gone, or the server stops
-  Late,      ///< the time is over
+  Late,      ///< out of processor time
 };
 
-/// Of one request. stop() from any thread; the rest on the thread that works.
+/// Limit of one request. stop() is thread-safe; the rest belongs to the working thread.
 class WorkLimit {
  public:
-  /// The work that the calling thread does from now on, until it is destroyed.
+  /// Applies the limit to the calling thread until destruction.
   class Use {
    public:
-    /// seconds: of the thread's processor time.
+    /// seconds: processor time of the thread.
     Use(WorkLimit& limit, double seconds);
     ~Use();
     Use(const Use&) = delete;
@@ -35,19 +34,19 @@ class WorkLimit {
     WorkLimit* before_;
   };
 
-  /// Weight of work after which the clock is looked at in any case.
+  /// Weight after which look() reads the clock.
   static constexpr uint32_t kLongWork = 64;
 
-  /// Nobody wants it any more.
+  /// Ends the work: the answer is no longer wanted.
   void stop() noexcept { is_stopped_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool is_stopped() const noexcept {
     return is_stopped_.load(std::memory_order_relaxed);
   }
 
-  /// Throws WorkEnd if the work of the calling thread is to end; nothing outside of Use. Cheap enough
-  /// for each item of a list. weight: of what is done between two looks, in microseconds or so.
+  /// Throws WorkEnd if the calling thread's work is to end; does nothing outside of Use. Cheap
+  /// enough for each item of a list. weight: work since the last call, about one per microsecond.
   static void look(uint32_t weight = 1);
-  /// The same before work that takes long and looks at nothing: throws Late where less time is given.
+  /// Checks before long work that cannot poll. Throws Late if the limit is less than `seconds`.
   static void need(double seconds);
 
  private:
@@ -55,15 +54,15 @@ class WorkLimit {
 
   std::atomic<bool> is_stopped_{false};
   uint64_t until_ns_ = UINT64_MAX;
-  double seconds_ = 0;   ///< given
-  uint32_t weight_ = 0;  ///< since the last look at the clock
+  double seconds_ = 0;   ///< limit given to Use
+  uint32_t weight_ = 0;  ///< weight since the clock was read
 };
 
-/// Bytes that a reader may make of its input in all. Spent before they are made.
+/// Budget of bytes that a reader may write for its input; spent before writing.
 class GrowthBudget {
  public:
   explicit GrowthBudget(size_t bytes) : left_(bytes) {}
-  /// False where they are not there, and nothing is spent. Looks at the thread's WorkLimit.
+  /// Spends `bytes`; false, spending nothing, if too few are left. Polls the thread's WorkLimit.
   [[nodiscard]] bool spend(size_t bytes) {
     WorkLimit::look(static_cast<uint32_t>(1 + (bytes >> 10U)));
     if (bytes > left_) return false;

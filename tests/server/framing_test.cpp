@@ -1,5 +1,5 @@
-// Where a request ends: bytes that two readers may read in two ways (RFC 9112), and parts of it that are larger than
-// their limits. Each is answered once, and the connection ends.
+// Ends of requests: bytes that two readers may read differently (RFC 9112), and parts beyond their
+// limits. Each is answered once, and the connection ends.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -26,10 +26,10 @@ std::string with_length(const std::string& headers, const std::string& length = 
 
 class FramingTest : public ServerTest {
  protected:
-  /// The status of the only answer.
+  /// Status of the only answer.
   static int status_of(const std::string& bytes, bool ends) {
     HttpClient client(server().port());
-    // What is left of the first request must not become the second.
+    // The rest of the first request must not become a second.
     client.send(bytes + (ends ? kHealth : ""));
     const int status = client.read(60).status;
     EXPECT_TRUE(!ends || client.is_closed_within(60)) << bytes.substr(0, 200);
@@ -112,7 +112,7 @@ TEST(Framing, HeadersHaveLimitsAlsoWhereTheHostAllowsLargeOnes) {
   EXPECT_EQ(status_of("Authorization: Bearer " + std::string(100000, 'a') + "\r\n"), 200);
 }
 
-// A page elsewhere can make its own name lead to this machine.
+// DNS rebinding: another site's name may lead to this machine.
 TEST_F(FramingTest, NamesThatOthersMayOwnAreRefused) {
   const auto status_of = [&](const std::string& host, const std::string& more = "") {
     HttpClient client(server().port());

@@ -1,7 +1,7 @@
-// A server whose memory is full at any moment: each allocation of a request is refused once, and all from it on. The
-// client is answered or its connection ends, and the next one is served.
+// Server without memory at any moment: refuses each allocation of a request once, and then all from
+// it on. The client gets an answer or its connection ends, and the next client is served.
 //
-// With TENON_FULL_MEMORY_ALL=1 every allocation is tried, else some forty of each request.
+// TENON_FULL_MEMORY_ALL=1 tries every allocation, else some forty per request.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ class FullMemory : public testing::TestWithParam<Case> {
     EXPECT_TRUE(reply.status != 0 || client.is_closed_within(kPatience)) << "no answer and no end";
   }
 
-  /// Asks while memory is refused so; the calls that were made.
+  /// Sends the request under refusals; returns the number of calls made.
   int64_t ask_refused(int64_t granted, int64_t refusals) const {
     counted::calls_before_refusal = granted;
     counted::refusals = refusals;
@@ -103,7 +103,7 @@ TEST_P(FullMemory, EndsOneRequestAlone) {
 INSTANTIATE_TEST_SUITE_P(Routes, FullMemory, testing::ValuesIn(cases()),
                          [](const auto& one) { return std::string(one.param.name); });
 
-// Connections that come meanwhile are taken later, or told.
+// Connections during refusals are accepted later, or get an error.
 TEST(FullMemoryOfTheServer, TakesConnectionsAgain) {
   counted::is_exempt = true;
   const RunningServer server;

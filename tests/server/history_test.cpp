@@ -1,5 +1,5 @@
-// Conversations that come back: whatever a stream had handed out when it was cut is taken as history, in each
-// interface, and a whole answer that was cut shows what the stream showed.
+// Conversations sent back: each interface takes as history what a cut stream has sent. A whole
+// answer that was cut shows the same as the stream.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -31,7 +31,7 @@ Value weather_chat(const Value& changes = Value::object()) {
   return body;
 }
 
-/// A model that thinks before it answers.
+/// Model that reasons before it answers.
 const tenon::Model& thinking_model() {
   static const tenon::Model model(
       TENON_DEMO_MODEL,
@@ -44,7 +44,7 @@ const tenon::Model& thinking_model() {
   return model;
 }
 
-/// The message of the assistant that the first `count` events of a chat tell, as clients join them.
+/// Assistant message that clients join from the first `count` events of a chat.
 Value chat_message(const std::vector<Value>& events, size_t count) {
   Value message{{"role", "assistant"}, {"content", ""}};
   for (size_t i = 0; i < count; ++i) {
@@ -68,7 +68,7 @@ Value chat_message(const std::vector<Value>& events, size_t count) {
   return message;
 }
 
-/// A conversation that goes on after a message of the assistant.
+/// Conversation that continues after an assistant message.
 Value chat_after(const Value& message) {
   Value messages = user_message(kWeather);
   messages.push_back(message);
@@ -182,7 +182,7 @@ TEST_F(HistoryTest, StoredResponsesThatWereCutGoOn) {
   }
 }
 
-/// The blocks that the first events of a message tell. Arguments that are no JSON yet stay a text.
+/// Blocks in the first events of a message. Arguments that are no JSON yet stay text.
 Value message_blocks(const std::vector<Value>& events, size_t count) {
   Value blocks = Value::array();
   for (size_t i = 0; i < count; ++i) {
@@ -380,7 +380,7 @@ TEST_F(HistoryTest, TurnsOfTheAssistantAreContinued) {
   EXPECT_EQ(begin + reply.json()["choices"][0]["message"]["content"].get<std::string>(), text);
   const std::vector<Value> events = stream(kChat, capital_chat(more));
   EXPECT_EQ(begin + chat_message(events, events.size())["content"].get<std::string>(), text);
-  // The interface of messages continues without being told.
+  // The messages interface continues without a field.
   const Value message =
       server()
           .post("/v1/messages",
@@ -396,7 +396,7 @@ TEST_F(HistoryTest, TurnsOfTheAssistantAreContinued) {
   Value formatted = more;
   formatted["response_format"] = {{"type", "json_object"}};
   expect_refused(server().post(kChat, capital_chat(formatted)), "response_format");
-  // Without a prompt for an answer the tokens end where the turn does.
+  // Without a prompt for an answer, the tokens end with the turn.
   const auto count = [&](const Value& changes) {
     return server().post("/tokenize", capital_chat(changes)).json()["count"].get<int>();
   };

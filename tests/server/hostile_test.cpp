@@ -238,7 +238,7 @@ TEST(HostileLimits, OneConnectionTooManyIs503) {
   tenon_server_options options{};
   options.max_connections = 2;
   const RunningServer server(options);
-  // In the middle of requests; those that wait for one make room.
+  // These stay inside requests: an idle connection would make room.
   HttpClient one(server.port());
   HttpClient two(server.port());
   for (HttpClient* busy : {&one, &two}) {

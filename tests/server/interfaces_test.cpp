@@ -117,7 +117,7 @@ TEST_F(InterfacesTest, TokenizeTellsTextsOrWhatIsNotServed) {
   EXPECT_EQ(text, "Hello there");
   const Value chat{{"messages", user_message("x")}};
   const Value unserved{{"with_pieces", true},
-                       {"continue_final_message", true},  // of a message of the user
+                       {"continue_final_message", true},  // of a user message
                        {"chat_template", "{{ x }}"},
                        {"prompt", "x"}};
   for (const auto& [field, value] : unserved.items()) {

@@ -50,7 +50,7 @@ TEST(LarkPattern, RefusesWhatAPatternCannotSay) {
   expect_refused_because("start: " + std::string(10000, '('), "nested deeper");
 }
 
-/// So many alternatives or repetitions, each of them of a long text.
+/// `count` alternatives or repetitions of a long text.
 std::string times(size_t count, const std::string& text) {
   std::string all;
   for (size_t i = 0; i < count; ++i) all += text;

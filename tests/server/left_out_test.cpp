@@ -1,4 +1,4 @@
-// Templates that leave out what they were given: the answer notes it; tools are told in a generic form.
+// Templates that drop parts of a conversation: the answer notes them; tools are described as text.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -12,12 +12,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Calls, reasoning and tools have no place in it.
+// Template without a place for calls, reasoning and tools.
 constexpr const char* kPlain =
     "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' "
     "-}}{%- endfor -%}{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif "
     "-%}";
-// It shows tools, and neither the system's messages nor results.
+// Template with tools, but without system messages and results.
 constexpr const char* kToolsOnly =
     "{%- if tools -%}{{- '<|im_start|>system\\n<tool_call>' + (tools|tojson) + '<|im_end|>\\n' "
     "-}}{%- "
@@ -80,7 +80,7 @@ TEST(LeftOut, EachKindIsNoted) {
       notes_of(server.post(kChat, body)),
       AllOf(HasSubstr("tool_calls: "), HasSubstr("tool results: "),
             HasSubstr("reasoning_content: "), HasSubstr("system: "), Not(HasSubstr("tools: "))));
-  // "none" keeps the tools from the model by the client's own word.
+  // tool_choice "none" hides the tools by the client's own wish.
   EXPECT_EQ(
       notes_of(server.post(
           kChat,

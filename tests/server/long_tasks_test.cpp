@@ -1,4 +1,4 @@
-// Long tasks on the threads of short ones, and the limit that work on a thread looks at.
+// Long tasks on the threads of short ones, and the WorkLimit of a thread.
 #include "long_tasks.h"
 
 #include <gmock/gmock.h>
@@ -16,13 +16,13 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Threads that do nothing until a test says so.
+/// Threads that run only on a test's command.
 class HeldThreads : public Tasks {
  public:
   using Tasks::post;
   void post(std::shared_ptr<Task> task) noexcept override { tasks_.push_back(std::move(task)); }
   [[nodiscard]] size_t size() const { return tasks_.size(); }
-  /// The oldest; whether there was one.
+  /// Runs the oldest task; false without a task.
   bool run_one() {
     if (tasks_.empty()) return false;
     const std::shared_ptr<Task> task = std::move(tasks_.front());
@@ -40,7 +40,7 @@ class HeldThreads : public Tasks {
 };
 
 struct LongTasksTest : testing::Test {
-  /// A task of so many steps, each of which is noted by its name.
+  /// Posts a task of `steps` steps; each step records `name`.
   void post(const std::string& client, const std::string& name, size_t steps) {
     auto left = std::make_shared<size_t>(steps);
     tasks.post(client, [this, name, left] {
@@ -116,7 +116,7 @@ TEST_F(LongTasksTest, DropsWhatWaitsWhenItStops) {
 }
 
 TEST(WorkLimit, EndsWorkThatNobodyWants) {
-  WorkLimit::look();  // none: nothing to end
+  WorkLimit::look();  // no limit: nothing to end
   WorkLimit limit;
   {
     const WorkLimit::Use use(limit, 1000);
@@ -130,7 +130,7 @@ TEST(WorkLimit, EndsWorkThatNobodyWants) {
 TEST(WorkLimit, EndsWorkWhoseTimeIsOver) {
   WorkLimit limit;
   const WorkLimit::Use use(limit, 0);
-  WorkLimit::look();  // not at the clock each time
+  WorkLimit::look();  // reads the clock only at times
   EXPECT_THROW(WorkLimit::look(WorkLimit::kLongWork), WorkEnd);
 }
 

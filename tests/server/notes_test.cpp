@@ -115,7 +115,7 @@ TEST_F(NotesTest, LooseSchemasAreKeptAsFarAsTheyGo) {
   EXPECT_TRUE(Value::parse(text)["b"].is_number()) << text;  // 197.0 is an integer, too
 }
 
-// In every interface a tool is strict only where it says so.
+// A tool is strict only with "strict": true, in every interface.
 TEST_F(NotesTest, OneToolThatCannotBeKeptRefusesNothing) {
   const Value function{{"name", "f"}, {"parameters", unkept_schema()}};
   const Reply chat = server().post(

@@ -1,5 +1,5 @@
-// What clients and the server's own listeners cannot hold up: bodies, answers that nobody takes, connections, a log that
-// nobody reads, a collector that does not answer.
+// Things that clients and listeners cannot hold up: bodies, unread answers, connections, an unread
+// log, a silent collector.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -28,7 +28,7 @@ std::string post_head(const std::string& path, const std::string& headers, size_
          "Content-Length: " + std::to_string(length) + "\r\n\r\n";
 }
 
-/// A server without models.
+/// Server without models.
 class BareServer {
  public:
   explicit BareServer(ServerOptions options = {}) : server(std::move(options)) {
@@ -58,7 +58,7 @@ TEST(Bodies, AreRefusedByTheirHeaderAlone) {
                {kChat, "x-api-key: secret\r\nOrigin: https://evil.example\r\n", 403}};
   for (const auto& each : cases) {
     HttpClient client(server.port());
-    client.send(post_head(each.path, each.headers, 1 << 20));  // and no body
+    client.send(post_head(each.path, each.headers, 1 << 20));  // without the body
     const Reply reply = client.read(60);
     EXPECT_EQ(reply.status, each.status) << each.path << " " << each.headers;
     EXPECT_EQ(reply.headers.at("connection"), "close");
@@ -91,7 +91,7 @@ TEST(Bodies, ShareOneBudget) {
   EXPECT_GE(refused, 3);
   EXPECT_LT(refused, 6) << "those within the budget wait for their last byte";
   EXPECT_EQ(HttpClient(bare.port).request("GET", "/health").status, 200);
-  // A length that is only announced holds nothing, and what has gone is free again.
+  // An announced length holds no budget, and released bytes are free again.
   holding.clear();
   for (int i = 0; i < 20; ++i) {
     holding.emplace_back(bare.port).send(post_head("/tokenize", "", size_t{30} << 20));
@@ -135,7 +135,7 @@ TEST(Connections, ThatWaitMakeRoomForNewOnes) {
   }
   EXPECT_TRUE(clients.front().is_closed_within(60));
   EXPECT_EQ(clients.back().request("GET", "/health").status, 200);
-  // Also slow headers; those in the middle of a body keep their place.
+  // Slow headers count as idle; connections inside a body keep their place.
   std::deque<HttpClient> busy;
   for (int i = 0; i < 3; ++i) {
     busy.emplace_back(bare.port).send("GET /health HTTP/1.1\r\nHost: ");
@@ -188,7 +188,7 @@ TEST(Connections, AddressesCountByNetwork) {
   EXPECT_TRUE(address_of({}).is_local) << "a Unix socket";
 }
 
-/// A host that does not take its log until it is let go.
+/// Host whose log callback blocks until released.
 struct StuckHost {
   static void log(void* user, uint32_t, const char* text, size_t length) {
     auto& host = *static_cast<StuckHost*>(user);
@@ -210,7 +210,7 @@ struct StuckHost {
 };
 
 TEST(Logs, ThatNobodyTakesStopNothing) {
-  // Outlives the server: a call that is under way at the stop is left behind.
+  // Outlives the server: the callback that runs at the stop is abandoned.
   static StuckHost host;
   ServerOptions options;
   options.log = ServerLog(StuckHost::log, &host, TENON_LOG_DEBUG);
@@ -227,7 +227,7 @@ TEST(Logs, ThatNobodyTakesStopNothing) {
     EXPECT_LT(seconds_since(start), 60);
   }
   host.free();
-  // Whoever was left behind calls no more.
+  // The abandoned thread makes no more callbacks.
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   const std::lock_guard lock(host.mutex);
   EXPECT_EQ(host.num_calls, 1);
@@ -251,7 +251,7 @@ TEST(Logs, TellHowManyLinesWereDropped) {
             1);
 }
 
-/// Takes connections and answers a byte now and then, or nothing.
+/// Accepts connections and answers a byte at times, or nothing.
 class SlowCollector {
  public:
   SlowCollector() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -302,7 +302,7 @@ TEST(Traces, ThatNobodyTakesStopNothing) {
   }));
   const auto start = Clock::now();
   EXPECT_EQ(tenon_server_stop(server.get(), 0), TENON_OK);
-  // A half second by itself; the collector would hold it for minutes.
+  // The server needs half a second; the collector would hold it for minutes.
   EXPECT_LT(seconds_since(start), 20);
 }
 

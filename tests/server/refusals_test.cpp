@@ -1,5 +1,6 @@
-// Every refusal: each route with another method, without a key, with a body that is too large or packed; and each
-// status, type and code that the sources name, brought about by a request. What has no case fails the test.
+// Every refusal: each route with a wrong method, without a key, with a body that is too large or
+// compressed. A request causes each status, type and code in the sources; a missing case fails the
+// test.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ tenon_server_options keyed(const char* keys) {
   return options;
 }
 
-/// A path that the route answers.
+/// Path that the route answers.
 std::string path_of(const RouteName& route) {
   std::string path(route.path);
   if (path.size() > 1 && path.ends_with('/')) path += "demo";
@@ -42,7 +43,7 @@ std::string path_of(const RouteName& route) {
 
 bool is_of_messages(const std::string& path) { return path.starts_with("/v1/messages"); }
 
-/// An error in the shape of its interface, with a sentence.
+/// Checks for an error in the interface's shape, with a message.
 void expect_error_body(const Reply& reply, const std::string& path) {
   const Value error = reply.error();
   ASSERT_TRUE(error.is_object() && error.contains("message")) << path << " " << reply.body;
@@ -54,7 +55,7 @@ void expect_error_body(const Reply& reply, const std::string& path) {
   }
 }
 
-/// Routes that are answered without a key: what a browser and a supervisor look at.
+/// Routes without a key: for browsers and supervisors.
 bool is_open(const RouteName& route) {
   static const std::set<std::string_view> kOpen = {"/", "/page/", "/health", "/ready", "/metrics"};
   return kOpen.contains(route.path);
@@ -157,7 +158,7 @@ TEST(RouteRefusals, PagesOfOtherOriginsAre403Everywhere) {
 
 // ---- Codes --------------------------------------------------------------------------------------
 
-/// What an error says it is, in OpenAI's shape.
+/// Error as OpenAI's shape reports it.
 struct Told {
   int status = 0;
   std::string type;
@@ -191,7 +192,7 @@ Value unread_chat() {
   return capital_chat({{"max_tokens", 1900}, {"ignore_eos", true}, {"stream", true}});
 }
 
-/// A stream that has begun and that nobody reads.
+/// Stream that has begun and stays unread.
 std::unique_ptr<HttpClient> begun_stream(uint16_t port, const Value& body,
                                          const std::string& headers = "") {
   auto client = std::make_unique<HttpClient>(port);
@@ -217,14 +218,14 @@ Told with_a_model_in_use() {
   file.context = 2048;
   EXPECT_EQ(tenon_server_add_file(server.get(), "file", 4, &file), TENON_OK);
   EXPECT_EQ(tenon_server_start(server.get(), 0), TENON_OK);
-  // More than the system takes of an answer that nobody reads.
+  // More than the system buffers of an unread answer.
   Value body = unread_chat();
   body.update({{"model", "file"}, {"n", 8}, {"logprobs", true}, {"top_logprobs", 20}});
   const auto stream = begun_stream(server.port(), body);
   return told(HttpClient(server.port()).request("POST", "/v1/models/file/unload"));
 }
 
-/// One answer of a request runs, one waits, and there is no room for the third.
+/// A running request, a waiting request, and no room for the third.
 Told with_a_full_queue() {
   const tenon::Options engine(tenon::EngineOptions{.running = 1, .queue = 1});
   const RunningServer server({}, true, {.engine_options = engine.get()});
@@ -259,7 +260,7 @@ Told with_too_many_connections() {
   tenon_server_options options{};
   options.max_connections = 1;
   const RunningServer server(options);
-  // In the middle of a request: one that waits makes room.
+  // The first stays inside a request: an idle connection would make room.
   HttpClient first(server.port());
   first.send(
       "POST /tokenize HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
@@ -364,7 +365,7 @@ TEST(ErrorCodes, AreWhatTheirRequestsGet) {
   }
 }
 
-/// All of src/server, without line ends: calls go over several lines.
+/// All of src/server without line ends, since calls span several lines.
 std::string server_sources() {
   std::string text;
   for (const auto& entry : std::filesystem::directory_iterator(TENON_SERVER_SOURCES)) {

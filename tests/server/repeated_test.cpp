@@ -1,4 +1,4 @@
-// What answers repeat of their requests, and large answers, which are printed as texts.
+// Request fields repeated in answers, and large answers printed as text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST_F(Repeated, LargeAnswersAreWhole) {
   }
 }
 
-/// The settings of the request come back in events of a stream.
+/// Events of a stream repeat the settings of the request.
 TEST_F(Repeated, LargeEventsAreWhole) {
   std::string long_text = "Say: ";
   for (int i = 0; i < 40; ++i) long_text += "no ";

@@ -1,5 +1,5 @@
-// What one client asks for and another one waits for: seats, threads, sockets, and the bounds of what is
-// kept and repeated.
+// Resources that clients compete for: seats, threads, sockets, and the bounds of stored and
+// repeated data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 Value small_completion() { return {{"prompt", "Once"}, {"max_tokens", 4}, {"ignore_eos", true}}; }
 
-/// Answers that are not at their end before others have been asked and answered.
+/// Answers that outlast the requests of other clients.
 Value many_answers(size_t count, size_t tokens = 1500) {
   return {{"prompt", std::vector<std::vector<int>>(count, {5, 6, 7})},
           {"max_tokens", tokens},

@@ -1,5 +1,5 @@
-// Fields as clients of other servers spell them: words for "none", forms of logit_bias and response_format,
-// tokens that end an answer.
+// Fields in the spellings of other servers' clients: words for "none", forms of logit_bias and
+// response_format, stop tokens.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -79,7 +79,7 @@ TEST_F(SpellingsTest, BiasesThatBanAllAreTheClientsError) {
     all[std::to_string(token)] = -100;
   }
   refuses({{"logit_bias", all}}, "logit_bias");
-  // What a grammar leaves is banned: nobody knows before it is drawn.
+  // Bans all tokens that the grammar leaves, which shows only in the draw.
   Value digits = Value::array();
   for (const char digit : std::string("0123456789")) {
     digits.push_back({std::string(1, digit), false});

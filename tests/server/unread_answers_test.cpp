@@ -1,4 +1,5 @@
-// Clients that read late: the server stops making more, goes on when they catch up, and the answer is whole.
+// Clients that read late: the server pauses, continues when they catch up, and completes the
+// answer.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int kTokens = 400;
 
-/// A stream of more bytes than a local socket takes and the server keeps.
+/// Stream larger than a local socket's buffer and the server's.
 Value long_stream() {
   return capital_chat({{"max_tokens", kTokens},
                        {"ignore_eos", true},
@@ -22,7 +23,7 @@ Value long_stream() {
                        {"top_logprobs", 20}});
 }
 
-/// Also over a local socket, whose buffer the system does not grow.
+/// Includes a local socket, whose buffer the system does not grow.
 class UnreadAnswers : public testing::Test {
  protected:
   UnreadAnswers() : server_({}, false) {
@@ -30,7 +31,7 @@ class UnreadAnswers : public testing::Test {
     EXPECT_EQ(tenon_server_start(server_.get(), 0), TENON_OK);
   }
 
-  /// Waits until the engine has made all tokens of `answers` such streams, read or not.
+  /// Waits until the engine has generated all tokens of `answers` such streams.
   void wait_for_tokens(int answers) const {
     using Clock = std::chrono::steady_clock;
     const auto limit = Clock::now() + std::chrono::minutes(3);
@@ -66,7 +67,7 @@ TEST_F(UnreadAnswers, EndWhenTheReaderCatchesUp) {
   late.send(HttpClient::text_of("POST", kChat, long_stream().dump()));
   ASSERT_NO_FATAL_FAILURE(wait_for_tokens(1));
   expect_whole(late.read(120));
-  // The connection serves the next request, late again.
+  // The connection serves a second request, again read late.
   late.send(HttpClient::text_of("POST", kChat, long_stream().dump()));
   ASSERT_NO_FATAL_FAILURE(wait_for_tokens(2));
   expect_whole(late.read(120));
