@@ -29,7 +29,7 @@ struct Candidate {
   }
 };
 
-/// The answer with a seed of its own. The session is at the end of the prompt.
+/// Generates an answer with its own seed. The session is at the end of the prompt.
 Candidate generate(tenon::Session& session, const tenon::Sampler& from, tenon::EndRules& ends,
                    int64_t seed, uint64_t max_tokens) {
   tenon::Sampler sampler(from);

@@ -1,4 +1,4 @@
-// tenon_chat_begin and tenon_chat_answer: a turn of a conversation in a session.
+// tenon_chat_begin and tenon_chat_answer: one turn of a conversation in a session.
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -16,7 +16,7 @@ using namespace tenon::capi;
 
 namespace {
 
-/// A conversation as the session takes it.
+/// Rendered conversation and its tokens.
 struct Prompt {
   tenon::ChatPrompt chat;
   std::vector<tenon::Token> tokens;
@@ -28,14 +28,14 @@ Prompt prompt_of(const tenon::Chat& chat, std::string_view conversation, size_t 
   return prompt;
 }
 
-/// Tokens that the prompt may have beside an answer of so many.
+/// Most prompt tokens that leave room for max_tokens.
 uint64_t room_for_prompt(const tenon::Session& session, uint64_t max_tokens) {
   const uint64_t context = session.context();
   return context - std::min(max_tokens != 0 ? max_tokens : context / 4, context / 2);
 }
 
-/// The prompt without the oldest turns where they do not fit. Leaves out what the latest answer of the
-/// session did, where that is enough, so that the beginning of its text stays as it is.
+/// Prompt without the oldest turns, if they do not fit. Leaves out the turns that the latest answer
+/// left out, if those suffice, so that the text's beginning stays computed.
 Prompt fitting_prompt(const tenon::Chat& chat, std::string_view conversation,
                       tenon_session& session, uint64_t room) {
   Prompt whole = prompt_of(chat, conversation, 0);
@@ -49,7 +49,7 @@ Prompt fitting_prompt(const tenon::Chat& chat, std::string_view conversation,
       return again;
     }
   }
-  // The fewest after which a quarter of the room is free for later turns.
+  // Drop the fewest turns that leave a quarter of the room free for later turns.
   size_t least = 1;
   size_t enough = most;
   while (least < enough) {
@@ -72,7 +72,7 @@ Prompt fitting_prompt(const tenon::Chat& chat, std::string_view conversation,
   return fitting;
 }
 
-/// Makes the session's text these tokens; of what it holds of their beginning all stays.
+/// Replaces the session's text by these tokens; keeps the common prefix computed.
 void set_text(tenon::Session& session, std::span<const tenon::Token> tokens) {
   const std::span<const tenon::Token> held = session.tokens();
   if (tokens.size() >= session.context()) {
@@ -85,7 +85,7 @@ void set_text(tenon::Session& session, std::span<const tenon::Token> tokens) {
   session.append(tokens.subspan(same));
 }
 
-/// What tenon_chat_begin does.
+/// Implements tenon_chat_begin.
 std::unique_ptr<tenon_chat_reply> begin(const tenon_chat& chat, tenon_session& session,
                                         std::string_view conversation, tenon::Sampler& sampler,
                                         uint64_t max_tokens, uint32_t flags) {

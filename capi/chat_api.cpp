@@ -19,8 +19,8 @@ using namespace tenon::capi;
 
 namespace {
 
-/// The text that the option "template" stands for: itself, or the template of that name in the model
-/// or here.
+/// Template text for the option "template": the option itself, or a template of that name in the
+/// model or the library.
 std::string given_template(const std::string& given, const tenon::Model* model) {
   if (given.empty() || tenon::is_template_text(given)) return given;
   const std::string key = "tokenizer.chat_template." + given;
@@ -47,7 +47,7 @@ void choose_template(const OptionSet& set, const tenon::Model* model, tenon::Cha
     tenon::fail(tenon::Code::Argument, "give a model, or the option \"template\"");
   }
   std::string key = "tokenizer.chat_template";
-  // Hugging Face's lists of templates have one of this name for conversations with tools.
+  // Name in Hugging Face's lists of templates for conversations with tools.
   const std::string tool_key = key + ".tool_use";
   const std::string name = set.string("template_name");
   if (!name.empty()) key += "." + name;
@@ -101,7 +101,7 @@ tenon::ReplySink tenon::capi::reply_sink(tenon_chat_callback on_delta, void* use
 void tenon::capi::push_token(tenon_chat_reply& reply, Token token, const ReplySink& sink) {
   const Tokenizer* tokenizer = reply.chat->tokenizer();
   if (tokenizer == nullptr) fail(Code::State, "the chat was made without a model: push text");
-  // Control tokens are marks of the format; one that ends the answer is no part of it.
+  // Control tokens belong to the format; an end token is no part of the answer.
   const std::string_view text = tokenizer->decode(token, true);
   if (!tokenizer->is_end(token)) push_text(reply, text, false, sink);
 }
@@ -110,7 +110,7 @@ void tenon::capi::push_piece(tenon_chat_reply& reply, Token token, std::string_v
                              const ReplySink& sink) {
   const Tokenizer* tokenizer = reply.chat->tokenizer();
   if (tokenizer == nullptr) fail(Code::State, "the chat was made without a model: push text");
-  // Control tokens have no text; all other text is held back while it may become a stop.
+  // Control tokens have no text. Other text is held back while it may become a stop text.
   if (token >= 0 && tokenizer->decode(token).empty()) push_token(reply, token, sink);
   if (!text.empty()) push_text(reply, text, false, sink);
 }

@@ -45,13 +45,13 @@ struct tenon_chat_reply : tenon::capi::Handle<tenon_chat_reply> {
 
 namespace tenon::capi {
 
-/// Hands the parts of an answer to the host; of NULL nothing.
+/// Passes the parts of an answer to the host's callback; to none if NULL.
 ReplySink reply_sink(tenon_chat_callback on_delta, void* user);
-/// The next token of the answer.
+/// Adds the next token of the answer.
 void push_token(tenon_chat_reply& reply, Token token, const ReplySink& sink);
-/// The next piece of a generation: a control token, or text that may be shown.
+/// Adds the next piece of a generation: a control token, or text to show.
 void push_piece(tenon_chat_reply& reply, Token token, std::string_view text, const ReplySink& sink);
-/// The answer is complete.
+/// Completes the answer.
 void finish_reply(tenon_chat_reply& reply, const ReplySink& sink);
 
 }  // namespace tenon::capi

@@ -39,7 +39,7 @@ class Host {
   /// Whether loading may go on at `fraction`. Never goes back. Throws Argument when the callback
   /// throws.
   [[nodiscard]] bool progress(double fraction);
-  /// Warns of a context beyond what a model was trained for, if there is a number; of a longer one each time.
+  /// Warns when a context exceeds the trained one, if known; warns again for a longer context.
   void note_context(uint64_t context, uint64_t trained);
   /// Calls a function of the host that no caller waits for; one that throws is logged. Whether it
   /// returned.

@@ -1,5 +1,5 @@
-// From the options that a host has set to the structs of the rooms: keys become members, and seconds and
-// milliseconds become nanoseconds. Those of a session are in session_handle.h.
+// Converts a host's options to the rooms' structs: keys to members, seconds and milliseconds to
+// nanoseconds. Options of sessions are in session_handle.h.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
 tenon::EngineOptions engine_options(const OptionSet& set, tenon::System& system);
 /// Scope EMBEDDER.
 tenon::EmbedderOptions embedder_options(const OptionSet& set);
-/// Scope CHAT; the template is looked for in the model where the options give none. Throws Argument without
-/// both, State where the model has none of the name.
+/// Scope CHAT. Takes the template from the model if the options have none. Throws Argument without
+/// both, State if the model has no template of that name.
 ///   model  may be NULL
 tenon::ChatOptions chat_options(const OptionSet& set, const tenon::Model* model);
 

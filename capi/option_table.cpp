@@ -263,7 +263,7 @@ tenon_option_info find_option(std::string_view name) {
     nearest.consider(option.name);
     return false;
   });
-  // What other libraries have among these options is told to each generation here.
+  // Other libraries' options that Tenon takes per generation.
   const std::string_view meant = meaning_of_field_word(name);
   if (name == "max_tokens" || name == "ignore_end" || meant == "max_tokens" ||
       meant == "ignore_end") {

@@ -26,8 +26,8 @@ struct tenon_session : tenon::capi::Handle<tenon_session> {
   std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
   std::unique_ptr<tenon::Session> session;
   std::optional<tenon::Sampler> own_sampler;
-  size_t dropped_turns = 0;  ///< that the prompt of the latest answer left out
-  std::string message;       ///< that tenon_chat_answer handed out
+  size_t dropped_turns = 0;  ///< turns left out of the latest answer's prompt
+  std::string message;       ///< message returned by tenon_chat_answer
 
   std::atomic<bool> is_busy{
       false};  ///< a call is under way that cancel and destroy alone may interrupt

@@ -55,7 +55,7 @@ class ChatReply {
       return tenon_chat_reply_push_text(handle_.get(), text.data(), text.size(), call, user);
     });
   }
-  /// A piece of a generation: what is held back for a stop text waits.
+  /// Adds a piece of a generation. Text is held back while it may become a stop text.
   void push(const Piece& piece, const OnDelta& on_delta = {}) {
     run(on_delta, [&](tenon_chat_callback call, void* user) {
       return tenon_chat_reply_push_piece(handle_.get(), piece.token, piece.text.data(),
@@ -172,9 +172,9 @@ class Chat {
     return sampler.set_grammar_of(get(), conversation);
   }
 
-  /// One turn: generates the answer to a conversation in `session`, as constrain() says, and returns it
-  /// as a message, to be put after the conversation's. What the session holds of the prompt already is
-  /// not computed again. on_delta gets what comes; what it throws comes out of here.
+  /// Runs one turn: generates the answer to a conversation in `session`, as constrain() says.
+  /// Returns the answer as a message, to be appended to the conversation. Keeps the session's
+  /// common prefix computed. Calls on_delta for each delta and passes on its exceptions.
   std::string answer(Session& session, std::string_view conversation,
                      const ChatReply::OnDelta& on_delta = {},
                      const GenerateOptions& options = {}) const {
@@ -188,8 +188,8 @@ class Chat {
     return reading.message();
   }
 
-  /// The beginning of answer(), for answers by submit(): makes the session's text the prompt, has the
-  /// sampler draw only what the answer may be, and begins to read the answer.
+  /// Starts an answer for submit(): sets the session's text to the prompt, constrains the sampler
+  /// and returns the reply to push pieces into.
   ///   drop_oldest  leaves out the oldest turns where there is no room for max_tokens (tenon.h, 14)
   ChatReply begin(Session& session, std::string_view conversation, Sampler& sampler,
                   uint64_t max_tokens = 0, bool drop_oldest = false) const {

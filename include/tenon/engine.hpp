@@ -79,7 +79,7 @@ class Request {
     check(tenon_request_logprobs_of(get(), logprobs.data(), logprobs.size()));
   }
 
-  /// That the answer is drawn with: as SamplerOptions::seed it gives the same answer again.
+  /// Seed of the answer; as SamplerOptions::seed it gives the same answer again.
   [[nodiscard]] int64_t seed() const {
     int64_t seed = 0;
     check(tenon_request_seed(get(), &seed));

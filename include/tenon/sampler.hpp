@@ -57,7 +57,7 @@ class Sampler {
   /// How many tokens may still be drawn: a grammar's text is complete before that, and banned
   /// strings are not looked for beyond it.
   void set_token_limit(uint64_t tokens) { check(tenon_sampler_set_token_limit(get(), tokens)); }
-  /// That it draws with: the option, or of -1 that of the latest answer it drew.
+  /// Seed of the draws: the option, or for -1 the seed of the latest answer.
   [[nodiscard]] int64_t seed() const {
     int64_t seed = 0;
     check(tenon_sampler_seed(get(), &seed));

@@ -43,7 +43,7 @@ struct GenerateOptions {
   std::optional<bool> add_special{};
   bool parse_special = false;
   SamplerOptions sampler{};
-  /// Of a chat: where a conversation leaves no room for the answer, its oldest turns are left out.
+  /// Chats only: drops the oldest turns if the conversation leaves no room for the answer.
   bool drop_oldest = false;
 };
 
@@ -157,7 +157,7 @@ class Session {
     std::vector<Token> tokens;
     int32_t finish = TENON_FINISH_NONE;
     double logprob = 0;  ///< of the drawn tokens, summed up
-    int64_t seed = 0;    ///< that it was drawn with
+    int64_t seed = 0;    ///< seed of the answer
   };
   struct BestOf {
     std::vector<Candidate> candidates;
@@ -320,8 +320,8 @@ class Session {
     check(tenon_session_tokens(get(), &data, &count));
     return {data, count};
   }
-  /// That the latest answer was drawn with: as SamplerOptions::seed it gives that answer again. Throws
-  /// Error(State) when none was drawn.
+  /// Seed of the latest answer; as SamplerOptions::seed it gives that answer again. Throws
+  /// Error(State) without an answer.
   [[nodiscard]] int64_t seed() const {
     int64_t seed = 0;
     check(tenon_session_seed(get(), &seed));

@@ -231,7 +231,7 @@ BuiltProgram build_encoder_program(const ModelFile& file, const ModelSpec& model
   const ModelSpec encoder = encoder_of(model);
   ProgramOptions own = options;
   own.cross_type = options.cross_type.value_or(options.cache_type);
-  own.cache_type = TENON_TYPE_F32;  // nothing of its own is kept
+  own.cache_type = TENON_TYPE_F32;  // the encoder keeps no cache
   return build_with(architecture.build_encoder, ignored_tensors(architecture, encoder), file,
                     encoder, own);
 }

@@ -28,7 +28,7 @@ std::span<const NamedArchitecture> architectures();
 /// reason or the nearest known name; Format and Unsupported as Architecture::read.
 ModelSpec read_model_spec(const ModelFile& file);
 
-/// Throws Unsupported where the architecture that the file names does not run here, saying why.
+/// Throws Unsupported, with the reason, if the file's architecture does not run.
 void check_architecture(const ModelFile& file);
 
 /// Whether a file is meant for rows of texts: an encoder, or a decoder with a pooling.

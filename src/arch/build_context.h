@@ -20,7 +20,7 @@ namespace tenon {
 /// What the program shall look like beyond the model itself.
 struct ProgramOptions {
   uint32_t cache_type = TENON_TYPE_F16;  ///< as tenon_cache_group.type
-  std::optional<uint32_t> cross_type{};  ///< and of what an encoder leaves for a decoder
+  std::optional<uint32_t> cross_type{};  ///< cache type of cross-attention rows
   uint32_t block_tokens = 32;            ///< positions in a KV block
   StepLimits limits;
   /// Positions of the texts that the program is for, by which LongRoPE chooses its table; 0: those of

@@ -113,8 +113,8 @@ void read_query_scale(const Keys& keys, ModelSpec& model);
 /// other around each block (mHC).
 void read_mixed_streams(const Keys& keys, ModelSpec& model);
 
-/// The feed-forward of GPT-2: no gate, biases, GELU by tanh unless read_activation() tells another.
-///   fallback  the activation where the file names none
+/// Feed-forward of GPT-2: no gate, biases, GELU by tanh unless read_activation() finds another.
+///   fallback  the activation if the file names none
 void set_plain_gelu(const Keys& keys, LayerSpec& layer,
                     uint32_t fallback = TENON_ACTIVATION_GELU_TANH);
 

@@ -159,8 +159,8 @@ class Experts {
   Slot sum_by_group(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
     return context_.ops.moe_linear_sum(x, chosen_, group_weight(name, rows, columns), spec().count);
   }
-  /// "ffn_gate_up_exps" [experts, 2 rows, columns]: of each expert the gate's rows, then those of
-  /// up, as converters write them of any architecture. Nothing where the file has two tensors.
+  /// "ffn_gate_up_exps" [experts, 2 rows, columns], as converters write any architecture: per
+  /// expert the gate's rows, then the rows of up. Nothing if the file has two tensors.
   std::optional<GateUp> fused(Slot x, uint64_t rows, uint64_t columns) {
     const std::string stem = context_.in_layer(layer_, "ffn_gate_up_exps");
     const std::string name = stem + ".weight";
@@ -200,7 +200,7 @@ class Experts {
     }
     return context_.tensors.weight(stacked, {spec().count, rows, columns}, TensorRole::Matrix);
   }
-  /// "ffn_gate.0", "ffn_gate.1", ... [rows, columns] of older files in place of "ffn_gate_exps".
+  /// Older files: "ffn_gate.0", "ffn_gate.1", ... [rows, columns] in place of "ffn_gate_exps".
   std::optional<RowSource> separate(const std::string& stacked, std::string_view name,
                                     uint64_t rows, uint64_t columns) {
     const std::string stem = context_.in_layer(layer_, name.substr(0, name.rfind('_'))) + ".";

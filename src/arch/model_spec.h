@@ -309,11 +309,11 @@ struct ExpertSpec {
   uint32_t latent_width = 0;  ///< experts work between "ffn_latent_down" and "_up"; 0: they do not
   std::string_view latent_name = "ffn_latent";  ///< of these
   Presence latent_norm = Presence::Absent;      ///< of what the experts give, "ffn_latent_norm"
-  Presence bias = Presence::Absent;             ///< of the router and of each expert's matrices
-  uint32_t shared_width = 0;  ///< of the expert that all tokens use; 0: there is none
-  bool shared_gate = false;   ///< that one is weighed by a sigmoid of its own
-  bool shared_fused = false;  ///< its "ffn_up_shexp" holds the gate's rows, then its own
-  float sum_scale = 1.0f;     ///< of the sum of the routed and the shared
+  Presence bias = Presence::Absent;             ///< in the router and each expert's matrices
+  uint32_t shared_width = 0;  ///< width of the expert that all tokens use; 0: none
+  bool shared_gate = false;   ///< the shared expert has its own sigmoid weight
+  bool shared_fused = false;  ///< "ffn_up_shexp" holds the gate's rows, then the rows of up
+  float sum_scale = 1.0f;     ///< scales the sum of routed and shared experts
   /// The dense feed-forward runs beside them, and its sum with them is multiplied by this. 0: they
   /// are in its place.
   float dense_beside = 0.0f;

@@ -90,16 +90,16 @@ class TensorBinder {
   /// All that was asked for, in that order.
   [[nodiscard]] const std::vector<WantedTensor>& wanted() const { return wanted_; }
 
-  /// What was bound. Throws Format naming the first three tensors that are missing, and of those that
-  /// no one asked for.
+  /// Bound weights. Throws Format naming the first three missing tensors and the first three unused
+  /// ones.
   [[nodiscard]] std::vector<BoundWeight> finish() &&;
 
  private:
   void want(std::string_view name, const std::vector<uint64_t>& shape, TensorRole role,
             bool required);
-  /// End of a message whose cause lies in tensors: the file is complete, as it was opened.
+  /// Tail of messages about tensors: the file itself is complete.
   [[nodiscard]] std::string variant_text() const;
-  /// Names of tensors that no one asked for.
+  /// Names of tensors without a reader.
   [[nodiscard]] std::vector<std::string> unused() const;
   /// Marks the tensor as used and checks its shape.
   void use(const TensorInfo& tensor, const std::vector<uint64_t>& shape);

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-/// Defined by the shared library alone (capi/shared_only/shared_library.cpp).
+/// Defined only by the shared library (capi/shared_only/shared_library.cpp).
 extern "C" __attribute__((weak, visibility("hidden"))) const char tenon_is_shared_library;
 
 namespace tenon {

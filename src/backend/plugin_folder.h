@@ -1,23 +1,22 @@
-// The folder in which plugins are looked for without being named.
+// Default folder of plugins.
 #pragma once
 
 #include <string>
 
 namespace tenon {
 
-/// Facts about the code that runs.
+/// Facts about the running code.
 struct OwnCode {
-  const char* file = nullptr;  ///< the file it was loaded from, as the dynamic loader names it
-  bool is_shared = false;      ///< it is the shared library, not a part of somebody else's file
-  bool is_secure = false;      ///< whoever started the process has fewer rights than it (AT_SECURE)
+  const char* file = nullptr;  ///< file of the code, as the dynamic loader names it
+  bool is_shared = false;      ///< the file is the shared library itself
+  bool is_secure = false;      ///< more rights than the process's caller (AT_SECURE)
 };
 
 OwnCode own_code() noexcept;
 
-/// The folder `tenon/` beside the shared library. Empty where nothing is searched: of a main program
-/// the loader knows argv[0] only, which is whatever the caller wrote, so code that is linked into a
-/// program or another library has no folder; and a process with more rights than its caller loads
-/// nothing that it was not told of.
+/// Folder `tenon/` beside the shared library; empty if none is searched. Code linked into a program
+/// has no folder: the loader knows only argv[0], which the caller chooses. A process with more
+/// rights than its caller (AT_SECURE) loads only plugins that it names.
 std::string plugin_folder(const OwnCode& code);
 
 }  // namespace tenon

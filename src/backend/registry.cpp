@@ -19,7 +19,7 @@ constexpr tenon_backend_entry_fn kBuiltIn[] = {
     tenon_reference_backend_entry,
 };
 
-/// libtenon-*.so in a folder, sorted by name; none when it cannot be read.
+/// libtenon-*.so in a folder, sorted by name; empty if the folder cannot be read.
 std::vector<std::string> plugins_in(System& system, const std::string& folder) {
   if (folder.empty()) return {};
   std::vector<std::string> names;

@@ -25,11 +25,11 @@ struct BackendEntry {
 
 class BackendRegistry {
  public:
-  /// The built-in backends, fastest first, then the plugins: first those of `plugin_paths` (absolute
-  /// paths of files, or of folders, which end in a slash, for the libtenon-*.so in them), then
-  /// libtenon-*.so in the folder `tenon` beside the library itself, where it has one
-  /// (plugin_folder.h). Neither the working directory nor the environment is searched. Refused
-  /// plugins stay in the list with their reason; so does one whose name is another's.
+  /// Lists the built-in backends, fastest first, then plugins. `plugin_paths` come first: absolute
+  /// paths of files, or of folders of libtenon-*.so with a final slash. Next comes the folder
+  /// `tenon` beside the library, if any (plugin_folder.h). Searches neither the working directory
+  /// nor the environment. Refused plugins, such as duplicates of a name, stay listed with their
+  /// reason.
   explicit BackendRegistry(std::span<const std::string> plugin_paths = {},
                            const std::shared_ptr<System>& system = System::real());
 

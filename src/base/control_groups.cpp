@@ -14,11 +14,11 @@
 namespace tenon {
 namespace {
 
-// Machines with many containers list as many mounts.
+// Bound for machines with many containers, which have as many mounts.
 constexpr uint64_t kMaxFileBytes = uint64_t{4} << 20;
 constexpr uint64_t kReadBytes = uint64_t{16} << 10;
 
-/// The whole of a file of the kernel's, whose size it does not tell; empty where it cannot be read.
+/// Whole kernel file, whose size is unknown in advance; empty if it cannot be read.
 std::string read_text(System& system, const std::string& path) {
   int fd = -EINTR;
   while (fd == -EINTR) fd = system.open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -41,7 +41,7 @@ std::string read_text(System& system, const std::string& path) {
   return text;
 }
 
-/// Text before the next `end`, which is taken off `rest` with it.
+/// Text before the next `end`; removes both from `rest`.
 std::string_view take_until(std::string_view& rest, char end) {
   const size_t at = rest.find(end);
   const std::string_view head = rest.substr(0, at);
@@ -56,7 +56,7 @@ bool lists(std::string_view names, std::string_view name) {
   return false;
 }
 
-/// Paths of mountinfo have \040 for a space.
+/// Decodes \040 in paths of mountinfo.
 std::string unescaped(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -70,13 +70,13 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
-/// Place at which the groups of one hierarchy are seen.
+/// Mount of one hierarchy.
 struct Mount {
-  std::string root;   ///< the group that is seen at `point`
-  std::string point;  ///< the folder
+  std::string root;   ///< group visible at `point`
+  std::string point;  ///< folder of the mount
 };
 
-/// The mount of version 2, or of the version 1 hierarchy that has `controller`. mounts: mountinfo.
+/// Mount of version 2, or of the version 1 hierarchy with `controller`. mounts: mountinfo.
 std::optional<Mount> find_mount(std::string_view mounts, std::string_view controller,
                                 bool version_2) {
   for (std::string_view rest = mounts; !rest.empty();) {
@@ -96,11 +96,11 @@ std::optional<Mount> find_mount(std::string_view mounts, std::string_view contro
   return std::nullopt;
 }
 
-/// The group of this process in the same hierarchy. groups: /proc/self/cgroup.
+/// This process's group in that hierarchy. groups: /proc/self/cgroup.
 std::optional<std::string> find_group(std::string_view groups, std::string_view controller,
                                       bool version_2) {
   for (std::string_view rest = groups; !rest.empty();) {
-    // 4:cpu,cpuacct:/docker/abc or, of version 2, 0::/user.slice
+    // Either 4:cpu,cpuacct:/docker/abc or, for version 2, 0::/user.slice.
     std::string_view line = take_until(rest, '\n');
     const std::string_view number = take_until(line, ':');
     const std::string_view controllers = take_until(line, ':');
@@ -116,7 +116,7 @@ struct GroupTables {
   std::string groups;
 };
 
-/// The folders of the process's group and of those above it that are seen, itself first.
+/// Visible folders of the process's group and its ancestors, the group first.
 std::vector<std::string> group_folders(const GroupTables& tables, std::string_view controller,
                                        bool version_2) {
   const auto mount = find_mount(tables.mounts, controller, version_2);
@@ -124,8 +124,8 @@ std::vector<std::string> group_folders(const GroupTables& tables, std::string_vi
   if (!mount || !group) return {};
   std::string below = *group;
   const std::string root = mount->root == "/" ? "" : mount->root;
-  // A container may see its own group alone, and a process may have been put outside of it: then
-  // what it sees at the mount is all there is.
+  // A container may see only its own group, and the process may lie outside. Then only the mount's
+  // root is visible.
   if (below.starts_with(root) && (below.size() == root.size() || below[root.size()] == '/')) {
     below.erase(0, root.size());
   } else {
@@ -141,7 +141,7 @@ std::vector<std::string> group_folders(const GroupTables& tables, std::string_vi
   }
 }
 
-/// Nothing for "max", -1 and what is no number.
+/// Parses a number; nothing for "max", -1 and other texts.
 std::optional<uint64_t> number_in(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -149,7 +149,7 @@ std::optional<uint64_t> number_in(std::string_view text) {
   return number;
 }
 
-/// Whole CPUs that a group's quota pays for.
+/// Whole CPUs in a group's quota.
 std::optional<uint64_t> quota_of(System& system, const std::string& folder, bool version_2) {
   std::optional<uint64_t> quota;
   std::optional<uint64_t> period;
@@ -166,7 +166,7 @@ std::optional<uint64_t> quota_of(System& system, const std::string& folder, bool
   return *quota / *period;
 }
 
-/// The least of the numbers that `read` finds in the folders of either version.
+/// Minimum of the numbers that `read` finds in the folders of both versions.
 template <typename Read>
 uint64_t least_limit(System& system, std::string_view controller, Read read) noexcept {
   uint64_t least = UINT64_MAX;
@@ -179,7 +179,7 @@ uint64_t least_limit(System& system, std::string_view controller, Read read) noe
       }
     }
   } catch (const std::exception&) {
-    // No memory for a path: what was found so far counts.
+    // Out of memory for a path: keep the minimum so far.
   }
   return least;
 }

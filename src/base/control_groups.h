@@ -1,5 +1,5 @@
-// Limits that control groups (of a container, a service) put on this process, from the files of the
-// kernel: both versions, each group up to the root that is seen. Nothing is cached here.
+// Limits of control groups (containers, services) on this process, read from the kernel's files.
+// Covers both versions and all visible ancestors. Caches nothing.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace tenon {
 
-/// CPUs that the process may use: those it may run on (System::num_usable_cpus, which cpusets
-/// narrow), and no more than the least quota of processor time of its groups pays for, fractions
-/// rounded down; at least 1. What cannot be read is no limit.
+/// CPUs available to the process: usable CPUs (System::num_usable_cpus, which cpusets narrow),
+/// capped by the lowest CPU quota of its groups, rounded down; at least 1. Unreadable files set no
+/// limit.
 uint32_t num_allowed_cpus(System& system) noexcept;
 
-/// The least limit of memory of its groups, in bytes; UINT64_MAX where there is none.
+/// Lowest memory limit of its groups, in bytes; UINT64_MAX for none.
 uint64_t memory_limit_of_groups(System& system) noexcept;
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// What other engines and libraries call the options that there are here, for messages about unknown names.
+// Option names of other engines and libraries, for messages about unknown names.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace tenon {
 
-/// The name here of an option that another program calls so; empty when nothing is known. Names of what is
-/// told to a generation, and is no option, are among them: "max_tokens", "ignore_end".
+/// Tenon's name for another program's option; empty if unknown. Includes "max_tokens" and
+/// "ignore_end", which belong to a generation and are no options.
 constexpr std::string_view meaning_of_field_word(std::string_view word) {
   using Meaning = std::pair<std::string_view, std::string_view>;
   constexpr auto kMeanings = std::to_array<Meaning>({
@@ -67,7 +67,7 @@ constexpr std::string_view meaning_of_field_word(std::string_view word) {
       {"type_v", "cache_type"},
       {"ubatch_size", "slice"},
   });
-  // Java and JavaScript write n_ctx as nCtx.
+  // Ignore the spelling: Java and JavaScript write n_ctx as nCtx.
   std::array<char, 32> plain{};
   size_t size = 0;
   for (const char c : word) {

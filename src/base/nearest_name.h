@@ -35,8 +35,8 @@ inline bool equal_but_for_case(std::string_view a, std::string_view b) {
                     [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-/// Remembers the nearest of the names it is shown; the first of equally near ones. A word of the field for
-/// one of them (field_words.h) is nearest to it; a name that is far from all has none.
+/// Finds the candidate nearest to a name; the first of equals. A known alias (field_words.h) is
+/// nearest to its option. A distant name has no nearest.
 class NearestName {
  public:
   /// name: what the user wrote; only its first 64 bytes count.
@@ -58,9 +58,9 @@ class NearestName {
 
   /// What the user wrote, cut off for a message.
   [[nodiscard]] std::string_view name() const { return name_; }
-  /// Empty when nothing that was considered is near.
+  /// Nearest candidate; empty if none is near.
   [[nodiscard]] std::string_view nearest() const { return nearest_; }
-  /// The end of a message: `; the nearest name is "..."`, or nothing.
+  /// Tail of a message: `; the nearest name is "..."`, or nothing.
   [[nodiscard]] std::string hint() const {
     if (nearest_.empty()) return {};
     return std::string(is_word_ ? "; here it is called \"" : "; the nearest name is \"") +

@@ -14,7 +14,7 @@
 
 namespace tenon {
 
-/// End of messages about a file that ends before what it announces.
+/// Tail of messages about a file that ends too early.
 inline constexpr const char* kCutShort = "; the file is cut short or damaged: fetch it again";
 
 /// The same checks and messages as ByteReader's, over at most kWindowBytes in memory at a time

@@ -110,7 +110,7 @@ class System {
   virtual uint32_t num_usable_cpus() noexcept = 0;
   /// Monotonic nanoseconds.
   virtual uint64_t now_ns() noexcept = 0;
-  /// Fills memory with random bytes that nobody can guess, without waiting for them: 0 or -errno.
+  /// Fills memory with unpredictable bytes, without waiting for entropy: 0 or -errno.
   virtual int random_bytes(void* out, uint64_t size_bytes) noexcept = 0;
   /// Nanoseconds of processor time that the calling thread has used: for limits of work, which a
   /// busy machine must not shorten. now_ns() where the system does not tell.
@@ -126,8 +126,8 @@ int open_regular_file(System& system, const std::string& path);
 uint64_t read_fully(System& system, int fd, uint64_t offset, std::span<std::byte> out,
                     std::string_view name);
 
-/// A number that differs from call to call and from process to process: for seeds, not for secrets. Made
-/// of the clock where the system has no random bytes.
+/// Number that differs between calls and processes: for seeds, not for secrets. Falls back to the
+/// clock without random bytes.
 uint64_t random_number(System& system) noexcept;
 
 /// The text of an errno value, without locale and without a shared buffer.

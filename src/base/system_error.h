@@ -1,4 +1,4 @@
-// Failures of the operating system, which keep its number for hosts that have errors of their own for it.
+// Operating system failures that keep their errno, for hosts with their own error codes.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace tenon {
 
-/// Code Io.
+/// Error with code Io.
 class SystemError : public Error {
  public:
-  /// number: as in <errno.h>, positive.
+  /// number: positive, from <errno.h>.
   SystemError(int number, const std::string& message) : Error(Code::Io, message), number_(number) {}
   [[nodiscard]] int number() const noexcept { return number_; }
 

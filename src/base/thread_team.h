@@ -49,7 +49,7 @@ class ThreadTeam {
   /// A team of own threads, the caller of run() among them; they start at the first run. If the
   /// system refuses some of them, the team goes on with fewer. Throws Argument outside
   /// 1..kMaxThreads.
-  ///   cpus  for which they are; 0: all that the process may run on
+  ///   cpus  number of CPUs for the team; 0: all that the process may use
   explicit ThreadTeam(uint32_t num_threads, std::shared_ptr<System> system = System::real(),
                       uint32_t cpus = 0);
   /// A team on the host's threads: one call of executor.run per phase.

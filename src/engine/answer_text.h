@@ -65,7 +65,7 @@ class AnswerText {
   std::string_view take_held() { return stream_.finish(); }
 
   [[nodiscard]] uint64_t num_generated() const { return num_generated_; }
-  /// Of the random numbers that the answer is drawn with; nothing before the first draw.
+  /// Seed of the answer's draws; nothing before the first draw.
   [[nodiscard]] std::optional<uint64_t> seed() const { return seed_; }
   void set_seed(std::optional<uint64_t> seed) { seed_ = seed; }
   /// With banned texts: the answer as far as its characters are whole.

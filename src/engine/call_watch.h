@@ -1,4 +1,4 @@
-// What a long call of a host looks at while it does other things than computing steps.
+// Deadline and cancel flag of a host's call, for long work outside of steps.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace tenon {
 
-/// One thread.
+/// Not thread-safe.
 class CallWatch {
  public:
-  /// deadline_ns: of the system; UINT64_MAX: none. cancel: a flag, or null.
+  /// deadline_ns: on the system's clock; UINT64_MAX for none. cancel: may be null.
   CallWatch(System& system, uint64_t deadline_ns, const uint32_t* cancel)
       : system_(system), deadline_ns_(deadline_ns), cancel_(cancel) {}
 
-  /// For each item of a long list. Throws Deadline or Cancelled.
+  /// Call for each item of a long list. Throws Deadline or Cancelled.
   void look() {
     if (++num_looks_ % kBetweenClocks != 0) return;
     if (is_set(cancel_)) fail(Code::Cancelled, "cancelled");

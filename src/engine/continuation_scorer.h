@@ -33,8 +33,9 @@ struct Continuation {
 /// knows its own sequence only.
 class ContinuationScorer {
  public:
-  /// text: listed in the engine, computed as far as there was room; the other arguments must outlive
-  /// this. call: cancel, control, rank and deadline of the items. Throws Cancelled, Deadline.
+  /// text: listed in the engine, computed as far as memory allows. All arguments except `text` must
+  /// outlive this. call: cancel flag, control, rank and deadline of the items. Throws Cancelled,
+  /// Deadline.
   ContinuationScorer(Engine& engine, IdleSequences::Entry& text, const BatchItem& call,
                      std::span<const Continuation> continuations);
 

@@ -1,13 +1,13 @@
-// The pieces of a snapshot up to the first that is missing.
+// Pieces of a snapshot before the first missing piece.
 #pragma once
 
 #include <cstdint>
 
 namespace tenon {
 
-/// Takes the pieces 0, 1, ... while take(index) returns true, and at most `count`. A snapshot says how many
-/// pieces it has and not which: after a gap all later ones would be taken for those before them, so none is
-/// asked for. Returns how many were taken.
+/// Calls take(0), take(1), ... until one returns false, at most `count` times. A snapshot stores
+/// only the number of its pieces, so pieces after a gap would be misplaced. Returns the number
+/// taken.
 template <typename Take>
 uint64_t take_leading_pieces(uint64_t count, Take take) {
   uint64_t index = 0;

@@ -121,7 +121,7 @@ class Generation : public Request {
   GenerationOptions options;
   std::shared_ptr<CallControl> call;
   Sampler sampler;
-  uint64_t seed = 0;  ///< of the sampler, unchanged from submit on
+  uint64_t seed = 0;  ///< the sampler's seed, fixed since submit
   AnswerLoop decoding;
   std::vector<Token> tokens;        ///< drawn so far, and not to be taken back
   std::string text;                 ///< of all of them, as it may be shown

@@ -17,7 +17,7 @@ constexpr size_t kMaxIdleClients = 4096;
 /// then no other begins in it: with thousands in the queue the looking would outlast the step.
 constexpr uint32_t kMaxPutOff = 32;
 
-/// Between two tries of a request to take seats for memory that was then not enough.
+/// Pause of a request after it took seats but still lacked memory.
 constexpr uint64_t kBetweenTakesNs = 2'000'000'000;
 
 }  // namespace
@@ -116,15 +116,15 @@ bool Scheduler::ranks_below(const Work& a, const Work& b) {
   return a.arrival_ > b.arrival_;
 }
 
-/// Whether `a` would hold no more of the seats than `b` by their weights if one went from b to a.
-/// The other way around this is then false, so that no seat goes to and fro.
+/// Whether `a` would hold at most as many seats per weight as `b` after taking one from `b`. Then
+/// the reverse is false, so no seat moves back and forth.
 bool Scheduler::holds_less(const Client& a, const Client& b) {
   const auto seats_of_a = static_cast<double>(a.num_running + 1);
   return &a != &b && seats_of_a / a.weight < static_cast<double>(b.num_running) / b.weight;
 }
 
-/// Whether `b` may take the memory of `a`: of equal priority, the one without a seat gives way first,
-/// then that of the client with more seats, then the younger.
+/// Whether `b` may take memory from `a`. At equal priority, evict unseated requests first, then
+/// requests of the client with more seats, then the youngest.
 bool Scheduler::gives_way(const Work& a, const Work& b) {
   if (a.priority != b.priority) return a.priority < b.priority;
   const auto was_unseated = [](const Work& work) {
@@ -171,7 +171,7 @@ void Scheduler::share_seats() {
   }
 }
 
-/// The first in the order that waits while another client holds more than its part.
+/// First waiting request whose client holds less than its share while another holds more.
 Work* Scheduler::next_to_seat() {
   const Client* fullest = nullptr;
   for (const Work* work = first_; work != nullptr; work = work->next_) {
@@ -192,7 +192,7 @@ Work* Scheduler::next_to_seat() {
   return best;
 }
 
-/// Gives it a seat and room for all that is left of it, from clients that hold more than their part.
+/// Gives the request a seat and its memory, taken from clients above their share.
 void Scheduler::seat(Work& work) {
   bool has_taken = false;
   for (bool fits = memory_->fits(work); !has_seat() || !fits; fits = memory_->fits(work)) {
@@ -204,20 +204,20 @@ void Scheduler::seat(Work& work) {
     const bool only_its_memory = has_seat();
     unseat(*from);
     from->looked_at_ = num_picks_;
-    // What it has computed stays as long as nobody needs the memory.
+    // Computed rows of unseated requests stay until their memory is needed.
     if (only_its_memory) memory_->drop(*from);
   }
-  // With nothing taken it begins in the order of all.
+  // Without anything taken, the request begins in the usual order.
   if (!has_taken) return;
   if (has_seat() && memory_->fits(work)) {
     begin(work);
   } else {
-    // It is larger than its part: those that gave way for nothing go on for a while.
+    // The request exceeds its share: let the unseated requests run for a while.
     work.asks_from_ns_ = now_ns_ + std::max(options_.ageing_ns, kBetweenTakesNs);
   }
 }
 
-/// The lowest of the fullest client that holds more than its part.
+/// Lowest request of the fullest client above its share.
 Work* Scheduler::find_seat(const Work& work, bool for_memory) {
   Work* lowest = nullptr;
   for (Work* other = first_; other != nullptr; other = other->next_) {
@@ -229,7 +229,7 @@ Work* Scheduler::find_seat(const Work& work, bool for_memory) {
   return lowest;
 }
 
-/// One that has lost its seat and still holds memory.
+/// Unseated request that still holds memory.
 Work* Scheduler::find_unseated(const Work& work) {
   for (Work* other = last_; other != nullptr; other = other->previous_) {
     const bool was_unseated = other->begun_ && other->place_ == Work::Place::Waiting;
@@ -265,7 +265,7 @@ void Scheduler::pick_decodes() {
             [](const Work* a, const Work* b) { return goes_before(*a, *b); });
   for (Work* work : decodes_) {
     if (room_ == 0) return;
-    if (work->looked_at_ == num_picks_) continue;  // it has just lost its seat
+    if (work->looked_at_ == num_picks_) continue;  // unseated in this pick
     work->looked_at_ = num_picks_;
     // One may have been preempted for another.
     if (work->num_left == 1 && may_begin(*work)) try_pick(*work, 1);

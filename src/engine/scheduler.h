@@ -19,7 +19,7 @@ struct Client {
   double weight = 1;
   double served = 0;  ///< tokens over weight; the client that has the least goes first
   uint64_t num_works = 0;
-  uint64_t num_running = 0;  ///< of these: the seats that it holds
+  uint64_t num_running = 0;  ///< number of its running requests, one seat each
   /// The requests of one priority.
   struct Class {
     Client* client = nullptr;
@@ -49,11 +49,11 @@ struct Work {
   friend class Scheduler;
   Place place_ = Place::Out;
   bool begun_ = false;         // has been in a step
-  uint64_t arrival_ = 0;       // a number that rises
-  uint64_t looked_at_ = 0;     // in which pick
-  uint64_t queued_left_ = 0;   // what it counts in the bounds
-  uint64_t seat_asked_ = 0;    // in which pick it asked for a seat of another client's
-  uint64_t asks_from_ns_ = 0;  // it does not before
+  uint64_t arrival_ = 0;       // order of arrival
+  uint64_t looked_at_ = 0;     // latest pick that looked at it
+  uint64_t queued_left_ = 0;   // its part of the bounds' counters
+  uint64_t seat_asked_ = 0;    // latest pick in which it asked for another client's seat
+  uint64_t asks_from_ns_ = 0;  // earliest time of its next request for a seat
   Client::Class* class_ = nullptr;
   Work* next_ = nullptr;
   Work* previous_ = nullptr;

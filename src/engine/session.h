@@ -128,9 +128,9 @@ class Session {
   /// Forgets everything from `position` on. Throws Argument when the text is shorter.
   void rewind(uint64_t position);
 
-  /// Of the random numbers that the latest answer was drawn with, in this session or the one it comes
-  /// from; nothing before the first. An answer lasts until the text changes otherwise: what is drawn
-  /// after it with a random seed goes on with its seed.
+  /// Seed of the latest answer, drawn in this session or the one it was forked or restored from;
+  /// nothing before the first answer. An answer lasts until the text changes otherwise; later draws
+  /// with a random seed continue with its seed.
   [[nodiscard]] std::optional<uint64_t> seed() const { return latest_seed_; }
   void set_latest_seed(uint64_t seed) { latest_seed_ = seed; }
 

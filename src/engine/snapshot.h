@@ -33,11 +33,11 @@ SnapshotIdentity snapshot_identity(const Model& model);
 ///   48  u64 of these computed, so that the blocks that follow hold them
 ///   56  u32 positions in a block
 ///   60  u32 bytes of SnapshotIdentity::cache, which follows
-/// then i64 seed of the answer, or -1; u64 tokens of the source and those tokens, i32 (its rows are
-/// not saved, but encoded again); the tokens, i32; the pieces of Engine::read_piece, as many as there
-/// were, without gaps; the XXH3-128 of all that is before. Version 3 has no seed, version 2 no seed
-/// and no source. Only full blocks: the tokens after them are computed again, and nothing of others
-/// that may lie in the rest of a block gets out.
+/// Then follow: i64 seed of the answer, or -1; u64 number of source tokens and those tokens, i32;
+/// the tokens, i32; the pieces of Engine::read_piece, without gaps; the XXH3-128 of everything
+/// before. Source rows are not saved, but encoded again. Version 3 has no seed; version 2 has no
+/// source either. Only full blocks are saved: later tokens are computed again, and other texts'
+/// rows cannot leak.
 struct SnapshotHeader {
   static constexpr uint64_t kFixedBytes = 64;
   static constexpr uint64_t kMaxCacheText = 4096;
@@ -52,7 +52,7 @@ struct SnapshotHeader {
   uint64_t position = 0;
   uint32_t block_tokens = 0;
   std::string cache;
-  int64_t seed = -1;  ///< of the answer that the text ends with
+  int64_t seed = -1;  ///< seed of the answer at the end of the text
 };
 
 /// Takes the bytes of a snapshot piece by piece; what it throws ends the saving.

@@ -16,7 +16,7 @@ void KeyWatch::note(std::string_view key) {
 }
 
 std::string KeyWatch::hint(const std::string& key) const {
-  // Keys are mistaken in their first part, too: no architecture, or another one.
+  // Keys may be wrong in their first part: without an architecture, or with another.
   for (const std::string& other : asked_) {
     const std::string_view tail = std::string_view(other).substr(other.find('.') + 1);
     const bool same =

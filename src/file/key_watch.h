@@ -1,4 +1,4 @@
-// Keys of a file that were asked for: an override of one that nobody reads is a mistake.
+// Tracks which keys of a file are read, to reject overrides without a reader.
 #pragma once
 
 #include <atomic>
@@ -10,16 +10,16 @@
 
 namespace tenon {
 
-/// Any thread.
+/// Thread-safe.
 class KeyWatch {
  public:
-  /// keys: those that must be asked for.
+  /// keys: the overridden keys.
   explicit KeyWatch(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
   void note(std::string_view key);
-  /// Throws Argument when one of the keys was not asked for, naming the nearest one that was.
+  /// Throws Argument for an overridden key without a reader, naming the nearest key read.
   void expect_asked();
-  /// Nothing is remembered any more.
+  /// Stops tracking.
   void end();
 
  private:

@@ -144,12 +144,11 @@ class Metadata {
   /// Adds or replaces a value (an override of the caller's).
   void set(std::string key, MetadataValue value);
 
-  /// Remembers from now on which keys are asked for, until expect_asked. For overrides: `keys` are those
-  /// that somebody must ask for.
+  /// Starts tracking which keys are read, until expect_asked. keys: overrides that need a reader.
   void watch(std::vector<std::string> keys);
-  /// Throws Argument when one of those keys has not been asked for, naming the nearest one that has.
+  /// Throws Argument for an override without a reader, naming the nearest key read.
   void expect_asked() const;
-  /// Forgets what was remembered.
+  /// Stops tracking.
   void end_watch() const;
 
  private:

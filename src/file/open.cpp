@@ -50,13 +50,13 @@ constexpr const char* kConvert =
     "fetch "
     "a GGUF file of the model";
 
-/// Files of a folder, by their endings.
+/// Files of a folder, by suffix.
 struct FolderContents {
   std::string gguf;  ///< the first by name; or empty
   bool checkpoint = false;
 };
 
-/// Nothing where `path` is no folder.
+/// Contents of a folder; nothing if `path` is no folder.
 std::optional<FolderContents> folder_contents(System& system, const std::string& path) {
   FolderContents contents;
   const int error = system.list_directory(
@@ -72,7 +72,7 @@ std::optional<FolderContents> folder_contents(System& system, const std::string&
   return contents;
 }
 
-/// Throws for a folder in place of a file, naming what to do.
+/// Throws for a folder in place of a file, with advice.
 void refuse_folder(System& system, const std::string& path) {
   const auto contents = folder_contents(system, path);
   if (!contents) return;
@@ -133,7 +133,7 @@ std::shared_ptr<const ModelFile> assemble(std::vector<Shard> shards, OpenOptions
     if (item.key.empty() || !is_utf8(item.key)) {
       fail(Code::Argument, "override: key {} is empty or not UTF-8", quoted(item.key));
     }
-    // Words of a file about itself are there to be shown.
+    // Descriptive keys need no reader: they are shown to users.
     const bool is_shown = item.key.starts_with("general.") && metadata.contains(item.key);
     if (!is_shown) overridden.push_back(item.key);
     metadata.set(std::move(item.key), std::move(item.value));

@@ -31,7 +31,7 @@ constexpr OtherKind kOtherKinds[] = {
      "open the model itself"},
 };
 
-/// Text of a key; empty where it is missing or something else, which its reader will say.
+/// Text of a key; empty if missing or of another type, which the key's reader reports.
 std::string_view text_of(const Metadata& metadata, std::string_view key) {
   const MetadataValue* value = metadata.find_value(key);
   if (value == nullptr || value->type != ValueType::String) return {};
@@ -44,7 +44,7 @@ void refuse_other_kinds(const ModelFile& file) {
   const Metadata& metadata = file.metadata();
   const std::string_view type = text_of(metadata, "general.type");
   const std::string_view architecture = text_of(metadata, "general.architecture");
-  // A file that says of itself that it is a model is believed.
+  // Trust a file that calls itself a model.
   if (type == "model") return;
   for (const OtherKind& kind : kOtherKinds) {
     const bool by_type = !kind.type.empty() && type == kind.type;

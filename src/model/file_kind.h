@@ -1,13 +1,12 @@
-// Files of the right format that are no language model: told from their metadata, and refused with
-// what to do about them.
+// Recognises valid files that are no language models by their metadata. Refuses them with advice.
 #pragma once
 
 #include "file/model_file.h"
 
 namespace tenon {
 
-/// Throws Unsupported for an adapter, an importance matrix, the encoder of pictures or sound that goes
-/// with a text model, and a control vector, as "general.type" or keys of their own say it.
+/// Throws Unsupported for an adapter, an importance matrix, an encoder of images or audio, and a
+/// control vector. Decides by "general.type" or by the kind's own keys.
 void refuse_other_kinds(const ModelFile& file);
 
 }  // namespace tenon

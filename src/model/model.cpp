@@ -189,7 +189,7 @@ void Model::build() {
     return metadata().end_watch();
   }
   build_program_and_weights();
-  options_.progress = {};  // its captures need not live as long as the model
+  options_.progress = {};  // free its captures before the model
 }
 
 void Model::build_vocabulary() {
@@ -198,7 +198,7 @@ void Model::build_vocabulary() {
     return;
   }
   refuse_other_kinds(*file_);
-  // Says more of what the file is than that it has no vocabulary.
+  // Check first: more helpful than an error about a missing vocabulary.
   if (!options_.vocabulary_only && !file_->tensors().empty()) check_architecture(*file_);
   tokenizer_ = read_tokenizer(*file_, options_.system);
   for (const std::string& warning : tokenizer_->warnings()) {
@@ -271,7 +271,7 @@ void Model::build_program_and_weights() {
 }
 
 void Model::expect_overrides_read() const {
-  // Keys that are asked for later: by chats and embedders, and for how an answer begins.
+  // Keys that are read later: by chats and embedders, and for the beginning of an answer.
   for (const Metadata::Entry& entry : metadata().entries()) {
     const bool is_template = entry.key.starts_with("tokenizer.chat_template");
     if (is_template) (void)metadata().contains(entry.key);

@@ -47,7 +47,7 @@ struct ModelOptions {
   std::string device_memory;        ///< bytes of each of `devices`, "8000000000,0"; 0: what is free
   int64_t gpu_layers = -1;          ///< layers on devices besides the CPU; -1: as many as fit
   std::string experts_on = "auto";  ///< "cpu": the work of chosen experts is done there
-  /// A name of kCacheTypes. What no cache keeps is f32 whatever it says: the rows of an encoder.
+  /// Name in kCacheTypes. Encoder rows, which no cache keeps, are always f32.
   std::string cache_type = "f16";
   /// Of a session by default, and what LongRoPE's table is chosen for; 0: the trained one, 8192 at most.
   uint32_t context = 0;
@@ -68,7 +68,7 @@ struct ModelOptions {
   uint64_t row_cache_bytes = 0;
   bool vocabulary_only = false;  ///< neither program nor weights
   bool inspect = false;          ///< program and memory figures, but no weights
-  /// Nothing but what the file says: any file of the format opens, and its tokenizer is empty.
+  /// Reads metadata only: any file of the format opens, with an empty tokenizer.
   bool metadata_only = false;
   bool check_weights = false;  ///< refuse NaN and infinities among the weights
   std::vector<MetadataOverride> overrides;
@@ -178,7 +178,7 @@ class Model {
   void build();
   void build_vocabulary();
   void build_program_and_weights();
-  /// Throws Argument for an override that nothing reads.
+  /// Throws Argument for an override without a reader.
   void expect_overrides_read() const;
   /// A program's weights, and what runs it.
   struct Loading {

@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-/// A tokenizer of no use: its one token is empty, and every text becomes nothing.
+/// Placeholder tokenizer: a single empty token, and no tokens for any text.
 std::unique_ptr<const Tokenizer> empty_tokenizer(const std::shared_ptr<System>& system);
 
 /// The tokenizer of an open model file. Errors as read_vocabulary and make_tokenizer; the message

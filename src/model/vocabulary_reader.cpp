@@ -60,7 +60,7 @@ void check_length(const Metadata& metadata, std::string_view key, size_t tokens)
 
 Vocabulary read_vocabulary(const Metadata& metadata) {
   const auto id = [&metadata](std::string_view key) -> std::optional<int64_t> {
-    // Tools write "none" as the largest number of some type; it is outside any vocabulary.
+    // Some tools write the largest number of a type for "none".
     const MetadataValue* value = metadata.find_value(key);
     const bool is_huge = value != nullptr && value->type == ValueType::U64 &&
                          value->integer > static_cast<uint64_t>(INT64_MAX);

@@ -23,7 +23,7 @@ struct SamplerParameter {
   const char* doc;         ///< one sentence for users, saying which value disables
 };
 
-/// The value of the parameter "seed" that asks for another seed for each generation.
+/// Value of the parameter "seed" for a random seed per generation.
 inline constexpr int64_t kRandomSeed = -1;
 
 constexpr SamplerParameter integer_parameter(const char* name, int64_t minimum, int64_t maximum,

@@ -42,16 +42,15 @@ class Sampler {
   }
   [[nodiscard]] const SamplerValues& values() const { return values_; }
 
-  /// The key of the random numbers of all samplers of the chain: the parameter "seed". Where that is
-  /// kRandomSeed, a number that is drawn when it is first needed and stays for a generation; a copy
-  /// has the same one.
+  /// Seed of all samplers of the chain: the parameter "seed". For kRandomSeed, drawn when first
+  /// needed and kept for the generation; copies share it.
   uint64_t seed();
   [[nodiscard]] bool has_random_seed() const { return values_.integer("seed") == kRandomSeed; }
-  /// Another generation begins: a random seed is drawn anew.
+  /// Starts a new generation: a random seed is drawn again.
   void renew_seed();
-  /// The generation that has this seed goes on: a random seed becomes it.
+  /// Continues the generation with this seed, if the seed is random.
   void take_seed(uint64_t seed);
-  /// Random seeds are less, so that a double holds each of them and those counted up from it.
+  /// Bound of random seeds, so that a double holds them and seeds counted up from them.
   static constexpr uint64_t kSeedLimit = uint64_t{1} << 52;
 
   /// Adds `bias` to the logit of `token` from now on, in place of an earlier bias; 0 removes it.
@@ -163,7 +162,7 @@ class Sampler {
 
   std::shared_ptr<System> system_;
   SamplerValues values_;
-  std::optional<uint64_t> drawn_seed_;  // of the generation, where the seed is random
+  std::optional<uint64_t> drawn_seed_;  // seed of the generation, if random
   BiasTable logit_bias_;
   std::vector<int32_t> dry_breakers_;  // sorted
   SamplerMemory memory_;

@@ -56,7 +56,7 @@ struct SamplerInput {
   std::span<const int32_t> dry_breakers = {};  ///< tokens that end a repetition, ascending
   SamplerMemory* memory = nullptr;             ///< null: every draw is the first
   std::span<const int32_t> forbidden = {};     ///< tokens that this draw may not give
-  uint64_t seed = 0;  ///< of the generation: with `position` the key of a draw
+  uint64_t seed = 0;  ///< seed of the generation; with `position`, the key of a draw
 };
 
 /// How far into the candidates a sampler looks, in the order of logits: larger ones first, of equal

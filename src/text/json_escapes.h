@@ -34,8 +34,8 @@ void append_json_escaped(std::string_view text, std::string& out);
 /// The code unit of the "\uXXXX" that a text begins with.
 std::optional<uint32_t> json_unit(std::string_view text);
 
-/// JSON with U+FFFD in place of each escape that is half of a surrogate pair; nothing when it has none.
-/// JavaScript escapes so what was cut in the middle of a character.
+/// Replaces escapes of unpaired surrogates by U+FFFD; nothing if there are none. JavaScript writes
+/// such escapes after cutting a text inside a character.
 std::optional<std::string> without_half_surrogates(std::string_view json);
 
 }  // namespace tenon

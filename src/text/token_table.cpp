@@ -63,16 +63,16 @@ constexpr std::string_view kHtmlElements[] = {
     "li", "ol", "p",          "pre",  "s",  "span",    "strong", "sub",  "sup", "table",
     "td", "th", "tr",         "u",    "ul", "tbody",   "tfoot",  "thead"};
 
-/// Checks an id of a list.
+/// Checks a token id of a list.
 Token checked_id(const TokenTable& table, int64_t id, std::string_view list) {
   if (table.contains(id)) return static_cast<Token>(id);
   fail(Code::Format, "{}: token {} is outside the vocabulary of {}", list, id, table.size());
 }
 
-/// Ids by which files say that there is no such token.
+/// Ids that stand for "no such token" in files.
 bool means_none(int64_t id) { return id == -1 || id == UINT32_MAX; }
 
-/// Pairs of equal spellings that a warning names.
+/// Pairs of twins that a warning names.
 constexpr size_t kNamedTwins = 3;
 
 std::string replaced(std::string_view text, std::string_view what, char by) {
@@ -166,13 +166,13 @@ TokenTable::TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults)
   set_pieces(defaults.kind, vocabulary);
 }
 
-// Text becomes the last of the tokens with one spelling, as in llama.cpp, whose map from texts to
-// tokens is filled in this order. Published files have such tokens.
+// Text becomes the last of several tokens with equal spelling. llama.cpp fills its map in this
+// order, and published files have such tokens.
 void TokenTable::index_spellings() {
   std::string named;
   size_t twins = 0;
   for (size_t i = spellings_.size(); i-- > 0;) {
-    // An empty spelling is a hole that no text reaches; published files have them.
+    // No text reaches a token with an empty spelling; published files have such holes.
     if (spellings_[i].empty()) continue;
     const auto last = index_.insert(spellings_, static_cast<uint32_t>(i));
     if (!last) continue;

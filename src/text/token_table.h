@@ -58,15 +58,15 @@ class TokenTable {
   [[nodiscard]] bool contains(int64_t token) const {
     return token >= 0 && static_cast<uint64_t>(token) < size();
   }
-  /// The last of several tokens of this spelling.
+  /// Token with this spelling; the last of several.
   [[nodiscard]] std::optional<Token> find(std::string_view spelling) const;
-  /// Oddities of the file that were passed over, a line each, without the file's name.
+  /// Tolerated oddities of the file, a line each, without the file's name.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
-  /// Adds one while the tokenizer is made.
+  /// Adds a warning while the tokenizer is built.
   void warn(std::string text) const { warnings_.push_back(std::move(text)); }
 
   // The following require contains(token).
-  /// Whether a later token has the same spelling: no text becomes this one.
+  /// Whether a later token has this spelling, so that no text becomes `token`.
   [[nodiscard]] bool is_twin(Token token) const { return !twins_.empty() && twins_[index(token)]; }
   [[nodiscard]] std::string_view spelling(Token token) const { return spellings_[index(token)]; }
   /// The bytes that the token stands for in text.

@@ -74,7 +74,7 @@ class Tokenizer {
   /// The token as the file spells it ("Ġthe", "▁the", "<0x0A>"). Errors as decode().
   [[nodiscard]] std::string_view spelling(Token token) const;
 
-  /// The token that the file spells so, if there is one; of several the last.
+  /// Token with this spelling, if any; the last of several.
   [[nodiscard]] std::optional<Token> find(std::string_view spelling) const;
 
   /// Number of tokens.
@@ -99,7 +99,7 @@ class Tokenizer {
   /// Whether encode() puts a space before a text (SentencePiece vocabularies).
   [[nodiscard]] bool adds_space_prefix() const;
 
-  /// Oddities of the vocabulary that were passed over, a line each.
+  /// Tolerated oddities of the vocabulary, a line each.
   [[nodiscard]] std::span<const std::string> warnings() const;
 
   /// The longest text that encode() takes.

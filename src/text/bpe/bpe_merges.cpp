@@ -11,14 +11,14 @@
 namespace tenon {
 namespace {
 
-// One merge in so many may lead nowhere: files whose vocabulary has holes have some. More of them are
-// those of another vocabulary.
+// Tolerated share of merges without a token: vocabularies with holes have some. A larger share
+// means another vocabulary.
 constexpr size_t kMergesForOneLost = 16;
 
-/// Merges with a text that is no token.
+/// Counts merges whose text is no token.
 class LostMerges {
  public:
-  /// The token named by a part of merge `i`; nothing, and an account of it, where there is none.
+  /// Token named by a part of merge `i`; records the merge and returns nothing if none exists.
   std::optional<Token> find(const TokenTable& table, size_t i, std::string_view text,
                             const char* what) {
     const auto token = table.find(text);
@@ -27,7 +27,7 @@ class LostMerges {
     }
     return token;
   }
-  /// Throws Format when they are too many of `merges`, and else leaves a warning.
+  /// Throws Format if too many of `merges` are lost, else leaves a warning.
   void finish(const TokenTable& table, size_t merges) const {
     if (count_ == 0) return;
     if (count_ > merges / kMergesForOneLost)

@@ -168,7 +168,7 @@ class AnswerWriter {
     }
   }
 
-  /// Equal schemas have one rule.
+  /// Rule of a schema; equal schemas share a rule.
   uint32_t schema_rule(const std::string& whose, const std::string& schema) {
     const auto known = schemas_.find(schema);
     if (known != schemas_.end()) return known->second;
@@ -204,10 +204,10 @@ class AnswerWriter {
     }
   }
 
-  /// No call begins in free text.
+  /// Keeps calls out of free text.
   void forbid_triggers(std::vector<FreeTextStop>& stops) const {
     const auto add = [&](std::string_view mark, bool at_start) {
-      // A bracket alone may as well begin a text.
+      // A single bracket may also begin a text.
       if (mark.size() > 1) stops.push_back({spelled(mark), FreeTextStop::kNowhere, at_start});
     };
     for (const std::string_view opener : shape_.format.call_openers) add(opener, false);
@@ -233,7 +233,7 @@ class AnswerWriter {
     nfa_.add_epsilon(loose(*after_call_, std::string(calls.close) + "\n"), final);
   }
 
-  /// How much of a call stands before the first place that depends on the tool.
+  /// Size of the call's text before the first part that depends on the tool.
   [[nodiscard]] static size_t size_before_names(std::string_view call) {
     size_t size = call.size();
     for (const std::string_view place : {"$name", "$arguments", "$parameters"}) {
@@ -242,8 +242,8 @@ class AnswerWriter {
     return size;
   }
 
-  /// A call, or what is left of one, of any tool after `from`. What follows from the first place on
-  /// that depends on the tool is written once for all ways that lead there.
+  /// Adds a call, or the rest of one, to any tool after `from`. The part that depends on the tool
+  /// is written once for all ways that lead to it.
   void begin_call(uint32_t from, std::string_view call) {
     const size_t before = size_before_names(call);
     from = filled(from, call.substr(0, before),
@@ -260,14 +260,14 @@ class AnswerWriter {
   void add_names(uint32_t from, std::string_view rest) {
     for (const OfferedTool& tool : rules_.tools) {
       check_name(tool);
-      // A tool is a unit of its own: how many there are does not limit it.
+      // One budget unit per tool, so that the number of tools is not limited.
       nfa_.budget().begin_unit(fmt::format("tool {}: ", quoted(tool.name)));
       nfa_.add_epsilon(call_of(from, rest, tool), *after_call_);
       nfa_.budget().enter(grammar::Budget::kWhole);
     }
   }
 
-  /// Of the arguments as JSON.
+  /// Rule of the arguments in JSON.
   uint32_t arguments_rule(const OfferedTool& tool) {
     return schema_rule(fmt::format("tool {}", quoted(tool.name)),
                        arguments_schema(tool.parameters));
@@ -289,7 +289,8 @@ class AnswerWriter {
       return after;
     });
   }
-  /// A rule of its own for each tool, so that its size is the tool's; equal parameters have one.
+  /// Rule of a tool's parameters, so that its size counts for the tool; equal parameters share a
+  /// rule.
   uint32_t parameters_of(uint32_t from, const OfferedTool& tool) {
     const bool some = tool.parameters.is(Kind::Dict);
     const std::string key = some ? json_of(tool.parameters) : "";
@@ -434,10 +435,10 @@ class AnswerWriter {
   const AnswerRules& rules_;
   std::span<const std::string> marks_;
   grammar::SharedRules shared_;
-  std::map<std::string, uint32_t> parameters_;  ///< rules by the schema
+  std::map<std::string, uint32_t> parameters_;  ///< rules by schema
   std::map<std::string, uint32_t> schemas_;
-  std::map<std::string, uint32_t> texts_;  ///< rules by the tag after them
-  std::map<std::string, uint32_t> names_;  ///< what is left of a call at them, and their node
+  std::map<std::string, uint32_t> texts_;  ///< rules by the tag that follows
+  std::map<std::string, uint32_t> names_;  ///< nodes by the rest of the call after the name
   std::optional<uint32_t> after_call_;
 };
 

@@ -155,7 +155,7 @@ jinja::Text Chat::render_continued(const ChatForm& form, Conversation given,
                                    std::string_view conversation) const {
   const ContinuedTurn& turn = *given.continued;
   const jinja::Value messages = given.variables["messages"];
-  // The prompt ends where a mark after the text stands.
+  // A mark after the text shows where to cut the prompt.
   std::string mark = "cZ7end";
   while (conversation.find(mark) != conversation.npos) mark += 'Z';
   given.variables["messages"] = with_last_text(messages, turn, mark);
@@ -164,9 +164,9 @@ jinja::Text Chat::render_continued(const ChatForm& form, Conversation given,
     const jinja::Text whole = render_template(form, given.variables, given.now);
     const size_t at = whole.view().rfind(mark);
     if (at != std::string_view::npos) return whole.slice(0, at);
-  } catch (const Error&) {  // it may take no conversation that ends so
+  } catch (const Error&) {  // the template may refuse such a conversation
   }
-  // A template that leaves the text out: it stands after the beginning of an answer.
+  // The template drops the text: put it after the beginning of an answer.
   given.variables["messages"] = without_last(messages);
   given.variables["add_generation_prompt"] = jinja::Value::boolean(true);
   jinja::Text text = render_template(form, given.variables, given.now);

@@ -18,21 +18,20 @@
 namespace tenon {
 
 struct ChatOptions {
-  std::string source{};       ///< of the template; empty: that of the format, if it has one
-  std::string source_name{};  ///< what messages call it
+  std::string source{};       ///< template; empty: the format's, if any
+  std::string source_name{};  ///< name for messages
   std::string tool_source{};  ///< for conversations with tools; empty: the same
   std::string tool_source_name{};
   std::string format = "auto";  ///< a family of chat_format.h, or "auto": by the template
   /// Content and arguments in the form that the template expects, where the host's is another.
   bool adapt = true;
-  bool constrain_calls =
-      true;  ///< calls are part of answer_grammar() where they may, not must, come
-  bool generic_tools = false;                  ///< where the template knows none: generic_tools.h
-  uint64_t time_ms = 100;                      ///< of processor time, for one rendering
+  bool constrain_calls = true;  ///< calls in answer_grammar() even where they are optional
+  bool generic_tools = false;   ///< for templates without tools: generic_tools.h
+  uint64_t time_ms = 100;       ///< processor time of a rendering
   std::function<uint64_t()> thread_time_ns{};  ///< see base/system.h; none: time is not limited
 };
 
-/// A template with what is known of it.
+/// Template with the facts known about it.
 struct ChatForm {
   ChatTemplate source;
   const ChatFormat* format;
@@ -46,10 +45,10 @@ struct ChatPrompt {
   jinja::Text text;
   bool has_tools = false;
   size_t num_calls = 0;  ///< that the conversation has already
-  size_t num_turns = 0;  ///< of the whole conversation
+  size_t num_turns = 0;  ///< turns of the whole conversation
   ToolTypes types;
   AnswerRules rules;
-  ReplyBegin begin = ReplyBegin::Fresh;  ///< of the answer
+  ReplyBegin begin = ReplyBegin::Fresh;  ///< beginning of the answer
 
   /// The text as the tokenizer takes it: what came from outside spells no control tokens.
   [[nodiscard]] std::vector<TextPart> parts() const;
@@ -64,7 +63,7 @@ class Chat {
 
   /// conversation: a JSON object, see tenon.h. Throws Error(Argument) for a malformed one,
   /// Error(Template) when the template fails.
-  ///   dropped_turns  of the oldest, as ConversationForm has them
+  ///   dropped_turns  number of the oldest turns left out (ConversationForm)
   [[nodiscard]] ChatPrompt render(std::string_view conversation, size_t dropped_turns = 0) const;
   /// The tokens of a prompt. Throws Error(State) without a tokenizer.
   [[nodiscard]] std::vector<Token> encode(const ChatPrompt& prompt) const;
@@ -75,7 +74,7 @@ class Chat {
   /// answer_grammar of answer_grammar.h.
   [[nodiscard]] std::shared_ptr<const Grammar> answer_grammar(const ChatPrompt& prompt) const;
 
-  /// Of conversations without tools.
+  /// Format for conversations without tools.
   [[nodiscard]] const ChatFormat& format() const { return *forms_.front()->format; }
   [[nodiscard]] const ChatTemplate& chat_template() const { return forms_.front()->source; }
   [[nodiscard]] const Tokenizer* tokenizer() const { return tokenizer_; }
@@ -92,7 +91,7 @@ class Chat {
   [[nodiscard]] ChatTemplate::Variables special_tokens() const;
   void probe(ChatForm& form) const;
   void probe_tools(ChatForm& form) const;
-  /// What the template makes of messages, and of tools, as JSON; nothing when it fails.
+  /// Rendering of messages and tools given as JSON; nothing if the template fails.
   [[nodiscard]] std::optional<std::string> probed(const ChatForm& form, std::string_view messages,
                                                   std::string_view tools = {}) const;
   [[nodiscard]] bool probe_shows(const ChatForm& form, std::string_view messages,
@@ -100,7 +99,7 @@ class Chat {
 
   ChatOptions options_;
   const Tokenizer* tokenizer_;
-  /// The main one, and that of conversations with tools, if it is another one.
+  /// Main form, then the form for conversations with tools if different.
   std::vector<std::unique_ptr<const ChatForm>> forms_;
   mutable GrammarCache grammars_{kGrammarBytes};
 };

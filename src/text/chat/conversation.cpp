@@ -43,7 +43,7 @@ Value with(const Value& dict, std::string_view key, const Value& value) {
   return Value::dict(std::move(entries));
 }
 
-/// A call whose arguments are a text that is no object. What a model wrote need not be JSON.
+/// Call whose arguments are a text but no JSON object, as models may write them.
 Value with_unread_arguments(const Value& call, const Value& function, const Value& text,
                             const ConversationForm& form) {
   if (!form.wrap_arguments) return call;
@@ -104,7 +104,7 @@ Value checked_messages(const Value& messages, const ConversationForm& form) {
   return Value::sequence(Kind::List, std::move(out));
 }
 
-/// The numbers of the messages with which turns begin.
+/// Indices of the messages that begin turns.
 std::vector<size_t> turns_of(const Value& messages) {
   std::vector<size_t> turns;
   const std::vector<Value>& all = messages.items().values;
@@ -114,7 +114,7 @@ std::vector<size_t> turns_of(const Value& messages) {
   return turns;
 }
 
-/// The messages without some of the oldest turns; what comes before the first turn stays.
+/// Messages without the `count` oldest turns; keeps messages before the first turn.
 Value without_oldest(const Value& messages, const std::vector<size_t>& turns, size_t count) {
   if (count == 0 || turns.size() < 2) return messages;
   const std::vector<Value>& all = messages.items().values;
@@ -264,7 +264,7 @@ bool has_items(const Value* list) {
   return list != nullptr && list->is(Kind::List) && !list->items().values.empty();
 }
 
-/// The last message, which the answer goes on with: nothing where it says nothing.
+/// Last message to be continued; nothing if it has no text.
 std::optional<ContinuedTurn> continued_turn(const Value& messages) {
   const std::vector<Value>& all = messages.items().values;
   if (all.empty() || text_at(all.back(), "role") != "assistant") {

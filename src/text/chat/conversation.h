@@ -19,7 +19,7 @@ struct ConversationForm {
   bool wrap_arguments = false;   ///< a text that is none becomes {"arguments": TEXT}
   bool tell_tools = false;       ///< tools, calls and results become texts (generic_tools.h)
   bool shows_system = true;      ///< the template shows messages of the system
-  size_t dropped_turns = 0;  ///< so many of the oldest turns are left out; the last one never is
+  size_t dropped_turns = 0;      ///< number of the oldest turns to leave out, never the last
 };
 
 /// A function that the model may call.
@@ -33,17 +33,17 @@ struct AnswerRules {
   enum class Calls : uint8_t { None, Allowed, Required };
   Calls calls = Calls::None;
   bool parallel_calls = true;
-  bool forbids_calls = false;  ///< there are tools, and "tool_choice" is "none"
+  bool forbids_calls = false;  ///< tools exist, but "tool_choice" is "none"
   std::vector<OfferedTool> tools;
   /// The answer is JSON by this schema.
   std::optional<jinja::Value> schema;
 };
 
-/// A last message of the assistant that the answer goes on with.
+/// Final assistant message that the answer continues.
 struct ContinuedTurn {
-  std::string_view key;  ///< of the message, where the text stands
-  jinja::Text text;      ///< so far, not empty
-  bool reasons = false;  ///< it is reasoning
+  std::string_view key;  ///< member of the message with the text
+  jinja::Text text;      ///< text so far, not empty
+  bool reasons = false;  ///< the text is reasoning
 };
 
 struct Conversation {
@@ -51,22 +51,22 @@ struct Conversation {
   std::optional<jinja::CalendarTime> now;
   bool has_tools = false;
   size_t num_calls = 0;  ///< in the messages
-  size_t num_turns = 0;  ///< each from a message of the user to the next; before any are left out
+  size_t num_turns = 0;  ///< turns before any are left out, each from a user message to the next
   ToolTypes types;
   AnswerRules rules;
-  std::optional<ContinuedTurn> continued;  ///< the last of "messages"
+  std::optional<ContinuedTurn> continued;  ///< set if the last of "messages" is continued
 };
 
-/// Throws Error(Argument) for what is no JSON object.
+/// Throws Error(Argument) unless the text is a JSON object.
 jinja::Value parse_conversation(std::string_view json);
 
-/// Whether there are tools that the model is to see, or calls and results of some.
+/// Whether the model is to see tools, calls or results.
 bool uses_tools(const jinja::Value& given);
 
-/// The texts of a list of parts, a line break between two, if there is nothing else in it.
+/// Texts of a list of parts, joined by line breaks; nothing if a part is no text.
 std::optional<jinja::Value> joined_parts(const jinja::Value& content);
 
-/// The messages without the last one; with the text of the last one and a mark after it.
+/// Messages without the last; messages with a mark after the last text.
 jinja::Value without_last(const jinja::Value& messages);
 jinja::Value with_last_text(const jinja::Value& messages, const ContinuedTurn& turn,
                             std::string_view mark);

@@ -24,7 +24,7 @@ struct FreeTextStop {
 void add_free_text(grammar::Nfa& nfa, uint32_t from, std::span<const FreeTextStop> stops,
                    uint8_t highest, std::optional<uint32_t> ends_at = {});
 
-/// The rule of free text up to a stop, which is taken along; `known`: the rules by their stops.
+/// Rule of free text up to and including a stop. known: rules by stop.
 uint32_t free_text_rule(grammar::Nfa& nfa, const std::string& stop, uint8_t highest,
                         std::map<std::string, uint32_t>& known);
 

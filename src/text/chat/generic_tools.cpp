@@ -38,7 +38,7 @@ Value message_of(std::string_view role, Text content) {
                       {Value::string(Text("content")), Value::string(std::move(content))}});
 }
 
-/// The message without its calls, and with another content.
+/// Message without calls and with new content.
 Value with_content(const Value& message, Text content) {
   std::vector<std::pair<Value, Value>> entries;
   for (const auto& [key, value] : message.entries().entries) {
@@ -50,7 +50,7 @@ Value with_content(const Value& message, Text content) {
   return Value::dict(std::move(entries));
 }
 
-/// The words are those of Qwen 2.5's template.
+/// Wording of Qwen 2.5's template.
 Text told(const Value& tools) {
   Text out(
       "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
@@ -95,7 +95,7 @@ class Teller {
     }
     const Value* calls = member(message, "tool_calls");
     if (role == "user" && has_results_) {
-      // Many templates take the roles in turns only.
+      // Many templates require alternating roles.
       return append_to_last(content_of(message));
     }
     has_results_ = false;
@@ -128,10 +128,10 @@ class Teller {
   }
 
   std::vector<Value> out_;
-  bool has_results_ = false;  ///< the last message is the user's and holds results
+  bool has_results_ = false;  ///< the last message is a user message with results
 };
 
-/// Puts a text before, or after, the content of the first message of a role; whether one is there.
+/// Adds a text before or after the content of a role's first message; false without one.
 bool add_to_first(std::vector<Value>& messages, std::string_view role, const Text& text,
                   bool before) {
   const auto found = std::find_if(messages.begin(), messages.end(),

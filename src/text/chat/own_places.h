@@ -1,4 +1,4 @@
-// Places of a call that are the model's own: numbers and ids that no schema names.
+// Parts of a call that the model itself chooses: numbers and ids outside any schema.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// A place of call_shape.h after `from`: "number", "id" or "ten". Returns the node after it.
+/// Adds a place of call_shape.h after `from`: "number", "id" or "ten". Returns the node after it.
 uint32_t add_own_place(grammar::Nfa& nfa, std::string_view name, uint32_t from);
 
 }  // namespace tenon

@@ -1,5 +1,4 @@
-// Chat templates by name, and what tells a template's text from a name. What templates do is in
-// text/template.
+// Chat templates by name, and the test for a template's text. text/template runs templates.
 #pragma once
 
 #include <string>
@@ -7,10 +6,10 @@
 
 namespace tenon {
 
-/// Whether a text can be a template: one without {{, {% and {# says the same of every conversation.
+/// Whether a text can be a template: without {{, {% and {# its output is constant.
 bool is_template_text(std::string_view text);
 
-/// The text of a template that is known by this name ("chatml"); empty where none is.
+/// Text of the template with this name ("chatml"); empty if unknown.
 std::string_view template_by_name(std::string_view name);
 
 /// "chatml, deepseek-v4.1"

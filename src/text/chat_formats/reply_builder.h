@@ -30,7 +30,7 @@ struct ToolTypes {
   std::map<std::string, std::map<std::string, JsonKinds, std::less<>>, std::less<>> kinds;
 };
 
-/// Where an answer begins: after the prompt, or in a part that the prompt has begun.
+/// Place where an answer begins: after the prompt, or inside a part begun by the prompt.
 enum class ReplyBegin : uint8_t { Fresh, InContent, InReasoning };
 
 /// The numbers that made-up ids begin with, and how they are written.
@@ -56,7 +56,7 @@ class ReplyBuilder : public CallOutput {
     space_.clear();
     resumes_ = false;
   }
-  /// The answer goes on with a part that the prompt has begun: white space at its begin counts.
+  /// Continues a part that the prompt has begun: leading white space counts.
   void resume() { resumes_ = true; }
   /// White space held back is content after all, but for what stands after a call.
   void finish();
@@ -92,7 +92,7 @@ class ReplyLayout {
   virtual ~ReplyLayout() = default;
   /// The end of the prompt, which may have begun the answer.
   virtual void start(std::string_view prompt_end) = 0;
-  /// After start(): the prompt ends within reasoning, or within content.
+  /// Call after start(), if the prompt ends inside reasoning or content.
   virtual void resume(bool reasons) = 0;
   /// Reads as far as it can; all of it when the input is at its end.
   virtual void read(ReplyInput& in, ReplyBuilder& out) = 0;

@@ -15,10 +15,10 @@ inline constexpr uint32_t kUnlimited = UINT32_MAX;
 enum class ActionKind : uint8_t {
   CountUp,  ///< number < limit, then one more; stays at `keep`, from where on all are alike
   AtLeast,  ///< number >= limit
-  Within,   ///< number < limit, then one more: of a count that only has an upper end
+  Within,   ///< number < limit, then counts one: for counts with only an upper bound
   Take,     ///< property `property` comes (kOther: one without a name), if it may
   Close,    ///< nothing is missing
-  Check,    ///< never while text is generated: a spelling that documents may have
+  Check,    ///< refused during generation: a spelling that only documents may have
 };
 
 struct Action {
@@ -28,7 +28,7 @@ struct Action {
   uint32_t object = kNoObject;
   uint32_t property = 0;
   uint32_t name_kind = 0;  ///< Take of kOther: the kind of the name
-  bool soft = false;       ///< Within: not asked of a document that is checked
+  bool soft = false;       ///< Within: ignored while checking a document
 };
 
 /// Number of a property that has none: an additional one.
@@ -44,7 +44,7 @@ struct ObjectSpec {
   };
   std::vector<Property> properties;
   bool others = false;       ///< there may be properties without a number
-  bool any_order = false;    ///< else those with a number are generated in its order
+  bool any_order = false;    ///< false: generate numbered properties in order
   uint32_t other_bytes = 0;  ///< what such a one takes, as cost_bytes
   uint32_t minimum = 0;
   uint32_t maximum = kUnlimited;

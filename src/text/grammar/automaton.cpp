@@ -220,8 +220,8 @@ void Automaton::make_table(Budget& budget) {
   const uint32_t n = num_states();
   const auto width = static_cast<uint32_t>(firsts.size());
   budget.spend_on_all(uint64_t{n} * width / 16);
-  // A state tells bytes apart by the shape of its ranges alone, and few shapes are different.
-  std::vector<uint32_t> kind(width, 0);  // of intervals; equal: not told apart so far
+  // States differ only in the shape of their ranges, and few shapes exist.
+  std::vector<uint32_t> kind(width, 0);  // of intervals; equal so far: same kind
   uint32_t num_kinds = 1;
   Interner shapes, parts, distinct;
   std::vector<uint32_t> shape, number_of(n, 0), met_by(n, 0);

@@ -63,7 +63,7 @@ class Automaton {
   [[nodiscard]] uint32_t class_size(uint32_t byte_class) const { return class_size_[byte_class]; }
   [[nodiscard]] uint32_t next(uint32_t state, uint32_t byte_class) const {
     if (!next_.empty()) return next_[size_t{state} * num_classes_ + byte_class];
-    // Of a large automaton most states have few ranges, and steps are remembered by who walks.
+    // States of a large automaton have few ranges; callers cache their steps.
     const uint8_t byte = byte_of_[byte_class];
     for (const ByteRange& range : ranges(state)) {
       if (byte <= range.high) return byte >= range.low ? range.to : 0;

@@ -18,7 +18,7 @@ constexpr uint64_t kRuleWork = 4;
 bool counts_or_takes(const Action& action) {
   return action.kind == ActionKind::CountUp || action.kind == ActionKind::Take;
 }
-/// Whether the action may be refused where it stands on the shortest way.
+/// Whether the action may refuse on the shortest path.
 bool may_refuse(const Action& action) {
   return counts_or_takes(action) || action.kind == ActionKind::Within;
 }
@@ -151,8 +151,8 @@ uint32_t Automaton::shortest_of(const RuleInfo& rule) const {
   return add_far(sum, mul_far(rule.at_least, rule.unit_bytes));
 }
 
-/// The states of a rule from which its end is reached without an action that may be refused; no
-/// entries for a rule without a Within.
+/// States of a rule that reach its end without an action that may refuse; empty for a rule without
+/// a Within.
 std::vector<bool> Automaton::ends_freely(uint32_t rule) const {
   const std::vector<uint32_t>& states = states_of_[rule];
   const auto is_within = [&](const Special& special) {

@@ -15,7 +15,7 @@
 
 namespace tenon::grammar {
 
-/// What a part of a compilation has used up.
+/// Resources used by a part of a compilation.
 struct BudgetUse {
   uint64_t work = 0;
   uint64_t parts = 0;
@@ -26,36 +26,36 @@ struct BudgetUse {
 /// One per compilation. The limits keep a compilation within 250 ms and 64 MB
 /// (grammar_limits_test).
 ///
-/// A compilation of things that do not depend on each other, as the tools of a conversation, has a
-/// unit for each: the limits are those of a unit. All together may take kMaxUnits times as much.
+/// A compilation of independent things, such as a conversation's tools, has a unit for each. The
+/// limits apply per unit; all units together may take kMaxUnits times as much.
 class Budget {
  public:
   using Unit = uint32_t;
-  static constexpr Unit kWhole = 0;  ///< what belongs to no other unit
+  static constexpr Unit kWhole = 0;  ///< unit of everything outside other units
   static constexpr uint64_t kMaxUnits = 16;
 
-  /// A new unit, which what follows belongs to. name: for messages of later stages.
+  /// Begins a unit, which owns all that follows. name: for messages of later stages.
   Unit begin_unit(std::string name) {
     units_.push_back({.name = std::move(name)});
     return unit_ = static_cast<Unit>(units_.size() - 1);
   }
-  /// What follows belongs to a known unit.
+  /// Returns to an earlier unit.
   void enter(Unit unit) {
     unit_ = unit;
     names_unit_ = unit != kWhole;
   }
   [[nodiscard]] Unit unit() const { return unit_; }
-  /// Units, the whole included, but no more than count.
+  /// Number of units, the whole included, at most kMaxUnits.
   [[nodiscard]] uint64_t num_units() const { return std::min<uint64_t>(units_.size(), kMaxUnits); }
   [[nodiscard]] const BudgetUse& used() const { return units_[unit_].use; }
-  /// Counts what was worked out before and is used again, so that it costs what it did then.
+  /// Charges a cached result with its original cost.
   void charge(const BudgetUse& use) {
     add_parts(use.parts);
     add_nodes(use.nodes);
     add_states(use.states);
     spend(use.work);
   }
-  /// After what `key` names was counted: all units together pay for it once.
+  /// Charges all units together once for `key`, whose cost was already counted.
   void pay_once(const std::string& key, const BudgetUse& use) {
     if (paid_.insert(key).second) return;
     sum_.work -= use.work;
@@ -68,7 +68,7 @@ class Budget {
   static constexpr uint64_t kMaxParts = 150'000;
   static constexpr uint64_t kMaxNodes = 300'000;
   static constexpr uint64_t kMaxStates = 100'000;
-  static constexpr uint64_t kMaxTableBytes = uint64_t{4} << 20;  ///< larger: no table
+  static constexpr uint64_t kMaxTableBytes = uint64_t{4} << 20;  ///< no table beyond this size
   static constexpr uint32_t kMaxDepth = 200;
 
   /// What is being compiled, for messages: "line 3", "/properties/a".
@@ -89,7 +89,7 @@ class Budget {
     if (count(&BudgetUse::work, work) > kMaxWork) refuse("too much work to compile");
     if (sum_.work > kMaxWork * kMaxUnits) refuse("too much work to compile, all together");
   }
-  /// Steps that grow with all units together.
+  /// Spends work that grows with all units together.
   void spend_on_all(uint64_t work) { spend(work / num_units()); }
   /// Of the tree of a pattern: characters, sets, groups.
   void add_parts(uint64_t parts) {

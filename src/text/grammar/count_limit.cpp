@@ -14,7 +14,7 @@ constexpr uint32_t kShortEscapeBytes = 2;
 
 bool is_digit(uint32_t byte) { return byte >= '0' && byte <= '9'; }
 
-/// Whether a byte is counted: a digit, or the first byte of a character.
+/// Whether a byte counts: a digit, or the first byte of a character.
 bool is_counted(uint32_t byte, bool digits) {
   return digits ? is_digit(byte) : byte < 0x80 || byte >= 0xC0;
 }
@@ -26,7 +26,7 @@ uint32_t weight_of(uint32_t byte, bool digits) {
   return static_cast<uint32_t>(json_escape(c).size());
 }
 
-/// Parts of a range whose bytes count and weigh the same: calls visit(low, high, counted, weight).
+/// Splits a range by count and weight: calls visit(low, high, counted, weight).
 template <typename Visit>
 void for_each_part(const ByteRange& range, bool digits, Visit visit) {
   for (uint32_t low = range.low; low <= range.high;) {
@@ -61,7 +61,7 @@ std::vector<std::vector<Way>> ways_of(const Dfa& dfa, bool digits, Budget& budge
   return ways;
 }
 
-/// The least of `length` from each state to an end, and of those the least of `other`.
+/// Least `length` from each state to an end, with the least `other` among equals.
 template <typename Length, typename Other>
 std::vector<std::pair<uint32_t, uint32_t>> shortest(const Dfa& dfa,
                                                     const std::vector<std::vector<Way>>& ways,
@@ -111,8 +111,8 @@ void CharacterCounts::measure(const Dfa& dfa, bool digits, Budget& budget) {
   for (uint32_t s = 0; s < dfa.size(); ++s) {
     fewest_.push_back(by_count[s].first);
     fewest_are_shortest_ &= by_count[s].first == by_bytes[s].second;
-    // After the backslash of an escape only some of the ways are left, of "\\u00" fewer with each
-    // digit: among those the shorter must not count more.
+    // After an escape's backslash only some ways remain, and fewer with each digit of "\\u00". The
+    // shortest of these must not count more.
     std::vector<std::pair<uint32_t, uint32_t>> escaped, by_code;
     for (const Way& way : ways[s]) {
       if (way.weight == 1) continue;
@@ -130,10 +130,10 @@ void CharacterCounts::measure(const Dfa& dfa, bool digits, Budget& budget) {
 }
 
 void CharacterCounts::find_most(const Dfa& dfa, bool digits, Budget& budget) {
-  // Depth first; a way back into the path repeats for ever (a trimmed automaton reaches an end from
-  // everywhere). A circle without a counted step does not matter, and there is none.
+  // Depth-first search; in a trimmed automaton a way back into the path can repeat for ever.
+  // Circles without a counted step are harmless, and do not occur.
   const auto ways = ways_of(dfa, digits, budget);
-  std::vector<uint8_t> mark(dfa.size(), 0);  // 1 on the path, 2 done
+  std::vector<uint8_t> mark(dfa.size(), 0);  // 1: on the path, 2: done
   std::vector<uint64_t> most(dfa.size(), 0);
   std::vector<std::pair<uint32_t, size_t>> path{{dfa.start, 0}};
   mark[dfa.start] = 1;

@@ -1,5 +1,5 @@
-// Texts of an automaton with an upper end of their length: the length is counted while a text is read,
-// so that the automaton keeps its size. Written out it would have a state for each state and length.
+// Upper bounds on the length of an automaton's texts, counted while reading. Unrolled, the
+// automaton would need a state per state and length.
 //
 //   a+ "@" b+ of at most 100 characters: before the @ at most 98 may have been read
 #pragma once
@@ -12,24 +12,23 @@
 
 namespace tenon::grammar {
 
-/// What a register asks for before each counted step.
+/// Bounds that a register checks before each counted step.
 struct CountLimit {
-  /// [states] the number must be below it when a step leads to the state.
+  /// [states] exclusive bound of the count at a step into the state.
   std::vector<uint32_t> below;
 };
 
-/// How many characters there are to the ends of texts, from each state of a minimised automaton over
-/// UTF-8.
+/// Number of characters from each state of a minimised automaton over UTF-8 to an end.
 class CharacterCounts {
  public:
   CharacterCounts(const Dfa& dfa, Budget& budget) : CharacterCounts(dfa, false, budget) {}
 
-  /// Of the whole text; UINT64_MAX: there is no longest one.
+  /// Most characters of a text; UINT64_MAX if unbounded.
   [[nodiscard]] uint64_t most() const { return most_; }
-  /// Whether from every state a shortest way as a JSON string, by bytes, has the fewest characters:
-  /// the distance to the end is then the same whatever the count is.
+  /// Whether, from every state, a way with the fewest JSON bytes also has the fewest characters.
+  /// The distance to the end is then independent of the count.
   [[nodiscard]] bool fewest_are_shortest() const { return fewest_are_shortest_; }
-  /// Nothing when no text is as short.
+  /// Bounds for texts of at most `maximum` characters; nothing if no text is that short.
   [[nodiscard]] std::optional<CountLimit> limited_to(uint32_t maximum) const;
 
  private:
@@ -44,8 +43,7 @@ class CharacterCounts {
   bool fewest_are_shortest_ = true;
 };
 
-/// A limit of digits for the texts of numbers, far beyond what numbers have; nothing where they have
-/// an end anyway.
+/// Generous limit on the digits of a number; nothing if the texts are bounded anyway.
 std::optional<CountLimit> limit_of_digits(const Dfa& dfa, Budget& budget);
 inline constexpr uint32_t kMostDigits = 40;
 

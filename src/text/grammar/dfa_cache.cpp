@@ -17,7 +17,7 @@ struct Entry {
 
 struct Cache {
   std::mutex mutex;
-  std::list<Entry> entries;  // used last in front
+  std::list<Entry> entries;  // most recently used first
   std::map<std::string, std::list<Entry>::iterator, std::less<>> by_key;
   size_t bytes = 0;
 };
@@ -61,7 +61,7 @@ std::shared_ptr<const Dfa> cached_dfa(const std::string& key, Budget& budget,
     budget.pay_once(key, use);
     return known;
   }
-  // Not under the lock: others go on meanwhile.
+  // Compile without the lock, so that others continue.
   const BudgetUse before = budget.used();
   const auto made = std::make_shared<const Dfa>(make());
   use = difference(budget.used(), before);

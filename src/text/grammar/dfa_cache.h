@@ -1,5 +1,4 @@
-// The automata of patterns and formats that were made last, for all grammars of the process: schemas
-// use few of them again and again.
+// Process-wide cache of recent automata of patterns and formats, which schemas repeat often.
 #pragma once
 
 #include <functional>
@@ -10,11 +9,11 @@
 
 namespace tenon::grammar {
 
-/// What `make` makes of `key`, unless it is there: then with the same use of the budget, so that what
-/// is refused does not depend on what came before. Any thread.
+/// Cached automaton of `key`, or the result of `make`. A cached automaton charges the budget as
+/// compiling did, so refusals do not depend on the cache. Thread-safe.
 std::shared_ptr<const Dfa> cached_dfa(const std::string& key, Budget& budget,
                                       const std::function<Dfa()>& make);
-/// Of all that is kept, at most.
+/// Bound on all cached automata together.
 inline constexpr size_t kMostDfaBytes = size_t{4} << 20;
 
 }  // namespace tenon::grammar

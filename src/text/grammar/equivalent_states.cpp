@@ -8,7 +8,7 @@
 namespace tenon::grammar {
 namespace {
 
-// Looks at transitions, as many as take about 10 ms.
+// Bound on the transitions visited, about 10 ms.
 constexpr uint64_t kMaxWork = 1'000'000;
 
 /// A row of words for each state, equal where the states agree, before the first byte.

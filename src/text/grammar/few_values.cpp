@@ -58,7 +58,7 @@ bool add_strings(const Alternative& alternative, Budget& budget,
   return true;
 }
 
-/// A number as the schema writes it; empty: any spelling.
+/// Number and its spelling in the schema; empty: any spelling.
 using SpelledNumber = std::pair<Decimal, std::string>;
 
 bool add_numbers(const Alternative& alternative, std::vector<SpelledNumber>& numbers) {

@@ -17,7 +17,7 @@ struct FewValues {
   std::vector<std::string> strings;  ///< what they say
   struct Other {
     Dfa texts;         ///< null, a boolean, a number
-    Dfa checked = {};  ///< other spellings that documents may have besides
+    Dfa checked = {};  ///< further spellings, for documents only
   };
   std::vector<Other> others;
   [[nodiscard]] size_t size() const { return strings.size() + others.size(); }

@@ -111,9 +111,9 @@ class Writer {
     }
   }
 
-  /// States whose escaped characters lead to the same states share what follows the backslash.
+  /// Shares the part after the backslash among states with equal escapes.
   void add_needed_escapes(uint32_t state, uint32_t node) {
-    std::vector<uint32_t> escapes;  // characters, each with the state after it
+    std::vector<uint32_t> escapes;  // characters, each with the next state
     for (const ByteRange& range : texts_.of(state)) {
       for (uint32_t code = range.low; code <= range.high && code <= '\\'; ++code) {
         if (needs_json_escape(static_cast<char>(code))) {
@@ -126,7 +126,7 @@ class Writer {
     const uint32_t id = known_escapes_.intern(escapes, &is_new);
     if (is_new) {
       escape_nodes_.push_back(nfa_.add_node());
-      std::map<std::string, uint32_t> begun;  // nodes after first bytes
+      std::map<std::string, uint32_t> begun;  // nodes by first bytes
       for (size_t i = 0; i < escapes.size(); i += 2) {
         const std::string text = json_escape(static_cast<char>(escapes[i])).substr(1);
         uint32_t at = escape_nodes_[id];
@@ -270,7 +270,7 @@ class Writer {
   const JsonStringOptions& options_;
   std::vector<Ends> ends_;  // [states]
   std::vector<uint32_t> todo_;
-  std::vector<std::array<uint32_t, 3>> inside_;  // [states] by what is left of a character
+  std::vector<std::array<uint32_t, 3>> inside_;  // [states] by remaining bytes of a character
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Span>> rests_;
   std::vector<uint32_t> key_;
   Interner known_digits_;

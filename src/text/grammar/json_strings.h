@@ -11,8 +11,8 @@ namespace tenon::grammar {
 struct JsonStringOptions {
   /// Passed after each character; null: nothing is.
   const Action* each = nullptr;
-  /// [states of the texts] the limit of `each` before the character that leads to the state; null:
-  /// it is that of `each`.
+  /// [states of the texts] limit of `each` before the character that leads to the state; null: the
+  /// limit in `each`.
   const std::vector<uint32_t>* limits = nullptr;
   const Action* closing = nullptr;  ///< before the closing quote
   bool needed_escapes = false;      ///< no others: each text has one spelling

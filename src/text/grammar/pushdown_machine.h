@@ -33,11 +33,11 @@ inline constexpr Config kNowhere = 0;
 /// state of a rule but neither its register nor its stack; where these matter it has an *exit*.
 class PushdownMachine {
  public:
-  /// What the text is read for.
+  /// Purpose of reading a text.
   enum class Purpose : uint8_t {
-    Generate,       ///< names in order, runs of digits with an end
+    Generate,       ///< names in order, bounded runs of digits
     Check,          ///< whatever is valid
-    CheckDistinct,  ///< as Check; no object of the text has a name twice, so that each counts
+    CheckDistinct,  ///< as Check, for texts without duplicate names, so that each name counts
   };
   explicit PushdownMachine(std::shared_ptr<const Automaton> automaton,
                            Purpose purpose = Purpose::Generate);

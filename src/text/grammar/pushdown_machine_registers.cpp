@@ -13,7 +13,7 @@ bool has(std::span<const uint32_t> set, uint32_t property) {
   return (set[1 + property / 32] >> (property % 32) & 1) != 0;
 }
 
-/// The number after that of the last property of a set; 0 for none.
+/// Number after the last property in a set; 0 for an empty set.
 uint32_t after_last(const ObjectSpec& object, std::span<const uint32_t> set) {
   for (auto p = static_cast<uint32_t>(object.properties.size()); p > 0; --p) {
     if (has(set, p - 1)) return p;
@@ -84,8 +84,8 @@ uint32_t PushdownMachine::num_different(const ObjectSpec& object,
   return count;
 }
 
-/// The properties that may still come in order: after the last, with all that they need there or
-/// to come.
+/// Finds the properties that may still come in order: after the last, with their dependencies
+/// present or still possible.
 void PushdownMachine::find_takeable(const ObjectSpec& object, std::span<const uint32_t> set) {
   const auto count = static_cast<uint32_t>(object.properties.size());
   takeable_.assign(set.size(), 0);
@@ -111,7 +111,7 @@ void PushdownMachine::find_takeable(const ObjectSpec& object, std::span<const ui
   }
 }
 
-/// Whether what is missing can come in order.
+/// Whether the missing properties can still come in order.
 bool PushdownMachine::can_be_completed(const ObjectSpec& object, std::span<const uint32_t> set) {
   find_takeable(object, set);
   bool can = true;

@@ -13,7 +13,7 @@
 namespace tenon::grammar {
 namespace {
 
-// Spaces at the beginning of a line: as many as 16 levels by 2.
+// Most spaces of indentation: 16 levels by 2.
 constexpr size_t kMostIndent = 32;
 
 class SchemaWriter {
@@ -87,7 +87,7 @@ class SchemaWriter {
     add_dfa(nfa_, *alternative.checked, checked, [to](uint32_t) { return to; });
   }
 
-  /// A number whose digits are counted, so that they have an end.
+  /// Rule of a number with counted digits, so that it is bounded.
   uint32_t counted_number_rule(const Alternative& alternative) {
     const Dfa& texts = *alternative.texts;
     std::vector<uint32_t> key = alternative.counted->below;
@@ -140,7 +140,7 @@ class SchemaWriter {
     if (place == Place::AfterBracket) nfa_.add_call(from, line_rule(), to);
     return {from, to};
   }
-  /// A line's end, and the spaces that the next one begins with.
+  /// Rule of a line's end and the next line's indentation.
   uint32_t line_rule() {
     if (shared_.line) return *shared_.line;
     const uint32_t rule = nfa_.add_rule("");
@@ -417,8 +417,8 @@ class SchemaWriter {
     return rule;
   }
 
-  /// The possible properties with names: in the order of the schema, then those that it only asks
-  /// for, by name. Their numbers are their places.
+  /// Possible properties with names: in the schema's order, then names that are only required,
+  /// sorted. A property's number is its index.
   std::vector<std::string> properties_of(const Alternative& alternative) const {
     std::set<std::string> names;
     for (const Alternative::KeyClass& kind : alternative.classes) {

@@ -18,14 +18,14 @@ namespace tenon::grammar {
 /// Throws Error(Grammar) with the JSON pointer of what is wrong, impossible or not supported.
 void read_schema(std::string_view text, Nfa& nfa);
 
-/// Rules that several schemas of one NFA have in common: each is written once.
+/// Rules shared by several schemas of one NFA, each written once.
 struct SharedRules {
   std::optional<uint32_t> line;       ///< a line's end and its indentation
-  std::optional<uint32_t> any_value;  ///< of a schema that allows all
-  /// Strings, by automaton and lengths; those of one pattern or format have one automaton.
+  std::optional<uint32_t> any_value;  ///< rule of a schema that allows everything
+  /// Strings by automaton and lengths; a pattern or format has one automaton.
   std::map<std::tuple<const Dfa*, uint64_t, uint64_t>, uint32_t> strings;
-  std::map<std::vector<uint32_t>, uint32_t> numbers;  ///< by their automaton
-  std::vector<std::shared_ptr<const Dfa>> kept;       ///< what `strings` points to
+  std::map<std::vector<uint32_t>, uint32_t> numbers;  ///< by automaton
+  std::vector<std::shared_ptr<const Dfa>> kept;       ///< keeps the keys of `strings` alive
 };
 
 /// The same as one more rule of an NFA, whose number is returned.

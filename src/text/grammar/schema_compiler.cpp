@@ -81,7 +81,7 @@ void SchemaCompiler::compile_number(Alternative& alternative) {
 }
 
 void SchemaCompiler::compile_string(Alternative& alternative) {
-  // Up to here the lengths are written out, for short texts are quicker so.
+  // Unroll short lengths: short texts are faster without a register.
   constexpr uint64_t kWrittenOut = 32;
   const StringShape& shape = alternative.shape.string;
   if (!shape.texts) {

@@ -29,9 +29,9 @@ struct Alternative {
   bool possible = false;
 
   std::shared_ptr<const Dfa> texts = {};  ///< Number; String: null for counted characters
-  /// Number, String: what `texts` may have at most besides, counted while they are read.
+  /// Number, String: additional upper bound on `texts`, counted while reading.
   std::optional<CountLimit> counted = {};
-  /// Number: all spellings of one that is generated as the schema writes it; else null.
+  /// Number: all spellings of a number generated in the schema's spelling; else null.
   std::shared_ptr<const Dfa> checked = {};
 
   /// Array: elements[i][s]: the element at i (the last: all after the prefix) that satisfies the

@@ -40,7 +40,7 @@ struct NumberShape {
   bool integer = false;      ///< must be one
   bool not_integer = false;  ///< must not be one
   std::vector<Decimal> multiples, not_multiples;
-  std::string spelled;  ///< of one known number: as the schema writes it
+  std::string spelled;  ///< spelling of a known number in the schema
 };
 
 struct StringShape {
@@ -81,7 +81,7 @@ struct ObjectShape {
   };
   std::vector<Clause> clauses;
   std::set<std::string> required;
-  std::vector<std::string> order;  ///< names as the schema lists them, none twice
+  std::vector<std::string> order;  ///< names in the schema's order, without duplicates
   std::map<std::string, std::set<std::string>> needs;
   std::vector<SubId> names;  ///< schemas of the names, as strings
   uint64_t minimum = 0;

@@ -56,8 +56,8 @@ bool goes_on_with(PushdownMachine& machine, const TokenTrie& tree, size_t node,
   return false;
 }
 
-/// [rules] Whether the rule returns to a place from where the distance is estimated, with what is to
-/// be counted: further on it may turn out less.
+/// [rules] Whether the rule returns to a place with an estimated distance that includes counts: the
+/// actual distance may be shorter.
 std::vector<bool> estimates_after_rules(const Automaton& automaton) {
   std::vector<bool> estimates(automaton.num_rules(), false);
   for (bool grew = true; grew;) {

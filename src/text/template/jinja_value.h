@@ -71,7 +71,7 @@ class Value {
     out.real_ = value;
     return out;
   }
-  /// A whole number beyond 64 bits: written with its own digits, counted with as a Float.
+  /// Integer beyond 64 bits: printed with its digits, computed as a Float.
   static Value wide_integer(double value, std::string digits);
   /// budget: what the bytes, and the work of making it, count against; null for values that come
   /// from outside.
@@ -97,7 +97,7 @@ class Value {
   [[nodiscard]] double as_real() const {
     return kind_ == Kind::Float ? real_ : static_cast<double>(integer_);
   }
-  /// The digits of a wide_integer(); null for other values.
+  /// Digits of a wide_integer(); null for other values.
   [[nodiscard]] const std::string* digits() const;
   [[nodiscard]] const Text& text() const;
   [[nodiscard]] bool is_markup() const;
