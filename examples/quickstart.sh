@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From a fresh Debian 12 to streamed text: installs what the build needs, builds what the README shows (the library,
-# the program, the server, four examples), and lets the demo model answer. Can be run again. The static library,
-# plugins, tests and the other examples are built by `cmake --build build`.
+# From a fresh Debian 12 to streamed text. Installs what the build needs and builds what the README
+# shows: the library, the program, the server, four examples. Then the demo model answers. May be
+# run again. `cmake --build build` builds the static library, plugins, tests and other examples.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,7 +10,8 @@ say() { printf '\n== %s (%d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 say "Packages"
 bash cmake/install_packages.sh g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-dev \
   libxxhash-dev libcli11-dev nlohmann-json3-dev
-# The server, HTTPS, and editing of lines in `tenon chat`: without one of these the rest is built.
+# Optional: the server, HTTPS, and line editing in `tenon chat`. The build leaves out what is
+# missing.
 for package in libboost-dev libssl-dev libedit2; do
   bash cmake/install_packages.sh --quiet "$package" || echo "$package could not be installed; see below what is left out"
 done

@@ -21,14 +21,14 @@
 namespace tenon_program {
 namespace {
 
-// Ctrl-C ends the answer: the handler may only call what tenon.h allows in one.
+// Session that Ctrl-C cancels. The handler may only call what tenon.h allows in signal handlers.
 tenon_session* answering = nullptr;
 
 void cancel_answer(int) {
   if (answering != nullptr) (void)tenon_session_cancel(answering);
 }
 
-/// While one lives, Ctrl-C ends the answer that is generated.
+/// Lets Ctrl-C cancel the running answer, during its lifetime.
 class CancelOnInterrupt {
  public:
   explicit CancelOnInterrupt(tenon_session* session) {
@@ -48,7 +48,7 @@ class CancelOnInterrupt {
   struct sigaction before_ {};
 };
 
-/// --template: a template's text, a file with one (PATH or @PATH), or a name that the library knows.
+/// --template: a template's text, a file (PATH or @PATH), or the name of a known template.
 tenon::ChatOptions chat_options(const AnswerFlags& flags) {
   tenon::ChatOptions options{.extra = flags.chat_options.values()};
   const std::string& given = flags.chat_template;
@@ -140,7 +140,7 @@ std::string Talk::description() const {
 
 std::vector<tenon::Token> Talk::fitting_prompt() {
   const uint64_t context = session_->context();
-  // Room for an answer: a quarter of the context, or as much of it as an answer may take.
+  // Room for an answer: a quarter of the context, or max_tokens if smaller.
   uint64_t room = context / 4;
   if (max_tokens != 0) room = std::min(room, max_tokens);
   size_t dropped = 0;

@@ -1,4 +1,4 @@
-// A conversation with a model, and its answers: what `tenon run` and `tenon chat` share.
+// Conversation with a model, shared by `tenon run` and `tenon chat`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,7 @@
 
 namespace tenon_program {
 
-/// What the command line says of answers.
+/// Flags about the model, its options and its answers.
 struct AnswerFlags {
   std::string model;
   std::string system;
@@ -30,29 +30,29 @@ struct AnswerFlags {
   OptionFlags sampler_options;
   OptionFlags chat_options;
 
-  /// Adds all but the model.
+  /// Adds all flags except the model.
   void add(CLI::App& command);
 };
 
-/// A model, loaded, with a session of it.
+/// Loaded model with one session.
 class Talk {
  public:
-  /// Loads the model, showing how far it is. asks: its chat template is wanted.
+  /// Loads the model and shows progress. asks: reads the chat template.
   Talk(const AnswerFlags& flags, bool asks);
 
-  /// Whether a template says how the model is asked.
+  /// Whether the model has a chat template.
   [[nodiscard]] bool has_template() const { return chat_.has_value(); }
-  /// Answers the last message, shows the answer as it comes and adds it to the conversation. Where
-  /// the text leaves no room for an answer, the oldest questions go first, with a note. Throws as the
-  /// library does; Ctrl-C during an answer ends the answer alone.
+  /// Answers the last message, shows the answer as it arrives and appends it. Drops the oldest
+  /// questions, with a note, if an answer has no room. Ctrl-C ends only the answer. Throws as the
+  /// library does.
   void answer();
   /// "demo-q8_0, llama, 1.3 million parameters, a context of 1024 tokens"
   [[nodiscard]] std::string description() const;
 
   Conversation conversation;
-  tenon::ExtraOptions sampler_options;  ///< for the answers that follow
-  uint64_t max_tokens = 0;              ///< of an answer; 0: any
-  bool timings = false;                 ///< printed behind each answer
+  tenon::ExtraOptions sampler_options;  ///< for later answers
+  uint64_t max_tokens = 0;              ///< limit of an answer; 0: none
+  bool timings = false;                 ///< printed after each answer
 
   [[nodiscard]] const tenon::Model& model() const { return *model_; }
   [[nodiscard]] tenon::Session& session() { return *session_; }
@@ -60,7 +60,7 @@ class Talk {
 
  private:
   void generate(tenon::Sampler& sampler, tenon::ChatReply& reply);
-  /// The tokens of the conversation, of which the oldest questions may be gone.
+  /// Tokens of the conversation, without the oldest questions if they do not fit.
   std::vector<tenon::Token> fitting_prompt();
 
   const AnswerFlags& flags_;
@@ -71,25 +71,25 @@ class Talk {
   double load_seconds_ = 0;
 };
 
-/// Adds MODEL and a text, which may be words or -m and -p: with -m the first word is the text already.
-/// The result is to be called when the line was read; it throws Ending where words and flags disagree.
+/// Adds MODEL and a text, as words or as -m and -p; with -m the first word already belongs to the
+/// text. Call the result after parsing; it throws Ending if words and flags disagree.
 std::function<void()> add_model_and_text(CLI::App& command, std::string& model, std::string& text,
                                          const char* name, const char* what);
 
-/// Attaches the grammar that the flags name; none of them: nothing.
+/// Attaches the grammar that the flags name, if any.
 void set_grammar(tenon::Sampler& sampler, const tenon::Model& model, const std::string& json_schema,
                  const std::string& gbnf, const std::string& regex);
 
-/// Says on standard error that a text ended before its end: what could follow is banned, or the context
-/// is full. finish: of the last piece; tokens: that were generated, of at most max_tokens (0: any).
+/// Says on standard error that a text was cut, by bans or a full context. finish: reason of the
+/// last piece. tokens: number generated, of at most max_tokens (0: no limit).
 void say_why_it_ended(const tenon::Session& session, int32_t finish, uint64_t tokens,
                       uint64_t max_tokens);
 
-/// Load, prefill and decode on standard error.
+/// Prints times of load, prefill and decode on standard error.
 void print_timings(double load_seconds, const tenon_session_stats& stats);
 
-/// What standard input holds, where it is no terminal; with a text given only what was put there on
-/// purpose: a file or a pipe. Says so when that keeps it waiting.
+/// Text of standard input; empty for a terminal. With a text given, reads only files and pipes.
+/// Reports on standard error while it waits.
 std::string standard_input(bool has_text);
 
 }  // namespace tenon_program

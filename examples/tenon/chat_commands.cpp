@@ -27,7 +27,7 @@ AfterCommand reply_with(const std::string& line) {
   return AfterCommand::GoOn;
 }
 
-/// The library's key for what a user calls an option: "top-k", "temp".
+/// Library key of an option as users write it: "top-k", "temp".
 std::string key_of(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   if (name == "temp") return "temperature";

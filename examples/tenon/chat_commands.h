@@ -1,4 +1,4 @@
-// What lines that begin with a slash do in a chat.
+// Chat commands: lines that begin with a slash.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ namespace tenon_program {
 
 enum class AfterCommand { GoOn, Answer, End };
 
-/// Runs "/name argument". Prints what it has to say; what cannot be done is said as well and costs
-/// nothing. Answer: the conversation's last question is to be answered (again).
+/// Runs "/name argument" and prints the result. Failures are printed and change nothing. Answer:
+/// the last question is to be answered (again).
 AfterCommand run_chat_command(const std::string& line, Talk& talk);
 
 }  // namespace tenon_program

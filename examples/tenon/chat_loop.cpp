@@ -14,10 +14,9 @@ namespace {
 
 constexpr std::string_view kQuotes = "\"\"\"";
 
-void note_interrupt(int) {}  // a read ends because of it
+void note_interrupt(int) {}  // interrupts a read
 
-/// The lines from one that begins with three quotes to one that ends with them. Nothing where the
-/// input ends before; empty where Ctrl-C ended it.
+/// Lines between triple quotes. Nothing if the input ends first; empty if Ctrl-C ends it.
 std::optional<std::string> quoted_lines(const std::string& first, LineReader& reader) {
   std::string text = first.substr(kQuotes.size());
   while (!text.ends_with(kQuotes)) {
@@ -31,7 +30,7 @@ std::optional<std::string> quoted_lines(const std::string& first, LineReader& re
   return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of('\n') + 1 - begin);
 }
 
-/// Answers what was asked last. A question too many must not cost the conversation.
+/// Answers the last question. A question that fails does not end the conversation.
 void answer(Talk& talk) {
   try {
     talk.answer();
@@ -49,7 +48,7 @@ void answer(Talk& talk) {
 
 void chat_loop(Talk& talk) {
   struct sigaction action {};
-  action.sa_handler = note_interrupt;  // without SA_RESTART: a read ends, too
+  action.sa_handler = note_interrupt;  // without SA_RESTART, so that a read ends
   sigaction(SIGINT, &action, nullptr);
   const bool prompts = stdout_is_terminal();
   if (prompts) {

@@ -23,7 +23,7 @@ std::vector<std::string> command_names() {
   return names;
 }
 
-/// What is no command of this build.
+/// Refuses a word that is no command of this build.
 [[noreturn]] void refuse_command(const std::string& word) {
   if (const Command* missing = find_command(word)) {
     refuse(std::string("tenon ") + missing->name + " is not here: " + missing->missing);
@@ -37,7 +37,7 @@ std::vector<std::string> command_names() {
   refuse(line + "; see tenon --help");
 }
 
-/// The flag as it was written, without its value.
+/// Flag as written, without its value.
 std::string flag_of(const std::string& word) {
   const bool is_long = word.starts_with("--");
   return is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
@@ -47,7 +47,7 @@ bool is_flag(const std::string& word) {
   return word.size() > 1 && word[0] == '-' && word.find_first_of("0123456789.") != 1;
 }
 
-/// The words of the line that the command did not know, a flag first.
+/// Refuses the words that the command does not know, a flag first.
 [[noreturn]] void refuse_words(const CLI::App& app, const Command& command,
                                const std::vector<std::string>& words) {
   const std::string see = std::string("; tenon ") + command.name + " --help lists what there is";
@@ -81,7 +81,7 @@ void show_help(const CLI::App& app, const Command* command, bool all) {
   flush();
 }
 
-/// `tenon help run` is `tenon run --help`, and a first word that is no command is named.
+/// Turns `tenon help run` into `tenon run --help`; refuses an unknown command.
 void look_at_first(std::vector<std::string>& arguments) {
   if (arguments.empty()) refuse("there is no command; see tenon --help");
   if (arguments.front() == "help") {

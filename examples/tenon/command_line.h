@@ -1,4 +1,4 @@
-// Reads the command line, tells help, names what was not understood, and runs the command.
+// Parses the command line, prints help, explains errors and runs the command.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tenon_program {
 
-/// Throws Ending with exit code 2 for a line that cannot be understood, and what the command throws.
+/// Throws Ending with exit code 2 for an invalid line; passes on the command's exceptions.
 void run_command_line(std::vector<std::string> arguments);
 
 }  // namespace tenon_program

@@ -168,7 +168,7 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
   return text;
 }
 
-/// "TEXT in {a,b}" without what CLI11 adds: the name, the words, the range.
+/// Parts of CLI11's type text "TEXT in {a,b}": the name, the words, the range.
 struct TypeText {
   std::string name;
   std::string range;
@@ -194,7 +194,7 @@ TypeText type_of(const CLI::Option& option) {
     if (end == text.npos || end > open) type.name = "WORD";
   } else if (end != text.npos && text.find("..") != text.npos) {
     type.range = text.substr(end + 1);
-    // As large as it gets is no range.
+    // A range up to the largest integer is no limit.
     if (type.range.find("9223372036854775807") != type.range.npos) type.range.clear();
   }
   if (type.name == "UINT" || type.name == "INT") type.name = "N";
@@ -202,7 +202,7 @@ TypeText type_of(const CLI::Option& option) {
   return type;
 }
 
-/// "Stop at N (default 64, 0..100)": what is in the brackets behind the default is a range.
+/// Moves a range from the text to its field: "Stop at N (default 64, 0..100)".
 void take_range_out(FlagRow& row) {
   const size_t at = row.text.rfind(" (default ");
   const size_t dots = row.text.find("..", at == row.text.npos ? 0 : at);
@@ -233,7 +233,7 @@ FlagRow row_of(const CLI::Option& option, const std::string& group) {
     row.takes_file = row.takes_file || row.names.starts_with("MODEL");
     row.also = joined(row.words, ", ");
   } else {
-    // One letter and the first long name; the rest are other spellings.
+    // Show one letter and the first long name; the rest are other spellings.
     std::vector<std::string> shown, also;
     bool has_short = false, has_long = false;
     for (const std::string& word : row.words) {
@@ -261,7 +261,7 @@ void append_rows(const CLI::App& part, const std::string& group_of_part,
   for (const CLI::Option* option : part.get_options({})) {
     const std::string& group = option->get_group();
     if (group.empty()) continue;  // hidden
-    // Groups of options inherit the flags of help, which the command has already.
+    // Option groups inherit the help flags, which the command has already.
     if (part.get_name().empty() && option->check_name("--help")) continue;
     if (part.get_name().empty() && option->check_name("--help-all")) continue;
     const bool own = group == "Options";
@@ -289,7 +289,7 @@ const Command* find_command(std::string_view name) {
 std::vector<FlagRow> rows_of(const CLI::App& app, const Command& command) {
   std::vector<FlagRow> rows;
   append_rows(*app.get_subcommand(command.name), "", rows);
-  // What stands without a dash comes first, help last.
+  // Positional arguments come first, help last.
   const auto rank = [](const FlagRow& row) {
     const bool helps = !row.words.empty() && row.words.back().starts_with("--help");
     return row.positional ? 0 : helps ? 2 : 1;

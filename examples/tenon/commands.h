@@ -1,5 +1,5 @@
-// The list of commands. Each adds its subcommand to the application and runs in its callback; what
-// goes wrong is thrown. Adding a command is one file, one line here and one in command_table.cpp.
+// List of commands. Each adds a subcommand whose callback runs it and throws on errors. A new
+// command takes a file, a line in this one and a line in command_table.cpp.
 #pragma once
 
 namespace CLI {

@@ -30,7 +30,7 @@ std::string names_of_commands() {
   return names;
 }
 
-/// "-s|--seed" of all flags for which `wanted` holds; empty: none.
+/// "-s|--seed" of all flags that satisfy `wanted`; empty if none.
 template <typename Wanted>
 std::string pattern_of(const std::vector<FlagRow>& rows, Wanted wanted) {
   std::string pattern;
@@ -79,7 +79,7 @@ std::string bash_script(const CLI::App& app) {
          "complete -o default -F _tenon tenon\n";
 }
 
-/// Text between single quotes.
+/// Text in single quotes, for a shell.
 std::string shell_quoted(const std::string& text, const std::string& also = "") {
   std::string out = "'";
   for (const char c : text) {
@@ -93,7 +93,7 @@ std::string shell_quoted(const std::string& text, const std::string& also = "") 
   return out + "'";
 }
 
-/// The text up to its first sentence's end, for a list.
+/// First sentence of the text, for a list.
 std::string short_text(const FlagRow& row) {
   constexpr size_t kMost = 70;
   std::string text = row.text.substr(0, row.text.find_first_of(";:("));

@@ -19,7 +19,7 @@ bool is_of(const Json& message, const char* role) {
   return message.is_object() && message.value("role", Json()) == role;
 }
 
-/// A word of the interface, or the name of a tool.
+/// Tool choice as JSON: a word of the interface, or the name of a tool.
 Json choice_of(const std::string& word) {
   if (word == "auto" || word == "required" || word == "none") return word;
   return {{"type", "function"}, {"function", {{"name", word}}}};

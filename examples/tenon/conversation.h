@@ -1,4 +1,4 @@
-// The messages of a conversation and what goes with them to the template.
+// Messages of a conversation, with the template's other inputs.
 #pragma once
 
 #include <string>
@@ -9,38 +9,38 @@ namespace tenon_program {
 
 class Conversation {
  public:
-  /// The first message; empty: none.
+  /// Sets the first message; empty removes it.
   void set_system(const std::string& text);
   [[nodiscard]] std::string system() const;
-  /// A JSON list of tools. Throws Failure naming the file where it is none.
+  /// Reads a JSON list of tools. Throws Failure naming the file for anything else.
   void set_tools(const std::string& path);
   void clear_tools() { tools_ = nullptr; }
   [[nodiscard]] const Json& tools() const { return tools_; }
-  /// auto, required, none or the name of a tool; empty: not said.
+  /// word: auto, required, none or the name of a tool; empty for no choice.
   void set_tool_choice(const std::string& word) { tool_choice_ = word; }
-  /// Answers obey the JSON Schema of this file; empty: any.
+  /// Reads the JSON Schema that answers obey; an empty path allows any answer.
   void set_schema(const std::string& path);
   void set_thinking(bool on) { thinking_ = on; }
 
   void add(const char* role, const std::string& content);
-  /// A message as JSON.
+  /// Appends a message in JSON.
   void add(const std::string& message);
 
-  /// Forgets the last question and its answer. False when there is none.
+  /// Removes the last question and its answer. False without a question.
   bool undo();
-  /// Forgets the last answer; false when there is no question.
+  /// Removes the last answer. False without a question.
   bool undo_answer();
-  /// Forgets all but the system's message.
+  /// Removes all messages except the system message.
   void clear();
-  /// Forgets the oldest question with its answers, of which there are two at least. False: there is
-  /// one alone.
+  /// Removes the oldest of several questions, with its answers. False if only one is left.
   bool drop_oldest();
   [[nodiscard]] size_t questions() const;
 
-  /// A conversation as tenon_chat_render takes it.
+  /// Conversation for tenon_chat_render.
   [[nodiscard]] std::string json() const;
   [[nodiscard]] std::string history() const;
-  /// The messages of a file that history() wrote, or of an object with `messages`. Throws Failure.
+  /// Loads the messages of a file that history() wrote, or of an object with `messages`. Throws
+  /// Failure.
   void load(const std::string& path);
 
  private:

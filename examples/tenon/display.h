@@ -1,4 +1,4 @@
-// Shows an answer as it comes in; tool calls on lines of their own.
+// Shows an answer as it arrives; tool calls get lines of their own.
 #pragma once
 
 #include <tenon/tenon.hpp>

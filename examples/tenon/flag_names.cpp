@@ -23,7 +23,7 @@ constexpr std::array kFurtherNames = std::to_array<Pair>({
     {"slice", ",-b,--batch-size"},
 });
 
-/// Words with one dash.
+/// Words that other programs write with a single dash.
 constexpr auto kDashedWords = std::to_array<std::string_view>(
     {"-ngl", "-sys",  "-hf",   "-hff", "-cnv",  "-no-cnv", "-fa", "-ub", "-np",
      "-ctk", "-ctv",  "-dev",  "-sm",  "-ts",   "-mg",     "-ot", "-md", "-mu",
@@ -108,7 +108,7 @@ std::string_view found_in(const auto& table, std::string_view name) {
   return "";
 }
 
-/// Letters to change, add, leave out or swap with the next.
+/// Edit distance: letters changed, added, removed or swapped with the next.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
@@ -153,7 +153,7 @@ std::string nearest(std::string_view given, const std::vector<std::string>& name
   std::string best;
   size_t least = std::max<size_t>(given.size() / 3, 1) + 1;
   for (const std::string& name : names) {
-    // The beginning of a name is near it.
+    // A prefix of a name counts as near.
     const bool begins = given.size() >= 3 && name.starts_with(given);
     const size_t far = begins ? 1 : distance(given, name);
     if (far < least) {

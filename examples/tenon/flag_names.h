@@ -1,5 +1,4 @@
-// Spellings of flags that users of other programs know: what works under another name, and what is
-// hinted at.
+// Flags of other programs: aliases for the ones that Tenon has, hints for the others.
 #pragma once
 
 #include <string>
@@ -8,20 +7,20 @@
 
 namespace tenon_program {
 
-/// Further names of the library's option `key` as CLI11 takes them (",-c,--ctx-size"); "" if none.
+/// Aliases of the library's option `key`, in CLI11's form (",-c,--ctx-size"); "" if none.
 std::string further_names(std::string_view key);
 
-/// The arguments with words such as -ngl, which are no letters in a row, as --ngl. What follows `--`
-/// stays as it is.
+/// Rewrites words such as -ngl, which are not grouped letters, as --ngl. Leaves everything after
+/// `--` unchanged.
 std::vector<std::string> with_long_dashes(std::vector<std::string> arguments);
 
-/// What to do instead of a flag that another program has and this one has not; "" if unknown.
+/// Advice about another program's flag that Tenon lacks; "" if unknown.
 std::string_view hint_of_flag(std::string_view flag);
-/// The same of a command.
+/// Advice about another program's command; "" if unknown.
 std::string_view hint_of_command(std::string_view command);
 
-/// The one of `names` that `given` is most likely meant to be; "" where none is near. Equal letters
-/// in another order, a letter more, less or other are near: about one for every three.
+/// Name in `names` nearest to `given`; "" if none is near. Allows about one changed, added, removed
+/// or swapped letter in three.
 std::string nearest(std::string_view given, const std::vector<std::string>& names);
 
 }  // namespace tenon_program

@@ -12,7 +12,7 @@ std::string heading(const std::string& text) {
   return styled(stdout_style(), Style::Heading, text) + "\n";
 }
 
-/// A row of two columns: names, and what they are.
+/// Row of two columns: names and their description.
 std::string row_text(const std::string& names, const std::string& text, size_t width,
                      size_t column = 26) {
   std::string line = "  " + names;
@@ -87,7 +87,7 @@ std::string usage_of(const CLI::App& app, const Command& command) {
     if (!option->get_positional() || option->get_group().empty()) continue;
     std::string name = option->get_name(true, false);
     if (option->get_items_expected_max() > 1) name += "...";
-    // MODEL may come by -m instead, which is no reason to call it optional.
+    // MODEL may come from -m instead, but is still required.
     const bool required = option->get_required() || name == "MODEL";
     usage += required ? " " + name : " [" + name + "]";
   }

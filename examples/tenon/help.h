@@ -1,4 +1,4 @@
-// Help as text: of the program, and of a command in two lengths.
+// Help texts of the program, and of a command in two lengths.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,19 +8,19 @@
 
 namespace tenon_program {
 
-/// Columns that help is wrapped to: the terminal's, 100 at most; 80 where there is none.
+/// Width of help in columns: the terminal's, at most 100; 80 without a terminal.
 size_t help_width();
 
-/// `text` in lines of at most `width` columns; all but the first begin with `indent` spaces, and the
-/// first is already `used` columns long. A word longer than a line has one of its own.
+/// Wraps `text` at `width` columns. The first line already has `used` columns; later lines begin
+/// with `indent` spaces. A longer word gets its own line.
 std::string wrapped(const std::string& text, size_t width, size_t indent, size_t used);
 
-/// How arguments follow a command: "tenon run MODEL [QUESTION] [OPTIONS]".
+/// Usage line of a command: "tenon run MODEL [QUESTION] [OPTIONS]".
 std::string usage_of(const CLI::App& app, const Command& command);
 
-/// The list of commands; with `all` each with the names of its flags.
+/// List of commands. all: with each command's flags.
 std::string program_help(const CLI::App& app, bool all);
-/// The flags most people want, or all of them.
+/// Help of a command: the most common flags, or all.
 std::string command_help(const CLI::App& app, const Command& command, bool all);
 
 }  // namespace tenon_program

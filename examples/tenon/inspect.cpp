@@ -227,10 +227,10 @@ void print_tensors(const tenon::Model& model) {
 
 struct Inspected {
   tenon::Model model;
-  std::string refusal;  ///< why it cannot run; else empty
+  std::string refusal;  ///< reason why it cannot run; empty if it can
 };
 
-/// A file that cannot run is shown all the same, as long as its metadata can be read.
+/// Opens a file by its metadata alone if it cannot run.
 Inspected open_to_inspect(const std::string& path) {
   try {
     return {tenon::Model(path, {.inspect = true}), ""};

@@ -16,8 +16,8 @@
 namespace tenon_program {
 namespace {
 
-/// libedit's interface (histedit.h), as far as it is used. It is loaded where it is installed: nothing
-/// links it, so the program runs without it.
+/// libedit's interface (histedit.h), as far as needed. Loaded at run time, so that the program runs
+/// without libedit.
 class LibEdit {
  public:
   struct HistoryEvent {
@@ -31,7 +31,7 @@ class LibEdit {
   static constexpr unsigned char kRefresh = 4, kEndOfFile = 2;
 
   LibEdit() {
-    // Debian's name and that of others.
+    // Debian's soname, then the soname of other systems.
     for (const char* name : {"libedit.so.2", "libedit.so.0"}) {
       library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
       if (library_ != nullptr) break;
@@ -60,7 +60,7 @@ class LibEdit {
     function = reinterpret_cast<F>(dlsym(library_, name));
     return function != nullptr;
   }
-  void* library_ = nullptr;  // stays: it has handlers of its own
+  void* library_ = nullptr;  // never unloaded, since it has installed handlers
   bool has_all_ = false;
 };
 
@@ -74,12 +74,12 @@ std::string& shown_prompt() {
   return prompt;
 }
 
-// Terminals put this around what is pasted, where they were asked to.
+// Bracketed paste: asks the terminal to mark pasted text.
 constexpr const char* kAskForPastes = "\x1b[?2004h";
 constexpr const char* kNoMorePastes = "\x1b[?2004l";
 constexpr std::string_view kPasteEnd = "\x1b[201~";
 
-/// Takes all that was pasted into the line, with its ends of lines.
+/// Inserts the whole paste into the line, line breaks included.
 unsigned char take_paste(void* editor, int) {
   constexpr size_t kMost = size_t{1} << 20;
   std::string text;
@@ -101,7 +101,7 @@ unsigned char take_paste(void* editor, int) {
 
 const char* prompt_of(void*) { return shown_prompt().c_str(); }
 
-/// The line without what keys such as arrow up send where nothing edits it.
+/// Removes the escape sequences of keys such as arrow up, if no editor handles them.
 std::string without_keys(const std::string& line) {
   std::string out;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -125,7 +125,7 @@ void tell_terminal(const char* sequence) {
 class LineReader::Editor {
  public:
   Editor() {
-    (void)std::setlocale(LC_CTYPE, "");  // characters of more than one byte
+    (void)std::setlocale(LC_CTYPE, "");  // for multibyte characters
     const LibEdit& library = libedit();
     editor_ = library.init("tenon", stdin, stdout, stderr);
     if (editor_ == nullptr) return;
@@ -193,7 +193,7 @@ LineReader::~LineReader() = default;
 std::optional<std::string> LineReader::read(const std::string& prompt) {
   flush();
   if (!editor_) return read_plain(prompt);
-  // What libedit takes for characters that need no column stands between two of 0x01.
+  // libedit ignores the width of text between two 0x01 bytes.
   const std::string shown =
       stdout_style() ? "\x01\x1b[1;36m\x01" + prompt + "\x01\x1b[0m\x01" : prompt;
   std::optional<std::string> text = editor_->read(shown, interrupted_);
@@ -208,7 +208,7 @@ std::optional<std::string> LineReader::read_plain(const std::string& prompt) {
   std::string line;
   if (std::getline(std::cin, line)) return isatty(STDIN_FILENO) == 1 ? without_keys(line) : line;
   if (std::feof(stdin) != 0) return std::nullopt;
-  std::cin.clear();  // Ctrl-C at the prompt
+  std::cin.clear();  // after Ctrl-C at the prompt
   std::clearerr(stdin);
   interrupted_ = true;
   print("\n");

@@ -1,5 +1,5 @@
-// Reads what a user types: with editing and history where standard input is a terminal and libedit is
-// there, else lines as they come.
+// Reads a user's input. Offers editing and history if standard input is a terminal and libedit is
+// installed.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ class LineReader {
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  /// What was typed up to Enter, without it. A paste of several lines is one text (with editing).
-  /// Empty where Ctrl-C ended the line; nothing at the end of the input. prompt: shown on terminals.
+  /// Reads a line, without its line break. With editing, a paste of several lines is one text.
+  /// Empty after Ctrl-C; nothing at the end of the input. prompt: shown on terminals.
   std::optional<std::string> read(const std::string& prompt);
-  /// Lets arrow up find the text again.
+  /// Adds the text to the history.
   void remember(const std::string& text);
   /// Whether Ctrl-C ended the last line.
   [[nodiscard]] bool was_interrupted() const { return interrupted_; }
@@ -27,7 +27,7 @@ class LineReader {
   class Editor;
   std::optional<std::string> read_plain(const std::string& prompt);
 
-  std::unique_ptr<Editor> editor_;  ///< null: plain lines
+  std::unique_ptr<Editor> editor_;  ///< null without editing
   bool interrupted_ = false;
 };
 

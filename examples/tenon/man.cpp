@@ -1,4 +1,4 @@
-// tenon man: the manual pages, made of what the help is made of.
+// tenon man: manual pages, made from the help's rows.
 #include <memory>
 #include <string>
 
@@ -11,7 +11,7 @@
 namespace tenon_program {
 namespace {
 
-/// Text for roff: no dash is a hyphen, no line a request.
+/// Escapes text for roff: hyphens, and lines that would be requests.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -31,7 +31,7 @@ std::pair<std::string, std::string> backend_option(const std::string& text) {
   return {"backend." + text.substr(0, end), text.substr(end + 1)};
 }
 
-/// The names as CLI11 takes them: those of other programs only where the command has no such flag yet.
+/// Names for CLI11. Leaves out aliases that the command's own flags already use.
 std::string free_names(const CLI::App& app, const std::string& name, std::string_view key) {
   std::string names = name;
   std::istringstream further(further_names(key));
@@ -41,7 +41,7 @@ std::string free_names(const CLI::App& app, const std::string& name, std::string
   return names;
 }
 
-/// Numbers that stand for "as large as it gets".
+/// Whether the maximum is a real limit.
 bool has_end(int64_t maximum) { return maximum < INT32_MAX; }
 
 /// "(default 0.8, 0..100)", "(default f16, of f16|f32)"
@@ -134,7 +134,7 @@ void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
 
 namespace {
 
-/// A template's text is given as it is, by a name that the library knows, or as a file: PATH or @PATH.
+/// Template text: given literally, by a known name, or as a file (PATH or @PATH).
 std::string template_text(const std::string& given) {
   const bool is_text = given.find("{{") != given.npos || given.find("{%") != given.npos;
   if (is_text || given.empty()) return given;

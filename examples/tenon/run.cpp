@@ -15,7 +15,7 @@
 namespace tenon_program {
 namespace {
 
-/// How a text is continued.
+/// Flags of `tenon complete`.
 struct ContinueFlags {
   bool no_special = false;
   bool parse_special = false;
@@ -65,7 +65,7 @@ void continue_text(Talk& talk, const AnswerFlags& flags, const std::string& prom
   if (flags.timings) print_timings(talk.load_seconds(), session.stats());
 }
 
-/// The texts, with an empty line between; either may be empty.
+/// Both texts with an empty line between; either may be empty.
 std::string with_text_before(const std::string& before, const std::string& text) {
   return before.empty() || text.empty() ? before + text : before + "\n\n" + text;
 }

@@ -17,7 +17,7 @@
 namespace tenon_program {
 namespace {
 
-/// Whether what was printed last left its line open.
+/// Whether the last output ended without a line break.
 bool line_is_open = false;
 
 bool has_style(int descriptor) {

@@ -19,21 +19,20 @@ void print(std::string_view text);
 void flush();
 bool stdout_is_terminal();
 
-/// What a piece of text is, for terminals that show it in a colour.
+/// Role of a text, which decides its colour.
 enum class Style { Heading, Error, Note, Prompt, Dim };
-/// Whether colours are shown: on a terminal that knows them, unless NO_COLOR says otherwise.
+/// Whether to use colours: on a terminal that supports them, unless NO_COLOR is set.
 bool stdout_style();
 bool stderr_style();
-/// The text in the colour of its style where `on`, else as it is.
+/// Text in its style's colour if `on`, else unchanged.
 std::string styled(bool on, Style style, const std::string& text);
 
-/// Lets what follows on standard error begin on a new line, also where an answer that was just printed
-/// did not end with one.
+/// Starts a new line for standard error if the last answer left its line open.
 void begin_error_line();
-/// A whole line "tenon: ..." on standard error, which begins on a new line. kind: Error or Note.
+/// Prints the line "tenon: ..." on standard error, on a new line. kind: Error or Note.
 void say(Style kind, const std::string& line);
 
-/// Columns of the terminal at standard output; 0: there is none.
+/// Width of the terminal at standard output; 0 without a terminal.
 size_t terminal_columns();
 
 /// A bar on standard error while it is a terminal, else nothing. Cleared when done or destroyed.
@@ -55,8 +54,8 @@ class ProgressBar {
   int percent_ = -1;
 };
 
-/// Says on standard error what keeps the user waiting, with the seconds, while one lives; nothing where
-/// that is no terminal.
+/// Shows the cause of a wait and its seconds on standard error, during its lifetime. Silent if that
+/// is no terminal.
 class Waiting {
  public:
   explicit Waiting(std::string what);
