@@ -1,15 +1,15 @@
-# What makes a mistake in memory harder to turn into an attack, in builds that are released (SECURITY.md):
-# `tenon_hardening`, which `tenon_flags` takes on. tests/hardening reads the result.
+# Hardening flags of release builds against memory errors (SECURITY.md): `tenon_hardening`, part of
+# `tenon_flags`. tests/hardening checks the result.
 add_library(tenon_hardening INTERFACE)
 target_compile_options(tenon_hardening INTERFACE -fstack-protector-strong)
-# The compiler may define it itself, with another value.
+# Undefine first: the compiler may define another value.
 target_compile_options(tenon_hardening INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
-# Indirect branches land where they may, and nowhere else. Both compilers know the flag of their machine.
+# Indirect branches reach valid targets only. Each compiler knows the flag of its machine.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   target_compile_options(tenon_hardening INTERFACE -mbranch-protection=standard)
 else()
   target_compile_options(tenon_hardening INTERFACE -fcf-protection=full)
 endif()
-# Addresses are resolved at start, and the tables of them are read-only from then on.
+# Addresses are resolved at start; their tables are read-only afterwards.
 target_link_options(tenon_hardening INTERFACE LINKER:-z,relro,-z,now,-z,noexecstack
                     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie>)

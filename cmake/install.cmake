@@ -47,7 +47,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tenon-config.cmake
 file(RELATIVE_PATH TENON_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" TENON_PC_PREFIX ${TENON_PC_PREFIX})
 configure_file(cmake/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
-# The static library by a name of its own: a linker that sees both takes the shared one.
+# Static library under its own name: a linker that sees both takes the shared library.
 string(REPLACE "Requires.private:" "Requires:" TENON_PC_REQUIRES_STATIC "${TENON_PC_REQUIRES_PRIVATE}")
 configure_file(cmake/tenon-static.pc.in ${PROJECT_BINARY_DIR}/tenon-static.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenon.pc ${PROJECT_BINARY_DIR}/tenon-static.pc

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages named as arguments that are missing; asks nothing. With --quiet first it says nothing
-# where none is missing.
+# Installs missing Debian packages, given as arguments, without questions. --quiet as the first
+# argument: silent if none is missing.
 set -euo pipefail
 quiet=false
 if [ "${1:-}" = --quiet ]; then quiet=true; shift; fi

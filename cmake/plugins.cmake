@@ -15,9 +15,9 @@ function(tenon_module target name)
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
 endfunction()
 
-# tenon_plugin(NAME [FOR_TESTS]): the objects of src/backends/NAME and src/backends/NAME/plugin/plugin.cpp as a
-# plugin. It links nothing of the library. One FOR_TESTS has the name of a backend that is in the library, which would
-# refuse it: it is neither installed nor put where plugins are looked for.
+# tenon_plugin(NAME [FOR_TESTS]): a plugin of the objects of src/backends/NAME and
+# src/backends/NAME/plugin/plugin.cpp. It does not link the library. A plugin FOR_TESTS has the name
+# of a built-in backend, which refuses it: it is not installed, nor put in the plugin folder.
 function(tenon_plugin name)
   tenon_module(tenon_plugin_${name} ${name}
                ${PROJECT_SOURCE_DIR}/src/backends/${name}/plugin/plugin.cpp

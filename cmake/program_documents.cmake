@@ -1,4 +1,4 @@
-# Manual pages and completion of shells, which the program itself prints when it is built.
+# Manual pages and shell completions, printed by the program after its build.
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
   message(STATUS "Manual pages and completion are left out: the program does not run where it is built")
   return()

@@ -1,5 +1,5 @@
-# cmake -DPROGRAM=tenon -DOUTPUT=FOLDER [-DEMULATOR=...] -P write_documents.cmake: a manual page of the program and of each
-# of its commands into FOLDER/man, and a script for each shell into FOLDER.
+# cmake -DPROGRAM=tenon -DOUTPUT=FOLDER [-DEMULATOR=...] -P write_documents.cmake: writes manual
+# pages of the program and its commands to FOLDER/man, and shell completions to FOLDER.
 function(tenon_prints file)
   execute_process(COMMAND ${EMULATOR} ${PROGRAM} ${ARGN} OUTPUT_FILE ${file} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()

@@ -117,8 +117,8 @@ lines_only="-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1 -DNDEBUG"
 if ! $all; then
   check "the dev build" build dev -DTENON_WERROR=OFF -DTENON_VULKAN=OFF "$lines_only" || finish
   say "Tests"
-  # Left out is what is about packages, what plays a GPU or a second device on the processor, and runs of the
-  # conformance suite but for the kernels that this machine chooses and for results of a GPU.
+  # Excludes packages, simulated GPUs or second devices, and most of the conformance suite. Keeps
+  # the suite for this machine's kernels and for results of a GPU.
   run_ctest dev -LE '^(consumer|abi)$' \
     -E '^(conformance_(cpu|plugin)_.*|CutInTwo/.*|vulkan\..*|.*(Vulkan|Cuda).*)$'
   finish
@@ -127,7 +127,7 @@ fi
 check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON -DTENON_BENCH=ON \
   "$lines_only" || finish
 say "Tests"
-# The conformance suite runs for each set of kernels, so not for the chosen one once more.
+# The suite runs for each set of kernels, so the chosen set is left out.
 run_ctest dev -E '^conformance_cpu$'
 
 # Packages of other languages, built, installed and tested; where a language is not there, that is said.

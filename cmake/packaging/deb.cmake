@@ -1,5 +1,6 @@
-# Debian packages, by `cpack -G DEB` in a build folder: libtenon0.1, libtenon-server0.1, tenon, libtenon-dev and, where
-# plugins are built, tenon-plugins. Configure with -DCMAKE_INSTALL_PREFIX=/usr: the libraries then lie where Debian has them.
+# Debian packages, by `cpack -G DEB` in a build folder: libtenon0.1, libtenon-server0.1, tenon,
+# libtenon-dev and, if plugins are built, tenon-plugins. Configure with -DCMAKE_INSTALL_PREFIX=/usr
+# for Debian's library folders.
 set(TENON_PACKAGER "Tenon packagers <tenon@example.org>" CACHE STRING "Who answers for the Debian packages, with an address")
 
 set(CPACK_GENERATOR DEB)

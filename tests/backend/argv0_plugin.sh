@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# argv0_plugin.sh LIBTENON_A INCLUDE: a program with the static library inside loads no plugin that lies
-# beside its argv[0], which whoever starts it chooses. Status 77: cannot be checked here.
+# argv0_plugin.sh LIBTENON_A INCLUDE: checks that a program with the static library loads no plugin
+# beside its argv[0], which the caller chooses. Status 77: cannot be checked on this machine.
 set -eu
 library=$1 include=$2
 [ -e "$library" ] || { echo "$library is not built"; exit 77; }

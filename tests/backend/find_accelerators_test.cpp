@@ -1,4 +1,4 @@
-// Which devices are taken where a model may lie on several: those of one backend, each once.
+// Choice of the devices for a split model: all of one backend, each device once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ std::string plugin(const std::string& name) {
   return std::string(TENON_HOSTILE_PLUGIN_DIR) + "/libtenon-" + name + ".so";
 }
 
-/// "BACKEND:DEVICE" of each.
+/// "BACKEND:DEVICE" of each device found.
 std::vector<std::string> found(const std::vector<std::string>& plugins,
                                const std::string& backend = "auto") {
   DeviceChoice choice;
@@ -54,7 +54,7 @@ TEST(FindAccelerators, TakesThoseOfTheBackendThatIsNamed) {
 }
 
 TEST(FindAccelerators, PassesOverABackendThatListsNothing) {
-  // One without a driver, one that is no backend, then one with a device.
+  // A backend without a driver, a file that is no backend, then a backend with a device.
   EXPECT_THAT(found({"no_device", "wrong_magic", "gpus_again"}), ElementsAre("gpus-again:0"));
 }
 

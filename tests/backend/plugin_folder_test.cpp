@@ -1,4 +1,4 @@
-// Folder of plugins that are not named: beside the shared library and nowhere else.
+// Default folder of plugins: beside the shared library and nowhere else.
 #include "backend/plugin_folder.h"
 
 #include <gtest/gtest.h>

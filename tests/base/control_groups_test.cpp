@@ -1,4 +1,4 @@
-// Limits of control groups, from files as containers and services have them.
+// Limits of control groups, read from files as containers and services have them.
 #include "base/control_groups.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-/// A system with these files and no others, and eight CPUs.
+/// System with only these files, and eight CPUs.
 class FilesOfGroups : public FaultySystem {
  public:
   explicit FilesOfGroups(std::map<std::string, std::string> files) : files_(std::move(files)) {}
@@ -26,7 +26,7 @@ class FilesOfGroups : public FaultySystem {
   int64_t read_at(int fd, void* out, uint64_t size, uint64_t offset) noexcept override {
     const std::string& text = std::next(files_.begin(), fd)->second;
     if (offset >= text.size()) return 0;
-    // The kernel hands out as much as it likes.
+    // The kernel may return fewer bytes than asked.
     const uint64_t count = std::min<uint64_t>({size, text.size() - offset, 7});
     std::memcpy(out, text.data() + offset, count);
     return static_cast<int64_t>(count);
@@ -49,7 +49,7 @@ constexpr const char* kVersion2 =
     "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
     "30 22 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
 
-/// root: what of the hierarchy is mounted.
+/// root: root of the mounted hierarchy.
 std::string version_1_mounts(const std::string& root) {
   return "31 22 0:27 " + root + " /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n" +
          "32 22 0:28 " + root +
@@ -63,7 +63,7 @@ uint32_t cpus(std::map<std::string, std::string> files) {
   return count;
 }
 
-/// CPUs of a group /a/b under version 2, whose own limit and whose parent's are given.
+/// CPUs of the group /a/b under version 2, with its own limit and its parent's.
 uint32_t cpus_of(const std::string& own, const std::string& parent) {
   return cpus({{kMounts, kVersion2},
                {kGroups, "0::/a/b\n"},
@@ -92,12 +92,12 @@ TEST(ControlGroups, TheLeastOfAllGroupsUpToTheRootCounts) {
   EXPECT_EQ(cpus_of("max 100000\n", "200000 100000\n"), 2u);
   EXPECT_EQ(cpus_of("400000 100000\n", "200000 100000\n"), 2u);
   EXPECT_EQ(cpus_of("200000 100000\n", "400000 100000\n"), 2u);
-  // A container with a namespace of its own sees its group as the root.
+  // A container with its own namespace sees its group as the root.
   EXPECT_EQ(cpus({{kMounts, kVersion2},
                   {kGroups, "0::/\n"},
                   {"/sys/fs/cgroup/cpu.max", "300000 100000\n"}}),
             3u);
-  // One that was put outside of it sees no further than that.
+  // A process outside the group sees only the mount's root.
   EXPECT_EQ(cpus({{kMounts, kVersion2},
                   {kGroups, "0::/../other\n"},
                   {"/sys/fs/cgroup/cpu.max", "300000 100000\n"}}),
@@ -116,7 +116,7 @@ TEST(ControlGroups, OfVersion1HaveAFileForQuotaAndPeriod) {
   EXPECT_EQ(of("/", "/docker/x", mount + "/docker/x", "150000\n"), 1u);
   EXPECT_EQ(of("/", "/docker/x", mount + "/docker", "250000\n"), 2u);
   EXPECT_EQ(of("/", "/docker/x", mount + "/docker/x", "-1\n"), 8u);
-  // Without a namespace a container's mount shows its own group.
+  // Without a namespace, a container's mount shows its own group.
   EXPECT_EQ(of("/docker/x", "/docker/x", mount, "250000\n"), 2u);
   EXPECT_EQ(of("/docker/x", "/docker/x/y", mount + "/y", "250000\n"), 2u);
   EXPECT_EQ(of("/docker/x", "/docker/xy", mount, "250000\n"), 2u);

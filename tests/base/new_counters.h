@@ -6,7 +6,7 @@
 
 namespace tenon::counted_new {
 
-/// Calls that were granted, of all threads but exempt ones.
+/// Granted calls of all threads that are not exempt.
 inline std::atomic<uint64_t> num_allocations{0};
 /// The bytes that they asked for.
 inline std::atomic<uint64_t> num_bytes{0};
@@ -15,12 +15,12 @@ inline std::atomic<int64_t> num_held{0};
 /// Calls on this thread that are still granted; negative: all.
 inline thread_local int64_t allocations_left = -1;
 
-/// Refusals on all threads together, but on those that are exempt: so many calls are granted still, and so many after
-/// them refused. Set them before is_armed.
+/// Refusals on all threads that are not exempt: `calls_before_refusal` calls are granted, and the
+/// next `refusals` calls refused. Set both before is_armed.
 inline std::atomic<int64_t> calls_before_refusal{0};
 inline std::atomic<int64_t> refusals{0};
 inline std::atomic<bool> is_armed{false};
-/// A thread beside the test: its calls are neither refused nor counted.
+/// Exempt thread: its calls are neither refused nor counted.
 inline thread_local bool is_exempt = false;
 
 }  // namespace tenon::counted_new

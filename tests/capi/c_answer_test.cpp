@@ -1,4 +1,4 @@
-// tenon_chat_answer and tenon_chat_begin: turns of a conversation in a session.
+// tenon_chat_answer and tenon_chat_begin: one turn of a conversation in a session.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ TEST_F(CAnswer, OneCallIsATurn) {
   EXPECT_THAT(streamed, HasSubstr("Oslo"));
   EXPECT_THAT(std::string(message, length), HasSubstr("Oslo"));
   EXPECT_EQ(finish, TENON_FINISH_END);
-  // The other faces say the same.
+  // The C++ header gives the same answer.
   tenon::Session other(model_);
   const std::string same = chat_.answer(other, kQuestion, {}, greedy_);
   EXPECT_EQ(std::string(message, length), same);
@@ -88,7 +88,7 @@ TEST_F(CAnswer, TheSessionIsKeptInStep) {
   const std::string second = chat_.answer(session, next, {}, greedy_);
   tenon::Session fresh(model_);
   EXPECT_EQ(chat_.answer(fresh, next, {}, greedy_), second);
-  // No more than the new turn and the end of the old one.
+  // Computes only the new turn and the end of the old turn.
   EXPECT_LT(session.stats().prefill_tokens - computed, fresh.stats().prefill_tokens);
 }
 
@@ -115,9 +115,9 @@ TEST_F(CAnswer, OldestTurnsAreDroppedOnRequest) {
     begins = now;
   }
   EXPECT_THAT(text_of(session), Not(HasSubstr("Answer 0 ")));
-  // The beginning stays for a while, so that it is computed once.
+  // The beginning stays for several turns, so that it is computed once.
   EXPECT_LT(num_changes, 18u);
-  // A conversation that fits is whole, whatever was dropped before.
+  // A conversation that fits keeps all turns, whatever was dropped before.
   chat_.answer(session, conversation(1, "Hi"), {}, dropping);
   EXPECT_THAT(text_of(session), HasSubstr("Answer 0 "));
   // The last turn is never dropped.

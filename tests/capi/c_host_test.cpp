@@ -275,7 +275,7 @@ TEST(Host, HearsOfAContextBeyondTheTrainedOneOnce) {
       << lines.texts[0];
   open(info.trained_context + 2);
   EXPECT_EQ(lines.texts.size(), 2u);
-  // Planning says it, too.
+  // Planning warns as well.
   tenon_hardware hardware{};
   hardware.struct_size = sizeof hardware;
   hardware.threads = 1;

@@ -160,7 +160,7 @@ TEST(Options, WordsOfOtherLibrariesAreKnown) {
   for (const auto& [word, says] : known) {
     expect_failure(tenon_options_set_int(options.get(), word, 8), TENON_ERROR_ARGUMENT, says);
   }
-  // Nothing is named that is far from all.
+  // A distant name gets no suggestion.
   for (const char* far : {"qqqqq", "flash_attn", "Q9", "use_mlock"}) {
     expect_failure(tenon_options_set_int(options.get(), far, 8), TENON_ERROR_ARGUMENT, far);
     EXPECT_TRUE(std::string(tenon_last_error()).ends_with("\"")) << tenon_last_error();

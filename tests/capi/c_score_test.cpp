@@ -142,7 +142,7 @@ TEST_F(CScore, CppTellsTextsAndTokens) {
   EXPECT_TRUE(session.score(std::vector<std::string>{}).empty());
 }
 
-/// Each look at it takes a second.
+/// Clock that advances a second with each call.
 struct SlowClock {
   std::atomic<uint64_t> now{0};
   static uint64_t now_ns(void* user) { return static_cast<SlowClock*>(user)->now += 1'000'000'000; }
@@ -163,7 +163,7 @@ TEST(CScoreTime, IsLookedAtWhileContinuationsAreRead) {
   given.texts = texts.data();
   std::vector<float> logprobs(2 * texts.size());
   size_t count = 0;
-  // To compute nothing but the text itself takes a few looks.
+  // Computing the text alone takes a few calls of the clock.
   given.timeout_seconds = 80;
   EXPECT_EQ(tenon_session_score(session, &given, logprobs.data(), logprobs.size(), &count),
             TENON_ERROR_DEADLINE);

@@ -1,4 +1,4 @@
-// Seeds that are random unless given: drawn once for each answer, told, kept, and given again.
+// Random seeds: drawn once per answer, reported, saved, and reproducible.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 using tenon_test::code_of;
 
 constexpr const char* kPrompt = "Once upon a time";
-// A hot answer of so many tokens is never the same twice.
+// Length at which no two hot answers are equal.
 constexpr uint64_t kLength = 24;
 
 tenon::SamplerOptions hot(std::optional<int64_t> seed = {}) {
@@ -140,18 +140,18 @@ TEST_F(CSeed, AnAnswerThatGoesOnKeepsIt) {
   tenon::Session fork = session.fork();
   EXPECT_EQ(fork.seed(), seed);
   for (tenon::Session* one : {&session, &restored, &fork}) {
-    // With a sampler that was not there before.
+    // A new sampler continues with the seed.
     tenon::Sampler other(hot());
     EXPECT_EQ(drawn(*one, other, kLength - 8), rest);
     EXPECT_EQ(one->seed(), seed);
   }
-  // As does a request that continues it.
+  // A request that continues the answer does, too.
   tenon::Session later(model_);
   later.restore(saved);
   int64_t told = 0;
   (void)requested(later, &sampler, &told);
   EXPECT_EQ(told, seed);
-  // A text that changed otherwise is the beginning of another one.
+  // A text that changes otherwise begins a new answer.
   session.rewind(prompt);
   drawn(session, sampler, 1);
   EXPECT_NE(session.seed(), seed);

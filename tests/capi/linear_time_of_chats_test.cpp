@@ -149,7 +149,7 @@ TEST(LinearTime, GrammarsOfAnswers) {
     std::vector<Case> cases;
     for (const Text& text : kConversations) {
       cases.push_back({text.name, text.size, [&](size_t n) {
-                         // A chat keeps the grammars that it has compiled.
+                         // A chat caches its compiled grammars.
                          const ChatPtr chat = make_chat(kTemplate, format);
                          const std::string conversation = text_of(text, n);
                          tenon_grammar* grammar = nullptr;

@@ -131,7 +131,7 @@ else
   echo "skipped: Meson is not installed"
 fi
 
-# A manual page of every command, and completion for three shells.
+# Manual pages of every command, and completion for three shells.
 for command in $("$prefix/bin/tenon" completion bash | sed -n 's/^    \([a-z-]*\))$/\1/p') ''; do
   page=$prefix/share/man/man1/tenon${command:+-$command}.1
   [ -s "$page" ] || { echo "FAILED: there is no $page"; exit 1; }

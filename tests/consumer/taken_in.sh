@@ -46,7 +46,7 @@ for how in add_subdirectory FetchContent; do
   builds plain yes 'libtenon\.so\.'
   builds plain no 'libtenon\.a\|libtenon-'
   builds embedder yes 'libtenon\.a'
-  # Several files of a room at a time: the parent waits for a fifth of the compilations.
+  # Unity builds: the parent compiles a fifth of the files.
   compiled=$(ninja -C "$build" -t commands plain | grep -c ' -c ')
   [ "$compiled" -le 120 ] || fail "a program that links the library compiles $compiled files"
 

@@ -287,7 +287,7 @@ TEST_F(Banned, ARequestEndsWhereEverythingIs) {
   EXPECT_EQ(session.position(), prompt.size());
 }
 
-/// What is held has its place in the context already: a text whose last token fills the context is found.
+/// Held text has its place in the context already, so a text is found up to the last position.
 TEST_F(Banned, AreFoundUpToTheLastTokenOfTheContext) {
   for (int64_t seed = 0; seed < 2; ++seed) {
     const std::vector<Token> prompt = make_tokens(10, 7 + static_cast<uint32_t>(seed));
@@ -306,7 +306,7 @@ TEST_F(Banned, AreFoundUpToTheLastTokenOfTheContext) {
       EXPECT_EQ(text_of(tokens).find(banned[0]), std::string::npos) << seed << ", " << first;
       EXPECT_EQ(tokens, oracle(prompt, sampler(seed), banned, room)) << seed << ", " << first;
 
-      // A request has the same room.
+      // A request has as much room.
       Session other(Engine::create(model_),
                     SessionOptions{static_cast<uint32_t>(prompt.size()) + room});
       other.append(prompt);

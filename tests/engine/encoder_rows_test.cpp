@@ -1,4 +1,4 @@
-// Rows of an encoder do not depend on the type of a cache: it keeps none.
+// Encoder rows do not depend on the cache type, since no cache keeps them.
 #include <gtest/gtest.h>
 
 #include <filesystem>

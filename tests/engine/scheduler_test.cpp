@@ -370,7 +370,7 @@ TEST(Scheduler, TakesBackWhatWasNotComputed) {
   EXPECT_EQ(job.client->served, 0);
 }
 
-/// How many of a client's requests run.
+/// Number of a client's running requests.
 uint64_t seats(const Rig& rig, const Job& of_client) {
   return static_cast<uint64_t>(std::ranges::count_if(rig.jobs, [&](const Job& job) {
     return job.client == of_client.client && job.place() == Work::Place::Running;

@@ -1,4 +1,4 @@
-// Seats between clients: who gives one up goes on later with the same bits.
+// Seats between clients: a request that gives up its seat later continues with the same bits.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Sessions saved while others take their blocks: at whatever piece that happens, what was written is a snapshot
-// that goes on bit by bit.
+// Sessions saved while others take their blocks. Whichever piece is lost, the written snapshot
+// restores and continues bit by bit.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -25,7 +25,7 @@ TEST(LeadingPieces, EndAtTheFirstThatIsMissing) {
       return index != missing;
     });
     EXPECT_EQ(taken, missing);
-    // None after the gap, although it is there.
+    // No piece after the gap, although it exists.
     std::vector<uint64_t> expected;
     for (uint64_t i = 0; i <= missing && i < 4; ++i) expected.push_back(i);
     EXPECT_EQ(asked, expected);
@@ -41,7 +41,7 @@ struct Saved {
   size_t num_parts = 0;
 };
 
-/// Saves, and before the part with number `at` is taken has another session fill the cache.
+/// Saves a session; another session fills the cache before part `at` is taken.
 Saved save_disturbed(Session& session, const std::shared_ptr<Engine>& engine, size_t at) {
   Saved saved;
   session.save([&](std::span<const std::byte> part) {
@@ -72,7 +72,7 @@ TEST_P(SavedMeanwhile, IsASnapshotWheneverBlocksAreTaken) {
   size_t whole_bytes = 0;
   for (size_t at = num_parts; at == SIZE_MAX || at < num_parts; at = at == SIZE_MAX ? 0 : at + 1) {
     SCOPED_TRACE(testing::Message() << "at part " << at);
-    // Room for the text of the other session alone.
+    // Room for the other session's text alone.
     EngineOptions narrow;
     for (const auto& pool : plenty->pools()) narrow.cache_bytes += 6 * pool->block_bytes();
     const auto engine = Engine::create(model_, narrow);

@@ -1,5 +1,5 @@
-// Requests that share a step keep their biases apart, whoever draws: the device, or the host after it; also
-// beside requests that fail.
+// Requests in one step keep their biases apart, drawn by the device or afterwards by the host, also
+// beside failing requests.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ constexpr Token kTheirs = 40;
 constexpr uint32_t kSmallVocab = 300;
 constexpr uint64_t kNumDrawn = 4;
 
-/// Draws on the device where it can.
+/// Model on a backend that draws on the device.
 std::shared_ptr<const Model> on_reference() {
   ModelOptions options;
   options.backend = "reference";
@@ -35,14 +35,16 @@ Sampler wanting(Token token) {
   return sampler;
 }
 
-/// Greedy, with a bias outside the vocabulary: no device draws so, and the host's draw fails.
+/// Greedy sampler with a bias outside the vocabulary: no device draws it, and the host's draw
+/// fails.
 Sampler failing() {
   Sampler sampler = wanting(kTheirs);
   sampler.set_logit_bias(kSmallVocab + 5, 1.0F);
   return sampler;
 }
 
-/// Answers of requests that are all submitted before the first step; empty for one that fails with ARGUMENT.
+/// Answers of requests submitted before the first step; empty for a request that fails with
+/// ARGUMENT.
 std::vector<std::vector<Token>> together(const std::shared_ptr<const Model>& model,
                                          const std::vector<Sampler>& samplers,
                                          uint64_t count = kNumDrawn) {
@@ -77,7 +79,7 @@ TEST(StepBiases, StayWithTheirRequest) {
   EXPECT_EQ(answers, (std::vector<std::vector<Token>>{kAllTheirs, kAllMine, kAllTheirs}));
 }
 
-/// Nothing is left over of a draw that could not be described to the end.
+/// A draw that cannot be described completely leaves nothing behind.
 TEST(StepBiases, OfADrawThatTheDeviceCannotDescribeAreDropped) {
   const auto model = on_reference();
   const auto answers = together(model, {failing(), wanting(kMine), failing(), wanting(kMine)});
@@ -96,7 +98,7 @@ TEST(StepBiases, OfAListOfCandidatesAreItsOwn) {
             (std::vector<std::vector<Token>>{kAllTheirs, kAllMine, {}, kAllMine, kAllTheirs}));
 }
 
-/// The end is forbidden by its request alone.
+/// The end token is forbidden by its own request alone.
 TEST(StepBiases, ForbiddenTokensAreOfTheirRequest) {
   constexpr Token kEnd = 2;
   Sampler late = wanting(kEnd);

@@ -1,4 +1,4 @@
-// `tenon chat` and colours as a terminal sees them, through a pseudo-terminal.
+// `tenon chat` and its colours on a terminal, through a pseudo-terminal.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace tenon_test;
 
-/// A program in a terminal of `columns`.
+/// Program in a terminal with `columns`.
 class Terminal {
  public:
   explicit Terminal(std::vector<std::string> command, const char* no_color = nullptr,
@@ -48,7 +48,7 @@ class Terminal {
   void type(const std::string& text) {
     EXPECT_EQ(write(master_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
-  /// Reads until `text` comes behind what was waited for before; false at the end, or after minutes.
+  /// Reads until `text` appears after the previous match; false at the end or after minutes.
   bool wait_for(const std::string& text) {
     for (;;) {
       const size_t at = read_.find(text, from_);
@@ -59,7 +59,7 @@ class Terminal {
       if (!read_more()) return false;
     }
   }
-  /// All that comes until the program ends, and its exit code.
+  /// Reads all output until the program ends; returns its exit code.
   int wait() {
     while (read_more()) {
     }
@@ -119,7 +119,7 @@ TEST(ChatTerminal, ArrowUpFindsTheLastQuestion) {
   ASSERT_TRUE(terminal.wait_for("Norway?")) << terminal.output();
   terminal.type("\r");
   ASSERT_TRUE(terminal.wait_for("Oslo")) << terminal.output();
-  // Only at a prompt it is the end of the input.
+  // Ctrl-D ends the input only at a prompt.
   ASSERT_TRUE(terminal.wait_for("> ")) << terminal.output();
   terminal.type("\x04");
   EXPECT_EQ(terminal.wait(), 0);

@@ -1,5 +1,5 @@
-// What the program `tenon` makes of a command line: help, spellings of other programs, what was meant,
-// completion, manual pages.
+// Command line of `tenon`: help, aliases of other programs' flags, suggestions, completion, manual
+// pages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// The commands that the help lists.
+/// Commands listed by the help.
 std::vector<std::string> commands() {
   std::vector<std::string> names;
   bool listing = false;
@@ -71,7 +71,7 @@ TEST(RunCommand, ReadsStandardInput) {
   EXPECT_EQ(output_of("tenon --version > /dev/null; cat " + question +
                       " | " TENON_PROGRAMS_DIR "/" + run),
             oslo);
-  // Before the question: the answer is to both.
+  // Standard input comes before the question; the answer is to both.
   const std::string both = folder.file("both", "What is the");
   const std::string asked =
       output_of("tenon run " + kDemo + " 'capital of Norway?' --temperature 0 < " + both);
@@ -185,7 +185,7 @@ TEST(ManualPages, ListCommandsAndFlags) {
   }
 }
 
-/// What bash offers for the line, of which the last word is being typed.
+/// Completions that bash offers for the line's last word.
 std::string offered(const std::vector<std::string>& words) {
   const Folder folder;
   std::string typed;

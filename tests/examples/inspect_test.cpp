@@ -1,4 +1,4 @@
-// tenon inspect of files that do not run here.
+// tenon inspect of files that cannot run.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -25,7 +25,7 @@ class FuzzedServer {
     options.api_keys = kKeys.data();
     options.api_keys_length = kKeys.size();
     options.max_body_bytes = 65536;
-    options.max_header_bytes = 1 << 20;  // as a host may have it: fields beyond 64 KiB
+    options.max_header_bytes = 1 << 20;  // a host's choice: fields beyond 64 KiB
     if (tenon_server_create(&options, &server_) != TENON_OK ||
         tenon_server_listen_unix(server_, path_.c_str()) != TENON_OK ||
         tenon_server_start(server_, 1) != TENON_OK) {
@@ -46,7 +46,7 @@ class FuzzedServer {
       std::abort();
     }
     if (bytes.empty()) ::shutdown(fd, SHUT_WR);
-    // The server may answer, and read no more, before all has gone.
+    // The server may answer and stop reading before everything is sent.
     std::string answer;
     for (bool is_over = false; !is_over;) {
       pollfd waiting{fd, static_cast<short>(bytes.empty() ? POLLIN : POLLIN | POLLOUT), 0};
@@ -71,7 +71,7 @@ class FuzzedServer {
   tenon_server* server_ = nullptr;
 };
 
-/// What is longer than inputs of a fuzzer are: 0x1e, a byte and a count stand for so many KiB of that byte.
+/// Expands 0x1e, a byte and a count to as many KiB of that byte, for requests longer than inputs.
 std::string stretched(std::string_view input) {
   std::string bytes;
   for (size_t i = 0; i < input.size(); ++i) {

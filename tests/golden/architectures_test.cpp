@@ -64,7 +64,7 @@ class TinyFiles : public testing::TestWithParam<TinyFile> {
               0)
         << read_text(log);
     OpenOptions options;
-    // The other engine has no other GELU than that by tanh.
+    // The other engine computes GELU by tanh only.
     if (file.name == "bert") options.overrides.push_back(parse_metadata_override(kTanh));
     file_ = open_model_file(models_.path(file.name + ".gguf"), std::move(options));
     tokens_ = tokens_of("tokens");

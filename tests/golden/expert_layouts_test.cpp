@@ -1,5 +1,5 @@
-// The experts of a layer are three stacked tensors, or two with gate and up fused, or a tensor for each
-// matrix of each expert, by converter and year. Every architecture takes them all, with equal logits.
+// Layouts of a layer's experts, by converter and year: three stacked tensors, two with gate and up
+// fused, or a tensor per matrix and expert. Every architecture takes all, with equal logits.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ enum class Layout { AsWritten, Fused, Separate };
 
 using Bytes = std::vector<std::byte>;
 
-/// The parts of a model file while it is laid out anew.
+/// Parts of a model file in a new layout.
 class Relaid {
  public:
   explicit Relaid(const std::string& path) : source_(ByteSource::from_path(path, System::real())) {
@@ -33,7 +33,7 @@ class Relaid {
     }
   }
 
-  /// Number of tensors that were replaced.
+  /// Changes the layout; returns the number of tensors replaced.
   size_t change(Layout layout) {
     size_t changed = 0;
     for (const auto& [name, tensor] : std::map(tensors_)) {
@@ -75,7 +75,7 @@ class Relaid {
     tensors_[name] = {std::move(shape), format, std::move(bytes)};
   }
 
-  /// "blk.0.ffn_gate_exps.weight" and that of up become one.
+  /// Fuses "blk.0.ffn_gate_exps.weight" with the tensor of up.
   bool fuse(const std::string& name, const Tensor& gate) {
     const size_t at = name.find(".ffn_gate_exps.");
     if (at == name.npos) return false;
@@ -99,7 +99,7 @@ class Relaid {
     return true;
   }
 
-  /// "blk.0.ffn_up_exps.weight" becomes "blk.0.ffn_up.0.weight" and so on.
+  /// Splits "blk.0.ffn_up_exps.weight" into "blk.0.ffn_up.0.weight" and so on.
   bool separate(const std::string& name, const Tensor& stacked) {
     constexpr std::string_view kEnding = "_exps.weight";
     if (!name.ends_with(kEnding) || stacked.shape.size() != 3) return false;

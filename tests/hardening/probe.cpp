@@ -1,5 +1,5 @@
-// A file in which each of the flags has something to do: an array on the stack, a copy of a length that
-// is known late, a function that is called through its address.
+// File that exercises each flag: an array on the stack, a copy of a length known only at run time,
+// a function called through its address.
 #include <cstdio>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// What the options devices, device_memory, gpu_layers and experts_on ask for.
+// Options devices, device_memory, gpu_layers and experts_on.
 #include "model/device_options.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ ModelOptions asking(std::string devices, std::string memory = "") {
   return options;
 }
 
-/// "BACKEND:DEVICE=LAYERS/BYTES" of each, without what is not said.
+/// "BACKEND:DEVICE=LAYERS/BYTES" of each device, without unset parts.
 std::vector<std::string> parsed(const std::string& devices, const std::string& memory = "") {
   std::vector<std::string> shown;
   for (const WantedDevice& wanted : parse_devices(asking(devices, memory))) {

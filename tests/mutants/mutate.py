@@ -32,7 +32,8 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 COLUMNS = ['number', 'room', 'file', 'line', 'operator', 'before', 'after', 'verdict', 'seconds', 'test']
 Mutant = collections.namedtuple('Mutant', 'room file line operator before after')
 
-# The line that tells a test: of GoogleTest's, of the watch over idle tests, of a sanitizer.
+# Line that names the failed test: from GoogleTest, from the watch over idle tests, from a
+# sanitizer.
 FAILED = re.compile(r'^\[  FAILED  \] ([^\s(]+)|^(\S+) hangs|^==\d+==ERROR: (\S+)', re.M)
 RUNNING = re.compile(r'^\[ RUN      \] (\S+)', re.M)
 
@@ -94,7 +95,7 @@ class Tree:
                 path = os.path.join(folder, name)
                 if os.path.relpath(path, self.root) not in wanted:
                     os.remove(path)
-        # Objects of a run that was ended in the middle of a change.
+        # Objects left by a run that was interrupted during a change.
         if os.path.isdir(self.saved):
             for folder, _, names in os.walk(self.saved):
                 for name in names:

@@ -5,7 +5,7 @@ again. The code is formatted by clang-format, so that binary operators have spac
 """
 import re
 
-# Text and comments are covered by \0, so that no operator looks into them; lengths stay.
+# Text and comments are masked by \0, so that no operator changes them; lengths stay.
 _COVERED = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'|//.*$')
 _NO_CODE = re.compile(r'^\s*($|//|/\*|\*|#|using |namespace |template |static_assert|public:|private:|protected:|'
                       r'case .*:$|default:$|[})\];,]*$)')
@@ -90,7 +90,7 @@ def dropped_statement(line, code):
     found = call or assignment or step
     if found:
         yield found[1] + ';'
-    # What follows a condition on its line.
+    # Statement after a condition on its line.
     for found in re.finditer(r'\) (?!return|\{|throw|break|continue|fail)([\w.>:\-]+\(.*\);|[\w.>\-]+ = .*;)$', code):
         yield line[:found.start(1)] + ';'
 

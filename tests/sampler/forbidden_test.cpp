@@ -1,4 +1,4 @@
-// Tokens that one draw may not give, with and without a grammar: by the first draw, by the masks, and
+// Tokens forbidden for one draw, with and without a grammar: by the first draw, by the masks, and
 // in a text that can only end.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ constexpr int32_t kB = 1 + 'b';
 constexpr int32_t kC = 1 + 'c';
 constexpr int32_t kByteVocab = 257;
 
-/// Token 0 ends, token 1 + b is the byte b.
+/// Token 0 is the end; token 1 + b is the byte b.
 std::shared_ptr<const TokenSet> bytes() {
   std::vector<std::string> texts{""};
   for (int b = 0; b < 256; ++b) texts.push_back(std::string(1, static_cast<char>(b)));
@@ -41,7 +41,7 @@ Sampler greedy_within(const std::string& pattern) {
   return sampler;
 }
 
-/// Likes the tokens in this order, the others less.
+/// Logits that prefer the tokens in this order.
 std::vector<float> liking(std::initializer_list<int32_t> tokens) {
   std::vector<float> logits(kByteVocab, 0.0F);
   float logit = 10;
@@ -98,7 +98,7 @@ TEST(Forbidden, ADescriptionNamesEachOnceBesideTheBiases) {
   Sampler sampler;
   sampler.set("temperature", 0.0);
   sampler.set_logit_bias(kA, 2.0F);
-  std::vector<tenon_draw_bias> biases{{7, 1.0F}};  // of a draw before
+  std::vector<tenon_draw_bias> biases{{7, 1.0F}};  // left by an earlier draw
   tenon_draw draw{};
   const int32_t forbidden[] = {kB, kA, kB, 5000};
   ASSERT_TRUE(sampler.describe_draw(draw, biases, 3, forbidden, kByteVocab));

@@ -119,7 +119,7 @@ TEST(AnswerGrammar, WhatIsRequiredIsReadAsCallsThatObeyTheSchema) {
   }
 }
 
-/// A conversation with many tools, of which no two are equal when they are `distinct`.
+/// Conversation with many tools, all different if `distinct`.
 std::string many_tools(size_t count, bool distinct) {
   std::string tools;
   for (size_t i = 0; i < count; ++i) {
@@ -153,7 +153,7 @@ TEST(AnswerGrammar, LimitsAreThoseOfOneTool) {
   EXPECT_TRUE(grammar->accepts(
       call("tool_3", R"({"page": 1})") + "\n" +
       call("tool_199", R"({"mail": "a@example.com", "host199": "b.example", "page": 2})")));
-  // The one that has too much is named.
+  // The message names the tool that has too much.
   std::string wrong = given;
   const size_t at = wrong.find("1150}");
   wrong.replace(at, 4, "\"x\"");
@@ -179,7 +179,7 @@ TEST(AnswerGrammar, EqualPartsAreWrittenOnce) {
   }
 }
 
-// What was compiled before does not change what comes out.
+// A warm cache does not change the result.
 TEST(AnswerGrammar, IsTheSameWithAWarmCache) {
   const auto tokens = vocabulary();
   const std::string given = many_tools(5, true);

@@ -1,5 +1,5 @@
-// Conversations that a template does not take as they are: tools told as texts, a template of their own for
-// tools, turns that are continued, and what models wrote and nobody can read.
+// Conversations that a template does not take unchanged: tools described as text, a separate
+// template for tools, continued turns, and unreadable output of models.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ TEST(ToolTemplate, IsThatOfConversationsWithTools) {
   EXPECT_THAT(rendered(chat, question, ", " + kTools + R"(, "tool_choice": "none")"),
               StartsWith("<user>"));
   EXPECT_THAT(rendered(chat, kCall), StartsWith("T<user>"));
-  // Its family is its own.
+  // The template for tools has its own family.
   const ChatPrompt prompt =
       chat.render(R"({"messages": [], )" + kTools + R"(, "tool_choice": "required"})");
   EXPECT_NE(chat.answer_grammar(prompt), nullptr);
@@ -111,13 +111,13 @@ TEST(ContinuedTurn, EndsThePromptWhereItsTextEnds) {
        .source_name = "t"},
       nullptr);
   EXPECT_EQ(rendered(trims, begun, more), "<user>q</><assistant>One, two ");
-  // A template that shows no turn of the assistant: after the beginning of an answer.
+  // Template without assistant turns: the text follows the beginning of an answer.
   const Chat drops({.source = "{% for m in messages if m.role == 'user' %}<{{ m.content }}>"
                               "{% endfor %}{% if add_generation_prompt %}A:{% endif %}",
                     .source_name = "t"},
                    nullptr);
   EXPECT_EQ(rendered(drops, begun, more), "<q>A:One, two ");
-  // White space that the answer begins with is a part of the text.
+  // Leading white space of the answer belongs to the text.
   const ChatPrompt prompt = chat.render(R"({"messages": [)" + begun + "]" + more + "}");
   ReplyParser parser = chat.make_parser(prompt);
   parser.push(" three");

@@ -1,5 +1,5 @@
-// Vocabularies that published files have and that do no harm: tokens with one spelling, ids of special
-// tokens that lie outside. They open, and the tokenizer says what it passed over.
+// Harmless oddities of published vocabularies: tokens with equal spellings, special ids out of
+// range. They open, and the tokenizer reports the oddities.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ std::vector<std::string> warnings_of(const Tokenizer& tokenizer) {
   return {tokenizer.warnings().begin(), tokenizer.warnings().end()};
 }
 
-/// One vocabulary of each kind of tokenizer in which a normal word has two tokens.
+/// Vocabulary in which a normal word has two tokens, for each kind of tokenizer.
 struct Twins {
   const char* name;
   Vocabulary vocabulary;
@@ -97,7 +97,7 @@ TEST(TokensOfOneSpelling, MayBeSpecial) {
   const Token last = add_token(v, "<|im_end|>", TokenType::Control);
   const auto tokenizer = make_tokenizer(v);
   EXPECT_EQ(tokenizer->encode("<|im_end|>", {.parse_special = true}), Tokens{last});
-  // The one that the file names and the one that the spelling finds both end an answer.
+  // The named token and the token found by spelling both end an answer.
   EXPECT_TRUE(tokenizer->is_end(last));
   EXPECT_TRUE(tokenizer->is_end(static_cast<Token>(*v.eos)));
 }
@@ -106,7 +106,7 @@ TEST(Merges, ThatLeadToNoTokenAreLeftOutUnlessTheyAreMany) {
   std::vector<std::string> merges;
   for (char c = 'a'; c <= 'z'; ++c) merges.push_back(std::string(1, c) + " X");
   Vocabulary v = small_bpe(merges);
-  v.tokens[256 + 3] = "d?";  // in the place of "dX", which a merge leads to
+  v.tokens[256 + 3] = "d?";  // replaces "dX", the result of a merge
   const auto tokenizer = make_tokenizer(v);
   EXPECT_EQ(tokenizer->encode("cX"), ids(v, {"cX"}));
   EXPECT_EQ(tokenizer->encode("dX"), ids(v, {"d", "X"}));

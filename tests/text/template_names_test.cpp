@@ -1,4 +1,4 @@
-// Templates by name, and texts that can be none.
+// Templates by name, and texts that are no template.
 #include "text/chat/template_names.h"
 
 #include <gmock/gmock.h>

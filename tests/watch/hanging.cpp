@@ -1,4 +1,4 @@
-// A test that waits for ever: tests/watch/CMakeLists.txt looks that it is ended and named.
+// Test that waits for ever; tests/watch/CMakeLists.txt checks that it is ended and named.
 #include <gtest/gtest.h>
 
 #include <condition_variable>

@@ -1,6 +1,6 @@
-// Ends a test program that waits for what never comes, and names the test: a wake that is missing costs a minute
-// instead of the time limit of the whole program. What counts is that all threads sleep, and not how long a test
-// takes: on a machine that others load it takes longer. Linked into every test program.
+// Ends a test program that waits for ever, and names the test. A missing wake-up costs a minute
+// instead of the program's time limit. Measures whether all threads sleep, not the test's duration,
+// which grows on a busy machine. Linked into every test program.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <time.h>
@@ -21,7 +21,7 @@
 namespace tenon {
 namespace {
 
-/// In which a program that is not stuck takes a few milliseconds of some processor.
+/// Interval in which a program that is not stuck uses a few milliseconds of processor time.
 constexpr int kIdleSeconds = 45;
 constexpr int64_t kLeastMilliseconds = 150;
 
@@ -36,12 +36,12 @@ std::vector<std::string> entries_of(const char* path) {
   return names;
 }
 
-/// Processor time of a child so far; 0: it is gone.
+/// Processor time of a child so far; 0 if gone.
 int64_t milliseconds_of(const std::string& process) {
   std::ifstream file("/proc/" + process + "/stat");
   std::string text;
   std::getline(file, text);
-  // "PID (NAME) STATE ...": the name may hold anything.
+  // Format "PID (NAME) STATE ...", where the name may contain anything.
   size_t at = text.rfind(')');
   for (int field = 2; field < 14 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
   if (at == std::string::npos) return 0;
@@ -51,7 +51,7 @@ int64_t milliseconds_of(const std::string& process) {
   return static_cast<int64_t>(user + system) * 1000 / ::sysconf(_SC_CLK_TCK);
 }
 
-/// Processor time of this process and of the children that it waits for.
+/// Processor time of this process and of its children.
 int64_t milliseconds_taken() {
   timespec own{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
@@ -68,10 +68,10 @@ int idle_seconds() {
   return given == nullptr ? kIdleSeconds : std::atoi(given);
 }
 
-/// The test that runs, for a thread that looks at it until the process ends.
+/// Running test, watched by a thread until the process ends.
 class Watch {
  public:
-  /// An empty name: none runs.
+  /// name: empty if no test runs.
   void set_test(std::string name) {
     const std::scoped_lock lock(mutex_);
     name_ = std::move(name);
@@ -81,10 +81,10 @@ class Watch {
 
  private:
   [[noreturn]] void look() {
-    counted_new::is_exempt = true;  // the test refuses and counts its own memory
+    counted_new::is_exempt = true;  // the test refuses and counts only its own allocations
     std::string watched;
     int64_t taken = 0;
-    int idle = 0;  // in looks of a second each, so that a stopped process is not found idle
+    int idle = 0;  // in polls of a second each, so that a stopped process does not count as idle
     for (;;) {
       const timespec second{1, 0};
       ::nanosleep(&second, nullptr);
@@ -119,7 +119,7 @@ class Watch {
   const int limit_ = idle_seconds();
 };
 
-/// Never destroyed: its thread goes on while the process ends.
+/// Never destroyed: its thread runs until the process ends.
 Watch& the_watch() {
   static Watch& watch = *new Watch;
   return watch;
@@ -133,7 +133,7 @@ class IdleWatch : public testing::EmptyTestEventListener {
   void OnTestEnd(const testing::TestInfo&) override { the_watch().set_test(""); }
 };
 
-/// GoogleTest owns it.
+/// Owned by GoogleTest.
 [[maybe_unused]] const bool kIsWatched = [] {
   testing::UnitTest::GetInstance()->listeners().Append(new IdleWatch);
   return true;

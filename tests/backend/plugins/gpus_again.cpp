@@ -1,4 +1,4 @@
-// Lists a GPU that another backend lists, too.
+// Lists a GPU that another backend lists as well.
 #include "tests/backend/plugins/listed_devices.h"
 
 namespace {

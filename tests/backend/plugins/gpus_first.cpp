@@ -1,4 +1,4 @@
-// Lists a processor, a GPU that cannot be used, and two that can.
+// Lists a processor, an unusable GPU, and two usable GPUs.
 #include "tests/backend/plugins/listed_devices.h"
 
 namespace {

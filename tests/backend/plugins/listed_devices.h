@@ -1,4 +1,4 @@
-// A backend that lists devices and makes none, for tests of the choice among backends.
+// Backend that lists devices but creates none, for tests of the choice of a backend.
 #pragma once
 
 #include <cstring>
@@ -10,7 +10,7 @@ namespace tenon {
 struct ListedDevice {
   uint32_t kind;
   const char* name;
-  const char* unavailable;  ///< "": it can be used
+  const char* unavailable;  ///< "": usable
 };
 
 /// As tenon_backend_api::list_devices.

@@ -1,4 +1,5 @@
-// The options of the C++ header as handles. Apart from the test: the library's own structs have the same names.
+// Options of the C++ header as handles. A separate file: the library's own structs have equal
+// names.
 #pragma once
 
 #include <tenon/tenon.h>
@@ -7,13 +8,14 @@
 #include <string>
 #include <vector>
 
-/// One member of a struct, set; the value is that of the row of the same key in option_values_test.cpp.
+/// Set member of a struct, with the value of its row in option_values_test.cpp.
 struct CppOption {
   std::string key;
   std::shared_ptr<tenon_options> options;
 };
 std::vector<CppOption> cpp_options();
 
-/// The key by the list `extra` of the struct of its scope, TENON_SCOPE_*; null: no struct makes handles of it.
+/// Sets the key through the list `extra` of its scope's struct, TENON_SCOPE_*; null if no struct
+/// serves the scope.
 std::shared_ptr<tenon_options> cpp_extra_option(int32_t scope, const std::string& key,
                                                 const std::string& value);

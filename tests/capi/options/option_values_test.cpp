@@ -1,5 +1,5 @@
-// Every option from the interface to the struct that the rooms read: its value, its unit, and no other's. One table;
-// an option without a row fails the test.
+// Path of every option from the interface to the struct that a room reads: value, unit, and no
+// other option changed. An option without a row in the table fails the test.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,14 +26,14 @@
 namespace tenon::capi {
 namespace {
 
-/// What a room has of a set of options, as text.
+/// Reads a room's value from a set of options, as text.
 using Reader = std::function<std::string(const OptionSet&)>;
 
 struct Row {
   std::string key;
-  std::string given{};                     ///< as text
-  std::optional<std::string> initially{};  ///< what the room has without it; none: it depends
-  std::string read{};                      ///< what the room has with it
+  std::string given{};                     ///< value given, as text
+  std::optional<std::string> initially{};  ///< value without the option; nothing: it varies
+  std::string read{};                      ///< value with the option
   Reader reader{};
 };
 
@@ -66,7 +66,7 @@ template <typename Value>
 Reader of_embedder(Value EmbedderOptions::*member) {
   return [member](const OptionSet& set) { return shown(embedder_options(set).*member); };
 }
-/// "KEY=VALUE" of each.
+/// "KEY=VALUE" of each backend option.
 std::string of_backend(const OptionSet& set) {
   std::string text;
   for (const auto& [key, value] : model_options(set, std::make_shared<Host>()).backend_options) {
@@ -75,7 +75,7 @@ std::string of_backend(const OptionSet& set) {
   return text;
 }
 
-/// A model with a main template, or with none.
+/// Model with a main template, or without a template.
 const Model& vocabulary() {
   static const std::shared_ptr<const Model> model = [] {
     ModelOptions options;
@@ -88,14 +88,14 @@ const Model& vocabulary() {
 template <typename Value>
 Reader of_chat(Value ChatOptions::*member) {
   return [member](const OptionSet& set) {
-    // With a template of its own, so that none is looked for in the model.
+    // Give a template, so that the model's is not needed.
     OptionSet given(set);
     given.set_string("template", "{{ 1 }}");
     return shown(chat_options(given, &vocabulary()).*member);
   };
 }
 
-/// The template that is given, or where it is looked for.
+/// Template given, or the place of its lookup.
 std::string chosen_template(const OptionSet& set) {
   try {
     const ChatOptions options = chat_options(set, &vocabulary());
@@ -116,7 +116,7 @@ Reader of_sampler(const SamplerParameter& parameter) {
   };
 }
 
-/// Values of the sampler's parameters that have a member in the C++ header; the others get one in their range.
+/// Values of sampler parameters with a member in the C++ header; others get a value in their range.
 const std::map<std::string, std::string>& given_to_samplers() {
   static const std::map<std::string, std::string> given = {
       {"temperature", "0.625"},
@@ -133,7 +133,7 @@ const std::map<std::string, std::string>& given_to_samplers() {
   return given;
 }
 
-/// Another than the default, within the range.
+/// Value within the range, other than the default.
 std::string other_value(const SamplerParameter& parameter) {
   const auto found = given_to_samplers().find(parameter.name);
   if (found != given_to_samplers().end()) return found->second;
@@ -241,21 +241,21 @@ std::vector<Row> rows() {
 /// backend.KEY has no value of its own.
 bool stands_for_others(const Row& row) { return row.key == kBackendKey; }
 
-/// All of them read the same list.
+/// Options in the list that all backends read.
 bool goes_to_backend(const Row& row) {
   return stands_for_others(row) || row.key == "isa" || row.key == "bf16_activations";
 }
 
 bool names_template(const Row& row) { return row.key == "template" || row.key == "template_name"; }
 
-/// What each row reads of a set.
+/// Values that all rows read from a set.
 std::vector<std::string> read_all(const std::vector<Row>& rows, const OptionSet& set) {
   std::vector<std::string> values;
   for (const Row& row : rows) values.push_back(row.reader(set));
   return values;
 }
 
-/// The set has the row's value, and of all others what a set without any has.
+/// Checks the row's value in the set; all other values must equal those of an empty set.
 void expect_only(const std::vector<Row>& rows, size_t changed, const OptionSet& set) {
   static const std::vector<std::string> kInitially = read_all(rows, OptionSet());
   const std::vector<std::string> values = read_all(rows, set);
@@ -265,7 +265,7 @@ void expect_only(const std::vector<Row>& rows, size_t changed, const OptionSet& 
     if (i == changed || same_reader) {
       EXPECT_EQ(values[i], rows[changed].read) << rows[changed].key;
     } else if (rows[i].key == "cache_bytes") {
-      continue;  // what is free, which changes
+      continue;  // free memory, which changes
     } else {
       EXPECT_EQ(values[i], kInitially[i]) << rows[i].key << ", set is " << rows[changed].key;
     }
@@ -366,7 +366,7 @@ TEST(OptionValues, OfTheCppHeaderMayComeByTheirKey) {
   }
 }
 
-/// A member of a struct in include/tenon/options.hpp that no test sets would be a member that nobody reads.
+/// A member of a struct in include/tenon/options.hpp without a row would go unread.
 TEST(OptionValues, EveryMemberOfTheCppHeaderIsSet) {
   std::vector<std::string> set;
   for (const CppOption& option : cpp_options()) set.push_back(option.key);
@@ -395,7 +395,7 @@ TEST(OptionValues, AListKeepsItsOrder) {
               testing::ElementsAre("/b.so", "/a.so"));
 }
 
-/// Times are handed on in whole nanoseconds, also the longest that the range allows.
+/// Times become whole nanoseconds, up to the longest in the range.
 TEST(OptionValues, AtTheEndsOfTheirRangeKeepTheirUnit) {
   const auto engine = [](const char* key, double value) {
     const auto options = new_options();
@@ -411,7 +411,7 @@ TEST(OptionValues, AtTheEndsOfTheirRangeKeepTheirUnit) {
 TEST(OptionValues, ACacheThatIsNotSaidIsAQuarterOfWhatIsFree) {
   const uint64_t before = System::real()->available_memory();
   const uint64_t bytes = engine_options(OptionSet(), *System::real()).cache_bytes;
-  // What is free changes meanwhile, but not by half.
+  // Free memory changes meanwhile, but not by half.
   EXPECT_GT(bytes, before / 8);
   EXPECT_LT(bytes, before / 2);
 }

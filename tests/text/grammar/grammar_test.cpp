@@ -66,7 +66,7 @@ TEST(Gbnf, RefusesWithTheLine) {
 
 TEST(Gbnf, KnowsWhatMayBeEmpty) {
   const auto kind = GrammarKind::Gbnf;
-  // Repetitions without end of what may be empty: as in "ws*", where ws has its own repetition.
+  // Unbounded repetitions of something that may be empty, such as "ws*", where ws repeats, too.
   for (const char* of : {"([x]* )*", "([x]* )+", "(\"x\"? | \"\"){2,}", "ws*\nws ::= [x]*",
                          "ws+ end\nws ::= [x]?\nend ::= \"\"", "(a b)*\na ::= b?\nb ::= \"x\"?",
                          "((ws*)+)*\nws ::= [x]*"}) {

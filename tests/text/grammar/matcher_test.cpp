@@ -151,7 +151,7 @@ TEST(Matcher, IsCompleteBeforeTheTokensRunOut) {
   }
 }
 
-/// A text of random tokens, of which `liked` are taken wherever they may come.
+/// Text of random tokens, with `liked` tokens wherever they may come.
 std::string generated(const char* schema, uint32_t seed, std::string_view liked = "") {
   GrammarMatcher matcher = matcher_of(GrammarKind::JsonSchema, schema);
   std::mt19937 random(seed);
@@ -174,7 +174,7 @@ TEST(Matcher, WritesPropertiesInTheOrderOfTheSchema) {
   const char* const kOrdered = R"({"type":"object","properties":{"name":{"const":1},
       "age":{"const":2},"ag":{"const":3}},"additionalProperties":false,"required":["age"]})";
   const auto grammar = Grammar::compile(GrammarKind::JsonSchema, kOrdered);
-  EXPECT_TRUE(grammar->accepts(R"({"ag":3,"age":2,"name":1})"));  // valid all the same
+  EXPECT_TRUE(grammar->accepts(R"({"ag":3,"age":2,"name":1})"));  // valid, although never generated
   for (uint32_t seed = 0; seed < 40; ++seed) {
     const std::string text = generated(kOrdered, seed);
     EXPECT_TRUE(grammar->accepts(text)) << text;
@@ -183,7 +183,7 @@ TEST(Matcher, WritesPropertiesInTheOrderOfTheSchema) {
     EXPECT_TRUE(name == text.npos || name < age) << text;
     EXPECT_TRUE(ag == text.npos || age < ag) << text;
   }
-  // Any order is an option.
+  // An option allows any order.
   const char* const kAny = R"({"x-tenon":{"property_order":"any"},"properties":{"name":{"const":1},
       "age":{"const":2}},"required":["name","age"],"additionalProperties":false,"type":"object"})";
   std::set<bool> seen;
@@ -209,7 +209,7 @@ TEST(Matcher, SpellsKnownNumbersAsTheSchemaDoes) {
   }
 }
 
-// What says nothing comes to an end: white space, digits, zeros.
+// Runs without meaning are bounded: white space, digits, zeros.
 TEST(Matcher, BoundsRunsThatSayNothing) {
   for (const char* schema :
        {R"({"type":"array","items":{"type":"integer","minimum":1},"minItems":2,"maxItems":4})",
@@ -225,10 +225,10 @@ TEST(Matcher, BoundsRunsThatSayNothing) {
     }
   }
   const auto any = Grammar::compile(GrammarKind::JsonSchema, R"({"type":"number"})");
-  EXPECT_TRUE(any->accepts(std::string(1000, '1')));  // valid all the same
+  EXPECT_TRUE(any->accepts(std::string(1000, '1')));  // valid, although never generated
 }
 
-// A pattern with an upper length counts while it is read.
+// A pattern with a maximal length counts while reading.
 TEST(Matcher, CountsTheCharactersOfAPattern) {
   struct Counted {
     const char* pattern;
@@ -328,7 +328,7 @@ TEST(Matcher, RefusesAVocabularyThatCannotSpellIt) {
   }
 }
 
-// All bytes of a name share what may follow in other names.
+// All bytes of a name share the states of other names.
 TEST(Matcher, OtherNamesOfAnObjectCostFewStates) {
   const std::string name(40, 'n');
   const auto states = [&](const char* others) {

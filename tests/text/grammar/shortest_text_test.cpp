@@ -1,5 +1,6 @@
-// The shortest text of a grammar, to the byte: what a token limit is compared with. One too many takes the
-// longest steps too early, one too few cuts the text. Counted items are taken to have a comma each: one byte more.
+// Length of a grammar's shortest text, to the byte, for token limits. A byte too many skips the
+// longest steps too early; a byte too few cuts the text. Counted items include a comma each: one
+// byte more.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -25,7 +26,7 @@ std::shared_ptr<const TokenSet> bytes() {
 struct Known {
   const char* source;
   std::string_view shortest;
-  uint64_t more = 0;  ///< bytes that are counted too many
+  uint64_t more = 0;  ///< bytes counted in excess
 };
 
 void expect_known(GrammarKind kind, const Known& known) {
@@ -36,7 +37,7 @@ void expect_known(GrammarKind kind, const Known& known) {
   EXPECT_EQ(matcher.shortest_bytes(), known.shortest.size() + known.more) << known.shortest;
 }
 
-/// From each place in the text, too: what is left is never less than the shortest from there.
+/// Checks every position in the text: the estimate is never less than the shortest rest.
 void expect_known_throughout(GrammarKind kind, const Known& known) {
   expect_known(kind, known);
   const auto compiled = Grammar::compile(kind, known.source);
@@ -88,7 +89,7 @@ TEST(ShortestText, OfAnObjectWithItsRequiredProperties) {
   for (const Known& known : objects) expect_known(GrammarKind::JsonSchema, known);
 }
 
-/// Within another rule the length is that of the rule, and not of its automaton as it stands.
+/// Within another rule, the length is the rule's and not its automaton's.
 TEST(ShortestText, OfAnObjectWithinAnotherText) {
   const Known objects[] = {
       {R"({"type":"array","items":{"type":"object"},"minItems":1,"maxItems":1})", "[{}]", 1},
@@ -116,7 +117,7 @@ TEST(ShortestText, OfAnObjectWithinAnotherText) {
   for (const Known& known : objects) expect_known(GrammarKind::JsonSchema, known);
 }
 
-/// One more property may be a named one that is dear, or any other; its name is taken to have 64 bytes.
+/// The additional property may be a costly named property or another, whose name counts 64 bytes.
 TEST(ShortestText, OfAnObjectWithOneMorePropertyTakesTheCheaper) {
   const std::string dear = R"({"const":")" + std::string(300, 'x') + "\"}";
   const auto least = [](const std::string& schema) {
