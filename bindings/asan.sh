@@ -70,7 +70,7 @@ orders_python() {
 }
 
 orders_node() {
-  [ -e "$build/node-test/node_modules/tenon" ] || return 77
+  [ -e "$build/node-test/node_modules/$("${PYTHON:-python3}" "$here/names.py" NPM)" ] || return 77
   cd "$build/node-test/tests"
   TENON_ROOT=$root "${under[@]}" node orders.test.mjs
 }
@@ -79,7 +79,7 @@ orders_rust() {
   local program
   command -v cargo > /dev/null || return 77
   cd "$here/rust"
-  program=$(CARGO_TARGET_DIR=$build/rust-target cargo test --quiet --locked --offline -p tenon --test random_orders \
+  program=$(CARGO_TARGET_DIR=$build/rust-target cargo test --quiet --locked --offline --test random_orders \
     --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*random_orders[^"]*\)".*/\1/p')
   cd tenon
   "${under[@]}" "$program"

@@ -85,6 +85,7 @@ if $all; then
   if cargo +nightly miri --version > /dev/null 2>&1; then export TENON_TEST_MIRI=1; else left_out+=("rust: no miri"); fi
 fi
 try versions "$python" "$root/bindings/package_parts.py"  # one everywhere
+try names "$python" "$root/bindings/names.py"
 for language in "$@"; do
   case $language in
     python) package python "$python" "$python" build_wheel.py ;;

@@ -21,7 +21,7 @@ scenarios_python() {
 }
 
 scenarios_node() {
-  [ -e "$build/node-test/node_modules/tenon" ] || return 77
+  [ -e "$build/node-test/node_modules/$("${PYTHON:-python3}" "$here/names.py" NPM)" ] || return 77
   cd "$build/node-test/tests"
   node --test --test-reporter=dot scenarios.test.mjs
 }
@@ -30,7 +30,7 @@ scenarios_rust() {
   command -v cargo > /dev/null || return 77
   cd "$here/rust"
   TENON_TEST_LIBRARY=$TENON_LIBRARY TENON_LIBRARY_DIR=$build/lib CARGO_TARGET_DIR=$build/rust-target \
-    cargo test --quiet --locked --offline -p tenon --test scenarios
+    cargo test --quiet --locked --offline --test scenarios
 }
 
 scenarios_go() {

@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"tenon"
 	"time"
+
+	"owner.invalid/tenon"
 )
 
 func generate(engine *tenon.Engine, count, maxTokens int) int64 {

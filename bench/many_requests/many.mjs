@@ -1,5 +1,5 @@
 // The same from Node: node many.mjs MODEL COUNT TOKENS
-import { Engine, Model, useLibrary } from 'tenon'
+import { Engine, Model, useLibrary } from 'tenon-llm'
 
 if (process.env.MANY_LIBRARY) useLibrary(process.env.MANY_LIBRARY)
 const [path, count, maxTokens] = [process.argv[2], ...process.argv.slice(3).map(Number)]

@@ -31,10 +31,10 @@ build_python() {
 }
 
 build_node() {
-  rm -rf "$work/node/node_modules/tenon"
-  mkdir -p "$work/node/node_modules"
-  tar xf "$(ls "$root"/bindings/node/dist/tenon-*.tgz)" -C "$work/node/node_modules" &&
-    mv "$work/node/node_modules/package" "$work/node/node_modules/tenon" &&
+  rm -rf "$work/node"
+  mkdir -p "$work/node"
+  (cd "$work/node" && echo '{}' > package.json &&
+    npm install --offline --no-save --ignore-scripts --loglevel=error "$root"/bindings/node/dist/*.tgz) &&
     cp "$here/many.mjs" "$work/node"
 }
 
@@ -46,17 +46,19 @@ build_rust() {
 name = "many"
 edition = "2021"
 [dependencies]
-tenon = { path = "$root/bindings/rust/tenon" }
+tenon-llm = { path = "$root/bindings/rust/tenon" }
 tokio = { version = "1", features = ["rt-multi-thread"] }
 EOF
   cargo build --quiet --release --manifest-path "$work/rust/Cargo.toml"
 }
 
 build_go() {
+  local module
+  module=$(sed -n 's/^module //p' "$root/bindings/go/go.mod")
   mkdir -p "$work/go"
   cp "$here/many.go" "$work/go/main.go"
-  (cd "$work/go" && rm -f go.mod && go mod init many && go mod edit -require tenon@v0.0.0 \
-    -replace tenon="$root/bindings/go" && go mod tidy && CGO_ENABLED=0 go build -o many .)
+  (cd "$work/go" && rm -f go.mod && go mod init many && go mod edit -require "$module@v0.0.0" \
+    -replace "$module=$root/bindings/go" && go mod tidy && CGO_ENABLED=0 go build -o many .)
 }
 
 build_java() {

@@ -1,4 +1,4 @@
-module tenon
+module owner.invalid/tenon
 
 go 1.25.0
 

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -34,7 +35,7 @@ func goCommand(t *testing.T, folder string, arguments ...string) string {
 func TestWhatTheReadmeShowsRuns(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(
 		string(must(os.ReadFile("README.md"))), -1)
-	if len(blocks) != 7 || strings.Count(blocks[0][1], "\n") > 5 {
+	if len(blocks) != 8 || strings.Count(blocks[0][1], "\n") > 5 {
 		t.Fatalf("%d blocks, the first of %d lines", len(blocks), strings.Count(blocks[0][1], "\n"))
 	}
 	body := "var err error\n"
@@ -43,7 +44,7 @@ func TestWhatTheReadmeShowsRuns(t *testing.T) {
 	}
 	// One `err` for all, as a reader would have it after checking each.
 	body = regexp.MustCompile(`(?m)^(\w+), err := `).ReplaceAllString(body, "$1, err := ")
-	program := "package main\n\nimport (\n\"context\"\n\"encoding/json\"\n\"fmt\"\n\"sync\"\n\"tenon\"\n\"time\"\n)\n\n" +
+	program := "package main\n\nimport (\n\"context\"\n\"encoding/json\"\n\"fmt\"\n\"sync\"\n\"time\"\n\n" + quotedModule() + "\n)\n\n" +
 		"func main() {\n" + useLibrary() + body + "_, _ = text, engine\n}\n"
 	folder := t.TempDir()
 	moduleOf(t, folder, program)
@@ -51,7 +52,7 @@ func TestWhatTheReadmeShowsRuns(t *testing.T) {
 	command := exec.Command(filepath.Join(folder, "readme"))
 	command.Dir = filepath.Dir(demo)
 	out, err := command.CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(out), " there was a") || !strings.Contains(string(out), "get_weather") ||
+	if err != nil || !strings.HasPrefix(string(out), "The capital of Norway is") || !strings.Contains(string(out), " there was a") || !strings.Contains(string(out), "get_weather") ||
 		!strings.Contains(string(out), "data: [DONE]") {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -88,7 +89,7 @@ func TestTheExamplesRun(t *testing.T) {
 // A static program that calls dlopen crashes in it.
 func TestAStaticProgramIsRefusedWithASentence(t *testing.T) {
 	folder := t.TempDir()
-	program := "package main\n\nimport (\n\"fmt\"\n\"tenon\"\n)\n\nfunc main() {\n" + useLibrary() +
+	program := "package main\n\nimport (\n\"fmt\"\n\n" + quotedModule() + "\n)\n\nfunc main() {\n" + useLibrary() +
 		"_, err := tenon.Version()\nfmt.Println(err)\n}\n"
 	moduleOf(t, folder, program)
 	for _, tags := range []string{"", "tenon_cgo"} {
@@ -105,10 +106,17 @@ func TestAStaticProgramIsRefusedWithASentence(t *testing.T) {
 	}
 }
 
+// quotedModule is the path of this module, as go.mod has it, in quotes.
+func quotedModule() string {
+	line, _, _ := strings.Cut(string(must(os.ReadFile("go.mod"))), "\n")
+	return strconv.Quote(strings.TrimPrefix(line, "module "))
+}
+
 // moduleOf makes a module of a program that uses this package.
 func moduleOf(t *testing.T, folder, program string) {
 	t.Helper()
-	module := "module example\n\ngo 1.25.0\n\nrequire tenon v0.0.0\n\nreplace tenon => " + must(os.Getwd()) + "\n"
+	module := fmt.Sprintf("module example\n\ngo 1.25.0\n\nrequire %[1]s v0.0.0\n\nreplace %[1]s => %[2]s\n", quotedModule(),
+		must(os.Getwd()))
 	for name, text := range map[string]string{"main.go": program, "go.mod": module} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

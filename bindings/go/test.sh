@@ -39,7 +39,8 @@ alone=$(mktemp -d)
 trap 'rm -rf "$alone"' EXIT
 cd "$alone"
 tar xf "$here"/dist/tenon-go-*.tar.gz
-cat > main.go << 'EOF'
+module=$(sed -n 's/^module //p' tenon-go/go.mod)
+cat > main.go << EOF
 package main
 
 import (
@@ -47,7 +48,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"tenon"
+
+	"$module"
 )
 
 func main() {
@@ -83,7 +85,7 @@ func main() {
 }
 EOF
 go mod init example 2> /dev/null
-go mod edit -require tenon@v0.0.0 -replace tenon=./tenon-go
+go mod edit -require "$module@v0.0.0" -replace "$module=./tenon-go"
 go mod tidy 2> /dev/null
 CGO_ENABLED=0 go build -o program .
 rm -r tenon-go

@@ -21,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 sys.dont_write_bytecode = True
+from names import MAVEN_GROUP  # noqa: E402
 from package_parts import Parts, project_version  # noqa: E402
 
 FIRST_WITH_FOREIGN_FUNCTIONS = 22
@@ -64,7 +65,7 @@ def pom(artifact, version, dependencies=""):
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
-  <groupId>tenon</groupId>
+  <groupId>{MAVEN_GROUP}</groupId>
   <artifactId>{artifact}</artifactId>
   <version>{version}</version>
   <licenses><license><name>Apache-2.0</name></license></licenses>{dependencies}
@@ -118,7 +119,7 @@ def build_tenon(found, build, output, version, work):
     files[folder + "list"] = "".join(f"{name}\n" for name in native).encode()
     files |= {f"META-INF/{name}": path for name, path in parts.licences().items()}
     files |= {f"META-INF/sbom/{name}": path for name, path in parts.bills(parts.library, *parts.plugins, parts.server).items()}
-    files["META-INF/maven/tenon/tenon/pom.xml"] = pom("tenon", version).encode()
+    files[f"META-INF/maven/{MAVEN_GROUP}/tenon/pom.xml"] = pom("tenon", version).encode()
     write_jar(output / f"tenon-{version}.jar",
               {"Multi-Release": "true", "Implementation-Title": "tenon", "Implementation-Version": version}, files)
     texts = {f"tenon/{path.name}": path for path in sources if path.parent.name == "tenon"}
@@ -150,9 +151,9 @@ def build_langchain4j(found, build, output, version, work):
     needs = "".join(f"""
     <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{of}</version></dependency>"""
                     for group, artifact, of in (
-                        ("tenon", "tenon", version),
+                        (MAVEN_GROUP, "tenon", version),
                         ("dev.langchain4j", "langchain4j-core", core.stem.removeprefix("langchain4j-core-"))))
-    files["META-INF/maven/tenon/tenon-langchain4j/pom.xml"] = \
+    files[f"META-INF/maven/{MAVEN_GROUP}/tenon-langchain4j/pom.xml"] = \
         pom("tenon-langchain4j", version, f"\n  <dependencies>{needs}\n  </dependencies>").encode()
     write_jar(output / f"tenon-langchain4j-{version}.jar",
               {"Automatic-Module-Name": "tenon.langchain4j", "Implementation-Version": version}, files)

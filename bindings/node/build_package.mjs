@@ -1,6 +1,8 @@
 #!/usr/bin/env node
-// Builds the package: the addon, compiled by the C compiler alone, what is in this folder, and from a build of the
-// library libtenon.so, its plugins, and libtenon-server.so where the build has it. Needs a C compiler, cmake, npm and Node's headers.
+// Builds two packages: the JavaScript of this folder, and what is compiled for this machine (NAME-linux-x64): the addon,
+// made by the C compiler alone, and from a build of the library libtenon.so, its plugins, and libtenon-server.so where the
+// build has it. The first names those of all platforms as optional dependencies, of which npm installs the one that fits.
+// Needs a C compiler, cmake, npm and Node's headers.
 //
 //     build_package.mjs BUILD_FOLDER OUTPUT_FOLDER
 //
@@ -48,46 +50,74 @@ function version() {
   return found
 }
 
-const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'tenon-node-'))
-try {
-  const staged = path.join(temporary, 'staged')
-  const made = path.join(temporary, 'package')
-  execFileSync('cmake', ['--install', build, '--prefix', staged, '--strip'], { stdio: ['ignore', 'ignore', 'inherit'] })
-  const description = JSON.parse(fs.readFileSync(path.join(here, 'package.json'), 'utf8'))
-  const { name, ...rest } = description
-  fs.mkdirSync(made)
-  fs.writeFileSync(path.join(made, 'package.json'),
-    `${JSON.stringify({ name, version: version(), ...rest, cpu: [process.arch] }, null, 2)}\n`)
+// Those that a package is made for, on a machine of that kind.
+const PLATFORMS = ['linux-x64', 'linux-arm64']
+
+/** Packs a folder, and says where. */
+function pack(folder) {
+  const [packed] = JSON.parse(execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', output],
+    { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }))
+  console.log(path.join(output, packed.filename))
+}
+
+const writeDescription = (folder, description) =>
+  fs.writeFileSync(path.join(folder, 'package.json'), `${JSON.stringify(description, null, 2)}\n`)
+
+/** The package of the JavaScript. */
+function makeMain(folder, { name, ...rest }) {
+  fs.mkdirSync(folder)
+  const optionalDependencies = Object.fromEntries(PLATFORMS.map((platform) => [`${name}-${platform}`, version()]))
+  writeDescription(folder, { name, version: version(), ...rest, optionalDependencies })
   for (const part of fs.readdirSync(here)) {
     const isOurs = ['lib', 'types', 'examples', 'README.md'].includes(part) ||
       /\.m?js$/.test(part) && part !== path.basename(import.meta.url)
-    if (isOurs) fs.cpSync(path.join(here, part), path.join(made, part), { recursive: true })
+    if (isOurs) fs.cpSync(path.join(here, part), path.join(folder, part), { recursive: true })
   }
-  fs.copyFileSync(path.join(root, 'LICENSE'), path.join(made, 'LICENSE'))
+  fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'))
+}
+
+/** The package of what is compiled for this machine; staged: a folder with an installed library. */
+function makePlatform(folder, staged, { name, license, engines, os: systems, libc }) {
+  const platform = `${process.platform}-${process.arch}`
+  if (!PLATFORMS.includes(platform)) throw new Error(`no package is made for ${platform}, but for ${PLATFORMS.join(', ')}`)
+  fs.mkdirSync(folder)
+  writeDescription(folder, { name: `${name}-${platform}`, version: version(),
+    description: `What ${name} runs on ${platform}: the library and the addon`, license, engines, os: systems, libc,
+    cpu: [process.arch] })
+  fs.writeFileSync(path.join(folder, 'README.md'), `# ${name}-${platform}\n\n` +
+    `The library and the addon of \`${name}\` for ${platform}. Install \`${name}\`, which brings it along.\n`)
+  fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'))
   // The licences of what is inside, and the bills of materials of what is below (cmake/packaging/sbom.py).
   const documents = path.join(staged, 'share/doc/tenon')
-  fs.mkdirSync(path.join(made, 'sbom'))
+  fs.mkdirSync(path.join(folder, 'sbom'))
   for (const name of fs.readdirSync(documents)) {
-    if (name === 'THIRD-PARTY.txt') fs.copyFileSync(path.join(documents, name), path.join(made, name))
-    else if (/^libtenon.*\.spdx\.json$/.test(name)) fs.copyFileSync(path.join(documents, name), path.join(made, 'sbom', name))
+    if (name === 'THIRD-PARTY.txt') fs.copyFileSync(path.join(documents, name), path.join(folder, name))
+    else if (/^libtenon.*\.spdx\.json$/.test(name)) fs.copyFileSync(path.join(documents, name), path.join(folder, 'sbom', name))
   }
-  const prebuilt = path.join(made, 'prebuilt', `${process.platform}-${process.arch}`)
   const soname = `libtenon.so.${version().split('.').slice(0, 2).join('.')}`
   const library = fs.readdirSync(staged, { recursive: true }).find((file) => path.basename(file) === soname)
-  fs.mkdirSync(path.join(prebuilt, 'lib/tenon'), { recursive: true })
-  fs.copyFileSync(fs.realpathSync(path.join(staged, library)), path.join(prebuilt, 'lib', soname))
+  fs.mkdirSync(path.join(folder, 'lib/tenon'), { recursive: true })
+  fs.copyFileSync(fs.realpathSync(path.join(staged, library)), path.join(folder, 'lib', soname))
   const server = path.join(staged, path.dirname(library), soname.replace('libtenon.', 'libtenon-server.'))
-  if (fs.existsSync(server)) fs.copyFileSync(fs.realpathSync(server), path.join(prebuilt, 'lib', path.basename(server)))
+  if (fs.existsSync(server)) fs.copyFileSync(fs.realpathSync(server), path.join(folder, 'lib', path.basename(server)))
   const plugins = path.join(staged, path.dirname(library), 'tenon')
   for (const plugin of fs.existsSync(plugins) ? fs.readdirSync(plugins) : []) {
-    if (plugin.endsWith('.so')) fs.copyFileSync(path.join(plugins, plugin), path.join(prebuilt, 'lib/tenon', plugin))
+    if (plugin.endsWith('.so')) fs.copyFileSync(path.join(plugins, plugin), path.join(folder, 'lib/tenon', plugin))
   }
-  compileAddon(path.join(prebuilt, 'tenon.node'))
+  compileAddon(path.join(folder, 'tenon.node'))
+}
+
+const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'tenon-node-'))
+try {
+  const staged = path.join(temporary, 'staged')
+  execFileSync('cmake', ['--install', build, '--prefix', staged, '--strip'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const description = JSON.parse(fs.readFileSync(path.join(here, 'package.json'), 'utf8'))
+  makeMain(path.join(temporary, 'main'), description)
+  makePlatform(path.join(temporary, 'platform'), staged, description)
   fs.mkdirSync(output, { recursive: true })
   for (const old of fs.readdirSync(output)) if (/^tenon-.*\.tgz$/.test(old)) fs.rmSync(path.join(output, old))
-  const [packed] = JSON.parse(execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', output],
-    { cwd: made, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }))
-  console.log(path.join(output, packed.filename))
+  pack(path.join(temporary, 'main'))
+  pack(path.join(temporary, 'platform'))
 } finally {
   fs.rmSync(temporary, { recursive: true, force: true })
 }

@@ -34,8 +34,8 @@ for runtime in bun deno; do
 done
 
 BUILD=$build "$root/bindings/build_all.sh" node
-rm -rf "$folder/node_modules/tenon" "$folder/tests"
-(cd "$folder" && npm install $quiet --no-save --offline --ignore-scripts "$here"/dist/tenon-*.tgz > /dev/null)
+rm -rf "$folder"/node_modules/tenon* "$folder/tests"
+(cd "$folder" && npm install $quiet --no-save --offline --ignore-scripts "$here"/dist/*.tgz > /dev/null)
 cp -r "$here/tests" "$folder/tests"
 
 cd "$folder/tests"

@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 sys.dont_write_bytecode = True
+from names import PYPI  # noqa: E402
 from package_parts import Parts  # noqa: E402
 
 
@@ -58,7 +59,7 @@ def compile_extension(output):
 
 def metadata(version, licence_files):
     return f"""Metadata-Version: 2.4
-Name: tenon-llm
+Name: {PYPI}
 Version: {version}
 Summary: Run language models inside your program
 License-Expression: Apache-2.0
@@ -111,7 +112,7 @@ def main():
                 files[source.relative_to(HERE).as_posix()] = source
         binaries = [path for name, path in files.items() if not name.endswith((".py", ".pyi", ".json", "py.typed"))]
         tag = f"cp39-abi3-{platform_tag(binaries)}"
-        info = f"tenon_llm-{parts.version}.dist-info"
+        info = f"{PYPI.replace('-', '_')}-{parts.version}.dist-info"
         licences = parts.licences()
         files[f"{info}/METADATA"] = metadata(parts.version, licences).encode()
         files |= {f"{info}/licenses/{name}": path for name, path in licences.items()}
@@ -122,7 +123,7 @@ def main():
         output.mkdir(parents=True, exist_ok=True)
         for old in output.glob("tenon*.whl"):
             old.unlink()
-        wheel = output / f"tenon_llm-{parts.version}-{tag}.whl"
+        wheel = output / f"{PYPI.replace('-', '_')}-{parts.version}-{tag}.whl"
         write_wheel(files, wheel)
         print(wheel)
 

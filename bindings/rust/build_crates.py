@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the packages of the Rust binding, tenon-sys-VERSION.crate and tenon-VERSION.crate, with the licence.
+"""Builds the packages of the Rust binding, tenon-llm-sys-VERSION.crate and tenon-llm-VERSION.crate, with the licence.
 
     build_crates.py BUILD_FOLDER OUTPUT_FOLDER
 
@@ -17,7 +17,11 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-CRATES = ("tenon-sys", "tenon")
+sys.path.insert(0, str(HERE.parent))
+sys.dont_write_bytecode = True
+import names  # noqa: E402
+
+CRATES = {names.CRATE_SYS: "tenon-sys", names.CRATE: "tenon"}  # name: folder
 
 
 def version_of_library(build):
@@ -44,8 +48,8 @@ def main():
         # Packed in a copy, so that the licence lies in each crate and the tree stays as it is.
         copy = Path(temporary) / "rust"
         shutil.copytree(HERE, copy, ignore=shutil.ignore_patterns("dist", "target"))
-        for crate in CRATES:
-            shutil.copy(HERE.parent.parent / "LICENSE", copy / crate / "LICENSE")
+        for folder in CRATES.values():
+            shutil.copy(HERE.parent.parent / "LICENSE", copy / folder / "LICENSE")
         target = Path(temporary) / "target"
         subprocess.run(["cargo", "package", "--quiet", "--allow-dirty", "--no-verify", "--workspace"], cwd=copy,
                        check=True, env={**os.environ, "CARGO_TARGET_DIR": str(target)})

@@ -90,22 +90,24 @@ def kinds_file(interface):
              "#[derive(Clone, Debug, PartialEq, Eq)]", "#[non_exhaustive]", "pub enum Error {"]
     for name, text in errors:
         lines += doc(text[:1].upper() + text[1:] + ".", "    ")
-        lines.append(f"    {camel(name.removeprefix('TENON_ERROR_').lower())}(String),")
+        variant = camel(name.removeprefix("TENON_ERROR_").lower())
+        # With the number of the operating system's error, where there is one.
+        lines.append(f"    {variant}({'String, Option<i32>' if variant == 'Io' else 'String'}),")
     lines += ["    /// A status that this binding does not know.", "    Unknown(i32, String),", "}", "",
-              "impl Error {", "    pub(crate) fn of_status(status: i32, sentence: String) -> Self {",
+              "impl Error {", "    pub(crate) fn of_status(status: i32, sentence: String, system: Option<i32>) -> Self {",
               "        match status {"]
     for name, _ in errors:
-        lines.append(f"            sys::{name} => "
-                     f"Self::{camel(name.removeprefix('TENON_ERROR_').lower())}(sentence),")
+        variant = camel(name.removeprefix("TENON_ERROR_").lower())
+        lines.append(f"            sys::{name} => Self::{variant}(sentence{', system' if variant == 'Io' else ''}),")
     lines += ["            _ => Self::Unknown(status, sentence),", "        }", "    }", "",
               "    /// Its name in tenon.h: \"FORMAT\", \"BUSY\", ...",
               "    pub fn code(&self) -> &'static str {", "        match self {"]
     for name, _ in errors:
         code = name.removeprefix("TENON_ERROR_")
-        lines.append(f"            Self::{camel(code.lower())}(_) => \"{code}\",")
+        lines.append(f"            Self::{camel(code.lower())}(..) => \"{code}\",")
     lines += ["            Self::Unknown(..) => \"UNKNOWN\",", "        }", "    }", "",
               "    /// The library's sentence.", "    pub fn sentence(&self) -> &str {", "        match self {"]
-    lines += [f"            Self::{camel(name.removeprefix('TENON_ERROR_').lower())}(sentence)"
+    lines += [f"            Self::{camel(name.removeprefix('TENON_ERROR_').lower())}(sentence, ..)"
               f"{' |' if index + 1 < len(errors) else ''}" for index, (name, _) in enumerate(errors)]
     lines += ["            | Self::Unknown(_, sentence) => sentence,", "        }", "    }", "}", ""]
     return "\n".join(lines)
@@ -278,7 +280,7 @@ def cargo_file(interface):
     text = (HERE / "Cargo.toml").read_text()
     version = interface.data["version"]
     text = re.sub(r'(?m)^version = "[^"]*"', f'version = "{version}"', text, count=1)
-    return re.sub(r'(tenon-sys = \{ path = "tenon-sys", version = )"[^"]*"', rf'\1"{version}"', text)
+    return re.sub(r'(\S+ = \{ path = "tenon-sys", version = )"[^"]*"', rf'\1"{version}"', text)
 
 
 def main():

@@ -15,6 +15,8 @@ skip() { echo "SKIPPED: $*"; exit 77; }
 command -v cargo > /dev/null || skip "no cargo"
 cc --version > /dev/null 2>&1 || skip "no C compiler, which links programs"
 [ -e "$build/lib/libtenon.so" ] || skip "$build holds no library"
+crate=$("${PYTHON:-python3}" "$here/../names.py" CRATE)
+crate_sys=$("${PYTHON:-python3}" "$here/../names.py" CRATE_SYS)
 cd "$here"
 export CARGO_TARGET_DIR=$build/rust-target
 cargo fetch --quiet --locked 2> /dev/null || skip "cargo does not reach a registry"
@@ -64,11 +66,11 @@ trap - EXIT
 
 # The parts without the library, of which miri sees every access (cargo +nightly miri setup takes a minute).
 if [ -n "${TENON_TEST_MIRI:-}" ]; then
-  cargo +nightly miri test --quiet --locked -p tenon --lib -- --skip fit < /dev/null
+  cargo +nightly miri test --quiet --locked -p "$crate" --lib -- --skip fit < /dev/null
 fi
 
-# tenon-sys needs no std.
-cargo rustc --quiet --locked -p tenon-sys --lib --crate-type lib -- -D warnings
+# The C interface needs no std.
+cargo rustc --quiet --locked -p "$crate_sys" --lib --crate-type lib -- -D warnings
 
 # The packages, as the README says: unpacked in an empty folder.
 packed=$(mktemp -d)
@@ -82,10 +84,10 @@ BUILD=$build "$root/bindings/build_all.sh" rust > /dev/null
   { printf '[package]\nname = "empty"\nedition = "2021"\n'; sed -n '/^```toml/,/^```/p' "$here/README.md" | grep -v '^```'; } > Cargo.toml
   cargo build --quiet --target-dir "$CARGO_TARGET_DIR/empty"
 )
-says() {  # WHAT COMMAND...: it prints the beginning of a story
+says() {  # WHAT COMMAND...: it answers
   local what=$1
   shift
-  (cd "$root/examples/models" && "$@") | grep -q "^ there was a" || { echo "$what does not run" >&2; exit 1; }
+  (cd "$root/examples/models" && "$@") | grep -q "^The capital of Norway is Oslo." || { echo "$what does not run" >&2; exit 1; }
 }
 says "a program of the packages" "$CARGO_TARGET_DIR/empty/debug/empty"
 
@@ -96,7 +98,7 @@ cmake --install "$build" --prefix "$installed" > /dev/null
 pc=$(dirname "$(find "$installed" -name tenon.pc)")
 folder=$(dirname "$pc")
 hello=$CARGO_TARGET_DIR/debug/examples/hello
-build_hello() { cargo build --quiet --locked -p tenon --example hello "$@"; }
+build_hello() { cargo build --quiet --locked -p "$crate" --example hello "$@"; }
 
 (unset TENON_LIBRARY_DIR && PKG_CONFIG_PATH=$pc build_hello)
 says "what pkg-config found" "$hello"
@@ -112,9 +114,9 @@ says "what was built with its library" "$hello"
 mkdir "$installed/alone"
 cp "$hello" "$folder/libtenon.so.0.1" "$installed/alone"
 if [ -e "$folder/libtenon-server.so.0.1" ]; then
-  ls "$CARGO_TARGET_DIR"/debug/build/tenon-sys-*/out/lib/libtenon-server.so.0.1 > /dev/null  # is copied with it
+  ls "$CARGO_TARGET_DIR"/debug/build/"$crate_sys"-*/out/lib/libtenon-server.so.0.1 > /dev/null  # is copied with it
 fi
-rm -r "$CARGO_TARGET_DIR"/debug/build/tenon-sys-*/out/lib
+rm -r "$CARGO_TARGET_DIR"/debug/build/"$crate_sys"-*/out/lib
 says "what has its library beside it" "$installed/alone/hello"
 (unset TENON_LIBRARY_DIR && PKG_CONFIG=false build_hello --no-default-features)
 says "what the loader finds" env LD_LIBRARY_PATH="$folder" "$hello"

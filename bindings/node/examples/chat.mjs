@@ -1,6 +1,6 @@
 // A conversation in the terminal: chat.mjs MODEL
 import readline from 'node:readline/promises'
-import { Chat, Model } from 'tenon'
+import { Chat, Model } from 'tenon-llm'
 
 const model = await Model.open(process.argv[2])
 const chat = await Chat.create(model)

@@ -1,5 +1,5 @@
 // Takes a name and an age out of a sentence: json.mjs MODEL SENTENCE
-import { Chat, Grammar, Model } from 'tenon'
+import { Chat, Grammar, Model } from 'tenon-llm'
 
 const [path, sentence] = process.argv.slice(2)
 const model = await Model.open(path)

@@ -1,5 +1,5 @@
 // Continues many texts at once, in one budget of memory: many.mjs MODEL [COUNT]
-import { Engine, Model } from 'tenon'
+import { Engine, Model } from 'tenon-llm'
 
 const [path, count = '64'] = process.argv.slice(2)
 const model = await Model.open(path)

@@ -1,6 +1,6 @@
 // Finds the lines of a text that are most like a question: search.mjs MODEL FILE QUESTION
 import fs from 'node:fs'
-import { Embedder, Model } from 'tenon'
+import { Embedder, Model } from 'tenon-llm'
 
 const [path, file, question] = process.argv.slice(2)
 const model = await Model.open(path, { embeddings: 'on' })

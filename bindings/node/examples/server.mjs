@@ -1,7 +1,7 @@
 // Streams continuations over HTTP, many at a time: server.mjs MODEL [PORT]
 //     curl -N localhost:8080 -d 'Once upon a time'
 import http from 'node:http'
-import { BusyError, Engine, Model } from 'tenon'
+import { BusyError, Engine, Model } from 'tenon-llm'
 
 const model = await Model.open(process.argv[2])
 const engine = await Engine.create(model, { running: 64 })

@@ -1,5 +1,5 @@
 // Lets a model call a function, and answer with what that says: tools.mjs MODEL
-import { Chat, Model, Sampler } from 'tenon'
+import { Chat, Model, Sampler } from 'tenon-llm'
 
 const weather = ({ city }) => `12 degrees and rain in ${city}`
 const tools = [{ type: 'function', function: {

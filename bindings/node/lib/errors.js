@@ -3,7 +3,8 @@
 
 const { getSystemErrorMap } = require('node:util')
 
-/** What the library reports. `code` is its name in tenon.h: 'FORMAT', 'BUSY', ... */
+/** What the library reports. `code` is its name in tenon.h: 'FORMAT', 'BUSY', ...; where the operating system failed,
+ * that of its error, as errors of node:fs have it: 'ENOENT'. */
 class TenonError extends Error {
   get name() {
     return this.constructor.name
@@ -39,10 +40,10 @@ const classes = codes.map(([name, code]) => {
 function makeError(status, message, systemError) {
   const error = new (classes[status - 1] ?? TenonError)(message)
   if (systemError) {
-    // As errors of node:fs have them, but for `code`, which is the library's: that is in the cause.
-    error.errno = -systemError
+    // As errors of node:fs have them; `path` comes from what knows it (paths.js).
     const [code] = getSystemErrorMap().get(-systemError) ?? ['UNKNOWN']
-    error.cause = Object.assign(new Error(`${code}: ${message}`), { code, errno: -systemError })
+    Object.assign(error, { errno: -systemError })
+    Object.defineProperty(error, 'code', { value: code, enumerable: true, configurable: true })
   }
   Error.captureStackTrace?.(error, makeError)
   return error

@@ -1,5 +1,5 @@
 // Finds libtenon, and refuses one that does not fit. The order: the path given to useLibrary before the first
-// object is made; the library inside the package; what the system's loader finds as libtenon.so.0.1. The
+// object is made; the library of the platform's package; what the system's loader finds as libtenon.so.0.1. The
 // environment is not asked. libtenon-server is looked for when the first server is made: beside the libtenon in use,
 // else by the system's loader.
 'use strict'
@@ -14,7 +14,7 @@ const { misfits } = require('./fit.js')
 const minor = madeFor.version.split('.').slice(0, 2).join('.')
 const fileName = `libtenon.so.${minor}`
 const serverFileName = `libtenon-server.so.${minor}`
-const bundled = path.join(__dirname, '..', 'prebuilt', `${process.platform}-${process.arch}`, 'lib', fileName)
+const bundled = path.join(require('./platform.js'), 'lib', fileName)
 let wanted = null
 let used = null
 let usedServer = null

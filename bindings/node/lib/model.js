@@ -6,7 +6,7 @@ const { now, later } = require('./native.js')
 const { ArgumentError } = require('./errors.js')
 const { MADE_HERE, TenonObject, copied, library, named, nextTurn, withSignal } = require('./objects.js')
 const { Engine } = require('./engine.js')
-const { filePath } = require('./paths.js')
+const { filePath, withPath } = require('./paths.js')
 const { Session } = require('./session.js')
 const { Tokenizer } = require('./tokenizer.js')
 
@@ -21,7 +21,8 @@ class Model extends TenonObject {
   /** Opens a file, or all parts of a split one. */
   static async open(path, options) {
     const paths = Array.isArray(path) ? path : [path]
-    return Model.#load(paths.map((one) => ({ path: filePath(one) })), options)
+    const named = paths.map(filePath)
+    return withPath(named, () => Model.#load(named.map((one) => ({ path: one })), options))
   }
 
   /** The same from the bytes of a file, which are copied. */

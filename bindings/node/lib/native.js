@@ -2,21 +2,11 @@
 'use strict'
 
 // Old syntax, for runtimes that are refused here.
-const fs = require('fs')
 const path = require('path')
 
 const MADE_FOR = 8
 
-const folder = path.join(__dirname, '..', 'prebuilt', `${process.platform}-${process.arch}`)
-const addon = path.join(folder, 'tenon.node')
-if (!fs.existsSync(addon)) {
-  if (!fs.existsSync(path.dirname(folder))) {
-    throw new Error(`the addon of tenon is not beside ${__dirname}: bundlers must leave the package out ` +
-      '(esbuild: --external:tenon)')
-  }
-  const others = fs.readdirSync(path.dirname(folder)).join(', ')
-  throw new Error(`this package of tenon holds no addon for ${path.basename(folder)}, but for: ${others}`)
-}
+const addon = path.join(require('./platform.js'), 'tenon.node')
 
 // A function that is missing would end the process when it is called.
 if (Number(process.versions.napi) < MADE_FOR) {

@@ -5,7 +5,7 @@ const constants = require('./constants.js')
 const { now, later } = require('./native.js')
 const { MADE_HERE, TenonObject, copied, named, withSignal } = require('./objects.js')
 const { Generation, Piece } = require('./generation.js')
-const { filePath } = require('./paths.js')
+const { filePath, withPath } = require('./paths.js')
 
 const handleOf = (object) => object?._handle ?? null
 
@@ -113,7 +113,8 @@ class Session extends TenonObject {
   /** Saves text and cache to a file, or without a path to bytes. */
   async save(path = null) {
     if (path === null) return later.session_save_buffer(this._handle)
-    return later.session_save(this._handle, filePath(path))
+    const named = filePath(path)
+    return withPath([named], () => later.session_save(this._handle, named))
   }
 
   /** Puts what was saved in place of the text: bytes, or a path. textOnly: where the cache differs, compute it
@@ -123,7 +124,8 @@ class Session extends TenonObject {
     if (ArrayBuffer.isView(saved) || saved instanceof ArrayBuffer) {
       return later.session_restore_buffer(this._handle, await copied(saved), flags)
     }
-    return later.session_restore(this._handle, filePath(saved), flags)
+    const named = filePath(saved)
+    return withPath([named], () => later.session_restore(this._handle, named, flags))
   }
 
   /** Tokens in the text. */

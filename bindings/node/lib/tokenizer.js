@@ -4,7 +4,7 @@
 const constants = require('./constants.js')
 const { now, later } = require('./native.js')
 const { MADE_HERE, TenonObject, copied, library } = require('./objects.js')
-const { filePath } = require('./paths.js')
+const { filePath, withPath } = require('./paths.js')
 
 const orNull = (token) => (token === constants.NO_TOKEN ? null : token)
 const encodeFlags = ({ addSpecial = false, parseSpecial = false } = {}) =>
@@ -16,7 +16,8 @@ const asText = (bytes) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(b
 class Tokenizer extends TenonObject {
   static async open(path) {
     library()
-    return new Tokenizer(MADE_HERE, await later.tokenizer_open(filePath(path)))
+    const named = filePath(path)
+    return new Tokenizer(MADE_HERE, await withPath([named], () => later.tokenizer_open(named)))
   }
 
   /** The same from the bytes of such a file. */

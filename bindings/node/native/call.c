@@ -34,7 +34,9 @@ void fail_running(Call* call, tenon_status status, const char* message) {
 static void keep_message_of(Call* call, const char* (*last_error)(void)) {
   if (call->status != TENON_OK && call->message == NULL) {
     call->message = strdup(last_error != NULL ? last_error() : "");
-    if (call->status == TENON_ERROR_IO && api.last_system_error != NULL) {
+    // libtenon-server tells no number; the latest one of libtenon is not of this call.
+    const bool is_of_server = last_error == api.server_last_error;
+    if (call->status == TENON_ERROR_IO && !is_of_server && api.last_system_error != NULL) {
       call->system_error = api.last_system_error();
     }
   }

@@ -1,8 +1,8 @@
 // The provider for the AI SDK, by its own functions. TENON_AI names the package, where another version is tested.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Model } from 'tenon'
-import { createTenon, embeddingModel, languageModel } from 'tenon/ai-sdk'
+import { Model } from 'tenon-llm'
+import { createTenon, embeddingModel, languageModel } from 'tenon-llm/ai-sdk'
 import { z } from 'zod'
 import { DEMO, sleep } from './demo.mjs'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import path from 'node:path'
 import { test } from 'node:test'
-import * as tenon from 'tenon'
+import * as tenon from 'tenon-llm'
 
 const DEMO = path.join(process.env.TENON_ROOT, 'examples/models/demo-q8_0.gguf')
 const NORWAY = [{ role: 'user', content: 'What is the capital of Norway?' }]
@@ -63,10 +63,19 @@ test('seeds are random and told', async () => {
 
 test('missing files are known as such', async () => {
   await assert.rejects(tenon.Model.open('/nowhere/none.gguf'), (error) => {
-    assert.equal(error.code, 'IO')
-    assert.equal(error.errno, -2)
-    assert.equal(error.cause.code, 'ENOENT')
+    assert.ok(error instanceof tenon.InputOutputError)
+    assert.deepEqual([error.code, error.errno, error.path], ['ENOENT', -2, '/nowhere/none.gguf'])
     return true
   })
+  const missing = (path) => ({ name: 'InputOutputError', code: 'ENOENT', errno: -2, path })
+  await assert.rejects(tenon.Model.open([DEMO, '/nowhere/second.gguf']), missing('/nowhere/second.gguf'))
+  await assert.rejects(tenon.Tokenizer.open(new URL('file:///nowhere/a%20b.json')), missing('/nowhere/a b.json'))
+  const session = await model.session()
+  await assert.rejects(session.restore('/nowhere/saved'), missing('/nowhere/saved'))
+  await session.append('Once')
+  await assert.rejects(session.save('/nowhere/saved'), missing('/nowhere/saved'))
+  await assert.rejects(tenon.Model.open(path.join(DEMO, 'below')), { code: 'ENOTDIR', errno: -20 })
+  // The library's own code where the operating system did not fail.
+  await assert.rejects(tenon.Model.fromBytes(new Uint8Array(8)), (error) => error.errno === undefined && !error.code.startsWith('E'))
   await assert.rejects(model.session({ nCtx: 5 }), /here it is called "context"/)
 })

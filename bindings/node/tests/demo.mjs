@@ -1,7 +1,7 @@
 // What all suites share: the demo model. TENON_ROOT is the tree, TENON_LIBRARY a library in place of the package's.
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import * as tenon from 'tenon'
+import * as tenon from 'tenon-llm'
 
 export const ROOT = process.env.TENON_ROOT ??
   path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')

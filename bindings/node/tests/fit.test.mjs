@@ -8,11 +8,11 @@ import { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
-import 'tenon'
+import 'tenon-llm'
 import { ROOT } from './demo.mjs'
 
 // Inner modules, which the package does not export.
-const inner = createRequire(createRequire(import.meta.url).resolve('tenon'))
+const inner = createRequire(createRequire(import.meta.url).resolve('tenon-llm'))
 const native = inner('./lib/native.js')
 const madeFor = inner('./lib/made_for.json')
 const { misfits } = inner('./lib/fit.js')

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import * as tenon from 'tenon'
+import * as tenon from 'tenon-llm'
 import { DEMO, GREEDY, LONG, ONCE, sleep } from './demo.mjs'
 import { runProgram } from './run_scenarios.mjs'
 
 const WORKER = `
   const { parentPort, workerData } = require('node:worker_threads')
-  const tenon = require('tenon')
+  const tenon = require('tenon-llm')
   const work = async ({ demo, text, count }) => {
     const model = await tenon.Model.open(demo, { threads: 1 })
     const session = await model.session({ context: 16384 })
@@ -109,7 +109,7 @@ test('exit with requests under way is quick', async () => {
   for (let i = 0; i < 3; ++i) {
     for (const work of [false, true]) {
       const { code, output, errors, end } = await runProgram(`
-        import * as tenon from 'tenon'
+        import * as tenon from 'tenon-llm'
         import { DEMO, LONG, sleep } from './demo.mjs'
         const model = await tenon.Model.open(DEMO)
         const session = await model.session()
@@ -133,7 +133,7 @@ test('collected objects end what they compute, closed ones free their memory', a
   const { code, output, errors } = await runProgram(`
     import fs from 'node:fs'
     import { setTimeout as sleep } from 'node:timers/promises'
-    import * as tenon from 'tenon'
+    import * as tenon from 'tenon-llm'
     import { DEMO, LONG } from './demo.mjs'
     const memory = () => Number(/VmRSS:\\s+(\\d+)/.exec(fs.readFileSync('/proc/self/status', 'utf8'))[1])
     const nameOf = (id) => {
@@ -180,7 +180,7 @@ test('collected objects end what they compute, closed ones free their memory', a
 
 test('an uncaught error of a log function is the process\'s', async () => {
   const { code, errors } = await runProgram(`
-    import * as tenon from 'tenon'
+    import * as tenon from 'tenon-llm'
     import { DEMO } from './demo.mjs'
     process.on('uncaughtException', (error) => { console.error('caught', error.message); process.exit(7) })
     await tenon.Model.open(DEMO, { log: () => { throw new Error('of the log') }, logLevel: 3 })

@@ -6,7 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import * as tenon from 'tenon'
+import * as tenon from 'tenon-llm'
 import { DEMO, GREEDY, ONCE } from './demo.mjs'
 
 let model
@@ -67,7 +67,7 @@ test('loading tells its progress, is ended by it, and logs', async () => {
 
 test('errors have a class for each code', async () => {
   await assert.rejects(tenon.Model.open('/no/such/file'), (error) =>
-    error instanceof tenon.InputOutputError && error instanceof tenon.TenonError && error.code === 'IO' &&
+    error instanceof tenon.InputOutputError && error instanceof tenon.TenonError && error.code === 'ENOENT' &&
     error.name === 'InputOutputError' && error.message.includes('/no/such/file'))
   await assert.rejects(tenon.Model.open(DEMO, { thraeds: 1 }), { name: 'ArgumentError', message: /threads/ })
   await assert.rejects(tenon.Grammar.regex('a('), tenon.GrammarError)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { test } from 'node:test'
-import * as tenon from 'tenon'
+import * as tenon from 'tenon-llm'
 import { DEMO, ONCE } from './demo.mjs'
 
 const ORDERS = Number(process.env.TENON_ORDERS ?? 1000)

@@ -12,15 +12,16 @@ import { DEMO, ROOT } from './demo.mjs'
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tenon-runtimes-'))
 after(() => fs.rmSync(folder, { recursive: true }))
-const PACKAGE = path.dirname(createRequire(import.meta.url).resolve('tenon'))
+const PACKAGE = path.dirname(createRequire(import.meta.url).resolve('tenon-llm'))
+const PLATFORM = `${PACKAGE}-${process.platform}-${process.arch}`
 const HEADERS = process.env.NODE_HEADERS ?? '/usr/include/node'
 
 /** The package with another addon, and what a program that uses it prints. */
 function runWith(name, compile, program) {
   const own = path.join(folder, name)
-  const copy = path.join(own, 'node_modules/tenon')
-  fs.cpSync(PACKAGE, copy, { recursive: true })
-  compile?.(path.join(copy, 'prebuilt', `${process.platform}-${process.arch}`, 'tenon.node'))
+  const modules = path.join(own, 'node_modules')
+  for (const part of [PACKAGE, PLATFORM]) fs.cpSync(part, path.join(modules, path.basename(part)), { recursive: true })
+  compile?.(path.join(modules, path.basename(PLATFORM), 'tenon.node'))
   fs.writeFileSync(path.join(own, 'program.cjs'), program)
   return execFileSync(process.execPath, [path.join(own, 'program.cjs')], { encoding: 'utf8' })
 }
@@ -39,7 +40,7 @@ const compileWith = (replaced, lines) => (addon) => {
 
 const RESULTS = `
   const { createHash } = require('node:crypto')
-  const tenon = require('tenon')
+  const tenon = require('tenon-llm')
   const digest = (array) => [array.constructor.name, array.byteLength,
     createHash('sha256').update(new Uint8Array(array.buffer, array.byteOffset, array.byteLength)).digest('hex')].join(' ')
   ;(async () => {
@@ -92,7 +93,7 @@ test('requests for which no object can be made are ended before what they notify
     }
   `)
   const output = runWith('wrapless', compile, `
-    const tenon = require('tenon')
+    const tenon = require('tenon-llm')
     ;(async () => {
       const model = await tenon.Model.open(${JSON.stringify(DEMO)}, { threads: 1 })
       const server = await tenon.Server.create()
@@ -118,7 +119,7 @@ test('a runtime with an older Node-API is refused with a sentence', () => {
   const output = runWith('old', null, `
     Object.defineProperty(process, 'versions', { value: { ...process.versions, napi: '5' } })
     try {
-      require('tenon')
+      require('tenon-llm')
     } catch (error) {
       console.log(error.message)
     }
@@ -129,6 +130,20 @@ test('a runtime with an older Node-API is refused with a sentence', () => {
 test('code without its addon, as a bundler leaves it, says what to do', () => {
   const bundled = path.join(folder, 'bundle/lib')
   fs.mkdirSync(bundled, { recursive: true })
-  fs.copyFileSync(path.join(PACKAGE, 'lib/native.js'), path.join(bundled, 'native.js'))
-  assert.throws(() => createRequire(import.meta.url)(path.join(bundled, 'native.js')), /leave the package out.*--external:tenon/)
+  for (const name of ['native.js', 'platform.js']) fs.copyFileSync(path.join(PACKAGE, 'lib', name), path.join(bundled, name))
+  assert.throws(() => createRequire(import.meta.url)(path.join(bundled, 'native.js')), /leave tenon-llm out.*--external:tenon-llm/)
+})
+
+test('without the package of its platform it says what to install', () => {
+  const program = path.join(folder, 'alone/program.cjs')
+  const copy = path.join(folder, 'alone/node_modules', path.basename(PACKAGE))
+  fs.cpSync(PACKAGE, copy, { recursive: true })
+  const says = (lines) => {
+    fs.writeFileSync(program, `${lines}\ntry { require('tenon-llm') } catch (error) { console.log(error.message) }`)
+    return execFileSync(process.execPath, [program], { encoding: 'utf8' })
+  }
+  const name = path.basename(PLATFORM)
+  assert.ok(says('').startsWith(`${name} is not installed, which holds the library: npm install ${name}@`))
+  assert.equal(says("Object.defineProperty(process, 'arch', { value: 'mips' })"),
+    'tenon-llm has no package for linux-mips, but: tenon-llm-linux-x64, tenon-llm-linux-arm64\n')
 })

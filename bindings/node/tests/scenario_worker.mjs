@@ -1,6 +1,6 @@
 // A thread of the scenario `threads`.
 import { parentPort, workerData } from 'node:worker_threads'
-import { Model } from 'tenon'
+import { Model } from 'tenon-llm'
 import './demo.mjs' // the library that TENON_LIBRARY names
 
 const { path, options, step } = workerData

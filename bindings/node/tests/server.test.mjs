@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test'
 import v8 from 'node:v8'
 import vm from 'node:vm'
 import { Worker } from 'node:worker_threads'
-import * as tenon from 'tenon'
+import * as tenon from 'tenon-llm'
 import { DEMO, ONCE, ROOT, sleep } from './demo.mjs'
 import { runProgram } from './run_scenarios.mjs'
 
@@ -254,7 +254,7 @@ test('what is closed while a server is given it is not waited for', { timeout: 3
 
 test('what is closed while a server refuses it is freed', { timeout: 30000 }, async () => {
   const program = await runProgram(`
-    import * as tenon from 'tenon'
+    import * as tenon from 'tenon-llm'
     import { DEMO } from './demo.mjs'
     const model = await tenon.Model.open(DEMO, { threads: 1 })
     const engine = await tenon.Engine.create(model)
@@ -363,7 +363,7 @@ test('its log comes as lines of JSON', async () => {
 
 test('a program that serves goes on until it stops; exit and workers wait for nothing', async () => {
   const head = `
-    import * as tenon from 'tenon'
+    import * as tenon from 'tenon-llm'
     import { DEMO, ONCE, sleep } from './demo.mjs'
     const server = await tenon.Server.create()
     await server.add('demo', await tenon.Model.open(DEMO, { threads: 1 }))
@@ -399,7 +399,7 @@ test('a worker that serves can be terminated', async () => {
   for (let i = 0; i < 6; ++i) {
     const worker = new Worker(`
       const { parentPort, workerData } = require('node:worker_threads')
-      const tenon = require('tenon')
+      const tenon = require('tenon-llm')
       ;(async () => {
         const server = await tenon.Server.create({ log: () => {} })
         await server.add('demo', await tenon.Model.open(workerData.DEMO, { threads: 1 }))
@@ -420,7 +420,7 @@ test('a worker that serves can be terminated', async () => {
 })
 
 // Inner modules, which the package does not export.
-const inner = createRequire(createRequire(import.meta.url).resolve('tenon'))
+const inner = createRequire(createRequire(import.meta.url).resolve('tenon-llm'))
 
 /** A shared library with nothing but these lines. */
 function fakeLibrary(name, lines) {
@@ -447,11 +447,13 @@ test('a libtenon-server that cannot be used is refused with a sentence', () => {
 })
 
 test('without libtenon-server all but servers works', () => {
-  const copy = path.join(folder, 'node_modules/tenon')
-  fs.cpSync(path.dirname(createRequire(import.meta.url).resolve('tenon')), copy, { recursive: true,
-    filter: (name) => !path.basename(name).startsWith('libtenon-server.so') })
+  const main = path.dirname(createRequire(import.meta.url).resolve('tenon-llm'))
+  for (const part of [main, `${main}-${process.platform}-${process.arch}`]) {
+    fs.cpSync(part, path.join(folder, 'node_modules', path.basename(part)), { recursive: true,
+      filter: (name) => !path.basename(name).startsWith('libtenon-server.so') })
+  }
   fs.writeFileSync(path.join(folder, 'alone.mjs'), `
-    import * as tenon from 'tenon'
+    import * as tenon from 'tenon-llm'
     const model = await tenon.Model.open(${JSON.stringify(DEMO)})
     console.log(await tenon.Server.create().catch((error) => error.code + ' ' + error.message))
   `)

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { CancelledError, Engine, Grammar, Model, Server, Session, StateError } from 'tenon'
+import { CancelledError, Engine, Grammar, Model, Server, Session, StateError } from 'tenon-llm'
 
 const root = process.env.TENON_ROOT ?? path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
 const demo = path.join(root, 'examples/models/demo-q8_0.gguf')

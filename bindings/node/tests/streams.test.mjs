@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { after, before, test } from 'node:test'
-import * as tenon from 'tenon'
+import * as tenon from 'tenon-llm'
 import { DEMO, GREEDY, LONG, ONCE, sleep } from './demo.mjs'
 
 let model
@@ -225,7 +225,7 @@ test('the loop ends by itself while nothing is awaited', async () => {
   const { runProgram } = await import('./run_scenarios.mjs')
   const { code, output, errors } = await runProgram(`
     import { DEMO } from './demo.mjs'
-    import { Model } from 'tenon'
+    import { Model } from 'tenon-llm'
     const model = await Model.open(DEMO)
     const engine = await model.engine()
     for await (const piece of engine.stream('Once', { maxTokens: 3 })) process.stdout.write(piece.text ? '.' : '')

@@ -1,7 +1,7 @@
 // Compiled by tsc --strict, and run: what the types say is what comes.
-import { Chat, Embedder, Engine, Grammar, LimitError, Model, Sampler, Server, Session, TenonError, constants, logprobs } from 'tenon'
-import type { Answer, Conversation, GenerateOptions, ModelOptions, Piece, Tokens } from 'tenon'
-import { createTenon, embeddingModel, languageModel } from 'tenon/ai-sdk'
+import { Chat, Embedder, Engine, Grammar, LimitError, Model, Sampler, Server, Session, TenonError, constants, logprobs } from 'tenon-llm'
+import type { Answer, Conversation, GenerateOptions, ModelOptions, Piece, Tokens } from 'tenon-llm'
+import { createTenon, embeddingModel, languageModel } from 'tenon-llm/ai-sdk'
 import { embed, generateText } from 'ai'
 
 const options: ModelOptions = { threads: 2, embeddings: 'off' }

@@ -1,3 +1,3 @@
 // The types of the package, checked as they are.
-export * from 'tenon'
-export { default } from 'tenon'
+export * from 'tenon-llm'
+export { default } from 'tenon-llm'

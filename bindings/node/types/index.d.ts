@@ -522,8 +522,12 @@ export class Answer extends TenonObject implements AsyncIterableIterator<Uint8Ar
 
 /** What the library reports. */
 export class TenonError extends Error {
-  /** Its name in tenon.h: 'FORMAT', 'BUSY', ... */
+  /** Its name in tenon.h: 'FORMAT', 'BUSY', ...; where the operating system failed, that of its error: 'ENOENT'. */
   readonly code: string
+  /** Of the operating system, as in errors of node:fs: -2 for a missing file. */
+  readonly errno?: number
+  /** The file that it is about. */
+  readonly path?: string
 }
 /** A file or a text is malformed. */
 export class FormatError extends TenonError { readonly code: 'FORMAT' }
@@ -532,7 +536,7 @@ export class UnsupportedError extends TenonError { readonly code: 'UNSUPPORTED' 
 /** Larger than a stated limit. */
 export class LimitError extends TenonError { readonly code: 'LIMIT' }
 /** The operating system failed. */
-export class InputOutputError extends TenonError { readonly code: 'IO' }
+export class InputOutputError extends TenonError {}
 /** An allocation failed, or a budget is used up. */
 export class NoMemoryError extends TenonError { readonly code: 'NO_MEMORY' }
 /** Something invalid was passed. */

@@ -87,7 +87,13 @@ static bool succeeded(Call* call, tenon_status status) {
     return false;
   }
   if (status == TENON_OK) return true;
-  raise_failure(status, call->last_error != NULL ? call->last_error() : "");
+  const char* const message = call->last_error != NULL ? call->last_error() : "";
+  /* libtenon-server tells no number of the system; the latest one of libtenon is not of this call. */
+  if (call->last_error == api.server_last_error) {
+    raise_status(status, message);
+  } else {
+    raise_failure(status, message);
+  }
   return false;
 }
 

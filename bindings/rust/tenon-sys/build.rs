@@ -35,7 +35,7 @@ fn pkg_config(arguments: &[&str]) -> Result<String, String> {
 
 /// The program, which ends when it is built without what it asks for, says so in one sentence.
 fn refuse(sentence: &str) -> ! {
-    eprintln!("tenon-sys: {sentence}");
+    eprintln!("{}: {sentence}", env!("CARGO_PKG_NAME"));
     std::process::exit(1);
 }
 

@@ -9,7 +9,8 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"tenon"
+
+	"owner.invalid/tenon"
 )
 
 func main() {

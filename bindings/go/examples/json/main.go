@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"tenon"
+
+	"owner.invalid/tenon"
 )
 
 const schema = `{"type": "object", "required": ["name", "age"], "additionalProperties": false,

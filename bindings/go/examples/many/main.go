@@ -7,7 +7,8 @@ import (
 	"log"
 	"os"
 	"sync"
-	"tenon"
+
+	"owner.invalid/tenon"
 )
 
 func main() {

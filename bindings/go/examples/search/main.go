@@ -7,7 +7,8 @@ import (
 	"log"
 	"os"
 	"slices"
-	"tenon"
+
+	"owner.invalid/tenon"
 )
 
 func main() {

@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"tenon"
+
+	"owner.invalid/tenon"
 )
 
 var weather = tenon.Tool{Type: "function", Function: tenon.ToolFunction{

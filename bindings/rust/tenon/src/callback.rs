@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(count, 1, "it is not called again");
         let mut guarded = Guarded::new(|_: f64| ControlFlow::Continue(()));
         assert_eq!(guarded.run(|function| function(0.0)), GO_ON);
-        assert!(matches!(guarded.end::<()>(Err(Error::Io("gone".into()))), Err(Error::Io(_))));
+        assert!(matches!(guarded.end::<()>(Err(Error::Io("gone".into(), None))), Err(Error::Io(..))));
     }
 
     #[test]

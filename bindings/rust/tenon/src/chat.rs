@@ -149,6 +149,16 @@ pub enum Delta {
     Other(i32),
 }
 
+/// What a reader sees of the answer: more text of it, or nothing. Not the reasoning, nor the calls.
+impl Display for Delta {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Content(text) => formatter.write_str(text),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Delta {
     /// # Safety
     /// The texts are there.

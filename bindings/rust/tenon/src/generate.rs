@@ -89,6 +89,11 @@ impl<'a> Generate<'a> {
         self
     }
 
+    /// Always the likeliest token: `sampling` with temperature 0.
+    pub fn greedy(self) -> Self {
+        self.sampling(SamplerOptions::new().temperature(0.0))
+    }
+
     /// Texts of it only.
     pub fn grammar(mut self, grammar: &'a Grammar) -> Self {
         self.grammar = Some(grammar);

@@ -13,7 +13,7 @@ pub enum Error {
     /// Larger than a stated limit.
     Limit(String),
     /// The operating system or your reader failed.
-    Io(String),
+    Io(String, Option<i32>),
     /// An allocation failed or a budget is used up.
     NoMemory(String),
     /// You passed something invalid.
@@ -39,12 +39,12 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn of_status(status: i32, sentence: String) -> Self {
+    pub(crate) fn of_status(status: i32, sentence: String, system: Option<i32>) -> Self {
         match status {
             sys::TENON_ERROR_FORMAT => Self::Format(sentence),
             sys::TENON_ERROR_UNSUPPORTED => Self::Unsupported(sentence),
             sys::TENON_ERROR_LIMIT => Self::Limit(sentence),
-            sys::TENON_ERROR_IO => Self::Io(sentence),
+            sys::TENON_ERROR_IO => Self::Io(sentence, system),
             sys::TENON_ERROR_NO_MEMORY => Self::NoMemory(sentence),
             sys::TENON_ERROR_ARGUMENT => Self::Argument(sentence),
             sys::TENON_ERROR_GRAMMAR => Self::Grammar(sentence),
@@ -62,20 +62,20 @@ impl Error {
     /// Its name in tenon.h: "FORMAT", "BUSY", ...
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Format(_) => "FORMAT",
-            Self::Unsupported(_) => "UNSUPPORTED",
-            Self::Limit(_) => "LIMIT",
-            Self::Io(_) => "IO",
-            Self::NoMemory(_) => "NO_MEMORY",
-            Self::Argument(_) => "ARGUMENT",
-            Self::Grammar(_) => "GRAMMAR",
-            Self::Template(_) => "TEMPLATE",
-            Self::Busy(_) => "BUSY",
-            Self::Cancelled(_) => "CANCELLED",
-            Self::Deadline(_) => "DEADLINE",
-            Self::Plugin(_) => "PLUGIN",
-            Self::State(_) => "STATE",
-            Self::Internal(_) => "INTERNAL",
+            Self::Format(..) => "FORMAT",
+            Self::Unsupported(..) => "UNSUPPORTED",
+            Self::Limit(..) => "LIMIT",
+            Self::Io(..) => "IO",
+            Self::NoMemory(..) => "NO_MEMORY",
+            Self::Argument(..) => "ARGUMENT",
+            Self::Grammar(..) => "GRAMMAR",
+            Self::Template(..) => "TEMPLATE",
+            Self::Busy(..) => "BUSY",
+            Self::Cancelled(..) => "CANCELLED",
+            Self::Deadline(..) => "DEADLINE",
+            Self::Plugin(..) => "PLUGIN",
+            Self::State(..) => "STATE",
+            Self::Internal(..) => "INTERNAL",
             Self::Unknown(..) => "UNKNOWN",
         }
     }
@@ -83,20 +83,20 @@ impl Error {
     /// The library's sentence.
     pub fn sentence(&self) -> &str {
         match self {
-            Self::Format(sentence) |
-            Self::Unsupported(sentence) |
-            Self::Limit(sentence) |
-            Self::Io(sentence) |
-            Self::NoMemory(sentence) |
-            Self::Argument(sentence) |
-            Self::Grammar(sentence) |
-            Self::Template(sentence) |
-            Self::Busy(sentence) |
-            Self::Cancelled(sentence) |
-            Self::Deadline(sentence) |
-            Self::Plugin(sentence) |
-            Self::State(sentence) |
-            Self::Internal(sentence)
+            Self::Format(sentence, ..) |
+            Self::Unsupported(sentence, ..) |
+            Self::Limit(sentence, ..) |
+            Self::Io(sentence, ..) |
+            Self::NoMemory(sentence, ..) |
+            Self::Argument(sentence, ..) |
+            Self::Grammar(sentence, ..) |
+            Self::Template(sentence, ..) |
+            Self::Busy(sentence, ..) |
+            Self::Cancelled(sentence, ..) |
+            Self::Deadline(sentence, ..) |
+            Self::Plugin(sentence, ..) |
+            Self::State(sentence, ..) |
+            Self::Internal(sentence, ..)
             | Self::Unknown(_, sentence) => sentence,
         }
     }

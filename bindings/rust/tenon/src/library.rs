@@ -180,10 +180,12 @@ pub(crate) fn check(status: sys::tenon_status) -> Result<()> {
     if status == sys::TENON_OK {
         return Ok(());
     }
-    let last_error = library()?.api.tenon_last_error;
+    let api = &library()?.api;
     // SAFETY: a text that is good until the next failure on this thread.
-    let sentence = last_error.map(|function| unsafe { owned_name(function()) });
-    Err(Error::of_status(status, sentence.unwrap_or_default()))
+    let sentence = api.tenon_last_error.map(|function| unsafe { owned_name(function()) });
+    // SAFETY: it takes nothing; of an older library it is not there.
+    let system = api.tenon_last_system_error.map(|function| unsafe { function() });
+    Err(Error::of_status(status, sentence.unwrap_or_default(), system.filter(|number| *number != 0)))
 }
 
 /// Calls a function that fills a buffer until its result fits ("Buffers" in tenon.h).

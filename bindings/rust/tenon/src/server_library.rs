@@ -91,7 +91,7 @@ pub(crate) fn check(status: sys::tenon_status) -> Result<()> {
     let last_error = library()?.api.tenon_server_last_error;
     // SAFETY: a text that is good until the next failure on this thread.
     let sentence = last_error.map(|function| unsafe { owned_name(function()) });
-    Err(Error::of_status(status, sentence.unwrap_or_default()))
+    Err(Error::of_status(status, sentence.unwrap_or_default(), None))
 }
 
 /// Calls a function that fills a buffer until its result fits; for calls that are generated.

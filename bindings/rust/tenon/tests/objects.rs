@@ -16,11 +16,43 @@ fn session(model: &Model) -> Session {
 }
 
 #[test]
+fn errors_of_files_have_the_kind_of_std() {
+    use std::io::ErrorKind;
+    let folder = std::env::temp_dir().join(format!("tenon-kinds-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let missing = folder.join("none.gguf");
+    let file = folder.join("file");
+    std::fs::write(&file, "").unwrap();
+    let mut saved = session(&model());
+    saved.append("Once").unwrap();
+    let found: Vec<Error> = vec![
+        Model::open(&missing).err().unwrap(),
+        Tokenizer::open(&missing).err().unwrap(),
+        Session::new(&model()).unwrap().restore(&missing).unwrap_err(),
+        saved.save(folder.join("no/folder")).unwrap_err(),
+        Model::open(file.join("below")).err().unwrap(),
+    ];
+    std::fs::remove_dir_all(&folder).unwrap();
+    let kinds: Vec<_> = found.iter().map(|error| error.io_kind()).collect();
+    assert_eq!(kinds[..4], [Some(ErrorKind::NotFound); 4], "{found:?}");
+    assert_eq!(kinds[4], Some(ErrorKind::NotADirectory), "{found:?}");
+    for error in found {
+        let (code, said) = (error.raw_os_error(), error.to_string());
+        let as_std = std::io::Error::from(error.clone());
+        assert_eq!((Some(as_std.kind()), as_std.to_string()), (error.io_kind(), said));
+        let inside = as_std.get_ref().unwrap().downcast_ref::<Error>().unwrap();
+        assert_eq!((inside, inside.raw_os_error()), (&error, code));
+    }
+}
+
+#[test]
 fn errors_are_variants_with_a_sentence() {
     let error = Model::open("/nonexistent.gguf").err().unwrap();
-    assert!(matches!(&error, Error::Io(sentence) if sentence.contains("no such file")), "{error:?}");
+    assert!(matches!(&error, Error::Io(sentence, _) if sentence.contains("no such file")), "{error:?}");
     assert_eq!((error.code(), error.to_string()), ("IO", error.sentence().to_owned()));
     let error = Model::open_with(demo(), &ModelOptions::new().set("thraeds", 2)).err().unwrap();
+    assert_eq!((error.io_kind(), error.raw_os_error()), (None, None));
+    assert_eq!(std::io::Error::from(error.clone()).kind(), std::io::ErrorKind::InvalidInput);
     assert!(error.to_string().contains("nearest name is \"threads\""), "{error}");
     assert!(matches!(Model::open("a\0b"), Err(Error::Argument(sentence)) if sentence.contains("NUL")));
     fn is_error<T: std::error::Error + Send + Sync + 'static>() {}
@@ -95,7 +127,7 @@ fn a_model_comes_from_bytes_files_and_readers() {
         assert_eq!(session(&model).generate(ONCE, &options).unwrap().text().unwrap(), " there was");
     }
     let fails = Source::reader(size, |_, _| Err(std::io::Error::other("gone")));
-    assert!(matches!(Model::loader([fails]).load(), Err(Error::Io(_))));
+    assert!(matches!(Model::loader([fails]).load(), Err(Error::Io(_, None))));
     let panics = Source::reader(size, |_, _| panic!("read"));
     assert!(catch_unwind(AssertUnwindSafe(|| Model::loader([panics]).load())).is_err());
 }

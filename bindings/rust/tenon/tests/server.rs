@@ -168,7 +168,7 @@ fn wrong_options_and_orders_are_errors() {
     argument(Server::with(&ServerOptions::new().tls_key_file("key.pem")), "certificate");
     argument(Server::with(&ServerOptions::new().cors_origin("a\0b")), "NUL");
     let files = ServerOptions::new().tls_certificate_file("/no.pem").tls_key_file("/no.pem");
-    assert!(matches!(Server::with(&files), Err(Error::Io(_) | Error::Unsupported(_))));
+    assert!(matches!(Server::with(&files), Err(Error::Io(..) | Error::Unsupported(_))));
 
     let model = model();
     let engine = Engine::new(&model).unwrap();
@@ -186,11 +186,11 @@ fn wrong_options_and_orders_are_errors() {
         server.add("c", Served::from(&engine).engine_options(&options)),
         Err(Error::Argument(_))
     ));
-    assert!(matches!(server.add_file("d", &ServerModelFile::new("/no.gguf")), Err(Error::Io(_))));
+    assert!(matches!(server.add_file("d", &ServerModelFile::new("/no.gguf")), Err(Error::Io(..))));
     let file = ServerModelFile::new(demo()).model_options(&ModelOptions::new().set("thraeds", 1));
     assert!(matches!(server.add_file("e", &file), Err(Error::Argument(text)) if text.contains("threads")));
-    assert!(matches!(server.listen("no address", 0), Err(Error::Io(_))));
-    assert!(matches!(server.listen_unix("/nowhere/socket"), Err(Error::Io(_))));
+    assert!(matches!(server.listen("no address", 0), Err(Error::Io(..))));
+    assert!(matches!(server.listen_unix("/nowhere/socket"), Err(Error::Io(..))));
     server.start().unwrap();
     assert!(matches!(server.add("late", &model), Err(Error::State(_))));
     assert!(matches!(server.listen("127.0.0.1", 0), Err(Error::State(_))));
