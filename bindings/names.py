@@ -30,7 +30,7 @@ PLACES = [
     (PYPI, "bindings/python/README.md", r"The package is called `([^`]+)`"),
     (NPM, "bindings/node/package.json", r'^  "name": "([^"]+)"'),
     (NPM, "bindings/node/lib/platform.js", r"^const NAME = '([^']+)'"),
-    (NPM, "bindings/node/**/*.*s", r"(?:\bfrom |\bimport |\brequire\(|resolve\()'(tenon[^'/]*)(?:/ai-sdk)?'"),
+    (NPM, "bindings/node/**/*.*s", r"(?:\bfrom |\bimport |\brequire\(|resolve\(|\)\()'(tenon[^'/]*)(?:/ai-sdk)?'"),
     (NPM, "bindings/node/README.md", r"from '(tenon[^'/]*)(?:/ai-sdk)?'"),
     (NPM, "bench/many_requests/many.mjs", r"from '([^'./]+)'"),
     (CRATE, "bindings/rust/tenon/Cargo.toml", r'^name = "([^"]+)"\ndescription'),

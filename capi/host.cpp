@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "fence.h"
 #include "host_clock.h"
+#include "model/model.h"
 #include "values.h"
 
 namespace tenon::capi {
@@ -49,6 +50,20 @@ std::string name_of(const tenon_source& source, const char* otherwise) {
   return std::string(text_in(source.name, source.name_length, "tenon_source.name"));
 }
 
+/// Control tokens that the model's chat template spells.
+std::vector<std::string> marks_of(const Model& model) {
+  std::vector<std::string> marks;
+  const std::string_view chat = model.chat_template();
+  if (chat.empty()) return marks;
+  const auto& tokenizer = *model.tokenizer();
+  for (Token token = 0; static_cast<size_t>(token) < tokenizer.size(); ++token) {
+    if (!tokenizer.is_control(token)) continue;
+    const std::string_view spelled = tokenizer.spelling(token);
+    if (!spelled.empty() && chat.find(spelled) != chat.npos) marks.emplace_back(spelled);
+  }
+  return marks;
+}
+
 }  // namespace
 
 Host::Host(const tenon_callbacks& callbacks) : callbacks_(callbacks) {
@@ -88,6 +103,24 @@ void Host::note_context(uint64_t context, uint64_t trained) {
           "no sense",
           context, trained);
     return;
+  }
+}
+
+void Host::note_text(const Model& model, std::string_view text) noexcept {
+  if (callbacks_.log == nullptr || callbacks_.log_level < TENON_LOG_WARNING) return;
+  if (noted_text_.load(std::memory_order_relaxed)) return;
+  try {
+    std::call_once(reads_marks_, [&] { marks_ = marks_of(model); });
+    const auto found = std::find_if(marks_.begin(), marks_.end(), [&](const std::string& mark) {
+      return text.find(mark) != std::string_view::npos;
+    });
+    if (found == marks_.end() || noted_text_.exchange(true)) return;
+    log()(LogLevel::Warning,
+          "a text to be continued spells \"{}\" of the model's chat template, which is text in it: "
+          "tenon_chat_answer makes prompts of conversations, TENON_PARSE_SPECIAL takes spelled "
+          "control tokens for what they name",
+          *found);
+  } catch (...) {  // without memory for the message it is lost
   }
 }
 

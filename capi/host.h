@@ -6,8 +6,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/byte_source.h"
 #include "base/log.h"
@@ -15,6 +19,10 @@
 #include "base/thread_team.h"
 #include "fence.h"
 #include "tenon/tenon.h"
+
+namespace tenon {
+class Model;
+}
 
 namespace tenon::capi {
 
@@ -41,6 +49,9 @@ class Host {
   [[nodiscard]] bool progress(double fraction);
   /// Warns when a context exceeds the trained one, if known; warns again for a longer context.
   void note_context(uint64_t context, uint64_t trained);
+  /// Warns, once, when a text for generation spells a control token of the model's chat template: a
+  /// prompt that was rendered, in which that spelling is text.
+  void note_text(const Model& model, std::string_view text) noexcept;
   /// Calls a function of the host that no caller waits for; one that throws is logged. Whether it
   /// returned.
   template <typename Call>
@@ -58,6 +69,9 @@ class Host {
   std::deque<tenon_source> readers_;
   double shown_ = 0;
   std::atomic<uint64_t> noted_context_{0};  // the longest one
+  std::atomic<bool> noted_text_{false};
+  std::once_flag reads_marks_;
+  std::vector<std::string> marks_;  // control tokens that the chat template spells
 };
 
 }  // namespace tenon::capi

@@ -75,6 +75,9 @@ tenon_status tenon_session_submit(tenon_session* session, const tenon_submission
         given.sampler != nullptr ? &checked(given.sampler).sampler : &call->default_sampler();
     const uint64_t before = text.position();
     append(text, given);
+    if (given.text != nullptr && (given.flags & TENON_PARSE_SPECIAL) == 0) {
+      call->host->note_text(text.model(), text_in(given.text, given.text_length, "text"));
+    }
     try {
       // Made first, so that nothing can fail once it is queued.
       auto made = std::make_unique<tenon_request>(call->host, text.engine(), given);

@@ -100,9 +100,11 @@ tenon_status tenon_session_append_text(tenon_session* session, const char* text,
   return fence([&] {
     const SessionCall call(session);
     check_flags(flags, TENON_ADD_SPECIAL | TENON_PARSE_SPECIAL);
-    call->session->append(text_in(text, length, "text"),
-                          {.add_special = (flags & TENON_ADD_SPECIAL) != 0,
-                           .parse_special = (flags & TENON_PARSE_SPECIAL) != 0});
+    const std::string_view appended = text_in(text, length, "text");
+    const bool parse_special = (flags & TENON_PARSE_SPECIAL) != 0;
+    call->session->append(appended, {.add_special = (flags & TENON_ADD_SPECIAL) != 0,
+                                     .parse_special = parse_special});
+    if (!parse_special) call->host->note_text(call->session->model(), appended);
   });
 }
 

@@ -286,4 +286,85 @@ TEST(Host, HearsOfAContextBeyondTheTrainedOneOnce) {
   EXPECT_EQ(lines.texts.size(), 3u);
 }
 
+/// Model with a log of warnings.
+struct Listening {
+  std::vector<std::string> texts;
+  ModelPtr model;
+
+  Listening() {
+    tenon_callbacks callbacks{};
+    callbacks.struct_size = sizeof callbacks;
+    callbacks.user = &texts;
+    callbacks.log_level = TENON_LOG_WARNING;
+    callbacks.log = [](void* user, uint32_t level, const char* text, uint64_t length) {
+      EXPECT_EQ(level, TENON_LOG_WARNING);
+      static_cast<std::vector<std::string>*>(user)->emplace_back(text, length);
+    };
+    tenon_model* raw = nullptr;
+    EXPECT_OK(load_demo(callbacks, &raw));
+    model.reset(raw);
+  }
+  SessionPtr session() const {
+    tenon_session* made = nullptr;
+    EXPECT_OK(tenon_session_create(model.get(), nullptr, &made));
+    return SessionPtr(made);
+  }
+};
+
+const std::string kRendered = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n";
+
+TEST(Host, ARenderedPromptThatIsContinuedAsTextWarnsOnce) {
+  const Listening to;
+  const SessionPtr session = to.session();
+  const auto append = [&](const std::string& text, uint32_t flags) {
+    EXPECT_OK(tenon_session_append_text(session.get(), text.data(), text.size(), flags));
+  };
+  // Neither other angles, nor a token that the template does not spell, nor one that is meant.
+  append("<p>a|b</p> <|im_star|> <|endoftext|>", 0);
+  append(kRendered, TENON_PARSE_SPECIAL);
+  ASSERT_TRUE(to.texts.empty()) << to.texts[0];
+  append(kRendered, TENON_ADD_SPECIAL);
+  ASSERT_EQ(to.texts.size(), 1u);
+  for (const char* part : {"<|im_", "tenon_chat_answer", "TENON_PARSE_SPECIAL"}) {
+    EXPECT_NE(to.texts[0].find(part), std::string::npos) << part << ": " << to.texts[0];
+  }
+  append(kRendered, 0);
+  EXPECT_EQ(to.texts.size(), 1u);
+}
+
+TEST(Host, ARenderedPromptOfARequestWarns) {
+  const Listening to;
+  const SessionPtr session = to.session();
+  tenon_submission given{};
+  given.struct_size = sizeof given;
+  given.text = kRendered.data();
+  given.text_length = kRendered.size();
+  given.max_tokens = 1;
+  const auto submit = [&](uint32_t flags) {
+    given.flags = flags;
+    tenon_request* request = nullptr;
+    EXPECT_OK(tenon_session_submit(session.get(), &given, &request));
+    tenon_request_destroy(request);
+  };
+  submit(TENON_PARSE_SPECIAL);
+  ASSERT_TRUE(to.texts.empty()) << to.texts[0];
+  submit(0);
+  EXPECT_EQ(to.texts.size(), 1u);
+}
+
+TEST(Host, AChatDoesNotWarnOfItsOwnPrompt) {
+  const Listening to;
+  const SessionPtr session = to.session();
+  tenon_chat* chat = nullptr;
+  ASSERT_OK(tenon_chat_create(to.model.get(), nullptr, &chat));
+  const std::string asked =
+      R"({"messages": [{"role": "user", "content": "<|im_start|> is what?"}]})";
+  const char* message = nullptr;
+  size_t length = 0;
+  EXPECT_OK(tenon_chat_answer(chat, session.get(), asked.data(), asked.size(), nullptr, 2, 0,
+                              nullptr, nullptr, &message, &length, nullptr));
+  tenon_chat_destroy(chat);
+  EXPECT_TRUE(to.texts.empty()) << to.texts[0];
+}
+
 }  // namespace

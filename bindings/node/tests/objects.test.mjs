@@ -14,7 +14,7 @@ before(async () => { model = await tenon.Model.open(DEMO, { threads: 2 }) })
 after(() => model.close())
 
 test('require and import give the same classes', () => {
-  const required = createRequire(import.meta.url)('tenon')
+  const required = createRequire(import.meta.url)('tenon-llm')
   assert.equal(required.Model, tenon.Model)
   assert.deepEqual(Object.keys(required).sort(), Object.keys(tenon).filter((key) =>
     key !== 'default' && key !== 'module.exports').sort())

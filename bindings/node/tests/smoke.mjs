@@ -13,7 +13,7 @@ const expect = (condition, what) => {
   if (!condition) throw new Error(what)
 }
 
-if (createRequire(import.meta.url)('tenon').Model !== Model) throw new Error('require gives other classes')
+if (createRequire(import.meta.url)('tenon-llm').Model !== Model) throw new Error('require gives other classes')
 const model = await Model.open(demo, { threads: 2, progress: () => {} })
 let text = ''
 for await (const piece of model.stream('Once upon a time', { maxTokens: 5, ...greedy })) text += piece.text
