@@ -26,9 +26,10 @@ class LibEdit {
   };
   using Function = unsigned char (*)(void* editor, int key);
 
-  static constexpr int kPromptEscaped = 21, kEditor = 2, kBind = 4, kAddFunction = 9, kHistory = 10;
+  static constexpr int kEditor = 2, kBind = 4, kTerminalModes = 8, kAddFunction = 9, kHistory = 10;
+  static constexpr int kPrepareTerminal = 16, kPromptEscaped = 21;
   static constexpr int kSetSize = 1, kEnter = 10, kSetUnique = 20;
-  static constexpr unsigned char kRefresh = 4, kEndOfFile = 2;
+  static constexpr unsigned char kEndOfFile = 2, kRefresh = 4, kRedisplay = 8;
 
   LibEdit() {
     // Debian's soname, then the soname of other systems.
@@ -72,6 +73,20 @@ const LibEdit& libedit() {
 std::string& shown_prompt() {
   static std::string prompt;
   return prompt;
+}
+
+bool ctrl_c_was_typed = false;  // at the current prompt
+
+unsigned char take_ctrl_c(void*, int) {
+  ctrl_c_was_typed = true;
+  return LibEdit::kEndOfFile;
+}
+
+unsigned char take_ctrl_z(void* editor, int) {
+  (void)libedit().set(editor, LibEdit::kPrepareTerminal, 0);
+  (void)kill(0, SIGTSTP);  // the whole job, as a terminal does
+  (void)libedit().set(editor, LibEdit::kPrepareTerminal, 1);
+  return LibEdit::kRedisplay;
 }
 
 // Bracketed paste: asks the terminal to mark pasted text.
@@ -138,6 +153,12 @@ class LineReader::Editor {
     library.set(editor_, LibEdit::kHistory, library.history, history_);
     library.set(editor_, LibEdit::kAddFunction, "tenon-paste", "Takes a paste", take_paste);
     bind("\x1b[200~", "tenon-paste");
+    // As keys, in the order of typing. A signal that comes just before a read would be lost.
+    library.set(editor_, LibEdit::kTerminalModes, "-d", "-isig", nullptr);
+    library.set(editor_, LibEdit::kAddFunction, "tenon-ctrl-c", "Ends the line", take_ctrl_c);
+    library.set(editor_, LibEdit::kAddFunction, "tenon-ctrl-z", "Stops the program", take_ctrl_z);
+    bind("^C", "tenon-ctrl-c");
+    bind("^Z", "tenon-ctrl-z");
     bind("\x1b[3~", "ed-delete-next-char");
     bind("\x1b[H", "ed-move-to-beg");
     bind("\x1b[F", "ed-move-to-end");
@@ -157,13 +178,16 @@ class LineReader::Editor {
 
   std::optional<std::string> read(const std::string& prompt, bool& interrupted) {
     shown_prompt() = prompt;
+    // Before the prompt is shown: libedit does so after it, so an early Ctrl-C would be a signal.
+    (void)libedit().set(editor_, LibEdit::kPrepareTerminal, 1);
     tell_terminal(kAskForPastes);
     int count = 0;
     errno = 0;
+    ctrl_c_was_typed = false;
     const char* const line = libedit().get_line(editor_, &count);
     const int error = errno;
     tell_terminal(kNoMorePastes);
-    interrupted = line == nullptr && (count < 0 || error == EINTR);
+    interrupted = line == nullptr && (ctrl_c_was_typed || error == EINTR);
     if (line == nullptr) return interrupted ? std::optional<std::string>("") : std::nullopt;
     std::string text(line, static_cast<size_t>(count));
     if (text.ends_with('\n')) text.pop_back();
