@@ -3,6 +3,8 @@
 // which grows on a busy machine. Linked into every test program.
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,26 +70,35 @@ int idle_seconds() {
   return given == nullptr ? kIdleSeconds : std::atoi(given);
 }
 
-/// Running test, watched by a thread until the process ends.
+/// Running test, watched by a thread until the last test ends.
 class Watch {
  public:
   /// name: empty if no test runs.
   void set_test(std::string name) {
     const std::scoped_lock lock(mutex_);
     name_ = std::move(name);
-    if (std::exchange(has_thread_, true) || limit_ <= 0) return;
-    std::thread([this] { look(); }).detach();
+    if (limit_ <= 0 || stop_ < 0 || thread_.joinable()) return;
+    process_ = ::getpid();
+    thread_ = std::thread([this] { look(); });
+  }
+  /// Ends the thread: ThreadSanitizer waits a second for threads at the end of a process.
+  void stop() {
+    if (!thread_.joinable() || process_ != ::getpid()) return;
+    ::eventfd_write(stop_, 1);
+    thread_.join();
   }
 
  private:
-  [[noreturn]] void look() {
+  void look() {
     counted_new::is_exempt = true;  // the test refuses and counts only its own allocations
     std::string watched;
     int64_t taken = 0;
     int idle = 0;  // in polls of a second each, so that a stopped process does not count as idle
     for (;;) {
-      const timespec second{1, 0};
-      ::nanosleep(&second, nullptr);
+      pollfd stopped{stop_, POLLIN, 0};
+      const int ready = ::poll(&stopped, 1, 1000);
+      if (ready > 0) return;
+      if (ready < 0) continue;  // a signal of the test
       const std::scoped_lock lock(mutex_);
       const int64_t now = milliseconds_taken();
       if (name_.empty() || name_ != watched || now < taken || now - taken >= kLeastMilliseconds) {
@@ -115,11 +126,13 @@ class Watch {
 
   std::mutex mutex_;
   std::string name_;
-  bool has_thread_ = false;
+  std::thread thread_;
+  pid_t process_ = 0;  ///< of the thread; a child has none
+  const int stop_ = ::eventfd(0, EFD_CLOEXEC);
   const int limit_ = idle_seconds();
 };
 
-/// Never destroyed: its thread runs until the process ends.
+/// Never destroyed, since a test may end the process while the thread runs.
 Watch& the_watch() {
   static Watch& watch = *new Watch;
   return watch;
@@ -131,6 +144,7 @@ class IdleWatch : public testing::EmptyTestEventListener {
     the_watch().set_test(std::string(test.test_suite_name()) + "." + test.name());
   }
   void OnTestEnd(const testing::TestInfo&) override { the_watch().set_test(""); }
+  void OnTestProgramEnd(const testing::UnitTest&) override { the_watch().stop(); }
 };
 
 /// Owned by GoogleTest.
