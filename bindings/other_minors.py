@@ -21,7 +21,8 @@ INTERFACE = Path(__file__).resolve().parent / "interface.json"
 GONE = ["tenon_measure_hardware", "tenon_model_plan", "tenon_placement_create", "tenon_placement_destroy",
         "tenon_placement_count", "tenon_placement_get_device", "tenon_sampler_roll_back", "tenon_engine_stats_text",
         "tenon_grammar_cache_create", "tenon_grammar_cache_destroy", "tenon_grammar_cache_get",
-        "tenon_random_model_shape", "tenon_random_model_format", "tenon_random_model_write"]
+        "tenon_last_system_error", "tenon_chat_answer", "tenon_random_model_shape", "tenon_random_model_format",
+        "tenon_random_model_write"]
 SHORTER = ["tenon_session_stats", "tenon_engine_stats", "tenon_request_stats", "tenon_memory", "tenon_execution"]
 
 

@@ -202,8 +202,12 @@ def test_wrong_orders_and_arguments(model, fresh, tmp_path):
     with pytest.raises(tenon.StateError, match="start"):
         fresh.request("GET", "/health")
     port = fresh.listen()
-    with tenon.Server() as other, pytest.raises(tenon.InputOutputError):
+    with pytest.raises(FileNotFoundError):
+        tenon.Model(tmp_path / "none.gguf")
+    with tenon.Server() as other, pytest.raises(tenon.InputOutputError) as taken:
         other.listen(port=port)
+    # Not the number of the error before it, which was libtenon's.
+    assert taken.value.errno is None and not isinstance(taken.value, FileNotFoundError)
     fresh.start()
     for late in (fresh.start, lambda: fresh.add("late", model), fresh.listen):
         with pytest.raises(tenon.StateError):

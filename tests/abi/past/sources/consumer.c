@@ -249,6 +249,22 @@ static void session(const tenon_model* model, const tenon_options* options, cons
   CHECK(tenon_session_cancel(fork));
   CHECK(tenon_session_append_tokens(fork, top, 1));
   say("cancelled: %s", tenon_status_name(tenon_session_generate(fork, NULL, 4, NULL, NULL)));
+  const tenon_token* continued[] = {top, top};
+  const uint64_t lengths[] = {1, 3};
+  uint64_t num_logprobs[] = {9, 9};
+  tenon_continuations continuations = {.struct_size = sizeof continuations,
+                                       .count = 2,
+                                       .tokens = continued,
+                                       .num_tokens = lengths,
+                                       .num_logprobs = num_logprobs};
+  float scores[4] = {1, 1, 1, 1};
+  CHECK(tenon_session_score(session, &continuations, scores, COUNT(scores), &count));
+  say("scores: %d of %d and %d, likely or not: %d", (int)count, (int)num_logprobs[0],
+      (int)num_logprobs[1], scores[0] <= 0 && scores[1] <= 0 && scores[2] <= 0 && scores[3] <= 0);
+  int64_t seed = -2, own = -2;
+  CHECK(tenon_session_seed(session, &seed));
+  CHECK(tenon_sampler_seed(sampler, &own));
+  say("seeds: %d", seed >= 0 && seed == own);
   say("no encoder: %s %s", tenon_status_name(tenon_session_set_source_text(session, "a", 1, 0)),
       tenon_status_name(tenon_session_set_source_tokens(session, top, 1)));
   tenon_session_destroy(fork);
@@ -280,6 +296,15 @@ static void backends(const tenon_options* options) {
     CHECK(tenon_backends_get_info(backends, i, &info));
     if (info.name_length == 3 && memcmp(info.name, "cpu", 3) == 0) say("cpu: %d", (int)info.status);
   }
+  size_t cpus = 0;
+  for (size_t i = 0; i < tenon_backends_count(backends); ++i) {
+    for (size_t j = 0; j < tenon_backends_count_devices(backends, i); ++j) {
+      tenon_backend_device device = {.struct_size = sizeof device};
+      CHECK(tenon_backends_get_device(backends, i, j, &device));
+      cpus += device.kind == TENON_DEVICE_KIND_CPU && device.unavailable_length == 0;
+    }
+  }
+  say("a cpu: %d", cpus > 0);
   tenon_backends_destroy(backends);
 }
 
@@ -319,6 +344,9 @@ static void engine(const tenon_model* model) {
   } while (piece.finish == TENON_FINISH_NONE);
   tenon_request_stats stats = {.struct_size = sizeof stats};
   CHECK(tenon_request_get_stats(request, &stats));
+  int64_t seed = -2;
+  CHECK(tenon_request_seed(request, &seed));
+  say("seed: %d", (int)(seed >= 0));
   CHECK(tenon_request_cancel(request));
   say("prompt of %d, reused %d, notified %d", (int)stats.prompt_tokens, (int)stats.reused_tokens,
       notifications > 0);
@@ -426,6 +454,41 @@ static void chats(const tenon_model* model) {
   tenon_chat_destroy(chat);
 }
 
+static void answers(const tenon_model* model) {
+  static const char kConversation[] =
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"What is the capital of Norway?\"}]}";
+  const size_t size = sizeof kConversation - 1;
+  tenon_chat* chat = NULL;
+  CHECK(tenon_chat_create(model, NULL, &chat));
+  tenon_session* session = NULL;
+  CHECK(tenon_session_create(model, NULL, &session));
+  tenon_sampler* sampler = NULL;
+  CHECK(tenon_sampler_create(NULL, &sampler));
+  CHECK(tenon_sampler_set_float(sampler, "temperature", 0));
+  const char* message = NULL;
+  size_t length = 0;
+  int32_t finish = TENON_FINISH_NONE;
+  CHECK(tenon_chat_answer(chat, session, kConversation, size, sampler, 32, TENON_DROP_OLDEST, NULL,
+                          NULL, &message, &length, &finish));
+  say("finish %d: %.*s", (int)finish, (int)length, message);
+
+  tenon_chat_reply* reply = NULL;
+  CHECK(tenon_chat_begin(chat, session, kConversation, size, sampler, 32, 0, &reply));
+  tenon_piece piece = {.struct_size = sizeof piece};
+  do {
+    CHECK(tenon_session_next(session, sampler, &piece));
+    CHECK(tenon_chat_reply_push_piece(reply, piece.token, piece.text, piece.length, NULL, NULL));
+  } while (piece.finish == TENON_FINISH_NONE);
+  CHECK(tenon_chat_reply_finish(reply, NULL, NULL));
+  const char* again = NULL;
+  CHECK(tenon_chat_reply_message(reply, &again, &length));
+  say("begun: %.*s", (int)length, again);
+  tenon_chat_reply_destroy(reply);
+  tenon_sampler_destroy(sampler);
+  tenon_session_destroy(session);
+  tenon_chat_destroy(chat);
+}
+
 static void plan(const tenon_model* model) {
   tenon_hardware hardware = {.struct_size = sizeof hardware};
   CHECK(tenon_measure_hardware(model, 0, &hardware));
@@ -434,6 +497,15 @@ static void plan(const tenon_model* model) {
   CHECK(tenon_model_plan(model, 256, 2, &hardware, &plan));
   say("fits %u, sessions %d, context %d", (unsigned)plan.fits, (int)plan.sessions,
       (int)plan.context);
+  tenon_placement* placement = NULL;
+  CHECK(tenon_placement_create(model, 256, 2, &hardware, &placement));
+  for (size_t i = 0; i < tenon_placement_count(placement); ++i) {
+    tenon_placed_device device = {.struct_size = sizeof device};
+    CHECK(tenon_placement_get_device(placement, i, &device));
+    say("on kind %d, %.*s: %d layers, fits %u", (int)device.kind, (int)device.backend_length,
+        device.backend, (int)device.layers, (unsigned)device.fits);
+  }
+  tenon_placement_destroy(placement);
 }
 
 static void embeddings(const char* folder) {
@@ -484,12 +556,16 @@ int main(int argc, char** argv) {
   contents(model);
   tokens(tokenizer);
   alone(argv[1]);
+  tenon_model* missing = NULL;
+  const tenon_status status = tenon_model_open("/none/none.gguf", NULL, &missing);
+  say("missing: %s, number %d", tenon_status_name(status), (int)tenon_last_system_error());
   session(model, set, argv[2]);
   sampler(tokenizer);
   backends(set);
   engine(model);
   grammars(model, tokenizer);
   chats(model);
+  answers(model);
   plan(model);
   embeddings(argv[2]);
   tenon_options_destroy(set);
