@@ -257,8 +257,10 @@ class Engine : public std::enable_shared_from_this<Engine>,
   bool make_room_alone(Sequence& sequence, uint64_t num_tokens);
   bool drop_spare_of_requests();
   [[nodiscard]] bool fits_ever(const Request& request, uint32_t num_tokens);
-  bool fits(const Work& work) override;
-  [[nodiscard]] bool fits_on(PoolRange device, const Request& request) const;
+  bool fits(const Work& work) override { return fits_without(work, {}); }
+  bool fits_without(const Work& work, std::span<Work* const> others) override;
+  [[nodiscard]] bool fits_on(PoolRange device, const Request& request,
+                             std::span<Work* const> others) const;
   bool holds(const Work& work) override;
   bool is_under_way(const Work& work) override;
   void drop(Work& work) noexcept override;

@@ -196,17 +196,18 @@ void Engine::note_being_computed(Request& request, uint32_t num_tokens) {
   computing.insert(computing.end(), keys.begin() + static_cast<ptrdiff_t>(first), keys.end());
 }
 
-bool Engine::fits(const Work& work) {
+bool Engine::fits_without(const Work& work, std::span<Work* const> others) {
   const Request& request = request_of(work);
   for (PoolRange device{0, 0}; device.end < pools_.size();) {
     device = pools_of_device(pools_, device.end);
-    if (!fits_on(device, request)) return false;
+    if (!fits_on(device, request, others)) return false;
   }
   return true;
 }
 
 /// In bytes, as slabs go from group to group of a device.
-bool Engine::fits_on(PoolRange device, const Request& request) const {
+bool Engine::fits_on(PoolRange device, const Request& request,
+                     std::span<Work* const> others) const {
   const Sequence& sequence = *request.sequence;
   const SlabPool& slabs = *pools_[device.first]->slab_pool();
   uint64_t needed_bytes = 0;
@@ -218,8 +219,10 @@ bool Engine::fits_on(PoolRange device, const Request& request) const {
     const uint64_t free = pool.num_free();
     needed_bytes = saturating_add(
         needed_bytes, saturating_mul(needed - std::min(needed, free), pool.block_bytes()));
-    given_bytes = saturating_add(
-        given_bytes, saturating_mul(pool.num_idle() + idle_.num_blocks(group), pool.block_bytes()));
+    uint64_t given = pool.num_idle() + idle_.num_blocks(group);
+    for (const Work* other : others)
+      given += request_of(*other).sequence->tables()[group]->num_held();
+    given_bytes = saturating_add(given_bytes, saturating_mul(given, pool.block_bytes()));
   }
   return needed_bytes <= given_bytes;
 }

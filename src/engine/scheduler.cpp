@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 
@@ -16,9 +17,6 @@ constexpr size_t kMaxIdleClients = 4096;
 /// Requests that are put off in a step, for they do not fit or others are computing the same;
 /// then no other begins in it: with thousands in the queue the looking would outlast the step.
 constexpr uint32_t kMaxPutOff = 32;
-
-/// Pause of a request after it took seats but still lacked memory.
-constexpr uint64_t kBetweenTakesNs = 2'000'000'000;
 
 }  // namespace
 
@@ -55,7 +53,11 @@ void Scheduler::add(Work& work, uint64_t now_ns) {
     }
   }
   // So that a pick need not allocate.
-  if (decodes_.capacity() <= num_works_) decodes_.reserve(2 * num_works_ + 16);
+  if (decodes_.capacity() <= num_works_) {
+    decodes_.reserve(2 * num_works_ + 16);
+    lenders_.reserve(decodes_.capacity());
+    had_seat_.reserve(decodes_.capacity());
+  }
   Client& client = *work.client;
   Client::Class& of_priority = client.classes[work.priority];
   if (client.num_works++ == 0) client.served = std::max(client.served, served_floor_);
@@ -66,7 +68,8 @@ void Scheduler::add(Work& work, uint64_t now_ns) {
   work.begun_ = false;
   work.looked_at_ = 0;
   work.seat_asked_ = 0;
-  work.asks_from_ns_ = 0;
+  work.vain_take_ = 0;
+  work.held_since_ = 0;
   if (work.bounded) {
     ++num_queued_;
     queued_tokens_ += work.queued_left_ = work.num_left;
@@ -81,6 +84,7 @@ void Scheduler::add(Work& work, uint64_t now_ns) {
 void Scheduler::remove(Work& work) noexcept {
   if (work.place_ == Work::Place::Out) return;
   unseat(work);
+  note_return(work);
   if (work.bounded && !work.begun_) {
     --num_queued_;
     queued_tokens_ -= work.queued_left_;
@@ -186,34 +190,95 @@ Work* Scheduler::next_to_seat() {
   Work* best = nullptr;
   for (Work* work = first_; work != nullptr; work = work->next_) {
     if (work->place_ != Work::Place::Waiting || work->seat_asked_ == num_picks_) continue;
-    if (now_ns_ < work->asks_from_ns_ || !holds_less(*work->client, *fullest)) continue;
+    if (work->vain_take_ != 0 || !holds_less(*work->client, *fullest)) continue;
     if (best == nullptr || goes_before(*work, *best)) best = work;
   }
   return best;
 }
 
-/// Gives the request a seat and its memory, taken from clients above their share.
+/// Gives the request a seat and its memory, taken from clients above their share. Takes nothing
+/// when all of that would not be enough.
 void Scheduler::seat(Work& work) {
-  bool has_taken = false;
-  for (bool fits = memory_->fits(work); !has_seat() || !fits; fits = memory_->fits(work)) {
-    Work* from = has_seat() ? find_unseated(work) : nullptr;
-    if (from == nullptr) from = find_seat(work, has_seat());
-    if (from == nullptr) break;
-    has_taken = true;
-    if (from->place_ == Work::Place::Running) ++num_preempted_;
-    const bool only_its_memory = has_seat();
-    unseat(*from);
-    from->looked_at_ = num_picks_;
-    // Computed rows of unseated requests stay until their memory is needed.
-    if (only_its_memory) memory_->drop(*from);
-  }
   // Without anything taken, the request begins in the usual order.
-  if (!has_taken) return;
-  if (has_seat() && memory_->fits(work)) {
-    begin(work);
-  } else {
-    // The request exceeds its share: let the unseated requests run for a while.
-    work.asks_from_ns_ = now_ns_ + std::max(options_.ageing_ns, kBetweenTakesNs);
+  if (has_seat() && memory_->fits(work)) return;
+  Work* const seated = has_seat() ? nullptr : find_seat(work, false);
+  if (!has_seat() && seated == nullptr) return;
+  if (seated != nullptr) unseat(*seated);
+  bool has_dropped = false;
+  while (!memory_->fits(work)) {
+    if (!find_lenders(work)) {
+      if (seated != nullptr && !has_dropped) begin(*seated);
+      if (seated != nullptr && has_dropped) ++num_preempted_;
+      if (has_dropped) give_up_take(work);
+      return;
+    }
+    for (size_t i = 0; i < lenders_.size(); ++i) {
+      if (memory_->fits(work)) {
+        if (had_seat_[i]) begin(*lenders_[i]);
+        continue;
+      }
+      has_dropped = true;
+      if (had_seat_[i]) ++num_preempted_;
+      lenders_[i]->looked_at_ = num_picks_;
+      drop(*lenders_[i]);
+    }
+  }
+  // Computed rows of the request that gave its seat stay until their memory is needed.
+  if (seated != nullptr) {
+    ++num_preempted_;
+    seated->looked_at_ = num_picks_;
+  }
+  begin(work);
+}
+
+/// Requests whose memory would be enough for `work`, which lose their seats. False: there are not
+/// enough, and all seats are as before.
+bool Scheduler::find_lenders(const Work& work) {
+  lenders_.clear();
+  had_seat_.clear();
+  const auto lend = [this](Work& from) {
+    lenders_.push_back(&from);
+    had_seat_.push_back(from.place_ == Work::Place::Running);
+    unseat(from);
+  };
+  for (Work* from = last_; from != nullptr; from = from->previous_) {
+    const bool was_unseated = from->begun_ && from->place_ == Work::Place::Waiting;
+    if (!was_unseated || from == &work || from->priority > work.priority) continue;
+    if (!memory_->holds(*from)) continue;
+    lend(*from);
+    if (memory_->fits_without(work, lenders_)) return true;
+  }
+  while (Work* from = find_seat(work, true)) {
+    lend(*from);
+    if (memory_->fits_without(work, lenders_)) return true;
+  }
+  for (size_t i = 0; i < lenders_.size(); ++i) {
+    if (had_seat_[i]) begin(*lenders_[i]);
+  }
+  return false;
+}
+
+/// The request exceeds its share, which showed only after others had lost their memory: it waits for
+/// one that holds what it lacks, so that it does not unseat the others again and again.
+void Scheduler::give_up_take(Work& work) {
+  work.vain_take_ = ++num_vain_takes_;
+  for (Work* other = first_; other != nullptr; other = other->next_) {
+    if (other == &work || other->held_since_ != 0 || !memory_->holds(*other)) continue;
+    other->held_since_ = num_vain_takes_;
+  }
+}
+
+void Scheduler::drop(Work& work) noexcept {
+  note_return(work);
+  memory_->drop(work);
+}
+
+/// Lets requests take again that lacked memory when `work` held some.
+void Scheduler::note_return(Work& work) noexcept {
+  const uint64_t since = std::exchange(work.held_since_, 0);
+  if (since == 0) return;
+  for (Work* other = first_; other != nullptr; other = other->next_) {
+    if (other->vain_take_ >= since) other->vain_take_ = 0;
   }
 }
 
@@ -227,16 +292,6 @@ Work* Scheduler::find_seat(const Work& work, bool for_memory) {
     if (lowest == nullptr || gives_way(*other, *lowest)) lowest = other;
   }
   return lowest;
-}
-
-/// Unseated request that still holds memory.
-Work* Scheduler::find_unseated(const Work& work) {
-  for (Work* other = last_; other != nullptr; other = other->previous_) {
-    const bool was_unseated = other->begun_ && other->place_ == Work::Place::Waiting;
-    if (!was_unseated || other == &work || other->priority > work.priority) continue;
-    if (memory_->holds(*other)) return other;
-  }
-  return nullptr;
 }
 
 void Scheduler::pick_against_the_order() {
@@ -380,7 +435,7 @@ void Scheduler::preempt(Work& work) noexcept {
   unseat(work);
   work.looked_at_ = num_picks_;  // not in this step
   ++num_preempted_;
-  memory_->drop(work);
+  drop(work);
 }
 
 void Scheduler::unseat(Work& work) noexcept {

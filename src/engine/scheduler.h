@@ -48,12 +48,15 @@ struct Work {
  private:
   friend class Scheduler;
   Place place_ = Place::Out;
-  bool begun_ = false;         // has been in a step
-  uint64_t arrival_ = 0;       // order of arrival
-  uint64_t looked_at_ = 0;     // latest pick that looked at it
-  uint64_t queued_left_ = 0;   // its part of the bounds' counters
-  uint64_t seat_asked_ = 0;    // latest pick in which it asked for another client's seat
-  uint64_t asks_from_ns_ = 0;  // earliest time of its next request for a seat
+  bool begun_ = false;        // has been in a step
+  uint64_t arrival_ = 0;      // order of arrival
+  uint64_t looked_at_ = 0;    // latest pick that looked at it
+  uint64_t queued_left_ = 0;  // its part of the bounds' counters
+  uint64_t seat_asked_ = 0;   // latest pick in which it asked for another client's seat
+  // Number of a take that came to nothing. It takes again when a request that held memory then has
+  // given it back. 0: none.
+  uint64_t vain_take_ = 0;
+  uint64_t held_since_ = 0;  // first such take, of any request, that met it with memory
   Client::Class* class_ = nullptr;
   Work* next_ = nullptr;
   Work* previous_ = nullptr;
@@ -74,6 +77,9 @@ class WorkMemory {
   virtual uint32_t most_tokens(const Work&, uint32_t num_tokens) { return num_tokens; }
   /// Whether all that is left of it has room now.
   virtual bool fits(const Work& work) = 0;
+  /// The same after the others were dropped. Memory that several hold may count for each: it may be
+  /// true, and what comes back still not enough.
+  virtual bool fits_without(const Work& work, std::span<Work* const> others) = 0;
   /// Whether preempting it would give memory back.
   virtual bool holds(const Work& work) = 0;
   /// Whether a step under way has tokens of it: it is then put off where it has no room, for that may
@@ -155,8 +161,11 @@ class Scheduler {
   void share_seats();
   [[nodiscard]] Work* next_to_seat();
   void seat(Work& work);
+  [[nodiscard]] bool find_lenders(const Work& work);
+  void give_up_take(Work& work);
+  void drop(Work& work) noexcept;
+  void note_return(Work& work) noexcept;
   [[nodiscard]] Work* find_seat(const Work& work, bool for_memory);
-  [[nodiscard]] Work* find_unseated(const Work& work);
   [[nodiscard]] bool has_seat() const { return num_running_ < options_.max_running; }
   void unseat(Work& work) noexcept;
   void pick_decodes();
@@ -184,6 +193,7 @@ class Scheduler {
   uint64_t queued_tokens_ = 0;
   uint64_t num_arrived_ = 0;
   uint64_t num_preempted_ = 0;
+  uint64_t num_vain_takes_ = 0;
   double served_floor_ = 0;  // of the clients with requests
 
   // The pick under way.
@@ -195,6 +205,9 @@ class Scheduler {
   bool against_the_order_ = false;
   std::vector<Pick> picks_;
   std::vector<Work*> decodes_;
+  // The take under way: requests that would give their memory; of these, who had a seat.
+  std::vector<Work*> lenders_;
+  std::vector<bool> had_seat_;
 };
 
 }  // namespace tenon

@@ -44,9 +44,12 @@ class FakeMemory : public WorkMemory {
     job(work).blocks += needed;
     return Room::Reserved;
   }
-  bool fits(const Work& work) override {
+  bool fits(const Work& work) override { return fits_without(work, {}); }
+  bool fits_without(const Work& work, std::span<Work* const> others) override {
     const Job& of = static_cast<const Job&>(work);
-    return (of.done + of.num_left + 9) / 10 - of.blocks <= free_;
+    uint64_t free = free_;
+    for (Work* other : others) free += overrate * job(*other).blocks;
+    return (of.done + of.num_left + 9) / 10 - of.blocks <= free;
   }
   bool holds(const Work& work) override { return static_cast<const Job&>(work).blocks > 0; }
   void drop(Work& work) noexcept override {
@@ -66,6 +69,7 @@ class FakeMemory : public WorkMemory {
   [[nodiscard]] uint64_t free() const { return free_; }
   std::vector<const Work*> dropped;
   uint64_t num_looks = 0;  // at prompts
+  uint64_t overrate = 1;   // times what would come back, as with blocks that several hold
 
  private:
   static Job& job(Work& work) { return static_cast<Job&>(work); }
@@ -451,14 +455,57 @@ TEST(Scheduler, SharesMemoryAsItSharesSeats) {
   for (const Job& job : rig.jobs) EXPECT_EQ(job.done, job.total);
 }
 
-TEST(Scheduler, AsksSeldomForMoreThanItsPartOfTheMemory) {
-  Rig rig(with(1000), 20);
-  for (int i = 0; i < 20; ++i) rig.add(10, 900, "many");
+TEST(Scheduler, TakesNothingWhenThatIsNotEnough) {
+  Rig rig(with(1000, 20), 20);
+  for (int i = 0; i < 20; ++i) rig.add(1, 900, "many");
   rig.step();
-  Job& large = rig.add(150, 4, "large");
-  for (int i = 0; i < 100; ++i) rig.step();
-  EXPECT_LT(rig.scheduler.num_preempted(), 60u) << "in a second";
-  EXPECT_FALSE(large.refused);
+  const uint64_t before = rig.scheduler.num_preempted();
+  Job& large = rig.add(200, 4, "large");  // beside one of the others there are 19 blocks at most
+  const uint64_t seats_before = seats(rig, rig.jobs.front());
+  EXPECT_FALSE(is_in(rig.step(), large));
+  EXPECT_EQ(rig.scheduler.num_preempted(), before);
+  EXPECT_EQ(seats(rig, rig.jobs.front()), seats_before);
+  EXPECT_THAT(rig.memory.dropped, IsEmpty());
+  Job& small = rig.add(20, 4, "small");
+  EXPECT_TRUE(is_in(rig.step(), small)) << "a smaller one takes at once";
+}
+
+/// A take that found less than it had reckoned with is repeated when what stood in its way is gone,
+/// and no sooner: not by the clock, not when those run again that it took from.
+TEST(Scheduler, RepeatsAVainTakeWhenWhatItLacksComesBack) {
+  Rig rig(with(1000), 20);
+  rig.memory.overrate = 100;
+  Job& first = rig.add(10, 20, "many");
+  for (int i = 0; i < 5; ++i) rig.add(10, 900, "many");
+  for (int i = 0; i < 10; ++i) rig.step();
+  Job& large = rig.add(190, 4, "large");
+  rig.step();
+  ASSERT_EQ(large.place(), Work::Place::Waiting);
+  ASSERT_EQ(rig.memory.dropped.size(), 5u) << "all but the oldest";
+  while (first.place() != Work::Place::Out) {
+    ASSERT_EQ(rig.memory.dropped.size(), 5u);
+    rig.now += 10 * kSecond;
+    rig.step();
+  }
+  rig.step();
+  EXPECT_GT(rig.memory.dropped.size(), 5u) << "in the step after the oldest has ended";
+  for (int i = 0; i < 20000 && !rig.scheduler.empty(); ++i) rig.step();
+  for (const Job& job : rig.jobs) EXPECT_TRUE(job.refused || job.done == job.total);
+}
+
+/// The waiting time of a small client does not depend on what others could not get.
+TEST(Scheduler, SmallClientsTakeAtOnceBesideOnesThatExceedTheirShare) {
+  Rig rig(with(1000, 8), 20);
+  rig.memory.overrate = 100;
+  for (int i = 0; i < 20; ++i) rig.add(10, 900, "many");
+  for (int i = 0; i < 3; ++i) rig.add(195, 4, i % 2 == 0 ? "large" : "larger");
+  for (int i = 0; i < 5; ++i) rig.step();
+  for (int round = 0; round < 5; ++round) {
+    Job& small = rig.add(15, 3, "small");
+    // A step for its prompt, three for its tokens, and one if an unseated request had the free seat.
+    for (int i = 0; i < 5; ++i) rig.step();
+    EXPECT_EQ(small.place(), Work::Place::Out) << round;
+  }
 }
 
 /// Whatever is thrown at it, everything ends, blocks come back, and a pick with work does
