@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes a libtenon that writes down which options a binding sets, and does all else as LIBRARY does.
 
-    recording.py LIBRARY FOLDER      FOLDER/libtenon.so; needs a C compiler
+    recording.py LIBRARY FOLDER      FOLDER/libtenon.so; needs a C compiler and binutils
+    recording.py --samples           prints a value of each option, and what is to be written of it, as JSON
 
 Each option that is set goes as a line to the file that TENON_RECORD names: KIND NAME VALUE, with tabs between. KIND is
 int, float, bool, string, or list for one text of a list. Test programs of the languages make an object with each option
@@ -80,7 +81,7 @@ def samples():
             lines = [f"int\t{name}\t{value}"]
         elif kind == "float":
             low, high = float(option["minimum"]), float(option["maximum"])
-            value = next(number for number in (0.1, 1.1, 2.3, low, high) if low <= number <= high and number != initial)
+            value = next(number for number in (0.1, 0.3, 1.1, 2.3, low, high) if low <= number <= high and number != initial)
             lines = [f"float\t{name}\t{value:.17g}"]
         elif kind == "bool":
             value = not initial
@@ -95,6 +96,10 @@ def samples():
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--samples"]:
+        members = ("scope", "name", "value", "lines")
+        print(json.dumps([dict(zip(members, sample)) for sample in samples()]))
+        sys.exit()
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     make(Path(sys.argv[1]).resolve(), Path(sys.argv[2]))
