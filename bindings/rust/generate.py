@@ -3,16 +3,18 @@
 
     generate.py           of tenon-sys (sys_files.py): types.rs, functions.rs, those of the server, made_for.rs;
                           of tenon: calls.rs and server_calls.rs (call_files.py), info.rs, kinds.rs, option_sets.rs,
-                          server_options.rs; the versions in Cargo.toml
+                          server_options.rs, tests/options/table.rs; the versions in Cargo.toml
     generate.py --check   says which of them are not new, status 1
 """
 
+import json
 import re
 import sys
 
 from call_files import calls_file
 from sys_files import HERE, Interface, camel, doc, functions_file, head, identifier, made_for_file, types_file
 from generating import short, write  # sys_files has said where it is
+from recording import samples
 
 # Structures whose Rust form says more than their fields: tenon/src has them by hand.
 SHAPED = {"tenon_piece", "tenon_candidate", "tenon_chat_delta", "tenon_value"}
@@ -171,6 +173,35 @@ def option_sets_file(interface):
     return "\n".join(lines)
 
 
+# ---- the table of a test ---------------------------------------------------------------------------
+
+MADE = {"model": 'Model::open_with("/nowhere/none.gguf", &{0})', "session": "Session::with(model, &{0})",
+        "sampler": "Sampler::new(&{0})", "engine": "Engine::with(model, &{0})",
+        "chat": "Chat::with(Some(model), &{0})", "embedder": "Embedder::with(model, &{0})"}
+
+
+def literal(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def option_table_file(interface):
+    """What makes an object with each option, and what the library is to be told (bindings/recording.py)."""
+    lines = [head(interface.file), "use tenon::*;", "",
+             "pub type Row<'m> = (&'static str, &'static [&'static str], Box<dyn Fn() + 'm>);", "",
+             "pub fn rows(model: &Model) -> Vec<Row<'_>> {", "    vec!["]
+    for scope, name, value, told in samples():
+        method = "overrides" if name == "override" else name
+        given = f"{CHOICES[name]}::{camel(value)}" if name in CHOICES else literal(value)
+        setter = f'set("{name}", {given})' if "." in name else f"{method}({given})"
+        made = MADE[scope].format(f"{scope.capitalize()}Options::new().{setter}")
+        lines.append(f'        ("{name}", &{literal(told)}, Box::new(|| drop({made}))),')
+    return "\n".join([*lines, "    ]", "}", ""])
+
+
 # ---- tenon: structures that programs fill ---------------------------------------------------------
 
 
@@ -293,6 +324,7 @@ def main():
         "tenon/src/calls.rs": calls_file(interface), "tenon/src/server_calls.rs": calls_file(server),
         "tenon/src/info.rs": info_file(interface), "tenon/src/kinds.rs": kinds_file(interface),
         "tenon/src/option_sets.rs": option_sets_file(interface),
+        "tenon/tests/options/table.rs": option_table_file(interface),
         "tenon/src/server_options.rs": builders_file(server), "Cargo.toml": cargo_file(interface)})
 
 

@@ -45,7 +45,7 @@ fi
 # A function that a header gets comes to both crates by generate.py alone: here those of tenon.h, as the server's.
 more=$(mktemp -d)
 trap 'rm -rf "$more"' EXIT
-cp "$here"/../{generating.py,interface.json} "$more"
+cp "$here"/../{generating.py,recording.py,interface.json} "$more"
 mkdir "$more/rust"
 cp -r "$here"/{*.py,Cargo.toml,Cargo.lock,README.md,tenon,tenon-sys} "$more/rust"
 "${PYTHON:-python3}" - "$here/../interface.json" "$here/../server_interface.json" "$more/server_interface.json" << 'END'
