@@ -18,7 +18,9 @@ namespace tenon_http {
 struct ChatRequest {
   Json messages = Json::array();  ///< of a conversation
   std::string messages_field = "messages";
-  ToolUse tools{};
+  // Of these, `= T()` and not `{}`: GCC 12 destroys a part of an aggregate twice if what comes after
+  // it throws.
+  ToolUse tools = ToolUse();
   Json response_format = nullptr;  ///< as tenon.h, 14, has it
   std::string format_field = "response_format";
   Json variables = Json::object();  ///< for the template
@@ -26,7 +28,7 @@ struct ChatRequest {
   bool continues = false;
   bool adds_generation_prompt = true;
   bool tells_tools = true;  ///< as text, for templates without tools
-  Sampling sampling{};
+  Sampling sampling = Sampling();
   std::optional<tenon::Grammar> grammar{};  ///< what the whole answer must be
   size_t num_choices = 1;
   std::optional<uint64_t> max_tokens{};
@@ -37,7 +39,7 @@ struct ChatRequest {
     EchoMemory* memory = nullptr;  ///< null: nowhere
     std::string owner{};
   };
-  Echo echo{};
+  Echo echo = Echo();
   /// Where the context does not hold all of it, the oldest messages but those of the system go.
   bool truncates = false;
   std::vector<std::string> notes{};  ///< for the client: what was skipped or left out

@@ -29,8 +29,8 @@ struct Input {
   enum class Form : uint8_t { Items, Messages, Prompt };
   Form form = Form::Items;
   std::string field = "input";
-  ChatRequest chat{};    ///< of Items and Messages
-  std::string prompt{};  ///< continued as it is
+  ChatRequest chat = ChatRequest();  ///< of Items and Messages; `= T()` as in ChatRequest
+  std::string prompt{};              ///< continued as it is
 };
 
 Input read_decision_input(const Fields& fields) {
@@ -126,9 +126,9 @@ class Decider {
   struct Request {
     const ServedModel* model = nullptr;
     std::shared_ptr<Interest> interest{};
-    Share share{};
+    Share share = Share();
     double seconds = 0;  ///< 0: any
-    Input input{};
+    Input input = Input();
     std::vector<Question> questions{};
   };
   explicit Decider(Request request) : request_(std::move(request)) {}

@@ -12,6 +12,7 @@
 #include <vector>
 
 namespace tenon_http {
+namespace json_memory {
 
 /// Behaves as std::allocator. As a type of ours, it is used by that vector alone.
 template <typename T>
@@ -30,6 +31,9 @@ struct JsonAllocator {
   friend bool operator==(const JsonAllocator&, const JsonAllocator&) noexcept { return true; }
 };
 
+}  // namespace json_memory
+using json_memory::JsonAllocator;
+
 template <template <typename, typename, typename...> class Members>
 using JsonTreeOf =
     nlohmann::basic_json<Members, std::vector, std::string, bool, int64_t, uint64_t, double,
@@ -38,6 +42,22 @@ using JsonTreeOf =
 using JsonTree = JsonTreeOf<nlohmann::ordered_map>;
 /// Sorts members by name.
 using SortedJsonTree = JsonTreeOf<std::map>;
+
+// Found by way of the allocator's namespace, and only there: a tree could be made of any text.
+namespace json_memory {
+
+/// Whether the value is that text. nlohmann's own operator makes a tree of the text and is noexcept,
+/// so that a failed allocation ends the process; these are preferred to it, also for !=.
+inline bool operator==(const JsonTree& value, const char* text) noexcept {
+  const auto* const own = value.get_ptr<const std::string*>();
+  return own != nullptr && *own == text;
+}
+inline bool operator==(const SortedJsonTree& value, const char* text) noexcept {
+  const auto* const own = value.get_ptr<const std::string*>();
+  return own != nullptr && *own == text;
+}
+
+}  // namespace json_memory
 
 /// Reserves addresses once per process; unused, they cost no memory. Throws std::bad_alloc.
 void reserve_json_memory();

@@ -17,7 +17,7 @@ struct ResponseTool {
 };
 
 struct ResponseRequest {
-  ChatRequest chat{};
+  ChatRequest chat = ChatRequest();  // not {}: see ChatRequest
   std::vector<ResponseTool> tools{};
   Json items = Json::array();  ///< of the conversation so far, but for the instructions
   bool summarizes = false;     ///< "reasoning.summary" is asked for

@@ -64,7 +64,7 @@ class ResponseWriter : public AnswerWriter {
     std::vector<ResponseTool> tools{};
     std::string settings{};  ///< request settings, each member after a comma
     bool is_streamed = false;
-    ResponseOutput::Form output{};
+    ResponseOutput::Form output = ResponseOutput::Form();
     ResponseStore* store = nullptr;  ///< keeps it; null: none does
     std::string owner{};
     std::string items{};  ///< items of the conversation before the answer: a list, as text

@@ -17,7 +17,7 @@ namespace tenon_http {
 
 /// How to draw, as a request says it.
 struct Sampling {
-  tenon::SamplerOptions options{};
+  tenon::SamplerOptions options = tenon::SamplerOptions();
   std::vector<std::pair<tenon::Token, double>> biases{};
   std::vector<std::string> stops{};
   std::vector<tenon::Token> stop_tokens{};  ///< stop tokens, not part of the answer
