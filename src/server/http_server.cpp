@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 namespace tenon_http {
@@ -11,6 +12,13 @@ namespace {
 constexpr double kCancelledSeconds = 0.5;
 /// Time for logs and traces to leave after a stop.
 constexpr auto kLastWords = std::chrono::milliseconds(500);
+
+/// Makes the system give the calling thread a heap of its own, which it does on first use and not
+/// in full memory: the thread could then never allocate.
+void open_heap() noexcept {
+  char* volatile memory = new (std::nothrow) char[1];
+  delete[] memory;
+}
 
 }  // namespace
 
@@ -168,9 +176,20 @@ void HttpServer::start(uint32_t num_threads) {
   const uint32_t wanted = num_threads != 0 ? num_threads : 4 + engines;
   const std::lock_guard lock(threads_mutex_);
   for (uint32_t i = 0; i < wanted; ++i) {
-    // Taking a seat may throw bad_alloc.
-    threads_.emplace_back([this] { (void)fenced([this] { run(); }); });
+    threads_.emplace_back([this] {
+      open_heap();
+      {
+        const std::lock_guard begun(mutex_);
+        ++num_begun_;
+        changed_.notify_all();
+      }
+      // Taking a seat may throw bad_alloc.
+      (void)fenced([this] { run(); });
+    });
   }
+  // Requests may come when memory is full.
+  std::unique_lock begun(mutex_);
+  changed_.wait(begun, [&] { return num_begun_ == threads_.size(); });
 }
 
 void HttpServer::finish() noexcept {
@@ -211,6 +230,10 @@ void HttpServer::stop(double seconds) noexcept {
   const std::lock_guard lock(threads_mutex_);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  {
+    const std::lock_guard ended(mutex_);
+    num_begun_ = 0;
+  }
   local_.close();
   // One deadline for both: the log waits for the host, the exporter for the collector.
   const auto limit = SideThread::Clock::now() + kLastWords;

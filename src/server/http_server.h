@@ -18,7 +18,7 @@
 namespace tenon_http {
 
 struct ServerOptions {
-  HttpLimits http{};
+  HttpLimits http = HttpLimits();
   ServerLimits limits{};
   std::vector<ApiClient> clients{};
   uint64_t memory_bytes = 0;  ///< of models of files together; 0: any
@@ -100,6 +100,7 @@ class HttpServer {
   bool is_finished_ = false;
   std::mutex threads_mutex_;  ///< held while they are started or joined
   std::vector<std::thread> threads_;
+  size_t num_begun_ = 0;  ///< of threads_, under mutex_
   // Allocated ahead, so that a stop allocates nothing.
   std::shared_ptr<Task> finish_;
   std::shared_ptr<Task> drain_local_;
