@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +50,12 @@ void remove_stale_socket(asio::io_context& io, const std::string& path) {
 /// Keeps child processes from inheriting the port. Asio cannot create sockets with the flag, so a
 /// process started in between still inherits it.
 void keep_from_children(int socket) { (void)::fcntl(socket, F_SETFD, FD_CLOEXEC); }
+
+/// Whether a connection waits at a listening socket.
+bool has_waiting(int listening) {
+  pollfd waiting{listening, POLLIN, 0};
+  return ::poll(&waiting, 1, 0) > 0;
+}
 
 /// Accepted descriptor, until a connection owns it.
 class Accepted {
@@ -253,7 +260,12 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
       } else if (error == EAGAIN || error == EWOULDBLOCK) {
         return;
       } else if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-        throw std::bad_alloc();
+        // The system may say so even if nobody waits.
+        if (!has_waiting(door.acceptor.native_handle())) return;
+        // An idle connection gives its descriptor to whoever waits.
+        HttpConnection* const idle = error == EMFILE ? idlest(nullptr) : nullptr;
+        if (idle == nullptr) throw std::bad_alloc();
+        idle->drop();
       }
     }
   }
@@ -309,15 +321,21 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     }
     const bool has_share = of_client < share;
     if (has_share && num_connections_ < limits_.connections) return true;
-    HttpConnection* idlest = nullptr;
+    HttpConnection* const idle = idlest(has_share ? nullptr : &client.text);
+    if (idle == nullptr) return false;
+    idle->drop();
+    return true;
+  }
+
+  /// Longest idle connection, of an address or of all; null if none is idle.
+  [[nodiscard]] HttpConnection* idlest(const std::string* address) const {
+    HttpConnection* found = nullptr;
     for (const auto& each : connections_) {
       if (each == nullptr || !each->idle_since()) continue;
-      if (!has_share && each->place().address != client.text) continue;
-      if (idlest == nullptr || each->idle_since() < idlest->idle_since()) idlest = each.get();
+      if (address != nullptr && each->place().address != *address) continue;
+      if (found == nullptr || each->idle_since() < found->idle_since()) found = each.get();
     }
-    if (idlest == nullptr) return false;
-    idlest->drop();
-    return true;
+    return found;
   }
 
   /// Calls `ask` for each connection; `ask` may end any of them.

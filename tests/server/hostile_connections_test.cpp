@@ -1,12 +1,16 @@
 // Connections that are many, slow, greedy or go nowhere, and targets that mean to lead elsewhere: others are
 // served meanwhile.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <deque>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/processor_time.h"
 #include "server/server_fixture.h"
@@ -38,6 +42,32 @@ double resident_megabytes() {
 void expect_served(const RunningServer& server) {
   const Reply reply = server.post(kChat, capital_chat({{"max_tokens", 2}}));
   EXPECT_EQ(reply.status, 200) << reply.body;
+}
+
+TEST(HostileConnections, WithoutDescriptorsTheLongestIdleOneMakesRoom) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  tenon_server_options options{};
+  options.idle_seconds = 1000;
+  const RunningServer server(options);
+  HttpClient first(server.port());
+  ASSERT_EQ(first.request("GET", "/health").status, 200);
+  const rlimit few{.rlim_cur = std::min<rlim_t>(before.rlim_cur, 1024),
+                   .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<int> taken;
+  for (int fd = 0; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) taken.push_back(fd);
+  ASSERT_FALSE(taken.empty());
+  ::close(taken.back());
+  taken.pop_back();
+  // Has the last one, so that its connection needs that of the first.
+  HttpClient second(server.port());
+  second.send(HttpClient::text_of("GET", "/health", ""));
+  const int status = second.read(60).status;
+  for (const int fd : taken) ::close(fd);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(status, 200);
+  EXPECT_TRUE(first.is_closed_within(60));
 }
 
 TEST(HostileConnections, TwoThousandHalfOpenOnesStopNoOne) {
