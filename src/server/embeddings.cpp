@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -121,6 +122,7 @@ std::shared_ptr<tenon::Embedder> make_embedder(const HttpRequest& request, const
   return embedder;
 }
 
+/// Documents of Cohere's and Jina's interface.
 std::vector<std::string_view> read_documents(const Fields& fields) {
   const Json* documents = fields.list("documents");
   if (documents == nullptr || documents->empty()) {
@@ -139,12 +141,10 @@ std::vector<std::string_view> read_documents(const Fields& fields) {
   return texts;
 }
 
-/// A text, or a list of them that is not empty.
-std::vector<std::string_view> read_texts(const Fields& fields, std::string_view name) {
+std::vector<std::string_view> read_text_list(const Fields& fields, std::string_view name) {
   const Json& value = fields.required(name);
-  if (value.is_string()) return {value.get_ref<const std::string&>()};
   if (!value.is_array() || value.empty()) {
-    fields.refuse(name, "must be a text, or a list of texts that is not empty");
+    fields.refuse(name, "must be a list of texts that is not empty");
   }
   if (value.size() > kMaxInputs) fields.refuse(name, "has more than 8192 items");
   std::vector<std::string_view> texts;
@@ -153,6 +153,16 @@ std::vector<std::string_view> read_texts(const Fields& fields, std::string_view 
     texts.push_back(text.get_ref<const std::string&>());
   }
   return texts;
+}
+
+/// A text, or a list of them that is not empty.
+std::vector<std::string_view> read_texts(const Fields& fields, std::string_view name) {
+  const Json& value = fields.required(name);
+  if (value.is_string()) return {value.get_ref<const std::string&>()};
+  if (!value.is_array() || value.empty()) {
+    fields.refuse(name, "must be a text, or a list of texts that is not empty");
+  }
+  return read_text_list(fields, name);
 }
 
 /// What a refusal names.
@@ -192,7 +202,7 @@ struct Embedding {
   Json body;
   const ServedModel* model = nullptr;
   std::shared_ptr<tenon::Embedder> embedder{};
-  Inputs inputs{};
+  Inputs inputs = Inputs();
   bool as_base64 = false;
   bool has_dimensions = false;
   size_t num_done = 0;
@@ -253,6 +263,72 @@ struct Ranking {
   }
 };
 
+/// How the answer to a rerank is written.
+struct RankAnswer {
+  bool is_bare = false;  ///< text-embeddings-inference: a list alone, for `texts`
+  bool returns_texts = false;
+  bool is_raw = false;  ///< bare: a classifier's scores as they are
+  size_t top = 0;       ///< results at most
+};
+
+RankAnswer read_rank_answer(const Fields& fields) {
+  RankAnswer answer{.is_bare = fields.has("texts")};
+  if (answer.is_bare && fields.has("documents")) {
+    fields.refuse("texts", "cannot stand beside documents");
+  }
+  const bool returns_documents = fields.boolean("return_documents").value_or(false);
+  answer.returns_texts = fields.boolean("return_text").value_or(false) || returns_documents;
+  answer.is_raw = fields.boolean("raw_scores").value_or(false);
+  answer.top = static_cast<size_t>(fields.integer("top_n", 1, INT32_MAX).value_or(INT32_MAX));
+  return answer;
+}
+
+/// Whether texts that are too long lose their end.
+bool read_truncation(const Fields& fields) {
+  const std::string* direction = fields.text("truncation_direction");
+  if (direction != nullptr && *direction != "Right" && *direction != "right") {
+    fields.refuse("truncation_direction", R"(must be "right": texts lose their end)");
+  }
+  return fields.boolean("truncate").value_or(false);
+}
+
+/// Indices of the best scores, best first.
+std::vector<size_t> best_of(const std::vector<float>& scores, size_t top) {
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t left, size_t right) { return scores[left] > scores[right]; });
+  order.resize(std::min(order.size(), top));
+  return order;
+}
+
+std::string ranking(const Ranking& run, const RankAnswer& answer) {
+  Json results = Json::array();
+  for (const size_t index : best_of(run.scores, answer.top)) {
+    Json result{{"index", index}, {"relevance_score", run.scores[index]}};
+    if (answer.returns_texts) result["document"] = {{"text", run.documents[index]}};
+    results.push_back(std::move(result));
+  }
+  return to_text({{"id", random_id("rerank-")},
+                  {"model", run.model->name()},
+                  {"results", std::move(results)},
+                  {"usage", {{"prompt_tokens", run.tokens}, {"total_tokens", run.tokens}}}});
+}
+
+std::string bare_ranking(const Ranking& run, const RankAnswer& answer) {
+  const tenon_embedder_info info = run.embedder->info();
+  const bool is_logit = info.pooling == TENON_POOLING_RANK && info.dimensions == 1;
+  Json results = Json::array();
+  for (const size_t index : best_of(run.scores, answer.top)) {
+    const double score = run.scores[index];
+    Json result{{"index", index}};
+    if (answer.returns_texts) result["text"] = run.documents[index];
+    result["score"] = is_logit && !answer.is_raw ? 1 / (1 + std::exp(-score)) : score;
+    results.push_back(std::move(result));
+  }
+  return to_text(results);
+}
+
 }  // namespace
 
 Start handle_embeddings(const HttpRequest& request, ServerState& state) {
@@ -283,33 +359,15 @@ Start handle_rerank(const HttpRequest& request, ServerState& state) {
   const auto run = std::make_shared<Ranking>(Ranking{.body = parse_json(request.body)});
   const Fields fields(run->body);
   const ServedModel& model = state.model(fields.text("model"), request);
+  const RankAnswer answer = read_rank_answer(fields);
   run->model = &model;
-  run->fields = {"query", "documents"};
+  run->fields = {"query", answer.is_bare ? "texts" : "documents"};
   run->queries = {fields.required_text("query")};
-  run->documents = read_documents(fields);
-  const auto top = static_cast<size_t>(fields.integer("top_n", 1, INT32_MAX).value_or(INT32_MAX));
-  const bool returns_documents = fields.boolean("return_documents").value_or(false);
-  run->embedder = make_embedder(request, model, {});
-  const auto step = [run, top, returns_documents]() -> std::optional<HttpAnswer> {
+  run->documents = answer.is_bare ? read_text_list(fields, "texts") : read_documents(fields);
+  run->embedder = make_embedder(request, model, {.truncate = read_truncation(fields)});
+  const auto step = [run, answer]() -> std::optional<HttpAnswer> {
     if (!run->step()) return std::nullopt;
-    const std::vector<float>& scores = run->scores;
-    std::vector<size_t> order(scores.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t left, size_t right) { return scores[left] > scores[right]; });
-    order.resize(std::min(order.size(), top));
-    Json results = Json::array();
-    for (const size_t index : order) {
-      Json result{{"index", index}, {"relevance_score", scores[index]}};
-      if (returns_documents) result["document"] = {{"text", run->documents[index]}};
-      results.push_back(std::move(result));
-    }
-    return HttpAnswer{
-        .body =
-            to_text({{"id", random_id("rerank-")},
-                     {"model", run->model->name()},
-                     {"results", std::move(results)},
-                     {"usage", {{"prompt_tokens", run->tokens}, {"total_tokens", run->tokens}}}})};
+    return HttpAnswer{.body = answer.is_bare ? bare_ranking(*run, answer) : ranking(*run, answer)};
   };
   return compute_in_steps(step, state);
 }

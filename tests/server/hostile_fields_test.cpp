@@ -35,6 +35,10 @@ constexpr const char* kRerank =
     R"({"model": "rows", "query": "a", "documents": ["b", {"text": "c"}], "top_n": 1,
         "return_documents": true})";
 
+constexpr const char* kBareRerank =
+    R"({"model": "rows", "query": "a", "texts": ["b", "c"], "top_n": 1, "return_text": true,
+        "raw_scores": true, "truncate": true, "truncation_direction": "right"})";
+
 /// "demo" generates text, "rows" makes embeddings, "file" is loaded and unloaded.
 const std::vector<Endpoint>& endpoints() {
   static const std::vector<Endpoint> list = {
@@ -129,6 +133,7 @@ const std::vector<Endpoint>& endpoints() {
       {"/v1/rerank", kRerank},
       {"/v2/rerank", kRerank},
       {"/rerank", kRerank},
+      {"/rerank", kBareRerank},
       {"/v1/score", R"({"model": "rows", "text_1": "a", "text_2": ["b"]})"},
       {"/score", R"({"model": "rows", "text_1": ["a", "b"], "text_2": ["c", "d"]})"},
       {"/v1/decisions",

@@ -321,6 +321,48 @@ TEST(ServerEmbeddings, RowsOfTextsAndTokens) {
   EXPECT_EQ(ranked["results"][0]["document"]["text"], "a fox");
 }
 
+TEST(ServerRerank, TextsAreAnsweredByAListAlone) {
+  const tenon::Model model(TENON_DEMO_MODEL,
+                           {.threads = 1, .default_context = 16, .embeddings = "on"});
+  RunningServer server({}, false);
+  ASSERT_EQ(tenon_server_add_model(server.get(), "rows", 4, model.get(), nullptr, 0), TENON_OK)
+      << tenon_server_last_error();
+  ASSERT_EQ(tenon_server_start(server.get(), 0), TENON_OK);
+  const auto ask = [&](const Value& changes) {
+    Value body{
+        {"model", "rows"}, {"query", "a fox"}, {"texts", {"a white lamp", "a fox", "a red fox"}}};
+    body.update(changes);
+    return server.post("/rerank", body);
+  };
+  const Value list = ask(Value::object()).json();
+  ASSERT_TRUE(list.is_array()) << list;
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(list[0]["index"], 1);
+  EXPECT_EQ(list[0].size(), 2u) << "index and score";
+  // Cosines of rows are no logits.
+  EXPECT_NEAR(list[0]["score"].get<double>(), 1, 1e-3);
+  EXPECT_GE(list[1]["score"].get<double>(), list[2]["score"].get<double>());
+  EXPECT_EQ(ask({{"raw_scores", true}}).json(), list);
+  const Value told = ask({{"return_text", true}, {"top_n", 1}}).json();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0]["text"], "a fox");
+
+  expect_refused(ask({{"documents", {"b"}}}), "texts");
+  for (const Value& texts : {Value("a"), Value::array(), Value::array({5}), Value{{"a", 1}},
+                             Value::array({Value{{"text", "a"}}})}) {
+    expect_refused(ask({{"texts", texts}}), "texts");
+  }
+  for (const char* field : {"return_text", "raw_scores", "truncate"}) {
+    expect_refused(ask({{field, "yes"}}), field);
+  }
+  expect_refused(ask({{"truncation_direction", "Left"}}), "truncation_direction");
+  const Value longer{{"texts", {std::string(20000, 'x')}}};
+  expect_refused(ask(longer), "texts");
+  Value cut = longer;
+  cut.update({{"truncate", true}, {"truncation_direction", "Right"}});
+  EXPECT_EQ(ask(cut).status, 200) << ask(cut).body;
+}
+
 TEST_F(InterfacesTest, EmbeddingsOfAModelThatGeneratesAreRefused) {
   expect_refused(server().post("/v1/embeddings", {{"model", "demo"}, {"input", "a"}}), "model");
   expect_refused(
