@@ -361,6 +361,64 @@ TEST_F(Fork, ObjectsOfTheChildWork) {
             0);
 }
 
+/// Schema whose automata other compilations use again.
+constexpr const char* kSchema =
+    R"({"type": "object", "properties": {"a": {"type": "string", "format": "email"},
+        "b": {"type": "string", "pattern": "^[a-z]+$"}}})";
+
+/// 0: the child made grammars, by itself and with a cache of its own.
+int compile_in_child() {
+  tenon_grammar* grammar = nullptr;
+  if (tenon_grammar_create(TENON_GRAMMAR_JSON_SCHEMA, kSchema, TENON_NUL_TERMINATED, &grammar) !=
+      TENON_OK) {
+    return 1;
+  }
+  int32_t yes = 0;
+  if (tenon_grammar_accepts(grammar, R"({"b": "ab"})", TENON_NUL_TERMINATED, &yes) != TENON_OK ||
+      yes == 0) {
+    return 2;
+  }
+  tenon_grammar_destroy(grammar);
+  tenon_grammar_cache* cache = nullptr;
+  if (tenon_grammar_cache_create(1 << 20, &cache) != TENON_OK) return 3;
+  for (int i = 0; i < 2; ++i) {
+    if (tenon_grammar_cache_get(cache, TENON_GRAMMAR_JSON_SCHEMA, kSchema, TENON_NUL_TERMINATED,
+                                &grammar) != TENON_OK) {
+      return 4;
+    }
+    tenon_grammar_destroy(grammar);
+  }
+  tenon_grammar_cache_destroy(cache);
+  return 0;
+}
+
+TEST_F(Fork, TheChildCompilesWhileThreadsOfTheParentDo) {
+  // Different patterns, so that each compilation adds to what is kept.
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> compilers;
+  for (int t = 0; t < 2; ++t) {
+    compilers.emplace_back([this, t, &stop] {
+      for (int i = 0; !stop; ++i) {
+        const std::string text =
+            R"({"pattern": "^[a-z]{)" + std::to_string(1 + (2 * i + t) % 200) + R"(}$"})";
+        tenon_grammar* grammar = nullptr;
+        EXPECT_OK(
+            tenon_grammar_create(TENON_GRAMMAR_JSON_SCHEMA, text.data(), text.size(), &grammar));
+        tenon_grammar_destroy(grammar);
+        grammar = nullptr;
+        EXPECT_OK(tenon_grammar_cache_get(objects_.cache, TENON_GRAMMAR_JSON_SCHEMA, text.data(),
+                                          text.size(), &grammar));
+        tenon_grammar_destroy(grammar);
+      }
+    });
+  }
+  for (int round = 0; round < 50; ++round) {
+    ASSERT_EQ(in_child(compile_in_child), 0) << round;
+  }
+  stop = true;
+  for (std::thread& compiler : compilers) compiler.join();
+}
+
 TEST_F(Fork, InsideACallbackEndsTheCallOfTheChildWithState) {
   submit();
   struct Seen {

@@ -167,6 +167,51 @@ TEST(AnswerGrammar, LimitsAreThoseOfOneTool) {
   }
 }
 
+// Each schema is compiled once, whatever list it comes in.
+TEST(AnswerGrammar, CompilesOnlyTheToolsThatAreNew) {
+  const auto call = [](const std::string& name, const std::string& arguments) {
+    return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + arguments +
+           "}\n</tool_call>";
+  };
+  const Chat chat = chat_of("hermes");
+  const grammar::KeptParts& parts = chat.grammars().parts();
+  const std::string given = many_tools(200, true);
+  (void)grammar_of(chat, given);
+  EXPECT_EQ(parts.num_schemas_made(), 200u);
+  const size_t dfas = parts.num_dfas_made();
+  std::string changed = given;
+  const size_t at = changed.find("1150}");
+  changed.replace(at, 4, "7777");
+  const auto grammar = grammar_of(chat, changed);
+  EXPECT_EQ(parts.num_schemas_made(), 201u) << "199 are known";
+  EXPECT_EQ(parts.num_dfas_made(), dfas) << "its pattern and formats are known too";
+  EXPECT_TRUE(grammar->accepts(call("tool_150", R"({"page": 7777})")));
+  EXPECT_FALSE(grammar->accepts(call("tool_150", R"({"page": 7778})")));
+  EXPECT_FALSE(grammar->accepts(call("tool_149", R"({"page": 7777})")));
+  EXPECT_TRUE(grammar->accepts(call("tool_149", R"({"slug": "a-149", "page": 1149})")));
+  (void)grammar_of(chat, many_tools(100, true));
+  EXPECT_EQ(parts.num_schemas_made(), 201u) << "a shorter list has nothing new";
+  const Chat other = chat_of("hermes");
+  EXPECT_EQ(other.grammars().parts().num_schemas_made(), 0u) << "chats share nothing";
+  // A refused schema is not kept, and is refused again with its place.
+  std::string wrong = given;
+  wrong.replace(at, 4, "\"x\"");
+  for (int i = 0; i < 2; ++i) EXPECT_THROW((void)grammar_of(chat, wrong), Error);
+  EXPECT_EQ(parts.num_schemas_made(), 201u);
+}
+
+// Families that name each parameter compile a schema for each that is no string.
+TEST(AnswerGrammar, CompilesOnlyTheParametersThatAreNew) {
+  const Chat chat = chat_of("qwen3-coder");
+  const grammar::KeptParts& parts = chat.grammars().parts();
+  std::string given = many_tools(50, true);
+  (void)grammar_of(chat, given);
+  EXPECT_EQ(parts.num_schemas_made(), 50u);
+  given.replace(given.find("1049}"), 4, "7777");
+  (void)grammar_of(chat, given);
+  EXPECT_EQ(parts.num_schemas_made(), 51u);
+}
+
 TEST(AnswerGrammar, EqualPartsAreWrittenOnce) {
   for (const char* family : {"hermes", "qwen3-coder"}) {
     const Chat chat = chat_of(family);

@@ -53,8 +53,8 @@ std::string arguments_schema(const Value& parameters) {
 class AnswerWriter {
  public:
   AnswerWriter(Nfa& nfa, const AnswerShape& shape, const AnswerRules& rules,
-               std::span<const std::string> marks)
-      : nfa_(nfa), shape_(shape), rules_(rules), marks_(marks) {}
+               std::span<const std::string> marks, grammar::KeptParts& parts)
+      : nfa_(nfa), shape_(shape), rules_(rules), marks_(marks), parts_(parts) {}
 
   void write() {
     const uint32_t start = nfa_.rule(0).start, final = nfa_.rule(0).final;
@@ -173,7 +173,7 @@ class AnswerWriter {
     const auto known = schemas_.find(schema);
     if (known != schemas_.end()) return known->second;
     try {
-      const uint32_t rule = grammar::add_schema(schema, nfa_, shared_);
+      const uint32_t rule = grammar::add_schema(schema, nfa_, parts_);
       schemas_.emplace(schema, rule);
       return rule;
     } catch (const Error& error) {
@@ -434,7 +434,7 @@ class AnswerWriter {
   const AnswerShape& shape_;
   const AnswerRules& rules_;
   std::span<const std::string> marks_;
-  grammar::SharedRules shared_;
+  grammar::KeptParts& parts_;
   std::map<std::string, uint32_t> parameters_;  ///< rules by schema
   std::map<std::string, uint32_t> schemas_;
   std::map<std::string, uint32_t> texts_;  ///< rules by the tag that follows
@@ -491,10 +491,11 @@ const CallShape* call_shape_of(const ChatFormat& format, std::string_view templa
 }
 
 std::shared_ptr<const Grammar> answer_grammar(const AnswerShape& shape, const AnswerRules& rules,
-                                              std::vector<std::string> marks) {
+                                              std::vector<std::string> marks,
+                                              grammar::KeptParts& parts) {
   const std::vector<std::string> known = marks;
-  return Grammar::written_by([&](Nfa& nfa) { AnswerWriter(nfa, shape, rules, known).write(); },
-                             std::move(marks));
+  return Grammar::written_by(
+      [&](Nfa& nfa) { AnswerWriter(nfa, shape, rules, known, parts).write(); }, std::move(marks));
 }
 
 }  // namespace tenon

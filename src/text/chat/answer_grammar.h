@@ -39,8 +39,10 @@ struct AnswerShape {
 
 /// Throws Error(Grammar) naming the tool and the JSON pointer for a schema that is malformed,
 /// impossible or not supported; Error(Argument) for a name that cannot be written.
+///   parts  where parts of grammars are kept and looked for
 std::shared_ptr<const Grammar> answer_grammar(const AnswerShape& shape, const AnswerRules& rules,
-                                              std::vector<std::string> marks);
+                                              std::vector<std::string> marks,
+                                              grammar::KeptParts& parts);
 
 /// A value as JSON on one line.
 std::string json_of(const jinja::Value& value);

@@ -257,7 +257,8 @@ std::shared_ptr<const Grammar> Chat::answer_grammar(const ChatPrompt& prompt) co
     }
   }
   return grammars_.get(GrammarKind::Written, key, [&] {
-    return tenon::answer_grammar({format, shape, begin, content_opened}, rules, prompt.form->marks);
+    return tenon::answer_grammar({format, shape, begin, content_opened}, rules, prompt.form->marks,
+                                 grammars_.parts());
   });
 }
 

@@ -74,6 +74,9 @@ class Chat {
   /// answer_grammar of answer_grammar.h.
   [[nodiscard]] std::shared_ptr<const Grammar> answer_grammar(const ChatPrompt& prompt) const;
 
+  /// Grammars of answers made last, and their parts.
+  [[nodiscard]] GrammarCache& grammars() const { return grammars_; }
+
   /// Format for conversations without tools.
   [[nodiscard]] const ChatFormat& format() const { return *forms_.front()->format; }
   [[nodiscard]] const ChatTemplate& chat_template() const { return forms_.front()->source; }

@@ -3,9 +3,28 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/grammar/compiled_part.h"
 #include "text/grammar/interner.h"
 
 namespace tenon::grammar {
+namespace {
+
+/// A call or an action of a linked rule, as the NFA numbers it.
+Special in_nfa(Special special, const NfaRule& rule) {
+  const LinkedPart& linked = *rule.linked;
+  const auto num_rules = static_cast<uint32_t>(linked.part->rules.size());
+  if (special.kind != EdgeKind::Call) {
+    special.data += rule.first_action;
+  } else if (special.data < num_rules) {
+    special.data += linked.first_rule;
+  } else {
+    special.data = linked.imports[special.data - num_rules];
+  }
+  return special;
+}
+
+}  // namespace
+
 Automaton::Automaton(const Nfa& nfa) : actions_(nfa.actions()), objects_(nfa.objects) {
   add_rules(nfa);
   refuse_left_recursion(nfa);
@@ -29,26 +48,37 @@ void Automaton::add_rules(const Nfa& nfa) {
   for (size_t r = 0; r < order.size(); ++r) {
     const NfaRule& rule = nfa.rules()[order[r]];
     nfa.budget().enter(rule.unit);
-    const Subsets subsets = make_deterministic(nfa, rule.start, rule.final);
     const auto first = static_cast<uint32_t>(rule_of_.size());
-    rules_.push_back(
-        {.start = first + subsets.dfa.start, .object = rule.object, .counts = rule.counts});
+    Subsets own;
+    const CompiledRule* const compiled =
+        rule.linked != nullptr ? &rule.linked->part->rules[rule.part_rule] : nullptr;
+    if (compiled == nullptr) own = make_deterministic(nfa, rule.start, rule.final);
+    const Dfa& dfa = compiled != nullptr ? compiled->states : own.dfa;
+    nfa.budget().hold_states(dfa.size());
+    rules_.push_back({.start = first + dfa.start, .object = rule.object, .counts = rule.counts});
     states_of_.emplace_back();
     places_.push_back(rule.place);
     units_.push_back(rule.unit);
-    for (uint32_t s = 0; s < subsets.dfa.size(); ++s) {
-      for (ByteRange range : subsets.dfa.of(s)) {
+    for (uint32_t s = 0; s < dfa.size(); ++s) {
+      for (ByteRange range : dfa.of(s)) {
         range.to += first;
         ranges_.push_back(range);
       }
-      for (Special special : subsets.specials[s]) {
+      const auto add = [&](Special special) {
         special.to += first;
         if (special.kind == EdgeKind::Call) special.data = number_of(special.data);
         specials_.push_back(special);
+      };
+      if (compiled == nullptr) {
+        for (const Special& special : own.specials[s]) add(special);
+      } else {
+        for (uint32_t i = compiled->special_begin[s]; i < compiled->special_begin[s + 1]; ++i) {
+          add(in_nfa(compiled->specials[i], rule));
+        }
       }
       range_begin_.push_back(static_cast<uint32_t>(ranges_.size()));
       special_begin_.push_back(static_cast<uint32_t>(specials_.size()));
-      flags_.push_back(subsets.dfa.label[s] != 0 ? kFinal : 0);
+      flags_.push_back(dfa.label[s] != 0 ? kFinal : 0);
       rule_of_.push_back(static_cast<uint32_t>(r));
       states_of_[r].push_back(first + s);
     }

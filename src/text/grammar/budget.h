@@ -32,12 +32,20 @@ class Budget {
  public:
   using Unit = uint32_t;
   static constexpr Unit kWhole = 0;  ///< unit of everything outside other units
-  static constexpr uint64_t kMaxUnits = 16;
+  static constexpr uint64_t kMaxUnits = 256;
+  static constexpr uint64_t kMaxHeldStates = 1'600'000;  ///< of the automaton, all units together
 
   /// Begins a unit, which owns all that follows. name: for messages of later stages.
   Unit begin_unit(std::string name) {
     units_.push_back({.name = std::move(name)});
     return unit_ = static_cast<Unit>(units_.size() - 1);
+  }
+  /// Budget of a part that is compiled on its own: what it uses is charged afterwards.
+  [[nodiscard]] Budget for_part() const {
+    Budget part;
+    part.place_ = place_;
+    part.find_place_ = find_place_;
+    return part;
   }
   /// Returns to an earlier unit.
   void enter(Unit unit) {
@@ -107,6 +115,11 @@ class Budget {
     }
     if (sum_.states > kMaxStates * kMaxUnits) refuse("all together more than the limit of states");
   }
+  /// Counts states of the finished automaton, which shared rules have once.
+  void hold_states(uint64_t states) {
+    held_states_ += states;
+    if (held_states_ > kMaxHeldStates) refuse("all together more than {} states", kMaxHeldStates);
+  }
   /// Throws Error(Grammar) with the place in front.
   template <typename... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
@@ -131,6 +144,7 @@ class Budget {
   Unit unit_ = kWhole;
   bool names_unit_ = false;
   BudgetUse sum_;
+  uint64_t held_states_ = 0;
   std::set<std::string> paid_;
   StackRoom stack_;
   std::string place_;

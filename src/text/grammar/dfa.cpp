@@ -183,6 +183,23 @@ Dfa combine(std::span<const Dfa* const> parts,
   return minimise(out, budget);
 }
 
+void append_words(const Dfa& dfa, std::string& out) {
+  const auto append = [&out](uint32_t word) {
+    for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(word >> shift & 0xFF);
+  };
+  append(dfa.size());
+  append(dfa.start);
+  for (uint32_t s = 0; s < dfa.size(); ++s) {
+    append(dfa.label[s]);
+    append(static_cast<uint32_t>(dfa.of(s).size()));
+    for (const ByteRange& range : dfa.of(s)) {
+      out += static_cast<char>(range.low);
+      out += static_cast<char>(range.high);
+      append(range.to);
+    }
+  }
+}
+
 Dfa any_text(Budget& budget) {
   Nfa nfa(budget);
   const uint32_t node = nfa.add_node();

@@ -47,6 +47,9 @@ struct Dfa {
 /// States that reach no label go; of small automata equal states become one.
 Dfa minimise(const Dfa& dfa, Budget& budget);
 
+/// Appends what tells it from other automata.
+void append_words(const Dfa& dfa, std::string& out);
+
 /// The product of automata, run side by side. `label` is asked with the labels of all of them, 0
 /// for one that came to its end before; texts that the first does not follow are left out.
 /// Minimised.

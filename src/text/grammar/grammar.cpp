@@ -57,11 +57,17 @@ void read_regex(std::string_view text, Nfa& nfa) {
 }  // namespace
 
 std::shared_ptr<const Grammar> Grammar::compile(GrammarKind kind, std::string_view text) {
+  KeptParts parts;
+  return compile(kind, text, parts);
+}
+
+std::shared_ptr<const Grammar> Grammar::compile(GrammarKind kind, std::string_view text,
+                                                KeptParts& parts) {
   Budget budget;
   Nfa nfa(budget);
   switch (kind) {
     case GrammarKind::JsonSchema:
-      read_schema(text, nfa);
+      read_schema(text, nfa, parts);
       break;
     case GrammarKind::Gbnf:
       read_gbnf(text, nfa);

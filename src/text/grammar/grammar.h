@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "text/grammar/automaton.h"
+#include "text/grammar/kept_parts.h"
 
 namespace tenon {
 
@@ -33,6 +34,9 @@ class Grammar {
   /// Throws Error(Grammar) saying what is refused and where: a line, a JSON pointer or a byte.
   /// A schema's documents are generated with the white space and the escapes that are usual.
   static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text);
+  /// The same with the parts of other grammars, which are kept beyond it.
+  static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text,
+                                                grammar::KeptParts& parts);
   /// The whole text is one of `choices`. Errors as compile().
   static std::shared_ptr<const Grammar> of_choices(std::span<const std::string> choices);
 
@@ -66,11 +70,14 @@ class GrammarCache {
 
   /// As Grammar::compile. Failures are not remembered.
   std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text) {
-    return get(kind, text, [kind, text] { return Grammar::compile(kind, text); });
+    return get(kind, text, [&] { return Grammar::compile(kind, text, parts_); });
   }
   /// What `make` makes of `text`, unless it is there.
   std::shared_ptr<const Grammar> get(GrammarKind kind, std::string_view text,
                                      const std::function<std::shared_ptr<const Grammar>()>& make);
+
+  /// Parts of the grammars made last, beside the grammars and with limits of their own.
+  [[nodiscard]] grammar::KeptParts& parts() { return parts_; }
 
   [[nodiscard]] size_t size_bytes() const;
   [[nodiscard]] size_t num_grammars() const;
@@ -83,6 +90,7 @@ class GrammarCache {
     std::shared_ptr<const Grammar> grammar;
     size_t bytes;
   };
+  grammar::KeptParts parts_;
   const size_t limit_bytes_;
   mutable std::mutex mutex_;
   size_t bytes_ = 0;

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +30,9 @@ enum class EdgeKind : uint8_t {
 
 inline constexpr uint32_t kNoEdge = UINT32_MAX;
 
+struct CompiledPart;
+struct LinkedPart;
+
 struct NfaEdge {
   EdgeKind kind;
   uint8_t low = 0;
@@ -45,6 +50,10 @@ struct NfaRule {
   bool counts = false;          ///< its register is a number
   std::string place;            ///< for messages
   Budget::Unit unit = Budget::kWhole;
+  /// The rule is one of a compiled part, and has no nodes. Null: it has.
+  std::shared_ptr<const LinkedPart> linked = nullptr;
+  uint32_t part_rule = 0;     ///< of the part
+  uint32_t first_action = 0;  ///< where the actions of that rule begin
 };
 
 /// Grows by adding; nodes and rules are numbers from 0. Rule 0 is the whole text.
@@ -68,6 +77,9 @@ class Nfa {
   uint32_t add_text(uint32_t from, std::string_view text);
   /// A rule with new nodes for its ends.
   uint32_t add_rule(std::string place);
+
+  /// The first rule of a compiled part (compiled_part.h), which is linked once.
+  uint32_t link(const std::shared_ptr<const CompiledPart>& part);
 
   [[nodiscard]] NfaRule& rule(uint32_t index) { return rules_[index]; }
   [[nodiscard]] std::span<const NfaRule> rules() const { return rules_; }
@@ -98,6 +110,7 @@ class Nfa {
   std::vector<NfaEdge> edges_;
   std::vector<NfaRule> rules_;
   std::vector<Action> actions_;
+  std::map<const CompiledPart*, uint32_t> linked_;  // first rules; rules_ keeps the parts
   mutable Marks marks_;
 };
 

@@ -1,11 +1,14 @@
 // Writes a compiled schema down as an NFA: a rule for each subschema, string, array and object.
 #include "text/grammar/schema.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 
-#include "text/grammar/dfa_cache.h"
 #include "text/grammar/json_strings.h"
 #include "text/grammar/schema_compiler.h"
 #include "text/grammar/schema_names.h"
@@ -13,31 +16,42 @@
 namespace tenon::grammar {
 namespace {
 
+void append_words(const std::vector<uint32_t>& words, std::string& out) {
+  out.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t));
+}
+
 // Most spaces of indentation: 16 levels by 2.
 constexpr size_t kMostIndent = 32;
 
 class SchemaWriter {
  public:
-  SchemaWriter(SchemaCompiler& compiled, Nfa& nfa, SharedRules& shared, bool any_order)
-      : compiled_(compiled), nfa_(nfa), shared_(shared), any_order_(any_order) {}
+  SchemaWriter(SchemaCompiler& compiled, Nfa& nfa, KeptParts& parts, bool any_order)
+      : compiled_(compiled), nfa_(nfa), parts_(parts), any_order_(any_order) {}
 
-  uint32_t run() {
-    const uint32_t root = rule_of(0);
+  /// The schema becomes rule 0.
+  void run() {
+    add_rule_of(0);
     for (size_t i = 0; i < todo_.size(); ++i) write_node(todo_[i]);
-    return root;
   }
 
  private:
+  void add_rule_of(NodeId node) {
+    rules_.emplace(node, nfa_.add_rule(""));
+    todo_.push_back(node);
+  }
   uint32_t rule_of(NodeId node) {
-    const bool is_any = compiled_.nodes()[node].key.empty() && !any_order_;
-    if (is_any && shared_.any_value) return *shared_.any_value;
-    const auto [at, is_new] = rules_.try_emplace(node, 0);
-    if (is_new) {
-      at->second = nfa_.add_rule("");
-      if (is_any) shared_.any_value = at->second;
-      todo_.push_back(node);
+    const auto known = rules_.find(node);
+    if (known != rules_.end()) return known->second;
+    if (!compiled_.nodes()[node].key.empty() || any_order_) {
+      add_rule_of(node);
+    } else {
+      rules_.emplace(node, piece("any", [this](Nfa& nfa) { read_schema("true", nfa, parts_); }));
     }
-    return at->second;
+    return rules_.at(node);
+  }
+  /// Rule of a piece that many schemas have.
+  uint32_t piece(const std::string& key, const std::function<void(Nfa&)>& write) {
+    return nfa_.link(parts_.piece(key, nfa_.budget(), write));
   }
 
   [[nodiscard]] bool is_possible(NodeId node) const {
@@ -90,35 +104,31 @@ class SchemaWriter {
   /// Rule of a number with counted digits, so that it is bounded.
   uint32_t counted_number_rule(const Alternative& alternative) {
     const Dfa& texts = *alternative.texts;
-    std::vector<uint32_t> key = alternative.counted->below;
-    key.insert(key.end(), texts.label.begin(), texts.label.end());
-    key.insert(key.end(), texts.begin.begin(), texts.begin.end());
-    for (const ByteRange& range : texts.ranges) {
-      key.insert(key.end(), {range.low, range.high, range.to});
-    }
-    const auto [known, is_new] = shared_.numbers.try_emplace(std::move(key), 0);
-    if (!is_new) return known->second;
-    const uint32_t rule = known->second = nfa_.add_rule("");
-    nfa_.rule(rule).counts = true;
-    std::vector<uint32_t> node(texts.size()), counted(texts.size(), kNoEdge);
-    for (uint32_t& at : node) at = nfa_.add_node();
-    nfa_.add_epsilon(nfa_.rule(rule).start, node[texts.start]);
-    for (uint32_t s = 0; s < texts.size(); ++s) {
-      if (texts.label[s] != 0) nfa_.add_epsilon(node[s], nfa_.rule(rule).final);
-      for (const ByteRange& range : texts.of(s)) {
-        const bool digits = range.low >= '0' && range.high <= '9';
-        if (digits && counted[range.to] == kNoEdge) {
-          counted[range.to] = nfa_.add_node();
-          nfa_.add_act(counted[range.to],
-                       {.kind = ActionKind::Within,
-                        .limit = alternative.counted->below[range.to],
-                        .soft = true},
-                       node[range.to]);
+    const std::vector<uint32_t>& below = alternative.counted->below;
+    std::string key = "number ";
+    append_words(texts, key);
+    append_words(below, key);
+    return piece(key, [&](Nfa& nfa) {
+      const uint32_t rule = nfa.add_rule("");
+      nfa.rule(rule).counts = true;
+      std::vector<uint32_t> node(texts.size()), counted(texts.size(), kNoEdge);
+      for (uint32_t& at : node) at = nfa.add_node();
+      nfa.add_epsilon(nfa.rule(rule).start, node[texts.start]);
+      for (uint32_t s = 0; s < texts.size(); ++s) {
+        if (texts.label[s] != 0) nfa.add_epsilon(node[s], nfa.rule(rule).final);
+        for (const ByteRange& range : texts.of(s)) {
+          const bool digits = range.low >= '0' && range.high <= '9';
+          if (digits && counted[range.to] == kNoEdge) {
+            counted[range.to] = nfa.add_node();
+            nfa.add_act(counted[range.to],
+                        {.kind = ActionKind::Within, .limit = below[range.to], .soft = true},
+                        node[range.to]);
+          }
+          nfa.add_bytes(node[s], range.low, range.high,
+                        digits ? counted[range.to] : node[range.to]);
         }
-        nfa_.add_bytes(node[s], range.low, range.high, digits ? counted[range.to] : node[range.to]);
       }
-    }
-    return rule;
+    });
   }
 
   /// Where white space may stand, and what programs write there. Documents that are checked come
@@ -142,19 +152,15 @@ class SchemaWriter {
   }
   /// Rule of a line's end and the next line's indentation.
   uint32_t line_rule() {
-    if (shared_.line) return *shared_.line;
-    const uint32_t rule = nfa_.add_rule("");
-    shared_.line = rule;
-    uint32_t node = nfa_.add_node();
-    add_byte(nfa_.rule(rule).start, '\n', node);
-    for (size_t i = 0; i < kMostIndent; ++i) {
-      nfa_.add_epsilon(node, nfa_.rule(rule).final);
-      const uint32_t next = nfa_.add_node();
-      add_byte(node, ' ', next);
-      node = next;
-    }
-    nfa_.add_epsilon(node, nfa_.rule(rule).final);
-    return rule;
+    return piece("line", [](Nfa& nfa) {
+      const uint32_t final = nfa.rule(nfa.add_rule("")).final;
+      uint32_t node = nfa.add_text(nfa.rule(0).start, "\n");
+      for (size_t i = 0; i < kMostIndent; ++i) {
+        nfa.add_epsilon(node, final);
+        node = nfa.add_text(node, " ");
+      }
+      nfa.add_epsilon(node, final);
+    });
   }
   void add_byte(uint32_t from, char c, uint32_t to) {
     nfa_.add_bytes(from, static_cast<uint8_t>(c), static_cast<uint8_t>(c), to);
@@ -163,26 +169,38 @@ class SchemaWriter {
   uint32_t string_rule(const Alternative& alternative) {
     const StringShape& shape = alternative.shape.string;
     const bool written = alternative.texts && !alternative.counted;
-    const auto key = std::tuple{alternative.texts.get(), alternative.texts ? 0 : shape.minimum,
-                                written ? 0 : shape.maximum};
-    const auto [at, is_new] = shared_.strings.try_emplace(key, 0);
-    if (!is_new) return at->second;
-    if (alternative.texts) shared_.kept.push_back(alternative.texts);
-    const uint32_t rule = at->second = nfa_.add_rule("");
-    const uint32_t inside = nfa_.add_node();
-    const uint32_t final = nfa_.rule(rule).final;
-    add_byte(nfa_.rule(rule).start, '"', inside);
+    const auto known_as = std::tuple{alternative.texts.get(), alternative.texts ? 0 : shape.minimum,
+                                     written ? 0 : shape.maximum};
+    const auto known = strings_.find(known_as);
+    if (known != strings_.end()) return known->second;
+    std::string key = "string ";
+    if (!alternative.texts) {
+      key = fmt::format("characters {} {}", shape.minimum, shape.maximum);
+    } else {
+      append_words(*alternative.texts, key);
+      if (alternative.counted) append_words(alternative.counted->below, key);
+    }
+    const uint32_t rule = piece(key, [&](Nfa& nfa) { write_string(alternative, nfa); });
+    strings_.emplace(known_as, rule);
+    return rule;
+  }
+
+  void write_string(const Alternative& alternative, Nfa& nfa) const {
+    const StringShape& shape = alternative.shape.string;
+    const uint32_t rule = nfa.add_rule("");
+    const uint32_t final = nfa.rule(rule).final;
+    const uint32_t inside = nfa.add_text(nfa.rule(rule).start, "\"");
     if (alternative.texts) {
       JsonStringOptions options{.needed_escapes = true};
       const Action each{.kind = ActionKind::Within};
       if (alternative.counted) {
-        nfa_.rule(rule).counts = true;
+        nfa.rule(rule).counts = true;
         options.each = &each;
         options.limits = &alternative.counted->below;
       }
-      add_json_strings(nfa_, *alternative.texts, inside, options,
+      add_json_strings(nfa, *alternative.texts, inside, options,
                        [final](uint32_t) { return final; });
-      return rule;
+      return;
     }
     const auto minimum = static_cast<uint32_t>(shape.minimum);
     const bool open = shape.maximum >= kUnlimited;
@@ -190,11 +208,10 @@ class SchemaWriter {
                        .limit = open ? kUnlimited : static_cast<uint32_t>(shape.maximum),
                        .keep = open ? minimum : kUnlimited};
     const Action enough{.kind = ActionKind::AtLeast, .limit = minimum};
-    nfa_.rule(rule).counts = true;
-    const auto all = cached_dfa("any text", nfa_.budget(), [&] { return any_text(nfa_.budget()); });
-    add_json_strings(nfa_, *all, inside, {.each = &count, .closing = &enough},
+    nfa.rule(rule).counts = true;
+    const auto all = parts_.dfa("any text", nfa.budget(), [&] { return any_text(nfa.budget()); });
+    add_json_strings(nfa, *all, inside, {.each = &count, .closing = &enough},
                      [final](uint32_t) { return final; });
-    return rule;
   }
 
   uint32_t array_rule(const Alternative& alternative) {
@@ -467,24 +484,25 @@ class SchemaWriter {
   Nfa& nfa_;
   std::map<NodeId, uint32_t> rules_;
   std::vector<NodeId> todo_;
-  SharedRules& shared_;
+  /// Rules of strings by automaton and lengths.
+  std::map<std::tuple<const Dfa*, uint64_t, uint64_t>, uint32_t> strings_;
+  KeptParts& parts_;
   bool any_order_;
 };
 
 }  // namespace
 
-uint32_t add_schema(std::string_view text, Nfa& nfa, SharedRules& shared) {
+void read_schema(std::string_view text, Nfa& nfa, KeptParts& parts) {
   const JsonDocument document(text, nfa.budget());
   const bool any_order = any_order_of(document.root(), nfa.budget());
-  SchemaCompiler plan(document.root(), nfa.budget());
-  const uint32_t rule = SchemaWriter(plan, nfa, shared, any_order).run();
+  SchemaCompiler plan(document.root(), parts, nfa.budget());
+  SchemaWriter(plan, nfa, parts, any_order).run();
   nfa.budget().set_place("");
-  return rule;
 }
 
-void read_schema(std::string_view text, Nfa& nfa) {
-  SharedRules shared;
-  (void)add_schema(text, nfa, shared);
+uint32_t add_schema(std::string_view text, Nfa& nfa, KeptParts& parts) {
+  return nfa.link(
+      parts.schema(text, nfa.budget(), [&](Nfa& own) { read_schema(text, own, parts); }));
 }
 
 }  // namespace tenon::grammar

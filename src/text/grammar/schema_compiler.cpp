@@ -1,9 +1,10 @@
 #include "text/grammar/schema_compiler.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
-#include "text/grammar/dfa_cache.h"
 #include "text/grammar/interner.h"
 #include "text/grammar/number_texts.h"
 
@@ -14,16 +15,43 @@ constexpr size_t kMaxSchemaNodes = 20'000;
 constexpr size_t kMaxContains = 2;
 constexpr size_t kMaxPatterns = 24;
 
+/// The texts of a shape within its lengths.
+LimitedTexts limited_texts(const StringShape& shape, Budget& budget) {
+  // Unroll short lengths: short texts are faster without a register.
+  constexpr uint64_t kWrittenOut = 32;
+  const uint64_t states = shape.texts->size();
+  const bool short_ones = shape.maximum <= kWrittenOut && states * shape.maximum <= kWrittenOut;
+  uint64_t maximum = shape.maximum;
+  if (!short_ones && maximum != UINT64_MAX) {
+    Dfa texts = *shape.texts;
+    if (shape.minimum > 0) {
+      texts = both(texts, of_length(shape.minimum, UINT64_MAX, budget), budget);
+    }
+    const CharacterCounts counts(texts, budget);
+    if (texts.empty() || counts.most() <= maximum) {
+      maximum = UINT64_MAX;
+    } else if (maximum < kUnlimited && counts.fewest_are_shortest()) {
+      const auto counted = counts.limited_to(static_cast<uint32_t>(maximum));
+      if (!counted) texts = Dfa();
+      return {std::make_shared<const Dfa>(std::move(texts)), counted};
+    }
+  }
+  if (shape.minimum == 0 && maximum == UINT64_MAX) return {shape.texts, std::nullopt};
+  Dfa texts = both(*shape.texts, of_length(shape.minimum, maximum, budget), budget);
+  return {std::make_shared<const Dfa>(std::move(texts)), std::nullopt};
+}
+
 }  // namespace
 
 uint64_t contains_cap(const ArrayShape::Contains& contains) {
   return contains.maximum == UINT64_MAX ? contains.minimum : contains.maximum;
 }
 
-SchemaCompiler::SchemaCompiler(const JsonValue& root, Budget& budget)
-    : budget_(budget),
-      normalizer_(root, budget),
-      any_text_(cached_dfa("any text", budget, [&] { return any_text(budget); })) {
+SchemaCompiler::SchemaCompiler(const JsonValue& root, KeptParts& kept, Budget& budget)
+    : kept_(kept),
+      budget_(budget),
+      normalizer_(root, kept, budget),
+      any_text_(kept.dfa("any text", budget, [&] { return any_text(budget); })) {
   (void)node_of(normalizer_.only(root, false));
   for (NodeId node = 0; node < nodes_.size(); ++node) expand(node);
   list_unique();
@@ -81,36 +109,18 @@ void SchemaCompiler::compile_number(Alternative& alternative) {
 }
 
 void SchemaCompiler::compile_string(Alternative& alternative) {
-  // Unroll short lengths: short texts are faster without a register.
-  constexpr uint64_t kWrittenOut = 32;
   const StringShape& shape = alternative.shape.string;
   if (!shape.texts) {
     if (shape.minimum == 0 && shape.maximum == UINT64_MAX) alternative.texts = any_text_;
     return;
   }
   alternative.texts = shape.texts;
-  const uint64_t states = shape.texts->size();
-  const bool short_ones = shape.maximum <= kWrittenOut && states * shape.maximum <= kWrittenOut;
-  uint64_t maximum = shape.maximum;
-  if (!short_ones && maximum != UINT64_MAX) {
-    Dfa texts = *shape.texts;
-    if (shape.minimum > 0) {
-      texts = both(texts, of_length(shape.minimum, UINT64_MAX, budget_), budget_);
-    }
-    const CharacterCounts counts(texts, budget_);
-    if (texts.empty() || counts.most() <= maximum) {
-      maximum = UINT64_MAX;
-    } else if (maximum < kUnlimited && counts.fewest_are_shortest()) {
-      alternative.counted = counts.limited_to(static_cast<uint32_t>(maximum));
-      if (!alternative.counted) texts = Dfa();
-      alternative.texts = std::make_shared<const Dfa>(std::move(texts));
-      return;
-    }
-  }
-  if (shape.minimum > 0 || maximum != UINT64_MAX) {
-    alternative.texts = std::make_shared<const Dfa>(
-        both(*shape.texts, of_length(shape.minimum, maximum, budget_), budget_));
-  }
+  if (shape.minimum == 0 && shape.maximum == UINT64_MAX) return;
+  std::string key = fmt::format("{} {} ", shape.minimum, shape.maximum);
+  append_words(*shape.texts, key);
+  const auto limited = kept_.limited(key, budget_, [&] { return limited_texts(shape, budget_); });
+  alternative.texts = {limited, limited->texts.get()};
+  alternative.counted = limited->counted;
 }
 
 void SchemaCompiler::write_out_length(Alternative& alternative) {

@@ -59,7 +59,7 @@ struct SchemaNode {
 class SchemaCompiler {
  public:
   /// Everything below the root, node 0. Throws Error(Grammar) when no value is valid.
-  SchemaCompiler(const JsonValue& root, Budget& budget);
+  SchemaCompiler(const JsonValue& root, KeptParts& kept, Budget& budget);
   [[nodiscard]] const std::vector<SchemaNode>& nodes() const { return nodes_; }
   SchemaNormalizer& normalizer() { return normalizer_; }
 
@@ -80,6 +80,7 @@ class SchemaCompiler {
   [[nodiscard]] std::set<std::string> possible_names(const Alternative& alternative) const;
   bool object_is_possible(const Alternative& alternative) const;
 
+  KeptParts& kept_;
   Budget& budget_;
   SchemaNormalizer normalizer_;
   std::vector<SchemaNode> nodes_;

@@ -15,8 +15,8 @@ constexpr size_t kMaxOpen = 150;
 
 }  // namespace
 
-SchemaNormalizer::SchemaNormalizer(const JsonValue& root, Budget& budget)
-    : budget_(budget), index_(root, budget) {
+SchemaNormalizer::SchemaNormalizer(const JsonValue& root, KeptParts& kept, Budget& budget)
+    : kept_(kept), budget_(budget), index_(root, budget) {
   subs_.push_back({&never_, false, false});
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "text/grammar/kept_parts.h"
 #include "text/grammar/schema_dnf.h"
 #include "text/grammar/schema_index.h"
 
@@ -16,7 +17,7 @@ namespace tenon::grammar {
 
 class SchemaNormalizer {
  public:
-  SchemaNormalizer(const JsonValue& root, Budget& budget);
+  SchemaNormalizer(const JsonValue& root, KeptParts& kept, Budget& budget);
 
   /// The number of a schema, of a constant, or of their negation. 0 is satisfied by no value.
   SubId id_of(const JsonValue& schema, bool negated, bool constant = false);
@@ -77,6 +78,7 @@ class SchemaNormalizer {
   const JsonValue& schema_in(const JsonValue& value);
 
   const JsonValue never_{.kind = JsonValue::Kind::False};
+  KeptParts& kept_;
   Budget& budget_;
   SchemaIndex index_;
   std::vector<Sub> subs_;

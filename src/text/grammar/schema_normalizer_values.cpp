@@ -1,7 +1,6 @@
 // SchemaNormalizer: constants and what is said about numbers and strings.
 #include <algorithm>
 
-#include "text/grammar/dfa_cache.h"
 #include "text/grammar/formats.h"
 #include "text/grammar/regex.h"
 #include "text/grammar/schema_normalizer.h"
@@ -36,7 +35,7 @@ bool is_of(const JsonValue& value, JsonType type) {
 std::shared_ptr<const Dfa> SchemaNormalizer::pattern(const std::string& text) {
   auto& known = patterns_[text];
   if (!known) {
-    known = cached_dfa("p" + text, budget_, [&] { return regex_dfa(text, true, budget_); });
+    known = kept_.dfa("p" + text, budget_, [&] { return regex_dfa(text, true, budget_); });
   }
   return known;
 }
@@ -219,7 +218,7 @@ SchemaDnf SchemaNormalizer::of_strings(const std::string& key, const JsonValue& 
     }
     auto& known = patterns_["format " + value.text];
     if (!known) {
-      known = cached_dfa("f" + source, budget_, [&] { return regex_dfa(source, false, budget_); });
+      known = kept_.dfa("f" + source, budget_, [&] { return regex_dfa(source, false, budget_); });
     }
     texts = known;
   }

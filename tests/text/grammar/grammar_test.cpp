@@ -5,6 +5,7 @@
 
 #include "tests/base/expect_error.h"
 #include "tests/text/grammar/refusal.h"
+#include "text/grammar/schema.h"
 
 namespace tenon {
 namespace {
@@ -302,6 +303,91 @@ TEST(SchemaGrammar, RefusesWithThePointer) {
   std::string deep;
   for (int i = 0; i < 100000; ++i) deep += "{\"items\":";
   expect_refused(kind, deep, "nested deeper");
+}
+
+TEST(GrammarCache, MakesAnAutomatonOnceAndSharesItWithNoOtherCache) {
+  constexpr const char* kPlain = R"({"format": "email"})";
+  constexpr const char* kNested = R"({"items": {"format": "email", "pattern": "^a"}})";
+  GrammarCache cache(1 << 20), other(1 << 20);
+  (void)cache.compile(GrammarKind::JsonSchema, kPlain);
+  const size_t first = cache.parts().num_dfas_made();
+  EXPECT_GT(first, 0u);
+  (void)cache.compile(GrammarKind::JsonSchema, kNested);
+  EXPECT_EQ(cache.parts().num_dfas_made(), first + 1) << "the pattern";
+  EXPECT_GT(cache.parts().size_bytes(), 0u);
+  EXPECT_EQ(other.parts().num_dfas_made(), 0u);
+  (void)other.compile(GrammarKind::JsonSchema, kPlain);
+  EXPECT_EQ(other.parts().num_dfas_made(), first) << "caches share nothing";
+}
+
+// Limits are those of a unit: what others use does not count.
+TEST(Budget, HasItsLimitsForEachUnit) {
+  grammar::Budget budget;
+  for (int unit = 0; unit < 200; ++unit) {
+    (void)budget.begin_unit("tool: ");
+    budget.spend(grammar::Budget::kMaxWork);
+    budget.add_parts(grammar::Budget::kMaxParts);
+    budget.add_nodes(grammar::Budget::kMaxNodes);
+    budget.add_states(grammar::Budget::kMaxStates);
+  }
+  EXPECT_THROW(budget.spend(1), Error);
+  EXPECT_THROW(budget.add_parts(1), Error);
+  EXPECT_THROW(budget.add_nodes(1), Error);
+  EXPECT_THROW(budget.add_states(1), Error);
+  budget.hold_states(grammar::Budget::kMaxHeldStates);
+  EXPECT_THROW(budget.hold_states(1), Error) << "memory is bounded for all together";
+}
+
+// What a kept part costs counts as if it were made, in the unit that uses it.
+TEST(KeptParts, ChargeTheBudgetAsMakingThemDid) {
+  constexpr std::string_view kText = R"({"items": {"format": "email", "maxLength": 100}})";
+  grammar::KeptParts parts;
+  std::vector<grammar::BudgetUse> uses;
+  for (int i = 0; i < 3; ++i) {
+    grammar::KeptParts fresh;
+    grammar::Budget budget;
+    grammar::Nfa nfa(budget);
+    (void)grammar::add_schema(kText, nfa, i == 2 ? fresh : parts);
+    uses.push_back(budget.used());
+  }
+  EXPECT_EQ(parts.num_schemas_made(), 1u);
+  for (const grammar::BudgetUse& use : uses) {
+    EXPECT_GT(use.work, 1000u);
+    EXPECT_EQ(use.work, uses[0].work);
+    EXPECT_EQ(use.nodes, uses[0].nodes);
+    EXPECT_EQ(use.states, uses[0].states);
+    EXPECT_EQ(use.parts, uses[0].parts);
+  }
+}
+
+// A part stays usable by what links it when the cache has let go of it.
+TEST(KeptParts, PartsOutliveTheirCache) {
+  auto parts = std::make_unique<grammar::KeptParts>();
+  const auto compiled = Grammar::compile(
+      GrammarKind::JsonSchema, R"({"items": {"format": "date"}, "type": "array"})", *parts);
+  parts.reset();
+  EXPECT_TRUE(compiled->accepts(R"(["2020-01-02"])"));
+  EXPECT_FALSE(compiled->accepts(R"(["2020-01-0"])"));
+}
+
+TEST(KeptByText, KeepsWhatWasUsedLastWithinItsBytes) {
+  grammar::KeptByText<int> kept(1000);
+  const auto add = [&](const std::string& text, int value, size_t bytes) {
+    return *kept.add(text, std::make_shared<const int>(value), bytes);
+  };
+  EXPECT_EQ(kept.find("a"), nullptr);
+  EXPECT_EQ(add("a", 1, 10), 1);
+  EXPECT_EQ(add("a", 2, 10), 1) << "the first one stays";
+  EXPECT_EQ(kept.num_added(), 1u);
+  EXPECT_EQ(add("large", 3, 1000), 3);
+  EXPECT_EQ(kept.find("large"), nullptr);
+  for (int i = 0; i < 100; ++i) {
+    (void)add("b" + std::to_string(i), i, 10);
+    ASSERT_NE(kept.find("a"), nullptr) << "used each time";
+    ASSERT_LE(kept.size_bytes(), 1000u);
+  }
+  EXPECT_EQ(kept.find("b0"), nullptr);
+  EXPECT_EQ(*kept.find("b99"), 99);
 }
 
 TEST(GrammarCache, KeepsWhatWasUsedLast) {

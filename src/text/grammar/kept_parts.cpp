@@ -1,0 +1,79 @@
+#include "text/grammar/kept_parts.h"
+
+namespace tenon::grammar {
+namespace {
+
+size_t size_of(const Dfa& dfa) {
+  return dfa.begin.capacity() * sizeof(uint32_t) + dfa.ranges.capacity() * sizeof(ByteRange) +
+         dfa.label.capacity() * sizeof(uint32_t);
+}
+
+BudgetUse difference(const BudgetUse& after, const BudgetUse& before) {
+  return {.work = after.work - before.work,
+          .parts = after.parts - before.parts,
+          .nodes = after.nodes - before.nodes,
+          .states = after.states - before.states};
+}
+
+/// The value of `key`, or the result of `make`, which charges the budget.
+template <typename Charged, typename Make, typename Size>
+std::shared_ptr<const Charged> kept_or_made(KeptByText<Charged>& all, const std::string& key,
+                                            Budget& budget, const Make& make, const Size& size) {
+  if (auto kept = all.find(key)) {
+    budget.charge(kept->use);
+    budget.pay_once(key, kept->use);
+    return kept;
+  }
+  const BudgetUse before = budget.used();
+  auto made = std::make_shared<Charged>(Charged{make(), {}});
+  made->use = difference(budget.used(), before);
+  budget.pay_once(key, made->use);
+  const size_t bytes = sizeof(Charged) + size(made->value);
+  return all.add(key, std::move(made), bytes);
+}
+
+std::shared_ptr<const CompiledPart> part_of(KeptByText<CompiledPart>& all, std::string_view key,
+                                            Budget& budget,
+                                            const std::function<void(Nfa&)>& write) {
+  std::shared_ptr<const CompiledPart> kept = all.find(key);
+  if (kept == nullptr) {
+    Budget own = budget.for_part();
+    Nfa nfa(own);
+    write(nfa);
+    auto made = std::make_shared<CompiledPart>(compile_part(nfa));
+    made->use = own.used();
+    const size_t bytes = made->size_bytes();
+    kept = all.add(key, std::move(made), bytes);
+  }
+  budget.charge(kept->use);
+  return kept;
+}
+
+}  // namespace
+
+std::shared_ptr<const Dfa> KeptParts::dfa(const std::string& key, Budget& budget,
+                                          const std::function<Dfa()>& make) {
+  const auto kept = kept_or_made(dfas_, key, budget, make, size_of);
+  return {kept, &kept->value};
+}
+
+std::shared_ptr<const LimitedTexts> KeptParts::limited(const std::string& key, Budget& budget,
+                                                       const std::function<LimitedTexts()>& make) {
+  const auto kept = kept_or_made(limited_, key, budget, make, [](const LimitedTexts& limited) {
+    return size_of(*limited.texts) +
+           (limited.counted ? limited.counted->below.capacity() * sizeof(uint32_t) : 0);
+  });
+  return {kept, &kept->value};
+}
+
+std::shared_ptr<const CompiledPart> KeptParts::piece(const std::string& key, Budget& budget,
+                                                     const std::function<void(Nfa&)>& write) {
+  return part_of(pieces_, key, budget, write);
+}
+
+std::shared_ptr<const CompiledPart> KeptParts::schema(std::string_view text, Budget& budget,
+                                                      const std::function<void(Nfa&)>& write) {
+  return part_of(schemas_, text, budget, write);
+}
+
+}  // namespace tenon::grammar
