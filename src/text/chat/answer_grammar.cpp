@@ -267,7 +267,6 @@ class AnswerWriter {
     }
   }
 
-  /// Rule of the arguments in JSON.
   uint32_t arguments_rule(const OfferedTool& tool) {
     return schema_rule(fmt::format("tool {}", quoted(tool.name)),
                        arguments_schema(tool.parameters));

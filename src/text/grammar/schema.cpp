@@ -12,6 +12,7 @@
 #include "text/grammar/json_strings.h"
 #include "text/grammar/schema_compiler.h"
 #include "text/grammar/schema_names.h"
+#include "text/grammar/schema_pieces.h"
 
 namespace tenon::grammar {
 namespace {
@@ -19,9 +20,6 @@ namespace {
 void append_words(const std::vector<uint32_t>& words, std::string& out) {
   out.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t));
 }
-
-// Most spaces of indentation: 16 levels by 2.
-constexpr size_t kMostIndent = 32;
 
 class SchemaWriter {
  public:
@@ -108,27 +106,7 @@ class SchemaWriter {
     std::string key = "number ";
     append_words(texts, key);
     append_words(below, key);
-    return piece(key, [&](Nfa& nfa) {
-      const uint32_t rule = nfa.add_rule("");
-      nfa.rule(rule).counts = true;
-      std::vector<uint32_t> node(texts.size()), counted(texts.size(), kNoEdge);
-      for (uint32_t& at : node) at = nfa.add_node();
-      nfa.add_epsilon(nfa.rule(rule).start, node[texts.start]);
-      for (uint32_t s = 0; s < texts.size(); ++s) {
-        if (texts.label[s] != 0) nfa.add_epsilon(node[s], nfa.rule(rule).final);
-        for (const ByteRange& range : texts.of(s)) {
-          const bool digits = range.low >= '0' && range.high <= '9';
-          if (digits && counted[range.to] == kNoEdge) {
-            counted[range.to] = nfa.add_node();
-            nfa.add_act(counted[range.to],
-                        {.kind = ActionKind::Within, .limit = below[range.to], .soft = true},
-                        node[range.to]);
-          }
-          nfa.add_bytes(node[s], range.low, range.high,
-                        digits ? counted[range.to] : node[range.to]);
-        }
-      }
-    });
+    return piece(key, [&](Nfa& nfa) { write_counted_number(texts, below, nfa); });
   }
 
   /// Where white space may stand, and what programs write there. Documents that are checked come
@@ -151,17 +129,7 @@ class SchemaWriter {
     return {from, to};
   }
   /// Rule of a line's end and the next line's indentation.
-  uint32_t line_rule() {
-    return piece("line", [](Nfa& nfa) {
-      const uint32_t final = nfa.rule(nfa.add_rule("")).final;
-      uint32_t node = nfa.add_text(nfa.rule(0).start, "\n");
-      for (size_t i = 0; i < kMostIndent; ++i) {
-        nfa.add_epsilon(node, final);
-        node = nfa.add_text(node, " ");
-      }
-      nfa.add_epsilon(node, final);
-    });
-  }
+  uint32_t line_rule() { return piece("line", write_line); }
   void add_byte(uint32_t from, char c, uint32_t to) {
     nfa_.add_bytes(from, static_cast<uint8_t>(c), static_cast<uint8_t>(c), to);
   }
@@ -180,38 +148,9 @@ class SchemaWriter {
       append_words(*alternative.texts, key);
       if (alternative.counted) append_words(alternative.counted->below, key);
     }
-    const uint32_t rule = piece(key, [&](Nfa& nfa) { write_string(alternative, nfa); });
+    const uint32_t rule = piece(key, [&](Nfa& nfa) { write_string(alternative, parts_, nfa); });
     strings_.emplace(known_as, rule);
     return rule;
-  }
-
-  void write_string(const Alternative& alternative, Nfa& nfa) const {
-    const StringShape& shape = alternative.shape.string;
-    const uint32_t rule = nfa.add_rule("");
-    const uint32_t final = nfa.rule(rule).final;
-    const uint32_t inside = nfa.add_text(nfa.rule(rule).start, "\"");
-    if (alternative.texts) {
-      JsonStringOptions options{.needed_escapes = true};
-      const Action each{.kind = ActionKind::Within};
-      if (alternative.counted) {
-        nfa.rule(rule).counts = true;
-        options.each = &each;
-        options.limits = &alternative.counted->below;
-      }
-      add_json_strings(nfa, *alternative.texts, inside, options,
-                       [final](uint32_t) { return final; });
-      return;
-    }
-    const auto minimum = static_cast<uint32_t>(shape.minimum);
-    const bool open = shape.maximum >= kUnlimited;
-    const Action count{.kind = ActionKind::CountUp,
-                       .limit = open ? kUnlimited : static_cast<uint32_t>(shape.maximum),
-                       .keep = open ? minimum : kUnlimited};
-    const Action enough{.kind = ActionKind::AtLeast, .limit = minimum};
-    nfa.rule(rule).counts = true;
-    const auto all = parts_.dfa("any text", nfa.budget(), [&] { return any_text(nfa.budget()); });
-    add_json_strings(nfa, *all, inside, {.each = &count, .closing = &enough},
-                     [final](uint32_t) { return final; });
   }
 
   uint32_t array_rule(const Alternative& alternative) {

@@ -1,0 +1,19 @@
+// Pieces that many schemas have, each written as rule 0 of an NFA of its own (kept_parts.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "text/grammar/schema_compiler.h"
+
+namespace tenon::grammar {
+
+/// A string with its quotes.
+void write_string(const Alternative& alternative, KeptParts& parts, Nfa& nfa);
+/// A number with counted digits, so that it is bounded.
+///   below  [states of texts] as of CountLimit
+void write_counted_number(const Dfa& texts, const std::vector<uint32_t>& below, Nfa& nfa);
+/// A line's end and the next line's indentation.
+void write_line(Nfa& nfa);
+
+}  // namespace tenon::grammar
