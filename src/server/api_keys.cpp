@@ -4,6 +4,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "words.h"
+
 namespace tenon_http {
 namespace {
 
@@ -36,18 +38,6 @@ std::string_view bearer_of(std::string_view authorization) {
                      "api_keys, line " + std::to_string(line) + ": " + message);
 }
 
-std::vector<std::string_view> words_of(std::string_view line) {
-  constexpr std::string_view kBlank = " \t\r";
-  std::vector<std::string_view> words;
-  for (size_t at = line.find_first_not_of(kBlank); at != line.npos;
-       at = line.find_first_not_of(kBlank, at)) {
-    const size_t end = std::min(line.find_first_of(kBlank, at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = end;
-  }
-  return words;
-}
-
 /// "weight=2"; whether it is such a setting.
 bool read_setting(ApiClient& client, std::string_view word, size_t line) {
   const size_t equals = word.find('=');
@@ -75,7 +65,7 @@ std::vector<ApiClient> read_api_keys(std::string_view text) {
   std::vector<ApiClient> clients;
   for (size_t line = 1; !text.empty(); ++line) {
     const size_t end = std::min(text.find('\n'), text.size());
-    const std::vector<std::string_view> words = words_of(text.substr(0, end));
+    const std::vector<std::string_view> words = words_of(text.substr(0, end), " \t\r");
     text.remove_prefix(std::min(end + 1, text.size()));
     if (words.empty() || words[0].front() == '#') continue;
     ApiClient client{.key = std::string(words[0]),

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "words.h"
+
 namespace tenon_http {
 namespace {
 
@@ -54,15 +56,8 @@ bool is_local_host(std::string_view host, const std::vector<std::string>& more) 
 }
 
 std::vector<std::string> read_host_names(std::string_view text) {
-  constexpr std::string_view kBetween = ", \t\r\n";
-  std::vector<std::string> names;
-  for (size_t at = text.find_first_not_of(kBetween); at != text.npos;
-       at = text.find_first_not_of(kBetween, at)) {
-    const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
-    names.emplace_back(text.substr(at, end - at));
-    at = end;
-  }
-  return names;
+  const std::vector<std::string_view> names = words_of(text, ", \t\r\n");
+  return {names.begin(), names.end()};
 }
 
 }  // namespace tenon_http
