@@ -1,7 +1,6 @@
 // The server as a whole: models, sockets, and the threads that do the work.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "condition.h"
 #include "http_loop.h"
 #include "local_exchange.h"
 #include "router.h"
@@ -92,7 +92,7 @@ class HttpServer {
   std::shared_ptr<SpanExporter> exporter_;  ///< or null
   ServerState state_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   bool has_loop_ = false;
   std::set<size_t> computed_;  ///< numbers of models whose engine has a thread
   std::set<std::string> computed_names_;

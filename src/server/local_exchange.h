@@ -2,7 +2,6 @@
 // (tenon_server_submit).
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "condition.h"
 #include "exchange.h"
 
 namespace tenon_http {
@@ -85,7 +85,7 @@ class LocalExchange : public Exchange, public std::enable_shared_from_this<Local
   HttpRequest request_;
   LocalExchanges& owner_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   Part pending_;
   bool has_news_ = false;  ///< since the last take()
   bool is_cancelled_ = false;

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "condition.h"
 #include "exchange.h"
 #include "model_file.h"
 #include "served_model.h"
@@ -101,7 +101,7 @@ class ModelRegistry {
   Tasks& workers_;
   const ServerLog log_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::atomic<bool> is_stopped_{false};
 };

@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <ctime>
 #include <deque>
@@ -11,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "condition.h"
 #include "fence.h"
 
 namespace tenon_http {
@@ -126,7 +126,7 @@ class ServerLog::Lines : public std::enable_shared_from_this<Lines> {
   const tenon_log_callback sink_;
   void* const user_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   std::deque<Line> waiting_;
   size_t bytes_ = 0;
   uint64_t num_told_ = 0;  ///< dropped lines that were reported

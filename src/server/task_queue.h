@@ -1,9 +1,9 @@
 // Tasks for the threads that the host lends or has the server start.
 #pragma once
 
-#include <condition_variable>
 #include <mutex>
 
+#include "condition.h"
 #include "task.h"
 
 namespace tenon_http {
@@ -23,7 +23,7 @@ class TaskQueue : public Tasks {
  private:
   Tasks& otherwise_;
   std::mutex mutex_;
-  std::condition_variable wake_;
+  Condition wake_;
   TaskList tasks_;
   size_t num_threads_ = 0;
   bool is_stopped_ = false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -26,14 +27,17 @@ class StagingSlots {
   [[nodiscard]] Slot take() {
     std::unique_lock lock(mutex_);
     size_t best = 0;
-    free_.wait(lock, [&] {
+    const auto finds_one = [&] {
       best = held_.size();
       for (size_t i = 0; i < held_.size(); ++i) {
         if (held_[i]) continue;
         if (best == held_.size() || last_copies_[i] < last_copies_[best]) best = i;
       }
       return best < held_.size();
-    });
+    };
+    // Not wait(): its symbol of GCC 12 would shut wheels out of systems with glibc 2.34.
+    while (!free_.wait_for(lock, std::chrono::hours(1), finds_one)) {
+    }
     held_[best] = true;
     return {best, last_copies_[best]};
   }
