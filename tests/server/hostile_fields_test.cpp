@@ -200,16 +200,18 @@ bool is_free(std::string_view place) {
                      [&](std::string_view part) { return place.find(part) != place.npos; });
 }
 
-/// Whether an answer with this value would go on to the end of the context.
+/// Whether a value says "as many tokens as fit", where the field limits an answer: null, "" and -1 do.
 bool lifts_the_limit(std::string_view place, const Value& wrong) {
-  return place.ends_with("tokens") && (wrong.is_null() || wrong == "" || wrong == -1);
+  const bool is_limit =
+      place == "/max_tokens" || place == "/max_completion_tokens" || place == "/max_output_tokens";
+  return is_limit && (wrong.is_null() || wrong == "" || wrong == -1);
 }
 
 /// Whether a value is wrong by its kind alone. A text may stand for a list or an object in many places, a
 /// number or a truth value for nothing else. Null is what is absent.
 bool is_wrong_kind(std::string_view place, const Value& right, const Value& wrong) {
   if (is_free(place) || right.is_null() || wrong.is_null()) return false;
-  // Clients spell "none" as an empty text, too. Biases may be a list of pairs.
+  // An empty text is "none" (EmptyTextForANumberIsNone). Biases may be a list of pairs.
   if (right.is_number() && wrong == "") return false;
   if (place.ends_with("/logit_bias") && wrong == Value::array()) return false;
   // The value of a choice may be either, and so may a schema.
@@ -370,11 +372,16 @@ TEST_F(HostileFieldsTest, EveryPartMayBeOfAnotherKind) {
     const Value right = Value::parse(endpoint.body);
     each_part(right, Value::json_pointer(), [&](const Value::json_pointer& place) {
       for (const Value& wrong : wrong_values()) {
-        if (lifts_the_limit(place.to_string(), wrong)) continue;
         Value body = right;
         body[place] = wrong;
         const Reply reply = client.request("POST", endpoint.path, body.dump());
         expect_answer(reply, endpoint, place, wrong);
+        if (lifts_the_limit(place.to_string(), wrong)) {
+          // Anthropic's interface demands a limit.
+          const bool demands = std::string_view(endpoint.path).starts_with("/v1/messages");
+          EXPECT_EQ(reply.status, demands ? 400 : 200)
+              << endpoint.path << " " << place << " = " << wrong.dump() << ": " << reply.body;
+        }
         if (is_wrong_kind(place.to_string(), right[place], wrong)) {
           EXPECT_NE(reply.status, 200)
               << endpoint.path << " ignores " << place.to_string() << " = " << wrong.dump();
@@ -386,6 +393,67 @@ TEST_F(HostileFieldsTest, EveryPartMayBeOfAnotherKind) {
   }
   EXPECT_GT(asked, 3000u);
   EXPECT_GT(refused, asked / 2) << "of " << asked;
+}
+
+TEST_F(HostileFieldsTest, EmptyTextForANumberIsNone) {
+  HttpClient client(server().port());
+  size_t asked = 0;
+  for (const Endpoint& endpoint : endpoints()) {
+    const Value right = Value::parse(endpoint.body);
+    each_part(right, Value::json_pointer(), [&](const Value::json_pointer& place) {
+      if (!right[place].is_number() || is_free(place.to_string())) return;
+      Value empty = right;
+      empty[place] = "";
+      Value none = right;
+      none[place] = nullptr;
+      const Reply of_empty = client.request("POST", endpoint.path, empty.dump());
+      const Reply of_none = client.request("POST", endpoint.path, none.dump());
+      EXPECT_EQ(of_empty.status, of_none.status)
+          << endpoint.path << " " << place << ": " << of_empty.body << "\n"
+          << of_none.body;
+      ++asked;
+    });
+  }
+  EXPECT_GT(asked, 40u);
+}
+
+TEST_F(HostileFieldsTest, HalfASurrogateIsTheReplacementCharacterInEveryText) {
+  HttpClient client(server().port());
+  size_t asked = 0;
+  size_t served = 0;
+  for (const Endpoint& endpoint : endpoints()) {
+    const Value right = Value::parse(endpoint.body);
+    each_part(right, Value::json_pointer(), [&](const Value::json_pointer& place) {
+      if (!right[place].is_string()) return;
+      const auto ask = [&](const std::string& character) {
+        Value body = right;
+        body[place] = "@@";  // a value that JSON writes as it is
+        std::string text = body.dump();
+        text.replace(text.find("@@"), 2, character);
+        return client.request("POST", endpoint.path, text);
+      };
+      const Reply whole = ask("\xef\xbf\xbd");
+      for (const char* half : {"\\ud800", "\\udfff", "\\udc00\\ud800"}) {
+        const bool are_two = std::string_view(half).size() > 6;
+        const Reply reply = ask(half);
+        EXPECT_EQ(reply.status, are_two ? ask("\xef\xbf\xbd\xef\xbf\xbd").status : whole.status)
+            << endpoint.path << " " << place << " = " << half << ": " << reply.body;
+        expect_answer(reply, endpoint, place, half);
+        served += reply.status == 200 ? 1 : 0;
+        ++asked;
+      }
+    });
+  }
+  EXPECT_GT(asked, 400u);
+  EXPECT_GT(served, asked / 4) << "of " << asked;
+  const auto tokens_of = [&](const std::string& text) {
+    const Reply reply =
+        client.request("POST", "/tokenize", R"({"model": "demo", "prompt": "a)" + text + R"(b"})");
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return reply.json().value("tokens", Value());
+  };
+  EXPECT_EQ(tokens_of("\\ud800"), tokens_of("\xef\xbf\xbd"));
+  EXPECT_NE(tokens_of("\\ud800"), tokens_of(""));
 }
 
 TEST_F(HostileFieldsTest, NoFieldTakesAnObjectOfNothingKnown) {
