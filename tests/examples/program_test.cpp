@@ -434,7 +434,10 @@ TEST(Program, BenchShowsCountsAsTheyAre) {
   EXPECT_NE(table.find(" million parameters ("), std::string::npos) << table;
   const std::string lines = output_of("tenon bench --help");
   const std::string help = std::regex_replace(lines, std::regex("\\s+"), " ");  // it is wrapped
-  for (const char* text : {"default f16, of f16|f32|int8|q4", "0: as many as "}) {
+  for (const char* text : {"default f16, of f16|f32|int8|q4",
+                           "-t, --threads N,... Threads that compute, the caller's included; 0: as "
+                           "many as the CPUs that the process may use, by its mask and the quotas "
+                           "of its control groups, rounded down. (default 0)"}) {
     EXPECT_NE(help.find(text), std::string::npos) << text << "\n" << help;
   }
 }
@@ -475,13 +478,31 @@ TEST(Program, BackendsListsTheBuiltInOnes) {
   EXPECT_NE(refused.find("libtenon-bad.so"), std::string::npos) << refused;
 }
 
+/// Output of a program whose random bytes are all `byte`.
+std::string drawn_with(int byte, const std::string& command) {
+  return output_of("tenon --version > /dev/null; TENON_FIXED_BYTE=" + std::to_string(byte) +
+                   " LD_PRELOAD=" TENON_FIXED_RANDOM " " TENON_PROGRAMS_DIR "/" + command);
+}
+
 TEST(Hello, BothTellAStory) {
-  const std::string c = output_of("hello_c " + kDemo);
-  const std::string cpp = output_of("hello_cpp " + kDemo);
   // Each draws its own seed: two stories, which begin as the model's stories do.
-  EXPECT_EQ(c.find(" there was a"), 0u) << c;
-  EXPECT_EQ(cpp.find(" there was a"), 0u) << cpp;
-  EXPECT_GT(c.size(), 20u);
+  for (const char* program : {"hello_c ", "hello_cpp "}) {
+    const std::string story = output_of(program + kDemo);
+    EXPECT_EQ(story.find(" there was a"), 0u) << program << story;
+    EXPECT_GT(story.size(), 20u) << program << story;
+  }
+}
+
+TEST(Hello, BothTellOneStoryByOneSeed) {
+  if (std::string(TENON_FIXED_RANDOM).empty()) {
+    GTEST_SKIP() << "a sanitizer's library must be the first that is loaded";
+  }
+  const std::string complete = "tenon complete " + kDemo + " -p 'Once upon a time' -n 64";
+  const std::string story = drawn_with(1, complete);
+  EXPECT_GT(story.size(), 20u);
+  EXPECT_NE(drawn_with(2, complete), story) << "another seed, another story";
+  EXPECT_EQ(drawn_with(1, "hello_c " + kDemo), story);
+  EXPECT_EQ(drawn_with(1, "hello_cpp " + kDemo), story);
 }
 
 TEST(Hello, CReportsWhatFailed) {
