@@ -142,7 +142,11 @@ std::string zsh_script(const CLI::App& app) {
 }
 
 std::string fish_script(const CLI::App& app) {
-  std::string text = "# fish completion for tenon, from `tenon completion fish`\n";
+  // The command is the second word: others may be spelled like one, as a prompt "chat" is.
+  std::string text =
+      "# fish completion for tenon, from `tenon completion fish`\n"
+      "function __tenon_command\n  set -l words (commandline -opc)\n"
+      "  test (count $words) -gt 1; and test \"$words[2]\" = $argv[1]\nend\n";
   for (const Command& command : command_table()) {
     if (command.add == nullptr) continue;
     text += std::string("complete -c tenon -n __fish_use_subcommand -f -a ") + command.name +
@@ -150,13 +154,13 @@ std::string fish_script(const CLI::App& app) {
   }
   text +=
       "complete -c tenon -n __fish_use_subcommand -f -a help -d 'Tell the options of a command'\n"
-      "complete -c tenon -n '__fish_seen_subcommand_from help' -f -a '" +
+      "complete -c tenon -n '__tenon_command help' -f -a '" +
       names_of_commands() + "'\n";
   for (const Command& command : command_table()) {
     if (command.add == nullptr) continue;
     for (const FlagRow& row : rows_of(app, command)) {
       const std::string begin =
-          std::string("complete -c tenon -n '__fish_seen_subcommand_from ") + command.name + "'";
+          std::string("complete -c tenon -n '__tenon_command ") + command.name + "'";
       if (row.positional && !row.choices.empty()) {
         text += begin + " -f -a '" + words_in_a_row(row.choices) + "'\n";
       }
