@@ -184,20 +184,16 @@ Dfa combine(std::span<const Dfa* const> parts,
 }
 
 void append_words(const Dfa& dfa, std::string& out) {
-  const auto append = [&out](uint32_t word) {
-    for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(word >> shift & 0xFF);
-  };
-  append(dfa.size());
-  append(dfa.start);
+  std::vector<uint32_t> words;
+  words.reserve(2 + 2 * size_t{dfa.size()} + 2 * dfa.ranges.size());
+  words.insert(words.end(), {dfa.size(), dfa.start});
   for (uint32_t s = 0; s < dfa.size(); ++s) {
-    append(dfa.label[s]);
-    append(static_cast<uint32_t>(dfa.of(s).size()));
+    words.insert(words.end(), {dfa.label[s], static_cast<uint32_t>(dfa.of(s).size())});
     for (const ByteRange& range : dfa.of(s)) {
-      out += static_cast<char>(range.low);
-      out += static_cast<char>(range.high);
-      append(range.to);
+      words.insert(words.end(), {range.low | uint32_t{range.high} << 8, range.to});
     }
   }
+  out.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t));
 }
 
 Dfa any_text(Budget& budget) {
