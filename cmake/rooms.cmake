@@ -19,26 +19,14 @@ set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/ch
 # Folders of a room that are compiled with it: the models of tokenizers, and what they share.
 set(TENON_FOLDERS_text bpe unigram wordpiece unicode regex)
 
-# Rooms whose files all define the same local names, as entries of one list do.
-set(TENON_NO_UNITY sampler)
-
 # Rooms whose code runs a few times for each model or conversation: small rather than fast.
 set(TENON_SMALL_ROOMS file arch model program random_model plan text/tokenizer_json text/chat_formats text/chat)
 
-# Files that share local names with another file of their room, compiled apart.
-set(TENON_APART
-    engine/sequence.cpp
-    text/grammar/gbnf.cpp text/grammar/json_value.cpp text/grammar/expr.cpp text/grammar/automaton_distances.cpp
-    text/grammar/few_values.cpp
-    text/template/jinja_printf.cpp text/template/jinja_str_methods.cpp
-    text/template/jinja_str_queries.cpp text/template/jinja_sequence_filters.cpp
-    text/template/jinja_selecting_filters.cpp text/template/jinja_strftime.cpp
-    text/template/jinja_format_spec.cpp text/template/jinja_number_filters.cpp
-    text/chat_formats/python_calls.cpp text/chat_formats/python_scan.cpp text/chat_formats/muse.cpp
-    text/chat_formats/functionary.cpp text/chat_formats/minimax_m3.cpp text/chat_formats/kimi.cpp)
-
 # Rooms that only plugins are made of: nothing of them is in the library.
 set(TENON_PLUGIN_ROOMS backends/blas backends/cuda backends/gpu backends/vulkan)
+
+# Files compiled in one go with TENON_UNITY: most rooms are one or two such units.
+set(TENON_UNITY_FILES 26)
 
 # Files that go over every weight of a model when it is loaded: -O2 makes loading half as slow again.
 set(TENON_HOT backends/cpu/panels.cpp)
@@ -79,11 +67,11 @@ function(tenon_room path)
   if("Eigen3::Eigen" IN_LIST TENON_USES_${name})
     set_target_properties(tenon_room_${name} PROPERTIES TENON_USES_EIGEN ON)
   endif()
-  # Half to two thirds of the compile time, for builds that nobody debugs: several files in one go.
-  if(TENON_UNITY AND NOT path IN_LIST TENON_NO_UNITY)
-    set_target_properties(tenon_room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
-    list(TRANSFORM TENON_APART PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE apart)
-    set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # A third of the compile time, for builds that nobody debugs: most of a file's is that of its headers. Local
+  # names are therefore unique in a room.
+  if(TENON_UNITY)
+    set_target_properties(tenon_room_${name} PROPERTIES UNITY_BUILD ON
+                                                        UNITY_BUILD_BATCH_SIZE ${TENON_UNITY_FILES})
   endif()
   if(NOT path IN_LIST TENON_PLUGIN_ROOMS)
     set_property(GLOBAL APPEND PROPERTY TENON_ROOMS tenon_room_${name})

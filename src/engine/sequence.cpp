@@ -11,14 +11,14 @@ namespace {
 
 /// Room that is made at once: within it no token costs an allocation, and a context of two billion
 /// does not cost gigabytes before the first one.
-constexpr uint32_t kReservedTokens = 1u << 17;
+constexpr uint32_t kSequenceTokensReserved = 1u << 17;
 
 }  // namespace
 
 Sequence::Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t context,
                    Hash128 root)
     : context_(context), root_(root) {
-  tokens_.reserve(std::min(context, kReservedTokens));
+  tokens_.reserve(std::min(context, kSequenceTokensReserved));
   tables_.reserve(pools.size());
   for (const auto& pool : pools) tables_.push_back(CacheTable::create(pool, context));
   find_cross_table();
@@ -41,7 +41,7 @@ void Sequence::set_source(std::span<const Token> tokens) {
 Sequence Sequence::fork() const {
   Sequence copy(context_, root_);
   copy.keys_ = keys_;
-  copy.tokens_.reserve(std::min(context_, kReservedTokens));
+  copy.tokens_.reserve(std::min(context_, kSequenceTokensReserved));
   copy.tokens_.assign(tokens_.begin(), tokens_.end());
   copy.cached_ = cached_;
   copy.begun_ = cached_;
@@ -178,7 +178,8 @@ void Sequence::compact() {
 std::span<const Hash128> Sequence::keys(const PrefixIndex& index, uint64_t count) {
   const uint32_t block_tokens = index.block_tokens();
   if (keys_.capacity() < count) {
-    keys_.reserve(std::max<uint64_t>(count, std::min(context_, kReservedTokens) / block_tokens));
+    keys_.reserve(
+        std::max<uint64_t>(count, std::min(context_, kSequenceTokensReserved) / block_tokens));
   }
   while (keys_.size() < count) {
     const Hash128 before = keys_.empty() ? root_ : keys_.back();

@@ -10,6 +10,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace adaptive_p_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -61,8 +62,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 bool is_on_device(const SamplerValues& values) { return values.real("adaptive_target") < 0.0; }
 
 }  // namespace
+}  // namespace adaptive_p_stage
 
-extern constexpr SamplerStage kAdaptivePStage{"adaptive_p", kParameters, apply, is_on_device,
-                                              all_unless<is_on_device>};
+extern constexpr SamplerStage kAdaptivePStage{
+    "adaptive_p", adaptive_p_stage::kParameters, adaptive_p_stage::apply,
+    adaptive_p_stage::is_on_device, all_unless<adaptive_p_stage::is_on_device>};
 
 }  // namespace tenon

@@ -6,6 +6,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace draw_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -24,8 +25,9 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 }
 
 }  // namespace
+}  // namespace draw_stage
 
-extern constexpr SamplerStage kDrawStage{"draw", kParameters, apply, always_on_device,
-                                         all_candidates};
+extern constexpr SamplerStage kDrawStage{"draw", draw_stage::kParameters, draw_stage::apply,
+                                         always_on_device, all_candidates};
 
 }  // namespace tenon

@@ -5,6 +5,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace dry_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -91,7 +92,9 @@ SamplerReach reach(const SamplerInput& input) {
 }
 
 }  // namespace
+}  // namespace dry_stage
 
-extern constexpr SamplerStage kDryStage{"dry", kParameters, apply, is_on_device, reach};
+extern constexpr SamplerStage kDryStage{"dry", dry_stage::kParameters, dry_stage::apply,
+                                        dry_stage::is_on_device, dry_stage::reach};
 
 }  // namespace tenon

@@ -2,6 +2,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace greedy_stage {
 namespace {
 
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
@@ -17,7 +18,9 @@ SamplerReach reach(const SamplerInput& input) {
 }
 
 }  // namespace
+}  // namespace greedy_stage
 
-extern constexpr SamplerStage kGreedyStage{"greedy", {}, apply, always_on_device, reach};
+extern constexpr SamplerStage kGreedyStage{
+    "greedy", {}, greedy_stage::apply, always_on_device, greedy_stage::reach};
 
 }  // namespace tenon

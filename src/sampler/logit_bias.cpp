@@ -5,6 +5,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace logit_bias_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -38,8 +39,10 @@ SamplerReach reach(const SamplerInput& input) {
 }
 
 }  // namespace
+}  // namespace logit_bias_stage
 
-extern constexpr SamplerStage kLogitBiasStage{"logit_bias", kParameters, apply, always_on_device,
-                                              reach};
+extern constexpr SamplerStage kLogitBiasStage{"logit_bias", logit_bias_stage::kParameters,
+                                              logit_bias_stage::apply, always_on_device,
+                                              logit_bias_stage::reach};
 
 }  // namespace tenon

@@ -4,6 +4,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace min_p_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -29,7 +30,9 @@ SamplerReach reach(const SamplerInput& input) {
 }
 
 }  // namespace
+}  // namespace min_p_stage
 
-extern constexpr SamplerStage kMinPStage{"min_p", kParameters, apply, always_on_device, reach};
+extern constexpr SamplerStage kMinPStage{"min_p", min_p_stage::kParameters, min_p_stage::apply,
+                                         always_on_device, min_p_stage::reach};
 
 }  // namespace tenon

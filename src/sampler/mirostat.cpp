@@ -9,6 +9,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace mirostat_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -101,8 +102,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 bool is_on_device(const SamplerValues& values) { return values.integer("mirostat") == 0; }
 
 }  // namespace
+}  // namespace mirostat_stage
 
-extern constexpr SamplerStage kMirostatStage{"mirostat", kParameters, apply, is_on_device,
-                                             all_unless<is_on_device>};
+extern constexpr SamplerStage kMirostatStage{"mirostat", mirostat_stage::kParameters,
+                                             mirostat_stage::apply, mirostat_stage::is_on_device,
+                                             all_unless<mirostat_stage::is_on_device>};
 
 }  // namespace tenon

@@ -5,6 +5,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace penalties_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -74,7 +75,10 @@ SamplerReach reach(const SamplerInput& input) {
 }
 
 }  // namespace
+}  // namespace penalties_stage
 
-extern constexpr SamplerStage kPenaltiesStage{"penalties", kParameters, apply, is_on_device, reach};
+extern constexpr SamplerStage kPenaltiesStage{"penalties", penalties_stage::kParameters,
+                                              penalties_stage::apply, penalties_stage::is_on_device,
+                                              penalties_stage::reach};
 
 }  // namespace tenon

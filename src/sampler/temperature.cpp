@@ -6,6 +6,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace temperature_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -50,8 +51,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 bool is_on_device(const SamplerValues& values) { return values.real("dynatemp_range") == 0.0; }
 
 }  // namespace
+}  // namespace temperature_stage
 
-extern constexpr SamplerStage kTemperatureStage{"temperature", kParameters, apply, is_on_device,
-                                                all_candidates};
+extern constexpr SamplerStage kTemperatureStage{"temperature", temperature_stage::kParameters,
+                                                temperature_stage::apply,
+                                                temperature_stage::is_on_device, all_candidates};
 
 }  // namespace tenon

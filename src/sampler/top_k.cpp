@@ -5,6 +5,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace top_k_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -53,7 +54,9 @@ SamplerReach reach(const SamplerInput& input) {
 }
 
 }  // namespace
+}  // namespace top_k_stage
 
-extern constexpr SamplerStage kTopKStage{"top_k", kParameters, apply, always_on_device, reach};
+extern constexpr SamplerStage kTopKStage{"top_k", top_k_stage::kParameters, top_k_stage::apply,
+                                         always_on_device, top_k_stage::reach};
 
 }  // namespace tenon

@@ -5,6 +5,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace top_n_sigma_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -43,8 +44,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 bool is_on_device(const SamplerValues& values) { return values.real("top_n_sigma") == 0.0; }
 
 }  // namespace
+}  // namespace top_n_sigma_stage
 
-extern constexpr SamplerStage kTopNSigmaStage{"top_n_sigma", kParameters, apply, is_on_device,
-                                              all_unless<is_on_device>};
+extern constexpr SamplerStage kTopNSigmaStage{
+    "top_n_sigma", top_n_sigma_stage::kParameters, top_n_sigma_stage::apply,
+    top_n_sigma_stage::is_on_device, all_unless<top_n_sigma_stage::is_on_device>};
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace top_p_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -38,8 +39,9 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 bool is_idle(const SamplerValues& values) { return values.real("top_p") >= 1.0; }
 
 }  // namespace
+}  // namespace top_p_stage
 
-extern constexpr SamplerStage kTopPStage{"top_p", kParameters, apply, always_on_device,
-                                         all_unless<is_idle>};
+extern constexpr SamplerStage kTopPStage{"top_p", top_p_stage::kParameters, top_p_stage::apply,
+                                         always_on_device, all_unless<top_p_stage::is_idle>};
 
 }  // namespace tenon

@@ -6,6 +6,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace typical_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -45,8 +46,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 bool is_on_device(const SamplerValues& values) { return values.real("typical_p") >= 1.0; }
 
 }  // namespace
+}  // namespace typical_stage
 
-extern constexpr SamplerStage kTypicalStage{"typical", kParameters, apply, is_on_device,
-                                            all_unless<is_on_device>};
+extern constexpr SamplerStage kTypicalStage{"typical", typical_stage::kParameters,
+                                            typical_stage::apply, typical_stage::is_on_device,
+                                            all_unless<typical_stage::is_on_device>};
 
 }  // namespace tenon

@@ -4,6 +4,7 @@
 #include "sampler/stage.h"
 
 namespace tenon {
+namespace xtc_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
@@ -43,8 +44,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 bool is_on_device(const SamplerValues& values) { return values.real("xtc_probability") == 0.0; }
 
 }  // namespace
+}  // namespace xtc_stage
 
-extern constexpr SamplerStage kXtcStage{"xtc", kParameters, apply, is_on_device,
-                                        all_unless<is_on_device>};
+extern constexpr SamplerStage kXtcStage{"xtc", xtc_stage::kParameters, xtc_stage::apply,
+                                        xtc_stage::is_on_device,
+                                        all_unless<xtc_stage::is_on_device>};
 
 }  // namespace tenon

@@ -201,9 +201,10 @@ void write_requests(std::string& out, const RequestJournal& journal) {
   const RequestJournal::Totals totals = journal.totals();
   write_heading(out, "tenon_http_answers_total", "counter",
                 "Answers by the kind of their status; gone: the client left before");
-  constexpr auto kKinds = std::to_array<const char*>({"gone", "1xx", "2xx", "3xx", "4xx", "5xx"});
-  for (size_t i = 0; i < kKinds.size(); ++i) {
-    out.append("tenon_http_answers_total{code=\"").append(kKinds[i]).append("\"} ");
+  constexpr auto kStatusKinds =
+      std::to_array<const char*>({"gone", "1xx", "2xx", "3xx", "4xx", "5xx"});
+  for (size_t i = 0; i < kStatusKinds.size(); ++i) {
+    out.append("tenon_http_answers_total{code=\"").append(kStatusKinds[i]).append("\"} ");
     out.append(std::to_string(totals.answers[i])).append("\n");
   }
   if (totals.clients.empty()) return;

@@ -16,7 +16,7 @@ namespace tenon {
 namespace {
 
 /// "functions.f:0" is the id of a call of f.
-CallName split_name(std::string_view raw) {
+CallName split_kimi_name(std::string_view raw) {
   std::string_view name = raw;
   if (name.starts_with("functions.")) name.remove_prefix(10);
   const size_t colon = name.rfind(':');
@@ -41,7 +41,7 @@ extern constexpr ChatFormat kKimiFormat{
                           .call_close = "<|tool_call_end|>",
                           .section_close = "<|tool_calls_section_end|>",
                           .late_opener = 1,
-                          .split_name = split_name});
+                          .split_name = split_kimi_name});
     },
     .shapes = {{{.call = "<|tool_call_begin|>functions.$name:$number<|tool_call_argument_begin|>"
                          "$arguments<|tool_call_end|>",

@@ -14,10 +14,10 @@ namespace {
 
 #define TENON_M "]<]minimax[>["
 
-constexpr std::string_view kMark = TENON_M;
+constexpr std::string_view kMiniMaxMark = TENON_M;
 constexpr std::string_view kInvoke = TENON_M "<invoke name=\"";
 constexpr std::string_view kSectionClose = TENON_M "</tool_call>";
-constexpr size_t kMaxDepth = 64;
+constexpr size_t kMaxMiniMaxDepth = 64;
 
 class MiniMaxM3Calls : public CallGrammar {
  public:
@@ -88,16 +88,16 @@ class MiniMaxM3Calls : public CallGrammar {
 
   /// Text, then a tag.
   Step inside(ReplyInput& in, CallOutput& out) {
-    const std::array markers{kMark};
+    const std::array markers{kMiniMaxMark};
     const ReplyInput::Found found = in.find(markers);
     if (!add_text(in.rest().substr(0, found.at), out)) return Step::Broken;
     in.skip(found.at);
     if (found.which != 0) return in.at_end ? Step::Broken : Step::More;
     constexpr std::array<std::string_view, 1> kTagEnd{">"};
-    const ReplyInput::Found end = in.find(kTagEnd, kMark.size());
-    if (end.at > kMark.size() + kMaxCallName) return Step::Broken;
+    const ReplyInput::Found end = in.find(kTagEnd, kMiniMaxMark.size());
+    if (end.at > kMiniMaxMark.size() + kMaxCallName) return Step::Broken;
     if (end.which != 0) return in.at_end ? Step::Broken : Step::More;
-    const std::string tag(in.rest().substr(kMark.size(), end.at - kMark.size()));
+    const std::string tag(in.rest().substr(kMiniMaxMark.size(), end.at - kMiniMaxMark.size()));
     in.skip(end.at + 1);
     if (tag.starts_with("</")) return close(std::string_view(tag).substr(2), out);
     if (!tag.starts_with('<') || tag.size() == 1) return Step::Broken;
@@ -123,7 +123,7 @@ class MiniMaxM3Calls : public CallGrammar {
     Element& top = open_.back();
     if (top.holds == Holds::Text) {
       const bool can_hold = !top.is_string() && without_space_before(top.text).empty();
-      if (!can_hold || open_.size() == kMaxDepth) return Step::Broken;
+      if (!can_hold || open_.size() == kMaxMiniMaxDepth) return Step::Broken;
       const bool may_be_list = top.kinds == kAnyKind || (top.kinds & kListKind) != 0;
       top.holds = name == "item" && may_be_list ? Holds::List : Holds::Object;
     }
@@ -176,7 +176,7 @@ class MiniMaxM3Calls : public CallGrammar {
 
 extern constexpr ChatFormat kMiniMaxM3Format{
     .name = "minimax-m3",
-    .detected_by = {{{kMark, "<invoke name="}}},
+    .detected_by = {{{kMiniMaxMark, "<invoke name="}}},
     .think = {"<mm:think>", "</mm:think>"},
     .call_openers = {TENON_M "<tool_call>"},
     .dropped = {"</mm:think>"},

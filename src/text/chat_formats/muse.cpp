@@ -11,11 +11,11 @@
 namespace tenon {
 namespace {
 
-constexpr std::string_view kMessage = "<|message|>";
-constexpr std::string_view kRecipient = "to=";
+constexpr std::string_view kMuseMessage = "<|message|>";
+constexpr std::string_view kMuseRecipient = "to=";
 constexpr std::string_view kCalls = "<atem:function_calls>";
-constexpr std::array<std::string_view, 4> kEnds{"<|eom|>", "<|eot|>", "<|start|>", kCalls};
-constexpr size_t kStart = 2, kCallsMark = 3;
+constexpr std::array<std::string_view, 4> kMuseEnds{"<|eom|>", "<|eot|>", "<|start|>", kCalls};
+constexpr size_t kMuseStart = 2, kCallsMark = 3;
 
 constexpr TaggedCallLayout kLayout{.call_open = "<atem:invoke name=\"",
                                    .name_end = "\">",
@@ -52,30 +52,30 @@ class MuseReply : public ReplyLayout {
   }
 
   bool header(ReplyInput& in) {
-    const std::array markers{kMessage};
+    const std::array markers{kMuseMessage};
     const ReplyInput::Found found = in.find(markers);
     const bool is_long = found.at > kMaxCallName;
     if (is_long || (found.which != 0 && in.at_end)) {
       // No header after all: what was written is not thrown away, but for one that was cut off.
-      const bool is_marked = in.rest().starts_with(kEnds[kStart]);
-      if (is_marked) in.skip(is_long ? kEnds[kStart].size() : in.rest().size());
+      const bool is_marked = in.rest().starts_with(kMuseEnds[kMuseStart]);
+      if (is_marked) in.skip(is_long ? kMuseEnds[kMuseStart].size() : in.rest().size());
       in.forget();
       state_ = State::Content;
       return !in.rest().empty();
     }
     if (found.which != 0) return false;
     std::string_view header = in.rest().substr(0, found.at);
-    const size_t to = header.find(kRecipient);
-    header.remove_prefix(to == header.npos ? header.size() : to + kRecipient.size());
+    const size_t to = header.find(kMuseRecipient);
+    header.remove_prefix(to == header.npos ? header.size() : to + kMuseRecipient.size());
     state_ = trimmed(header) == "self" ? State::Reasoning : State::Content;
-    in.skip(found.at + kMessage.size());
+    in.skip(found.at + kMuseMessage.size());
     in.forget();
     return true;
   }
 
   bool body(ReplyInput& in, ReplyBuilder& out) {
     const bool reasons = state_ == State::Reasoning;
-    const auto ends = std::span(kEnds).first(reasons ? kCallsMark : kEnds.size());
+    const auto ends = std::span(kMuseEnds).first(reasons ? kCallsMark : kMuseEnds.size());
     const ReplyInput::Found found = in.find(ends);
     const std::string_view text = in.rest().substr(0, found.at);
     if (reasons) {
@@ -87,7 +87,7 @@ class MuseReply : public ReplyLayout {
     in.forget();
     if (found.which == ends.size()) return false;
     // The mark that begins a message belongs to its header.
-    if (found.which != kStart) in.skip(ends[found.which].size());
+    if (found.which != kMuseStart) in.skip(ends[found.which].size());
     if (found.which == kCallsMark) {
       calls_.begin(0);
       state_ = State::Call;

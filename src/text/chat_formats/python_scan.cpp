@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-constexpr size_t kMaxDepth = 128;
+constexpr size_t kMaxPythonDepth = 128;
 constexpr size_t kMaxWord = 64;
 
 bool is_word_byte(char c) {
@@ -58,7 +58,7 @@ PythonScan::State PythonScan::value(char c, std::string& json) {
     place_ = Place::Quote;
     json += '"';
   } else if (c == '{' || c == '[' || c == '(') {
-    if (is_key_ || open_.size() >= kMaxDepth) return State::Bad;
+    if (is_key_ || open_.size() >= kMaxPythonDepth) return State::Bad;
     open_.push_back(c);
     json += c == '{' ? '{' : '[';
     place_ = c == '{' ? Place::FirstKey : Place::FirstItem;

@@ -12,9 +12,9 @@ uint64_t copies(const Expr& repeat) {
   return repeat.maximum;
 }
 
-class Writer {
+class ExprWriter {
  public:
-  Writer(Nfa& nfa, bool lines) : nfa_(nfa), lines_(lines) {}
+  ExprWriter(Nfa& nfa, bool lines) : nfa_(nfa), lines_(lines) {}
 
   void add(const Expr& expr, uint32_t from, uint32_t to) {
     switch (expr.kind) {
@@ -98,7 +98,7 @@ uint64_t written_size(const Expr& expr) {
 }
 
 void add_expr(Nfa& nfa, const Expr& expr, uint32_t from, uint32_t to, bool lines) {
-  Writer(nfa, lines).add(expr, from, to);
+  ExprWriter(nfa, lines).add(expr, from, to);
 }
 
 }  // namespace tenon::grammar

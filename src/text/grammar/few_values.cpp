@@ -70,8 +70,9 @@ bool add_numbers(const Alternative& alternative, std::vector<SpelledNumber>& num
     numbers.emplace_back(low, shape.spelled);
     return true;
   }
-  constexpr size_t kDigits = 9;
-  if (!shape.integer || low.integer.size() > kDigits || high.integer.size() > kDigits) return false;
+  constexpr size_t kMaxDigits = 9;
+  if (!shape.integer || low.integer.size() > kMaxDigits || high.integer.size() > kMaxDigits)
+    return false;
   const auto whole = [](const Decimal& of) {
     const int64_t value = of.integer.empty() ? 0 : std::stoll(of.integer);
     return of.negative ? -value : value;

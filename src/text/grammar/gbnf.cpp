@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxRules = 20'000;
 constexpr size_t kMaxName = 256;
 constexpr size_t kMaxText = size_t{8} << 20;
-constexpr uint64_t kMaxRepeat = 1'000'000'000;
+constexpr uint64_t kMaxGbnfRepeat = 1'000'000'000;
 
 struct Rule {
   std::string name;
@@ -27,9 +27,9 @@ bool is_name(char c) {
          c == '_';
 }
 
-class Parser {
+class GbnfParser {
  public:
-  Parser(std::string_view text, Budget& budget) : text_(text), budget_(budget) {}
+  GbnfParser(std::string_view text, Budget& budget) : text_(text), budget_(budget) {}
 
   std::vector<Rule> parse() {
     if (text_.size() > kMaxText) refuse("the text is larger than {} bytes", kMaxText);
@@ -258,7 +258,7 @@ class Parser {
     uint64_t value = 0;
     for (; peek() >= '0' && peek() <= '9'; ++at_) {
       value = value * 10 + static_cast<uint64_t>(peek() - '0');
-      if (value > kMaxRepeat) refuse("a repetition of more than {} times", kMaxRepeat);
+      if (value > kMaxGbnfRepeat) refuse("a repetition of more than {} times", kMaxGbnfRepeat);
     }
     return value;
   }
@@ -312,7 +312,7 @@ class Parser {
 
 void read_gbnf(std::string_view text, Nfa& nfa) {
   Budget& budget = nfa.budget();
-  const std::vector<Rule> rules = Parser(text, budget).parse();
+  const std::vector<Rule> rules = GbnfParser(text, budget).parse();
   budget.set_place("");  // the parser's is gone with it
   for (const Rule& rule : rules) (void)nfa.add_rule(fmt::format("line {}", rule.line));
   for (uint32_t i = 0; i < rules.size(); ++i) {

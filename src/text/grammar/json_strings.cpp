@@ -30,9 +30,9 @@ constexpr std::array kPair = {Digit{4, 0}, Digit{4, 0}, Digit{2, 12},
                               Digit{4, 0}, Digit{4, 0}, Digit{2, 8}};
 constexpr size_t kLowSurrogate = 3;  // digits of it, but for the D
 
-class Writer {
+class StringWriter {
  public:
-  Writer(Nfa& nfa, const Dfa& texts, const JsonStringOptions& options)
+  StringWriter(Nfa& nfa, const Dfa& texts, const JsonStringOptions& options)
       : nfa_(nfa),
         texts_(texts),
         options_(options),
@@ -283,7 +283,7 @@ class Writer {
 
 void add_json_strings(Nfa& nfa, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
                       const std::function<uint32_t(uint32_t label)>& to) {
-  Writer(nfa, texts, options).run(from, to);
+  StringWriter(nfa, texts, options).run(from, to);
 }
 
 uint32_t shortest_spelling(std::string_view text) {

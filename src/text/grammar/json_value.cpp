@@ -9,9 +9,9 @@ namespace {
 using Json = nlohmann::json;
 
 /// Builds the tree; `false` stops the reader.
-class Builder : public nlohmann::json_sax<Json> {
+class ValueBuilder : public nlohmann::json_sax<Json> {
  public:
-  explicit Builder(JsonValue& root) : root_(root) {}
+  explicit ValueBuilder(JsonValue& root) : root_(root) {}
   std::string failure;
 
   /// Where it stopped, as a JSON pointer; of deep places the beginning.
@@ -116,7 +116,7 @@ class Builder : public nlohmann::json_sax<Json> {
 JsonDocument::JsonDocument(std::string_view text, Budget& budget) {
   budget.spend(text.size() / 2);  // one compilation may read many documents
   if (text.size() > kMaxBytes) budget.refuse("larger than {} bytes", kMaxBytes);
-  Builder builder(root_);
+  ValueBuilder builder(root_);
   if (Json::sax_parse(text.begin(), text.end(), &builder)) return;
   budget.set_place(builder.pointer());
   budget.refuse("{}", builder.failure.empty() ? "not JSON" : builder.failure);

@@ -28,10 +28,10 @@ struct Lookahead {
   bool negative;
 };
 
-class Parser {
+class RegexParser {
  public:
   /// `anchored`: every match begins where the text does.
-  Parser(std::string_view pattern, bool anchored, Budget& budget)
+  RegexParser(std::string_view pattern, bool anchored, Budget& budget)
       : text_(pattern), anchored_(anchored), budget_(budget) {}
 
   Expr parse() {
@@ -419,7 +419,7 @@ Dfa texts_with(const Expr& expr, Within within, Budget& budget) {
 }  // namespace
 
 Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget) {
-  Parser parser(pattern, !search, budget);
+  RegexParser parser(pattern, !search, budget);
   const Expr expr = parser.parse();
   Dfa result = texts_with(expr, {.any_before = search, .any_after = search}, budget);
   for (const Lookahead& ahead : parser.lookaheads()) {

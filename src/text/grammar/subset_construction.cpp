@@ -7,9 +7,9 @@
 namespace tenon::grammar {
 namespace {
 
-class Builder {
+class SubsetBuilder {
  public:
-  Builder(const Nfa& nfa, uint32_t final) : nfa_(nfa), final_(final), marks_(nfa.marks()) {}
+  SubsetBuilder(const Nfa& nfa, uint32_t final) : nfa_(nfa), final_(final), marks_(nfa.marks()) {}
 
   Subsets build(uint32_t start) {
     const uint32_t one[] = {start};
@@ -140,7 +140,7 @@ class Builder {
 }  // namespace
 
 Subsets make_deterministic(const Nfa& nfa, uint32_t start, uint32_t final) {
-  return Builder(nfa, final).build(start);
+  return SubsetBuilder(nfa, final).build(start);
 }
 
 }  // namespace tenon::grammar

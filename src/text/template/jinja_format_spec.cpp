@@ -12,8 +12,6 @@
 namespace tenon::jinja {
 namespace {
 
-using Align = FormatSpec::Align;
-
 constexpr std::string_view kIntegerTypes = "bcdoxXn";
 constexpr std::string_view kRealTypes = "eEfFgGn%";
 
@@ -45,22 +43,22 @@ Text laid_out(std::string sign, std::string_view prefix, std::string_view digits
               std::string_view rest, const FormatSpec& spec, Budget& budget) {
   sign += prefix;
   std::string number(digits);
-  const bool zeros = spec.align == Align::BehindSign && spec.fill.view() == "0";
+  const bool zeros = spec.align == FormatSpec::Align::BehindSign && spec.fill.view() == "0";
   if (spec.grouping != 0 && !digits.empty()) {
     const size_t group = is_one_of("boxX", spec.type) ? 4 : 3;
     const auto others = static_cast<int64_t>(sign.size() + rest.size());
     number = grouped(digits, spec.grouping, zeros ? spec.width - others : 0, group);
   }
   number += rest;
-  if (spec.align != Align::BehindSign) {
-    return aligned_text(Text(sign + number), spec, Align::Right, budget);
+  if (spec.align != FormatSpec::Align::BehindSign) {
+    return aligned_text(Text(sign + number), spec, FormatSpec::Align::Right, budget);
   }
   FormatSpec after = spec;
   after.width -= static_cast<int64_t>(sign.size());
-  after.align = Align::Right;
+  after.align = FormatSpec::Align::Right;
   after.precision = -1;
   Text out(std::move(sign));
-  out.append(aligned_text(Text(std::move(number)), after, Align::Right, budget));
+  out.append(aligned_text(Text(std::move(number)), after, FormatSpec::Align::Right, budget));
   return out;
 }
 
@@ -130,8 +128,8 @@ Text number_formatted(const Value& value, FormatSpec spec, Budget& budget) {
   if (code >= 0xD800 && code < 0xE000) raise("the code {} is no character", code);
   std::string bytes;
   utf8_append(static_cast<uint32_t>(code), bytes);
-  if (spec.align == Align::BehindSign) spec.align = Align::Right;
-  return aligned_text(Text(std::move(bytes)), spec, Align::Right, budget);
+  if (spec.align == FormatSpec::Align::BehindSign) spec.align = FormatSpec::Align::Right;
+  return aligned_text(Text(std::move(bytes)), spec, FormatSpec::Align::Right, budget);
 }
 
 Text string_formatted(const Value& value, const FormatSpec& spec, Budget& budget) {
@@ -141,16 +139,16 @@ Text string_formatted(const Value& value, const FormatSpec& spec, Budget& budget
     raise("Negative zero coercion (z) not allowed in string format specifier");
   }
   if (spec.alternate) raise("Alternate form (#) not allowed in string format specifier");
-  if (spec.align == Align::BehindSign) {
+  if (spec.align == FormatSpec::Align::BehindSign) {
     raise("'=' alignment not allowed in string format specifier");
   }
-  return aligned_text(value.text(), spec, Align::Left, budget);
+  return aligned_text(value.text(), spec, FormatSpec::Align::Left, budget);
 }
 
-std::optional<Align> align_of(char c) {
+std::optional<FormatSpec::Align> align_of(char c) {
   constexpr std::string_view kMarks = "<>^=";
   const size_t at = kMarks.find(c);
-  return at == kMarks.npos ? std::nullopt : std::optional(static_cast<Align>(at));
+  return at == kMarks.npos ? std::nullopt : std::optional(static_cast<FormatSpec::Align>(at));
 }
 
 /// [[fill]align][sign][z][#][0][width][grouping][.precision][type]
@@ -179,7 +177,7 @@ FormatSpec parsed_spec(const Value& value, std::string_view text) {
   spec.alternate = skip('#');
   if (!has_fill && skip('0')) {
     spec.fill = Text("0");
-    if (!spec.align && value.is_number()) spec.align = Align::BehindSign;
+    if (!spec.align && value.is_number()) spec.align = FormatSpec::Align::BehindSign;
   }
   spec.width = read_number(text, at);
   if (skip(',')) spec.grouping = ',';
@@ -260,13 +258,15 @@ Text real_text(double value, const FormatSpec& spec, Budget& budget) {
                   std::string_view(digits).substr(whole), spec, budget);
 }
 
-Text aligned_text(Text text, const FormatSpec& spec, Align standard, Budget& budget) {
-  const Align align = spec.align.value_or(standard);
+Text aligned_text(Text text, const FormatSpec& spec, FormatSpec::Align standard, Budget& budget) {
+  const FormatSpec::Align align = spec.align.value_or(standard);
   const auto size = static_cast<int64_t>(count_characters(text.view()));
   if (spec.width <= size) return text;
   const auto missing = static_cast<size_t>(spec.width - size);
   budget.check_size(text.size() + missing * spec.fill.size());
-  const size_t left = align == Align::Left ? 0 : align == Align::Center ? missing / 2 : missing;
+  const size_t left = align == FormatSpec::Align::Left     ? 0
+                      : align == FormatSpec::Align::Center ? missing / 2
+                                                           : missing;
   Text out = repeated_text(spec.fill, left, budget);
   out.append(text);
   out.append(repeated_text(spec.fill, missing - left, budget));

@@ -11,6 +11,7 @@
 #include "text/template/jinja_text_tools.h"
 
 namespace tenon::jinja {
+namespace number_filters_table {
 namespace {
 
 using Args = std::span<const Value>;
@@ -173,7 +174,8 @@ constexpr std::array kFilters = {
 };
 
 }  // namespace
+}  // namespace number_filters_table
 
-std::span<const Builtin> number_filters() { return kFilters; }
+std::span<const Builtin> number_filters() { return number_filters_table::kFilters; }
 
 }  // namespace tenon::jinja

@@ -14,8 +14,6 @@
 namespace tenon::jinja {
 namespace {
 
-using Align = FormatSpec::Align;
-
 /// repr(value); ascii: with escapes for what is not ASCII.
 Text repr_text(const Value& value, bool ascii, Budget& budget) {
   std::string text;
@@ -99,7 +97,7 @@ class Printf {
     for (; at < view_.size(); ++at) {
       const char c = view_[at];
       if (c == '-')
-        spec.align = Align::Left;
+        spec.align = FormatSpec::Align::Left;
       else if (c == '+' || (c == ' ' && spec.sign == 0))
         spec.sign = c;
       else if (c == '0')
@@ -111,7 +109,7 @@ class Printf {
     }
     spec.width = number_at(at);
     if (spec.width < 0) {
-      spec.align = Align::Left;
+      spec.align = FormatSpec::Align::Left;
       spec.width = -spec.width;
     }
     if (at < view_.size() && view_[at] == '.') {
@@ -123,7 +121,7 @@ class Printf {
     const Value value = named ? *named : next();
     if (zero && !spec.align) {
       spec.fill = Text("0");
-      spec.align = Align::BehindSign;
+      spec.align = FormatSpec::Align::BehindSign;
     }
     out_.append(converted(value, std::move(spec)));
   }
@@ -163,14 +161,14 @@ class Printf {
   }
 
   Text cut(const Text& text, FormatSpec spec) {
-    if (spec.align == Align::BehindSign) {  // zeros are for numbers
-      spec.align = Align::Right;
+    if (spec.align == FormatSpec::Align::BehindSign) {  // zeros are for numbers
+      spec.align = FormatSpec::Align::Right;
       spec.fill = Text(" ");
     }
     const size_t end = spec.precision < 0
                            ? text.size()
                            : character_offset(text.view(), static_cast<size_t>(spec.precision));
-    return aligned_text(text.slice(0, end), spec, Align::Right, budget_);
+    return aligned_text(text.slice(0, end), spec, FormatSpec::Align::Right, budget_);
   }
 
   static Text character(const Value& value) {

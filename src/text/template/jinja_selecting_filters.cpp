@@ -10,6 +10,7 @@
 #include "text/template/jinja_text_tools.h"
 
 namespace tenon::jinja {
+namespace selecting_filters_table {
 namespace {
 
 using Args = std::span<const Value>;
@@ -100,6 +101,7 @@ constexpr std::array kFilters = {
 };
 
 }  // namespace
+}  // namespace selecting_filters_table
 
 ItemPath::ItemPath(const Value& attribute, Value otherwise) : otherwise_(std::move(otherwise)) {
   if (attribute.is(Kind::Absent) || attribute.is(Kind::None)) return;
@@ -109,7 +111,8 @@ ItemPath::ItemPath(const Value& attribute, Value otherwise) : otherwise_(std::mo
   }
   std::string_view rest = attribute.text().view();
   for (;;) {
-    if (parts_.size() >= kMaxParts) raise("a path of more than {} names", kMaxParts);
+    if (parts_.size() >= selecting_filters_table::kMaxParts)
+      raise("a path of more than {} names", selecting_filters_table::kMaxParts);
     const size_t dot = std::min(rest.find('.'), rest.size());
     const std::string_view part = rest.substr(0, dot);
     int64_t place = 0;
@@ -130,7 +133,8 @@ std::vector<ItemPath> ItemPath::several(const Value& attribute) {
   }
   std::string_view rest = attribute.text().view();
   for (;;) {
-    if (paths.size() >= kMaxParts) raise("more than {} attributes", kMaxParts);
+    if (paths.size() >= selecting_filters_table::kMaxParts)
+      raise("more than {} attributes", selecting_filters_table::kMaxParts);
     const size_t comma = std::min(rest.find(','), rest.size());
     paths.emplace_back(Value::string(Text(std::string(rest.substr(0, comma)))));
     if (comma == rest.size()) return paths;
@@ -147,6 +151,6 @@ Value ItemPath::of(Interpreter& jinja, Value item) const {
   return item;
 }
 
-std::span<const Builtin> selecting_filters() { return kFilters; }
+std::span<const Builtin> selecting_filters() { return selecting_filters_table::kFilters; }
 
 }  // namespace tenon::jinja

@@ -10,6 +10,7 @@
 #include "text/template/jinja_text_tools.h"
 
 namespace tenon::jinja {
+namespace sequence_filters_table {
 namespace {
 
 using Args = std::span<const Value>;
@@ -292,7 +293,8 @@ constexpr std::array kFilters = {
 };
 
 }  // namespace
+}  // namespace sequence_filters_table
 
-std::span<const Builtin> sequence_filters() { return kFilters; }
+std::span<const Builtin> sequence_filters() { return sequence_filters_table::kFilters; }
 
 }  // namespace tenon::jinja

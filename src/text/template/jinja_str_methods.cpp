@@ -11,6 +11,7 @@
 #include "text/utf8_codec.h"
 
 namespace tenon::jinja {
+namespace str_methods_table {
 namespace {
 
 using Args = std::span<const Value>;
@@ -274,7 +275,8 @@ constexpr std::array kMethods = {
 };
 
 }  // namespace
+}  // namespace str_methods_table
 
-std::span<const Builtin> str_methods() { return kMethods; }
+std::span<const Builtin> str_methods() { return str_methods_table::kMethods; }
 
 }  // namespace tenon::jinja

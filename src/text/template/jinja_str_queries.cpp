@@ -10,6 +10,7 @@
 #include "text/utf8_codec.h"
 
 namespace tenon::jinja {
+namespace str_queries_table {
 namespace {
 
 using Args = std::span<const Value>;
@@ -177,7 +178,8 @@ constexpr std::array kMethods = {
 };
 
 }  // namespace
+}  // namespace str_queries_table
 
-std::span<const Builtin> str_queries() { return kMethods; }
+std::span<const Builtin> str_queries() { return str_queries_table::kMethods; }
 
 }  // namespace tenon::jinja

@@ -14,6 +14,7 @@
 #include "text/utf8_codec.h"
 
 namespace tenon::jinja {
+namespace text_filters_table {
 namespace {
 
 using Args = std::span<const Value>;
@@ -308,7 +309,8 @@ constexpr std::array kFilters = {
 };
 
 }  // namespace
+}  // namespace text_filters_table
 
-std::span<const Builtin> text_filters() { return kFilters; }
+std::span<const Builtin> text_filters() { return text_filters_table::kFilters; }
 
 }  // namespace tenon::jinja
