@@ -221,7 +221,7 @@ class Load {
         ++i;
         continue;
       }
-      if (i + 1 != flights_.size()) std::swap(flights_[i], flights_.back());
+      if (i + 1 != flights_.size()) flights_[i] = std::move(flights_.back());
       flights_.pop_back();
       if (options_.rate == 0) add_arrival(Clock::now(), client);
     }

@@ -15,7 +15,6 @@
 namespace tenon::layering {
 namespace {
 
-constexpr size_t kMaxLines = 500;
 constexpr std::string_view kPluginAbi = "tenon/backend.h";
 constexpr std::string_view kManual = "capi/include/tenon/tenon.h";
 
@@ -109,7 +108,6 @@ class Checker {
 
   std::vector<Finding> run() {
     for (const SourceFile& file : files_) {
-      check_size(file);
       if (starts_with_any(file.path, {"src/", "capi/", "include/", "examples/"})) {
         check_room(file);
         check_includes(file);
@@ -128,14 +126,6 @@ class Checker {
  private:
   void report(const SourceFile& file, size_t line, std::string text) {
     findings_.push_back({file.path, line, std::move(text)});
-  }
-
-  void check_size(const SourceFile& file) {
-    // A C header is one manual, read from top to bottom.
-    if (file.path.starts_with("capi/include/tenon/")) return;
-    if (file.lines.size() > kMaxLines) {
-      report(file, 0, "has " + std::to_string(file.lines.size()) + " lines, the limit is 500");
-    }
   }
 
   void check_room(const SourceFile& file) {

@@ -247,14 +247,6 @@ TEST(Layering, RefusesConditionsThatAConstantDecides) {
               IsEmpty());
 }
 
-TEST(Layering, LimitsTheLengthOfAFile) {
-  std::string text;
-  for (int i = 0; i < 500; ++i) text += "\n";
-  EXPECT_THAT(check({{"src/base/a.cpp", text}}), IsEmpty());
-  EXPECT_THAT(check({{"src/base/a.cpp", text + "\n"}}),
-              ElementsAre(finding("src/base/a.cpp", 0, "501 lines")));
-}
-
 TEST(Layering, AHeaderOpensWithASentence) {
   EXPECT_THAT(check({{"src/base/a.h", "#pragma once\n// Late.\n"}}),
               ElementsAre(finding("src/base/a.h", 1, "sentence")));
