@@ -192,6 +192,13 @@ Value unread_chat() {
   return capital_chat({{"max_tokens", 1900}, {"ignore_eos", true}, {"stream", true}});
 }
 
+/// Chat of eight answers that exceed the system's buffers, so that it stays unfinished while unread.
+Value endless_chat() {
+  Value body = unread_chat();
+  body.update({{"n", 8}, {"logprobs", true}, {"top_logprobs", 20}});
+  return body;
+}
+
 /// Stream that has begun and stays unread.
 std::unique_ptr<HttpClient> begun_stream(uint16_t port, const Value& body,
                                          const std::string& headers = "") {
@@ -218,9 +225,8 @@ Told with_a_model_in_use() {
   file.context = 2048;
   EXPECT_EQ(tenon_server_add_file(server.get(), "file", 4, &file), TENON_OK);
   EXPECT_EQ(tenon_server_start(server.get(), 0), TENON_OK);
-  // More than the system buffers of an unread answer.
-  Value body = unread_chat();
-  body.update({{"model", "file"}, {"n", 8}, {"logprobs", true}, {"top_logprobs", 20}});
+  Value body = endless_chat();
+  body["model"] = "file";
   const auto stream = begun_stream(server.port(), body);
   return told(HttpClient(server.port()).request("POST", "/v1/models/file/unload"));
 }
@@ -234,9 +240,9 @@ Told with_a_full_queue() {
 }
 
 Told with_too_many_requests() {
-  const RunningServer server(keyed("a anna requests=1\n"));
+  const RunningServer server(keyed("a anna requests=8\n"));
   const std::string key = "Authorization: Bearer a\r\n";
-  const auto stream = begun_stream(server.port(), unread_chat(), key);
+  const auto stream = begun_stream(server.port(), endless_chat(), key);
   return told(HttpClient(server.port()).request("POST", kChat, capital_chat().dump(), key));
 }
 
@@ -271,7 +277,7 @@ Told with_too_many_connections() {
 
 Told while_stopping() {
   const RunningServer server;
-  const auto stream = begun_stream(server.port(), unread_chat());
+  const auto stream = begun_stream(server.port(), endless_chat());
   std::thread stopping([&] { tenon_server_stop(server.get(), 2); });
   Told last;
   EXPECT_TRUE(eventually([&] {
