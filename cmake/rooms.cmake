@@ -78,7 +78,38 @@ function(tenon_room path)
   endif()
 endfunction()
 
-# tenon_kernels(PATH): src/PATH/kernels_<set>.cpp for each instruction set of the machine's kind, as part of
+set(TENON_KERNELS ALL CACHE STRING
+  "Kernels of the CPU: ALL instruction sets of its kind, or NATIVE: the best of this machine and the portable ones")
+set_property(CACHE TENON_KERNELS PROPERTY STRINGS ALL NATIVE)
+
+# tenon_native_kernels(SETS): of the instruction sets in the list, those that NATIVE names. All if the
+# compiler does not know this machine.
+function(tenon_native_kernels sets)
+  set(native -march=native)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    set(native -mcpu=native)
+  endif()
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} ${native} -dM -E -x c++ /dev/null
+                  OUTPUT_VARIABLE macros ERROR_QUIET RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    return()
+  endif()
+  set(chosen portable)
+  if(macros MATCHES "__AVX512VNNI__" AND macros MATCHES "__AVX512BW__" AND macros MATCHES "__AVX512DQ__")
+    list(APPEND chosen avx512)
+  elseif(macros MATCHES "__AVXVNNI__")
+    list(APPEND chosen avx2 avx2_vnni)
+  elseif(macros MATCHES "__AVX2__" AND macros MATCHES "__F16C__")
+    list(APPEND chosen avx2)
+  elseif(macros MATCHES "__ARM_FEATURE_MATMUL_INT8")
+    list(APPEND chosen neon neon_i8mm)
+  elseif(macros MATCHES "__ARM_FEATURE_DOTPROD")
+    list(APPEND chosen neon)
+  endif()
+  set(${sets} ${chosen} PARENT_SCOPE)
+endfunction()
+
+# tenon_kernels(PATH): src/PATH/kernels_<set>.cpp for each instruction set of TENON_KERNELS, as part of
 # the room. They must be reached only through a table chosen at run time; the room's other files see which
 # there are by TENON_KERNELS_<SET>.
 function(tenon_kernels path)
@@ -93,6 +124,9 @@ function(tenon_kernels path)
     # g++ 12 warns of its own intrinsics (its bug 105593).
     set(options_avx512 ${options_avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
                        -Wno-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  endif()
+  if(TENON_KERNELS STREQUAL "NATIVE" AND NOT CMAKE_CROSSCOMPILING)
+    tenon_native_kernels(sets)
   endif()
   if(TENON_SANITIZE)
     # All are made of the same templates, and checks double the minutes that each takes.

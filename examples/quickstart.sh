@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 to streamed text. Installs what the build needs and builds what the README
 # shows: the library, the program, the server, four examples. Then the demo model answers. May be
-# run again. `cmake --build build` builds the static library, plugins, tests and other examples.
+# run again. `cmake --build build` builds the static library, plugins, tests and other examples. The
+# kernels are those of this machine; for others, configure without TENON_KERNELS=NATIVE.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,7 +20,7 @@ done
 say "Configure"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-cmake --preset release -DTENON_BLAS=OFF -DTENON_VULKAN=OFF > "$log" 2>&1 || { cat "$log"; exit 1; }
+cmake --preset release -DTENON_BLAS=OFF -DTENON_VULKAN=OFF -DTENON_KERNELS=NATIVE > "$log" 2>&1 || { cat "$log"; exit 1; }
 sed -n -E 's/^-- (.*(left out|built without).*)/\1/p' "$log" | grep -v '^Backend' || echo "Nothing is left out."
 
 say "Build: a few minutes the first time"

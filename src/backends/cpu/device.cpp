@@ -32,7 +32,7 @@ bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
-bool has_avx2() {
+[[maybe_unused]] bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 }
 #if defined(TENON_KERNELS_AVX2_VNNI)
@@ -55,7 +55,7 @@ bool has_avx512() {
 
 #if defined(__aarch64__)
 /// Linux tells programs what the processor has. (HWCAP_ASIMDDP of <asm/hwcap.h>.)
-bool has_dot_product() {
+[[maybe_unused]] bool has_dot_product() {
   constexpr unsigned long kDotProduct = 1ul << 20;
   return (getauxval(AT_HWCAP) & kDotProduct) != 0;
 }
