@@ -188,8 +188,9 @@ void Embedder::check(EmbedderText& text, size_t number) const {
   if (text.tokens.empty()) fail(Code::Argument, "embedder: text {} has no tokens", number);
   if (truncates_ && text.tokens.size() > info_.max_tokens) text.tokens.resize(info_.max_tokens);
   if (text.tokens.size() > info_.max_tokens) {
-    fail(Code::Limit, "embedder: text {} has {} tokens > {}, the most that {} reads", number,
-         text.tokens.size(), info_.max_tokens, model_->file().name());
+    // Without the model's name: a path, which is nobody's business behind a server.
+    fail(Code::Limit, "embedder: text {} has {} tokens > {}, the most that the model reads", number,
+         text.tokens.size(), info_.max_tokens);
   }
   const uint32_t vocab = model_->hyper_parameters().vocab;
   for (const Token token : text.tokens) {

@@ -277,7 +277,7 @@ TEST(Embedder, RefusesOrCutsLongTexts) {
   EmbedderText fits = text_of(40, 57);
   EXPECT_NO_THROW(embedder.check(fits, 0));
   EmbedderText text = text_of(41, 57);
-  expect_error(Code::Limit, HasSubstr("text 7 has 41 tokens > 40, the most that bert.gguf reads"),
+  expect_error(Code::Limit, HasSubstr("text 7 has 41 tokens > 40, the most that the model reads"),
                [&] { embedder.check(text, 7); });
   Embedder cutting(model, {.truncate = true});
   cutting.check(text, 0);
