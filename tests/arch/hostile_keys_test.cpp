@@ -69,13 +69,11 @@ TEST(HostileKeys, AreNoMistakeOfTheLibrarys) {
       keys.push_back(fmt::format("{}.{}", one.name, more));
     }
     for (const std::string& key : keys) {
+      // Each key with others of the values; all with all take most of a minute.
       std::vector<MetadataValue> odd = odd_values();
-      // Each key with another one of them where a value takes ten times as long.
-      if (kSanitized) {
+      for (int i = 0; i < (kSanitized ? 1 : 4); ++i) {
         build_with(path, key, std::move(odd[next++ % odd.size()]));
-        continue;
       }
-      for (MetadataValue& value : odd) build_with(path, key, std::move(value));
     }
   }
 }

@@ -22,7 +22,7 @@ for how in add_subdirectory FetchContent; do
   ! grep -q 'CMAKE_BUILD_TYPE:[A-Z]*=.' "$build/CMakeCache.txt" || fail "the parent has a build type now"
 
   # Room by room as the library alone: standard, optimised, no flag of the parent's left standing.
-  [ "$(commands_of 'tenon_room_engine\.dir' | wc -l)" -gt 1 ] || fail "no compile commands of the engine"
+  [ "$(commands_of 'tenon_room_engine\.dir' | wc -l)" -gt 0 ] || fail "no compile commands of the engine"
   while IFS= read -r command; do
     [[ $command == *-O3* && $command == *-std=c++20* ]] || fail "not Release, not C++20: $command"
     [[ $command == *-ffast-math*-fno-fast-math* && $command == *-fno-exceptions*-fexceptions* ]] \
@@ -48,7 +48,7 @@ for how in add_subdirectory FetchContent; do
   builds embedder yes 'libtenon\.a'
   # Unity builds: the parent compiles a fifth of the files.
   compiled=$(ninja -C "$build" -t commands plain | grep -c ' -c ')
-  [ "$compiled" -le 120 ] || fail "a program that links the library compiles $compiled files"
+  [ "$compiled" -le 60 ] || fail "a program that links the library compiles $compiled files"
 
   ninja -C "$build" > "$build.log" 2>&1 || { cat "$build.log"; fail "does not build"; }
   [ -x "$build/mine/untouched" ] || fail "programs of the parent lie elsewhere"
