@@ -11,15 +11,15 @@ namespace tenon {
 void logprobs_of(std::span<const float> logits, std::span<const int32_t> tokens,
                  std::span<float> logprobs, std::span<int32_t> top_tokens,
                  std::span<float> top_logprobs) {
-  constexpr float kMasked = -std::numeric_limits<float>::infinity();
-  float max = kMasked;
+  constexpr float kMaskedLogit = -std::numeric_limits<float>::infinity();
+  float max = kMaskedLogit;
   for (const float logit : logits) {
     if (!(logit <= std::numeric_limits<float>::max())) {
       fail(Code::State, "logprobs: non-finite logits");
     }
     max = std::max(max, logit);
   }
-  if (max == kMasked) fail(Code::State, "logprobs: all tokens masked");
+  if (max == kMaskedLogit) fail(Code::State, "logprobs: all tokens masked");
   if (top_tokens.size() > logits.size()) {
     fail(Code::Argument, "logprobs: the top {} of {} tokens", top_tokens.size(), logits.size());
   }

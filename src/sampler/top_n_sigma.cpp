@@ -19,20 +19,20 @@ constexpr SamplerParameter kParameters[] = {
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
   const double n = input.values.real("top_n_sigma");
   if (n == 0.0) return std::nullopt;
-  constexpr float kMasked = -std::numeric_limits<float>::infinity();
+  constexpr float kMaskedLogit = -std::numeric_limits<float>::infinity();
   const double max = candidates.max_logit();
   const std::span<const float> logits = candidates.logits();
   double sum = 0.0;
   size_t count = 0;
   for (const float logit : logits) {
-    if (logit == kMasked) continue;
+    if (logit == kMaskedLogit) continue;
     sum += logit - max;
     ++count;
   }
   const double mean = sum / static_cast<double>(count);
   double squares = 0.0;
   for (const float logit : logits) {
-    if (logit == kMasked) continue;
+    if (logit == kMaskedLogit) continue;
     const double deviation = logit - max - mean;
     squares += deviation * deviation;
   }
