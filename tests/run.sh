@@ -194,7 +194,7 @@ if check "the tsan build" build tsan -DTENON_EXAMPLES=OFF -- "${threaded[@]/#/te
   say "Thread sanitizer: tests"
   # Without what one thread does, in rooms where others have many. Kinds run in slices on a team; models on two
   # devices are `Placed`.
-  alone=('LinearTime\.' '.*/Kinds\.(Rewinds|Forks|Snapshots|Shared|Idle|Take)'
+  alone=('LinearTime\.' '.*/Kinds\.(Rewinds|Forks|Snapshots|Shared|Idle|Take|Scores)' '.*/BatchInvarianceOf\.'
          '.*/Invariance\.(Slices|Neighbours|StepsFilled|TokenByToken|Rewind|Fork)' '.*/OfArchitecture\.'
          'Snapshots\.' 'SnapshotFiles\.' 'Sources\.AreRestored' 'Sequences\.' 'Scheduler\.' 'SliceTuner\.' 'Windows\.'
          'DeviceSizes\.' 'AnswerTexts\.' 'BannedTextsInAnswers\.' 'Banned\.' 'RefusedMemory\.'
