@@ -82,7 +82,7 @@ set(TENON_KERNELS ALL CACHE STRING
   "Kernels of the CPU: ALL instruction sets of its kind, or NATIVE: the best of this machine and the portable ones")
 set_property(CACHE TENON_KERNELS PROPERTY STRINGS ALL NATIVE)
 
-# tenon_native_kernels(SETS): of the instruction sets in the list, those that NATIVE names. All if the
+# tenon_native_kernels(SETS): sets SETS to the instruction sets of NATIVE; leaves it as it is if the
 # compiler does not know this machine.
 function(tenon_native_kernels sets)
   set(native -march=native)

@@ -153,7 +153,7 @@ class LineReader::Editor {
     library.set(editor_, LibEdit::kHistory, library.history, history_);
     library.set(editor_, LibEdit::kAddFunction, "tenon-paste", "Takes a paste", take_paste);
     bind("\x1b[200~", "tenon-paste");
-    // As keys, in the order of typing. A signal that comes just before a read would be lost.
+    // Keys rather than signals: a signal that comes just before a read would be lost.
     library.set(editor_, LibEdit::kTerminalModes, "-d", "-isig", nullptr);
     library.set(editor_, LibEdit::kAddFunction, "tenon-ctrl-c", "Ends the line", take_ctrl_c);
     library.set(editor_, LibEdit::kAddFunction, "tenon-ctrl-z", "Stops the program", take_ctrl_z);

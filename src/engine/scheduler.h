@@ -77,8 +77,8 @@ class WorkMemory {
   virtual uint32_t most_tokens(const Work&, uint32_t num_tokens) { return num_tokens; }
   /// Whether all that is left of it has room now.
   virtual bool fits(const Work& work) = 0;
-  /// The same after the others were dropped. Memory that several hold may count for each: it may be
-  /// true, and what comes back still not enough.
+  /// Whether it would have room after the others were dropped. Counts shared memory once for each
+  /// holder, so that true may still mean too little.
   virtual bool fits_without(const Work& work, std::span<Work* const> others) = 0;
   /// Whether preempting it would give memory back.
   virtual bool holds(const Work& work) = 0;

@@ -18,8 +18,8 @@ namespace tenon_http {
 struct ChatRequest {
   Json messages = Json::array();  ///< of a conversation
   std::string messages_field = "messages";
-  // Of these, `= T()` and not `{}`: GCC 12 destroys a part of an aggregate twice if what comes after
-  // it throws.
+  // `= T()` and not `{}` for aggregates: GCC 12 destroys a part of an aggregate twice if a later
+  // initialiser throws.
   ToolUse tools = ToolUse();
   Json response_format = nullptr;  ///< as tenon.h, 14, has it
   std::string format_field = "response_format";

@@ -34,7 +34,7 @@ class Grammar {
   /// Throws Error(Grammar) saying what is refused and where: a line, a JSON pointer or a byte.
   /// A schema's documents are generated with the white space and the escapes that are usual.
   static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text);
-  /// The same with the parts of other grammars, which are kept beyond it.
+  /// Takes parts that other grammars have compiled, and leaves its own for them.
   static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text,
                                                 grammar::KeptParts& parts);
   /// The whole text is one of `choices`. Errors as compile().

@@ -1,5 +1,6 @@
 // Parts of the grammars compiled last, which others use again: automata of patterns and formats,
-// kinds of strings and numbers, and whole schemas, such as those of tools. They belong to a cache of grammars; a compilation without one has its own.
+// kinds of strings and numbers, and whole schemas, such as those of tools. They belong to a cache of
+// grammars; a compilation without one has its own.
 #pragma once
 
 #include <cstddef>
@@ -95,13 +96,13 @@ class KeptParts {
   /// Automaton of `key`, or the result of `make`.
   std::shared_ptr<const Dfa> dfa(const std::string& key, Budget& budget,
                                  const std::function<Dfa()>& make);
-  /// The same for texts within bounds.
+  /// Texts of `key` within bounds, or the result of `make`.
   std::shared_ptr<const LimitedTexts> limited(const std::string& key, Budget& budget,
                                               const std::function<LimitedTexts()>& make);
   /// The part of `key`, a kind of string, number or white space, or what `write` writes into an NFA.
   std::shared_ptr<const CompiledPart> piece(const std::string& key, Budget& budget,
                                             const std::function<void(Nfa&)>& write);
-  /// The same of a schema, by its text.
+  /// The part of a schema, by its text, or what `write` writes into an NFA.
   std::shared_ptr<const CompiledPart> schema(std::string_view text, Budget& budget,
                                              const std::function<void(Nfa&)>& write);
 
