@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/cache_block.h"
 #include "backends/cpu/device.h"
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/layouts/cache_block.h"
 
 namespace tenon::cpu {
 namespace {

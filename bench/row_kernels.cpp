@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backends/cpu/device.h"
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/kernels/kernels.h"
 #include "tenon/backend.h"
 
 namespace tenon::cpu {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "backends/cpu/device.h"
-#include "backends/cpu/kernels.h"
-#include "backends/cpu/state_tiles.h"
+#include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/layouts/state_tiles.h"
 
 namespace tenon::cpu {
 namespace {

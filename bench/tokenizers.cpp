@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "tests/text/gguf_vocabulary.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 #include "text/tokenizer_json/json_tokenizer.h"
 
 namespace tenon {

@@ -12,7 +12,7 @@
 #include "option_set.h"
 #include "sampler_handle.h"
 #include "text/chat/template_names.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 #include "values.h"
 
 using namespace tenon::capi;

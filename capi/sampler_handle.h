@@ -8,7 +8,7 @@
 #include "handle.h"
 #include "option_set.h"
 #include "sampler/sampler.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 struct tenon_sampler : tenon::capi::Handle<tenon_sampler> {
   static constexpr auto kMagic = tenon::capi::Magic::Sampler;

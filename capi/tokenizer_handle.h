@@ -5,7 +5,7 @@
 
 #include "handle.h"
 #include "text/grammar/mask_cache.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 struct tenon_tokenizer : tenon::capi::Handle<tenon_tokenizer> {
   static constexpr auto kMagic = tenon::capi::Magic::Tokenizer;

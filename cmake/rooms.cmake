@@ -16,8 +16,10 @@ set(TENON_USES_backends_vulkan Eigen3::Eigen tenon_vulkan_headers)
 # The rooms within the room of text.
 set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/chat_formats text/chat)
 
-# Folders of a room that are compiled with it: the models of tokenizers, and what they share.
-set(TENON_FOLDERS_text bpe unigram wordpiece unicode regex)
+# Folders of a room that are compiled with it.
+set(TENON_FOLDERS_text tokenizer bpe unigram wordpiece unicode regex)
+set(TENON_FOLDERS_arch models blocks keys)
+set(TENON_FOLDERS_backends_cpu layouts phases)
 
 # Rooms whose code runs a few times for each model or conversation: small rather than fast.
 set(TENON_SMALL_ROOMS file arch model program random_model plan text/tokenizer_json text/chat_formats text/chat)
@@ -39,7 +41,7 @@ function(tenon_optimize target mode)
   endif()
 endfunction()
 
-# tenon_room(PATH): src/PATH/*.cpp but for kernels, and its folders in TENON_FOLDERS_<room>.
+# tenon_room(PATH): src/PATH/*.cpp, and its folders in TENON_FOLDERS_<room>.
 function(tenon_room path)
   string(REPLACE "/" "_" name ${path})
   set(patterns ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
@@ -47,7 +49,6 @@ function(tenon_room path)
     list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${path}/${folder}/*.cpp)
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
-  list(FILTER sources EXCLUDE REGEX "/kernels_[a-z0-9_]+\\.cpp$")
   if(NOT sources)
     return()
   endif()
@@ -109,7 +110,7 @@ function(tenon_native_kernels sets)
   set(${sets} ${chosen} PARENT_SCOPE)
 endfunction()
 
-# tenon_kernels(PATH): src/PATH/kernels_<set>.cpp for each instruction set of TENON_KERNELS, as part of
+# tenon_kernels(PATH): src/PATH/kernels/kernels_<set>.cpp for each instruction set of TENON_KERNELS, as part of
 # the room. They must be reached only through a table chosen at run time; the room's other files see which
 # there are by TENON_KERNELS_<SET>.
 function(tenon_kernels path)
@@ -137,7 +138,7 @@ function(tenon_kernels path)
   endif()
   string(REPLACE "/" "_" name ${path})
   foreach(set ${sets})
-    set(source ${PROJECT_SOURCE_DIR}/src/${path}/kernels_${set}.cpp)
+    set(source ${PROJECT_SOURCE_DIR}/src/${path}/kernels/kernels_${set}.cpp)
     target_sources(tenon_room_${name} PRIVATE ${source})
     set_source_files_properties(${source} PROPERTIES
       COMPILE_OPTIONS "${mode};${options_${set}}" SKIP_UNITY_BUILD_INCLUSION ON)

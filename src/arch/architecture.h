@@ -9,8 +9,8 @@
 
 #include "arch/build_context.h"
 #include "arch/decoder.h"
-#include "arch/decoder_keys.h"
-#include "arch/keys.h"
+#include "arch/keys/decoder_keys.h"
+#include "arch/keys/keys.h"
 #include "arch/model_spec.h"
 
 namespace tenon {

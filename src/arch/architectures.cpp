@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "arch/architecture_list.h"
+#include "arch/blocks/row_head.h"
 #include "arch/prediction.h"
 #include "arch/refused_architectures.h"
-#include "arch/row_head.h"
 #include "base/byte_source.h"
 #include "base/error.h"
 #include "base/nearest_name.h"

@@ -4,9 +4,9 @@
 #include <limits>
 #include <string>
 
-#include "arch/feed_forward.h"
-#include "arch/mixer.h"
-#include "arch/row_head.h"
+#include "arch/blocks/feed_forward.h"
+#include "arch/blocks/mixer.h"
+#include "arch/blocks/row_head.h"
 
 namespace tenon {
 namespace {

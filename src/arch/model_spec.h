@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "arch/rope.h"
+#include "arch/blocks/rope.h"
 #include "program/program.h"
 #include "tenon/backend.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 

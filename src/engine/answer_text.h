@@ -12,8 +12,8 @@
 
 #include "sampler/banned_texts.h"
 #include "sampler/stop_strings.h"
-#include "text/stream_decoder.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/stream_decoder.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "sampler/logprobs.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace tenon {
 

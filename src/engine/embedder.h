@@ -13,7 +13,7 @@
 
 #include "engine/embedding_step.h"
 #include "model/model.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 

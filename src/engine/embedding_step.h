@@ -13,7 +13,7 @@
 #include "base/buffer.h"
 #include "model/model.h"
 #include "tenon/backend.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 #include "weights/row_fetcher.h"
 
 namespace tenon {

@@ -11,7 +11,7 @@
 #include "kv/cache_table.h"
 #include "kv/cross_table.h"
 #include "kv/prefix_index.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace tenon {
 

@@ -17,7 +17,7 @@
 #include "engine/sequence.h"
 #include "engine/snapshot.h"
 #include "sampler/sampler.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 

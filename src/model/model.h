@@ -21,7 +21,7 @@
 #include "base/thread_team.h"
 #include "file/model_file.h"
 #include "program/program.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 #include "weights/bound_weight.h"
 #include "weights/demand_table.h"
 #include "weights/loader.h"

@@ -7,7 +7,7 @@
 #include "base/byte_source.h"
 #include "base/system.h"
 #include "file/model_file.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 

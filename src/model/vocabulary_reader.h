@@ -3,7 +3,7 @@
 #pragma once
 
 #include "file/metadata.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace tenon {
 

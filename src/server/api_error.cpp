@@ -1,9 +1,9 @@
-#include "api_error.h"
+#include "server/api_error.h"
 
 #include <new>
 
-#include "json.h"
-#include "work_limit.h"
+#include "server/json/json.h"
+#include "server/work/work_limit.h"
 
 namespace tenon_http {
 namespace {

@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
-#include "condition.h"
-#include "http_loop.h"
-#include "local_exchange.h"
-#include "router.h"
-#include "task_queue.h"
+#include "server/http/http_loop.h"
+#include "server/http/local_exchange.h"
+#include "server/router.h"
+#include "server/work/condition.h"
+#include "server/work/task_queue.h"
 
 namespace tenon_http {
 

@@ -1,9 +1,9 @@
-#include "router.h"
+#include "server/router.h"
 
 #include <array>
 #include <exception>
 
-#include "routes.h"
+#include "server/routes.h"
 
 namespace tenon_http {
 namespace {

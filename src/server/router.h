@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
-#include "api_keys.h"
-#include "echo_memory.h"
-#include "exchange.h"
-#include "long_tasks.h"
-#include "model_registry.h"
-#include "request_journal.h"
-#include "response_store.h"
-#include "thought_signer.h"
+#include "server/compat/echo_memory.h"
+#include "server/compat/thought_signer.h"
+#include "server/http/exchange.h"
+#include "server/operations/api_keys.h"
+#include "server/operations/request_journal.h"
+#include "server/protocols/response_store.h"
+#include "server/registry/model_registry.h"
+#include "server/work/long_tasks.h"
 
 namespace tenon_http {
 

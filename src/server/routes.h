@@ -1,7 +1,7 @@
 // The handlers of all routes, each in a file of its name.
 #pragma once
 
-#include "router.h"
+#include "server/router.h"
 
 namespace tenon_http {
 

@@ -9,11 +9,11 @@
 #include <new>
 #include <string>
 
-#include "api_keys.h"
 #include "capi/host_struct.h"
-#include "host_names.h"
-#include "http_head.h"
-#include "http_server.h"
+#include "server/http/host_names.h"
+#include "server/http/http_head.h"
+#include "server/http_server.h"
+#include "server/operations/api_keys.h"
 
 struct tenon_server {
   explicit tenon_server(::tenon_http::ServerOptions options) : server(std::move(options)) {}

@@ -1,5 +1,5 @@
 // Rope frequencies against values worked out from the papers' formulas.
-#include "arch/rope.h"
+#include "arch/blocks/rope.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include "sampler/logprobs.h"
 #include "tests/base/expect_error.h"
 #include "tests/engine/tiny_engine.h"
-#include "text/stream_decoder.h"
+#include "text/tokenizer/stream_decoder.h"
 
 namespace tenon {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "text/regex/pattern_search.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -7,17 +7,17 @@
 #include <string_view>
 #include <vector>
 
+#include "server/answers/chat_plan.h"
 #include "server/api_error.h"
-#include "server/chat_messages.h"
-#include "server/chat_plan.h"
-#include "server/chat_tools.h"
-#include "server/custom_tools.h"
-#include "server/decision_questions.h"
-#include "server/echo_memory.h"
-#include "server/lark_pattern.h"
-#include "server/message_blocks.h"
-#include "server/response_items.h"
-#include "server/thought_signer.h"
+#include "server/compat/echo_memory.h"
+#include "server/compat/lark_pattern.h"
+#include "server/compat/thought_signer.h"
+#include "server/protocols/chat_messages.h"
+#include "server/protocols/chat_tools.h"
+#include "server/protocols/custom_tools.h"
+#include "server/protocols/decision_questions.h"
+#include "server/protocols/message_blocks.h"
+#include "server/protocols/response_items.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 

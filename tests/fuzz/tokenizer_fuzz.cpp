@@ -23,9 +23,9 @@
 #include "tests/fuzz/tokenizer_checks.h"
 #include "text/bpe/byte_alphabet.h"
 #include "text/bpe/pre_tokenizer.h"
-#include "text/stream_decoder.h"
-#include "text/tokenizer.h"
-#include "text/utf8_codec.h"
+#include "text/tokenizer/stream_decoder.h"
+#include "text/tokenizer/tokenizer.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "tests/fuzz/tokenizer_checks.h"
-#include "text/stream_decoder.h"
+#include "text/tokenizer/stream_decoder.h"
 #include "text/tokenizer_json/json_tokenizer.h"
 
 namespace tenon {

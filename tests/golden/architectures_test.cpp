@@ -14,7 +14,7 @@
 #include "tests/base/temp_folder.h"
 #include "tests/golden/golden.h"
 #include "tests/golden/program_run.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace tenon::golden {
 namespace {

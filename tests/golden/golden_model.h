@@ -16,7 +16,7 @@
 #include "tests/engine/tiny_model.h"
 #include "tests/file/gguf_writer.h"
 #include "tests/golden/golden.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace tenon::golden {
 

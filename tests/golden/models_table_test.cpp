@@ -20,7 +20,8 @@ namespace {
 /// What the first lines of the architectures' files call the models: name -> title.
 std::map<std::string, std::string> titles() {
   std::map<std::string, std::string> titles;
-  for (const auto& entry : std::filesystem::directory_iterator(TENON_SOURCE_DIR "/src/arch")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(TENON_SOURCE_DIR "/src/arch/models")) {
     std::string text = read_text(entry.path());
     text.resize(std::min(text.find("#include"), text.size()));
     const size_t mark = text.find(" (general.architecture ");

@@ -74,7 +74,7 @@ std::string refuse_include(std::string_view path, std::string_view name, const F
     if (room == "server") {
       // How structures grow is one promise of both C interfaces.
       if (name == "capi/host_struct.h") return "";
-      return target == "tenon" && name != kPluginAbi
+      return target == room || (target == "tenon" && name != kPluginAbi)
                  ? ""
                  : "the server includes public headers and its own folder only";
     }

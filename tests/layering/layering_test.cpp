@@ -58,13 +58,13 @@ TEST(Layering, ServerIncludesPublicHeadersAndItsOwnFolder) {
   const auto found = [](const std::string& include) {
     const std::string text = "#include " + include + "\n";
     const Floors floors = Floors::parse("base\nengine\nserver\n");
-    return check_house(
-        {scan_source("src/server/router.cpp", text), scan_source("src/server/fields.h", kOpening),
-         scan_source("src/base/error.h", kOpening)},
-        floors);
+    return check_house({scan_source("src/server/router.cpp", text),
+                        scan_source("src/server/json/fields.h", kOpening),
+                        scan_source("src/base/error.h", kOpening)},
+                       floors);
   };
   EXPECT_THAT(found("<tenon/chat.hpp>"), IsEmpty());
-  EXPECT_THAT(found("\"fields.h\""), IsEmpty());
+  EXPECT_THAT(found("\"server/json/fields.h\""), IsEmpty());
   EXPECT_THAT(found("\"base/error.h\""),
               ElementsAre(finding("src/server/router.cpp", 1, "public headers")));
   EXPECT_THAT(found("<tenon/backend.h>"),

@@ -160,7 +160,7 @@ def same_content(one, other):
 
 def files_of(room):
     return sorted({os.path.relpath(path, SOURCE) for pattern in ROOMS[room]['files']
-                   for path in glob.glob(os.path.join(SOURCE, pattern))})
+                   for path in glob.glob(os.path.join(SOURCE, pattern), recursive=True)})
 
 
 def lines_of(path):

@@ -16,7 +16,7 @@ ROOMS = {
         'tests': [('test_engine', ['--gtest_filter=-*Vulkan*:*Cuda*:CutInTwo/*'])],
     },
     'server': {
-        'files': ['src/server/*.cpp', 'src/server/*.h'],
+        'files': ['src/server/**/*.cpp', 'src/server/**/*.h'],
         'tests': [('test_server', [])],
     },
     'capi': {

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "other_fields.h"
+#include "server/protocols/other_fields.h"
 #include "server/server_fixture.h"
 
 namespace tenon_http::test {

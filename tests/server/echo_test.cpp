@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "echo_repair.h"
+#include "server/compat/echo_repair.h"
+#include "server/compat/volatile_lines.h"
 #include "server/server_fixture.h"
-#include "volatile_lines.h"
 
 namespace tenon_http::test {
 namespace {

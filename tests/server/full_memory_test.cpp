@@ -9,8 +9,8 @@
 #include <limits>
 #include <string>
 
-#include "http_server.h"
-#include "response_items.h"
+#include "server/http_server.h"
+#include "server/protocols/response_items.h"
 #include "server/server_fixture.h"
 #include "tests/base/counted_new.h"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "router.h"
+#include "server/router.h"
 #include "server/server_fixture.h"
 
 namespace tenon_http::test {

@@ -1,10 +1,10 @@
 // JSON of requests: what is refused before it costs anything, and what is kept.
-#include "json.h"
+#include "server/json/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api_error.h"
+#include "server/api_error.h"
 
 namespace tenon_http {
 namespace {

@@ -1,12 +1,12 @@
 // Lark grammars as patterns: what they accept, and what is refused with its line.
-#include "lark_pattern.h"
+#include "server/compat/lark_pattern.h"
 
 #include <gmock/gmock.h>
 
 #include <string>
 #include <tenon/grammar.hpp>
 
-#include "work_limit.h"
+#include "server/work/work_limit.h"
 
 namespace tenon_http::test {
 namespace {

@@ -1,5 +1,5 @@
 // Long tasks on the threads of short ones, and the WorkLimit of a thread.
-#include "long_tasks.h"
+#include "server/work/long_tasks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "work_limit.h"
+#include "server/work/work_limit.h"
 
 namespace tenon_http::test {
 namespace {

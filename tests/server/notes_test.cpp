@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "http_head.h"
-#include "loose_schema.h"
-#include "other_fields.h"
+#include "server/compat/loose_schema.h"
+#include "server/compat/thought_signer.h"
+#include "server/compat/volatile_lines.h"
+#include "server/http/http_head.h"
+#include "server/protocols/other_fields.h"
 #include "server/server_fixture.h"
-#include "thought_signer.h"
-#include "volatile_lines.h"
 
 namespace tenon_http::test {
 namespace {

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "server/operations/span_exporter.h"
+#include "server/operations/trace_context.h"
 #include "server/server_fixture.h"
-#include "span_exporter.h"
-#include "trace_context.h"
 
 namespace tenon_http::test {
 namespace {

@@ -1,11 +1,11 @@
 // The chat page as a browser gets it; what it does is tested in one (tests/server/page).
-#include "page.h"
+#include "server/operations/page.h"
 
 #include <gmock/gmock.h>
 
 #include <string>
 
-#include "cors_policy.h"
+#include "server/http/cors_policy.h"
 #include "server/server_fixture.h"
 
 namespace tenon_http::test {

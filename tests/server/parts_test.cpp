@@ -2,11 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api_keys.h"
-#include "cors_policy.h"
-#include "fields.h"
-#include "http_head.h"
-#include "list_query.h"
+#include "server/http/cors_policy.h"
+#include "server/http/http_head.h"
+#include "server/json/fields.h"
+#include "server/operations/api_keys.h"
+#include "server/protocols/list_query.h"
 
 namespace tenon_http {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <thread>
 
-#include "byte_budget.h"
-#include "client_address.h"
-#include "http_server.h"
+#include "server/http/byte_budget.h"
+#include "server/http/client_address.h"
+#include "server/http_server.h"
 #include "server/server_fixture.h"
 
 namespace tenon_http::test {

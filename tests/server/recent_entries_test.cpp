@@ -1,5 +1,5 @@
 // Entries that are kept by their last use: what goes, what stays, and what is never taken.
-#include "recent_entries.h"
+#include "server/work/recent_entries.h"
 
 #include <gtest/gtest.h>
 

@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "api_error.h"
-#include "router.h"
+#include "server/api_error.h"
+#include "server/router.h"
 #include "server/server_fixture.h"
-#include "work_limit.h"
+#include "server/work/work_limit.h"
 
 namespace tenon_http::test {
 namespace {
@@ -374,7 +374,7 @@ TEST(ErrorCodes, AreWhatTheirRequestsGet) {
 /// All of src/server without line ends, since calls span several lines.
 std::string server_sources() {
   std::string text;
-  for (const auto& entry : std::filesystem::directory_iterator(TENON_SERVER_SOURCES)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(TENON_SERVER_SOURCES)) {
     if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
     std::ifstream file(entry.path());
     text.append(std::istreambuf_iterator<char>(file), {}).append("\n");

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "response_items.h"
-#include "response_output.h"
+#include "server/protocols/response_items.h"
+#include "server/protocols/response_output.h"
 #include "server/server_fixture.h"
 
 namespace tenon_http::test {

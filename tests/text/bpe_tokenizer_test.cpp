@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "tests/text/small_vocabularies.h"
 #include "text/bpe/pre_tokenizer.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 namespace {

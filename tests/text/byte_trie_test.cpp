@@ -1,5 +1,5 @@
 // The trie knows what a map knows, whatever the strings.
-#include "text/byte_trie.h"
+#include "text/tokenizer/byte_trie.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/base/processor_time.h"
-#include "text/string_index.h"
 #include "text/template/json_values.h"
+#include "text/tokenizer/string_index.h"
 
 namespace tenon {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/byte_reader.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace tenon {
 

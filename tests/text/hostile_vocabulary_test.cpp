@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "tests/text/small_vocabularies.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 namespace {

@@ -1,5 +1,5 @@
 // Escapes of JSON strings: what is written, and what is read back.
-#include "text/json_escapes.h"
+#include "text/unicode/json_escapes.h"
 
 #include <gtest/gtest.h>
 

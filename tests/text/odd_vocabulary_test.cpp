@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/text/small_vocabularies.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "text/bpe/byte_alphabet.h"
-#include "text/utf8_codec.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 

@@ -1,4 +1,4 @@
-#include "text/special_matcher.h"
+#include "text/tokenizer/special_matcher.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tests/text/small_vocabularies.h"
-#include "text/tokenizer.h"
-#include "text/utf8_codec.h"
+#include "text/tokenizer/tokenizer.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/stream_decoder.h"
+#include "text/tokenizer/stream_decoder.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "tests/text/small_vocabularies.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -1,8 +1,8 @@
-#include "text/string_list.h"
+#include "text/tokenizer/string_list.h"
 
 #include <gtest/gtest.h>
 
-#include "text/string_index.h"
+#include "text/tokenizer/string_index.h"
 
 namespace tenon {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tests/base/counted_new.h"
 #include "tests/text/small_vocabularies.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 namespace {

@@ -8,7 +8,7 @@
 #include "tests/base/processor_time.h"
 #include "tests/text/small_vocabularies.h"
 #include "text/bpe/pre_tokenizer.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 namespace {

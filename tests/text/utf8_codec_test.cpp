@@ -1,4 +1,4 @@
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/text/gguf_vocabulary.h"
-#include "text/stream_decoder.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/stream_decoder.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "backends/common/recurrence.h"
 #include "backends/common/strided.h"
-#include "backends/cpu/cache_block.h"
-#include "backends/cpu/phases.h"
-#include "backends/cpu/state_tiles.h"
+#include "backends/cpu/layouts/cache_block.h"
+#include "backends/cpu/layouts/state_tiles.h"
+#include "backends/cpu/phases/phases.h"
 #include "quant/cache_row.h"
 #include "quant/formats.h"
 

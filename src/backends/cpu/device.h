@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/kernels/kernels.h"
 #include "tenon/backend.h"
 
 namespace tenon::cpu {

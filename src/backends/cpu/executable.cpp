@@ -7,12 +7,12 @@
 
 #include "backends/common/host_buffer.h"
 #include "backends/common/step_rules.h"
-#include "backends/cpu/area_plan.h"
-#include "backends/cpu/attention_scratch.h"
-#include "backends/cpu/cache_block.h"
 #include "backends/cpu/device.h"
-#include "backends/cpu/phase_runner.h"
-#include "backends/cpu/state_tiles.h"
+#include "backends/cpu/layouts/cache_block.h"
+#include "backends/cpu/layouts/state_tiles.h"
+#include "backends/cpu/phases/area_plan.h"
+#include "backends/cpu/phases/attention_scratch.h"
+#include "backends/cpu/phases/phase_runner.h"
 
 namespace tenon::cpu {
 namespace {

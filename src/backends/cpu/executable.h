@@ -9,13 +9,13 @@
 
 #include "backends/common/host_memory.h"
 #include "backends/common/program_copy.h"
-#include "backends/cpu/attention_plan.h"
-#include "backends/cpu/best_candidates.h"
-#include "backends/cpu/carver.h"
-#include "backends/cpu/expert_plan.h"
-#include "backends/cpu/kernels.h"
-#include "backends/cpu/panels.h"
-#include "backends/cpu/phases.h"
+#include "backends/cpu/kernels/best_candidates.h"
+#include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/layouts/panels.h"
+#include "backends/cpu/phases/attention_plan.h"
+#include "backends/cpu/phases/carver.h"
+#include "backends/cpu/phases/expert_plan.h"
+#include "backends/cpu/phases/phases.h"
 
 namespace tenon::cpu {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "text/bpe/merge_table.h"
-#include "text/token_table.h"
+#include "text/tokenizer/token_table.h"
 
 namespace tenon {
 

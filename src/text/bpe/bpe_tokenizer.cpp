@@ -11,11 +11,11 @@
 #include "text/bpe/char_bpe_tokenizer.h"
 #include "text/bpe/chunked_merge.h"
 #include "text/bpe/pre_tokenizer.h"
-#include "text/cached_words.h"
-#include "text/dna_kmers.h"
-#include "text/token_table.h"
-#include "text/utf8_codec.h"
-#include "text/word_boundaries.h"
+#include "text/tokenizer/cached_words.h"
+#include "text/tokenizer/dna_kmers.h"
+#include "text/tokenizer/token_table.h"
+#include "text/tokenizer/word_boundaries.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -1,7 +1,7 @@
 #include "text/bpe/byte_alphabet.h"
 
-#include "text/hex_digit.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/hex_digit.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -6,10 +6,10 @@
 #include "base/huge_pages.h"
 #include "text/bpe/bpe_merges.h"
 #include "text/bpe/char_words.h"
-#include "text/token_table.h"
+#include "text/tokenizer/token_table.h"
 #include "text/unicode/char_properties.h"
 #include "text/unicode/unicode_forms.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -12,10 +12,10 @@
 #include "text/bpe/char_symbols.h"
 #include "text/bpe/chunked_merge.h"
 #include "text/bpe/merge_table.h"
-#include "text/token_buffer.h"
-#include "text/token_table.h"
-#include "text/utf8_codec.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/token_buffer.h"
+#include "text/tokenizer/token_table.h"
+#include "text/tokenizer/vocabulary.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 

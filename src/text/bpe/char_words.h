@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "text/bpe/char_source.h"
-#include "text/cached_words.h"
-#include "text/word_boundaries.h"
+#include "text/tokenizer/cached_words.h"
+#include "text/tokenizer/word_boundaries.h"
 
 namespace tenon {
 

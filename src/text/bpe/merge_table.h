@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace tenon {
 

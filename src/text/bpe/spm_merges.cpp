@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

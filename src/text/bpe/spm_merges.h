@@ -6,8 +6,8 @@
 
 #include "text/bpe/char_symbols.h"
 #include "text/bpe/merge_table.h"
-#include "text/token_table.h"
-#include "text/word_boundaries.h"
+#include "text/tokenizer/token_table.h"
+#include "text/tokenizer/word_boundaries.h"
 
 namespace tenon {
 

@@ -4,8 +4,8 @@
 
 #include "text/bpe/char_words.h"
 #include "text/bpe/spm_merges.h"
-#include "text/token_table.h"
-#include "text/word_cache.h"
+#include "text/tokenizer/token_table.h"
+#include "text/tokenizer/word_cache.h"
 
 namespace tenon {
 namespace {

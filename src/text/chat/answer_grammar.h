@@ -11,7 +11,7 @@
 #include "text/chat/conversation.h"
 #include "text/chat_formats/chat_format.h"
 #include "text/grammar/grammar.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 

@@ -13,7 +13,7 @@
 #include "text/chat_formats/reply_parser.h"
 #include "text/grammar/grammar.h"
 #include "text/template/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 

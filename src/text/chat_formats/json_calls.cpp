@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "text/json_escapes.h"
+#include "text/unicode/json_escapes.h"
 
 namespace tenon {
 namespace {

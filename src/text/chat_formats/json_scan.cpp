@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "text/hex_digit.h"
-#include "text/json_escapes.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/hex_digit.h"
+#include "text/unicode/json_escapes.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

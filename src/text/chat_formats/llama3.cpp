@@ -10,7 +10,7 @@
 #include "text/chat_formats/json_calls.h"
 #include "text/chat_formats/named_calls.h"
 #include "text/chat_formats/python_calls.h"
-#include "text/json_escapes.h"
+#include "text/unicode/json_escapes.h"
 
 namespace tenon {
 namespace {

@@ -7,7 +7,7 @@
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/json_scan.h"
 #include "text/chat_formats/tagged_calls.h"
-#include "text/json_escapes.h"
+#include "text/unicode/json_escapes.h"
 
 namespace tenon {
 namespace {

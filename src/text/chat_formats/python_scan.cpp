@@ -6,9 +6,9 @@
 
 #include "text/chat_formats/json_scan.h"
 #include "text/chat_formats/reply_stream.h"
-#include "text/hex_digit.h"
-#include "text/json_escapes.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/hex_digit.h"
+#include "text/unicode/json_escapes.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

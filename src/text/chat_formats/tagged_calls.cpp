@@ -6,7 +6,7 @@
 
 #include "text/chat_formats/json_scan.h"
 #include "text/chat_formats/python_scan.h"
-#include "text/json_escapes.h"
+#include "text/unicode/json_escapes.h"
 
 namespace tenon {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "text/json_escapes.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/json_escapes.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::grammar {
 namespace {

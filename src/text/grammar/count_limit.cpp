@@ -5,7 +5,7 @@
 #include <queue>
 #include <utility>
 
-#include "text/json_escapes.h"
+#include "text/unicode/json_escapes.h"
 
 namespace tenon::grammar {
 namespace {

@@ -1,7 +1,7 @@
 #include "text/grammar/expr.h"
 
 #include "base/saturating.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::grammar {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "text/grammar/expr.h"
-#include "text/hex_digit.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/hex_digit.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::grammar {
 namespace {

@@ -9,7 +9,7 @@
 #include "text/grammar/pushdown_machine.h"
 #include "text/grammar/regex.h"
 #include "text/grammar/schema.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 

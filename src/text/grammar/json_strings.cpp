@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "text/grammar/interner.h"
-#include "text/json_escapes.h"
+#include "text/unicode/json_escapes.h"
 
 namespace tenon::grammar {
 namespace {

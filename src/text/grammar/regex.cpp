@@ -6,8 +6,8 @@
 
 #include "text/grammar/expr.h"
 #include "text/grammar/subset_construction.h"
-#include "text/hex_digit.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/hex_digit.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::grammar {
 namespace {

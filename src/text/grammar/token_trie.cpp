@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "text/grammar/control_bytes.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::grammar {
 namespace {

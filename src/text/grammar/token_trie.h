@@ -15,7 +15,7 @@
 #include "text/grammar/automaton.h"
 #include "text/grammar/byte_kinds.h"
 #include "text/grammar/pushdown_machine.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon::grammar {
 

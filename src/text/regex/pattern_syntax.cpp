@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/hex_digit.h"
 #include "text/unicode/char_properties.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/hex_digit.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/template/jinja_parser.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

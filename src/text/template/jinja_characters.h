@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "text/template/jinja_budget.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::jinja {
 

@@ -5,11 +5,11 @@
 #include <charconv>
 #include <cmath>
 
-#include "text/json_escapes.h"
 #include "text/template/jinja_characters.h"
 #include "text/template/jinja_interpreter.h"
 #include "text/template/jinja_operators.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/json_escapes.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::jinja {
 namespace {

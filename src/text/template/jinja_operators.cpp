@@ -6,7 +6,7 @@
 #include "text/template/jinja_characters.h"
 #include "text/template/jinja_format.h"
 #include "text/template/jinja_markup.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::jinja {
 namespace {

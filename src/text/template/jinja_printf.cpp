@@ -9,7 +9,7 @@
 #include "text/template/jinja_format_spec.h"
 #include "text/template/jinja_interpreter.h"
 #include "text/template/jinja_operators.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::jinja {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "text/template/jinja_characters.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::jinja {
 namespace {

@@ -8,7 +8,7 @@
 #include "text/template/jinja_operators.h"
 #include "text/template/jinja_printf.h"
 #include "text/template/jinja_text_tools.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::jinja {
 namespace str_methods_table {

@@ -7,7 +7,7 @@
 #include "text/template/jinja_interpreter.h"
 #include "text/template/jinja_operators.h"
 #include "text/template/jinja_text_tools.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::jinja {
 namespace str_queries_table {

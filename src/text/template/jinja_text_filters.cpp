@@ -11,7 +11,7 @@
 #include "text/template/jinja_printf.h"
 #include "text/template/jinja_text_tools.h"
 #include "text/template/jinja_wordwrap.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::jinja {
 namespace text_filters_table {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "text/template/jinja_value.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::jinja {
 

@@ -5,7 +5,7 @@
 
 #include "text/template/jinja_characters.h"
 #include "text/template/jinja_value.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::jinja {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "text/json_escapes.h"
+#include "text/unicode/json_escapes.h"
 
 namespace tenon::jinja {
 namespace {

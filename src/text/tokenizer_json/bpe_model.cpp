@@ -6,9 +6,9 @@
 #include "base/utf8.h"
 #include "text/bpe/byte_alphabet.h"
 #include "text/bpe/chunked_merge.h"
-#include "text/token_table.h"
+#include "text/tokenizer/token_table.h"
 #include "text/tokenizer_json/word_model.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::tokenizer_json {
 namespace {

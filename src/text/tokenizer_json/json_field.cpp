@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::tokenizer_json {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 

@@ -14,7 +14,7 @@
 #include "text/unicode/char_properties.h"
 #include "text/unicode/charsmap.h"
 #include "text/unicode/unicode_forms.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 #include "text/wordpiece/bert_words.h"
 
 namespace tenon::tokenizer_json {

@@ -5,10 +5,10 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/bpe/byte_alphabet.h"
-#include "text/byte_trie.h"
+#include "text/tokenizer/byte_trie.h"
 #include "text/tokenizer_json/word_model.h"
+#include "text/unicode/utf8_codec.h"
 #include "text/unigram/unigram_model.h"
-#include "text/utf8_codec.h"
 
 namespace tenon::tokenizer_json {
 namespace {

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "base/error.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::tokenizer_json {
 namespace {

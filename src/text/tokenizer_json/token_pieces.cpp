@@ -7,8 +7,8 @@
 #include "base/utf8.h"
 #include "text/bpe/byte_alphabet.h"
 #include "text/regex/pattern_search.h"
-#include "text/token_table.h"
-#include "text/utf8_codec.h"
+#include "text/tokenizer/token_table.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon::tokenizer_json {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/token_table.h"
+#include "text/tokenizer/token_table.h"
 
 namespace tenon::tokenizer_json {
 namespace {

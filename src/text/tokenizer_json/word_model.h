@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "text/bpe/merge_table.h"
-#include "text/string_index.h"
-#include "text/token_buffer.h"
+#include "text/tokenizer/string_index.h"
+#include "text/tokenizer/token_buffer.h"
+#include "text/tokenizer/vocabulary.h"
+#include "text/tokenizer/word_boundaries.h"
 #include "text/tokenizer_json/json_field.h"
-#include "text/vocabulary.h"
-#include "text/word_boundaries.h"
 
 namespace tenon::tokenizer_json {
 

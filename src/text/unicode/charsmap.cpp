@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

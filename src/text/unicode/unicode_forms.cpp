@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "base/huge_pages.h"
 #include "text/bpe/char_source.h"
-#include "text/cached_words.h"
-#include "text/token_table.h"
+#include "text/tokenizer/cached_words.h"
+#include "text/tokenizer/token_table.h"
+#include "text/tokenizer/word_boundaries.h"
+#include "text/unicode/utf8_codec.h"
 #include "text/unigram/unigram_model.h"
-#include "text/utf8_codec.h"
-#include "text/word_boundaries.h"
 
 namespace tenon {
 namespace {

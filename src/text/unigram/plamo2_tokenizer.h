@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/huge_pages.h"
-#include "text/token_table.h"
-#include "text/utf8_codec.h"
+#include "text/tokenizer/token_table.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "text/byte_trie.h"
-#include "text/token_buffer.h"
+#include "text/tokenizer/byte_trie.h"
+#include "text/tokenizer/token_buffer.h"
+#include "text/tokenizer/vocabulary.h"
 #include "text/unigram/back_pointers.h"
-#include "text/vocabulary.h"
 
 namespace tenon {
 

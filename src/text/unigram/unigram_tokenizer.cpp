@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "text/bpe/byte_alphabet.h"
-#include "text/cached_words.h"
-#include "text/token_table.h"
+#include "text/tokenizer/cached_words.h"
+#include "text/tokenizer/token_table.h"
+#include "text/tokenizer/word_boundaries.h"
 #include "text/unigram/sentencepiece_normalizer.h"
 #include "text/unigram/unigram_model.h"
-#include "text/word_boundaries.h"
 
 namespace tenon {
 namespace {

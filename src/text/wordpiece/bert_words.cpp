@@ -4,7 +4,7 @@
 
 #include "base/huge_pages.h"
 #include "text/unicode/unicode_forms.h"
-#include "text/utf8_codec.h"
+#include "text/unicode/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "base/error.h"
-#include "text/byte_trie.h"
-#include "text/cached_words.h"
-#include "text/token_table.h"
-#include "text/utf8_codec.h"
+#include "text/tokenizer/byte_trie.h"
+#include "text/tokenizer/cached_words.h"
+#include "text/tokenizer/token_table.h"
+#include "text/unicode/utf8_codec.h"
 #include "text/wordpiece/bert_words.h"
 
 namespace tenon {

@@ -1,5 +1,5 @@
 // How attention is cut into work: every position of every token once, chunks only where they help.
-#include "backends/cpu/attention_plan.h"
+#include "backends/cpu/phases/attention_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Sorting pairs by expert: orders, places, edges.
-#include "backends/cpu/expert_plan.h"
+#include "backends/cpu/phases/expert_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backends/cpu/device.h"
-#include "backends/cpu/kernels.h"
-#include "backends/cpu/panels.h"
+#include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/layouts/panels.h"
 #include "quant/formats.h"
 
 namespace tenon::cpu {

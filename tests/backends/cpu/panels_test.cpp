@@ -1,5 +1,5 @@
 // Packed weights hold exactly what the blocks held, for every format and any number of rows.
-#include "backends/cpu/panels.h"
+#include "backends/cpu/layouts/panels.h"
 
 #include <gtest/gtest.h>
 

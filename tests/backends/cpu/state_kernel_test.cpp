@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/cpu/device.h"
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/kernels/kernels.h"
 
 namespace tenon::cpu {
 namespace {

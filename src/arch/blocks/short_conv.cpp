@@ -1,0 +1,26 @@
+#include "arch/blocks/short_conv.h"
+
+#include <string>
+
+namespace tenon {
+
+Slot short_conv(BuildContext& context, uint32_t layer, Slot x) {
+  const uint64_t width = context.model.width;
+  const std::string in = context.in_layer(layer, "shortconv.in_proj.weight");
+  const RowSource rows = context.tensors.tensor(in, {3 * width, width}, TensorRole::Matrix);
+  const auto project = [&](const char* part, uint64_t first) {
+    return context.ops.linear(x, context.tensors.bind(in + part, rows.rows(first, width)));
+  };
+  const Slot b = project(" (b)", 0);
+  const Slot c = project(" (c)", width);
+  const Slot gated = context.ops.mul(b, project(" (v)", 2 * width));
+  const Slot weight = context.tensors.weight(context.in_layer(layer, "shortconv.conv.weight"),
+                                             {width, context.layer(layer).short_conv.kernel},
+                                             TensorRole::Convolution);
+  const Slot mixed =
+      context.ops.mul(c, context.ops.conv(gated, weight, kNoSlot, context.state(layer, 0)));
+  return context.linear(context.wanted_rows(layer, mixed),
+                        context.in_layer(layer, "shortconv.out_proj"), width, width);
+}
+
+}  // namespace tenon

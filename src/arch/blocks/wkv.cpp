@@ -1,0 +1,64 @@
+// RWKV in the order in which a token passes through it, but for the time mixes.
+#include "arch/blocks/wkv.h"
+
+#include <string>
+
+#include "arch/decoder.h"
+
+namespace tenon {
+namespace {
+
+Slot time_mix(BuildContext& context, uint32_t layer, Slot x) {
+  return context.layer(layer).wkv.mix_rank > 0 ? time_mix_6(context, layer, x)
+                                               : time_mix_7(context, layer, x);
+}
+
+Slot time_mix_output(BuildContext& context, uint32_t layer, Slot mixed) {
+  return context.linear(mixed, context.in_layer(layer, "time_mix_output"), context.model.width,
+                        context.model.width);
+}
+
+/// value(relu(key(x + shift lerp))^2), in RWKV 6 times sigmoid(receptance(x + shift lerp)).
+Slot channel_mix(BuildContext& context, uint32_t layer, Slot x) {
+  ProgramBuilder& ops = context.ops;
+  const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
+  const uint64_t width = context.model.width;
+  const uint64_t inner = context.layer(layer).feed_forward.width;
+  const Slot step =
+      ops.add(ops.token_shift(x, context.state(layer, context.model.width)), ops.scale(x, -1.0f));
+  const auto mixed = [&](const char* lerp) {
+    return ops.add(x, ops.mul(step, context.tensors.weight(name(lerp), {width}, TensorRole::Norm)));
+  };
+  const Slot key = ops.activate(
+      TENON_ACTIVATION_RELU_SQUARED,
+      context.linear(mixed("channel_mix_lerp_k.weight"), name("channel_mix_key"), inner, width));
+  const Slot value = context.linear(key, name("channel_mix_value"), width, inner);
+  if (context.layer(layer).wkv.mix_rank == 0) return value;
+  return ops.sigmoid_gate(value, context.linear(mixed("channel_mix_lerp_r.weight"),
+                                                name("channel_mix_receptance"), width, width));
+}
+
+}  // namespace
+
+Slot wkv(BuildContext& context, uint32_t layer, Slot x) {
+  const Slot mixed = time_mix(context, layer, x);
+  return time_mix_output(context, layer, context.wanted_rows(layer, mixed));
+}
+
+Slot build_rwkv(BuildContext& context) {
+  const NormSpec& norm = context.model.output_norm;
+  Slot x = context.norm(embedding(context), "token_embd_norm", norm, context.model.width);
+  for (uint32_t layer = 0; layer < context.model.layers.size(); ++layer) {
+    const auto normed = [&](std::string_view name) {
+      return context.layer_norm(x, layer, {name, norm.kind, norm.epsilon});
+    };
+    // All rows go on to the last channel mix, which reads the token before.
+    const Slot mixed = time_mix(context, layer, normed("attn_norm"));
+    x = context.ops.add(x, time_mix_output(context, layer, mixed));
+    x = context.ops.add(x, channel_mix(context, layer, normed("attn_norm_2")));
+    x = context.scaled(x, context.layer(layer).wkv.result_scale);
+  }
+  return output_head(context, context.wanted_rows(context.last_layer(), x));
+}
+
+}  // namespace tenon

@@ -1,0 +1,116 @@
+// MiniMax-01 and MiniMax M1 (general.architecture "minimax-01").
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "arch/architecture.h"
+#include "arch/blocks/attention.h"
+#include "arch/blocks/feed_forward.h"
+#include "arch/keys/recurrent_keys.h"
+
+namespace tenon {
+namespace {
+
+/// MiniMax 2025, arXiv 2501.08313: linear attention whose state falls by a constant of each head
+/// (lightning attention) in all layers but some, experts everywhere, and residuals that go on from
+/// what the norms give.
+ModelSpec read_minimax_01(const Keys& keys) {
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
+  read_experts(keys, {}, model);
+  const auto layers = static_cast<uint32_t>(model.layers.size());
+  const float residual = keys.scale_or("residual_scale", 1.0);
+  const uint32_t interval = keys.count_or("full_attention_interval", 8, 1, SpecLimits::kLayers);
+  std::vector<bool> linear(layers);
+  for (uint32_t i = 0; i < layers; ++i) linear[i] = (i + 1) % interval != 0;
+  if (keys.contains("attention.recurrent_layers")) {
+    linear = keys.flags("attention.recurrent_layers", layers);
+  }
+  for (uint32_t i = 0; i < layers; ++i) {
+    LayerSpec& layer = model.layers[i];
+    layer.residual_scale = residual;
+    if (!linear[i]) continue;
+    const uint32_t heads = layer.attention.heads;
+    const uint32_t size = layer.attention.key_dim;
+    if (layer.attention.value_dim != size || heads > model.width) {
+      keys.refuse(
+          Code::Format, "attention.head_count",
+          "is {} of {} and {} values in a layer of linear attention, which has values as wide "
+          "as keys and no more heads than columns, {}",
+          heads, size, layer.attention.value_dim, model.width);
+    }
+    // A scan of as many groups as heads, without a convolution.
+    const StateSpaceSpec scan{.inner = heads * size,
+                              .heads = heads,
+                              .groups = heads,
+                              .state = size,
+                              .kernel = 1,
+                              .epsilon = model.output_norm.epsilon};
+    layer.attention = {};
+    set_state_space(keys, scan, layer);
+  }
+  return model;
+}
+
+/// S = exp(-slope) S + k v^T, q S, with the slopes of ALiBi, less of them in each later layer.
+///   x [T, width], normalised -> [T, heads size]
+Slot lightning_attention(BuildContext& context, uint32_t layer, Slot x) {
+  const StateSpaceSpec& spec = context.layer(layer).state_space;
+  const uint64_t rows = spec.inner;
+  const std::string name = context.in_layer(layer, "attn_qkv.weight");
+  const RowSource fused =
+      context.tensors.tensor(name, {3 * rows, context.model.width}, TensorRole::Matrix);
+  const auto part = [&](const char* suffix, uint64_t kind) {
+    const Slot own = context.tensors.bind(name + suffix, fused.in_turn(kind, 3, spec.state));
+    return context.ops.activate(TENON_ACTIVATION_SILU, context.ops.linear(x, own));
+  };
+  const double depth = static_cast<double>(context.model.layers.size()) - 1.0;
+  const double share = 1.0 - layer / (depth + 1e-5) + 1e-5;
+  const double ratio = std::exp2(-8.0 / spec.heads);
+  SsmScanInputs scan;
+  scan.c = part(" (q)", 0);
+  scan.b = part(" (k)", 1);
+  scan.x = part(" (v)", 2);
+  scan.dt = context.ops.scale(context.ops.slice(x, context.model.width, 0, spec.heads), 0.0f, 1.0f);
+  scan.a = context.tensors.bind(name + " (slopes)",
+                                fused.rows(0, spec.heads).filled(1, -share * ratio, ratio));
+  SsmScanOptions options;
+  options.state = context.state(layer, 0);
+  options.heads = options.groups = spec.heads;
+  options.size = spec.state;
+  const NormSpec norm{"attn_norm_2", NormKind::Rms, spec.epsilon};
+  const Slot normed = context.norm(context.ops.ssm_scan(scan, options),
+                                   context.in_layer(layer, norm.name), norm, rows);
+  const Slot gate =
+      context.linear(x, context.in_layer(layer, "attn_gate"), rows, context.model.width);
+  return context.linear(context.wanted_rows(layer, context.ops.sigmoid_gate(normed, gate)),
+                        context.in_layer(layer, "attn_output"), context.model.width, rows);
+}
+
+Slot build_minimax_01(BuildContext& context) {
+  const ModelSpec& model = context.model;
+  Slot x = embedding(context);
+  for (uint32_t layer = 0; layer < model.layers.size(); ++layer) {
+    const LayerSpec& spec = model.layers[layer];
+    const Slot all_rows = context.layer_norm(x, layer, spec.attention_norm);
+    const Slot mixed = spec.attention.heads > 0 ? attention_block(context, layer, all_rows)
+                                                : lightning_attention(context, layer, all_rows);
+    const Slot residual = context.wanted_rows(layer, all_rows);
+    x = context.ops.add(context.scaled(residual, spec.residual_scale), mixed);
+    x = context.layer_norm(x, layer, spec.feed_forward_norm);
+    x = context.ops.add(context.scaled(x, spec.residual_scale), feed_forward(context, layer, x));
+  }
+  return output_head(context, x);
+}
+
+constexpr KeyValue kMiniMax01Example[] = {{"full_attention_interval", 2u},
+                                          {"rope.dimension_count", 32u},
+                                          {"residual_scale", 1.5f},
+                                          {"expert_count", 8u},
+                                          {"expert_used_count", 2u}};
+
+}  // namespace
+
+extern constexpr Architecture kMiniMax01{
+    .read = read_minimax_01, .build = build_minimax_01, .example = kMiniMax01Example};
+
+}  // namespace tenon

@@ -1,0 +1,326 @@
+// Linear kernels over integer panels: 8-bit activations against weights of up to 8 bits. What a
+// panel block of a panel offers, the arithmetic of a block, and the kernel that multiplies weights
+// as it unpacks them, for few activation rows. Included by kernels_<isa>.cpp after vec.h.
+//
+// A panel block type (panel_blocks_integer.h, panel_blocks_codebook.h) reads one panel block of a
+// panel (panels.h):
+//   Weights        what its bytes are: Unsigned<largest> or Wide
+//   kBias          a weight is scale * (byte - kBias), plus offset where kHasOffset
+//   kBlocks        blocks of 32 values of k in a panel block
+//   kGroup         values of k with one scale: 16 or 32
+//   kBytes         of a panel block
+//   scale(group)   f32[16] of the rows; with kHasOffset also offset(group, scale)
+//   each(b, use)   calls use(g, bytes) for groups g = 0..7 of 4 values of k of block b, in order
+// and where a part of the weights is the same for eight values of k:
+//   each_part(b, use)    the bytes without that part
+//   rest(b, h, totals)   i32[16] what that part and the bias add to the dot product of scale h of
+//                        block b
+// and for bytes that are codes of two bits, or kCodeUnit times such:
+//   each_in_place(b, use)  the codes, but four times those of odd groups
+//
+// For each output and each block of 32 values of k, in order, however many rows a call covers:
+//   one scale:   acc = fma(dot, d * scale, acc)
+//   two scales:  acc = fma(d, fma(scale[1], dot[1], scale[0] * dot[0]), acc)
+//   offsets:     acc = fma(offset, d * sum of q, acc)                     (per scale)
+// where dot is the sum of (byte - kBias) q over the values of the scale, exact in integers, and d
+// the block's activation scale.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/vec.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+constexpr uint32_t kRows = kIntegerPanelRows;
+/// Bytes ahead of the read position that the direct kernels ask the cache for: a small page. The
+/// latency of memory times the rate of one core is half of that; but of several streams, or of
+/// panel blocks that are no whole lines, processors predict little.
+constexpr uint64_t kPrefetchBytes = 4096;
+
+template <typename F, int... kIndex>
+inline void each_index(F f, std::integer_sequence<int, kIndex...>) {
+  (f(std::integral_constant<int, kIndex>()), ...);
+}
+/// f(0), ..., f(kCount - 1) with compile-time constants.
+template <int kCount, typename F>
+inline void each_index(F f) {
+  each_index(f, std::make_integer_sequence<int, kCount>());
+}
+
+/// Calls use(columns) with the number of columns, at least kFewest, that multiplies `rows` rows, or
+/// the first of them, in the least time.
+template <int kFewest, typename Use>
+inline void columns_for(uint64_t rows, Use use) {
+  static_assert(kColumns == 4 || kColumns == 8);
+  if constexpr (kColumns == 8) {
+    if (rows > 6) return use(std::integral_constant<int, 8>());
+    if (rows > 4) return use(std::integral_constant<int, 6>());
+  }
+  if (kFewest > 2 || rows > 2) return use(std::integral_constant<int, 4>());
+  if constexpr (kFewest <= 2) {
+    if (rows == 2) return use(std::integral_constant<int, 2>());
+    use(std::integral_constant<int, 1>());
+  }
+}
+
+/// Bytes 0..largest.
+template <int kLargestByte>
+struct Unsigned {
+  using Dot = DotU8;
+  static constexpr int kLargest = kLargestByte;
+  static constexpr int kSettleEvery = settle_every(kLargest);
+};
+/// Any value of eight bits, as w + kWideBias.
+struct Wide {
+  using Dot = DotWide;
+  static constexpr int kSettleEvery = 4;  // settles by itself
+};
+
+/// What the sums of a kernel are made of.
+template <typename D, int kEvery, uint32_t kGroup, bool kWithOffset>
+struct Sums {
+  using Dot = D;
+  static constexpr int kScales = kActivationBlock / kGroup;  ///< of a block
+  static constexpr int kGroups = 8 / kScales;                ///< of 4 values of k, per scale
+  /// Vectors added between settle() calls.
+  static constexpr int kSettleEvery = kEvery < kGroups ? kEvery : kGroups;
+  static constexpr bool kHasOffset = kWithOffset;
+};
+
+/// The scales and offsets of one block.
+template <typename S>
+struct BlockScales {
+  F32x16 scale[S::kScales], offset[S::kScales];
+};
+
+template <typename S, typename PanelBlock>
+inline BlockScales<S> block_scales(const PanelBlock& panel_block, uint32_t b) {
+  BlockScales<S> w;
+  for (uint32_t h = 0; h < S::kScales; ++h) {
+    const uint32_t group = S::kScales * b + h;
+    w.scale[h] = panel_block.scale(group);
+    if constexpr (S::kHasOffset) w.offset[h] = panel_block.offset(group, w.scale[h]);
+  }
+  return w;
+}
+
+/// Adds the dot products of scale kScale of a block. `both` keeps those of the first of two.
+template <typename S, int kScale>
+inline void add_dots(I32x16 dots, float d, const BlockScales<S>& w, F32x16& both, F32x16& acc) {
+  if constexpr (S::kScales == 1) {
+    acc = fma(to_f32(dots), mul(broadcast(d), w.scale[0]), acc);
+  } else if constexpr (kScale == 0) {
+    both = mul(w.scale[0], to_f32(dots));
+  } else {
+    acc = fma(broadcast(d), fma(w.scale[1], to_f32(dots), both), acc);
+  }
+}
+
+/// Adds the offsets of a block; the half sums of a row are `step` apart.
+template <typename S>
+inline F32x16 add_offsets(const BlockScales<S>& w, const float* sums, const float* half_sums,
+                          uint64_t step, F32x16 acc) {
+  if constexpr (S::kScales == 1) {
+    return fma(w.offset[0], broadcast(*sums), acc);
+  } else {
+    acc = fma(w.offset[0], broadcast(half_sums[0]), acc);
+    return fma(w.offset[1], broadcast(half_sums[step]), acc);
+  }
+}
+
+/// Where the results of row t and panel p of the call lie.
+inline float* results_at(const LinearArgs& args, uint64_t p, uint64_t t) {
+  return args.y + t * args.y_stride + p * kRows;
+}
+
+/// Where up to a group of activation rows have their next block: the rows of a group are
+/// interleaved, a single row of a step alone.
+template <int kInterleave>
+struct ActivationBlocks {
+  const int8_t* q;
+  const float* d;
+  const float* sums;
+  const float* half_sums;
+  const HalfTotals* totals;
+  ActivationBlocks(const QuantRows& rows, uint64_t t, uint64_t block)
+      : q(rows.q + rows.row(t, 4, 4) + block * kActivationBlock * kInterleave),
+        d(rows.d + rows.row(t, kActivationBlock) + block * kInterleave),
+        sums(rows.sums + rows.row(t, kActivationBlock) + block * kInterleave),
+        half_sums(rows.half_sums + rows.row(t, kHalfBlock) + 2 * block * kInterleave),
+        totals(rows.totals + rows.row(t, kHalfBlock) + 2 * block * kInterleave) {}
+  void next() {
+    q += kActivationBlock * kInterleave;
+    d += kInterleave;
+    sums += kInterleave;
+    half_sums += 2 * kInterleave;
+    totals += 2 * kInterleave;
+  }
+};
+
+/// Weights that are read later. A kernel asks the cache for them little by little, so that memory
+/// works while it computes.
+struct ReadAhead {
+  const uint8_t* bytes;
+  uint64_t block_bytes;  ///< asked for with each block of 32 values of k
+  void next() {
+    for (uint64_t line = 0; line < block_bytes; line += 64) __builtin_prefetch(bytes + line);
+    bytes += block_bytes;
+  }
+};
+
+template <typename PanelBlock>
+constexpr bool kHasRest = requires(const PanelBlock& panel_block) {
+  panel_block.rest(0, 0, HalfTotals());
+};
+
+template <typename PanelBlock>
+constexpr int kCodeUnitOf = [] {
+  if constexpr (requires { PanelBlock::kCodeUnit; }) {
+    return PanelBlock::kCodeUnit;
+  } else {
+    return 1;
+  }
+}();
+/// Whether a single row of activations is multiplied with codes where they lie: more rows share the
+/// work of moving them, and would need more registers than there are.
+template <typename PanelBlock, int kCols>
+constexpr bool kMultipliesInPlace =
+    kCols == 1 && !std::is_void_v<DotInPlace<1>> && requires(const PanelBlock& panel_block) {
+  panel_block.each_in_place(0, 0);
+};
+
+/// What the sums of dot products of scale kScale of block b begin with, `half_step` being the
+/// distance of the totals of the halves of a block.
+template <int kScales, int kScale, typename PanelBlock>
+inline I32x16 dots_begin(const PanelBlock& panel_block, uint32_t b, const HalfTotals* totals,
+                         uint64_t half_step) {
+  if constexpr (kHasRest<PanelBlock>) {
+    static_assert(kScales == 2);
+    return panel_block.rest(b, kScale, totals[kScale * half_step]);
+  } else if constexpr (PanelBlock::kBias == 0) {
+    return broadcast_i32(0);
+  } else if constexpr (kScales == 2) {
+    return times_total<-PanelBlock::kBias>(totals[kScale * half_step]);
+  } else {
+    return times_total<-PanelBlock::kBias>(totals[0], totals[half_step]);
+  }
+}
+
+/// The activation blocks of kCols rows: of a group, or of two where one is not enough.
+template <int kCols>
+struct Activations {
+  static constexpr int kInterleave = kCols == 1 ? 1 : kRowInterleave;
+  ActivationBlocks<kInterleave> group[(kCols + kInterleave - 1) / kInterleave];
+  void next() {
+    for (auto& blocks : group) blocks.next();
+  }
+};
+
+template <int kCols>
+inline Activations<kCols> activations_at(const QuantRows& rows, uint64_t t, uint64_t block) {
+  if constexpr (kCols <= static_cast<int>(kRowInterleave)) {
+    return {{{rows, t, block}}};
+  } else {
+    return {{{rows, t, block}, {rows, t + kRowInterleave, block}}};
+  }
+}
+
+/// Adds the blocks of a panel block to the sums of kCols activation rows, unpacking the weights on
+/// the way. After the last row there may be anything.
+template <typename PanelBlock, int kCols>
+[[gnu::always_inline]] inline void multiply_block(const uint8_t* bytes, ReadAhead& ahead,
+                                                  Activations<kCols>& activations,
+                                                  F32x16 (&acc)[kCols]) {
+  constexpr int kInterleave = Activations<kCols>::kInterleave;
+  using Weights = typename PanelBlock::Weights;
+  using S = Sums<typename Weights::Dot, Weights::kSettleEvery, PanelBlock::kGroup,
+                 PanelBlock::kHasOffset>;
+  constexpr bool kInPlace = kMultipliesInPlace<PanelBlock, kCols>;
+  using Dot = std::conditional_t<kInPlace, DotInPlace<kCodeUnitOf<PanelBlock>>, typename S::Dot>;
+  PanelBlock panel_block(bytes);
+  for (uint32_t b = 0; b < PanelBlock::kBlocks; ++b, activations.next()) {
+    ahead.next();
+    const BlockScales<S> w = block_scales<S>(panel_block, b);
+    F32x16 both[kCols];
+    Dot dots[kCols];
+    const auto multiply = [&](auto g, U8x64 weights) {
+      constexpr int kScale = g / S::kGroups;
+      each_index<kCols>([&](auto c) {
+        const auto& x = activations.group[c / kInterleave];
+        constexpr int kRow = c % kInterleave;
+        if constexpr (g % S::kGroups == 0) {
+          dots[c] = Dot(dots_begin<S::kScales, kScale>(panel_block, b, x.totals + kRow,
+                                                       uint64_t{kInterleave}));
+        }
+        const int8_t* q = x.q + 4 * (g * kInterleave + kRow);
+        if constexpr (kInPlace) {
+          dots[c].template add<g % 2 != 0>(weights, q);
+        } else {
+          dots[c].add(weights, q);
+        }
+        if constexpr ((g + 1) % S::kSettleEvery == 0) dots[c].settle();
+        if constexpr ((g + 1) % S::kGroups == 0) {
+          add_dots<S, kScale>(dots[c].total(), x.d[kRow], w, both[c], acc[c]);
+        }
+      });
+    };
+    if constexpr (kInPlace) {
+      panel_block.each_in_place(b, multiply);
+    } else if constexpr (kHasRest<PanelBlock>) {
+      panel_block.each_part(b, multiply);
+    } else {
+      panel_block.each(b, multiply);
+    }
+    if constexpr (S::kHasOffset) {
+      each_index<kCols>([&](auto c) {
+        const auto& x = activations.group[c / kInterleave];
+        constexpr int kRow = c % kInterleave;
+        acc[c] = add_offsets<S>(w, x.sums + kRow, x.half_sums + kRow, kInterleave, acc[c]);
+      });
+    }
+  }
+}
+
+/// Panel p of a call against all activation rows, of which there are up to kCols; what lies after
+/// the last row is multiplied too, and not stored.
+template <typename PanelBlock, int kCols>
+inline void direct_panel(const LinearArgs& args, uint64_t p) {
+  constexpr uint64_t kBlockBytes = PanelBlock::kBytes / PanelBlock::kBlocks;
+  const uint8_t* panel = args.weights + (args.first_panel + p) * args.panel_bytes;
+  const uint64_t panel_blocks = args.depth / kActivationBlock / PanelBlock::kBlocks;
+  ReadAhead ahead{panel + kPrefetchBytes, kBlockBytes};
+  auto x = activations_at<kCols>(args.quantised, 0, 0);
+  F32x16 acc[kCols];
+  each_index<kCols>([&](auto c) { acc[c] = broadcast(0.0f); });
+  for (uint64_t panel_block = 0; panel_block < panel_blocks;
+       ++panel_block, panel += PanelBlock::kBytes) {
+    multiply_block<PanelBlock>(panel, ahead, x, acc);
+  }
+  // A constant index here too: with a variable one the sums would stay in memory all along.
+  each_index<kCols>([&](auto c) {
+    if (static_cast<uint64_t>(c) < args.num_rows) store(results_at(args, p, c), acc[c]);
+  });
+}
+
+/// All panels against few activation rows, up to kDirectRows.
+template <typename PanelBlock>
+inline void direct_rows(const LinearArgs& args) {
+  const auto all_panels = [&](auto columns) {
+    for (uint64_t p = 0; p < args.num_panels; ++p) {
+      direct_panel<PanelBlock, decltype(columns)::value>(args, p);
+    }
+  };
+  if constexpr (kDirectRows == 1) {
+    all_panels(std::integral_constant<int, 1>());
+  } else {
+    if constexpr (kDirectRows > kColumns) {
+      if (args.num_rows > kColumns) return all_panels(std::integral_constant<int, kDirectRows>());
+    }
+    columns_for<1>(args.num_rows, all_panels);
+  }
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,0 +1,81 @@
+// The layout of recurrent states in this backend. Nothing here computes on it.
+//
+//   block of a group   [layers] states, each from a cache line on
+//   state              parts of operations, where their params say
+//   part of a scan     [heads][tiles], a tile [rows][lanes of the tile]
+//   part of a conv     [taps - 1][columns]; of a token_shift [columns]
+//
+// Of a head's matrix the recurrences add up along one index, the rows, and treat each value of the
+// other, the lanes, alone: a lane of a vector. A tile is what one call of a kernel takes through
+// all tokens of a sequence: kStateLanes lanes, of the last tile what is left. The rows are the keys
+// (delta_rule, wkv7, wkv6) or N (ssm_scan), the lanes the values or p; with p = 1 (Mamba 1) the
+// heads of a group are the lanes of one matrix.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/common/recurrence.h"
+#include "backends/cpu/kernels/kernels.h"
+#include "tenon/backend.h"
+
+namespace tenon::cpu {
+
+struct StateTile {
+  uint64_t head;
+  uint64_t first_lane;
+  uint32_t width;   ///< lanes
+  uint64_t offset;  ///< values from the beginning of the operation's part
+};
+
+struct StateTiles {
+  uint64_t heads, rows, lanes;
+
+  [[nodiscard]] constexpr uint64_t per_head() const {
+    return (lanes + kStateLanes - 1) / kStateLanes;
+  }
+  [[nodiscard]] constexpr uint64_t count() const { return heads * per_head(); }
+  [[nodiscard]] constexpr StateTile tile(uint64_t index) const {
+    const uint64_t head = index / per_head();
+    const uint64_t first = index % per_head() * kStateLanes;
+    const auto width = static_cast<uint32_t>(std::min<uint64_t>(kStateLanes, lanes - first));
+    return {head, first, width, (head * lanes + first) * rows};
+  }
+};
+
+/// Whether heads are lanes.
+constexpr bool has_channels(const tenon_ssm_scan_params& scan, const tenon_slot& x) {
+  return x.columns == scan.heads;
+}
+constexpr StateTiles ssm_scan_tiles(const tenon_ssm_scan_params& scan, const tenon_slot& x) {
+  if (has_channels(scan, x)) return {scan.groups, scan.size, scan.heads / scan.groups};
+  const backends::StateShape shape = backends::ssm_scan_shape(scan, x);
+  return {shape.heads, shape.columns, shape.rows};
+}
+constexpr StateTiles delta_rule_tiles(const tenon_delta_rule_params& rule, const tenon_slot& q,
+                                      const tenon_slot& v) {
+  const backends::StateShape shape = backends::delta_rule_shape(rule, q, v);
+  return {shape.heads, shape.rows, shape.columns};
+}
+constexpr StateTiles wkv7_tiles(const tenon_wkv7_params& wkv, const tenon_slot& r) {
+  const backends::StateShape shape = backends::wkv7_shape(wkv, r);
+  return {shape.heads, shape.columns, shape.rows};
+}
+constexpr StateTiles wkv6_tiles(const tenon_wkv6_params& wkv, const tenon_slot& r) {
+  const backends::StateShape shape = backends::wkv6_shape(wkv, r);
+  return {shape.heads, shape.rows, shape.columns};
+}
+
+/// The small matrix of a recurrence that lies transposed, so that its lanes are side by side: the
+/// filters of a conv, A of an ssm_scan. TENON_NO_SLOT: it has none.
+constexpr uint32_t state_table(const tenon_op& op) {
+  if (op.kind == TENON_OP_CONV) return op.inputs[1];
+  return op.kind == TENON_OP_SSM_SCAN ? op.inputs[2] : TENON_NO_SLOT;
+}
+
+/// f32 values from one layer of a state to the next: whole cache lines.
+constexpr uint64_t state_layer_values(const tenon_cache_group& group) {
+  return CacheBlock::round_up(group.state_values, 16);
+}
+
+}  // namespace tenon::cpu

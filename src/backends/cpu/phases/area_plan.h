@@ -1,0 +1,47 @@
+// Where activations lie in their area: buffers that live in common phases do not overlap.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "backends/cpu/phases/carver.h"
+
+namespace tenon::cpu {
+
+/// A buffer in the plan of the area of activations.
+struct AreaBuffer {
+  std::function<void(Carver&)> carve;
+  uint64_t bytes;
+  int32_t first, last;  // phases
+  uint64_t offset = 0;
+};
+
+/// First fit, largest first: buffers alive in a common phase do not overlap. Returns the area's
+/// size.
+inline uint64_t place_buffers(std::vector<AreaBuffer>& buffers) {
+  std::sort(buffers.begin(), buffers.end(),
+            [](const AreaBuffer& a, const AreaBuffer& b) { return a.bytes > b.bytes; });
+  uint64_t size = 0;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    AreaBuffer& buffer = buffers[i];
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (size_t j = 0; j < i; ++j) {
+        const AreaBuffer& other = buffers[j];
+        const bool at_once = other.first <= buffer.last && buffer.first <= other.last;
+        const bool overlap = other.offset < buffer.offset + buffer.bytes &&
+                             buffer.offset < other.offset + other.bytes;
+        if (!at_once || !overlap) continue;
+        buffer.offset = other.offset + other.bytes;
+        moved = true;
+      }
+    }
+    size = std::max(size, buffer.offset + buffer.bytes);
+  }
+  return size;
+}
+
+}  // namespace tenon::cpu

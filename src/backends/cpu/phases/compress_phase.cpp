@@ -1,0 +1,61 @@
+// The phases of a PhaseRunner that make one row of several positions, a token at a time.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/layouts/cache_block.h"
+#include "backends/cpu/phases/phase_runner.h"
+
+namespace tenon::cpu {
+
+/// A column after the other, the positions in ascending order: a weight is exp(logit - highest).
+void PhaseRunner::run_compress(const Phase& phase, uint32_t token) noexcept {
+  const tenon_op& op = phase.compress;
+  const tenon_compress_params& params = op.params.compress;
+  const tenon_cache_group& group = x_.program_.groups()[params.group];
+  const CacheBlock block(group);
+  const uint32_t own = x_.state_.token_position[token];
+  float* out = f32_row(op.outputs[0], token);
+  const uint64_t n = columns(op.outputs[0]);
+  if (own % params.stride != params.stride - 1) {
+    std::memset(out, 0, n * sizeof(float));
+    return;
+  }
+  const uint8_t* const* blocks = cache_blocks(params.group, token);
+  const float* bias = vector(op.inputs[0]);  // [stride, key_dim]
+  const uint32_t pool = own + 1 - params.stride;
+  const bool overlaps = params.overlap == 1;
+  const uint32_t first = overlaps && pool > 0 ? pool - params.stride : pool;
+  for (uint64_t c = 0; c < n; ++c) {
+    // Calls body(value, logit) for what each position brings; keys lie with the positions innermost.
+    const auto each = [&](const auto& body) {
+      for (uint32_t i = first; i <= own; ++i) {
+        const uint64_t column = overlaps && i >= pool ? n + c : c;  // the pool's own come second
+        const uint32_t slot = i % group.block_tokens;
+        const uint8_t* area =
+            blocks[i / group.block_tokens] + uint64_t{params.layer} * block.area_bytes();
+        float value = 0;
+        float gate = 0;
+        std::memcpy(&value, area + column * block.key_row_bytes() + slot * sizeof(float),
+                    sizeof(float));
+        std::memcpy(
+            &gate,
+            area + block.value_offset() + slot * block.value_row_bytes() + column * sizeof(float),
+            sizeof(float));
+        body(value, gate + bias[i % params.stride * uint64_t{group.key_dim} + column]);
+      }
+    };
+    float highest = -INFINITY;
+    each([&](float, float logit) { highest = std::max(highest, logit); });
+    float sum = 0;
+    float result = 0;
+    each([&](float value, float logit) {
+      const float weight = std::exp(logit - highest);
+      sum += weight;
+      result += weight * value;
+    });
+    out[c] = result / sum;
+  }
+}
+
+}  // namespace tenon::cpu
