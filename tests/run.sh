@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs the tests.
-#   bash tests/run.sh        the tests of the library: a few minutes on two cores
-#   bash tests/run.sh --all  everything that CI runs: also warnings as errors, packaging and ABI
-#                            tests, sanitizers, fuzzing, a build with clang
+#   bash tests/run.sh            the tests of the library: a few minutes on two cores
+#   bash tests/run.sh --all      what CI runs: also warnings as errors, packaging and ABI tests,
+#                                languages, sanitizers, fuzzing, a build with clang
+#   bash tests/run.sh --release  everything, for a release: also whole conformance suites on GPUs
+#                                that a processor plays, and all models under the sanitizers
 # Ends with "N passed, N failed" and a non-zero status when anything failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-all=false
+all=false release=false
 case ${1:-} in
   "") ;;
   --all) all=true ;;
-  *) echo "usage: bash tests/run.sh [--all]" >&2; exit 2 ;;
+  --release) all=true release=true ;;
+  *) echo "usage: bash tests/run.sh [--all | --release]" >&2; exit 2 ;;
 esac
 
 cores=$(nproc)
@@ -112,95 +115,143 @@ fi
 check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
 
 say "Build"
+# g++ frees memory while it compiles, which takes a sixth of its time: seldom where there is enough.
+gigabytes=$(awk '/^MemTotal/ {print int($2 / 1048576)}' /proc/meminfo)
+spacious=
+[ "${gigabytes:-0}" -lt $((4 * cores)) ] || spacious=-DCMAKE_CXX_FLAGS=--param=ggc-min-heapsize=1048576
 # Line numbers without types: a fifth of the time to compile, a quarter of the bytes to link.
 lines_only="-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1 -DNDEBUG"
 if ! $all; then
-  check "the dev build" build dev -DTENON_WERROR=OFF -DTENON_VULKAN=OFF "$lines_only" || finish
+  check "the dev build" build dev -DTENON_WERROR=OFF -DTENON_VULKAN=OFF "$lines_only" \
+    ${spacious:+"$spacious"} || finish
   say "Tests"
   # Excludes packages, simulated GPUs or second devices, and most of the conformance suite. Keeps
   # the suite for this machine's kernels and for results of a GPU.
-  run_ctest dev -LE '^(consumer|abi)$' \
+  run_ctest dev -LE '^(consumer|abi|release)$' \
     -E '^(conformance_(cpu|plugin)_.*|CutInTwo/.*|vulkan\..*|.*(Vulkan|Cuda).*)$'
   finish
 fi
 
 check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON -DTENON_BENCH=ON \
-  "$lines_only" || finish
+  "$lines_only" ${spacious:+"$spacious"} || finish
 say "Tests"
 # The suite runs for each set of kernels, so the chosen set is left out.
-run_ctest dev -E '^conformance_cpu$'
+without_dev=(-E '^conformance_cpu$')
+$release || without_dev+=(-LE '^release$')
+run_ctest dev "${without_dev[@]}"
 
-# Packages of other languages, built, installed and tested; where a language is not there, that is said.
-# Their tests wait for collectors, loops and threads of other runtimes: on a machine that others load, too, one may
-# come too late. It is run once more, and that is said.
-package() {  # package NAME SCRIPT
-  local attempt
-  say "$1"
-  for attempt in 1 2; do
-    bash "$2" build-dev
-    case $? in
-      0) passed=$((passed + 1)); return ;;
-      77) skipped=$((skipped + 1)); return ;;
-    esac
-    [ "$attempt" -eq 2 ] || echo "FAILED once: $1; a second attempt"
-  done
-  fail "$1"
+# Packages of other languages, built, installed and tested; where a language is not there, that is
+# said. As many at a time as there are cores. Their tests wait for collectors, loops and threads of
+# other runtimes and may come too late on a busy machine: a failed one runs once more, alone.
+languages=("Python: the wheel=bindings/python/test.sh"
+           "Java: the jars=bindings/java/test.sh"
+           "Rust: the crates=bindings/rust/test.sh"
+           "Go: the module=bindings/go/test.sh"
+           "Node, Bun and Deno: the package=bindings/node/test.sh"
+           "LuaJIT, Ruby, PHP and C#=bindings/test_cheap.sh"
+           "The server's clients=tests/server/clients/run.sh")
+package() {  # package SCRIPT LOG
+  bash "$1" build-dev > "$2" 2>&1
+  echo $? > "$2.status"
 }
-package "Python: the wheel" bindings/python/test.sh
-package "Node, Bun and Deno: the package" bindings/node/test.sh
-package "Rust: the crates" bindings/rust/test.sh
-package "Go: the module" bindings/go/test.sh
-package "Java: the jars" bindings/java/test.sh
-package "LuaJIT, Ruby, PHP and C#" bindings/test_cheap.sh
-package "The server's clients" tests/server/clients/run.sh
+say "Languages and clients"
+$release || export TENON_ORDERS=${TENON_ORDERS:-200}  # random orders of calls, in each language
+logs=$(mktemp -d)
+for i in "${!languages[@]}"; do
+  while [ "$(jobs -pr | wc -l)" -ge "$cores" ]; do sleep 0.2; done
+  package "${languages[i]#*=}" "$logs/$i" &
+done
+wait
+for i in "${!languages[@]}"; do
+  name=${languages[i]%%=*}
+  say "$name"
+  cat "$logs/$i"
+  status=$(cat "$logs/$i.status")
+  if [ "$status" -ne 0 ] && [ "$status" -ne 77 ]; then
+    echo "FAILED once: $name; a second attempt"
+    package "${languages[i]#*=}" "$logs/$i"
+    cat "$logs/$i"
+    status=$(cat "$logs/$i.status")
+  fi
+  case $status in
+    0) passed=$((passed + 1)) ;;
+    77) skipped=$((skipped + 1)) ;;
+    *) fail "$name" ;;
+  esac
+done
+rm -rf "$logs"
+
+# Whether there is time for a part that runs until then; a release takes the time it needs.
+has_time() {  # has_time MINUTES PART
+  $release || [ $((SECONDS - started)) -lt $(($1 * 60)) ] && return
+  say "$2: left out, $1 minutes have passed"
+  return 1
+}
+# A filter of GoogleTest that leaves these out.
+all_but() { (IFS=:; echo "-$*"); }
 
 # With clang, which must compile everything without a warning. Without the example programs: what they
 # call is tested through the library's own tests.
 # Left out is what judges times, and what computes values once more on paths that other tests take.
-left_out=('LinearTime\.' 'TokenizerTime\.' 'TokenizerMemory\.' 'TemplateWork\.EveryOperation'
-          'RandomModel\.(ThereIsATinyOne|RunsInEveryFormat)' 'Architectures/TinyFiles\.'
-          '.*/(Golden|Further)\.HasTheSameBits' '.*/OfArchitecture\.' '.*/ParityOf\.' 'QuantEncode\.'
-          'Isa/LinearKernel\.RowsDoNot' 'conformance_(plugin_|cpu$|gpu_)' 'CutInTwo/Kinds\.'
-          'Models/RowsOnDemand\..*_reference'
-          # Constructors of nlohmann's JSON lose their memory where they are refused more.
-          'Routes/FullMemory\.' 'FullMemoryOfParts\.RequestsAreMadeOrNot'
-          # A child of fork: the allocator of the sanitizer may be locked in it for ever.
-          'Fork\.TheChildCompilesWhileThreadsOfTheParentDo')
-say "Address and undefined-behaviour sanitizers, with clang: build"
-if check "the asan build" build asan -DTENON_EXAMPLES=OFF; then
-  say "Address and undefined-behaviour sanitizers: tests"
-  # Of conformance the instruction set of most machines, the reference beside it. Mutations run every
-  # architecture.
-  TENON_MUTATIONS=40 run_ctest asan -E "^($(IFS='|'; echo "${left_out[*]}"))"
+without_asan=('LinearTime.*' 'TokenizerTime.*' 'TokenizerMemory.*' 'TemplateWork.EveryOperation*'
+              'RandomModel.ThereIsATinyOne*' 'RandomModel.RunsInEveryFormat*' 'Architectures/TinyFiles.*'
+              '*/Golden.HasTheSameBits*' '*/Further.HasTheSameBits*' '*/OfArchitecture.*'
+              '*/ParityOf.*' 'QuantEncode.*' 'Isa/LinearKernel.RowsDoNot*' 'CutInTwo/Kinds.*'
+              'Models/RowsOnDemand.*_reference'
+              # Constructors of nlohmann's JSON lose their memory where they are refused more.
+              'Routes/FullMemory.*' 'FullMemoryOfParts.RequestsAreMadeOrNot'
+              # A child of fork: the allocator of the sanitizer may be locked in it for ever.
+              'Fork.TheChildCompilesWhileThreadsOfTheParentDo')
+# Programs that read what strangers send, and what computes with it.
+parts_of_asan=(base file text text_grammar program weights sampler kv backend engine capi unload server mutation
+               conformance)
+asan_targets=("${parts_of_asan[@]/#/test_}" fuzzers)
+if $release; then asan_targets=(all); fi
+if has_time 52 "Address and undefined-behaviour sanitizers"; then
+  say "Address and undefined-behaviour sanitizers, with clang: build"
+  if check "the asan build" build asan -DTENON_EXAMPLES=OFF -- "${asan_targets[@]}"; then
+    say "Address and undefined-behaviour sanitizers: tests"
+    # Conformance runs the instruction set of most machines. Mutations run every architecture.
+    labels=(-L "^($(IFS='|'; echo "${parts_of_asan[*]}"))\$")
+    if $release; then labels=(); fi
+    GTEST_FILTER=$(all_but "${without_asan[@]}") TENON_MUTATIONS=15 \
+      run_ctest asan ${labels[@]+"${labels[@]}"} -E '^conformance_(plugin_|cpu$|gpu_)'
 
-  say "Fuzzing: 10 seconds for each target, as many at a time as there are cores"
-  running=()  # [targets] process id and name
-  for source in tests/fuzz/*_fuzz.cpp; do
-    while [ "$(jobs -pr | wc -l)" -ge "$cores" ]; do sleep 0.2; done
-    name=$(basename "$source" _fuzz.cpp)
-    fuzz "$name" 10 > build-asan/"$name".result &
-    running+=("$! $name")
-  done
-  for target in "${running[@]}"; do
-    name=${target#* }
-    wait "${target% *}"
-    status=$?
-    echo "$name: $(cat build-asan/"$name".result)"
-    check "fuzzing $name" [ "$status" -eq 0 ]
-  done
+    say "Fuzzing: 10 seconds for each target, as many at a time as there are cores"
+    running=()  # [targets] process id and name
+    for source in tests/fuzz/*_fuzz.cpp; do
+      while [ "$(jobs -pr | wc -l)" -ge "$cores" ]; do sleep 0.2; done
+      name=$(basename "$source" _fuzz.cpp)
+      fuzz "$name" 10 > build-asan/"$name".result &
+      running+=("$! $name")
+    done
+    for target in "${running[@]}"; do
+      name=${target#* }
+      wait "${target% *}"
+      status=$?
+      echo "$name: $(cat build-asan/"$name".result)"
+      check "fuzzing $name" [ "$status" -eq 0 ]
+    done
+  fi
 fi
 
-say "Thread sanitizer: build"
 threaded=(base backend engine capi)
-if check "the tsan build" build tsan -DTENON_EXAMPLES=OFF -- "${threaded[@]/#/test_}"; then
-  say "Thread sanitizer: tests"
-  # Without what one thread does, in rooms where others have many. Kinds run in slices on a team; models on two
-  # devices are `Placed`.
-  alone=('LinearTime\.' '.*/Kinds\.(Rewinds|Forks|Snapshots|Shared|Idle|Take|Scores)' '.*/BatchInvarianceOf\.'
-         '.*/Invariance\.(Slices|Neighbours|StepsFilled|TokenByToken|Rewind|Fork)' '.*/OfArchitecture\.'
-         'Snapshots\.' 'SnapshotFiles\.' 'Sources\.AreRestored' 'Sequences\.' 'Scheduler\.' 'SliceTuner\.' 'Windows\.'
-         'DeviceSizes\.' 'AnswerTexts\.' 'BannedTextsInAnswers\.' 'Banned\.' 'RefusedMemory\.'
-         'TokenPath\.' 'Fork\.TheChildCompiles' '.*/Starved\.' 'CutInTwo/Kinds\.' 'Models/RowsOnDemand\..*_reference')
-  run_ctest tsan -L "^($(IFS='|'; echo "${threaded[*]}"))\$" -E "^($(IFS='|'; echo "${alone[*]}"))"
+# What one thread does, in rooms where others have many. Kinds run in slices on a team; models on two
+# devices are `Placed`.
+without_tsan=('LinearTime.*' '*/Kinds.Rewinds*' '*/Kinds.Forks*' '*/Kinds.Snapshots*' '*/Kinds.Shared*'
+              '*/Kinds.Idle*' '*/Kinds.Take*' '*/Kinds.Scores*' '*/BatchInvarianceOf.*'
+              '*/Invariance.Slices*' '*/Invariance.Neighbours*' '*/Invariance.StepsFilled*'
+              '*/Invariance.TokenByToken*' '*/Invariance.Rewind*' '*/Invariance.Fork*'
+              '*/OfArchitecture.*' 'Snapshots.*' 'SnapshotFiles.*' 'Sources.AreRestored*' 'Sequences.*'
+              'Scheduler.*' 'SliceTuner.*' 'Windows.*' 'DeviceSizes.*' 'AnswerTexts.*'
+              'BannedTextsInAnswers.*' 'Banned.*' 'RefusedMemory.*' 'TokenPath.*'
+              'Fork.TheChildCompiles*' '*/Starved.*' 'CutInTwo/Kinds.*' 'Models/RowsOnDemand.*_reference')
+if has_time 68 "Thread sanitizer"; then
+  say "Thread sanitizer: build"
+  if check "the tsan build" build tsan -DTENON_EXAMPLES=OFF ${spacious:+"$spacious"} -- "${threaded[@]/#/test_}"; then
+    say "Thread sanitizer: tests"
+    GTEST_FILTER=$(all_but "${without_tsan[@]}") \
+      run_ctest tsan -L "^($(IFS='|'; echo "${threaded[*]}"))\$"
+  fi
 fi
 finish
