@@ -26,8 +26,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// The next `size_bytes` at an offset that is a multiple of `alignment` (a power of two, at most
-  /// 2 MiB). Throws NoMemory naming the arena, the needed and the left bytes.
+  /// Returns the next `size_bytes` bytes, aligned to `alignment` (a power of two, at most 2 MiB).
+  /// Throws NoMemory with the arena's name, the needed and the free bytes.
   std::span<std::byte> allocate(uint64_t size_bytes, uint64_t alignment = 64);
 
   [[nodiscard]] std::span<std::byte> bytes() const { return {memory_, size_bytes_}; }

@@ -1,4 +1,4 @@
-// Owned bytes of a fixed size, allocated through System: for what is larger than a small object.
+// Owned bytes of a fixed size, allocated through System; for large objects.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Finds the name that a misspelt one probably means, for messages. Lists of names live elsewhere.
+// Finds the name nearest to a misspelt one, for messages. Lists of names live elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tenon {
 
-/// Levenshtein distance in bytes. Takes a.size() x b.size() steps: cut off what a user can send.
+/// Levenshtein distance in bytes. Takes a.size() x b.size() steps, so shorten user input first.
 inline size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -28,7 +28,7 @@ inline size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// Of ASCII letters.
+/// Compares texts; ignores the case of ASCII letters.
 inline bool equal_but_for_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),

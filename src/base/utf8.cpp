@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-/// Length of the well-formed sequence at the start of `text`, 0 if there is none (Unicode, table
+/// Length of the well-formed sequence at the start of `text`; 0 if it is ill-formed (Unicode, table
 /// 3-7).
 size_t sequence_length(std::string_view text) noexcept {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
