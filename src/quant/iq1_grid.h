@@ -183,7 +183,7 @@ inline constexpr uint16_t kIq1Grid[2048] = {
     0xaa82, 0xaa88, 0xaa8a, 0xaa95, 0xaaa0, 0xaaa2, 0xaaa8, 0xaaaa,
 };
 
-/// What a level stands for.
+/// Value of each level.
 inline constexpr int8_t kIq1Levels[3] = {-1, 0, 1};
 
 }  // namespace tenon

@@ -97,7 +97,7 @@ inline constexpr uint16_t kIq2SGrid[1024] = {
     0xaa22, 0xaa28, 0xaa88, 0xaaaa,
 };
 
-/// What a level stands for.
+/// Value of each level.
 inline constexpr int8_t kIq2SLevels[3] = {8, 25, 43};
 
 }  // namespace tenon

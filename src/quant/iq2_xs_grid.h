@@ -54,7 +54,7 @@ inline constexpr uint16_t kIq2XsGrid[512] = {
     0xa8a8, 0xa904, 0xa984, 0xa986, 0xaa28, 0xaa2a, 0xaa91, 0xaaaa,
 };
 
-/// What a level stands for.
+/// Value of each level.
 inline constexpr int8_t kIq2XsLevels[3] = {8, 25, 43};
 
 }  // namespace tenon

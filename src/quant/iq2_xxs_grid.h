@@ -33,7 +33,7 @@ inline constexpr uint16_t kIq2XxsGrid[256] = {
     0xa200, 0xa418, 0xa850, 0xa904,
 };
 
-/// What a level stands for.
+/// Value of each level.
 inline constexpr int8_t kIq2XxsLevels[3] = {8, 25, 43};
 
 }  // namespace tenon

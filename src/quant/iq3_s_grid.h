@@ -51,7 +51,7 @@ inline constexpr uint16_t kIq3SGrid[512] = {
     07522, 07542, 07602, 07631, 07700,
 };
 
-/// What a level stands for.
+/// Value of each level.
 inline constexpr int8_t kIq3SLevels[8] = {1, 3, 5, 7, 9, 11, 13, 15};
 
 }  // namespace tenon

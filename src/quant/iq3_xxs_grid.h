@@ -31,7 +31,7 @@ inline constexpr uint16_t kIq3XxsGrid[256] = {
     07315, 07333, 07360, 07421, 07441, 07500, 07502, 07524, 07630,
 };
 
-/// What a level stands for.
+/// Value of each level.
 inline constexpr int8_t kIq3XxsLevels[8] = {4, 12, 20, 28, 36, 44, 52, 62};
 
 }  // namespace tenon
