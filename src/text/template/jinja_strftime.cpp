@@ -56,7 +56,7 @@ Calendar calendar_of(const CalendarTime& t) {
 struct Conversion {
   char letter;
   char flag;              // '-', '_', '0', '^', '#' or 0
-  std::string_view text;  // all of it
+  std::string_view text;  // the whole conversion
 };
 
 std::string number(int64_t value, int width, char pad, char flag) {
@@ -165,7 +165,7 @@ std::string convert(Conversion c, const CalendarTime& t, const Calendar& day) {
   }
 }
 
-/// Filled from the left, as glibc does.
+/// Pads on the left, like glibc.
 std::string filled(std::string text, size_t width, Conversion c) {
   constexpr std::string_view kNumbers = "dHIjmMSyYCGgVUWuws";
   const bool zeros = c.flag == '0' || (c.flag != '_' && kNumbers.find(c.letter) != kNumbers.npos);
