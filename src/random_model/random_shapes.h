@@ -27,7 +27,7 @@ struct RandomShape {
   uint32_t context;
   float rope_theta;
   bool tied;  ///< the output uses the embedding
-  /// keys of the architecture; they override the dimensions above
+  /// Keys of the architecture; they override the dimensions above.
   std::span<const KeyValue> keys{};
   bool is_example = false;  ///< includes the keys of Architecture::example
   /// Optional tensors of the architecture that the published model has, by the ends of their names.

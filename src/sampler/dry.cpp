@@ -40,7 +40,7 @@ void lower_repetitions(Candidates& candidates, const SamplerInput& input,
 
   const std::span<float> logits = candidates.writable_logits();
   const std::span<uint32_t> z = candidates.vocab_scratch();  // [n]
-  // per token, the longest repetition it continues
+  // Per token, the longest repetition it continues.
   const std::span<uint32_t> lengths = candidates.zeroed_counters();
   size_t left = 0;
   size_t right = 0;

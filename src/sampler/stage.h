@@ -49,7 +49,7 @@ struct SamplerMemory {
 /// Inputs of a draw besides the logits.
 struct SamplerInput {
   const SamplerValues& values;
-  std::span<const LogitBias> logit_bias;       ///< in ascending order of unique tokens
+  std::span<const LogitBias> logit_bias;       ///< unique tokens in ascending order
   std::span<const int32_t> history;            ///< tokens of the sequence so far, oldest first
   uint64_t position;                           ///< position of the token to draw
   std::span<const int32_t> dry_breakers = {};  ///< tokens that end a repetition, ascending

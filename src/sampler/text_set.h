@@ -21,7 +21,7 @@ class TextSet {
     const char* name = "";  ///< name of the option, for messages
     size_t max_text_bytes = std::numeric_limits<size_t>::max();  ///< limit per text
     bool ignore_case = false;  ///< ignores the case of ASCII letters
-    bool shortest = false;     ///< of texts with equal ends, match the shortest, not the longest
+    bool shortest = false;     ///< matches the shortest of texts with equal ends, not the longest
   };
   /// Throws Argument for an empty text or invalid UTF-8, Limit for too many or too long texts.
   TextSet(std::span<const std::string> texts, const Rules& rules);

@@ -67,7 +67,7 @@ class PatternDfa {
   static constexpr uint32_t kDead = UINT32_MAX >> 1;  // as a row: no continuation
   static constexpr uint32_t kFails = kDead << 1;
 
-  // equivalence classes of characters under the pattern's sets
+  // Equivalence classes of characters under the pattern's sets.
   std::array<uint8_t, 128> columns_{};
   uint32_t end_column_ = 0;
   std::vector<uint32_t> cells_;  // [states, columns] row of the next state << 1 | kMatches

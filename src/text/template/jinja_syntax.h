@@ -80,7 +80,7 @@ struct Expr {
   Value constant{};
   std::vector<const Expr*> children{};
   Arguments arguments{};
-  /// of a Filter or Test; null if unknown, which fails when it runs
+  /// The function of a Filter or Test; null if unknown, which fails when it runs.
   const Builtin* builtin = nullptr;
 };
 

@@ -184,7 +184,7 @@ struct Namespace : Object {
 
 struct MethodObject : Object {
   Value self;
-  /// null for a method that would change its object, which is refused
+  /// Null for a method that would change its object, which is refused.
   const Builtin* builtin = nullptr;
   std::string name;
 };

@@ -108,7 +108,7 @@ std::string to_unicode_form(std::string_view text, UnicodeForm form) {
 }
 
 void append_lowercase(uint32_t code, std::string& out) {
-  // the only capital whose small form is two characters
+  // The only capital whose small form is two characters.
   constexpr uint32_t kDottedCapitalI = 0x130;
   if (code == kDottedCapitalI) {
     out += "i\u0307";

@@ -75,7 +75,7 @@ class BackPointers {
   }
 
  private:
-  // blocks that a new block is compared with: as many short periods
+  // Blocks that a new block is compared with: as many short periods.
   static constexpr size_t kKnown = 16;
   using Block = std::vector<int32_t>;
 

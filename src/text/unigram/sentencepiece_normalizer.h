@@ -14,7 +14,7 @@ class SentencePieceNormalizer {
  public:
   struct Options {
     bool add_prefix = true;  ///< add a space before a text (add_dummy_prefix)
-    /// remove spaces at both ends, and all but one between words
+    /// Remove spaces at both ends, and all but one between words.
     bool remove_extra_spaces = false;
     bool escape_spaces = true;     ///< replace spaces by U+2581
     bool space_as_suffix = false;  ///< put the space of add_prefix after the text
