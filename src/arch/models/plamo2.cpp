@@ -7,8 +7,8 @@
 namespace tenon {
 namespace {
 
-/// Preferred Networks 2025: layers of Mamba with heads and norms within, attention in every other,
-/// and norms before and after each block.
+/// Preferred Networks 2025: layers of Mamba with heads and inner norms alternate with attention;
+/// norms before and after each block.
 ModelSpec read_plamo2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .hybrid = true});
   StateSpaceSpec spec = read_state_space(keys, MambaVersion::Plamo);
