@@ -56,7 +56,7 @@ class NearestName {
     nearest_ = candidate;
   }
 
-  /// What the user wrote, cut off for a message.
+  /// The user's text, shortened for a message.
   [[nodiscard]] std::string_view name() const { return name_; }
   /// Nearest candidate; empty if none is near.
   [[nodiscard]] std::string_view nearest() const { return nearest_; }

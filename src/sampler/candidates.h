@@ -65,7 +65,7 @@ class Candidates {
   std::span<const float> weights();
   /// Scratch for size() candidate indices; contents undefined.
   std::span<uint32_t> index_scratch() { return {indices_, size_}; }
-  /// The same memory, as scratch for an index per token of the row.
+  /// Memory of index_scratch(), as scratch for an index per token of the row.
   std::span<uint32_t> vocab_scratch() { return {indices_, vocab_}; }
   /// Scratch for vocab counters, all zero; users leave them zero.
   std::span<uint32_t> zeroed_counters() { return {counters_, capacity_}; }

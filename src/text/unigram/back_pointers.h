@@ -20,8 +20,8 @@ class BackPointers {
   /// Bytes stored per block: a multiple of many short periods.
   static constexpr size_t kBlock = 15120;
 
-  /// Where to record pieces that end after bytes [begin, end) of the text. Valid until the next
-  /// call of a non-const function.
+  /// Window for recording pieces that end after bytes [begin, end) of the text. Valid until the
+  /// next call of a non-const function.
   struct Window {
     int32_t* pieces = nullptr;
     size_t begin = 0;
