@@ -1,4 +1,4 @@
-// Random models: that they load, make sense as numbers, and are the same twice.
+// Random models: they load, have sensible numbers, and are reproducible.
 #include "random_model/random_model.h"
 
 #include <gmock/gmock.h>
@@ -139,13 +139,13 @@ TEST(RandomModel, ThereIsATinyOneOfEveryArchitecture) {
       power += std::pow(double{logits[0][i]}, 2);
     }
     EXPECT_GT(power, 0.0);
-    // An encoder and a decoder are two models, one on top of the other.
+    // An encoder-decoder has the error of two models.
     const double most = spec.encoder_layers.empty() ? 1e-5 : 2e-5;
     EXPECT_LT(error, power * most * most);
   }
 }
 
-/// Decays above 0 would make states grow from token to token, to infinity after some hundreds.
+/// Decays above 0 would make states grow with each token, to infinity after some hundreds.
 TEST(RandomModel, StatesDecay) {
   const TempFolder folder;
   const std::string path = folder.path("m.gguf");
