@@ -96,7 +96,7 @@ struct IndexSpec {
 
 /// Attention's result is multiplied by act("attn_gate" x), where x is attention's input.
 struct OutputGateSpec {
-  uint32_t columns = 0;  ///< one per head, or one per value of the heads; 0 means none
+  uint32_t columns = 0;  ///< gates: one per head or per value of the heads; 0 means none
   uint32_t activation = TENON_ACTIVATION_SIGMOID;
 };
 
@@ -421,7 +421,7 @@ struct ClassifierSpec {
   uint32_t width = 0;   ///< rows of "cls", a matrix before the scores; 0 means none
   uint32_t activation = TENON_ACTIVATION_TANH;  ///< after "cls"
   bool scores = false;                          ///< "cls.output" gives the scores; else "cls" does
-  uint32_t pooling = TENON_POOL_FIRST;          ///< of the row that it reads, in an encoder
+  uint32_t pooling = TENON_POOL_FIRST;          ///< pooling of the row that it reads, in an encoder
 };
 
 /// Tokens [first, end).
@@ -435,7 +435,7 @@ struct TokenRun {
 /// consistent.
 struct ModelSpec {
   std::string architecture;  ///< "llama"
-  uint32_t width = 0;        ///< of the residual stream
+  uint32_t width = 0;        ///< columns of the residual stream
   uint32_t vocab = 0;        ///< tokens, and logits per row
   uint32_t vocab_rows = 0;   ///< rows of the embedding, at least vocab; the rest is never read
   uint32_t trained_context = 0;
@@ -443,7 +443,7 @@ struct ModelSpec {
   bool learned_positions = false;  ///< "position_embd" [trained_context, width] is added
   NormSpec embedding_norm;         ///< may be none
   uint32_t token_types = 0;  ///< rows of "token_types", the first of which is added; 0 means none
-  std::vector<LayerSpec> layers;  ///< at least one
+  std::vector<LayerSpec> layers;  ///< not empty
   /// Blocks of the file after the layers, which predict further tokens (prediction.h).
   uint32_t unused_blocks = 0;
   PredictionSpec prediction;  ///< describes the unused blocks
@@ -461,7 +461,7 @@ struct ModelSpec {
   std::optional<uint32_t> pooling{};  ///< TENON_POOL_*, if the model gives rows instead of logits
   ClassifierSpec classifier;          ///< only in a model that gives rows
   std::array<uint32_t, 2> pooled_widths{};  ///< rows of matrices after the pooling; 0 means none
-  std::vector<LayerSpec> encoder_layers;    ///< of an encoder-decoder
+  std::vector<LayerSpec> encoder_layers;    ///< encoder of an encoder-decoder
   uint32_t relative_buckets = 0;  ///< rows of the table of biases by distance; 0 means none
 
   /// Layers, then those of prediction blocks, in the file's order.

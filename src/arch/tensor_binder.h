@@ -111,7 +111,7 @@ class TensorBinder {
   std::vector<std::string> ignored_;
   std::vector<BoundWeight> bound_;
   bool shares_slots_ = false;
-  std::map<std::string, Slot, std::less<>> slots_;  // by name, where they are shared
+  std::map<std::string, Slot, std::less<>> slots_;  // shared slots by name
   std::vector<bool> used_;                          // [tensors of the file]
   std::vector<WantedTensor> wanted_;
   std::vector<std::string> missing_;

@@ -125,7 +125,7 @@ void AtomicFile::commit() {
   if (error != 0) fail_system(-error, "{}: cannot save: {}", path_, errno_text(-error));
   if (unfinished_.empty()) {
     name_it();
-    system_->close(std::exchange(fd_, -1));  // it is on the disk and has its name
+    system_->close(std::exchange(fd_, -1));  // the file is on the disk and has its name
   } else {
     error = system_->close(std::exchange(fd_, -1));
     if (error != 0) fail_system(-error, "{}: cannot close: {}", path_, errno_text(-error));

@@ -41,7 +41,7 @@ class ByteReader {
     return part;
   }
 
-  /// One little-endian value of an arithmetic type.
+  /// Reads a little-endian value of an arithmetic type.
   template <typename T>
   requires std::is_arithmetic_v<T> T read(std::string_view what) {
     T value;

@@ -31,7 +31,7 @@ class SourceReader {
   [[nodiscard]] uint64_t remaining() const { return source_.size() - offset(); }
   [[nodiscard]] const std::string& name() const { return source_.name(); }
 
-  /// One little-endian value.
+  /// Reads a little-endian value.
   template <typename T>
   T read(std::string_view what) {
     check_left(sizeof(T), what);
@@ -59,9 +59,9 @@ class SourceReader {
   std::shared_ptr<System> system_;
   Buffer buffer_;
   std::span<const std::byte>
-      piece_;                 // of the source, in memory now: in buffer_ or the source's own
+      piece_;                 // current bytes of the source, in buffer_ or the source's memory
   uint64_t piece_begin_ = 0;  // its offset in the source
-  ByteReader window_;         // from the current offset to the end of the piece
+  ByteReader window_;         // rest of the piece
   uint64_t next_piece_bytes_ = kFirstWindowBytes;
 };
 

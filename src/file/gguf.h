@@ -16,9 +16,9 @@ namespace tenon {
 inline constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
 /// Far above any model; bounds the memory that a hostile file can request.
 inline constexpr uint64_t kMaxGgufTensors = 262144;
-inline constexpr uint64_t kMaxGgufTensorNameBytes = 64;  // by the specification
+inline constexpr uint64_t kMaxGgufTensorNameBytes = 64;  // set by the specification
 inline constexpr uint64_t kMaxGgufAlignment = uint64_t{1} << 20;
-inline constexpr uint64_t kDefaultGgufAlignment = 32;  // by the specification
+inline constexpr uint64_t kDefaultGgufAlignment = 32;  // set by the specification
 
 /// Contents of one file. Tensor offsets are relative to the source; `source` is 0.
 struct GgufContents {

@@ -12,7 +12,7 @@ namespace tenon {
 
 /// Limits of a header, far above any model: they bound the memory that a hostile file can request.
 inline constexpr uint64_t kMaxGgufKeys = 65536;
-inline constexpr uint64_t kMaxGgufKeyBytes = 65535;  // by the specification
+inline constexpr uint64_t kMaxGgufKeyBytes = 65535;  // set by the specification
 inline constexpr uint64_t kMaxGgufStringBytes = uint64_t{128} << 20;
 inline constexpr uint64_t kMaxGgufArrayBytes = uint64_t{1} << 30;
 

@@ -35,7 +35,7 @@ enum class ValueType : uint32_t {
 
 struct ValueTypeInfo {
   ValueType type;
-  const char* name;     ///< as in messages: "u32"
+  const char* name;     ///< spelling in messages: "u32"
   uint32_t size_bytes;  ///< size of a scalar in a file; 0 for strings and arrays
 };
 
@@ -72,7 +72,7 @@ struct MetadataValue {
   double real = 0;                     ///< f32, f64
   std::string text;                    ///< string
   Buffer bytes;                        ///< an array's scalars, or its strings end to end
-  Buffer offsets;                      ///< for an array of strings: [count + 1] u32 into `bytes`
+  Buffer offsets;  ///< offsets of an array's strings: [count + 1] u32 into `bytes`
 
   static MetadataValue of(bool value);
   static MetadataValue of(int64_t value);

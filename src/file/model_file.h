@@ -29,7 +29,7 @@ struct TensorInfo {
   std::array<uint64_t, kMaxTensorRank> shape{};  ///< outermost first, each >= 1; unused ones are 1
   uint64_t bytes = 0;
   uint32_t source = 0;  ///< index of the file's source (shard)
-  uint64_t offset = 0;  ///< in that source
+  uint64_t offset = 0;  ///< relative to the source
 
   /// Values per row (the innermost dimension).
   [[nodiscard]] uint64_t row_values() const { return shape[rank - 1]; }
@@ -50,7 +50,7 @@ class ModelFile {
   /// Name for messages: that of the first source.
   [[nodiscard]] const std::string& name() const { return sources_.front()->name(); }
   [[nodiscard]] const Metadata& metadata() const { return metadata_; }
-  /// In the order of the file.
+  /// All tensors, in the order of the file.
   [[nodiscard]] std::span<const TensorInfo> tensors() const { return tensors_; }
   /// The tensor of this name; null if missing.
   [[nodiscard]] const TensorInfo* find(std::string_view name) const;

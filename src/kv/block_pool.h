@@ -102,7 +102,7 @@ class BlockPool {
   uint64_t max_blocks_;
   mutable std::mutex mutex_;
   std::vector<Slab> slabs_;
-  std::vector<uint64_t> open_;        // one bit per slab: set if it has a free block
+  std::vector<uint64_t> open_;        // bit per slab: set if the slab has a free block
   std::vector<uint32_t> references_;  // [blocks of all slabs]
   std::vector<uint32_t> next_free_;   // [blocks of all slabs]
   std::vector<uint8_t> indexed_;      // [blocks of all slabs]

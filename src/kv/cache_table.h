@@ -36,7 +36,7 @@ class CacheTable {
   /// Most blocks that a sequence holds at a time while it grows to `end` positions in slices of
   /// `slice`.
   [[nodiscard]] virtual uint64_t most_blocks(uint64_t end, uint64_t slice) const = 0;
-  /// Blocks to allocate until all of [past, past + count) is computed, in slices of `slice`.
+  /// Blocks to allocate in total while [past, past + count) is computed in slices of `slice`.
   [[nodiscard]] virtual uint64_t num_needed_in_all(uint64_t past, uint64_t count,
                                                    uint64_t slice) const = 0;
   /// Marks all positions before `positions` as computed. is_stop: the slice ended at a next_stop().

@@ -65,7 +65,7 @@ class StateTable : public CacheTable {
   void truncate_under_way(uint64_t position) noexcept;
 
   State latest_;                    // no block at position 0
-  State previous_;                  // at an earlier position
+  State previous_;                  // state at an earlier position
   std::vector<State> under_way_;    // states that queued steps write, in order
   std::vector<State> checkpoints_;  // sorted by position; capacity for one above the limit
   std::array<uint32_t, 2> entries_{kNoBlock, kNoBlock};

@@ -100,7 +100,7 @@ using EncodeRow = void (*)(const float* in, void* blocks, uint64_t values) noexc
 /// Properties of a format, without its layout.
 struct FormatInfo {
   Format id;
-  const char* name;       ///< as written in file names and messages: "q4_K"
+  const char* name;       ///< spelling in file names and messages: "q4_K"
   uint32_t block_values;  ///< values per block; rows are whole blocks
   uint32_t block_bytes;   ///< bytes per block
   DecodeRow decode_row;   ///< nullptr for storage-only types

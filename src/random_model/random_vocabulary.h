@@ -10,8 +10,8 @@ namespace tenon {
 
 struct RandomVocabulary {
   std::vector<std::string> tokens;  ///< 256 bytes, words, then the begin and end tokens
-  std::vector<int32_t> types;       ///< as in tokenizer.ggml.token_type
-  std::vector<std::string> merges;  ///< one per word, in the order of words
+  std::vector<int32_t> types;       ///< values of tokenizer.ggml.token_type
+  std::vector<std::string> merges;  ///< merges of the words, in their order
   uint32_t begin = 0;
   uint32_t end = 0;
 };

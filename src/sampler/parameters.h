@@ -20,7 +20,7 @@ struct SamplerParameter {
   ParameterValue minimum;
   ParameterValue maximum;
   ParameterValue initial;  ///< the value of a new sampler
-  const char* doc;         ///< one sentence for users with the disabling value
+  const char* doc;         ///< sentence for users, with the disabling value
 };
 
 /// Value of the parameter "seed" that requests a random seed per generation.

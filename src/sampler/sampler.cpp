@@ -333,7 +333,7 @@ bool Sampler::describe_candidates(tenon_draw& draw, std::vector<tenon_draw_bias>
     if (reach.kind != SamplerReach::Kind::First) continue;
     const bool is_known = reach.count != SamplerReach::kUnknown;
     if (is_known && (reach.count > kMostCandidates || reach.count >= vocab)) return false;
-    // As many more entries make the list long enough for certain. A mask may drop any number.
+    // Listing as many more is always enough. A mask may drop any number of tokens.
     const bool any_number = !is_known || grammar_ != nullptr;
     const uint64_t wanted = any_number ? kMostCandidates : reach.count + num_lowered;
     draw.kind = TENON_DRAW_CANDIDATES;

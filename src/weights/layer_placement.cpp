@@ -267,7 +267,7 @@ class LayerDealer {
   std::span<const LayerRoom> rooms_;
   const LayerRequest& request_;
   uint32_t num_layers_;
-  std::vector<uint32_t> rest_;     // at most one
+  std::vector<uint32_t> rest_;     // empty or a single device
   std::vector<uint32_t> devices_;  // the others
   std::vector<uint32_t> placed_;   // [layers]
 };

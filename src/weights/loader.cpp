@@ -25,7 +25,7 @@ struct Chunk {
   // Place of the first row.
   uint32_t file_source;
   uint64_t file_offset;
-  bool sampled;  ///< this chunk notes its bytes: only once, even if two weights share them
+  bool sampled;  ///< notes its bytes as samples; false for another weight's chunk of the same bytes
 
   [[nodiscard]] uint64_t bytes() const { return num_rows * weight->source.row_bytes(); }
   [[nodiscard]] std::optional<RowSource::Stored> stored_bytes() const {

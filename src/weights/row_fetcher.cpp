@@ -206,7 +206,7 @@ bool RowFetcher::is_small(const Job& job) const {
 }
 
 void RowFetcher::run_alone(Job& job) {
-  const ScopedFpEnv fp_env;  // as in the team
+  const ScopedFpEnv fp_env;  // the team's environment
   if (job.reads) read_missing(job, 0, 1);
   decode(job, 0, 1);
 }

@@ -45,9 +45,9 @@ class FetchedRows {
 class RowFetcher {
  public:
   struct Options {
-    uint64_t cache_bytes = 0;    ///< as in row_cache_bytes()
+    uint64_t cache_bytes = 0;    ///< see row_cache_bytes()
     uint32_t max_tokens = 0;     ///< most tokens of a step
-    uint32_t token_history = 0;  ///< as in tenon_program
+    uint32_t token_history = 0;  ///< see tenon_program
     ThreadTeam* team = nullptr;  ///< reads and decodes
     std::shared_ptr<System> system{};
   };

@@ -30,10 +30,9 @@ class RowSource {
   [[nodiscard]] RowSource rows(uint64_t first, uint64_t count) const;
   /// Columns [first, first + count). Throws Unsupported unless both ends are block borders.
   [[nodiscard]] RowSource columns(uint64_t first, uint64_t count) const;
-  /// Interleaved rows: `kinds` kinds alternate in runs of `size` rows; selects kind `kind`. For
-  /// example, heads of a fused tensor hold a query, then a gate; the gates are in_turn(1, 2,
-  /// head_dim).
-  ///   kinds * size  divides the rows
+  /// One of several interleaved kinds of rows, which alternate in runs of `size` rows. For example,
+  /// a fused tensor has a query and a gate per head; in_turn(1, 2, head_dim) selects the gates.
+  ///   kind, kinds  index and number of kinds; kinds * size divides the rows
   [[nodiscard]] RowSource in_turn(uint64_t kind, uint64_t kinds, uint64_t size) const;
   /// Transpose [columns, rows], as stored by Conv1D layers. For whole tensors only. Throws
   /// Unsupported for block formats that are not decoded().

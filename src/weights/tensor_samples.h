@@ -34,9 +34,9 @@ class TensorSamples {
 
  private:
   struct Place {
-    uint64_t offset;  // in the tensor
+    uint64_t offset;  // relative to the tensor
     uint64_t bytes;
-    uint64_t begin;  // in samples_
+    uint64_t begin;  // index in samples_
   };
   [[nodiscard]] Place place(uint32_t tensor, uint32_t sample) const;
   /// The part of a sample within `count` bytes at `offset` of its tensor; may be empty.

@@ -36,7 +36,7 @@ struct Recorder {
     };
     job.before_phase = [](void* arg, uint32_t phase) noexcept {
       auto& self = *static_cast<Recorder*>(arg);
-      self.before.push_back(phase);  // one thread at a time, or the sanitizer says so
+      self.before.push_back(phase);  // one thread at a time; else the sanitizer reports a race
       return phase != self.stop_before;
     };
     return job;

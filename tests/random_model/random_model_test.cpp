@@ -102,7 +102,7 @@ TEST(RandomModel, TokenizesText) {
   const auto model = Model::load(folder.path("m"), {});
   const Tokenizer& tokenizer = *model->tokenizer();
   const std::vector<Token> tokens = tokenizer.encode("the \xc3\xa9t\xc3\xa9\n", {});
-  EXPECT_LT(tokens.size(), 10u);  // of 10 bytes: there are merges
+  EXPECT_LT(tokens.size(), 10u);  // fewer than the 10 bytes, because of merges
   EXPECT_EQ(tokenizer.decode(tokens, {}), "the \xc3\xa9t\xc3\xa9\n");
 }
 
@@ -113,7 +113,7 @@ TEST(RandomModel, ThereIsATinyOneOfEveryArchitecture) {
     SCOPED_TRACE(one.name);
     write_random_model(System::real(), path, "tiny-" + std::string(one.name), "f32");
     const ModelSpec spec = read_model_spec(*open_model_file(path, {}));
-    std::vector<std::vector<float>> logits;  // or of an encoder the rows of all tokens
+    std::vector<std::vector<float>> logits;  // for an encoder, rows of all tokens
     for (const char* backend : {"reference", "cpu"}) {
       ModelOptions options;
       options.threads = 1;

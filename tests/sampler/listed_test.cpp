@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kVocab = 3000;
 
 struct RowShape {
-  double scale = 12;  ///< of the logits; small: nothing stands out
+  double scale = 12;  ///< range of the logits; if small, none stands out
   double step = 0;    ///< logits are multiples of it, so that many are equal; 0: any
 };
 

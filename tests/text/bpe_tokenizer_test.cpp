@@ -145,11 +145,11 @@ TEST(BpeTokenizer, Llama3TakesAWordThatIsATokenWhole) {
 
 TEST(BpeTokenizer, DropsBytesTheVocabularyCannotSpell) {
   Vocabulary v = small_bpe();
-  v.tokens[3] = "[hole]";  // as falcon: no token for U+0003
+  v.tokens[3] = "[hole]";  // like falcon: no token for U+0003
   EXPECT_EQ(encode(v, "o\x03o"), ids(v, {"o", "o"}));
   v.unknown = add_token(v, "<unk>", TokenType::Unknown);
   EXPECT_EQ(encode(v, "o\x03o"), ids(v, {"o", "<unk>", "o"}));
-  v.types.back() = TokenType::Control;  // as starcoder, whose unknown token is <|endoftext|>
+  v.types.back() = TokenType::Control;  // like starcoder, whose unknown token is <|endoftext|>
   EXPECT_EQ(encode(v, "o\x03o"), ids(v, {"o", "o"}));
 }
 

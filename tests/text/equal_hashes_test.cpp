@@ -36,7 +36,7 @@ std::vector<std::string> halves(uint64_t state, size_t count, std::mt19937_64& r
     uint64_t first;
     std::memcpy(&first, text.data(), 8);
     const uint64_t between = (state ^ mixed(first * kFactor) * kFactor) * kFactor;
-    const uint64_t second = mixed(between * inverse) * inverse;  // so that nothing is left
+    const uint64_t second = mixed(between * inverse) * inverse;  // makes the state 0
     std::memcpy(text.data() + 8, &second, 8);
     bool printable = true;
     for (const char c : text) printable = printable && c > ' ' && c < 127 && c != '"' && c != '\\';

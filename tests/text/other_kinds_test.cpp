@@ -134,7 +134,7 @@ TEST(Unigram, RefusesInfiniteScores) {
 
 /// A table that replaces byte `key` by the text at byte `place` of `replacements`.
 std::string charsmap_of(uint8_t key, uint32_t place, std::string_view replacements) {
-  constexpr uint32_t kLeaves = 256;  // where the values of the 256 bytes lie
+  constexpr uint32_t kLeaves = 256;  // start of the leaves of the 256 bytes
   std::vector<uint32_t> units(2 * kLeaves);
   units[key] = key | 1u << 8 | kLeaves << 10;
   units[kLeaves ^ key] = place;
@@ -173,7 +173,7 @@ TEST(Unigram, ReplacesWholeCharactersByWholeOnes) {
 
 TEST(Unigram, TablesThatLeadRoundInACircleEnd) {
   std::vector<uint32_t> units(128);
-  units['a'] = 'a' << 10 | 'a';  // from each "a" on to where it came from
+  units['a'] = 'a' << 10 | 'a';  // an "a" leads back to its own node
   std::string charsmap("\0\2\0\0", 4);
   for (const uint32_t unit : units) {
     for (int shift = 0; shift < 32; shift += 8)

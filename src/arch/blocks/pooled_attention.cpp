@@ -10,8 +10,8 @@ namespace {
 
 /// Tensors that make rows of pools, and the place of the rows.
 struct Pooling {
-  std::string prefix;  ///< of the names of its tensors: "attn_compressor_"
-  uint32_t columns;    ///< of a row
+  std::string prefix;  ///< prefix of its tensors' names: "attn_compressor_"
+  uint32_t columns;    ///< columns of a row
   BuildContext::CachePlace raw;
   BuildContext::CachePlace rows;
 };

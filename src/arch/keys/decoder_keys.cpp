@@ -74,7 +74,7 @@ RopeScaling read_rope_scaling(const Keys& keys, bool has_factor, bool longrope) 
   for (const auto& [name, scaling] : kKnown) {
     if (type == name) return scaling;
   }
-  if (longrope && type == "longrope") return RopeScaling::None;  // it is all in the divisors
+  if (longrope && type == "longrope") return RopeScaling::None;  // the divisors contain the scaling
   keys.refuse(Code::Unsupported, "rope.scaling.type", "is \"{}\"; known are none, linear, yarn{}",
               type.substr(0, 64), longrope ? ", longrope" : "");
 }

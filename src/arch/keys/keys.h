@@ -24,10 +24,10 @@ struct SpecLimits {
   static constexpr uint32_t kVocab = 1u << 24;
   static constexpr uint32_t kPositions = 0x7fffffff;
   static constexpr uint32_t kExperts = 4096;
-  static constexpr uint64_t kStateValues = 1u
-                                           << 28;    ///< of a layer; published ones have up to 2^21
-  static constexpr uint64_t kHeadValues = 1u << 22;  ///< of all heads of a layer together
-  static constexpr double kEpsilon = 9e-21;  ///< of norms: DeepSeek-V4.1 has 1e-20, rounded to f32
+  static constexpr uint64_t kStateValues = 1u << 28;  ///< per layer; published ones have up to 2^21
+  static constexpr uint64_t kHeadValues = 1u << 22;   ///< sum over the heads of a layer
+  static constexpr double kEpsilon =
+      9e-21;  ///< least epsilon: DeepSeek-V4.1 has 1e-20, rounded to f32
   static constexpr uint32_t kConvTaps = 64;  ///< published ones have 3 or 4
 };
 

@@ -22,7 +22,7 @@ constexpr uint32_t kMostPooled = 64;
 
 /// Flags per layer.
 struct LayerRoles {
-  std::vector<bool> makes_rows;  ///< of pools
+  std::vector<bool> makes_rows;  ///< makes rows of pools
   std::vector<bool> has_index;
 };
 

@@ -11,7 +11,7 @@ ModelSpec read_falcon_h1(const Keys& keys) {
   const StateSpaceSpec spec = read_state_space(keys, MambaVersion::Second);
   for (LayerSpec& layer : model.layers) {
     set_state_space(keys, spec, layer);
-    layer.feed_forward_norm.suffix = {};  // these files have the bare name
+    layer.feed_forward_norm.suffix = {};  // these files omit ".weight"
   }
   return model;
 }

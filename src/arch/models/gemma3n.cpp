@@ -203,7 +203,7 @@ class Gemma3n {
   struct {
     Slot norm = kNoSlot;
     Slot weight = kNoSlot;
-  } router_;  ///< of the layer that is built; read twice
+  } router_;  ///< router of the layer being built; used twice
 };
 
 Slot build_gemma3n(BuildContext& context) { return Gemma3n(context).build(); }

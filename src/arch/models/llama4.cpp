@@ -5,7 +5,7 @@ namespace tenon {
 namespace {
 
 constexpr uint32_t kChunk = 8192;       // positions that see each other
-constexpr uint32_t kManyExperts = 128;  // of Maverick, whose queries and keys have no norms
+constexpr uint32_t kManyExperts = 128;  // experts of Maverick, whose queries and keys have no norms
 
 /// Meta 2025: groups of three layers with rotated positions in chunks and a layer with full
 /// attention, without positions but with queries that grow; one expert per token, whose weight

@@ -15,7 +15,7 @@ ModelSpec read_plamo2(const Keys& keys) {
   spec.rank = std::max(64u, model.width / 16);  // no key tells it
   spec.norms = ScanNorms::Weighted;
   add_post_norms(model);
-  spec.norm_suffix = {};  // these files have the bare names, and those of the norms after blocks
+  spec.norm_suffix = {};  // these files omit ".weight", also for norms after blocks
   for (LayerSpec& layer : model.layers) {
     layer.attention_post_norm.suffix = layer.feed_forward_post_norm.suffix = {};
     layer.feed_forward.fused_gate_up = true;

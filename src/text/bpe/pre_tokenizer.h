@@ -18,7 +18,7 @@ namespace tenon {
 /// A published pre-tokenizer: patterns applied in turn. Each pattern cuts every piece into its
 /// matches and the text between them.
 struct PreTokenizer {
-  std::string_view name;  ///< as in tokenizer.ggml.pre
+  std::string_view name;  ///< value of tokenizer.ggml.pre
   std::span<const std::string_view> patterns;
   bool whole_words = false;  ///< words that are tokens themselves are not merged
   bool add_bos = false;      ///< default of tokenizer.ggml.add_bos_token

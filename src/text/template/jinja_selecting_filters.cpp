@@ -15,7 +15,7 @@ namespace {
 
 using Args = std::span<const Value>;
 
-constexpr size_t kMaxParts = 100;  // of a path, and paths of a filter
+constexpr size_t kMaxParts = 100;  // limit of a path's parts, and of a filter's paths
 
 /// Arguments of a native function with "*,**", from index `from` on, to pass on.
 CallArguments passed_on(Args args, size_t from) {

@@ -49,7 +49,7 @@ enum class Op : uint8_t {
   Divide,
   FloorDivide,
   Modulo,
-  Power,  // of Binary
+  Power,  // last operator of Binary
   Equal,
   NotEqual,
   Less,
@@ -57,7 +57,7 @@ enum class Op : uint8_t {
   Greater,
   GreaterEqual,
   In,
-  NotIn,  // of Compare
+  NotIn,  // last operator of Compare
 };
 
 /// Name of a call block's body.
@@ -87,7 +87,7 @@ struct Expr {
 /// Target of an assignment: a name, an attribute of a namespace, or several targets.
 struct Target {
   NameId name = 0;
-  std::string attribute{};  ///< of the namespace `name`
+  std::string attribute{};  ///< attribute of namespace `name`; empty for a variable
   std::vector<Target> parts{};
   bool is_tuple = false;
 };
@@ -96,7 +96,7 @@ struct Target {
 struct Signature {
   std::string name{};
   std::vector<NameId> parameters{};
-  std::vector<const Expr*> defaults{};  ///< of the last parameters
+  std::vector<const Expr*> defaults{};  ///< defaults of the last parameters
   bool uses_caller = false, uses_varargs = false, uses_kwargs = false;
 };
 

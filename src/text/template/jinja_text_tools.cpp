@@ -37,7 +37,7 @@ class CharacterSet {
   std::vector<bool> many_;  // characters beyond the few
 };
 
-/// True if a text, at least as long, begins with `what`; compares by blocks.
+/// True if `text`, which must not be shorter, begins with `what`. Compares by blocks.
 bool begins_with(std::string_view text, std::string_view what, Budget& budget) {
   constexpr size_t kBlock = 32;
   for (size_t at = 0; at < what.size(); at += kBlock) {

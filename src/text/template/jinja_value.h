@@ -159,7 +159,7 @@ struct Extent {
 struct Sequence : Object {
   std::vector<Value> values;
   Extent extent;
-  std::string_view type = "list";  ///< for messages
+  std::string_view type = "list";  ///< name in messages
   mutable bool used = false;       ///< an iterated generator, or a joiner that was called
   mutable size_t at = 0;           ///< position of a cycler
   bool is_range = false;           ///< made by range(): nothing can be added
@@ -167,7 +167,7 @@ struct Sequence : Object {
 };
 
 struct Dict : Object {
-  std::vector<std::pair<Value, Value>> entries;  ///< in order of insertion, keys unique
+  std::vector<std::pair<Value, Value>> entries;  ///< unique keys, in order of insertion
   Extent extent;
   /// Index of string keys, for large dicts. An ordered map, since keys come from requests and could
   /// be made to collide.

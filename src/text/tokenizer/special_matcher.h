@@ -65,7 +65,7 @@ class SpecialMatcher {
   // linear even for strings like "a" and "aaaa...b".
   struct State {
     uint32_t fallback = 0;  // the state of the longest proper suffix
-    uint32_t size = 0;      // of the longest string that ends here; 0 means none
+    uint32_t size = 0;      // bytes of the longest string that ends here; 0 means none
     Token token = 0;
   };
 

@@ -17,7 +17,7 @@ class StreamDecoder {
  public:
   struct Options {
     bool render_special = false;      ///< show control and unknown tokens by their names
-    bool strip_space_prefix = false;  ///< as in DecodeOptions; only for a text that starts here
+    bool strip_space_prefix = false;  ///< see DecodeOptions; only for a text that starts here
   };
 
   explicit StreamDecoder(const Tokenizer& tokenizer) : StreamDecoder(tokenizer, Options{}) {}
@@ -37,7 +37,7 @@ class StreamDecoder {
   const Tokenizer* tokenizer_;
   Options options_;
   bool at_start_ = true;
-  std::string held_;  // at most three bytes: the start of a character
+  std::string held_;  // start of a character, at most three bytes
   std::string text_;  // result of the last call
 };
 

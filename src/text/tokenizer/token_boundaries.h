@@ -58,7 +58,7 @@ class TokenSurroundings {
   CharSet words_;
 };
 
-/// One pass over a text, well-formed UTF-8, from left to right. Linear time.
+/// A pass over a text, well-formed UTF-8, from left to right. Linear time.
 class TokenBoundaries {
  public:
   TokenBoundaries(const TokenTable& table, const TokenSurroundings& surroundings,

@@ -114,7 +114,7 @@ class TokenTable {
   void check_tokens() const;
   void index_spellings();
   void check_types(TokenizerKind kind);
-  void assume_types(TokenizerKind kind);  // for files without types
+  void assume_types(TokenizerKind kind);  // used for files without types
   void check_scores(TokenizerKind kind) const;
   void set_special(const Vocabulary& vocabulary, const TokenizerDefaults& defaults);
   void set_end_tokens(const Vocabulary& vocabulary, TokenizerKind kind);

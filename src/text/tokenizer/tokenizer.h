@@ -108,8 +108,8 @@ class Tokenizer {
  protected:
   /// Position of a stretch of text.
   struct Place {
-    bool at_start;       ///< at the beginning of the input, or after a special token
-    bool at_text_begin;  ///< at the beginning of the input
+    bool at_start;       ///< begins the input, or follows a special token
+    bool at_text_begin;  ///< begins the input
     bool parse_special;  ///< all of it may spell control tokens
   };
 

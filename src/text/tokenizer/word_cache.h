@@ -59,7 +59,7 @@ class WordCache {
   struct Key {
     uint64_t first = 0;
     uint64_t last = 0;
-    uint16_t size = 0;  // and the kind in the upper byte; 0 means empty
+    uint16_t size = 0;  // low byte: size; high byte: kind; 0 means empty
   };
   struct Entry {
     uint64_t first = 0;
@@ -140,7 +140,7 @@ class WordCachePool {
   std::mutex mutex_;
   std::vector<std::unique_ptr<WordCache>> free_ = [] {
     std::vector<std::unique_ptr<WordCache>> room;
-    room.reserve(kKept);  // so that returning a cache never allocates
+    room.reserve(kKept);  // returning a cache must not allocate
     return room;
   }();
 };

@@ -15,8 +15,8 @@ namespace tenon::tokenizer_json {
 enum class SplitBehavior : uint8_t {
   Isolated,            ///< each becomes a piece
   Removed,             ///< matches are dropped
-  MergedWithPrevious,  ///< a match joins the text before it; of several, the first
-  MergedWithNext,      ///< a match joins the text after it; of several, the last
+  MergedWithPrevious,  ///< a match joins the text before it (the first of adjacent ones)
+  MergedWithNext,      ///< a match joins the text after it (the last of adjacent ones)
   Contiguous,          ///< adjacent matches form one piece
 };
 

@@ -199,7 +199,7 @@ void Decoder::add(const JsonField& field) {
                    [&](const DecoderType& of_list) { return of_list.name == type.text(); });
   if (known == std::end(kDecoderTypes)) type.unsupported("decoder");
   if (fused_ && known->make_fused == nullptr) type.unsupported("after Fuse, decoder");
-  // It would insert spaces between the bytes of a character.
+  // WordPiece would insert spaces between the bytes of a character.
   if (has_bytes_ && known->make == decode_wordpiece) {
     type.unsupported("after ByteFallback, decoder");
   }
