@@ -25,7 +25,7 @@ struct Architecture {
   /// Reads the keys, except the vocabulary's. Throws Format for values out of range or
   /// inconsistent, Unsupported for those this build cannot compute, naming the key.
   ModelSpec (*read)(const Keys& keys);
-  /// Changes the specification according to the tensors of a file, if no key tells. May be null.
+  /// Adapts the specification to the tensors of a file, for properties without a key. May be null.
   void (*adapt)(const ModelFile& file, ModelSpec& model) = nullptr;
   /// Requests the tensors and adds the operations. Returns the logits [R, vocab], or for an encoder
   /// the pooled rows [S, .].

@@ -141,7 +141,7 @@ struct AttentionSpec {
   QkNorm qk_norm = QkNorm::None;
   float qk_norm_epsilon = 0.0f;
   bool rope_before_norm = false;
-  /// "attn_qkv" holds queries, keys and values in this order; also set if the file has the tensor.
+  /// "attn_qkv" holds queries, keys and values in this order. Implied if the file has the tensor.
   bool fused_qkv = false;
   /// "attn_qkv" is grouped by head: a query, a key and a value of equal size
   bool fused_by_head = false;
@@ -442,15 +442,15 @@ struct ModelSpec {
   float embedding_scale = 1.0f;
   bool learned_positions = false;  ///< "position_embd" [trained_context, width] is added
   NormSpec embedding_norm;         ///< may be none
-  uint32_t token_types = 0;  ///< rows of "token_types", the first of which is added; 0 means none
-  std::vector<LayerSpec> layers;  ///< not empty
+  uint32_t token_types = 0;        ///< rows of "token_types"; the first is added; 0 means none
+  std::vector<LayerSpec> layers;   ///< not empty
   /// Blocks of the file after the layers, which predict further tokens (prediction.h).
   uint32_t unused_blocks = 0;
   PredictionSpec prediction;  ///< describes the unused blocks
   NormSpec output_norm;
   HyperConnectionSpec hyper_connection;
   uint32_t residual_block = 0;   ///< layers per residual (attention_residual.h); 0 means all
-  uint32_t streams = 1;          ///< residual streams, of which one passes through the blocks
+  uint32_t streams = 1;          ///< residual streams; only one passes through the blocks
   uint32_t active_stream = 0;    ///< index of that stream
   uint32_t layer_embedding = 0;  ///< values of a token's embedding per layer; 0 means none
   float logit_scale = 1.0f;

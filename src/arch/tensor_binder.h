@@ -29,7 +29,7 @@ enum class TensorRole {
   RopeDivisors,
   Convolution,  ///< a filter per column
   Decay,        ///< negative; a state is multiplied by its exp
-  Numbers,      ///< integers below a bound, such as token ids
+  Numbers,      ///< integers below a bound, such as indices of experts
 };
 
 /// A tensor requested by an architecture.

@@ -18,7 +18,7 @@ Arena::Arena(std::shared_ptr<System> system, uint64_t size_bytes, std::string wh
                       : checked_align_up(size_bytes_, kHugePageBytes, what_, Code::NoMemory);
   memory_ = static_cast<std::byte*>(system_->map_pages(mapped_bytes_));
   if (memory_ == nullptr) fail_no_memory(*system_, what_, size_bytes_);
-  // A refusal costs speed only; huge_page_bytes() tells.
+  // A refusal costs speed only; huge_page_bytes() reports the result.
   if (size_bytes_ >= kHugePageBytes) system_->advise_huge_pages(memory_, mapped_bytes_);
 }
 

@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little,
 /// short file gives the error "<name>: ends at byte N inside <what>".
 class ByteReader {
  public:
-  /// name: what messages call these bytes (a file name). base_offset: the offset of bytes[0] in it.
+  /// name: of the bytes in messages (a file name). base_offset: the offset of bytes[0] in the file.
   ByteReader(std::span<const std::byte> bytes, std::string name, uint64_t base_offset = 0)
       : bytes_(bytes), name_(std::move(name)), base_offset_(base_offset) {}
 

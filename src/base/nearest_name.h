@@ -39,7 +39,7 @@ inline bool equal_but_for_case(std::string_view a, std::string_view b) {
 /// nearest to its option. A distant name has no nearest.
 class NearestName {
  public:
-  /// name: what the user wrote; only its first 64 bytes count.
+  /// name: the user's text; only its first 64 bytes count.
   explicit NearestName(std::string_view name)
       : name_(name.substr(0, 64)), meant_(meaning_of_field_word(name_)) {}
 

@@ -338,7 +338,7 @@ class HostMemorySystem : public RealSystem {
   void release(void* memory, uint64_t size_bytes, uint64_t alignment) noexcept override {
     allocator_.release(allocator_.user, memory, size_bytes, alignment);
   }
-  // Only a refusal tells that the host has no more memory.
+  // The limit is unknown: only a refusal shows that the host has no more memory.
   uint64_t available_memory() noexcept override { return std::numeric_limits<uint64_t>::max(); }
 
  private:

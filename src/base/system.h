@@ -1,5 +1,5 @@
-// The operating system as the engine sees it: memory, files, threads and the clock, behind virtual
-// calls so that a test can make the N-th one fail. No policy about models or formats lives here.
+// Interface to the operating system: memory, files, threads and the clock. Calls are virtual, so
+// that a test can make the N-th fail. Contains no policy about models or formats.
 #pragma once
 
 #include <pthread.h>

@@ -30,7 +30,8 @@ size_t sequence_length(std::string_view text) noexcept {
   return length;
 }
 
-/// Appends at most `max_bytes` of `text`, those of `escaped` after a backslash; how many it took.
+/// Appends at most `max_bytes` of `text`, with a backslash before characters of `escaped`. Returns
+/// the number of bytes taken from `text`.
 size_t append_printable(std::string& out, std::string_view text, size_t max_bytes,
                         std::string_view escaped) {
   size_t done = 0;

@@ -107,7 +107,7 @@ class Metadata {
     MetadataValue value;
   };
 
-  /// file_name: what messages begin with.
+  /// file_name: the beginning of messages.
   explicit Metadata(std::string file_name = {}) : file_name_(std::move(file_name)) {}
 
   /// The value of `key`. Throws Format: `model.gguf: key "llama.block_count" is missing`, `...:

@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-/// Queued steps for which there is capacity from the start.
+/// Initial capacity for queued steps.
 constexpr size_t kReservedSteps = 4;
 
 }  // namespace

@@ -81,7 +81,7 @@ inline uint16_t encode_row_int8(const float* x, uint64_t n, int8_t* levels) noex
   return scale;
 }
 
-/// 4 bits: x, rotated, ~ scale * (2 codes[i] - 15), codes in 0..15; there is no level for zero,
+/// 4 bits: x, rotated, ~ scale * (2 codes[i] - 15), codes in 0..15; no level is zero,
 /// which rotated values rarely are. Rotates x [n] in place; returns the scale as f16.
 inline uint16_t encode_row_q4(float* x, uint64_t n, uint8_t* codes) noexcept {
   rotate_row(x, n);

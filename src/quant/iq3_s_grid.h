@@ -6,7 +6,7 @@
 namespace tenon {
 
 /// Point p is four levels, one octal digit each, value j at bits 3 * j and up; ascending.
-/// A chosen subset of all 8^4 points with no rule behind it: the format is this list.
+/// A subset of all 8^4 points without a generating rule: this list defines the format.
 /// Source: the codebook of iq3_s in ggml; pinned by tests/quant/vectors_test.
 inline constexpr uint16_t kIq3SGrid[512] = {
     00000, 00001, 00002, 00005, 00007, 00010, 00011, 00012, 00014, 00016, 00020, 00021, 00025,

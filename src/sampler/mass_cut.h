@@ -1,4 +1,4 @@
-// Cuts a set of weights where the heaviest together reach a mass, without a full sort.
+// Selects the heaviest weights that together reach a mass, without a full sort.
 #pragma once
 
 #include <algorithm>

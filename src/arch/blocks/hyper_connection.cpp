@@ -47,8 +47,8 @@ class HyperDecoder {
   }
 
   struct Entered {
-    Slot input = kNoSlot;    ///< [., width], what a block reads
-    Slot factors = kNoSlot;  ///< [., streams], of what it gives
+    Slot input = kNoSlot;    ///< [., width], input of a block
+    Slot factors = kNoSlot;  ///< [., streams], factors of its result
     Slot matrix = kNoSlot;   ///< [., streams * streams], or none: streams are not mixed
   };
 
@@ -134,7 +134,7 @@ class HyperDecoder {
   BuildContext& context_;
   ProgramBuilder& ops_;
   const HyperConnectionSpec& spec_;
-  Slot shares_ = kNoSlot;  ///< HyperConnectionSpec::late: by which the next block reads
+  Slot shares_ = kNoSlot;  ///< HyperConnectionSpec::late: shares for the next block
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ Slot classify(BuildContext& context, Slot x) {
     columns = spec.width;
     const Slot weight =
         context.tensors.optional_weight("cls.norm.weight", {columns}, TensorRole::Norm);
-    constexpr float kEpsilon = 1e-5f;  // ModernBERT's epsilon; no other model has this norm
+    constexpr float kEpsilon = 1e-5f;  // of all norms of ModernBERT, which alone has this one
     if (weight != kNoSlot) x = context.ops.layer_norm(x, weight, kNoSlot, kEpsilon);
   }
   if (!spec.scores) return x;

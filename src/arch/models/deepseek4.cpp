@@ -7,7 +7,7 @@
 namespace tenon {
 namespace {
 
-/// Only pools of this size overlap and have an index. No key tells; llama.cpp uses the same rule.
+/// Only pools of this size overlap and have an index. No key says so; llama.cpp has the same rule.
 constexpr uint32_t kIndexedStride = 4;
 
 void read_overlapping_pools(const Keys& keys, ModelSpec& model) {

@@ -18,7 +18,7 @@ ModelSpec read_falcon(const Keys& keys) {
   return model;
 }
 
-/// The tensors tell which of the two it is.
+/// Detects the variant by its tensors.
 void adapt_falcon(const ModelFile& file, ModelSpec& model) {
   if (file.find("blk.0.attn_norm_2.weight") == nullptr) return;
   for (LayerSpec& layer : model.layers) {

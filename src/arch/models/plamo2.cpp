@@ -12,7 +12,7 @@ namespace {
 ModelSpec read_plamo2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .hybrid = true});
   StateSpaceSpec spec = read_state_space(keys, MambaVersion::Plamo);
-  spec.rank = std::max(64u, model.width / 16);  // no key tells it
+  spec.rank = std::max(64u, model.width / 16);  // has no key
   spec.norms = ScanNorms::Weighted;
   add_post_norms(model);
   spec.norm_suffix = {};  // these files omit ".weight", also for norms after blocks

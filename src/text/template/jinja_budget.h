@@ -69,7 +69,7 @@ class Budget {
   uint32_t shown_namespaces = 0;  ///< nesting of namespaces being printed
 
  private:
-  // Unit of work: the bytes that a large copy moves in this time.
+  // Work is counted in bytes: a step takes about as long as copying this many.
   static constexpr uint64_t kBytesOfStep = 32;
   static constexpr uint64_t kBetweenChecks = 1024 * kBytesOfStep;
 

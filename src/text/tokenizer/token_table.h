@@ -25,7 +25,7 @@ enum class TokenizerKind {
   WordPiece,      ///< "bert": a piece that begins a word begins with U+2581
   Escaped,        ///< "rwkv": bytes, with backslash escapes
   Plain,          ///< "plamo2": the text itself, `<0xNN>` byte tokens
-  Listed,         ///< tokenizer.json: Vocabulary::pieces says what each token stands for
+  Listed,         ///< tokenizer.json: Vocabulary::pieces has the bytes of each token
 };
 
 /// Values of keys that the file lacks.
