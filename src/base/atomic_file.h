@@ -24,8 +24,8 @@ namespace tenon {
 /// Not movable; for one thread.
 class AtomicFile {
  public:
-  /// Throws Argument for an empty path. Throws Io naming `path` if the folder takes no file, or if
-  /// `path` is, or links to, anything but a regular file.
+  /// Creates the unnamed file. Throws Argument for an empty path. Throws Io naming `path` if the
+  /// folder takes no file, or if `path` is, or links to, anything but a regular file.
   AtomicFile(std::shared_ptr<System> system, std::string path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

@@ -23,7 +23,7 @@ namespace tenon {
 /// thread.
 class GgufOutput {
  public:
-  /// Throws like AtomicFile.
+  /// Creates the output file. Throws like AtomicFile.
   GgufOutput(std::shared_ptr<System> system, const std::string& path);
 
   void add(std::string_view key, uint32_t value);

@@ -18,8 +18,8 @@ class BannedTexts : public TextSet {
   /// Limits the tokens held back while a banned text may be forming.
   static constexpr size_t kMaxTextBytes = 128;
 
-  /// Throws like TextSet. Of two texts with equal ends the shorter matches: without it, the longer
-  /// cannot occur either.
+  /// Builds the set. Among texts with equal ends the shortest matches: it is part of the others.
+  /// Throws like TextSet.
   explicit BannedTexts(std::span<const std::string> texts, bool ignore_case = false)
       : TextSet(texts, {"banned_strings", kMaxTextBytes, ignore_case, true}) {}
 };

@@ -14,7 +14,7 @@ namespace tenon {
 /// An immutable set of stop strings.
 class StopStrings : public TextSet {
  public:
-  /// Throws like TextSet.
+  /// Builds the set. Throws like TextSet.
   explicit StopStrings(std::span<const std::string> texts) : TextSet(texts, {.name = "stop"}) {}
 };
 

@@ -23,9 +23,11 @@ class TextSet {
     bool ignore_case = false;  ///< ignores the case of ASCII letters
     bool shortest = false;     ///< matches the shortest of texts with equal ends, not the longest
   };
-  /// Throws Argument for an empty text or invalid UTF-8, Limit for too many or too long texts.
+  /// Builds the automaton. Throws Argument for an empty text or invalid UTF-8, Limit for too many
+  /// or too long texts.
   TextSet(std::span<const std::string> texts, const Rules& rules);
 
+  /// State after `byte`.
   [[nodiscard]] uint32_t next(uint32_t state, char byte) const;
   /// Bytes of the longest prefix of a text with which the stream ends.
   [[nodiscard]] uint32_t depth(uint32_t state) const { return states_[state].depth; }

@@ -96,7 +96,7 @@ TEST(PreTokenizer, DefaultIsolatesNumbersFromTheSpaceBefore) {
 }
 
 TEST(PreTokenizer, DeepseekLlmCutsListedLettersThenAsciiRuns) {
-  // Its third pattern matches A-Z again, inside matches of the second.
+  // The third pattern matches A-Z again, inside matches of the second.
   EXPECT_EQ(split("deepseek-llm", "\u00C4pfel"), (Words{"\u00C4", "pfel"}));
   EXPECT_EQ(split("deepseek-llm", "a\r\nb  "), (Words{"a", "\r", "\n", "b", "  "}));
   EXPECT_EQ(split("deepseek-llm", "a  b"), (Words{"a", " ", " b"}));

@@ -39,7 +39,7 @@ struct SpecLimits {
 ///   const std::vector<uint32_t> heads = keys.counts("attention.head_count", layers, 1, 128);
 class Keys {
  public:
-  /// Throws Format unless "general.architecture" is text.
+  /// Reads the architecture's name. Throws Format unless "general.architecture" is text.
   explicit Keys(const Metadata& metadata);
 
   [[nodiscard]] const std::string& architecture() const { return architecture_; }

@@ -8,7 +8,8 @@
 
 namespace tenon {
 
-/// pre_tokenizer: for vocabularies that spell characters. Errors as in make_tokenizer.
+/// Builds the tokenizer. pre_tokenizer: for vocabularies that spell characters. Errors as in
+/// make_tokenizer.
 std::unique_ptr<const Tokenizer> make_char_bpe_tokenizer(Vocabulary vocabulary,
                                                          std::shared_ptr<System> system,
                                                          const PreTokenizer& pre_tokenizer);

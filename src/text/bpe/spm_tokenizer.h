@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// Errors as in make_tokenizer.
+/// Builds the tokenizer. Errors as in make_tokenizer.
 std::unique_ptr<const Tokenizer> make_spm_tokenizer(Vocabulary vocabulary,
                                                     std::shared_ptr<System> system);
 

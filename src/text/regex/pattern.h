@@ -18,7 +18,7 @@ namespace tenon {
 /// possible, the latter's states over ASCII.
 class Pattern {
  public:
-  /// Errors as in parse_pattern; Limit for a program of more than kMaxSteps.
+  /// Compiles a pattern. Errors as in parse_pattern; Limit for a program of more than kMaxSteps.
   explicit Pattern(std::string_view source);
 
   static constexpr size_t kMaxSteps = 16384;

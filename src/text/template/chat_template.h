@@ -18,10 +18,11 @@ class ChatTemplate {
  public:
   using Variables = jinja::Variables;
 
-  /// Throws Template "NAME: line N: ..." for a malformed template.
+  /// Parses a template. Throws Template "NAME: line N: ..." if it is malformed.
   ChatTemplate(std::string source, std::string name);
 
-  /// Throws Template for exceptions that Jinja2 would raise, and at a limit.
+  /// Renders the template. now: for strftime_now. Throws Template for exceptions that Jinja2 would
+  /// raise, and at a limit.
   [[nodiscard]] jinja::Text render(const Variables& variables, const jinja::Limits& limits,
                                    std::optional<jinja::CalendarTime> now = {}) const;
 

@@ -12,7 +12,7 @@ namespace tenon::jinja {
 inline constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 inline constexpr uint32_t kMaxSyntaxDepth = 100;
 
-/// Throws Template naming the line. `source` must be well-formed UTF-8.
+/// Parses `source`, well-formed UTF-8. Throws Template naming the line.
 Syntax parse(std::string_view source);
 
 }  // namespace tenon::jinja

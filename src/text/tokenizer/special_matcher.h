@@ -31,7 +31,7 @@ class SpecialMatcher {
   /// Limit for all strings together: each byte may take a hundred bytes of automaton.
   static constexpr size_t kMaxBytes = size_t{4} << 20;
 
-  /// Throws Limit beyond kMaxBytes.
+  /// Builds the automaton. Throws Limit beyond kMaxBytes.
   explicit SpecialMatcher(std::span<const Entry> entries);
 
   [[nodiscard]] bool empty() const { return states_.size() == 1; }

@@ -26,7 +26,7 @@ class StringList {
     ends_.reserve(strings);
     bytes_.reserve(bytes);
   }
-  /// Throws Limit if the total would exceed 32 bits.
+  /// Appends a string. Throws Limit if the total would exceed 32 bits.
   void push_back(std::string_view text) {
     if (text.size() > UINT32_MAX - bytes_.size()) {
       fail(Code::Limit, "strings of more than {} bytes together", UINT32_MAX);

@@ -28,7 +28,8 @@ class Normalizer {
  public:
   /// Makes a normalizer without steps.
   Normalizer() = default;
-  /// Errors as in JsonField; Unsupported for an unknown type or an unsupported pattern.
+  /// Reads the field "normalizer". Errors as in JsonField; Unsupported for an unknown type or an
+  /// unsupported pattern.
   Normalizer(const JsonField& field, std::shared_ptr<System> system);
 
   [[nodiscard]] bool empty() const { return steps_.empty(); }
