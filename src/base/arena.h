@@ -13,8 +13,8 @@
 
 namespace tenon {
 
-/// Weights, scratch and KV pools live in arenas. Bytes are zero at first. Spans stay valid with the
-/// arena. `allocate` may be called from several threads at once.
+/// Weights, scratch and KV pools live in arenas. Bytes are zero at first. Spans are valid for the
+/// arena's lifetime. `allocate` may be called from several threads at once.
 class Arena {
  public:
   /// Maps `size_bytes` (0 is allowed) and asks for huge pages; touches nothing.
