@@ -1,5 +1,5 @@
-// What an architecture is: how its metadata become a specification, and the specification a
-// program. Each one stands in a file of its name beside this one; architecture_list.h names them.
+// Definition of an architecture: metadata to specification, specification to program. Each has a
+// file of its name; architecture_list.h lists them.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@
 
 namespace tenon {
 
-/// A key, without the architecture's name before it, and its value.
+/// A key, without the architecture's prefix, and its value.
 struct KeyValue {
   std::string_view name;
   std::variant<uint32_t, float, bool, std::string_view, std::span<const int32_t>> value;
 };
 
 struct Architecture {
-  /// Reads the keys. What is out of range or contradicts itself throws Format, what this build
-  /// cannot compute Unsupported, each naming the key. The vocabulary is not its business.
+  /// Reads the keys, except the vocabulary's. Throws Format for values out of range or
+  /// inconsistent, Unsupported for those this build cannot compute, naming the key.
   ModelSpec (*read)(const Keys& keys);
-  /// What the tensors of a file tell and no key does: changes the specification. Or nothing.
+  /// Adapts the specification to the tensors of a file, for properties without a key. May be null.
   void (*adapt)(const ModelFile& file, ModelSpec& model) = nullptr;
-  /// Asks for the tensors and adds the operations; returns the logits [R, vocab], of an encoder the
-  /// pooled rows [S, .].
+  /// Requests the tensors and adds the operations. Returns the logits [R, vocab], or for an encoder
+  /// the pooled rows [S, .].
   Slot (*build)(BuildContext& context) = build_decoder;
-  /// Of an encoder-decoder: the program that reads the other text, over a context in which `layers`
-  /// and `encoder_layers` have changed places. Returns a result of one row for a sequence.
+  /// Encoder-decoders only: builds the encoder's program, in a context with `layers` and
+  /// `encoder_layers` swapped. Returns a result of one row per sequence.
   Slot (*build_encoder)(BuildContext& context) = nullptr;
-  /// What a small random model needs besides, or other than, the keys that all decoders have.
+  /// Keys of a small random model, besides or instead of those of all decoders.
   std::span<const KeyValue> example{};
-  /// Patterns of tensors that files hold and inference does not use (matches_pattern).
+  /// Patterns of tensors in files that inference does not use (matches_pattern).
   std::span<const std::string_view> ignored{};
 };
 

@@ -1,5 +1,5 @@
-// The list of architectures. A line stands for `extern const Architecture kName`, defined in the
-// file of that name, and for what general.architecture says.
+// The list of architectures. Each line declares `extern const Architecture kName`, defined in the
+// file of its name, and gives its general.architecture.
 #pragma once
 
 #define TENON_ARCHITECTURES(X)         \

@@ -1,4 +1,4 @@
-// The decoder, written in the order in which a token passes through it.
+// The decoder, in the order in which a token passes through it.
 #include "arch/decoder.h"
 
 #include <limits>
@@ -11,8 +11,8 @@
 namespace tenon {
 namespace {
 
-/// A table of the vocabulary without the rows beyond the last token, which files have for the sake
-/// of round numbers. So none of them gets a logit, and no token without a text can be drawn.
+/// Cuts padding rows off a vocabulary table, which files add to round its size. So they get no
+/// logits, and no token without a text can be drawn.
 RowSource without_padding(const ModelSpec& model, const RowSource& table) {
   return table.rows(0, model.vocab);
 }
@@ -25,7 +25,7 @@ Slot output_bias(BuildContext& context) {
   return bias ? context.tensors.bind("output.bias", bias->columns(0, model.vocab)) : kNoSlot;
 }
 
-/// Logits with those of ModelSpec::unsaid put to the lowest number, as if they could not be.
+/// Sets the logits of ModelSpec::unsaid to the lowest number.
 Slot without_unsaid(BuildContext& context, Slot logits) {
   constexpr float kLowest = std::numeric_limits<float>::lowest();
   const uint32_t vocab = context.model.vocab;
@@ -46,8 +46,8 @@ Slot without_unsaid(BuildContext& context, Slot logits) {
   return joined;
 }
 
-/// What is added to tokens by the text that they are of: the first row for all, or with two texts in
-/// a sequence, by an input of each step, x [T, 2] with a one in the column of the token's text.
+/// Addend of tokens by segment: the first row for all, or, with two texts per sequence, selected by
+/// a step input x [T, 2], one-hot by the token's text.
 Slot token_types(BuildContext& context) {
   const ModelSpec& model = context.model;
   const RowSource types = context.tensors.tensor(
@@ -60,8 +60,8 @@ Slot token_types(BuildContext& context) {
   return context.ops.linear(text, table);
 }
 
-/// Rows of the embedding [T, width]. As output_head() it takes the file to be tied where there is no
-/// output matrix; the table is then read whole for the logits.
+/// Rows of the embedding [T, width]. Like output_head(), treats a file without an output matrix as
+/// tied; the whole table is then read for the logits.
 Slot embedding_rows(BuildContext& context, const RowSource& table) {
   const bool is_tied = !context.model.pooling && !context.tensors.has("output.weight");
   if (!is_tied) return context.rows_of_tokens("token_embd.weight", table);

@@ -1,5 +1,5 @@
-// A whole decoder, put together from blocks as its specification says. An architecture of another
-// shape composes the same functions itself.
+// Assembles a decoder from blocks as its specification says. Other architectures compose the same
+// functions themselves.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,23 @@
 
 namespace tenon {
 
-/// tokens -> [T, width]: rows of "token_embd", scaled.
+/// tokens -> [T, width]: scaled rows of "token_embd".
 Slot embedding(BuildContext& context);
 
-/// One layer of attention and feed-forward with their norms and residuals (LayerSpec).
-///   x [T, width] -> [T, width]; [R, width] after the last layer, where only the wanted rows go on
+/// A layer of attention and feed-forward with norms and residuals (LayerSpec).
+///   x [T, width] -> [T, width]; [R, width] after the last layer, which keeps only the wanted rows
 Slot decoder_layer(BuildContext& context, uint32_t layer, Slot x);
 
-/// The output norm and the logits: "output", or the embedding's rows again where the file has none
-/// ("tied").
+/// The output norm and the logits: "output", or the embedding's rows if the file lacks it ("tied").
 ///   x [R, width] -> [R, vocab]
-/// Of a model that gives rows the output norm and row_head():
+/// For a model that gives rows: the output norm and row_head().
 ///   x [T, width]
 Slot output_head(BuildContext& context, Slot x);
 
-/// An encoder: the embedding, all layers, the output norm where there is one, and row_head().
+/// An encoder: the embedding, all layers, the output norm, if any, and row_head().
 Slot build_encoder(BuildContext& context);
 
-/// All of it. Returns the logits [R, vocab]; of a model that gives rows, row_head().
+/// A whole decoder. Returns the logits [R, vocab], or row_head() for a model that gives rows.
 Slot build_decoder(BuildContext& context);
 
 }  // namespace tenon

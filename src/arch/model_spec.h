@@ -1,6 +1,5 @@
-// What a model is, as numbers and names: a description of every layer and of what stands before and
-// after them. Written by an architecture from a file's metadata, read by the blocks that build the
-// program.
+// Description of a model as numbers and names: all layers, and the parts before and after them. An
+// architecture writes it from a file's metadata; blocks read it to build the program.
 #pragma once
 
 #include <array>
@@ -16,158 +15,162 @@
 
 namespace tenon {
 
-/// Whether a kind of tensor belongs to a model.
+/// Presence of a kind of tensor in a model.
 enum class Presence { Absent, Optional, Required };
 
 enum class NormKind {
   Rms,              ///< root mean square (Zhang and Sennrich 2019)
-  RmsUnweighted,    ///< the same without a weight: no tensor has the name
+  RmsUnweighted,    ///< without a weight: no tensor has the name
   Layer,            ///< with a weight and a bias (Ba et al. 2016)
   LayerUnbiased,    ///< with a weight alone
-  LayerUnweighted,  ///< with neither: no tensor has the name
+  LayerUnweighted,  ///< without either: no tensor has the name
 };
 
-/// A normalisation, by the name of its tensors in the layer: "attn_norm". No name: there is none.
+/// A normalisation, with the name of its tensors in the layer: "attn_norm". An empty name means
+/// none.
 struct NormSpec {
   std::string_view name{};
   NormKind kind = NormKind::Rms;
   float epsilon = 0.0f;
-  std::string_view suffix = ".weight";  ///< of the weight's name
+  std::string_view suffix = ".weight";  ///< suffix of the weight's name
 };
 
 /// RMS norms of queries and keys ("attn_q_norm", "attn_k_norm").
 enum class QkNorm {
   None,
-  EachHead,       ///< a weight [key_dim] that all heads share
-  MayBeEachHead,  ///< the same in files that have the weight
-  RmsOfHead,      ///< a weight [key_dim] for each head
-  LayerOfHead,    ///< layer norms, a weight [key_dim] and maybe a bias for each head
-  Unweighted,     ///< of each head, without a weight
-  WholeRow,       ///< over all heads together, before they are split
-  GainOfQuery,    ///< of each head, without a weight; "attn_q_norm" is a factor for each query head
+  EachHead,       ///< a weight [key_dim] shared by all heads
+  MayBeEachHead,  ///< EachHead if the file has the weight
+  RmsOfHead,      ///< a weight [key_dim] per head
+  LayerOfHead,    ///< layer norms with a weight [key_dim] and maybe a bias per head
+  Unweighted,     ///< per head, without a weight
+  WholeRow,       ///< over all heads together, before the split
+  GainOfQuery,    ///< per head, without a weight; "attn_q_norm" is a factor per query head
 };
 
 /// Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): keys and values of all heads
-/// are linear in one latent row, which the cache keeps beside the rotated part of the key.
+/// are linear in one latent row, cached beside the rotated part of the key.
 struct LatentSpec {
-  uint32_t rank = 0;        ///< of the latent row; 0: attention is not latent
-  uint32_t query_rank = 0;  ///< queries come from a row of their own ("attn_q_a"); 0: "attn_q"
-  uint32_t rope_dim = 0;    ///< the last values of each query head, and of the key that heads share
+  uint32_t rank = 0;  ///< size of the latent row; 0 means that attention is not latent
+  /// Size of the queries' low-rank row ("attn_q_a"); 0 means none ("attn_q").
+  uint32_t query_rank = 0;
+  uint32_t rope_dim = 0;  ///< last values of each query head, and of the key shared by all heads
   bool fused = false;  ///< "attn_kv_b" holds, head by head, the rows of "attn_k_b" and "attn_v_b"
 };
 
-/// What an index chooses (sparse_index.h).
+/// Items that an index selects (sparse_index.h).
 enum class IndexKind {
-  Positions,  ///< one by one, the same for all heads: of latent attention
-  Blocks,     ///< of neighbours, for each KV head its own
-  Pools,      ///< of neighbours whose keys are pooled, the same for all heads: of latent attention
-  Means,      ///< of neighbours, by the means of their keys, the same for all heads
-  Rows,  ///< of those that stand for pools of positions, the same for all heads (pooled_attention.h)
-  LinearRows,  ///< the same, by keys that are linear in these rows
+  Positions,   ///< single positions, shared by all heads; for latent attention
+  Blocks,      ///< blocks of neighbours, per KV head
+  Pools,       ///< neighbours with pooled keys, shared by all heads; for latent attention
+  Means,       ///< neighbours by the means of their keys, shared by all heads
+  Rows,        ///< rows of pools of positions, shared by all heads (pooled_attention.h)
+  LinearRows,  ///< rows of pools, by keys that are linear in them
 };
 
-/// Sparse attention: an index of few small heads, whose keys have rows of their own in the cache,
-/// scores all positions, and attention looks at the best.
+/// Sparse attention: an index of few small heads, whose keys have cache rows of their own, scores
+/// all positions; attention sees the best.
 struct IndexSpec {
   IndexKind kind = IndexKind::Positions;
-  uint32_t count = 0;     ///< positions, blocks or pools, at most; 0: there is no index
-  uint32_t heads = 0;     ///< of the query
-  uint32_t key_dim = 0;   ///< of one head, and of the key that all share
-  uint32_t together = 1;  ///< positions of a block or a pool
-  uint32_t local = 0;     ///< of the last blocks, that are looked at whatever they score
-  /// As many values are rotated as attention rotates: the first of a head, or the last.
+  uint32_t count = 0;     ///< most positions, blocks or pools selected; 0 means no index
+  uint32_t heads = 0;     ///< query heads of the index
+  uint32_t key_dim = 0;   ///< values per head, and of the key shared by all heads
+  uint32_t together = 1;  ///< positions per block or pool
+  uint32_t local = 0;     ///< last blocks, which are always selected
+  /// Rotates as many values as attention does: the first of a head, or the last.
   uint32_t rope_style = TENON_ROPE_ADJACENT;
   bool rotates_last = false;
-  float epsilon = 1e-6f;  ///< of the key's norm, and the query's if it has one
-  /// The layer looks at what the nearest one before it with an index of its own chose.
+  float epsilon = 1e-6f;  ///< norm of the key, and of the query, if any
+  /// The layer reuses the selection of the nearest earlier layer with an index.
   bool shared = false;
-  /// Rows are chosen out of the best blocks of `candidate_block` rows, `candidate_blocks` of them at
-  /// most, as one layer finds them; that layer itself chooses among all rows, as those before it do.
-  /// 0: among all.
+  /// Rows are selected from the best `candidate_blocks` blocks of `candidate_block` rows, found by
+  /// one layer. This layer and earlier ones select from all rows. 0 means from all.
   uint32_t candidate_blocks = 0;
   uint32_t candidate_block = 0;
   bool finds_candidates = false;
 
-  /// f32 values that a layer keeps of a sequence: the last keys of a block.
+  /// f32 values of state per sequence: the last keys of a block.
   [[nodiscard]] uint64_t state_values() const {
     return kind == IndexKind::Means ? uint64_t{together - 1} * key_dim : 0;
   }
 };
 
-/// What is attended is multiplied by act("attn_gate" x), x being what attention reads.
+/// Attention's result is multiplied by act("attn_gate" x), where x is attention's input.
 struct OutputGateSpec {
-  uint32_t columns = 0;  ///< one for each head, or for each of their values; 0: there is none
+  uint32_t columns = 0;  ///< gates: one per head or per value of the heads; 0 means none
   uint32_t activation = TENON_ACTIVATION_SIGMOID;
 };
 
 /// Queries grow with their position (Llama 4): x (1 + scale ln(floor((p + offset) / length) + 1)).
 struct PositionScale {
-  float scale = 0.0f;  ///< 0: they do not
+  float scale = 0.0f;  ///< 0 means no growth
   uint32_t length = 1;
   uint32_t offset = 0;
 };
 
-/// Attention to the last positions and to pools of all of them (pooled_attention.h), of heads that
-/// share one row, which is key and value.
+/// Attention to the last positions and to pools of all positions (pooled_attention.h). Heads share
+/// one row, which is both key and value.
 struct PoolSpec {
-  uint32_t query_rank =
-      0;  ///< queries come from a row of this size; 0: attention is of another kind
-  uint32_t output_groups = 1;  ///< of heads, each with its matrix to `output_rank` values
+  /// Size of the queries' low-rank row; 0 means attention of another kind.
+  uint32_t query_rank = 0;
+  uint32_t output_groups = 1;  ///< groups of heads, each with a matrix to `output_rank` values
   uint32_t output_rank = 0;
-  uint32_t stride = 0;     ///< positions of a pool; 0: the layer has none
-  bool overlap = false;    ///< rows are made of the pool before, too
-  bool query_norm = true;  ///< heads of the query are normalised
-  bool place_bias = true;  ///< gates have a bias for each place in a pool
-  /// The layer looks at the rows of this one, which makes them and has keys of them for its index; -1:
-  /// at its own.
+  uint32_t stride = 0;     ///< positions per pool; 0 means no pools in the layer
+  bool overlap = false;    ///< rows include the pool before
+  bool query_norm = true;  ///< normalises the query's heads
+  bool place_bias = true;  ///< gates have a bias per place in a pool
+  /// Layer whose rows this one reads; that layer makes them, and keys of them for its index. -1
+  /// means its own.
   int32_t rows_of = -1;
-  bool rounded = false;  ///< rows have few bits, and so do queries and keys of the index
+  bool rounded = false;  ///< rounds rows, and queries and keys of the index, to few bits
 
-  /// Whether rows are made of several positions, or of one by a gate all the same.
+  /// True if rows pool several positions, or a single position with a gate.
   [[nodiscard]] bool pools_positions() const { return stride > 1 || (stride == 1 && place_bias); }
 };
 
 /// Softmax attention over the cache.
 struct AttentionSpec {
-  uint32_t heads = 0;      ///< 0: the layer has no attention
+  uint32_t heads = 0;      ///< 0 means no attention in the layer
   uint32_t kv_heads = 0;   ///< divides heads
-  uint32_t key_dim = 0;    ///< of one head
-  uint32_t value_dim = 0;  ///< of one head
-  uint32_t window = 0;     ///< looks back this far; 0: to the beginning
+  uint32_t key_dim = 0;    ///< per head
+  uint32_t value_dim = 0;  ///< per head
+  uint32_t window = 0;     ///< visible positions; 0 means all
   uint32_t mask = TENON_MASK_CAUSAL;
-  float scale = 1.0f;     ///< of the scores
-  float soft_cap = 0.0f;  ///< of the scores; 0: none
-  RopeSpec rope;          ///< no dimensions: positions are not rotated
+  float scale = 1.0f;     ///< multiplies the scores
+  float soft_cap = 0.0f;  ///< limits the scores; 0 means none
+  RopeSpec rope;          ///< 0 dimensions: positions are not rotated
   QkNorm qk_norm = QkNorm::None;
   float qk_norm_epsilon = 0.0f;
   bool rope_before_norm = false;
-  /// "attn_qkv" holds queries, keys and values in this order, as it does where a file has it.
+  /// "attn_qkv" holds queries, keys and values in this order. Implied if the file has the tensor.
   bool fused_qkv = false;
-  bool fused_by_head = false;  ///< but head by head: a query, a key and a value of equal size
+  /// "attn_qkv" is grouped by head: a query, a key and a value of equal size
+  bool fused_by_head = false;
   Presence qkv_bias = Presence::Optional;
   Presence output_bias = Presence::Optional;
-  float qkv_clamp = 0.0f;  ///< queries, keys and values lie in -this..this, before norms; 0: none
-  bool output_gate =
-      false;  ///< "attn_q" holds, head by head, a query and a gate of what is attended
+  /// Clamps queries, keys and values to -qkv_clamp..qkv_clamp before norms; 0 means none.
+  float qkv_clamp = 0.0f;
+  /// "attn_q" holds, per head, a query and a gate of the attended values.
+  bool output_gate = false;
   OutputGateSpec gate;
-  float attended_scale = 1.0f;        ///< of what is attended
-  NormSpec attended_norm;             ///< of what is attended, over all heads together; or none
-  Presence sinks = Presence::Absent;  ///< "attn_sinks": a logit of each head that has no value
-  bool value_norm = false;            ///< values are normalised head by head, without a weight
+  float attended_scale = 1.0f;        ///< multiplies the attended values
+  NormSpec attended_norm;             ///< norm of the attended values, over all heads; may be none
+  Presence sinks = Presence::Absent;  ///< "attn_sinks": a logit per head without a value
+  bool value_norm = false;            ///< normalises values per head, without a weight
   bool value_may_be_key = false;      ///< without "attn_v": the key before its norm and rotation
-  int32_t cache_of = -1;  ///< reads the cache of this layer and has no keys of its own; -1: its own
+  /// Layer whose cache this one reads, without keys of its own; -1 means its own.
+  int32_t cache_of = -1;
   PositionScale query_scale;
-  bool alibi = false;  ///< scores fall with the distance (Press et al. 2022, arXiv 2108.12409)
+  bool alibi = false;  ///< scores fall with distance (Press et al. 2022, arXiv 2108.12409)
   LatentSpec latent;
   PoolSpec pools;
   IndexSpec index;
 };
 
-/// Of what matrix the inputs of a selective scan are made, and what goes through the convolution.
+/// Source of a selective scan's inputs, and columns of its convolution.
 enum class MambaVersion {
-  First,   ///< a decay for each value; dt, B and C from "ssm_x" of what was convolved
-  Second,  ///< a decay for each head; all of them from "ssm_in", and B and C are convolved, too
-  Plamo,   ///< PLaMo 2: the heads of the second with the inputs of the first
+  First,   ///< a decay per value; "ssm_x" makes dt, B and C from the convolved values
+  Second,  ///< a decay per head; "ssm_in" makes all inputs, and B and C are convolved, too
+  Plamo,   ///< PLaMo 2: heads of Second with inputs of First
 };
 
 /// RMS norms of the time step's row before its matrix, of B and of C.
@@ -181,17 +184,17 @@ enum class ScanNorms {
 /// arXiv 2405.21060).
 struct StateSpaceSpec {
   MambaVersion version = MambaVersion::Second;
-  uint32_t inner = 0;   ///< columns; 0: there is none
+  uint32_t inner = 0;   ///< columns; 0 means none
   uint32_t heads = 0;   ///< divides inner; Mamba: = inner
-  uint32_t groups = 1;  ///< of heads, each with its B and C
-  uint32_t state = 0;   ///< values of one column's state
+  uint32_t groups = 1;  ///< groups of heads, each with its B and C
+  uint32_t state = 0;   ///< state values per column
   uint32_t kernel = 0;  ///< taps of the convolution
-  uint32_t rank = 0;    ///< of the time step's projection; 0 in Mamba 2
+  uint32_t rank = 0;    ///< rank of the time step's projection; 0 in Mamba 2
   ScanNorms norms = ScanNorms::None;
-  std::string_view norm_suffix = ".weight";  ///< of the names of their weights
+  std::string_view norm_suffix = ".weight";  ///< suffix of the names of the norms' weights
   float epsilon = 0.0f;
 
-  /// What goes through the convolution.
+  /// Columns of the convolution.
   [[nodiscard]] uint64_t conv_columns() const {
     return version == MambaVersion::Second ? inner + uint64_t{2} * groups * state : inner;
   }
@@ -201,26 +204,28 @@ struct StateSpaceSpec {
   }
 };
 
-/// Gated delta rule (Yang et al. 2024, arXiv 2412.06464), and with a decay for each channel Kimi
-/// Delta Attention (2025, arXiv 2510.26692).
+/// Gated delta rule (Yang et al. 2024, arXiv 2412.06464); with a decay per channel, Kimi Delta
+/// Attention (2025, arXiv 2510.26692).
 struct DeltaSpec {
   uint32_t key_heads = 0;
-  uint32_t value_heads = 0;  ///< 0: there is none; a multiple of key_heads
+  uint32_t value_heads = 0;  ///< 0 means none; a multiple of key_heads
   uint32_t key_dim = 0;
   uint32_t value_dim = 0;
-  uint32_t kernel = 0;       ///< taps of the convolution
-  bool interleaved = false;  ///< value head j reads key head j % key_heads, not neighbours the same
-  bool each_channel = false;  ///< Kimi Delta Attention: a decay for each key channel
-  bool fused_rates = false;   ///< "ssm_ba" holds the rows of beta and alpha, by key head
-  /// Of each_channel: the decay and the gate come from one matrix each ("ssm_f_a", "ssm_g_a"), not
-  /// from products of two.
+  uint32_t kernel = 0;  ///< taps of the convolution
+  /// Value head j reads key head j % key_heads; else neighbours share a key head.
+  bool interleaved = false;
+  bool each_channel = false;  ///< Kimi Delta Attention: a decay per key channel
+  bool fused_rates = false;   ///< "ssm_ba" holds the rows of beta and alpha, grouped by key head
+  /// With each_channel: decay and gate use one matrix each ("ssm_f_a", "ssm_g_a"), not products of
+  /// two.
   bool full_rank = false;
-  bool full_gate = false;      ///< the gate alone does ("ssm_g")
-  bool negative_rate = false;  ///< "ssm_a" [heads] holds -a where there is a lower_bound
-  /// Of each_channel: decay = lower_bound sigmoid(a (f x + bias)). 0: a softplus(f x + bias).
+  bool full_gate = false;      ///< only the gate uses one matrix ("ssm_g")
+  bool negative_rate = false;  ///< "ssm_a" [heads] holds -a if lower_bound is set
+  /// With each_channel: decay = lower_bound sigmoid(a (f x + bias)); 0 means a softplus(f x +
+  /// bias).
   float lower_bound = 0.0f;
   float epsilon = 0.0f;
-  bool sigmoid_gate = false;  ///< of what comes out, without each_channel; else a SiLU
+  bool sigmoid_gate = false;  ///< gates the result by a sigmoid, without each_channel; else by SiLU
 
   [[nodiscard]] uint64_t key_columns() const { return uint64_t{key_heads} * key_dim; }
   [[nodiscard]] uint64_t value_columns() const { return uint64_t{value_heads} * value_dim; }
@@ -231,13 +236,13 @@ struct DeltaSpec {
   }
 };
 
-/// Rows by the hashes of the last tokens, added to the residual streams before a layer (Engram,
-/// arXiv 2601.07372, as Qwen4-Exp and DeepSeek-V4.1 have it).
+/// Rows found by hashes of the last tokens, added to the residual streams before a layer (Engram,
+/// arXiv 2601.07372, as in Qwen4-Exp and DeepSeek-V4.1).
 struct NgramSpec {
-  NgramLookup lookup;     ///< without heads nothing is added
-  uint32_t row = 0;       ///< values of a row of the table
-  uint32_t kernel = 0;    ///< taps of the convolution; 0: there is none
-  uint32_t dilation = 0;  ///< tokens from one of them to the next
+  NgramLookup lookup;     ///< without heads, nothing is added
+  uint32_t row = 0;       ///< values per row of the table
+  uint32_t kernel = 0;    ///< taps of the convolution; 0 means none
+  uint32_t dilation = 0;  ///< tokens between taps
 
   [[nodiscard]] bool adds() const { return !lookup.heads.empty(); }
   [[nodiscard]] uint64_t state_values(uint64_t columns) const {
@@ -247,78 +252,78 @@ struct NgramSpec {
 
 /// A short convolution between two gates (LFM2).
 struct ShortConvSpec {
-  uint32_t kernel = 0;  ///< taps; 0: there is none
+  uint32_t kernel = 0;  ///< taps; 0 means none
 };
 
 /// RWKV 6 (Peng et al. 2024, arXiv 2404.05892) and 7 (Peng et al. 2025, arXiv 2503.14456).
 struct WkvSpec {
-  uint32_t head_dim = 0;  ///< 0: there is none
-  uint32_t shifts = 2;  ///< rows that are kept: of the time mix, and 2: of the channel mix as well
+  uint32_t head_dim = 0;  ///< 0 means none
+  uint32_t shifts = 2;    ///< rows kept: the time mix's, and with 2 the channel mix's
   uint32_t decay_rank = 0;
   // RWKV 6
-  float result_scale = 1.0f;  ///< of what leaves the layer
-  uint32_t mix_rank = 0;      ///< of how much of the token before counts; 0: RWKV 7
-  uint32_t kv_heads = 0;      ///< of keys and values, each of which several heads share
-  bool linear = false;  ///< gated linear attention: no bonus and no norm of heads, keys times 1 - w
+  float result_scale = 1.0f;  ///< multiplies the layer's result
+  uint32_t mix_rank = 0;      ///< rank of the mix with the previous token; 0 means RWKV 7
+  uint32_t kv_heads = 0;      ///< heads of keys and values, each shared by several heads
+  bool linear = false;  ///< gated linear attention: no bonus, no norm of heads, keys times 1 - w
   // RWKV 7
-  uint32_t rate_rank = 0;   ///< of the in-context learning rate
-  uint32_t value_rank = 0;  ///< of the share of the first layer's values
-  uint32_t gate_rank = 0;   ///< 0: there is no gate
+  uint32_t rate_rank = 0;   ///< rank of the in-context learning rate
+  uint32_t value_rank = 0;  ///< rank of the share of the first layer's values
+  uint32_t gate_rank = 0;   ///< 0 means no gate
   Presence head_norm = Presence::Required;
-  float epsilon = 64e-5f;  ///< of the norm of heads, whatever that of rows is
+  float epsilon = 64e-5f;  ///< norm of heads; independent of the model's norms
 };
 
-/// How a gate and its activation are bent (gpt-oss): act(min(gate, limit)) (clamp(up) + up_offset).
+/// Variants of a gate and its activation (gpt-oss): act(min(gate, limit)) (clamp(up) + up_offset).
 struct GateSpec {
   float alpha = 1.0f;  ///< SiLU is x / (1 + exp(-alpha x))
-  float limit = 0.0f;  ///< 0: none
+  float limit = 0.0f;  ///< 0 means none
   float up_offset = 0.0f;
   bool limit_after = false;  ///< min(act(gate), limit) instead
-  /// SiTU (Kimi K3): situ tanh(gate / situ) / (1 + exp(-gate)) times situ_up tanh(up / situ_up),
-  /// or times up where situ_up is 0. 0: none of this.
+  /// SiTU (Kimi K3): situ tanh(gate / situ) / (1 + exp(-gate)) times situ_up tanh(up / situ_up), or
+  /// times up if situ_up is 0. 0 means no SiTU.
   float situ = 0.0f;
   float situ_up = 0.0f;
 };
 
-/// Small experts beside the others, one for each group of neighbours ("ffn_up_chexps"). The matrices of
-/// a group stand in the program once for each of its members, so that the same route chooses them.
+/// Small experts beside the others, one per group of neighbours ("ffn_up_chexps"). The program
+/// repeats a group's matrices for each member, so that the same route selects them.
 struct AdjugateSpec {
-  uint32_t group = 0;  ///< experts that share one; 0: there are none
-  uint32_t width = 0;  ///< of one
-  float scale = 1.0f;  ///< of what they add
+  uint32_t group = 0;  ///< experts per group; 0 means none
+  uint32_t width = 0;  ///< width of each
+  float scale = 1.0f;  ///< multiplies their sum
 };
 
 /// A mixture of experts (Shazeer et al. 2017).
 struct ExpertSpec {
-  uint32_t count = 0;          ///< 0: there are none
-  uint32_t used = 0;           ///< 1..count, by each token
-  uint32_t width = 0;          ///< of one expert
-  bool sigmoid = false;        ///< scores are sigmoids of the logits, not their softmax
-  bool sqrt_softplus = false;  ///< or square roots of their softplus
-  bool told_by_token = false;  ///< "ffn_gate_tid2eid" has the experts of each token
-  bool normalised = true;      ///< the weights of a token's experts sum to 1, before `scale`
-  float scale = 1.0f;          ///< multiplies them
-  Presence selection_bias = Presence::Absent;  ///< "exp_probs_b.bias" counts for the choice alone
-  uint32_t groups = 1;  ///< experts are chosen out of the best `groups_used` groups
+  uint32_t count = 0;          ///< 0 means none
+  uint32_t used = 0;           ///< experts per token, 1..count
+  uint32_t width = 0;          ///< width of each expert
+  bool sigmoid = false;        ///< scores are sigmoids of the logits instead of their softmax
+  bool sqrt_softplus = false;  ///< scores are square roots of the logits' softplus
+  bool told_by_token = false;  ///< "ffn_gate_tid2eid" lists the experts of each token
+  bool normalised = true;      ///< weights of a token's experts sum to 1, before `scale`
+  float scale = 1.0f;          ///< multiplies the weights
+  Presence selection_bias = Presence::Absent;  ///< "exp_probs_b.bias" affects only the choice
+  uint32_t groups = 1;  ///< experts are selected from the best `groups_used` groups
   uint32_t groups_used = 1;
-  bool weighs_input = false;     ///< the weight multiplies what an expert reads, not what it gives
-  float router_soft_cap = 0.0f;  ///< of the router's logits; 0: none
-  /// SparseMixer (Liu et al. 2024, arXiv 2409.12136): an expert's weight is its share among those
-  /// whose logits come as close as this. 0: among all, or the chosen.
+  bool weighs_input = false;     ///< the weight multiplies an expert's input instead of its output
+  float router_soft_cap = 0.0f;  ///< limits the router's logits; 0 means none
+  /// SparseMixer (Liu et al. 2024, arXiv 2409.12136): an expert's weight is its share among experts
+  /// with logits within this distance. 0 means among all, or the selected ones.
   float closeness = 0.0f;
-  uint32_t latent_width = 0;  ///< experts work between "ffn_latent_down" and "_up"; 0: they do not
-  std::string_view latent_name = "ffn_latent";  ///< of these
-  Presence latent_norm = Presence::Absent;      ///< of what the experts give, "ffn_latent_norm"
-  Presence bias = Presence::Absent;             ///< in the router and each expert's matrices
-  uint32_t shared_width = 0;  ///< width of the expert that all tokens use; 0: none
+  uint32_t latent_width = 0;  ///< experts work between "ffn_latent_down" and "_up"; 0 means none
+  std::string_view latent_name = "ffn_latent";  ///< prefix of the latent tensors
+  Presence latent_norm = Presence::Absent;      ///< norm of the experts' sum, "ffn_latent_norm"
+  Presence bias = Presence::Absent;             ///< biases of the router and of each expert
+  uint32_t shared_width = 0;  ///< width of the expert used by all tokens; 0 means none
   bool shared_gate = false;   ///< the shared expert has its own sigmoid weight
   bool shared_fused = false;  ///< "ffn_up_shexp" holds the gate's rows, then the rows of up
   float sum_scale = 1.0f;     ///< scales the sum of routed and shared experts
-  /// The dense feed-forward runs beside them, and its sum with them is multiplied by this. 0: they
-  /// are in its place.
+  /// The dense feed-forward also runs, and the sum is multiplied by this. 0 means that experts
+  /// replace it.
   float dense_beside = 0.0f;
-  GateSpec gate;          ///< of all but the shared one
-  AdjugateSpec adjugate;  ///< none in latent space
+  GateSpec gate;          ///< applies to all experts but the shared one
+  AdjugateSpec adjugate;  ///< not in latent space
 };
 
 enum class FeedForwardKind {
@@ -326,7 +331,7 @@ enum class FeedForwardKind {
   Plain,  ///< down(act(up x))
 };
 
-/// XIELU's numbers for a layer (Huang and Schlag 2024, arXiv 2411.13010).
+/// Parameters of XIELU in a layer (Huang and Schlag 2024, arXiv 2411.13010).
 struct XieluSpec {
   float alpha_p = 0.0f;
   float alpha_n = 0.0f;
@@ -336,24 +341,23 @@ struct XieluSpec {
 
 struct FeedForwardSpec {
   FeedForwardKind kind = FeedForwardKind::Gated;
-  uint32_t activation = TENON_ACTIVATION_SILU;  ///< of the gate, or of what has none
-  GateSpec gate;                                ///< of the dense one and the shared expert
-  /// Of a dense gate only what exceeds its row's mean by so many standard deviations counts, and
-  /// only by as much as it does.
+  uint32_t activation = TENON_ACTIVATION_SILU;  ///< follows the gate, or "ffn_up" without a gate
+  GateSpec gate;  ///< applies to the dense and the shared expert's gate
+  /// Reduces each value of a dense gate by its row's mean plus this many standard deviations, but
+  /// not below 0.
   std::optional<float> gate_cut{};
   XieluSpec xielu;
-  uint32_t width = 0;  ///< of the dense one; 0 without experts: the layer has no feed-forward
-  bool fused_gate_up = false;  ///< "ffn_up" holds the gate's rows, then its own
+  uint32_t width = 0;  ///< dense width; 0 without experts means no feed-forward in the layer
+  bool fused_gate_up = false;  ///< "ffn_up" holds the gate's rows, then those of up
   Presence bias = Presence::Optional;
-  NormSpec hidden_norm;  ///< of what "ffn_down" of the dense one reads; or none
-  ExpertSpec experts;    ///< in place of the dense one, if there are any
+  NormSpec hidden_norm;  ///< norm of the dense "ffn_down"'s input; may be none
+  ExpertSpec experts;    ///< if any, replace the dense feed-forward
 };
 
-/// x += residual_scale post_norm(mixer(norm(x))), and the same with the feed-forward. Norms that
-/// have no name are left out. The mixer lets positions see each other: attention, a recurrence, or
-/// the sum of both.
+/// x += residual_scale post_norm(mixer(norm(x))), and likewise for the feed-forward. Norms without
+/// a name are left out. The mixer mixes positions: attention, a recurrence, or the sum of both.
 struct LayerSpec {
-  NormSpec entry_norm;  ///< of x before all else, by its whole name; or none
+  NormSpec entry_norm;  ///< norm of x before all else, with its full name; may be none
   NormSpec attention_norm;
   AttentionSpec attention;
   StateSpaceSpec state_space;
@@ -365,15 +369,16 @@ struct LayerSpec {
   NormSpec feed_forward_norm;
   FeedForwardSpec feed_forward;
   NormSpec feed_forward_post_norm;
-  /// Both read the same x (the feed-forward what attention's norm gives, unless it has a norm of
-  /// its own), and their sum is added to it.
+  /// Mixer and feed-forward read the same x, and their sum is added to it. Without a norm of its
+  /// own, the feed-forward reads the result of attention's norm.
   bool parallel = false;
-  /// x = post_norm(x + branch), as in the first Transformers, not x + post_norm(branch).
+  /// x = post_norm(x + branch), as in the first Transformers, instead of x + post_norm(branch).
   bool norms_sum = false;
   float residual_scale = 1.0f;
-  /// Of the file, which has its tensors: where several layers have those of one. Else its own number.
+  /// Block of the file that holds this layer's tensors, if layers share one; else the layer's own
+  /// index.
   std::optional<uint32_t> block{};
-  uint32_t state_values = 0;  ///< f32 values that the recurrences of the layer keep of a sequence
+  uint32_t state_values = 0;  ///< f32 values of recurrent state per sequence
 
   [[nodiscard]] bool has_mixer() const { return attention.heads > 0 || state_values > 0; }
   [[nodiscard]] bool has_feed_forward() const {
@@ -381,40 +386,42 @@ struct LayerSpec {
   }
 };
 
-/// What blocks that predict further tokens (prediction.h) are made of and go on from.
+/// Blocks that predict further tokens (prediction.h), and their inputs.
 struct PredictionSpec {
-  /// Of the blocks, in the file's order. None: each is of the kind of the trunk's last layer with
-  /// attention.
+  /// Layers of the blocks, in the file's order. Empty means that each is like the trunk's last
+  /// layer with attention.
   std::vector<LayerSpec> layers;
-  /// The trunk's hidden states have been through its output norm when the first block reads them.
+  /// The first block reads the trunk's hidden states after its output norm.
   bool reads_normed = true;
-  /// What a block hands on has been through the norm of its head.
+  /// A block's output has passed the norm of its head.
   bool hands_on_normed = true;
 };
 
-/// Hyper-connections (Zhu et al. 2024, arXiv 2409.19606): residual streams that a block reads as one,
-/// each with a share of its own, and to each of which its result is added with a factor of its own.
-/// Of the independent kind, which leaves the streams apart, or of the manifold-constrained one (mHC,
-/// Xie et al. 2025, arXiv 2512.24880), which mixes them with each other around each block.
+/// Hyper-connections (Zhu et al. 2024, arXiv 2409.19606): a block reads a weighted sum of residual
+/// streams, and its result is added to each stream with a factor. Independent connections leave the
+/// streams apart; manifold-constrained ones (mHC, Xie et al. 2025, arXiv 2512.24880) also mix the
+/// streams around each block.
 struct HyperConnectionSpec {
-  uint32_t streams = 0;     ///< 0: there are none, and one residual stream
-  float epsilon = 0.0f;     ///< is added to shares, and of the independent kind to factors
-  float magnitude = 1.0f;   ///< factors lie between 0 and this
-  uint32_t iterations = 0;  ///< of Sinkhorn's, of the matrix that mixes; 0: streams are not mixed
-  bool mean = false;        ///< the output norm reads the mean of the streams, not a weighted sum
-  /// A block reads by the shares that the one before it found, the first block the first stream, and
-  /// the output norm by those of the last one.
+  uint32_t streams = 0;    ///< 0 means a single residual stream
+  float epsilon = 0.0f;    ///< added to shares, and to factors of the independent kind
+  float magnitude = 1.0f;  ///< upper bound of factors
+  /// Sinkhorn iterations on the mixing matrix; 0 means that streams are not mixed.
+  uint32_t iterations = 0;
+  bool mean = false;  ///< the output norm reads the mean of the streams instead of a weighted sum
+  /// A block reads with the shares found by the block before it; the first block reads the first
+  /// stream, and the output norm uses the shares of the last block.
   bool late = false;
-  uint32_t low_rank = 0;  ///< of the gates of each value (gated_residual.h); 0: shares of streams
+  /// Rank of the gates per value (gated_residual.h); 0 means shares of streams.
+  uint32_t low_rank = 0;
 };
 
-/// A head over the row of a text: scores of labels, of which rerankers have one.
+/// A head over a text's row: scores of labels. Rerankers have one label.
 struct ClassifierSpec {
-  uint32_t labels = 0;  ///< 0: there is none
-  uint32_t width = 0;   ///< of "cls", a matrix before the scores' own; 0: there is none
+  uint32_t labels = 0;  ///< 0 means none
+  uint32_t width = 0;   ///< rows of "cls", a matrix before the scores; 0 means none
   uint32_t activation = TENON_ACTIVATION_TANH;  ///< after "cls"
   bool scores = false;                          ///< "cls.output" gives the scores; else "cls" does
-  uint32_t pooling = TENON_POOL_FIRST;          ///< of the row that it reads, in an encoder
+  uint32_t pooling = TENON_POOL_FIRST;          ///< pooling of the row that it reads, in an encoder
 };
 
 /// Tokens [first, end).
@@ -423,47 +430,48 @@ struct TokenRun {
   uint32_t end = 0;
 };
 
-/// A model: a decoder, which gives logits; an encoder, which gives one row for a text; or both, the
-/// decoder reading what the encoder made of another text. As it comes out of read_model_spec, all
-/// sizes are in range and fit together.
+/// A model: a decoder, which gives logits; an encoder, which gives a row per text; or both, where
+/// the decoder reads the encoded source text. After read_model_spec all sizes are in range and
+/// consistent.
 struct ModelSpec {
   std::string architecture;  ///< "llama"
-  uint32_t width = 0;        ///< of the residual stream
-  uint32_t vocab = 0;        ///< tokens; the logits of a row
-  uint32_t vocab_rows = 0;   ///< of the embedding, vocab or more: those beyond are never read
+  uint32_t width = 0;        ///< columns of the residual stream
+  uint32_t vocab = 0;        ///< tokens, and logits per row
+  uint32_t vocab_rows = 0;   ///< rows of the embedding, at least vocab; the rest is never read
   uint32_t trained_context = 0;
   float embedding_scale = 1.0f;
   bool learned_positions = false;  ///< "position_embd" [trained_context, width] is added
-  NormSpec embedding_norm;         ///< or none
-  uint32_t token_types = 0;        ///< rows of "token_types", the first of which is added; 0: none
-  std::vector<LayerSpec> layers;   ///< at least one
-  /// Of the file, after those of the layers: they predict further tokens (prediction.h).
+  NormSpec embedding_norm;         ///< may be none
+  uint32_t token_types = 0;        ///< rows of "token_types"; the first is added; 0 means none
+  std::vector<LayerSpec> layers;   ///< not empty
+  /// Blocks of the file after the layers, which predict further tokens (prediction.h).
   uint32_t unused_blocks = 0;
-  PredictionSpec prediction;  ///< of those
+  PredictionSpec prediction;  ///< describes the unused blocks
   NormSpec output_norm;
   HyperConnectionSpec hyper_connection;
-  uint32_t residual_block = 0;   ///< layers of one residual (attention_residual.h); 0: all
-  uint32_t streams = 1;          ///< residual streams, of which one passes through the blocks
-  uint32_t active_stream = 0;    ///< that one, below streams
-  uint32_t layer_embedding = 0;  ///< values of a token's embedding for each layer; 0: there is none
+  uint32_t residual_block = 0;   ///< layers per residual (attention_residual.h); 0 means all
+  uint32_t streams = 1;          ///< residual streams; only one passes through the blocks
+  uint32_t active_stream = 0;    ///< index of that stream
+  uint32_t layer_embedding = 0;  ///< values of a token's embedding per layer; 0 means none
   float logit_scale = 1.0f;
-  float logit_soft_cap = 0.0f;   ///< 0: none
-  std::vector<TokenRun> unsaid;  ///< apart and ascending: tokens whose logits are the lowest number
+  float logit_soft_cap = 0.0f;  ///< 0 means none
+  /// Tokens whose logits are set to the lowest number; disjoint, ascending.
+  std::vector<TokenRun> unsaid;
   Presence output_bias = Presence::Absent;
-  std::optional<uint32_t> pooling{};  ///< TENON_POOL_*: the model gives rows and has no logits
-  ClassifierSpec classifier;          ///< of such a model
-  std::array<uint32_t, 2> pooled_widths{};  ///< of matrices after the pooling; 0: there is none
-  std::vector<LayerSpec> encoder_layers;    ///< of an encoder-decoder
-  uint32_t relative_buckets = 0;            ///< of a table of biases by distance
+  std::optional<uint32_t> pooling{};  ///< TENON_POOL_*, if the model gives rows instead of logits
+  ClassifierSpec classifier;          ///< only in a model that gives rows
+  std::array<uint32_t, 2> pooled_widths{};  ///< rows of matrices after the pooling; 0 means none
+  std::vector<LayerSpec> encoder_layers;    ///< encoder of an encoder-decoder
+  uint32_t relative_buckets = 0;  ///< rows of the table of biases by distance; 0 means none
 
-  /// The layers and then those of prediction blocks: in the file's order.
+  /// Layers, then those of prediction blocks, in the file's order.
   [[nodiscard]] std::vector<LayerSpec*> blocks() {
     std::vector<LayerSpec*> all;
     for (LayerSpec& layer : layers) all.push_back(&layer);
     for (LayerSpec& layer : prediction.layers) all.push_back(&layer);
     return all;
   }
-  /// Whether tokens see those after them, so that a text is computed whole.
+  /// True if tokens see later ones, so that a text must be computed whole.
   [[nodiscard]] bool sees_ahead() const {
     bool ahead = false;
     for (const LayerSpec& layer : layers) {
@@ -471,7 +479,7 @@ struct ModelSpec {
     }
     return ahead;
   }
-  /// Of LongRoPE: positions up to which texts have the table for short ones; 0: all texts have one.
+  /// LongRoPE: longest context with the table for short texts; 0 means a single table.
   [[nodiscard]] uint32_t short_context() const {
     uint32_t positions = 0;
     for (const LayerSpec& layer : layers) {
@@ -480,7 +488,7 @@ struct ModelSpec {
     }
     return positions;
   }
-  /// Whether some layers make a model, too: none refers to another one or to how many there are.
+  /// True if any prefix of the layers is a model: no layer refers to another, or to their number.
   [[nodiscard]] bool layers_stand_alone() const {
     bool alone = layer_embedding == 0;
     for (const LayerSpec& layer : layers) {

@@ -1,5 +1,5 @@
-// The architectures that are known by name and do not run here, each with the reason in one
-// sentence. Those that run are in architecture_list.h.
+// Known architectures that are not supported, each with the reason in one sentence.
+// architecture_list.h has the supported ones.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 namespace tenon {
 
 struct RefusedArchitecture {
-  std::string_view name;    ///< as general.architecture says it
+  std::string_view name;    ///< value of general.architecture
   std::string_view reason;  ///< follows "architecture "name" is not supported: "
 };
 

@@ -1,4 +1,4 @@
-// TensorBinder: lookup, shape and format checks, the account of missing and unused tensors.
+// TensorBinder: lookup, checks of shape and format, records of missing and unused tensors.
 #include "arch/tensor_binder.h"
 
 #include <fmt/ranges.h>
@@ -19,7 +19,7 @@ uint64_t product_of(std::span<const uint64_t> shape) {
   return product;
 }
 
-/// "\"a\", \"b\", \"c\" and 4 more"
+/// Lists names for a message: "\"a\", \"b\", \"c\" and 4 more".
 std::string first_three(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < std::min<size_t>(names.size(), 3); ++i) {
@@ -29,7 +29,7 @@ std::string first_three(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Leading dimensions of 1 may be there or not; experts must be told from their rows.
+/// Accepts missing leading dimensions of 1, but tells experts from their rows.
 bool has_shape(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
   if (tensor.row_values() != shape.back() || tensor.num_values() != product_of(shape)) return false;
   if (shape.size() < 3 || shape[0] == 1) return true;

@@ -1,5 +1,5 @@
-// The meeting of an architecture's wish list with the tensors of a file: presence, shape and format
-// of each are checked, and what was found is remembered for the loader.
+// Matches an architecture's requests with the tensors of a file: checks presence, shape and format,
+// and records bindings for the loader.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace tenon {
 
-/// What a tensor is for.
+/// Purpose of a tensor.
 enum class TensorRole {
   Matrix,
   Embedding,
@@ -27,85 +27,83 @@ enum class TensorRole {
   Norm,
   Bias,
   RopeDivisors,
-  Convolution,  ///< a filter for each column
-  Decay,        ///< negative: what a state is multiplied with is exp of it
-  Numbers,      ///< whole, of something that there are some of
+  Convolution,  ///< a filter per column
+  Decay,        ///< negative; a state is multiplied by its exp
+  Numbers,      ///< integers below a bound, such as indices of experts
 };
 
-/// A tensor that an architecture asked for.
+/// A tensor requested by an architecture.
 struct WantedTensor {
   std::string name;
   std::vector<uint64_t> shape;  ///< outermost first
   TensorRole role;
   bool required;
-  uint32_t below = 0;  ///< Numbers: how many there are of what they count
+  uint32_t below = 0;  ///< Numbers: exclusive upper bound
 };
 
-/// Whether `name` is `pattern`, in which each * stands for any text: "blk.*.nextn.*".
+/// True if `name` matches `pattern`, in which each * matches any text: "blk.*.nextn.*".
 bool matches_pattern(std::string_view name, std::string_view pattern);
 
-/// Asked by an architecture for one tensor after the other. A missing tensor gets a slot all the
-/// same, so that `finish` can name several at once, and so that an empty file gives the whole wish
-/// list: `wanted`.
+/// Takes an architecture's requests for tensors. Missing tensors get slots, too, so that `finish`
+/// can report several at once. For an empty file, `wanted` is the complete list of requests.
 class TensorBinder {
  public:
-  /// ignored: patterns of tensors that the file may hold and nobody asks for.
+  /// ignored: patterns of tensors that the file may hold without a request.
   TensorBinder(const ModelFile& file, ProgramBuilder& builder,
                std::vector<std::string> ignored = {});
 
-  /// The weight of this name and shape: a vector [columns], a matrix [rows, columns] or a matrix
-  /// for each of several experts [experts, rows, columns]. Throws Format when its shape differs and
-  /// Unsupported when its type is no weight format.
+  /// Requests a weight by name and shape: a vector [columns], a matrix [rows, columns] or a matrix
+  /// per expert [experts, rows, columns]. Throws Format for another shape, Unsupported for a type
+  /// that is no weight format.
   RowSource tensor(std::string_view name, std::vector<uint64_t> shape, TensorRole role);
-  /// The i32 values of a tensor in f32, numbers below `below`, which are not checked. Throws as
-  /// tensor(), and Unsupported where they are of another type.
+  /// Requests a tensor of i32, converted to f32. Values should be below `below`; they are not
+  /// checked. Throws like tensor(), and Unsupported for another type.
   RowSource numbers(std::string_view name, std::vector<uint64_t> shape, uint32_t below);
-  /// Nothing where the file has no such tensor.
+  /// Like tensor(), but nothing if the file lacks the tensor.
   std::optional<RowSource> optional_tensor(std::string_view name,
                                            const std::vector<uint64_t>& shape, TensorRole role);
-  /// From now on a name that was bound before is the same slot: of layers with the same tensors.
+  /// From now on, binding a bound name again returns its slot: for layers that share tensors.
   void share_slots() { shares_slots_ = true; }
-  /// The slot `name` that the loader fills from `source`.
+  /// Makes the slot `name`, which the loader fills from `source`.
   Slot bind(std::string_view name, const RowSource& source);
 
-  /// tensor() and bind() at once, under the tensor's name.
+  /// Calls tensor() and bind() with the tensor's name.
   Slot weight(std::string_view name, std::vector<uint64_t> shape, TensorRole role);
-  /// kNoSlot where the file has no such tensor.
+  /// Like weight(), but kNoSlot if the file lacks the tensor.
   Slot optional_weight(std::string_view name, std::vector<uint64_t> shape, TensorRole role);
 
-  /// The values of a small tensor [columns] of f32 that becomes part of the program; empty when the
-  /// file has none. Throws as tensor(), and Format for a value that is not finite and above 0.
+  /// Values of a small f32 tensor [columns], which become part of the program; empty if the file
+  /// lacks it. Throws like tensor(), and Format for values that are not finite and positive.
   std::vector<float> optional_divisors(std::string_view name, uint64_t columns);
 
-  /// Whether the file has a tensor of this name.
   [[nodiscard]] bool has(std::string_view name) const { return file_.find(name) != nullptr; }
-  /// The rows of a tensor of this name; nothing where the file has none.
+  /// Rows of the tensor of this name; nothing if the file lacks it.
   [[nodiscard]] std::optional<uint64_t> rows_of(std::string_view name) const;
-  /// The columns of a tensor of this name; nothing where the file has none.
+  /// Columns of the tensor of this name; nothing if the file lacks it.
   [[nodiscard]] std::optional<uint64_t> columns_of(std::string_view name) const;
-  /// Throws Unsupported, saying why, where the file has a tensor of this name: a variant that the
-  /// architecture does not compute.
+  /// Throws Unsupported with the reason if the file has this tensor: the architecture does not
+  /// support the variant.
   void refuse_tensor(std::string_view name, std::string_view why) const;
 
-  /// All that was asked for, in that order.
+  /// All requests, in order.
   [[nodiscard]] const std::vector<WantedTensor>& wanted() const { return wanted_; }
 
-  /// Bound weights. Throws Format naming the first three missing tensors and the first three unused
-  /// ones.
+  /// Returns the bound weights. Throws Format naming the first three missing and the first three
+  /// unused tensors.
   [[nodiscard]] std::vector<BoundWeight> finish() &&;
 
  private:
   void want(std::string_view name, const std::vector<uint64_t>& shape, TensorRole role,
             bool required);
-  /// Tail of messages about tensors: the file itself is complete.
+  /// Tail of messages about missing or unused tensors: the file itself is complete.
   [[nodiscard]] std::string variant_text() const;
-  /// Names of tensors without a reader.
+  /// Names of tensors without a request.
   [[nodiscard]] std::vector<std::string> unused() const;
   /// Marks the tensor as used and checks its shape.
   void use(const TensorInfo& tensor, const std::vector<uint64_t>& shape);
-  /// The same, and that it is a weight.
+  /// Like use(), but also checks that the tensor is a weight.
   const TensorInfo& take(const TensorInfo& tensor, const std::vector<uint64_t>& shape);
-  /// What a missing tensor's sources point to.
+  /// Placeholder of a missing tensor, for sources to point to.
   const TensorInfo& stand_in(std::string_view name, const std::vector<uint64_t>& shape);
 
   const ModelFile& file_;
@@ -113,11 +111,11 @@ class TensorBinder {
   std::vector<std::string> ignored_;
   std::vector<BoundWeight> bound_;
   bool shares_slots_ = false;
-  std::map<std::string, Slot, std::less<>> slots_;  // by name, where they are shared
+  std::map<std::string, Slot, std::less<>> slots_;  // shared slots by name
   std::vector<bool> used_;                          // [tensors of the file]
   std::vector<WantedTensor> wanted_;
   std::vector<std::string> missing_;
-  std::deque<TensorInfo> stand_ins_;  // for the missing ones; sources point to them
+  std::deque<TensorInfo> stand_ins_;  // placeholders of missing tensors; sources point to them
 };
 
 }  // namespace tenon

@@ -10,8 +10,7 @@ namespace tenon {
 Arena::Arena(std::shared_ptr<System> system, uint64_t size_bytes, std::string what)
     : system_(std::move(system)), what_(std::move(what)), size_bytes_(size_bytes) {
   if (size_bytes_ == 0) return;
-  // Address space is granted freely; what is not there would only be missed on first touch, by a
-  // signal that kills the host.
+  // The system grants address space beyond its memory; a later touch would kill the process.
   if (size_bytes_ > system_->available_memory()) fail_no_memory(*system_, what_, size_bytes_);
   // A tail shorter than a huge page would lie on small pages.
   mapped_bytes_ = size_bytes_ < kHugePageBytes
@@ -19,7 +18,7 @@ Arena::Arena(std::shared_ptr<System> system, uint64_t size_bytes, std::string wh
                       : checked_align_up(size_bytes_, kHugePageBytes, what_, Code::NoMemory);
   memory_ = static_cast<std::byte*>(system_->map_pages(mapped_bytes_));
   if (memory_ == nullptr) fail_no_memory(*system_, what_, size_bytes_);
-  // A refusal costs speed only; huge_page_bytes() tells.
+  // A refusal costs speed only; huge_page_bytes() reports the result.
   if (size_bytes_ >= kHugePageBytes) system_->advise_huge_pages(memory_, mapped_bytes_);
 }
 

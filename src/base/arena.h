@@ -1,4 +1,4 @@
-// One block of memory on 2 MiB pages that hands out aligned spans and frees them all at once.
+// A block of memory on 2 MiB pages: allocates aligned spans and frees them all at once.
 #pragma once
 
 #include <atomic>
@@ -13,29 +13,29 @@
 
 namespace tenon {
 
-/// Weights, scratch and KV pools live in arenas. The bytes start as zero. Spans stay valid until
-/// the arena goes. `allocate` may be called from several threads at once.
+/// Weights, scratch and KV pools live in arenas. Bytes are zero at first. Spans are valid for the
+/// arena's lifetime. `allocate` may be called from several threads at once.
 class Arena {
  public:
   /// Maps `size_bytes` (0 is allowed) and asks for huge pages; touches nothing.
   ///   what  names the arena in messages ("weights")
-  /// Throws NoMemory with the needed and the available bytes, also when the system would grant the
-  /// address space but lacks the memory behind it.
+  /// Throws NoMemory with the needed and the available bytes, even if the system would grant
+  /// address space without memory.
   Arena(std::shared_ptr<System> system, uint64_t size_bytes, std::string what);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// The next `size_bytes` at an offset that is a multiple of `alignment` (a power of two, at most
-  /// 2 MiB). Throws NoMemory naming the arena, the needed and the left bytes.
+  /// Returns the next `size_bytes` bytes, aligned to `alignment` (a power of two, at most 2 MiB).
+  /// Throws NoMemory with the arena's name, the needed and the free bytes.
   std::span<std::byte> allocate(uint64_t size_bytes, uint64_t alignment = 64);
 
   [[nodiscard]] std::span<std::byte> bytes() const { return {memory_, size_bytes_}; }
   [[nodiscard]] uint64_t size() const { return size_bytes_; }
   [[nodiscard]] uint64_t used() const { return used_.load(std::memory_order_relaxed); }
 
-  /// Bytes of this arena that lie on huge pages now. Grows as pages are touched; 0 when the kernel
-  /// gives none or does not tell. Reads /proc, so not for a hot path.
+  /// Bytes of this arena on huge pages now. Grows as pages are touched; 0 if the kernel grants none
+  /// or does not report them. Slow: reads /proc.
   [[nodiscard]] uint64_t huge_page_bytes() const;
 
  private:

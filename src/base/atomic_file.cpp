@@ -16,11 +16,11 @@ namespace tenon {
 namespace {
 
 constexpr int kAttempts = 16;
-/// Ends what a file is called between getting a name and taking the place of another.
+/// Suffix of a file that is about to replace another.
 constexpr std::string_view kNewName = ".tenon-new";
-/// Since the last byte was written; the sync after it may take minutes.
+/// Age since the last write; the sync after it may take minutes.
 constexpr int64_t kStaleNs = int64_t{3600} * 1'000'000'000;
-/// As many as Linux follows.
+/// Linux follows as many links.
 constexpr int kMostLinks = 40;
 
 std::string folder_of(const std::string& path) {
@@ -48,9 +48,9 @@ AtomicFile::~AtomicFile() {
   if (!unfinished_.empty()) system_->remove(unfinished_.c_str());
 }
 
-/// What is at `path`; none when nothing is.
+/// Returns the file at `path`, if any.
 std::optional<FileStat> AtomicFile::look_at(const std::string& path, int flags) const {
-  // O_PATH opens nothing: no permission is needed and a device does not notice.
+  // O_PATH opens nothing: it needs no permission and does not affect a device.
   const int fd = system_->open(path.c_str(), O_PATH | O_CLOEXEC | flags);
   if (fd == -ENOENT) return std::nullopt;
   if (fd < 0) fail_system(-fd, "{}: cannot write: {}", path_, errno_text(-fd));
@@ -61,7 +61,7 @@ std::optional<FileStat> AtomicFile::look_at(const std::string& path, int flags) 
   return stat;
 }
 
-// A rename puts a file in the place of whatever has the name: of a device, of a link.
+// A rename would replace a device or a link, so only regular files pass.
 void AtomicFile::follow_links() {
   const std::optional<FileStat> meant = look_at(path_, 0);
   if (meant && !meant->is_regular) fail(Code::Io, "{}: is not a regular file", path_);
@@ -79,7 +79,7 @@ void AtomicFile::follow_links() {
     target_ = next.starts_with('/') ? next : folder_of(target_) + "/" + std::string(next);
   }
   if (target_ == path_) return;
-  // The links in /proc are not what they spell: one to a deleted file names another.
+  // Links in /proc may not spell their target: one to a deleted file may name another file.
   const std::optional<FileStat> found = look_at(target_, O_NOFOLLOW);
   if (found != meant) fail(Code::Io, "{}: the link does not tell where it leads", path_);
 }
@@ -125,7 +125,7 @@ void AtomicFile::commit() {
   if (error != 0) fail_system(-error, "{}: cannot save: {}", path_, errno_text(-error));
   if (unfinished_.empty()) {
     name_it();
-    system_->close(std::exchange(fd_, -1));  // it is on the disk and has its name
+    system_->close(std::exchange(fd_, -1));  // the file is on the disk and has its name
   } else {
     error = system_->close(std::exchange(fd_, -1));
     if (error != 0) fail_system(-error, "{}: cannot close: {}", path_, errno_text(-error));
@@ -142,12 +142,12 @@ void AtomicFile::name_it() {
   if (error != 0) fail_to_name(path_, error);
 }
 
-// No call of the system gives a file without a name one that is taken: it gets one beside it first.
+// No system call links an unnamed file over an existing name: link it beside the name, then rename.
 void AtomicFile::replace_target() {
   std::string name = target_ + std::string(kNewName);
   remove_stale(name);
   int error = system_->link_unnamed(fd_, name.c_str());
-  for (int i = 0; i < kAttempts && error == -EEXIST; ++i) {  // another writer is here, too
+  for (int i = 0; i < kAttempts && error == -EEXIST; ++i) {  // another writer uses the name
     name =
         fmt::format("{}.{:08x}{}", target_, static_cast<uint32_t>(system_->now_ns()) + i, kNewName);
     error = system_->link_unnamed(fd_, name.c_str());
@@ -159,7 +159,8 @@ void AtomicFile::replace_target() {
   fail_to_name(path_, error);
 }
 
-// By the clock of the file system: a writer is between two calls no longer than an instant.
+// Compares with the file system's clock: a live writer is between its two calls only for an
+// instant.
 void AtomicFile::remove_stale(const std::string& name) noexcept {
   const int fd = system_->open(name.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return;
@@ -172,8 +173,8 @@ void AtomicFile::remove_stale(const std::string& name) noexcept {
   }
 }
 
-// The file is there; that its name outlives a crash is as good as the file system makes it, and
-// some refuse to sync a folder.
+// The file has its name already. Its durability depends on the file system, and some refuse to sync
+// a folder.
 void AtomicFile::sync_folder() noexcept {
   try {
     const int fd = system_->open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,4 @@
-// A file that appears under its name complete or not at all. What is written is the caller's
-// business.
+// A file that appears under its name complete or not at all.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +12,20 @@
 
 namespace tenon {
 
-/// Bytes go to a file without a name in the folder of `path`; commit() brings them to the disk and
-/// gives them the name, replacing a regular file that has it. A symbolic link stays and what it
-/// leads to is written, be it there or not. Without commit() nothing remains, also when the process
-/// is killed; two exceptions:
-/// - a kill while a file is being replaced, between two calls of the system, can leave the new one
-///   beside it as `<path>.tenon-new`, which a commit() that replaces `path` removes an hour later
-///   (with more in its name, and left for good, if two writers met there);
-/// - where the file system has no files without a name (or /proc is not mounted) the bytes go to
+/// Writes to an unnamed file in the folder of `path`. commit() syncs it and links it under the
+/// name, replacing a regular file there. A symbolic link is kept and its target is written, even a
+/// missing one. Without commit(), or if the process is killed, nothing remains, with two
+/// exceptions:
+/// - A kill between the two system calls of a replacement can leave the new file as
+///   `<path>.tenon-new`. A commit() to `path` removes this file once it is an hour old. Files left
+///   by colliding writers have a longer name and stay.
+/// - If the file system has no unnamed files (or /proc is not mounted), the bytes go to
 ///   `<path>.XXXXXXXX.tmp`, which a kill leaves.
-/// Move-free; one thread.
+/// Not movable; for one thread.
 class AtomicFile {
  public:
-  /// Throws Argument for an empty path, Io naming it when the folder takes no file or when `path`
-  /// is, or leads to, something else than a regular file.
+  /// Creates the unnamed file. Throws Argument for an empty path. Throws Io naming `path` if the
+  /// folder takes no file, or if `path` is, or links to, anything but a regular file.
   AtomicFile(std::shared_ptr<System> system, std::string path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -36,7 +35,7 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   /// Bytes written so far.
   [[nodiscard]] uint64_t size() const { return size_bytes_; }
-  /// Once, at the end. Throws Io; the old file is then still there.
+  /// Makes the file visible; call once, after the last write. Throws Io and keeps the old file.
   void commit();
 
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -54,7 +53,7 @@ class AtomicFile {
   std::shared_ptr<System> system_;
   std::string path_;
   std::string target_;      ///< path_ with all links followed
-  std::string unfinished_;  ///< path of the temporary file; empty when it has none
+  std::string unfinished_;  ///< path of the temporary file; empty for an unnamed file
   int fd_ = -1;
   uint64_t size_bytes_ = 0;
 };

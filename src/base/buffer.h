@@ -1,4 +1,4 @@
-// Owned bytes of a fixed size, allocated through System: for what is larger than a small object.
+// Owned bytes of a fixed size, allocated through System; for large objects.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace tenon {
 class Buffer {
  public:
   Buffer() = default;
-  /// Throws NoMemory naming `what`. A buffer of 0 bytes allocates nothing.
+  /// Allocates `size_bytes`; nothing for 0 bytes. Throws NoMemory naming `what`.
   Buffer(std::shared_ptr<System> system, uint64_t size_bytes, std::string_view what,
          uint64_t alignment = 64)
       : system_(std::move(system)), size_bytes_(size_bytes), alignment_(alignment) {

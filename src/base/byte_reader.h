@@ -18,12 +18,11 @@ namespace tenon {
 static_assert(std::endian::native == std::endian::little,
               "every format we read is little-endian; a big-endian port swaps in ByteReader::read");
 
-/// Reads little-endian values from a span. Every read names what it reads, so that a short file
-/// gives
-/// "<name> ends at byte N inside <what>". Does not own the bytes.
+/// Reads little-endian values from a span it does not own. Every read names its field, so that a
+/// short file gives the error "<name>: ends at byte N inside <what>".
 class ByteReader {
  public:
-  /// name: what messages call these bytes (a file name). base_offset: the offset of bytes[0] in it.
+  /// name: of the bytes in messages (a file name). base_offset: the offset of bytes[0] in the file.
   ByteReader(std::span<const std::byte> bytes, std::string name, uint64_t base_offset = 0)
       : bytes_(bytes), name_(std::move(name)), base_offset_(base_offset) {}
 
@@ -31,7 +30,7 @@ class ByteReader {
   [[nodiscard]] uint64_t remaining() const { return bytes_.size() - position_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// The next `size` bytes, which stay owned by the caller of the constructor.
+  /// Returns the next `size` bytes, a view of the constructor's span.
   std::span<const std::byte> take(uint64_t size, std::string_view what) {
     if (size > remaining()) {
       fail(Code::Format, "{}: ends at byte {} inside {} (needs {} bytes at {})", name_,
@@ -42,7 +41,7 @@ class ByteReader {
     return part;
   }
 
-  /// One little-endian value of an arithmetic type.
+  /// Reads a little-endian value of an arithmetic type.
   template <typename T>
   requires std::is_arithmetic_v<T> T read(std::string_view what) {
     T value;
@@ -50,8 +49,8 @@ class ByteReader {
     return value;
   }
 
-  /// A count of things that take at least `min_bytes_each` bytes each in what is left: a larger
-  /// count is refused before anything is allocated for it.
+  /// Checks a count of items of at least `min_bytes_each` bytes each against the remaining bytes.
+  /// Throws Limit for a larger count, before any allocation.
   uint64_t check_count(uint64_t count, uint64_t min_bytes_each, std::string_view what) {
     if (count > remaining() / min_bytes_each) {
       fail(Code::Limit, "{}: {} says {} at byte {}, but only {} bytes are left", name_, what, count,

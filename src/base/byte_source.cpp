@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-/// Owns a file descriptor from the moment it is opened.
+/// Owns an open file descriptor.
 class OwnedFd {
  public:
   OwnedFd(std::shared_ptr<System> system, int fd) : system_(std::move(system)), fd_(fd) {}
@@ -47,7 +47,7 @@ class FileSource final : public ByteSource {
  private:
   void read_checked(uint64_t offset, std::span<std::byte> out) const override {
     const uint64_t count = read_fully(fd_.system(), fd_.get(), offset_ + offset, out, name());
-    // After the read: a change before or during it shows. Costs a fraction of a microsecond.
+    // Check after the read to see changes before and during it; takes below a microsecond.
     check_unchanged(offset, out.size(), count);
   }
 
@@ -57,7 +57,7 @@ class FileSource final : public ByteSource {
     return mapping;
   }
 
-  /// `count` of `size` bytes at `offset` were there.
+  /// Throws Io if the file changed, or if only `count` of `size` bytes were read at `offset`.
   void check_unchanged(uint64_t offset, uint64_t size, uint64_t count) const {
     const FileIdentity now = stat_file(fd_, name());
     if (count < size || now != stat_) {

@@ -96,7 +96,7 @@ std::optional<Mount> find_mount(std::string_view mounts, std::string_view contro
   return std::nullopt;
 }
 
-/// This process's group in that hierarchy. groups: /proc/self/cgroup.
+/// The process's group in a hierarchy. groups: /proc/self/cgroup.
 std::optional<std::string> find_group(std::string_view groups, std::string_view controller,
                                       bool version_2) {
   for (std::string_view rest = groups; !rest.empty();) {

@@ -1,4 +1,4 @@
-// The one error type of the engine. Codes are those of tenon_status; nothing here knows the C ABI.
+// The only error type of the engine. Codes equal those of tenon_status; the C ABI is in capi/.
 #pragma once
 
 #include <fmt/core.h>

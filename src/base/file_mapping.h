@@ -1,5 +1,5 @@
-// A part of a file that lies in memory without having been read: for sharing between processes. The
-// ordinary way to the bytes of a model is ByteSource::read, which copies.
+// Mapped bytes of a file, shared between processes. Models are usually read by ByteSource::read,
+// which copies.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,14 @@
 
 namespace tenon {
 
-/// Read-only bytes of a file, or a view of memory that was there already. Move-only. If another
-/// process shortens the file, touching what is gone ends this one by SIGBUS: only for hosts that
-/// asked for mapping and vouch for the file.
+/// Read-only bytes of a file, or a view of memory. Move-only. SIGBUS ends the process if another
+/// process truncates the file: only for hosts that ask for mapping and vouch for the file.
 class FileMapping {
  public:
   FileMapping() = default;
   /// A view of bytes that the caller keeps alive.
   explicit FileMapping(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  /// Maps [offset, offset + size_bytes) of `fd`, any offset. Throws Io naming `name`.
+  /// Maps [offset, offset + size_bytes) of `fd` at any offset. Throws Io naming `name`.
   FileMapping(std::shared_ptr<System> system, int fd, uint64_t offset, uint64_t size_bytes,
               std::string_view name);
   ~FileMapping();

@@ -1,12 +1,12 @@
-// The floating-point environment that all arithmetic of the engine runs in, whatever the host set.
+// The floating-point environment of all arithmetic in the engine, whatever the host has set.
 #pragma once
 
 #include <cfenv>
 
 namespace tenon {
 
-/// For its lifetime: round to nearest, no flushing of denormals, no traps. Restores the environment
-/// of the calling thread afterwards, status flags included.
+/// Sets round to nearest, no flushing of denormals and no traps for its lifetime. Then restores the
+/// calling thread's environment, status flags included.
 class ScopedFpEnv {
  public:
   ScopedFpEnv() noexcept {

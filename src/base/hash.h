@@ -1,4 +1,4 @@
-// Fingerprints of bytes (XXH3, 128 bits): to recognise equal contents, not to resist an attacker.
+// Fingerprints of bytes (XXH3, 128 bits) to recognise equal contents; not safe against attackers.
 #pragma once
 
 #include <compare>
@@ -18,10 +18,10 @@ struct Hash128 {
   [[nodiscard]] std::string hex() const;
 };
 
-/// The hash of all bytes at once; `seed` gives another, independent hash.
+/// Hashes all bytes at once. Different seeds give independent hashes.
 Hash128 hash_bytes(std::span<const std::byte> bytes, uint64_t seed = 0);
 
-/// The same hash from pieces, in order. Not thread-safe.
+/// Gives the result of hash_bytes for bytes that arrive in pieces, in order. Not thread-safe.
 class Hasher {
  public:
   explicit Hasher(uint64_t seed = 0);

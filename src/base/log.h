@@ -1,4 +1,4 @@
-// Where messages go: a callback that the host puts on an object. Nothing here prints by itself.
+// Sink of messages: a callback set by the host. Nothing here prints.
 #pragma once
 
 #include <fmt/core.h>
@@ -10,10 +10,10 @@
 
 namespace tenon {
 
-/// Rising with weight (the C ABI counts the other way).
+/// Ascending severity (the C ABI counts the other way).
 enum class LogLevel : int32_t { Debug = 0, Info = 1, Warning = 2, Error = 3 };
 
-/// A host's sink, copied into whatever logs. Without `write`, messages are not even formatted.
+/// A host's sink, copied into objects that log. Messages are not formatted if `write` is null.
 struct Log {
   /// text: `length` bytes of UTF-8, also null-terminated, valid during the call.
   void (*write)(void* user, int32_t level, const char* text, size_t length) = nullptr;
@@ -22,7 +22,7 @@ struct Log {
 
   [[nodiscard]] bool wants(LogLevel level) const { return write != nullptr && level >= minimum; }
 
-  /// One line, without a newline: log(LogLevel::Warning, "{}: no huge pages", name).
+  /// Logs one line, without a newline: log(LogLevel::Warning, "{}: no huge pages", name).
   template <typename... Args>
   void operator()(LogLevel level, fmt::format_string<Args...> format, Args&&... args) const {
     if (!wants(level)) return;

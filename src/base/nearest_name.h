@@ -1,4 +1,4 @@
-// Finds the name that a misspelt one probably means, for messages. Lists of names live elsewhere.
+// Finds the name nearest to a misspelt one, for messages. Lists of names live elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tenon {
 
-/// Levenshtein distance in bytes. Takes a.size() x b.size() steps: cut off what a user can send.
+/// Levenshtein distance in bytes. Takes a.size() x b.size() steps, so shorten user input first.
 inline size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -28,7 +28,7 @@ inline size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// Of ASCII letters.
+/// Compares texts; ignores the case of ASCII letters.
 inline bool equal_but_for_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -39,7 +39,7 @@ inline bool equal_but_for_case(std::string_view a, std::string_view b) {
 /// nearest to its option. A distant name has no nearest.
 class NearestName {
  public:
-  /// name: what the user wrote; only its first 64 bytes count.
+  /// name: the user's text; only its first 64 bytes count.
   explicit NearestName(std::string_view name)
       : name_(name.substr(0, 64)), meant_(meaning_of_field_word(name_)) {}
 
@@ -56,7 +56,7 @@ class NearestName {
     nearest_ = candidate;
   }
 
-  /// What the user wrote, cut off for a message.
+  /// The user's text, shortened for a message.
   [[nodiscard]] std::string_view name() const { return name_; }
   /// Nearest candidate; empty if none is near.
   [[nodiscard]] std::string_view nearest() const { return nearest_; }

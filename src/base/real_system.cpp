@@ -27,7 +27,7 @@
 namespace tenon {
 namespace {
 
-/// Reads a small file of the kernel's into `out` and ends it with a zero; false if it cannot.
+/// Reads a small kernel file into `out` and terminates it with a zero; false on failure.
 bool read_kernel_file(const char* path, std::span<char> out) noexcept {
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -49,7 +49,7 @@ struct FdPath {
   char text[32];
 };
 
-/// Of the files that the process writes.
+/// Limit of the files that the process writes, in bytes.
 uint64_t file_size_limit() noexcept {
   rlimit limit{};
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
@@ -85,7 +85,7 @@ int64_t sum_huge_pages(uintptr_t begin, uintptr_t end) noexcept {
     }
   }
   std::fclose(file);
-  // A mapping may be larger than the block: neighbours with equal rights are merged by the kernel.
+  // The kernel merges mappings of equal rights, so a mapping may be larger than the block.
   return std::min<int64_t>(total, static_cast<int64_t>(end - begin));
 }
 
@@ -99,7 +99,7 @@ class RealSystem : public System {
     void* pages = ::mmap(nullptr, size + extra, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | map_flags(), -1, 0);
     if (pages == MAP_FAILED) return nullptr;
-    // Gives back what lies before the first 2 MiB border and after the block.
+    // Unmap the parts before the first 2 MiB border and after the block.
     const auto begin = reinterpret_cast<uintptr_t>(pages);
     const uint64_t before = large ? round_up(begin, kHugePageBytes) - begin : 0;
     char* const aligned = static_cast<char*>(pages) + before;
@@ -176,7 +176,7 @@ class RealSystem : public System {
 
   int create_unnamed(const char* folder) noexcept override {
     const int fd = ::open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
-    // Kernels that do not know the flag see an attempt to write a folder.
+    // Kernels without O_TMPFILE report an attempt to write a folder.
     if (fd < 0) return errno == EISDIR || errno == EINVAL ? -EOPNOTSUPP : -errno;
     char target[1];
     if (::readlink(FdPath(fd).text, target, sizeof target) > 0) return fd;
@@ -192,7 +192,7 @@ class RealSystem : public System {
   int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
                    uint64_t offset) noexcept override {
     if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max())) return -EFBIG;
-    // Asked each time: the host may change it. A write that begins at the limit costs SIGXFSZ.
+    // The host may change the limit at any time. A write that begins at it raises SIGXFSZ.
     const uint64_t limit = file_size_limit();
     if (size_bytes > 0 && offset >= limit) return -EFBIG;
     const uint64_t size = std::min({size_bytes, limit - offset, uint64_t{SSIZE_MAX}});
@@ -252,7 +252,7 @@ class RealSystem : public System {
     int error = ::pthread_attr_init(&attributes);
     if (error != 0) return -error;
     ::pthread_attr_setstacksize(&attributes, std::max<uint64_t>(stack_bytes, PTHREAD_STACK_MIN));
-    // A new thread inherits the mask of its creator: it never gets to run with signals open.
+    // A new thread inherits its creator's signal mask, so it never runs with signals unblocked.
     sigset_t all;
     sigset_t saved;
     ::sigfillset(&all);
@@ -301,7 +301,7 @@ class RealSystem : public System {
   }
 
  protected:
-  /// More flags for map_pages.
+  /// Extra flags for map_pages.
   [[nodiscard]] virtual int map_flags() const noexcept { return 0; }
 
  private:
@@ -328,7 +328,7 @@ class HostMemorySystem : public RealSystem {
   void unmap_pages(void* pages, uint64_t size_bytes) noexcept override {
     if (pages != nullptr) release(pages, size_bytes, page_alignment(size_bytes));
   }
-  // The host's memory may share pages with things that are not ours to advise about.
+  // The host's pages may be shared with other data: do not advise on them.
   int advise_huge_pages(void*, uint64_t) noexcept override { return -ENOTSUP; }
 
   void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept override {
@@ -338,7 +338,7 @@ class HostMemorySystem : public RealSystem {
   void release(void* memory, uint64_t size_bytes, uint64_t alignment) noexcept override {
     allocator_.release(allocator_.user, memory, size_bytes, alignment);
   }
-  // The host decides what there is; only its refusal tells.
+  // The limit is unknown: only a refusal shows that the host has no more memory.
   uint64_t available_memory() noexcept override { return std::numeric_limits<uint64_t>::max(); }
 
  private:

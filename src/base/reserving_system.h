@@ -1,5 +1,5 @@
-// The operating system for finding out sizes, and the memory of this process. What is allocated
-// through the first is address space until it is touched.
+// A system that reserves address space without memory, for measuring sizes; and the process's
+// resident memory.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace tenon {
 
-/// System::real(), but for map_pages, which grants more than the machine has.
+/// System::real() with a map_pages that grants more than the machine's memory. Pages cost memory
+/// only once touched.
 std::shared_ptr<System> reserving_system();
 
-/// Bytes of memory that this process holds now; 0 where the system does not tell.
+/// Resident memory of this process in bytes; 0 if the system does not tell.
 uint64_t resident_memory() noexcept;
 
 }  // namespace tenon

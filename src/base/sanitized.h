@@ -1,5 +1,5 @@
-// Whether this is a build whose frames and times are those of a sanitizer. g++ says so in a macro, clang
-// as a feature.
+// Tells builds with a sanitizer, whose frames are larger and slower. g++ defines a macro, clang has
+// a feature test.
 #pragma once
 
 #if !defined(__has_feature)

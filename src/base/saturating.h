@@ -1,5 +1,5 @@
-// Saturating arithmetic: sums and products that stay at the largest value where they do not fit.
-// For sizes that are only compared with a limit; checked.h has what throws.
+// Saturating arithmetic for sizes that are only compared with a limit. checked.h has the throwing
+// forms.
 #pragma once
 
 #include <cstdint>

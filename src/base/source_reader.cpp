@@ -13,8 +13,8 @@ SourceReader::SourceReader(const ByteSource& source, std::shared_ptr<System> sys
       piece_(source.memory()),
       window_(piece_, source.name()) {}
 
-// Makes the window hold the next size_bytes, or all that is left: then the reader of the window
-// says where the file ends.
+// Fills the window with the next size_bytes, or with all that is left; the window's reader then
+// reports the end of the file.
 void SourceReader::fill(uint64_t size_bytes) {
   if (window_.remaining() >= size_bytes || window_.remaining() == remaining()) return;
   const uint64_t begin = offset();

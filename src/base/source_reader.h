@@ -1,5 +1,5 @@
-// A bounds-checked cursor over a ByteSource that reads in bounded pieces as it goes: how the
-// headers of files are parsed.
+// A bounds-checked cursor over a ByteSource that reads bounded pieces; parsers of file headers use
+// it.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,14 @@
 
 namespace tenon {
 
-/// Tail of messages about a file that ends too early.
+/// Tail of messages about truncated files.
 inline constexpr const char* kCutShort = "; the file is cut short or damaged: fetch it again";
 
-/// The same checks and messages as ByteReader's, over at most kWindowBytes in memory at a time
-/// (sources that are in memory already are not copied). The source must outlive the reader.
+/// Checks and messages are those of ByteReader. Holds at most kWindowBytes in memory; copies
+/// nothing from sources in memory. The source must outlive the reader.
 class SourceReader {
  public:
-  /// The first piece is small, for small files; then each is twice the one before, up to
-  /// kWindowBytes.
+  /// Size of the first piece, for small files. Each further piece doubles, up to kWindowBytes.
   static constexpr uint64_t kFirstWindowBytes = uint64_t{64} << 10;
   static constexpr uint64_t kWindowBytes = uint64_t{1} << 20;
 
@@ -32,7 +31,7 @@ class SourceReader {
   [[nodiscard]] uint64_t remaining() const { return source_.size() - offset(); }
   [[nodiscard]] const std::string& name() const { return source_.name(); }
 
-  /// One little-endian value.
+  /// Reads a little-endian value.
   template <typename T>
   T read(std::string_view what) {
     check_left(sizeof(T), what);
@@ -41,14 +40,14 @@ class SourceReader {
   }
   /// The next `size_bytes` (at most kWindowBytes), valid until the next call.
   std::span<const std::byte> take(uint64_t size_bytes, std::string_view what);
-  /// Copies the next out.size() bytes, however many.
+  /// Copies the next out.size() bytes; any number.
   void copy(std::span<std::byte> out, std::string_view what);
-  /// Passes over bytes without reading them.
+  /// Skips bytes without reading them.
   void skip(uint64_t size_bytes, std::string_view what);
-  /// Goes back or forth to an offset inside the source that was reached before.
+  /// Moves to an offset of the source that was reached before.
   void seek(uint64_t offset);
 
-  /// A length in bytes that the file states: Format "length exceeds the file" when it does.
+  /// Returns `length`, a byte length that the file states. Throws Format if it exceeds the file.
   uint64_t check_length(uint64_t length, std::string_view what) const;
 
  private:
@@ -60,9 +59,9 @@ class SourceReader {
   std::shared_ptr<System> system_;
   Buffer buffer_;
   std::span<const std::byte>
-      piece_;                 // of the source, in memory now: in buffer_ or the source's own
+      piece_;                 // current bytes of the source, in buffer_ or the source's memory
   uint64_t piece_begin_ = 0;  // its offset in the source
-  ByteReader window_;         // from the current offset to the end of the piece
+  ByteReader window_;         // rest of the piece
   uint64_t next_piece_bytes_ = kFirstWindowBytes;
 };
 

@@ -11,13 +11,13 @@
 namespace tenon {
 namespace {
 
-// For the steps between two questions, and for the unwinder, which takes some KB.
+// Covers the steps between two checks, and the unwinder, which takes some KB.
 #if TENON_ADDRESS_SANITIZED
 constexpr uintptr_t kReserve = uintptr_t{192} << 10;  // its frames are several times as large
 #else
 constexpr uintptr_t kReserve = uintptr_t{48} << 10;
 #endif
-// When nothing is known of the stack.
+// Assumed room if the stack's size is unknown.
 constexpr uintptr_t kAssumed = uintptr_t{64} << 10;
 
 }  // namespace
@@ -26,8 +26,8 @@ StackRoom::StackRoom() noexcept {
   const char mark = 0;
   const auto here = reinterpret_cast<uintptr_t>(&mark);
   uintptr_t room = kAssumed;
-  // The first thread's stack grows up to a limit; asking where it began means reading a file, so half
-  // of the limit is taken to be left.
+  // The first thread's stack grows up to a limit. Its start is only known from a file, so assume
+  // that half of the limit is left.
   if (getpid() == gettid()) {
     rlimit limit{};
     if (getrlimit(RLIMIT_STACK, &limit) == 0) {

@@ -1,16 +1,16 @@
-// Whether the thread's stack still has room for recursion: what parsers and interpreters ask besides
-// their depth limits, which suit stacks of the usual size, so that small ones end in an error as well.
+// Remaining stack of a thread. Recursive parsers and interpreters check it besides their depth
+// limits, so that small stacks give an error, too.
 #pragma once
 
 #include <cstdint>
 
 namespace tenon {
 
-/// Of the thread that made it; cheap enough to be made for every call of the library.
+/// Stack of the thread that creates the object; cheap enough to create for each library call.
 class StackRoom {
  public:
   StackRoom() noexcept;
-  /// Hardly more is left than an error needs to come out.
+  /// True if the rest of the stack hardly suffices to unwind an error.
   [[nodiscard]] bool is_used_up() const noexcept {
     const char here = 0;
     return reinterpret_cast<uintptr_t>(&here) < lowest_;

@@ -46,7 +46,7 @@ constexpr ErrnoName kErrnoNames[] = {
     {EROFS, "read-only file system"},
 };
 
-/// Whether a file whose size is given as 0 has contents all the same, as those in /proc do.
+/// Tells whether a file of size 0 has contents, like those in /proc.
 bool has_hidden_contents(System& system, int fd) {
   std::byte one;
   return system.read_at(fd, &one, 1, 0) > 0;
@@ -58,7 +58,6 @@ uint64_t random_number(System& system) noexcept {
   uint64_t number = 0;
   if (system.random_bytes(&number, sizeof number) == 0) return number;
   static std::atomic<uint64_t> count{0};
-  // Spread the few differing bits with SplitMix64's finaliser.
   number = system.now_ns() + (static_cast<uint64_t>(::getpid()) << 40) +
            count.fetch_add(1, std::memory_order_relaxed) * 0x9e3779b97f4a7c15u;
   number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -82,8 +81,8 @@ int open_regular_file(System& system, const std::string& path) {
   if (path.empty() || path.find('\0') != std::string::npos) {
     fail(Code::Argument, "a file path must not be empty or hold a zero byte");
   }
-  // O_NONBLOCK: opening a FIFO without a writer would wait for ever. It means nothing for the
-  // regular files that remain.
+  // O_NONBLOCK: opening a FIFO without a writer would block for ever. Regular files ignore the
+  // flag.
   int fd = -EINTR;
   while (fd == -EINTR) fd = system.open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0) fail_system(-fd, "{}: cannot open: {}", path, errno_text(-fd));

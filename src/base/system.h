@@ -1,5 +1,5 @@
-// The operating system as the engine sees it: memory, files, threads and the clock, behind virtual
-// calls so that a test can make the N-th one fail. No policy about models or formats lives here.
+// Interface to the operating system: memory, files, threads and the clock. Calls are virtual, so
+// that a test can make the N-th fail. Contains no policy about models or formats.
 #pragma once
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ struct HostAllocator {
   void (*release)(void* user, void* memory, size_t size_bytes, size_t alignment) = nullptr;
 };
 
-/// What identifies a file's contents cheaply: a change of any field means that the file changed.
+/// Cheap identity of a file's contents: the file has changed if any field has.
 struct FileIdentity {
   uint64_t size_bytes = 0;
   int64_t modified_ns = 0;
@@ -39,21 +39,19 @@ struct FileStat : FileIdentity {
   uint32_t mode = 0;   ///< permission bits, as of chmod
 };
 
-/// One call of this interface is one call of the operating system (or of the host's allocator),
-/// with its failure as a value: a negative errno or null. The functions further down put the
-/// engine's rules on top and throw. Injected into whatever needs it, never global; safe from any
-/// thread.
+/// Each call is one call of the operating system (or of the host's allocator) and returns its
+/// failure as a value: a negative errno or null. The functions below apply the engine's rules and
+/// throw. Injected where needed, never global; safe from any thread.
 class System {
  public:
   virtual ~System() = default;
 
-  /// The ordinary one.
+  /// The operating system itself.
   static std::shared_ptr<System> real();
-  /// The ordinary one, with memory from the host. Argument when a callback is missing.
+  /// The real system with memory from the host. Throws Argument if a callback is missing.
   static std::shared_ptr<System> with_allocator(const HostAllocator& allocator);
 
-  // Memory. Zero-filled pages aligned to 2 MiB when the block is at least that large; null on
-  // failure.
+  // Memory. Pages are zero, and aligned to 2 MiB for blocks of that size or more; null on failure.
   virtual void* map_pages(uint64_t size_bytes) noexcept = 0;
   virtual void unmap_pages(void* pages, uint64_t size_bytes) noexcept = 0;
   /// Asks for huge pages: 0 or -errno.
@@ -63,7 +61,7 @@ class System {
   /// Uninitialised bytes; null on failure. alignment: a power of two.
   virtual void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept = 0;
   virtual void release(void* memory, uint64_t size_bytes, uint64_t alignment) noexcept = 0;
-  /// Bytes that can be allocated and touched without swapping, as far as the system tells; never 0.
+  /// Bytes that can be allocated and touched without swapping, as the system estimates; never 0.
   virtual uint64_t available_memory() noexcept = 0;
 
   // Files. Each returns a value >= 0 or -errno.
@@ -74,30 +72,30 @@ class System {
   virtual int close(int fd) noexcept = 0;
   /// Creates a file that must not exist yet and opens it for writing.
   virtual int create(const char* path) noexcept = 0;
-  /// Opens a new file of a folder for writing that has no name and goes when it is closed without
-  /// one. -EOPNOTSUPP where the file system, or what link_unnamed needs, is not there.
+  /// Opens a new unnamed file in a folder for writing; it vanishes on close unless it is linked.
+  /// -EOPNOTSUPP if the file system cannot do so, or if link_unnamed would fail.
   virtual int create_unnamed(const char* folder) noexcept = 0;
-  /// Gives such a file a name that must not be taken (-EEXIST): 0 or -errno.
+  /// Links an unnamed file under a free name (-EEXIST if taken): 0 or -errno.
   virtual int link_unnamed(int fd, const char* path) noexcept = 0;
-  /// -EFBIG at and beyond the process's limit of file sizes, without the signal that the system
-  /// sends for a write there; before it, fewer bytes may be written than asked.
+  /// Writes up to size_bytes. At or beyond the process's file size limit returns -EFBIG, without
+  /// raising SIGXFSZ; just before it, may write fewer bytes.
   virtual int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
                            uint64_t offset) noexcept = 0;
-  /// Returns when what was written (or, of a folder, its entries) is on the disk.
+  /// Returns when the file's bytes, or a folder's entries, are on the disk.
   virtual int sync(int fd) noexcept = 0;
   virtual int rename(const char* from, const char* to) noexcept = 0;
-  /// Where a symbolic link leads, as it is written in it, without a zero at the end: its bytes, at
-  /// most size_bytes; -EINVAL for what is no link.
+  /// Copies the target of a symbolic link as stored, without a terminating zero, at most
+  /// size_bytes. Returns its length; -EINVAL if `path` is no link.
   virtual int64_t read_link(const char* path, char* target, uint64_t size_bytes) noexcept = 0;
   virtual int remove(const char* path) noexcept = 0;
-  /// Maps bytes read-only; offset a multiple of 64 KiB. Null, and -errno in `error`, on failure.
+  /// Maps bytes read-only; offset is a multiple of 64 KiB. On failure null, with -errno in `error`.
   virtual void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept = 0;
   virtual void unmap_file(void* pages, uint64_t size_bytes) noexcept = 0;
   /// Calls visit(user, name) for each entry of a directory, in no order: 0 or -errno.
   virtual int list_directory(const char* path, void (*visit)(void* user, const char* name),
                              void* user) = 0;
-  /// Loads a library with all its symbols resolved, kept to itself. Null, and the dynamic loader's
-  /// text in `error` (until the thread's next call), on failure.
+  /// Loads a library with all symbols resolved and not exported. On failure null, with the dynamic
+  /// loader's text in `error` (valid until the thread's next call).
   virtual void* load_library(const char* path, const char*& error) noexcept = 0;
   virtual void unload_library(void* library) noexcept = 0;
 
@@ -112,13 +110,13 @@ class System {
   virtual uint64_t now_ns() noexcept = 0;
   /// Fills memory with unpredictable bytes, without waiting for entropy: 0 or -errno.
   virtual int random_bytes(void* out, uint64_t size_bytes) noexcept = 0;
-  /// Nanoseconds of processor time that the calling thread has used: for limits of work, which a
-  /// busy machine must not shorten. now_ns() where the system does not tell.
+  /// Processor time of the calling thread in nanoseconds, for work limits that do not shrink on a
+  /// busy machine. Falls back to now_ns().
   virtual uint64_t thread_time_ns() noexcept = 0;
 };
 
-/// Opens a regular file for reading. Everything else (directory, FIFO, device, socket, a file made
-/// up by the kernel) is refused with Io and never blocks; the message names `path`. Returns the fd.
+/// Opens a regular file for reading and returns its descriptor; never blocks. Throws Io naming
+/// `path` for directories, FIFOs, devices, sockets and files made up by the kernel.
 int open_regular_file(System& system, const std::string& path);
 
 /// Fills `out` from `offset`, repeating interrupted and partial reads. Returns the number of bytes
@@ -126,8 +124,8 @@ int open_regular_file(System& system, const std::string& path);
 uint64_t read_fully(System& system, int fd, uint64_t offset, std::span<std::byte> out,
                     std::string_view name);
 
-/// Number that differs between calls and processes: for seeds, not for secrets. Falls back to the
-/// clock without random bytes.
+/// A number that differs between calls and processes; for seeds, not for secrets. Uses the clock if
+/// the system has no random bytes.
 uint64_t random_number(System& system) noexcept;
 
 /// The text of an errno value, without locale and without a shared buffer.

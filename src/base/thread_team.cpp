@@ -27,7 +27,7 @@ inline void pause_cpu() {
 #endif
 }
 
-/// Releases the team for the next run, however this one ends.
+/// Marks the team as running; releases it when the run ends or throws.
 class RunGuard {
  public:
   explicit RunGuard(std::atomic<bool>& running) : running_(running) {
@@ -54,7 +54,7 @@ void check_num_threads(uint32_t num_threads) {
 ThreadTeam::ThreadTeam(uint32_t num_threads, std::shared_ptr<System> system, uint32_t cpus)
     : system_(std::move(system)), num_threads_(num_threads), owner_pid_(::getpid()) {
   check_num_threads(num_threads);
-  // With more threads than CPUs, a spinning thread keeps the one it waits for from running.
+  // A spinning thread would keep the thread it waits for off a CPU if threads outnumber CPUs.
   if (cpus == 0) cpus = system_->num_usable_cpus();
   if (num_threads <= cpus) spin_ns_ = kSpinNs;
 }
@@ -66,7 +66,7 @@ ThreadTeam::ThreadTeam(const Executor& executor)
 }
 
 ThreadTeam::~ThreadTeam() {
-  // In the child of a fork the threads do not exist: there is nothing to stop or to join.
+  // A forked child lacks the threads: it has nothing to stop or join.
   if (workers_.empty() || ::getpid() != owner_pid_) return;
   stopping_ = true;
   publish((word_.load(std::memory_order_relaxed) + 2) & ~1u);
@@ -96,7 +96,7 @@ bool ThreadTeam::run(const Phases& job) {
 
 void ThreadTeam::start_workers() {
   workers_.reserve(num_threads_ - 1);
-  // Workers start waiting at the word they find here, before the first job is published.
+  // Workers start with the current word, before the first job is published.
   for (uint32_t index = 1; index < num_threads_; ++index) {
     std::unique_ptr<Worker> worker(new (std::nothrow) Worker{this, index, {}});
     if (worker == nullptr ||
@@ -125,8 +125,7 @@ void ThreadTeam::work(uint32_t index) {
   }
 }
 
-// Runs the phase that was published with the word `seen` as thread `index`; returns the word that
-// says what comes next.
+// Runs the phase published with word `seen` as thread `index`; returns the next word.
 uint32_t ThreadTeam::run_phase(uint32_t index, uint32_t seen) {
   job_.phase(job_.arg, phase_, index, num_threads_);
   const bool last_to_arrive =
@@ -134,9 +133,9 @@ uint32_t ThreadTeam::run_phase(uint32_t index, uint32_t seen) {
   return last_to_arrive ? finish_phase(seen) : wait_for_change(seen);
 }
 
-// The last to arrive decides what comes next while the others wait. No other thread touches job_ or
-// phase_ until the new word is out. A worker that sleeps through the end of a run and wakes in the
-// next one finds that run's first phase, because no run gets past a phase without every worker.
+// The last thread to arrive decides the next step while the others wait. No other thread touches
+// job_ or phase_ until the new word is published. A worker that sleeps through the end of a run
+// wakes in the first phase of the next run: no run passes a phase without every worker.
 uint32_t ThreadTeam::finish_phase(uint32_t seen) {
   num_arrived_.store(0, std::memory_order_relaxed);
   const bool last = phase_ + 1 == job_.num_phases;
@@ -152,8 +151,8 @@ uint32_t ThreadTeam::finish_phase(uint32_t seen) {
 }
 
 void ThreadTeam::publish(uint32_t word) {
-  // Sequentially consistent: notify_all looks for sleepers, and that look must not be moved before
-  // the store, or a thread that is just falling asleep is missed.
+  // Sequentially consistent: notify_all looks for sleepers. A look before the store would miss a
+  // thread that is falling asleep.
   word_.store(word, std::memory_order_seq_cst);
   word_.notify_all();
 }
@@ -161,7 +160,7 @@ void ThreadTeam::publish(uint32_t word) {
 uint32_t ThreadTeam::wait_for_change(uint32_t seen) {
   uint32_t word = word_.load(std::memory_order_acquire);
   if (word == seen && spin_ns_ > 0) {
-    // Not the host's clock: it may stand still, or be slow to ask.
+    // The host's clock may stand still or be slow to read.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(spin_ns_);
     do {
       for (int i = 0; i < kPausesPerClockRead && word == seen; ++i) {

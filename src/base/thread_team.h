@@ -1,5 +1,5 @@
-// Threads owned by the object that computes with them, and the meeting points between the phases of
-// its work. What is computed, and how it is split, is the caller's.
+// A team of threads that runs work in phases with a barrier between them. Callers define and split
+// the work.
 #pragma once
 
 #include <atomic>
@@ -12,44 +12,41 @@
 namespace tenon {
 
 /// A host's own threads. `run` calls task(arg, i) once for each i in [0, num_tasks), in any order,
-/// side by side or one after another, and returns when all are done.
+/// in parallel or not, and returns when all are done.
 struct Executor {
   void* user = nullptr;
-  uint32_t concurrency = 0;  ///< into how many tasks a phase is split; 1..kMaxThreads
+  uint32_t concurrency = 0;  ///< number of tasks per phase; 1..kMaxThreads
   void (*run)(void* user, uint32_t num_tasks, void (*task)(void* arg, uint32_t index),
               void* arg) = nullptr;
 };
 
-/// Work in phases: no thread starts a phase before every thread has ended the one before.
+/// Work in phases: all threads end a phase before any thread starts the next one.
 struct Phases {
   uint32_t num_phases = 0;
   /// Thread `thread` of `num_threads` does its part of `phase`.
   void (*phase)(void* arg, uint32_t phase, uint32_t thread,
                 uint32_t num_threads) noexcept = nullptr;
-  /// Optional: called by exactly one thread (any of them) before `phase` while the others wait;
-  /// false ends the run there. Everything done in earlier phases is visible to it, and what it does
-  /// to the phase.
+  /// May be null. Called by exactly one thread (any) before `phase`, while the others wait; false
+  /// ends the run. Sees all writes of earlier phases; its own writes are visible to `phase`.
   bool (*before_phase)(void* arg, uint32_t phase) noexcept = nullptr;
   void* arg = nullptr;
 };
 
-/// A run costs one fork-join and one barrier between two phases. Waiting threads spin for a bounded
-/// while (none when there are more threads than CPUs), then sleep; an idle team uses no CPU.
-///
-/// Phases, and what is called before them, run with the default floating-point environment (round to nearest, no flush to
-/// zero), whatever the host has set; the caller's environment is restored afterwards. Signals stay
-/// with the host: our threads block them all.
-///
-/// One run at a time: a second one meanwhile, from another thread or from inside a phase, throws
-/// State. In the child of a fork, which has no such threads, run() throws State.
+/// A run costs one fork-join and a barrier between phases. Waiting threads spin for a bounded time
+/// (not at all with more threads than CPUs), then sleep; an idle team uses no CPU.
+/// Phases and before_phase run with the default floating-point environment (round to nearest, no
+/// flush to zero), whatever the host has set. The caller's environment is restored afterwards. The
+/// team's own threads block all signals.
+/// Only one run at a time: run() throws State if called meanwhile, by another thread or inside a
+/// phase. In a forked child, which lacks the threads, run() throws State.
 class ThreadTeam {
  public:
   static constexpr uint32_t kMaxThreads = 1024;
 
-  /// A team of own threads, the caller of run() among them; they start at the first run. If the
-  /// system refuses some of them, the team goes on with fewer. Throws Argument outside
+  /// A team of own threads, including the caller of run(); the others start at the first run. If
+  /// the system refuses threads, the team continues with fewer. Throws Argument outside
   /// 1..kMaxThreads.
-  ///   cpus  number of CPUs for the team; 0: all that the process may use
+  ///   cpus  number of CPUs for the team; 0 means all that the process may use
   explicit ThreadTeam(uint32_t num_threads, std::shared_ptr<System> system = System::real(),
                       uint32_t cpus = 0);
   /// A team on the host's threads: one call of executor.run per phase.
@@ -61,15 +58,15 @@ class ThreadTeam {
   /// Runs all phases and returns true, or false when before_phase ended the run early.
   bool run(const Phases& job);
 
-  /// Is called before each phase of the runs to come, by one thread while the others wait, so that
-  /// the caller of run() can look at a clock meanwhile. To be set between runs.
+  /// Called before each phase of later runs, by one thread while the others wait: lets the caller
+  /// of run() check a clock. Set between runs.
   struct Watch {
     void (*look)(void* arg) noexcept = nullptr;
     void* arg = nullptr;
   };
   void set_watch(const Watch& watch) { watch_ = watch; }
 
-  /// The num_threads that phases see, at most; fewer when threads could not be started.
+  /// Upper bound of the num_threads that phases see; fewer if threads could not be started.
   [[nodiscard]] uint32_t num_threads() const { return num_threads_; }
 
  private:
@@ -106,7 +103,7 @@ class ThreadTeam {
   bool completed_ = false;
   bool stopping_ = false;
 
-  // word_ changes at every meeting point; its lowest bit says "no work: wait for the next change".
+  // word_ changes at every barrier; its lowest bit means "no work: wait for the next change".
   alignas(64) std::atomic<uint32_t> word_{1};
   alignas(64) std::atomic<uint32_t> num_arrived_{0};
 };

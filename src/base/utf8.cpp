@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-/// Length of the well-formed sequence at the start of `text`, 0 if there is none (Unicode, table
+/// Length of the well-formed sequence at the start of `text`; 0 if it is ill-formed (Unicode, table
 /// 3-7).
 size_t sequence_length(std::string_view text) noexcept {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
@@ -30,7 +30,8 @@ size_t sequence_length(std::string_view text) noexcept {
   return length;
 }
 
-/// Appends at most `max_bytes` of `text`, those of `escaped` after a backslash; how many it took.
+/// Appends at most `max_bytes` of `text`, with a backslash before characters of `escaped`. Returns
+/// the number of bytes taken from `text`.
 size_t append_printable(std::string& out, std::string_view text, size_t max_bytes,
                         std::string_view escaped) {
   size_t done = 0;

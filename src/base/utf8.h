@@ -1,4 +1,4 @@
-// Whether bytes are UTF-8, and how untrusted text is shown in messages. Unicode proper is in text/.
+// Validation of UTF-8, and display of untrusted text in messages. Other Unicode code is in text/.
 #pragma once
 
 #include <string>
@@ -6,15 +6,15 @@
 
 namespace tenon {
 
-/// Whether `text` is well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
+/// True for well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool is_utf8(std::string_view text) noexcept;
 
-/// At most `max_bytes` of `text`, with control characters and bytes that are no UTF-8 as \xNN.
-/// The result is always UTF-8 of one line.
+/// At most `max_bytes` of `text`, with control characters and invalid UTF-8 as \xNN. The result is
+/// one line of valid UTF-8.
 std::string printable(std::string_view text, size_t max_bytes);
 
-/// `text` between double quotes for a message: at most `max_bytes` of it (then "..."), with control
-/// characters and bytes that are no UTF-8 as \xNN. The result is always UTF-8.
+/// `text` in double quotes for a message: at most `max_bytes` of it (then "..."), with control
+/// characters and invalid UTF-8 as \xNN. The result is valid UTF-8.
 std::string quoted(std::string_view text, size_t max_bytes = 96);
 
 }  // namespace tenon

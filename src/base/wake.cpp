@@ -6,12 +6,12 @@ namespace tenon {
 namespace {
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
-// Longer waits return for no reason: so no sum below overflows.
+// Longer waits wake spuriously, so that no sum below overflows.
 constexpr uint64_t kLongestNs = 3600 * kSecondNs;
 
 }  // namespace
 
-// sem_init and sem_post fail only for values that are not used here.
+// sem_init and sem_post fail only for arguments that are not used here.
 Wake::Wake() noexcept { (void)::sem_init(&semaphore_, 0, 0); }
 Wake::~Wake() { (void)::sem_destroy(&semaphore_); }
 

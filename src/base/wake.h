@@ -1,5 +1,5 @@
-// A place for one thread to sleep until another one, or a signal handler, wakes it. What it waits
-// for is the caller's business and under the caller's lock.
+// A semaphore on which one thread sleeps until another thread or a signal handler wakes it. The
+// awaited condition is the caller's, under the caller's lock.
 #pragma once
 
 #include <semaphore.h>
@@ -17,11 +17,10 @@ class Wake {
   Wake(const Wake&) = delete;
   Wake& operator=(const Wake&) = delete;
 
-  /// Ends the wait under way or the next one. Any thread, and signal handlers.
+  /// Ends the current wait, or the next one. Safe from any thread and from signal handlers.
   void post() noexcept;
 
-  /// Sleeps until a post, for `timeout_ns` at most; may also return for no reason. Takes all posts
-  /// so far with it.
+  /// Sleeps until a post, at most `timeout_ns`; may wake spuriously. Consumes all posts so far.
   void wait(uint64_t timeout_ns = kForever) noexcept;
 
  private:

@@ -15,9 +15,9 @@
 namespace tenon {
 namespace {
 
-// The smallest key with its value: length, one byte of key, type, one byte of value.
+// Smallest key and value: length, one byte of key, type, one byte of value.
 constexpr uint64_t kMinKeyValueBytes = 8 + 1 + 4 + 1;
-// The smallest directory entry: length, one byte of name, rank, one dimension, type, offset.
+// Smallest directory entry: length, one byte of name, rank, one dimension, type, offset.
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
 struct Counts {
@@ -25,8 +25,8 @@ struct Counts {
   uint64_t keys;
 };
 
-/// Before anything is allocated for them: Limit for a count beyond any model, Format for one that
-/// the rest of the file cannot hold.
+/// Checks a count before allocating for it. Throws Limit for a count beyond any model, Format for a
+/// count that the rest of the file cannot hold.
 void check_count(const SourceReader& reader, uint64_t count, uint64_t limit,
                  uint64_t min_bytes_each, std::string_view what) {
   if (count > limit) {
@@ -100,7 +100,7 @@ void read_shape(SourceReader& reader, const std::string& what, TensorInfo& tenso
   }
 }
 
-/// The size of a tensor from its format and shape, computed once, every step checked.
+/// Computes the size of a tensor from format and shape with checked arithmetic.
 void read_format(SourceReader& reader, const std::string& what, TensorInfo& tensor) {
   const auto type = reader.read<uint32_t>(what);
   const FormatInfo* format = find_format(type);
@@ -138,8 +138,8 @@ TensorInfo read_tensor(SourceReader& reader, uint64_t index, uint64_t alignment)
   return tensor;
 }
 
-/// Turns offsets from the start of the data into offsets in the source, and checks that each tensor
-/// lies in the source and shares no byte with another.
+/// Makes offsets relative to the source, and checks that each tensor lies in the source and
+/// overlaps no other.
 void place_tensors(const ByteSource& source, uint64_t data_begin, std::span<TensorInfo> tensors) {
   for (TensorInfo& tensor : tensors) {
     const std::string place = source.name() + ": tensor " + quoted(tensor.name);
@@ -166,8 +166,8 @@ void place_tensors(const ByteSource& source, uint64_t data_begin, std::span<Tens
   }
 }
 
-/// Every tensor is followed by padding up to the alignment, the last one too. A file of metadata
-/// alone may end with it.
+/// Checks the padding to the alignment after every tensor, including the last one. A file of
+/// metadata alone may lack it.
 void check_padding(const ByteSource& source, uint64_t alignment,
                    std::span<const TensorInfo> tensors) {
   uint64_t end = 0;

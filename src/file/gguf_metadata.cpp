@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-/// A key as it is read: what messages about its value begin with.
+/// A key, and how messages about its value begin.
 struct Key {
   std::string text;
   std::string what;  // `value of key "general.name"`
@@ -74,19 +74,19 @@ void read_scalars(SourceReader& reader, const std::shared_ptr<System>& system,
   }
 }
 
-/// Passes over `count` strings and returns the sum of their lengths.
+/// Skips `count` strings and returns the sum of their lengths.
 uint64_t measure_strings(SourceReader& reader, uint64_t count, std::string_view what) {
   uint64_t total = 0;
   for (uint64_t i = 0; i < count; ++i) {
     const auto length = reader.check_length(reader.read<uint64_t>(what), what);
     reader.skip(length, what);
-    total += length;  // cannot wrap: what was passed over lies in the file
+    total += length;  // cannot wrap: the skipped bytes lie in the file
   }
   return total;
 }
 
-// Twice over the strings: their sizes first, so that exactly what they need is allocated, after the
-// file has shown that it holds them.
+// Makes two passes. The first measures the strings, so that allocation is exact and only after the
+// file has proved to hold them.
 void read_strings(SourceReader& reader, const std::shared_ptr<System>& system,
                   const std::string& what, MetadataValue& out) {
   const uint64_t begin = reader.offset();
@@ -146,7 +146,8 @@ std::string read_gguf_string(SourceReader& reader, uint64_t max_bytes, std::stri
     fail(Code::Format, "{}: {} has {} bytes at {}, the limit is {}", reader.name(), what, length,
          reader.offset(), max_bytes);
   }
-  // In pieces: a source may state a size that it does not have, and a string is filled with zeros.
+  // Reads in pieces: a source may state a size it does not have, and resize fills the string with
+  // zeros.
   std::string text;
   while (text.size() < length) {
     const uint64_t done = text.size();

@@ -1,5 +1,5 @@
-// How GGUF files encode keys and values (specification of GGUF, "File Structure"). Not what they
-// mean.
+// Encoding of keys and values in GGUF files (GGUF specification, "File Structure"), not their
+// meaning.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,13 @@
 
 namespace tenon {
 
-/// Limits on what a header may hold, far above every model there is: they bound the memory that a
-/// hostile file can ask for.
+/// Limits of a header, far above any model: they bound the memory that a hostile file can request.
 inline constexpr uint64_t kMaxGgufKeys = 65536;
-inline constexpr uint64_t kMaxGgufKeyBytes = 65535;  // by the specification
+inline constexpr uint64_t kMaxGgufKeyBytes = 65535;  // set by the specification
 inline constexpr uint64_t kMaxGgufStringBytes = uint64_t{128} << 20;
 inline constexpr uint64_t kMaxGgufArrayBytes = uint64_t{1} << 30;
 
-/// A string of a GGUF file: u64 length, then bytes. Throws Format when it exceeds the file or
+/// Reads a string of a GGUF file: u64 length, then bytes. Throws Format if it exceeds the file or
 /// `max_bytes`.
 std::string read_gguf_string(SourceReader& reader, uint64_t max_bytes, std::string_view what);
 

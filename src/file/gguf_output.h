@@ -1,5 +1,5 @@
-// Writes a GGUF file (version 3), tensor by tensor, so that a file of any size takes little memory.
-// Reading is in gguf.h; what keys and tensors mean is the caller's business.
+// Writes a GGUF file (version 3) tensor by tensor, so that memory does not grow with the file.
+// Reading is in gguf.h; callers define keys and tensors.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,12 @@
 
 namespace tenon {
 
-/// Usage: add() and add_tensor() all there is, begin(), write() the tensors' bytes in the order in
-/// which they were added, commit(). The file appears under its name with commit(). One thread.
+/// Usage: add() and add_tensor() for all keys and tensors, begin(), write() for the tensors' bytes
+/// in the order of add_tensor(), commit(). The file appears under its name with commit(). One
+/// thread.
 class GgufOutput {
  public:
-  /// Throws as AtomicFile.
+  /// Creates the output file. Throws like AtomicFile.
   GgufOutput(std::shared_ptr<System> system, const std::string& path);
 
   void add(std::string_view key, uint32_t value);
@@ -33,16 +34,16 @@ class GgufOutput {
   void add(std::string_view key, std::span<const std::string> values);
   void add(std::string_view key, std::span<const int32_t> values);
 
-  /// shape: outermost first, 1 to 4 extents, the last of them whole blocks. Throws Argument.
+  /// shape: 1 to 4 extents, outermost first; rows are whole blocks. Throws Argument.
   void add_tensor(std::string_view name, std::span<const uint64_t> shape, Format format);
 
   /// Bytes of all tensors, without the padding between them.
   [[nodiscard]] uint64_t tensor_bytes() const { return tensor_bytes_; }
 
   void begin();
-  /// The next bytes of the tensors; a piece does not reach over the end of a tensor. Throws Io.
+  /// Appends bytes of the current tensor; a piece must not cross the tensor's end. Throws Io.
   void write(std::span<const std::byte> bytes);
-  /// Throws Io, and Internal when tensors are incomplete.
+  /// Finishes the file. Throws Io, and Internal if tensors are incomplete.
   void commit();
 
  private:
@@ -63,7 +64,7 @@ class GgufOutput {
   uint64_t tensor_bytes_ = 0;
   std::vector<Tensor> tensors_;
   size_t current_ = 0;         // the tensor being written
-  uint64_t current_left_ = 0;  // bytes of it that are missing
+  uint64_t current_left_ = 0;  // its missing bytes
 };
 
 }  // namespace tenon

@@ -16,7 +16,7 @@ void KeyWatch::note(std::string_view key) {
 }
 
 std::string KeyWatch::hint(const std::string& key) const {
-  // Keys may be wrong in their first part: without an architecture, or with another.
+  // Keys may lack their first part (the architecture) or have a wrong one.
   for (const std::string& other : asked_) {
     const std::string_view tail = std::string_view(other).substr(other.find('.') + 1);
     const bool same =

@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-/// Thread-safe.
+/// Records reads of keys. Thread-safe.
 class KeyWatch {
  public:
   /// keys: the overridden keys.

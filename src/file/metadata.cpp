@@ -33,7 +33,7 @@ bool is_signed(ValueType type) {
 }
 bool is_real(ValueType type) { return type == ValueType::F32 || type == ValueType::F64; }
 
-/// One scalar, whatever its type in the file: what the conversions below start from.
+/// A scalar of any type in the file; input of the conversions below.
 struct Scalar {
   ValueType type;
   uint64_t integer;
@@ -116,7 +116,7 @@ struct Place {
   }
 };
 
-/// Whether a value of this type can become a T. T: bool, an integer or a float type.
+/// Tells whether values of this type convert to T: bool, an integer or a float type.
 template <typename T>
 bool converts(ValueType type) {
   if constexpr (std::same_as<T, bool>) return type == ValueType::Bool;
@@ -124,7 +124,7 @@ bool converts(ValueType type) {
   return is_real(type);
 }
 
-/// A scalar of a type that converts, as T; throws when it is out of range.
+/// Converts a scalar of a suitable type to T; throws if it is out of range.
 template <typename T>
 T convert(const Scalar& from, const Place& place) {
   if constexpr (std::same_as<T, bool>) {

@@ -1,5 +1,5 @@
-// The metadata of a model file: typed values by key. How files encode it is in gguf_metadata.h;
-// what the keys mean is the model's business.
+// The metadata of a model file: typed values by key. gguf_metadata.h encodes them; models define
+// the keys.
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,7 @@
 
 namespace tenon {
 
-/// The types of values; the numbers are those of GGUF files.
+/// Types of values; the numbers are those of GGUF files.
 enum class ValueType : uint32_t {
   U8 = 0,
   I8 = 1,
@@ -35,18 +35,19 @@ enum class ValueType : uint32_t {
 
 struct ValueTypeInfo {
   ValueType type;
-  const char* name;     ///< as in messages: "u32"
-  uint32_t size_bytes;  ///< of a scalar in a file; 0 for strings and arrays
+  const char* name;     ///< spelling in messages: "u32"
+  uint32_t size_bytes;  ///< size of a scalar in a file; 0 for strings and arrays
 };
 
-/// The entry of a type; null for a number that is no type.
+/// The entry of a type; null for an unknown number.
 const ValueTypeInfo* find_value_type(uint32_t id) noexcept;
 
-/// Many strings in two blocks, without an object for each. A view: valid while its Metadata lives.
+/// Many strings in two allocations instead of an object each. A view: valid while its Metadata
+/// lives.
 class StringArray {
  public:
   StringArray() = default;
-  /// offsets [size + 1] u32, rising, into `bytes`.
+  /// offsets [size + 1] u32, ascending, into `bytes`.
   StringArray(const char* bytes, const uint32_t* offsets, uint64_t size)
       : bytes_(bytes), offsets_(offsets), size_(size) {}
   [[nodiscard]] uint64_t size() const { return size_; }
@@ -62,16 +63,16 @@ class StringArray {
   uint64_t size_ = 0;
 };
 
-/// One value. Only the members that `type` names are meaningful. Read it through Metadata.
+/// One value. Only the members of its `type` are meaningful. Read it through Metadata.
 struct MetadataValue {
   ValueType type = ValueType::U32;
-  ValueType element = ValueType::U32;  ///< of an array: any type but Array
-  uint64_t count = 0;                  ///< of an array
+  ValueType element = ValueType::U32;  ///< element type of an array: any but Array
+  uint64_t count = 0;                  ///< elements of an array
   uint64_t integer = 0;                ///< u8..u64 and bool; i8..i64 sign-extended
   double real = 0;                     ///< f32, f64
   std::string text;                    ///< string
-  Buffer bytes;                        ///< of an array: its scalars, or its strings end to end
-  Buffer offsets;                      ///< of an array of strings: [count + 1] u32 into `bytes`
+  Buffer bytes;                        ///< an array's scalars, or its strings end to end
+  Buffer offsets;  ///< offsets of an array's strings: [count + 1] u32 into `bytes`
 
   static MetadataValue of(bool value);
   static MetadataValue of(int64_t value);
@@ -81,12 +82,12 @@ struct MetadataValue {
   static MetadataValue of(std::span<const int32_t> values);
   static MetadataValue of(const char* value) { return of(std::string(value)); }
 
-  /// "u32", "string", "array of i32".
+  /// Name of the type: "u32", "string", "array of i32".
   [[nodiscard]] std::string type_name() const;
 };
 
-/// What get and find can return. Integers convert from any integer type in range, floats from f32
-/// and f64; arrays likewise. Nothing else converts.
+/// Result types of get and find. Integers convert from any integer type in range, floats from f32
+/// and f64; arrays likewise. No other conversions.
 template <typename T>
 concept MetadataType = std::same_as<T, bool> || std::same_as<T, int32_t> ||
     std::same_as<T, uint32_t> || std::same_as<T, int64_t> || std::same_as<T, uint64_t> ||
@@ -97,7 +98,7 @@ concept MetadataType = std::same_as<T, bool> || std::same_as<T, int32_t> ||
 
 class KeyWatch;
 
-/// Keys in the order of the file, each once. Immutable once the file is open; share freely. Views
+/// Unique keys in the order of the file. Immutable once the file is open, so share freely. Views
 /// (string_view, StringArray) live as long as this object.
 class Metadata {
  public:
@@ -106,20 +107,20 @@ class Metadata {
     MetadataValue value;
   };
 
-  /// file_name: what messages begin with.
+  /// file_name: the beginning of messages.
   explicit Metadata(std::string file_name = {}) : file_name_(std::move(file_name)) {}
 
   /// The value of `key`. Throws Format: `model.gguf: key "llama.block_count" is missing`, `...:
   /// expected u32, got string`, `...: -1 is outside 0..4294967295`.
   template <MetadataType T>
   [[nodiscard]] T get(std::string_view key) const;
-  /// The same, nothing where the key is missing. A value of the wrong type still throws.
+  /// Like get, but nothing for a missing key. A value of the wrong type still throws.
   template <MetadataType T>
   [[nodiscard]] std::optional<T> find(std::string_view key) const {
     if (!contains(key)) return std::nullopt;
     return get<T>(key);
   }
-  /// The same with a default for a missing key.
+  /// Like get, with a default for a missing key.
   template <MetadataType T>
   [[nodiscard]] T get_or(std::string_view key, T fallback) const {
     return contains(key) ? get<T>(key) : std::move(fallback);
@@ -129,19 +130,19 @@ class Metadata {
   [[nodiscard]] std::string_view get_string(std::string_view key) const {
     return get<std::string_view>(key);
   }
-  /// One value for each of `count` things (layers): the key holds an array of that length, or one
+  /// One value for each of `count` items (layers): the key holds an array of this length, or one
   /// scalar for all. Throws Format otherwise.
   [[nodiscard]] std::vector<uint32_t> get_u32_each(std::string_view key, uint64_t count) const;
 
   [[nodiscard]] bool contains(std::string_view key) const { return find_value(key) != nullptr; }
-  /// The raw value; null where the key is missing.
+  /// The raw value; null for a missing key.
   [[nodiscard]] const MetadataValue* find_value(std::string_view key) const;
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] const std::string& file_name() const { return file_name_; }
 
-  /// Adds a value. Throws Format when the key is there already.
+  /// Adds a value. Throws Format if the key exists.
   void add(std::string key, MetadataValue value);
-  /// Adds or replaces a value (an override of the caller's).
+  /// Adds a value, or replaces it: an override by the caller.
   void set(std::string key, MetadataValue value);
 
   /// Starts tracking which keys are read, until expect_asked. keys: overrides that need a reader.
@@ -158,7 +159,7 @@ class Metadata {
   std::shared_ptr<KeyWatch> watch_;  // null without overrides
 };
 
-/// A value that replaces or adds to what the file says.
+/// A value that replaces, or adds to, those of the file.
 struct MetadataOverride {
   std::string key;
   MetadataValue value;

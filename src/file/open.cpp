@@ -16,7 +16,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-/// What people hand over instead of a GGUF file, by its first bytes.
+/// Files often given instead of GGUF files, by their first bytes.
 struct Other {
   std::string_view begins_with;
   Code code;
@@ -133,7 +133,7 @@ std::shared_ptr<const ModelFile> assemble(std::vector<Shard> shards, OpenOptions
     if (item.key.empty() || !is_utf8(item.key)) {
       fail(Code::Argument, "override: key {} is empty or not UTF-8", quoted(item.key));
     }
-    // Descriptive keys need no reader: they are shown to users.
+    // Descriptive keys are shown to users and need no reader.
     const bool is_shown = item.key.starts_with("general.") && metadata.contains(item.key);
     if (!is_shown) overridden.push_back(item.key);
     metadata.set(std::move(item.key), std::move(item.value));

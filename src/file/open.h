@@ -1,4 +1,4 @@
-// Opening a model file of any supported kind: finds out what it is and gives the common view.
+// Opens a model file of any supported format and gives the common view.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,21 @@ namespace tenon {
 
 struct OpenOptions {
   std::shared_ptr<System> system = System::real();
-  /// Applied in order after the file's own metadata.
+  /// Applied in order, after the file's own metadata.
   std::vector<MetadataOverride> overrides;
 };
 
-/// Opens a file by path. For a split file, the path of any part opens all of them, which must lie
-/// beside it. Reads the header only. Throws Io, Format, Unsupported, Limit, NoMemory; the message
-/// begins with the file.
+/// Opens a file by path. The path of any part of a split file opens all parts, which must lie in
+/// one folder. Reads the header only. Throws Io, Format, Unsupported, Limit, NoMemory; messages
+/// begin with the file.
 std::shared_ptr<const ModelFile> open_model_file(const std::string& path, OpenOptions options = {});
 
-/// The same from sources: one, or all parts of a split file in any order. Memory and host readers
-/// must outlive the result.
+/// Opens a file from a source, or a split file from all its parts in any order. Memory and host
+/// readers must outlive the result.
 std::shared_ptr<const ModelFile> open_model_file(
     std::span<const std::shared_ptr<const ByteSource>> sources, OpenOptions options = {});
 
-/// The same from one source.
+/// Opens a file from one source.
 inline std::shared_ptr<const ModelFile> open_model_file(std::shared_ptr<const ByteSource> source,
                                                         OpenOptions options = {}) {
   return open_model_file(std::span(&source, 1), std::move(options));

@@ -1,4 +1,4 @@
-// BlockPool: slabs on loan, a free list in each, reference counts.
+// BlockPool: borrowed slabs, a free list per slab, reference counts.
 #include "kv/block_pool.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ BlockPool::BlockPool(std::shared_ptr<SlabPool> slabs, const BlockPoolOptions& op
     fail(Code::Internal, "KV pool: blocks of {} bytes and {} positions in slabs of {} bytes",
          options_.block_bytes, options_.block_tokens, lender_->slab_bytes());
   }
-  // Block numbers are 32 bits wide, and one of them stands for no block.
+  // Block numbers have 32 bits, and one of them is kNoBlock.
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   blocks_per_slab_ =
       static_cast<uint32_t>(std::min(lender_->slab_bytes() / options_.block_bytes, kMost / 2));
@@ -35,7 +35,7 @@ void BlockPool::borrow_slab() {
          options_.block_bytes, lender_->limit_bytes());
   }
   if (slab == slabs_.size()) {
-    // Room first, so that nothing can fail once the slab is there.
+    // Reserve first, so that nothing can throw once the slab is borrowed.
     const uint64_t blocks = (slab + 1) * uint64_t{blocks_per_slab_};
     references_.resize(blocks, 0);
     next_free_.resize(blocks, kNoBlock);

@@ -13,7 +13,7 @@ uint64_t blocks_for(uint64_t positions, uint32_t block_tokens) {
   return positions / block_tokens + (positions % block_tokens != 0 ? 1 : 0);
 }
 
-/// Positions that get room in the table at once; a table for more grows.
+/// Positions reserved in a new table; longer tables grow.
 constexpr uint64_t kReservedPositions = uint64_t{1} << 17;
 
 }  // namespace
@@ -27,7 +27,7 @@ BlockTable::~BlockTable() { truncate(0); }
 
 std::unique_ptr<CacheTable> BlockTable::fork() const {
   auto copy = std::make_unique<BlockTable>(pool_, max_positions_);
-  copy->reserve(blocks_.size());  // no block may be held without a place in the table
+  copy->reserve(blocks_.size());  // no block may be held without an entry
   copy->first_held_ = first_held_;
   for (const uint32_t block : blocks_) {
     if (block != kNoBlock) pool_->retain(block);
@@ -36,13 +36,13 @@ std::unique_ptr<CacheTable> BlockTable::fork() const {
   return copy;
 }
 
-/// Whether a token at the beginning of a block sees nothing before it: pools end with blocks.
+/// True if a token at the beginning of a block sees no earlier block: strides end with blocks.
 bool BlockTable::blocks_stand_alone() const {
   const BlockPoolOptions& options = pool_->options();
   return options.stride > 1 && options.block_tokens % options.stride == 0;
 }
 
-/// The block of the first position that a token at `past` sees.
+/// Index of the block with the first position that a token at `past` sees.
 uint64_t BlockTable::first_seen(uint64_t past) const {
   if (blocks_stand_alone()) {
     return (past - past % pool_->options().stride) / pool_->block_tokens();
@@ -59,7 +59,7 @@ void BlockTable::prepare(uint64_t past, uint64_t count) {
   }
   if (count == 0) return;
   truncate(past);
-  // Only the block that holds `past` can be shared now: those after it are gone.
+  // Only the block of `past` can still be shared: truncate() released those after it.
   if (past % block_tokens != 0 && pool_->references(blocks_.back()) > 1) {
     const uint32_t copy = pool_->allocate();
     try {
@@ -92,7 +92,7 @@ uint64_t BlockTable::num_needed(uint64_t past, uint64_t count) const {
 uint64_t BlockTable::most_held(const BlockPoolOptions& group, uint64_t end, uint64_t slice) {
   const uint64_t all = blocks_for(end, group.block_tokens);
   if (group.window == 0) return all;
-  // The block before the window, and one as the window begins in the middle of a block.
+  // Two more: the spare block before the window, and a window that begins inside a block.
   return std::min(all, blocks_for(uint64_t{group.window} - 1 + slice, group.block_tokens) + 2);
 }
 
@@ -144,7 +144,7 @@ void BlockTable::reserve(uint64_t num_blocks) {
 }
 
 void BlockTable::adopt(uint64_t index, uint32_t block) noexcept {
-  if (index > blocks_.size()) {  // a window further on
+  if (index > blocks_.size()) {  // a window that starts later
     truncate(0);
     blocks_.resize(index, kNoBlock);
     first_held_ = index;

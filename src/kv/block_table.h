@@ -1,6 +1,5 @@
 // The blocks of one sequence in a group that keeps positions: sharing, copy on write, rewind, and
-// for a window the giving back of what is before it. What is stored in the blocks is the backend's
-// business.
+// release of blocks before a window. Backends define the contents of blocks.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +11,17 @@
 
 namespace tenon {
 
-/// For FULL, LATENT and WINDOW. Blocks are in the order of position; those before first_held_ are
-/// gone (kNoBlock). A window keeps one block more than it needs, so that a text can go back by as
-/// many tokens as a block has without being computed from its beginning.
+/// Table of FULL, LATENT and WINDOW groups. Blocks are in the order of position; those before
+/// first_held_ are released (kNoBlock). A window keeps one block more than it needs: a text can go
+/// back by a block's tokens without being computed from its beginning.
 class BlockTable : public CacheTable {
  public:
-  /// An empty table with room for max_positions positions.
+  /// Makes an empty table with capacity for max_positions positions.
   BlockTable(std::shared_ptr<BlockPool> pool, uint64_t max_positions);
   ~BlockTable() override;
 
   [[nodiscard]] std::unique_ptr<CacheTable> fork() const override;
-  /// past must not lie beyond what the table holds. Copies the block that holds `past` if others
-  /// share it.
+  /// `past` must not exceed the positions of the table. Copies the block of `past` if it is shared.
   void prepare(uint64_t past, uint64_t count) override;
   [[nodiscard]] uint64_t num_needed(uint64_t past, uint64_t count) const override;
   [[nodiscard]] uint64_t most_blocks(uint64_t end, uint64_t slice) const override;
@@ -32,7 +30,7 @@ class BlockTable : public CacheTable {
   void commit(uint64_t, bool) noexcept override {}
   void trim(uint64_t past) noexcept override;
   [[nodiscard]] uint64_t resumable(uint64_t position) const override;
-  /// Gives up the blocks that only hold positions from `position` on.
+  /// Releases the blocks that only hold positions from `position` on.
   void truncate(uint64_t position) noexcept override;
   bool drop_spare() noexcept override { return false; }
   [[nodiscard]] uint64_t next_stop(uint64_t, uint64_t) const override { return UINT64_MAX; }
@@ -43,7 +41,7 @@ class BlockTable : public CacheTable {
   void compact() override;
   [[nodiscard]] std::span<const uint32_t> entries() const override { return blocks_; }
   [[nodiscard]] uint64_t num_held() const override { return blocks_.size() - first_held_; }
-  /// most_blocks() of a table of these groups.
+  /// most_blocks() of any table in this group.
   [[nodiscard]] static uint64_t most_held(const BlockPoolOptions& group, uint64_t end,
                                           uint64_t slice);
 

@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-/// Slabs of a size that hold the blocks of all texts.
+/// Slabs of size `slab_bytes` for the blocks of all texts.
 uint64_t slabs_for(std::span<const BlockPoolOptions> groups, const TextSizes& sizes,
                    uint64_t slab_bytes) {
   uint64_t slabs = 0;
@@ -59,8 +59,8 @@ uint64_t cache_bytes(std::span<const BlockPoolOptions> groups, const TextSizes& 
   return bytes;
 }
 
-// The size of slabs follows from the budget. Every size that a budget may lead to is tried: the
-// budget that has room in slabs of this size counts if the slabs it leads to have room, too.
+// The slab size depends on the budget, so try every size. A budget counts if the slab size chosen
+// for it also has room.
 uint64_t least_cache_budget(std::span<const BlockPoolOptions> groups, const TextSizes& sizes,
                             uint64_t device_slab_bytes) {
   std::vector<uint64_t> block_bytes;
@@ -86,7 +86,7 @@ uint64_t least_cache_budget(std::span<const BlockPoolOptions> groups, const Text
 
 namespace {
 
-/// What each device needs; UINT64_MAX in all: their sum passes the budget.
+/// Bytes needed per device; UINT64_MAX for all if the sum exceeds the budget.
 std::vector<uint64_t> needs_within(std::span<const DeviceCache> devices, const TextSizes& sizes,
                                    uint64_t budget_bytes) {
   std::vector<uint64_t> needs;
@@ -99,7 +99,7 @@ std::vector<uint64_t> needs_within(std::span<const DeviceCache> devices, const T
   return needs;
 }
 
-/// The needs with the largest n in [1, most] that the budget has room for; empty: with none.
+/// Bytes needed per device for the largest n in [1, most] within the budget; empty if none fits.
 template <typename SizesOf>
 std::vector<uint64_t> largest_needs(std::span<const DeviceCache> devices, uint64_t most,
                                     uint64_t budget_bytes, SizesOf sizes_of) {
@@ -134,7 +134,7 @@ std::vector<uint64_t> split_cache_budget(std::span<const DeviceCache> devices,
         return TextSizes{positions, sizes.slice, 1};
       });
     }
-    // Not even one position: by what one would need.
+    // If not even one position fits, split by the needs of one position.
     const bool none = parts.empty();
     if (none) parts = needs_within(devices, {1, 1, 1}, UINT64_MAX - 1);
     uint64_t sum = 0;

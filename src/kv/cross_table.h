@@ -1,5 +1,5 @@
-// What one sequence has in a CROSS group: the rows of its source, the text that an encoder read. They
-// are the same at every position of the sequence. Who computes them is the engine's business.
+// Blocks of one sequence in a CROSS group: the rows of its source, the text read by an encoder. All
+// positions of the sequence see the same rows. The engine computes them.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace tenon {
 
-/// All blocks of the source or none: they are taken with the first position, must then be filled
-/// before a step reads them, and stay wherever the sequence goes back to. When they are lost they are
-/// taken and filled again, whatever the sequence has in other groups. Nothing writes to them once
-/// they are filled, so forks share them for good.
+/// Holds all blocks of the source, or none. They are allocated with the first position, and must be
+/// filled before a step reads them. Rewinding keeps them. Lost blocks are allocated and filled
+/// again, whatever the sequence has in other groups. Filled blocks are never written, so forks
+/// share them for good.
 class CrossTable : public CacheTable {
  public:
   explicit CrossTable(std::shared_ptr<BlockPool> pool) : CacheTable(std::move(pool)) {}
   ~CrossTable() override { lose_rest(); }
 
-  /// The source has so many tokens. Gives the rows of another one back. Throws std::bad_alloc.
+  /// Sets the source's size; releases the rows of the source before. Throws std::bad_alloc.
   void set_source_size(uint64_t tokens);
-  /// It has blocks, and nothing is in them yet.
+  /// True if blocks are allocated and not yet filled.
   [[nodiscard]] bool wants_rows() const { return !blocks_.empty() && !is_filled_; }
   void note_filled() noexcept { is_filled_ = true; }
 
@@ -40,7 +40,7 @@ class CrossTable : public CacheTable {
   void lose_rest() noexcept override;
   bool drop_spare() noexcept override { return false; }
   [[nodiscard]] uint64_t next_stop(uint64_t, uint64_t) const override { return UINT64_MAX; }
-  // No block belongs to a position.
+  // Blocks belong to no position.
   [[nodiscard]] uint32_t shared_block(uint64_t) const override { return kNoBlock; }
   [[nodiscard]] uint64_t first_needed(uint64_t num_blocks) const override { return num_blocks; }
   void reserve(uint64_t) override {}
@@ -50,8 +50,8 @@ class CrossTable : public CacheTable {
   [[nodiscard]] uint64_t num_held() const override { return blocks_.size(); }
 
  private:
-  uint64_t num_blocks_ = 0;       // of the source
-  std::vector<uint32_t> blocks_;  // those, or none
+  uint64_t num_blocks_ = 0;       // blocks of the source
+  std::vector<uint32_t> blocks_;  // all blocks of the source, or empty
   bool is_filled_ = false;
 };
 

@@ -1,4 +1,4 @@
-// PrefixIndex: a tree in flat arrays, a hash table over it and a list in order of use.
+// PrefixIndex: a tree in flat arrays, a hash table of its nodes and a list in order of use.
 #include "kv/prefix_index.h"
 
 #include <algorithm>
@@ -15,17 +15,17 @@ namespace {
 /// Entries of the tables that explain misses.
 constexpr size_t kRemembered = 4096;
 
-/// Pieces without a block, 200 bytes each, that there may be before those at the ends of texts go.
+/// Most nodes without a block, 200 bytes each, before leaves among them are removed.
 constexpr uint64_t kPiecesWithoutBlocks = 1 << 16;
 
 constexpr uint64_t kAllBefore = UINT64_MAX;
 
-/// Blocks of a group before a place that a sequence needs to go on there.
+/// Blocks of a group needed before a position to continue there.
 uint64_t blocks_needed(const BlockPool& pool) {
   const BlockPoolOptions& group = pool.options();
   if (group.kind == TENON_CACHE_STATE) return 1;
-  // At the end of a block: the first token sees its window - 1 positions before. One block at
-  // least, so that a table knows where it goes on.
+  // At the end of a block, the first token sees window - 1 positions. At least one block, so that a
+  // table knows its position.
   if (group.window > 0) {
     return std::max<uint64_t>(
         (uint64_t{group.window} - 1 + group.block_tokens - 1) / group.block_tokens, 1);
@@ -54,7 +54,7 @@ PrefixIndex::~PrefixIndex() { clear(); }
 
 void PrefixIndex::clear() noexcept {
   while (oldest_ != kNone) {
-    // Ends of texts are older than what is before them.
+    // Leaves are older than their ancestors.
     remove(oldest_);
   }
 }
@@ -64,7 +64,7 @@ Hash128 PrefixIndex::root(std::string_view salt) const {
 }
 
 Hash128 PrefixIndex::key(Hash128 before, std::span<const Token> tokens) const {
-  // Two rounds of one hash instead of a buffer: the key before goes in as the seed and its rest.
+  // Hash in two rounds instead of copying to a buffer: the parent's key enters as seed and as data.
   const Hash128 text = hash_bytes(std::as_bytes(tokens), seed_ ^ before.low);
   const std::array<uint64_t, 4> joined{before.low, before.high, text.low, text.high};
   return hash_bytes(std::as_bytes(std::span(joined)), seed_);
@@ -98,7 +98,7 @@ uint32_t PrefixIndex::block(Hash128 key, size_t group) const {
 PrefixIndex::Match PrefixIndex::match(Hash128 root, std::span<const Hash128> keys,
                                       std::span<const Token> tokens) const {
   Match match;
-  std::array<uint64_t, kMaxGroups> run{};  // pieces up to here that have the block of a group
+  std::array<uint64_t, kMaxGroups> run{};  // nodes in a row, up to here, with a block of the group
   for (uint64_t i = 0; i < keys.size(); ++i) {
     const auto blocks = find(i == 0 ? root : keys[i - 1], keys[i],
                              tokens.subspan(i * block_tokens_, block_tokens_));
@@ -137,7 +137,7 @@ std::span<const uint32_t> PrefixIndex::insert(Hash128 before, Hash128 key, bool 
   if (const auto at = by_key_.find(key); at != by_key_.end()) {
     const auto known = find(before, key, tokens);
     if (known.empty()) return {};
-    // What it lacks is there again.
+    // Fill in missing blocks of the node.
     bool more = false;
     for (size_t group = 0; group < pools_.size(); ++group) {
       if (known[group] != kNoBlock || blocks[group] == kNoBlock) continue;
@@ -178,7 +178,7 @@ std::span<const uint32_t> PrefixIndex::insert(Hash128 before, Hash128 key, bool 
     blocks_[entry * pools_.size() + group] = kNoBlock;
     if (blocks[group] != kNoBlock) put(entry, group, blocks[group]);
   }
-  // Linked as the newest, and then what is before it as newer still: ends go first.
+  // Make the node the newest, then its ancestors newer still: leaves are evicted first.
   make_newest(entry);
   for (uint32_t up = parent; up != kNone; up = entries_[up].parent) make_newest(up);
   ++num_inserted_;
@@ -264,8 +264,8 @@ bool PrefixIndex::evict() noexcept {
 }
 
 void PrefixIndex::sweep() noexcept {
-  // Half of them, so that the newest, to which texts under way are added, stay. Ends are older than
-  // what is before them: one pass takes a whole branch without blocks.
+  // Visit the older half only: texts being computed extend the newest nodes. Leaves are older than
+  // their ancestors, so one pass removes a whole branch without blocks.
   uint64_t left = kPiecesWithoutBlocks / 2;
   for (uint32_t entry = oldest_; entry != kNone && left > 0; --left) {
     const uint32_t next = entries_[entry].newer;
@@ -318,7 +318,7 @@ PrefixMiss PrefixIndex::explain(Hash128 before, Hash128 key, std::span<const Tok
     sibling = entries_[sibling].next_sibling;
   }
   if (num_before == 0) {
-    // A token or two in common, as the one that begins every text, are no reason.
+    // A common prefix of a token or two, as the first token of every text, explains nothing.
     const Hash128 text = first_text(tokens);
     const Seen& seen = seen_[text.low % kRemembered];
     if (seen.text == text && seen.root != before) {

@@ -1,5 +1,5 @@
-// Computed blocks of all cache groups by the text before and in them, so that equal beginnings are
-// computed once. Which sequence looks for what, and when, is the engine's business.
+// Computed blocks of all cache groups, found by the text before and in them, so that common
+// prefixes are computed once. The engine decides when to look up and insert.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@
 
 namespace tenon {
 
-/// Where a text left what the index knows.
+/// Reason for a failed lookup.
 struct PrefixMiss {
   enum class Cause : uint8_t {
-    None,           ///< nothing like it was ever there
-    DifferentText,  ///< the text goes on otherwise
-    Evicted,        ///< it was there, and its memory was needed
-    Salt,           ///< it is there under another salt
-    CacheType,      ///< it was computed with another type of cache
+    None,           ///< the prefix was never in the index
+    DifferentText,  ///< the text differs from those in the index
+    Evicted,        ///< the block was evicted
+    Salt,           ///< the text is in the index under another salt
+    CacheType,      ///< the text was computed with another cache type
   };
   Cause cause = Cause::None;
-  uint64_t position = 0;  ///< the first that is not there
+  uint64_t position = 0;  ///< the first missing position
 };
 
-/// A tree of texts in pieces of one block: the key of a piece is a hash of its tokens and of the
-/// key before it, that of the first one of the salt. Keys find; tokens are compared. For each piece
-/// the index has the block of each group, or the state after it, but may lack those of windows and
-/// states: a text can go on after a piece where all groups have what they need for that. The index
-/// holds a reference to each of its blocks; one without another may be evicted, the least recently
-/// used first.
+/// Prefix tree of block-sized token runs (nodes). A node's key hashes its tokens and its parent's
+/// key; a root's key hashes the salt. Lookup is by key; tokens are then compared. Each node has a
+/// block per group, or the state after it; those of windows and states may be missing. A sequence
+/// can continue after a node if all groups have the blocks they need. The index holds a reference
+/// to each of its blocks. Blocks without another reference may be evicted, least recently used
+/// first.
 ///
 /// Not thread-safe.
 class PrefixIndex {
@@ -40,57 +40,58 @@ class PrefixIndex {
   using Token = int32_t;
   static constexpr size_t kMaxGroups = 16;
 
-  /// pools: one for each cache group, all with blocks of equally many positions.
-  ///   seed  of the hashes: not to be guessed by those whose texts are in the index
+  /// pools: one per cache group, with equal positions per block.
+  ///   seed  of the hashes; keep it secret from those whose texts are in the index
   PrefixIndex(std::span<const std::shared_ptr<BlockPool>> pools, uint64_t seed);
   ~PrefixIndex();
   PrefixIndex(const PrefixIndex&) = delete;
   PrefixIndex& operator=(const PrefixIndex&) = delete;
 
   [[nodiscard]] uint32_t block_tokens() const { return block_tokens_; }
-  /// The key before the first block.
+  /// Key of the tree's root for a salt.
   [[nodiscard]] Hash128 root(std::string_view salt) const;
-  /// The key of a block, tokens [block_tokens()].
+  /// Key of a node with parent key `before` and tokens [block_tokens()].
   [[nodiscard]] Hash128 key(Hash128 before, std::span<const Token> tokens) const;
 
-  /// What is there of a text, in pieces from its beginning.
+  /// Result of looking up a text, in nodes from its beginning.
   struct Match {
-    uint64_t num_known = 0;   ///< that are in the index
-    uint64_t num_usable = 0;  ///< after which a sequence can go on, at most num_known
+    uint64_t num_known = 0;   ///< nodes in the index
+    uint64_t num_usable = 0;  ///< nodes after which a sequence can continue; at most num_known
   };
-  ///   keys    of the pieces of `tokens` under `root`
+  /// Looks up a text.
+  ///   keys  of the nodes of `tokens` under `root`
   [[nodiscard]] Match match(Hash128 root, std::span<const Hash128> keys,
                             std::span<const Token> tokens) const;
-  /// The block of a group at a key that match() has found; kNoBlock: it lacks it.
+  /// The group's block at a key found by match(); kNoBlock if missing.
   [[nodiscard]] uint32_t block(Hash128 key, size_t group) const;
 
-  /// The block of each group, [groups] or kNoBlock; empty when it is not there. Valid until the
-  /// next insert or evict. The pieces before it must have been found (or inserted) with the same
-  /// text.
+  /// Blocks of a node, [groups] or kNoBlock; empty if the node is unknown. Valid until the next
+  /// insert or evict. Its ancestors must have been found (or inserted) with the same text.
   [[nodiscard]] std::span<const uint32_t> find(Hash128 before, Hash128 key,
                                                std::span<const Token> tokens) const;
-  /// Offers computed blocks [groups], kNoBlock for those that are gone. Returns those to go on
-  /// with: the ones given, or those that are there already with the same contents; empty when they
-  /// cannot be taken (the piece before is gone, or another text has the key). Throws
-  /// std::bad_alloc; nothing is then changed.
+  /// Offers computed blocks [groups], kNoBlock for released ones. Returns the blocks to continue
+  /// with: the given ones, or present ones with equal contents. Empty if they cannot be inserted:
+  /// the parent is gone, or another text has the key. Throws std::bad_alloc and changes nothing
+  /// then.
   ///   is_first  `before` is a root
   std::span<const uint32_t> insert(Hash128 before, Hash128 key, bool is_first,
                                    std::span<const Token> tokens, std::span<const uint32_t> blocks);
-  /// The keys of a text from its first block on were just used.
+  /// Marks the keys of a text, from its first block on, as just used.
   void touch(std::span<const Hash128> keys) noexcept;
-  /// Frees a block of the least recently used pieces that have one which no sequence holds: the
-  /// whole piece at the end of a text, else one of a window or a state. False when there are none.
+  /// Frees idle blocks of the least recently used node that has any: the whole node if it is a leaf
+  /// and idle, else one block of a window or state. False if no block is idle.
   bool evict() noexcept;
   void clear() noexcept;
 
-  /// Why the block after `before` with `key` was not found. num_before: the blocks before it.
+  /// Explains why the block with `key` after `before` was not found. num_before: number of blocks
+  /// before it.
   [[nodiscard]] PrefixMiss explain(Hash128 before, Hash128 key, std::span<const Token> tokens,
                                    uint64_t num_before) const;
 
-  /// Pieces in the index.
+  /// Nodes in the index.
   [[nodiscard]] uint64_t num_blocks() const { return by_key_.size(); }
   [[nodiscard]] uint64_t num_evicted() const { return num_evicted_; }
-  /// Changes whenever a block comes.
+  /// Changes whenever a block is inserted.
   [[nodiscard]] uint64_t version() const { return num_inserted_; }
 
  private:
@@ -101,13 +102,13 @@ class PrefixIndex {
   struct Entry {
     Hash128 key;
     Hash128 before;
-    uint32_t parent = kNone;  // kNone: the first of a text
+    uint32_t parent = kNone;  // kNone: child of a root
     uint32_t first_child = kNone;
     uint32_t next_sibling = kNone;
     uint32_t previous_sibling = kNone;
-    uint32_t newer = kNone;  // in the order of use
+    uint32_t newer = kNone;  // neighbours in the order of use
     uint32_t older = kNone;
-    uint32_t num_held = 0;  // blocks that it has
+    uint32_t num_held = 0;  // blocks it has
   };
   static constexpr uint32_t kNoBlock = BlockPool::kNoBlock;
 
@@ -126,21 +127,21 @@ class PrefixIndex {
   [[nodiscard]] Hash128 first_text(std::span<const Token> tokens) const;
 
   std::vector<std::shared_ptr<BlockPool>> pools_;
-  std::vector<uint64_t> needed_;  // [groups] blocks before a place that going on there needs
+  std::vector<uint64_t> needed_;  // [groups] blocks needed before a position to continue there
   uint64_t seed_;
   uint32_t block_tokens_;
   std::vector<Entry> entries_;
   std::vector<Token> tokens_;     // [entries, block_tokens]
   std::vector<uint32_t> blocks_;  // [entries, groups]
-  std::vector<uint32_t> unused_;  // entries
+  std::vector<uint32_t> unused_;  // indices of free entries
   std::unordered_map<Hash128, uint32_t, KeyHash> by_key_;
-  std::unordered_map<Hash128, uint32_t, KeyHash> roots_;  // the first blocks of a salt
+  std::unordered_map<Hash128, uint32_t, KeyHash> roots_;  // first child of each root
   uint32_t newest_ = kNone;
   uint32_t oldest_ = kNone;
-  uint64_t num_without_ = 0;  // pieces without any block
+  uint64_t num_without_ = 0;  // nodes without any block
   uint64_t num_inserted_ = 0;
   uint64_t num_evicted_ = 0;
-  // What was evicted, and under which root a first block was seen: small tables that forget.
+  // Lossy tables of evicted keys, and of the root under which a first block was seen.
   std::vector<Hash128> evicted_;
   struct Seen {
     Hash128 text;

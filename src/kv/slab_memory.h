@@ -1,4 +1,4 @@
-// Where the memory of caches comes from, as far as the pools need to know it.
+// Source of cache memory as the pools see it.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace tenon {
 
-/// A device, or a test's stand-in. Outlives the pools that use it; for the thread that holds the
+/// A device, or a test's stand-in. Outlives the pools that use it. For the thread that holds the
 /// device's turn.
 class SlabMemory {
  public:
   virtual ~SlabMemory() = default;
-  /// A buffer of size_bytes, zeroed. Throws NoMemory.
+  /// Creates a zeroed buffer of size_bytes. Throws NoMemory.
   virtual tenon_buffer* create(uint64_t size_bytes) = 0;
   virtual void destroy(tenon_buffer* slab) noexcept = 0;
   virtual void copy(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,

@@ -1,4 +1,4 @@
-// SlabPool: a free list under a budget, and the choice of a size for slabs.
+// SlabPool: a free list under a budget, and the choice of the slab size.
 #include "kv/slab_pool.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace tenon {
 namespace {
 
-/// Of several groups each has a smaller part of what the device likes for the same reason.
+/// Divides the device's preferred size if several groups share the slabs, for the reason of
+/// kLeastSlabs.
 constexpr uint64_t kPartOfSeveral = 4;
 
 }  // namespace
@@ -22,7 +23,7 @@ uint64_t choose_slab_bytes(std::span<const uint64_t> block_bytes, uint64_t devic
   if (block_bytes.size() > 1) wanted /= kPartOfSeveral;
   const uint64_t most = std::clamp<uint64_t>(wanted / largest, 1, kMostSlabBlocks);
   const auto waste = [&](uint64_t slab_bytes) {
-    // Parts of a slab, and of the budget, that no block can have.
+    // Fractions of a slab, and of the budget, that no block can use.
     double sum = 0;
     for (const uint64_t block : block_bytes) {
       sum += static_cast<double>(slab_bytes % block) / static_cast<double>(slab_bytes);
@@ -56,7 +57,7 @@ tenon_buffer* SlabPool::lend(uint64_t needed_bytes) {
       fail(Code::NoMemory, "KV cache: needs {} more bytes, the budget of {} bytes is used up",
            needed_bytes, options_.budget_bytes);
     }
-    // Room first, so that nothing can fail once the slab exists.
+    // Reserve first, so that nothing can throw once the slab exists.
     if (num_lent_ >= free_.capacity()) free_.reserve(std::max<uint64_t>(16, 2 * num_lent_));
     free_.push_back(memory_.create(options_.slab_bytes));
   }

@@ -1,4 +1,4 @@
-// StateTable: two states in turn, and checkpoints that thin out.
+// StateTable: two alternating states, and checkpoints that thin out with distance.
 #include "kv/state_table.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-/// Steps under way that get room at once.
+/// Initial capacity for queued steps.
 constexpr size_t kReservedSteps = 4;
 
 }  // namespace
@@ -62,7 +62,7 @@ void StateTable::prepare(uint64_t past, uint64_t count) {
   under_way_.push_back({past + count, next});
 }
 
-/// Gives up what steps were to write after `position` tokens.
+/// Releases states that queued steps were to write after `position` tokens.
 void StateTable::truncate_under_way(uint64_t position) noexcept {
   while (!under_way_.empty() && under_way_.back().position > position) {
     drop(under_way_.back());
@@ -81,7 +81,7 @@ uint64_t StateTable::most_blocks(uint64_t end, uint64_t) const {
 
 uint64_t StateTable::most_held(const BlockPoolOptions& group, uint64_t end) {
   if (end == 0) return 0;
-  // Checkpoints lie at the ends of blocks, before the end of the text.
+  // Checkpoints lie at ends of blocks, before the end of the text.
   const uint64_t ends = (end - 1) / group.block_tokens;
   return std::min<uint64_t>(end, 2) + std::min<uint64_t>(group.state_checkpoints, ends);
 }
@@ -110,9 +110,8 @@ void StateTable::keep(const State& state) noexcept {
   }
   checkpoints_.insert(at, state);
   if (checkpoints_.size() <= most) return;
-  // Distances from the end shall grow by a factor from one to the next, as far as what comes one
-  // after another allows: the one goes whose neighbours have the smallest ratio. The last one
-  // stays.
+  // Distances from the end should grow by a factor per checkpoint. Drop the checkpoint whose
+  // neighbours have the smallest ratio of distances; the last one stays.
   const auto distance = [this](size_t i) {
     return static_cast<double>(checkpoints_.back().position + pool_->block_tokens() -
                                (i < checkpoints_.size() ? checkpoints_[i].position : 0));
@@ -120,7 +119,7 @@ void StateTable::keep(const State& state) noexcept {
   size_t least = 0;
   for (size_t i = 1; i + 1 < checkpoints_.size(); ++i) {
     const auto ratio = [&](size_t j) { return distance(j - 1) / distance(j + 1); };
-    if (ratio(i) < ratio(least)) least = i;  // the one before the first is the beginning
+    if (ratio(i) < ratio(least)) least = i;  // the neighbour before the first is the beginning
   }
   pool_->release(checkpoints_[least].block);
   checkpoints_.erase(checkpoints_.begin() + static_cast<ptrdiff_t>(least));
@@ -161,7 +160,7 @@ bool StateTable::drop_spare() noexcept {
     drop(previous_);
     return true;
   }
-  // The last one, too, but where it is the latest state and would give nothing.
+  // Drop the last checkpoint, too, unless it is the latest state: that would free nothing.
   if (checkpoints_.empty() || checkpoints_.front().block == latest_.block) return false;
   pool_->release(checkpoints_.front().block);
   checkpoints_.erase(checkpoints_.begin());
@@ -171,7 +170,7 @@ bool StateTable::drop_spare() noexcept {
 uint64_t StateTable::next_stop(uint64_t past, uint64_t size) const {
   if (pool_->options().state_checkpoints == 0) return UINT64_MAX;
   const uint64_t block_tokens = pool_->block_tokens();
-  // At the ends of blocks, where the prefix index can use them.
+  // Stop at ends of blocks, where the prefix index can use the states.
   const uint64_t blocks_between =
       std::max<uint64_t>(pool_->options().state_checkpoint_tokens / block_tokens, 1);
   const uint64_t between = blocks_between * block_tokens;

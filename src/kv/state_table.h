@@ -1,5 +1,5 @@
 // The recurrent states of one sequence in a STATE group: the latest, the one before it, and
-// checkpoints. What a state holds is the backend's business.
+// checkpoints. Backends define the contents of a state.
 #pragma once
 
 #include <array>
@@ -12,15 +12,15 @@
 
 namespace tenon {
 
-/// A step reads one block and writes another, so a state that is kept needs no copy: a fork, a
-/// checkpoint and the prefix index hold a reference to the block, and the next step writes
-/// elsewhere. The state before the latest is kept until its block is written again: a step that
-/// fails loses nothing, and a text can go back by the last slice (by one token while it is
-/// generated). With several steps under way each reads what the one before it writes.
-///
-/// Checkpoints are made after the last whole block of a prompt, where answers are asked for again
-/// and other texts that begin alike go on, and every state_checkpoint_tokens. Where there are too
-/// many, those go whose neighbours are near for their distance from the end: the further back, the
+/// A step reads one block and writes another, so keeping a state needs no copy. Forks, checkpoints
+/// and the prefix index hold a reference to the block, and the next step writes another block. The
+/// state before the latest is kept until its block is reused. So a failed step loses nothing, and a
+/// text can rewind by the last slice (by one token during decode). If several steps are queued,
+/// each reads the state that the one before it writes.
+/// Checkpoints are made every state_checkpoint_tokens, and after the last whole block of a prompt,
+/// where regenerated answers and texts with this prefix continue. If there are too many, those with
+/// the nearest neighbours relative to their distance from the end are dropped: they thin out with
+/// distance.
 /// rarer.
 class StateTable : public CacheTable {
  public:
@@ -48,13 +48,12 @@ class StateTable : public CacheTable {
   void compact() override;
   [[nodiscard]] std::span<const uint32_t> entries() const override { return entries_; }
   [[nodiscard]] uint64_t num_held() const override;
-  /// Blocks that a table of this group may hold on its way to `end` positions, with checkpoints.
+  /// Most blocks of a table of this group while it grows to `end` positions, with checkpoints.
   [[nodiscard]] static uint64_t most_held(const BlockPoolOptions& group, uint64_t end);
-  /// Checkpoints it has.
   [[nodiscard]] uint64_t num_checkpoints() const { return checkpoints_.size(); }
 
  private:
-  /// The state after `position` tokens; without a block there is none.
+  /// The state after `position` tokens; no block means no state.
   struct State {
     uint64_t position = 0;
     uint32_t block = kNoBlock;
@@ -65,10 +64,10 @@ class StateTable : public CacheTable {
   [[nodiscard]] bool can_overwrite_previous() const;
   void truncate_under_way(uint64_t position) noexcept;
 
-  State latest_;                    // at position 0 without a block
-  State previous_;                  // at an earlier position
-  std::vector<State> under_way_;    // what steps under way write, in their order
-  std::vector<State> checkpoints_;  // by position; room for one more than there may be
+  State latest_;                    // no block at position 0
+  State previous_;                  // state at an earlier position
+  std::vector<State> under_way_;    // states that queued steps write, in order
+  std::vector<State> checkpoints_;  // sorted by position; capacity for one above the limit
   std::array<uint32_t, 2> entries_{kNoBlock, kNoBlock};
 };
 

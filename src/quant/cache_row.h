@@ -1,6 +1,6 @@
-// How a head's key or value becomes 8 or 4 bits in a KV cache: one scale for the whole row, and for
-// 4 bits a rotation first. Shared by the backends, so that all of them store the same values; where
-// the bytes lie is each backend's own.
+// The encoding of a head's key or value in a KV cache of 8 or 4 bits: one scale per row, and a
+// rotation for 4 bits. All backends use it, so they store equal values; each backend has its own
+// byte layout.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace tenon {
 
-/// Largest head that can be stored in 8 or 4 bits: rows are rotated in a buffer on the stack.
+/// Largest head size for 8 or 4 bits: rows are rotated in a buffer on the stack.
 inline constexpr uint32_t kMaxCacheRow = 1024;
 
 inline namespace TENON_QUANT_ISA {
 
-/// Walsh-Hadamard transform, orthonormal and its own inverse, of x [n] in place. Where n is no
-/// power of two, of the largest such part and then of the rest. An outlier of one dimension is
-/// spread over all (QuaRot, arXiv:2404.00456), and q.k = (Hq).(Hk).
+/// Walsh-Hadamard transform of x [n] in place, orthonormal and its own inverse. If n is no power of
+/// two, transforms the largest such prefix, then the rest likewise. Spreads an outlier of one
+/// dimension over all (QuaRot, arXiv:2404.00456), and q.k = (Hq).(Hk).
 template <typename Real>
 inline void rotate_row(Real* x, uint64_t n) noexcept {
   while (n > 0) {
@@ -43,8 +43,8 @@ inline void rotate_row(Real* x, uint64_t n) noexcept {
   }
 }
 
-/// The scale of a row whose largest magnitude gets level `top`, as f16. A row with NaN or infinity
-/// has a scale of NaN or infinity: a broken value must not look like a number.
+/// The f16 scale of a row that maps the largest magnitude to level `top`. NaN or infinity if the
+/// row contains either, so that a broken value never looks like a number.
 inline uint16_t cache_scale(const float* x, uint64_t n, float top) noexcept {
   float largest = 0.0f;
   float broken = 0.0f;
@@ -56,17 +56,17 @@ inline uint16_t cache_scale(const float* x, uint64_t n, float top) noexcept {
   return f32_to_f16(largest / top + broken);
 }
 
-/// x / scale, rounded to nearest (even) and kept in [-limit, limit]; 0 for scales that have no
-/// inverse.
+/// 1 / scale; 0 for a scale without a finite inverse.
 inline float cache_inverse(uint16_t scale) noexcept {
   const float d = f16_to_f32(scale);
   return d > 0.0f && d <= 65504.0f ? 1.0f / d : 0.0f;
 }
+/// x * inverse, rounded to nearest even and clamped to [-limit, limit].
 inline float cache_level(float x, float inverse, float limit) noexcept {
   float level = x * inverse;
   level = level < limit ? level : limit;
   level = level > -limit ? level : -limit;
-  constexpr float kRound = 12582912.0f;  // 1.5 x 2^23: adding it leaves no bits after the point
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves no fraction bits
   return (level + kRound) - kRound;
 }
 
@@ -81,7 +81,7 @@ inline uint16_t encode_row_int8(const float* x, uint64_t n, int8_t* levels) noex
   return scale;
 }
 
-/// 4 bits: x, rotated, ~ scale * (2 codes[i] - 15), codes in 0..15; there is no level for zero,
+/// 4 bits: x, rotated, ~ scale * (2 codes[i] - 15), codes in 0..15; no level is zero,
 /// which rotated values rarely are. Rotates x [n] in place; returns the scale as f16.
 inline uint16_t encode_row_q4(float* x, uint64_t n, uint8_t* codes) noexcept {
   rotate_row(x, n);

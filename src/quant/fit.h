@@ -1,5 +1,5 @@
-// Searches that encoders share: the scale (and minimum) with which a few values lose least when
-// they are rounded to integer levels. The layouts are in the format headers.
+// Searches shared by encoders: the scale (and minimum) with the least error after rounding to
+// integer levels. The layouts are in the format headers.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ inline namespace TENON_QUANT_ISA {
 constexpr float nearest_level(float value, float low, float high) noexcept {
   value = value > low ? value : low;
   value = value < high ? value : high;
-  // Adding 1.5 * 2^23 leaves no fraction bits; this form is one that compilers vectorise.
+  // Adding 1.5 * 2^23 leaves no fraction bits, and compilers vectorise it.
   return (value + 12582912.0f) - 12582912.0f;
 }
 
@@ -43,8 +43,8 @@ constexpr float signed_peak(const float* x, int count) noexcept {
   return peak;
 }
 
-/// Blocks whose peak is below this are encoded as zeros: no f16 scale could tell them from zero,
-/// and the reciprocal of the peak stays finite.
+/// Smaller peaks are encoded as zeros: no f16 scale would tell them from zero. The bound keeps the
+/// reciprocal of the peak finite.
 inline constexpr float kSmallestPeak = 1e-30f;
 
 /// Copies x [count] to out, divided by |peak|, so that sums of squares neither overflow nor vanish.
@@ -53,8 +53,8 @@ inline void normalise(const float* x, int count, float peak, float* out) noexcep
   for (int i = 0; i < count; ++i) out[i] = x[i] / magnitude;
 }
 
-/// What integer levels q = nearest(x * inverse) achieve: with the best scale for them the squared
-/// error is sum(x^2) - gain.
+/// Result of rounding to levels q = nearest(x * inverse). With the best scale for these levels the
+/// squared error is sum(x^2) - gain.
 struct ScaleFit {
   float scale = 0.0f;  ///< least-squares scale for these levels
   float gain = 0.0f;
@@ -74,9 +74,9 @@ inline ScaleFit evaluate_scale(const float* x, int count, float inverse, float l
 }
 
 /// The scale d with the least squared error of x ~ d * q, q integer in [low, high], low < 0 < high.
-/// Tries scales that put the peak at a level around the end of the range (beyond it, the peak is
-/// clipped), then polishes the best. The peak goes to the longer side; a range so short that the
-/// sides differ much is tried both ways.
+/// Tries scales that map the peak to levels around the end of the range (beyond it, the peak is
+/// clipped), then polishes the best. The peak goes to the longer side; short ranges are tried both
+/// ways.
 template <int kCount>
 float fit_scale(const float* values, int low, int high) noexcept {
   const float peak = signed_peak(values, kCount);
@@ -90,7 +90,7 @@ float fit_scale(const float* values, int low, int high) noexcept {
   const auto bottom = static_cast<float>(low);
   const auto top = static_cast<float>(high);
   ScaleFit best;
-  for (int i = -6; i <= 12; ++i) {  // step 0 loses nothing of the peak
+  for (int i = -6; i <= 12; ++i) {  // step 0 keeps the peak exact
     const float inverse = sign * (range + delta * static_cast<float>(i));
     const ScaleFit fit = evaluate_scale(x, kCount, inverse, bottom, top);
     if (fit.gain > best.gain) best = fit;
@@ -113,7 +113,7 @@ struct AffineFit {
 };
 
 /// The least-squares line through (q, x) for q = nearest((x - start) * inverse) in [0, top], and
-/// its squared error. With `at_most_zero` the minimum is held at 0 where it would be positive.
+/// its squared error. `at_most_zero` clamps a positive minimum to 0.
 inline AffineFit evaluate_affine(const float* x, int count, float start, float inverse, float top,
                                  bool at_most_zero, float& error) noexcept {
   float sum_x = 0, sum_q = 0, sum_xx = 0, sum_xq = 0, sum_qq = 0;
@@ -159,7 +159,7 @@ AffineFit fit_affine(const float* values, int top, bool at_most_zero) noexcept {
   const float delta = (levels * 0.2f + 1.0f) / 15.0f;
   AffineFit best;
   float best_error = 0.0f;
-  for (int i = -8; i <= 8; ++i) {  // step 0 loses nothing of both ends
+  for (int i = -8; i <= 8; ++i) {  // step 0 keeps both ends exact
     const float step = (high - low) / (levels + delta * static_cast<float>(i));
     float start = 0.5f * (low + high - levels * step);
     if (at_most_zero && start > 0.0f) start = 0.0f;

@@ -1,5 +1,5 @@
-// The one table of tensor formats, keyed by GGUF type id: names, block sizes, row codecs. The
-// layouts and formulas themselves live in one header per format beside this one.
+// The one table of tensor formats, keyed by GGUF type id: names, block sizes, row codecs. Layouts
+// and formulas are in one header per format.
 #pragma once
 
 #include <cstddef>
@@ -41,9 +41,8 @@
 namespace tenon {
 
 // clang-format off
-/// Every format that can be a weight: enumerator, GGUF type id, name, block struct. A new format is
-/// its header and one line here; the enum and the table below follow. (A macro, because only a
-/// macro can make both the enumerator and the entry.)
+/// Every format for weights: enumerator, GGUF type id, name, block struct. A new format needs its
+/// header and a line here. A macro, because it makes both the enumerator and the table entry.
 #define TENON_WEIGHT_FORMATS(X) \
   X(F32, 0, "f32", BlockF32)              \
   X(F16, 1, "f16", BlockF16)              \
@@ -74,7 +73,7 @@ namespace tenon {
   X(Q1_0, 41, "q1_0", BlockQ1_0)          \
   X(Q2_0, 42, "q2_0", BlockQ2_0)
 
-/// Types that files may hold but that are not weights: enumerator, GGUF type id, name, bytes.
+/// Other types in files, not for weights: enumerator, GGUF type id, name, bytes.
 #define TENON_STORAGE_FORMATS(X) \
   X(I8, 24, "i8", 1)   \
   X(I16, 25, "i16", 2) \
@@ -91,27 +90,27 @@ enum class Format : uint32_t {
 #undef TENON_ENUMERATOR
 };
 
-/// Decodes `values` values (a multiple of block_values) that start at `blocks` (any alignment) into
-/// out [values] f32. Touches nothing else; disjoint calls may run in parallel.
+/// Decodes `values` values (a multiple of block_values) from `blocks` (any alignment) to out
+/// [values] f32. Touches nothing else, so disjoint calls may run in parallel.
 using DecodeRow = void (*)(const void* blocks, float* out, uint64_t values) noexcept;
 
 /// Encodes in [values] f32 (values a multiple of block_values, all finite) into `blocks`.
 using EncodeRow = void (*)(const float* in, void* blocks, uint64_t values) noexcept;
 
-/// What there is to know about a format without knowing its layout.
+/// Properties of a format, without its layout.
 struct FormatInfo {
   Format id;
-  const char* name;       ///< as written in file names and messages: "q4_K"
+  const char* name;       ///< spelling in file names and messages: "q4_K"
   uint32_t block_values;  ///< values per block; rows are whole blocks
   uint32_t block_bytes;   ///< bytes per block
   DecodeRow decode_row;   ///< nullptr for storage-only types
-  EncodeRow encode_row;   ///< nullptr where there is no encoder
+  EncodeRow encode_row;   ///< nullptr without an encoder
   bool weight;            ///< usable as a weight of a model
 };
 
 inline namespace TENON_QUANT_ISA {
 
-/// DecodeRow of a block format. Blocks are copied out one by one: file bytes need no alignment.
+/// DecodeRow of a block format. Copies blocks one by one, since file bytes have no alignment.
 template <typename Block>
 void decode_row(const void* blocks, float* out, uint64_t values) noexcept {
   const auto* bytes = static_cast<const unsigned char*>(blocks);
@@ -122,7 +121,7 @@ void decode_row(const void* blocks, float* out, uint64_t values) noexcept {
   }
 }
 
-/// EncodeRow of a block format that has an encoder.
+/// EncodeRow of a block format with an encoder.
 template <typename Block>
 void encode_row(const float* in, void* blocks, uint64_t values) noexcept {
   auto* bytes = static_cast<unsigned char*>(blocks);
@@ -153,7 +152,7 @@ inline constexpr FormatInfo kFormats[] = {
 #undef TENON_STORAGE_ENTRY
 };
 
-/// The format with this GGUF type id; nullptr when there is none.
+/// The format with this GGUF type id; nullptr if unknown.
 constexpr const FormatInfo* find_format(uint32_t gguf_id) noexcept {
   for (const FormatInfo& info : kFormats) {
     if (static_cast<uint32_t>(info.id) == gguf_id) return &info;
@@ -161,12 +160,11 @@ constexpr const FormatInfo* find_format(uint32_t gguf_id) noexcept {
   return nullptr;
 }
 
-/// The entry of a format.
 constexpr const FormatInfo* find_format(Format format) noexcept {
   return find_format(static_cast<uint32_t>(format));
 }
 
-/// The format of this name, upper and lower case alike; nullptr when there is none.
+/// The format with this name, in upper or lower case; nullptr if unknown.
 constexpr const FormatInfo* find_format(std::string_view name) noexcept {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   for (const FormatInfo& info : kFormats) {
@@ -178,7 +176,8 @@ constexpr const FormatInfo* find_format(std::string_view name) noexcept {
   return nullptr;
 }
 
-/// Bytes of a row of `values` values; nothing when it is not whole blocks or overflows 64 bits.
+/// Bytes of a row of `values` values; nothing if `values` is no multiple of the block size, or on
+/// overflow of 64 bits.
 constexpr std::optional<uint64_t> row_bytes(const FormatInfo& info, uint64_t values) noexcept {
   if (values % info.block_values != 0) return std::nullopt;
   const uint64_t blocks = values / info.block_values;

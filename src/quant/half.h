@@ -62,8 +62,8 @@ constexpr uint16_t f32_to_bf16(float value) noexcept {
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/// Half of an e8m0 scale, 2^(code - 128), as MXFP4 needs it (its values are stored doubled). Code
-/// 255, NaN in the OCP MX specification, reads as 2^127 like every other code: files hold no NaN.
+/// Half of an e8m0 scale, 2^(code - 128), for MXFP4, whose values are stored doubled. Code 255, NaN
+/// in the OCP MX specification, reads as 2^127 like any other code: files hold no NaN.
 constexpr float e8m0_half_to_f32(uint8_t code) noexcept {
   const uint32_t bits = code < 2 ? 0x00200000u << code : (code - 1u) << 23;
   return std::bit_cast<float>(bits);

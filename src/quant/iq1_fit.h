@@ -22,9 +22,9 @@ struct Iq1Fit {
   bool negative[32] = {};  ///< whether the offset of the group is -kIq1Offset
 };
 
-/// One pass: for every trial scale of every sub-block the least cost over points and offsets. The
-/// offset is shared by kGroupsPerOffset groups. Keeps in `fit` the best trial of each sub-block and
-/// its index in chosen [kScales].
+/// Finds the least cost over points and offsets for every trial scale of every sub-block. Groups of
+/// kGroupsPerOffset share an offset. Keeps the best trial of each sub-block in `fit` and its index
+/// in chosen [kScales].
 template <int kScales, int kGroupsPerOffset, int kTrials>
 void search_iq1(const float* x, const float (&scales)[32][kTrials], Iq1Fit<kScales>& fit,
                 int (&chosen)[kScales]) noexcept {

@@ -7,7 +7,7 @@
 namespace tenon {
 
 /// Point p is eight levels of two bits each, value j at bits 2 * j and up; ascending.
-/// A chosen subset of all 3^8 points with no rule behind it: the format is this list.
+/// A subset of all 3^8 points without a generating rule: this list defines the format.
 /// Source: the codebook of iq1_s and iq1_m in ggml; pinned by tests/quant/vectors_test.
 inline constexpr uint16_t kIq1Grid[2048] = {
     0x0000, 0x0002, 0x0005, 0x0008, 0x000a, 0x0011, 0x0015, 0x0020, 0x0022, 0x0028, 0x002a, 0x0045,
@@ -183,7 +183,7 @@ inline constexpr uint16_t kIq1Grid[2048] = {
     0xaa82, 0xaa88, 0xaa8a, 0xaa95, 0xaaa0, 0xaaa2, 0xaaa8, 0xaaaa,
 };
 
-/// What a level stands for.
+/// Value of each level.
 inline constexpr int8_t kIq1Levels[3] = {-1, 0, 1};
 
 }  // namespace tenon

@@ -6,7 +6,7 @@
 namespace tenon {
 
 /// Point p is eight levels of two bits each, value j at bits 2 * j and up; ascending.
-/// A chosen subset of all 3^8 points with no rule behind it: the format is this list.
+/// A subset of all 3^8 points without a generating rule: this list defines the format.
 /// Source: the codebook of iq2_xs in ggml; pinned by tests/quant/vectors_test.
 inline constexpr uint16_t kIq2XsGrid[512] = {
     0x0000, 0x0002, 0x0005, 0x0008, 0x000a, 0x0011, 0x0014, 0x0016, 0x0019, 0x0020, 0x0022, 0x0025,
@@ -54,7 +54,7 @@ inline constexpr uint16_t kIq2XsGrid[512] = {
     0xa8a8, 0xa904, 0xa984, 0xa986, 0xaa28, 0xaa2a, 0xaa91, 0xaaaa,
 };
 
-/// What a level stands for.
+/// Value of each level.
 inline constexpr int8_t kIq2XsLevels[3] = {8, 25, 43};
 
 }  // namespace tenon

@@ -6,7 +6,7 @@
 namespace tenon {
 
 /// Point p is four levels, one octal digit each, value j at bits 3 * j and up; ascending.
-/// A chosen subset of all 8^4 points with no rule behind it: the format is this list.
+/// A subset of all 8^4 points without a generating rule: this list defines the format.
 /// Source: the codebook of iq3_s in ggml; pinned by tests/quant/vectors_test.
 inline constexpr uint16_t kIq3SGrid[512] = {
     00000, 00001, 00002, 00005, 00007, 00010, 00011, 00012, 00014, 00016, 00020, 00021, 00025,
@@ -51,7 +51,7 @@ inline constexpr uint16_t kIq3SGrid[512] = {
     07522, 07542, 07602, 07631, 07700,
 };
 
-/// What a level stands for.
+/// Value of each level.
 inline constexpr int8_t kIq3SLevels[8] = {1, 3, 5, 7, 9, 11, 13, 15};
 
 }  // namespace tenon

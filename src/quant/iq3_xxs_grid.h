@@ -6,7 +6,7 @@
 namespace tenon {
 
 /// Point p is four levels, one octal digit each, value j at bits 3 * j and up; ascending.
-/// A chosen subset of all 8^4 points with no rule behind it: the format is this list.
+/// A subset of all 8^4 points without a generating rule: this list defines the format.
 /// Source: the codebook of iq3_xxs in ggml; pinned by tests/quant/vectors_test.
 inline constexpr uint16_t kIq3XxsGrid[256] = {
     00000, 00002, 00004, 00011, 00013, 00017, 00020, 00022, 00031, 00042, 00073, 00075, 00101,
@@ -31,7 +31,7 @@ inline constexpr uint16_t kIq3XxsGrid[256] = {
     07315, 07333, 07360, 07421, 07441, 07500, 07502, 07524, 07630,
 };
 
-/// What a level stands for.
+/// Value of each level.
 inline constexpr int8_t kIq3XxsLevels[8] = {4, 12, 20, 28, 36, 44, 52, 62};
 
 }  // namespace tenon

@@ -42,8 +42,8 @@ inline void decode(const BlockIQ4_XS& block, float* out) noexcept {
   }
 }
 
-/// in [256] finite. Scales of sub-blocks are searched (iq4_values.h), then rounded to the 6-bit
-/// code, of three neighbours, that loses least.
+/// in [256] finite. Scales of sub-blocks are searched (iq4_values.h), then rounded to the best of
+/// three neighbouring 6-bit codes.
 inline void encode(const float* in, BlockIQ4_XS& block) noexcept {
   float wanted[8];
   for (int s = 0; s < 8; ++s) wanted[s] = fit_iq4_scale(in + 32 * s);

@@ -1,5 +1,5 @@
-// The searches of the codebook encoders: the nearest point for every group of values at several
-// scales, and sub-block scales as small integers under one f16 scale. Layouts are in the headers.
+// Searches of the codebook encoders: the nearest point per group at several scales, and sub-block
+// scales as small integers under one f16 scale. Layouts are in the format headers.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace tenon {
 inline namespace TENON_QUANT_ISA {
 
-/// What trial scales cost, up to sum(x^2), and the points that cost it: [groups, trials].
+/// Costs of trial scales, up to sum(x^2), and the points that have them: [groups, trials].
 template <int kGroups, int kTrials>
 struct CodebookCosts {
   float cost[kGroups][kTrials];
   int32_t point[kGroups][kTrials];
 };
 
-/// For every group of kValues values of x and every trial scale of the group, the codebook point g
-/// with the least |x - scale * (g + offset)|^2. kGrid holds codes of kBits bits per value, kLevels
-/// what a code stands for.
+/// Finds the codebook point g with the least |x - scale * (g + offset)|^2 for every group of
+/// kValues values and every trial scale of the group. kGrid holds codes of kBits bits per value;
+/// kLevels maps a code to its value.
 template <const auto& kGrid, const auto& kLevels, int kValues, int kGroups, int kTrials>
 void search_codebook(const float* x, const float (&scales)[kGroups][kTrials], float offset,
                      CodebookCosts<kGroups, kTrials>& best) noexcept {
@@ -54,11 +54,11 @@ void search_codebook(const float* x, const float (&scales)[kGroups][kTrials], fl
   }
 }
 
-/// How many trial scales the first pass has.
+/// Trial scales in the first pass.
 inline constexpr int kCodebookTrials = 16;
 
-/// Fills scales [kGroups, kCodebookTrials] with parts of the peak of each sub-block, which is
-/// kGroups / kScales groups long.
+/// Fills scales [kGroups, kCodebookTrials] with fractions of each sub-block's peak. A sub-block has
+/// kGroups / kScales groups.
 template <int kValues, int kScales, int kGroups>
 void trial_scales(const float* x, const float (&parts)[kCodebookTrials],
                   float (&scales)[kGroups][kCodebookTrials]) noexcept {
@@ -82,8 +82,8 @@ constexpr int near_code(int centre, int t, int limit) noexcept {
   return code < 0 ? 0 : code > limit ? limit : code;
 }
 
-/// The choice of an encoder: points [groups], scale codes [scales], and what a code is a multiple
-/// of: scale = step * (2 * code + 1).
+/// An encoder's choice: points [groups], scale codes [scales] and their step: scale = step * (2 *
+/// code + 1).
 template <int kGroups, int kScales>
 struct CodebookFit {
   int32_t point[kGroups] = {};
@@ -100,8 +100,8 @@ CodebookFit<kGroups, kScales> fit_codebook(const float* x) noexcept {
   float wanted[kScales] = {};
   {
     float scales[kGroups][kCodebookTrials];
-    // Around the scale that puts the peak on the largest level; on the two smallest, for blocks of
-    // equal values.
+    // Try scales around the one that maps the peak to the largest level, and the two smallest
+    // levels for blocks of equal values.
     float parts[kCodebookTrials];
     for (int t = 0; t < 14; ++t) {
       parts[t] = (0.5f + 0.05f * static_cast<float>(t)) / kLevels[sizeof(kLevels) - 1];
@@ -150,9 +150,9 @@ CodebookFit<kGroups, kScales> fit_codebook(const float* x) noexcept {
   return fit;
 }
 
-/// Takes the signs out of x [8]: returns bit j set where value j was negative, leaves magnitudes.
-/// With `even` the number of negative values is made even by the sign of the smallest, which
-/// then stays in x.
+/// Replaces x [8] by magnitudes and returns the signs: bit j is set if value j was negative. `even`
+/// makes the number of negative values even by flipping the smallest, which may leave it negative
+/// in x.
 inline uint8_t take_signs(float* x, bool even) noexcept {
   uint32_t signs = 0;
   int smallest = 0;
@@ -170,8 +170,8 @@ inline uint8_t take_signs(float* x, bool even) noexcept {
   return static_cast<uint8_t>(signs);
 }
 
-/// The f16 scale with the least squared error of in [256] for codes that are chosen already.
-/// unit: what the block decodes to with d = 1, [256].
+/// The f16 scale with the least squared error of in [256] for chosen codes. unit [256] is the
+/// decoded block for d = 1.
 inline uint16_t refit_d(const float* in, const float* unit) noexcept {
   double cross = 0.0;
   double power = 0.0;

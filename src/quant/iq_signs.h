@@ -16,14 +16,14 @@ constexpr uint32_t odd_bits(uint32_t bits) noexcept {
   return 0x6996u >> folded & 1u;
 }
 
-/// Signs of eight values, bit j set where value j is negative. Bits 0..6 are the code; the number
+/// Signs of eight values: bit j is set if value j is negative. Bits 0..6 are the code; the number
 /// of negative values in a group is always even, which gives bit 7.
 constexpr uint8_t expand_signs(uint32_t code) noexcept {
   const uint32_t low = code & 127u;
   return static_cast<uint8_t>(low | odd_bits(low) << 7);
 }
 
-/// value, negated where bit j of signs is set.
+/// Returns value, negated if bit j of signs is set.
 constexpr float with_sign(float value, uint8_t signs, int j) noexcept {
   const uint32_t flip = static_cast<uint32_t>(signs >> j & 1) << 31;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) ^ flip);

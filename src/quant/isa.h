@@ -1,10 +1,9 @@
-// The namespace that keeps inline functions compiled for one instruction set apart from those of
-// another. Nothing else lives here.
+// The namespace that separates inline functions compiled for different instruction sets.
 #pragma once
 
-// The linker keeps one copy of an inline function, whichever file it came from. A copy that was
-// compiled for AVX2 must never be the one that a machine without AVX2 calls, so every function of
-// this folder lives in an inline namespace named after what its file is compiled for.
+// The linker keeps one copy of an inline function, whatever file it came from. A copy compiled for
+// AVX2 must never run on a machine without AVX2, so every function of this folder lives in an
+// inline namespace named after the instruction set of its file.
 #if defined(__AVX512F__)
 #define TENON_QUANT_ISA isa_avx512
 #elif defined(__AVX2__)

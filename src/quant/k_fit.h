@@ -30,7 +30,7 @@ template <int kBlocks, int kCount>
 uint16_t fit_k_scales(const float* x, int low, int high, int scale_low, int* scales) noexcept {
   float wanted[kBlocks];
   for (int s = 0; s < kBlocks; ++s) wanted[s] = fit_scale<kCount>(x + s * kCount, low, high);
-  // The largest scale takes the end of the range that reaches one further.
+  // The largest scale takes the longer end of the range.
   const uint16_t d = scale_to_f16(signed_peak(wanted, kBlocks) / static_cast<float>(scale_low));
   const float step = f16_to_f32(d);
   for (int s = 0; s < kBlocks; ++s) {

@@ -29,7 +29,8 @@ inline void decode(const BlockQ2_0& block, float* out) noexcept {
   }
 }
 
-/// in [64] finite. The scale is searched (fit.h); it is negative where the block's longer side is.
+/// in [64] finite. The scale is searched (fit.h). It is negative if the block's longer side is
+/// negative.
 inline void encode(const float* in, BlockQ2_0& block) noexcept {
   block = {};
   block.d = scale_to_f16(fit_scale<64>(in, -1, 2));

@@ -58,7 +58,7 @@ inline void encode_trits(const float* in, int bytes, int rows, float inverse,
   }
 }
 
-/// in [256] finite. The scale is searched (fit.h); exact where the values are ternary.
+/// in [256] finite. The scale is searched (fit.h); ternary values are encoded exactly.
 inline void encode(const float* in, BlockTQ1_0& block) noexcept {
   block.d = scale_to_f16(fit_scale<256>(in, -1, 1));
   const float inverse = inverse_step(f16_to_f32(block.d));

@@ -32,7 +32,7 @@ inline void decode(const BlockTQ2_0& block, float* out) noexcept {
   }
 }
 
-/// in [256] finite. The scale is searched (fit.h); exact where the values are ternary.
+/// in [256] finite. The scale is searched (fit.h); ternary values are encoded exactly.
 inline void encode(const float* in, BlockTQ2_0& block) noexcept {
   block = {};
   block.d = scale_to_f16(fit_scale<256>(in, -1, 1));

@@ -7,11 +7,11 @@
 namespace tenon {
 namespace {
 
-// Values that are copied at once: at least the largest block, and enough to make a draw cheap.
+// Values copied at once: at least the largest block, and enough to make a draw cheap.
 constexpr uint64_t kRunValues = 256;
 
-/// Runs in a bank: many, so that equal ones are rare among the rows of a matrix. Encoders that
-/// search a grid of points take milliseconds for each.
+/// Runs in a bank: enough to make equal runs in a matrix rare. Fewer for encoders that search a
+/// grid of points, which take milliseconds per run.
 uint64_t runs_of(Format format) {
   constexpr std::pair<Format, uint64_t> kSlow[] = {
       {Format::IQ1_S, 32}, {Format::IQ1_M, 32},   {Format::IQ2_XXS, 64}, {Format::IQ2_XS, 64},
@@ -26,7 +26,7 @@ uint64_t runs_of(Format format) {
 }  // namespace
 
 float SplitMix::normal() {
-  constexpr int64_t kMean = 4 * 65535;                  // of eight numbers in 0..65535
+  constexpr int64_t kMean = 4 * 65535;  // mean of the sum of eight numbers in 0..65535
   constexpr float kInverseDeviation = 1.0f / 53509.9f;  // sqrt(8 * (65536^2 - 1) / 12)
   int64_t sum = 0;
   for (int half = 0; half < 2; ++half) {
@@ -52,7 +52,7 @@ RandomBlocks::RandomBlocks(const FormatInfo& format, float deviation, uint64_t s
 
 void RandomBlocks::fill(SplitMix& random, std::span<std::byte> out) const {
   while (!out.empty()) {
-    // The high bits, scaled: no division. num_starts_ is far below 2^32.
+    // Scales the high bits, without a division. num_starts_ is far below 2^32.
     const uint64_t start = (random.next() >> 32) * num_starts_ >> 32;
     const uint64_t bytes = std::min<uint64_t>(run_bytes_, out.size());
     std::memcpy(out.data(), bank_.data() + start * block_bytes_, bytes);

@@ -1,5 +1,5 @@
-// An endless supply of encoded random weights: a bank of blocks is encoded once and dealt out in
-// random order, since encoders are a thousand times slower than copying.
+// Encoded random weights in any amount: a bank of blocks is encoded once and copied in random
+// order, since encoding is a thousand times slower than copying.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): fast, and the same numbers everywhere.
+/// SplitMix64 (Steele, Lea, Flood 2014): fast, and equal on all machines.
 class SplitMix {
  public:
   explicit constexpr SplitMix(uint64_t seed) : state_(seed) {}
@@ -21,8 +21,7 @@ class SplitMix {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  /// About N(0, 1): a sum of eight uniform numbers. Only integers are added, so the bits depend on
-  /// no library.
+  /// Approximately N(0, 1): a sum of eight uniform integers, so the bits depend on no library.
   float normal();
 
  private:
@@ -31,15 +30,15 @@ class SplitMix {
 
 class RandomBlocks {
  public:
-  /// Values of mean 0 and the given standard deviation. The format has an encoder.
+  /// Values have mean 0 and the given standard deviation. The format must have an encoder.
   RandomBlocks(const FormatInfo& format, float deviation, uint64_t seed);
 
-  /// Fills `out`, whole blocks, with blocks of the bank that `random` chooses.
+  /// Fills `out`, whole blocks, with blocks of the bank chosen by `random`.
   void fill(SplitMix& random, std::span<std::byte> out) const;
 
  private:
   uint32_t block_bytes_;
-  uint64_t run_bytes_;   // what is copied at once
+  uint64_t run_bytes_;   // bytes copied at once
   uint64_t num_starts_;  // blocks at which a run may start
   std::vector<std::byte> bank_;
 };

@@ -29,23 +29,24 @@ namespace tenon {
 namespace {
 
 constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
-// Of the logits: their spread is about that of a trained model's.
+// Standard deviation of the logits, about that of a trained model.
 constexpr double kLogitDeviation = 2.0;
 
-/// A tensor to be written: normal values around `mean`.
+/// A tensor to write: normal values around `mean`.
 struct RandomTensor {
   std::string name;
   std::vector<uint64_t> shape;  // outermost first
   Format format;
   float deviation;
-  float mean = 0.0f;   // not 0: f32 only
-  uint32_t below = 0;  // not 0: numbers below this, evenly spread, i32 only
+  float mean = 0.0f;   // f32 only, if not 0
+  uint32_t below = 0;  // i32 only, if not 0: uniform integers below this
 };
 
-/// "attn_q" of "blk.3.attn_q.weight", and of the experts' matrix "blk.3.attn_q_exps.weight".
+/// Layer and name in a tensor's name: 3 and "attn_q" for "blk.3.attn_q.weight", and for the
+/// experts' matrix "blk.3.attn_q_exps.weight".
 struct LayerTensorName {
   uint32_t layer = 0;
-  std::string_view name;  // empty: of no layer
+  std::string_view name;  // empty if in no layer
 };
 
 LayerTensorName layer_tensor_name(std::string_view name) {
@@ -62,7 +63,7 @@ LayerTensorName layer_tensor_name(std::string_view name) {
   return parsed;
 }
 
-/// What is written for the tensors that an architecture asks for.
+/// Tensors written for an architecture's requests.
 class RandomTensors {
  public:
   RandomTensors(const Metadata& metadata, const RandomShape& shape, const WeightMix& mix)
@@ -75,7 +76,7 @@ class RandomTensors {
   [[nodiscard]] const std::vector<RandomTensor>& all() const { return tensors_; }
 
  private:
-  /// Keeps the size of what it is multiplied with.
+  /// Deviation that keeps the scale of the matrix's input.
   static float even_deviation(uint64_t columns) {
     return static_cast<float>(1.0 / std::sqrt(static_cast<double>(columns)));
   }
@@ -85,7 +86,7 @@ class RandomTensors {
     return layer_format(mix_, parsed.name, parsed.layer, layers_, wanted.shape.back());
   }
 
-  /// The output matrix where it is not the embedding, and what the shape names.
+  /// True for an output matrix apart from the embedding, and for the shape's optional tensors.
   [[nodiscard]] bool has_optional(const WantedTensor& wanted) const {
     if (wanted.role == TensorRole::Output && !shape_.tied) return true;
     return std::ranges::any_of(shape_.optional, [&](std::string_view end) {
@@ -108,7 +109,7 @@ class RandomTensors {
         return put(fitting_format(mix_.format, columns), 1.0f);
       case TensorRole::Output:
         return put(output_format(mix_, columns), logits);
-      case TensorRole::Router:  // stays in f32, whatever the mix
+      case TensorRole::Router:  // f32 in every mix
       case TensorRole::Convolution:
         return put(Format::F32, even_deviation(columns));
       case TensorRole::Norm:
@@ -131,7 +132,7 @@ class RandomTensors {
   std::vector<RandomTensor> tensors_;
 };
 
-/// All keys of the architecture: those that every decoder has, then its own, which win.
+/// Keys of the architecture: those of every decoder, then its own, which win.
 std::vector<KeyValue> model_keys(const ChosenShape& chosen) {
   const RandomShape& shape = chosen.shape;
   std::vector<KeyValue> keys = {
@@ -214,7 +215,7 @@ class Writer {
       : out_(out), options_(options), chunk_(system, kChunkBytes, "a chunk of random weights") {}
 
   void write(const RandomTensor& tensor) {
-    // By name, so that a tensor does not depend on those before it.
+    // Seed by name, so that tensors do not depend on their order.
     SplitMix random(hash_bytes(std::as_bytes(std::span(tensor.name)), options_.seed).low);
     if (tensor.below > 0) return write_numbers(tensor, random);
     if (tensor.shape.size() == 1 || tensor.mean != 0) return write_values(tensor, random);

@@ -1,5 +1,5 @@
-// Writes a model file with random weights of a known shape: to measure without a download, and to
-// test what no published file holds.
+// Writes a model file of a known shape with random weights, for benchmarks without a download and
+// tests without a published file.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct RandomModelOptions {
   std::function<bool(double fraction)> progress{};
 };
 
-/// The keys of a shape that its architecture reads.
+/// Metadata keys of a shape, as read by its architecture.
 [[nodiscard]] Metadata random_model_metadata(const ChosenShape& chosen);
 
-/// Writes `path`, a GGUF file that Tenon and llama.cpp load. The same shape, format and seed give
-/// the same bytes. Takes a few megabytes of memory whatever the shape; the file appears complete or
-/// not at all. Activations stay near 1 and logits near N(0, 2^2), as in a trained model.
+/// Writes `path`, a GGUF file for Tenon and llama.cpp. Equal shape, format and seed give equal
+/// bytes. Takes a few megabytes of memory for any shape. The file appears complete or not at all.
+/// Activations stay near 1 and logits near N(0, 2^2), as in a trained model.
 ///   shape  "llama-8b", or "llama-8b:4" for its first 4 layers
 /// Throws Argument for an unknown shape or format, Io, Cancelled.
 void write_random_model(const std::shared_ptr<System>& system, const std::string& path,

@@ -23,7 +23,7 @@ constexpr KeyValue kGemma3n200mKeys[] = {{"attention.sliding_window", 512u},
                                          {"attention.shared_kv_layers", 3u},
                                          {"altup.num_inputs", 4u},
                                          {"embedding_length_per_layer_input", 256u}};
-// Five layers with a window to one without, which has heads of its own.
+// Groups of five layers with a window and a layer without, which has another number of heads.
 constexpr int32_t kGemma4Windows[] = {1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1,
                                       1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0};
 constexpr int32_t kGemma4KvHeads[] = {8, 8, 8, 8, 8, 2, 8, 8, 8, 8, 8, 2, 8, 8, 8,
@@ -73,7 +73,7 @@ constexpr KeyValue kQwen35MoeKeys[] = {
     {"expert_used_count", 8u},
     {"expert_feed_forward_length", 512u},
     {"expert_shared_feed_forward_length", 512u}};
-// The cache's row is 512 + 64 values; the heads that are made of it have 192 + 64 and 256.
+// The cache's row has 512 + 64 values; the heads made from it have 192 + 64 and 256.
 constexpr KeyValue kGlmFlashKeys[] = {{"attention.head_count_kv", 1u},
                                       {"attention.key_length", 576u},
                                       {"attention.value_length", 512u},
@@ -94,7 +94,7 @@ constexpr KeyValue kGlmFlashKeys[] = {{"attention.head_count_kv", 1u},
 constexpr int32_t kLfm2KvHeads[] = {0, 0, 8, 0, 0, 8, 0, 0, 8, 0, 8, 0, 8, 0, 8, 0};
 constexpr KeyValue kLfm2Keys[] = {
     {"attention.head_count_kv", std::span<const int32_t>(kLfm2KvHeads)}, {"shortconv.l_cache", 3u}};
-// A layer is attention where it has key heads, experts where it has a width, and else Mamba 2.
+// Layers with key heads are attention, layers with a width are experts, others are Mamba 2.
 constexpr int32_t kNemotron3KvHeads[] = {0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0,
                                          0, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0,
                                          0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0};

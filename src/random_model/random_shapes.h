@@ -1,5 +1,5 @@
-// The numbers of random models, as data: what is known of published models without their weights.
-// Writing one is in random_model.h, the formats of its weights in weight_mixes.h.
+// Dimensions of random models, as data: those of published models, without weights. random_model.h
+// writes models, weight_mixes.h has formats of weights.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace tenon {
 
-/// The numbers of a decoder; what tensors it has follows from its architecture. The shapes are
-/// those of published models, but for `tiny`, `tiny-moe` and a `tiny-NAME` of every architecture,
-/// which are for tests, `moe-1b-a300m`, a mixture of experts of the size of llama-1b, and
-/// `gemma3n-200m`, whose table of layers' embeddings holds two thirds of it.
+/// Dimensions of a decoder; the architecture determines its tensors. Shapes are those of published
+/// models, except some for tests (`tiny`, `tiny-moe` and a `tiny-NAME` per architecture),
+/// `moe-1b-a300m`, a mixture of experts of the size of llama-1b, and `gemma3n-200m`, two thirds of
+/// which are the table of layers' embeddings.
 struct RandomShape {
   const char* name;
   const char* architecture;  ///< general.architecture
@@ -26,24 +26,24 @@ struct RandomShape {
   uint32_t vocab;
   uint32_t context;
   float rope_theta;
-  bool tied;                         ///< the output uses the embedding
-  std::span<const KeyValue> keys{};  ///< of its architecture; they win over the numbers above
-  bool is_example = false;           ///< has the keys of Architecture::example, too
-  /// Of the tensors that files of the architecture may lack those, by the ends of their names, that the
-  /// published model has.
+  bool tied;  ///< the output uses the embedding
+  /// Keys of the architecture; they override the dimensions above.
+  std::span<const KeyValue> keys{};
+  bool is_example = false;  ///< includes the keys of Architecture::example
+  /// Optional tensors of the architecture that the published model has, by the ends of their names.
   std::span<const std::string_view> optional{};
 };
 
 std::span<const RandomShape> random_shapes() noexcept;
 
-/// A shape, and how many of its layers a model has.
+/// A shape and the number of layers to use.
 struct ChosenShape {
   const RandomShape& shape;
   uint32_t layers;  ///< 1..shape.layers
 };
 
-/// "llama-8b", or "llama-8b:4" for its first 4 layers. Throws Argument naming the nearest name, or
-/// how many layers there are.
+/// Finds "llama-8b", or "llama-8b:4" for its first 4 layers. Throws Argument with the nearest name,
+/// or the number of layers.
 ChosenShape find_random_shape(std::string_view text);
 
 }  // namespace tenon

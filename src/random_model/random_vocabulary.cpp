@@ -12,9 +12,9 @@ namespace {
 
 constexpr uint32_t kBytes = 256;
 constexpr uint32_t kSpecials = 2;
-// English letters, frequent ones first.
+// English letters, by frequency.
 constexpr std::string_view kLetters = "etaoinshrdlcumwfgypbvkjxqz";
-// 27 first letters (the space is one) and 26 further ones, up to four of them.
+// Words of 27 first letters (including the space) and up to four of 26 letters.
 constexpr uint32_t kMaxWords = 27 * (26 + 26 * 26 + 26 * 26 * 26);
 
 std::string spelled(uint8_t byte) {
@@ -37,7 +37,7 @@ RandomVocabulary make_random_vocabulary(uint32_t size) {
   }
   const uint32_t words = size - kBytes - kSpecials;
   out.merges.reserve(words);
-  // A queue: each word is made longer by every letter, in the order in which the words were made.
+  // A queue of words: each is extended by every letter, in the order of creation.
   std::vector<std::string> queue{spelled(' ')};
   for (const char letter : kLetters) queue.emplace_back(1, letter);
   queue.reserve(queue.size() + words);

@@ -37,8 +37,7 @@ constexpr std::array kMixes = {
     WeightMix{"MXFP4_MOE", Format::Q8_0, 38, kExperts},
 };
 
-/// general.file_type of files in one format. A format that is not here gets none: the key is for
-/// people.
+/// general.file_type of files in one format; for users. Other formats get no key.
 constexpr std::pair<Format, uint32_t> kFileTypes[] = {
     {Format::F32, 0},      {Format::F16, 1},      {Format::Q4_0, 2},    {Format::Q4_1, 3},
     {Format::Q8_0, 7},     {Format::Q5_0, 8},     {Format::Q5_1, 9},    {Format::Q2_K, 21},
@@ -49,8 +48,8 @@ constexpr std::pair<Format, uint32_t> kFileTypes[] = {
     {Format::MXFP4, 38},   {Format::NVFP4, 39},   {Format::Q1_0, 40},   {Format::Q2_0, 41},
 };
 
-/// What the output matrix is in when the rest is in a format: these keep their own or take the
-/// given one, all others take q6_K.
+/// Format of the output matrix by that of the rest: these keep it or use the given one, all others
+/// use q6_K.
 constexpr std::pair<Format, Format> kOutputs[] = {
     {Format::F32, Format::F32},      {Format::F16, Format::F16},     {Format::BF16, Format::BF16},
     {Format::Q8_0, Format::Q8_0},    {Format::IQ1_S, Format::Q5_K},  {Format::IQ1_M, Format::Q5_K},
@@ -58,7 +57,7 @@ constexpr std::pair<Format, Format> kOutputs[] = {
     {Format::IQ3_XXS, Format::Q5_K},
 };
 
-/// What stands in for a format of large blocks in rows that they do not fit.
+/// Replacement of a large-block format for rows that its blocks do not fit.
 constexpr std::pair<Format, Format> kStandIns[] = {
     {Format::Q4_K, Format::Q5_0},   {Format::Q5_K, Format::Q5_1},  {Format::Q6_K, Format::Q8_0},
     {Format::Q2_K, Format::Q4_0},   {Format::Q3_K, Format::Q4_0},  {Format::TQ1_0, Format::Q4_0},

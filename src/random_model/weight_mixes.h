@@ -1,5 +1,5 @@
-// The weight formats of random models by the names of published mixes, as data: which tensor of which
-// layer is in which format. The numbers of a model are in random_shapes.h.
+// Weight formats of random models by the names of published mixes, as data: the format of each
+// tensor per layer. random_shapes.h has the dimensions.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace tenon {
 
-/// Which layers a rule is for. With n layers, "more bits" are the first and the last eighth and
-/// every third between them.
+/// Layers to which a rule applies. With n layers, "more bits" are the first and the last eighth,
+/// and every third layer between.
 enum class MixLayers : uint8_t { All, MoreBits, FirstEighth, FirstSixteenth, FirstFour, FirstTwo };
 
-/// One tensor of some layers in another format than the rest.
+/// An exception to the mix's format, for one tensor in some layers.
 struct MixRule {
   std::string_view tensor;  ///< "attn_v"
   MixLayers layers;
   Format format;
 };
 
-/// A named mix: the format of the matrices, and what departs from it. The first rule that fits
-/// holds. The mixes are those of llama.cpp's llama-quantize.
+/// A named mix: the format of the matrices, and exceptions. The first matching rule applies. Mixes
+/// are those of llama.cpp's llama-quantize.
 struct WeightMix {
   const char* name;
   Format format;
@@ -32,17 +32,17 @@ struct WeightMix {
 
 std::span<const WeightMix> weight_mixes() noexcept;
 
-/// A mix by its name or, with no rules, a weight format by its own; case does not matter. Throws
-/// Argument naming the nearest.
+/// Finds a mix by name, or a weight format (as a mix without rules); ignores case. Throws Argument
+/// with the nearest name.
 WeightMix find_weight_mix(std::string_view name);
 
-/// The format of tensor `name` of layer `layer` of `layers` with rows of `columns` values. Where
-/// the blocks do not fit the row, it is the small-block format of about the same size.
+/// Format of tensor `name` in layer `layer` of `layers` with rows of `columns` values. If blocks do
+/// not fit the row, a small-block format of about the same size.
 Format layer_format(const WeightMix& mix, std::string_view name, uint32_t layer, uint32_t layers,
                     uint64_t columns);
-/// The format of the output matrix (and of an embedding that serves as one).
+/// Format of the output matrix (and of an embedding used as such).
 Format output_format(const WeightMix& mix, uint64_t columns);
-/// `format`, or what stands in for it where rows of `columns` values are not whole blocks.
+/// Returns `format`, or its replacement if rows of `columns` values are not whole blocks.
 Format fitting_format(Format format, uint64_t columns);
 
 }  // namespace tenon

@@ -1,5 +1,5 @@
-// Adaptive-p: prefers tokens whose probability is near a target, which follows the probabilities of
-// the tokens drawn before; it draws itself.
+// Adaptive-p: prefers tokens whose probability is near a target, which adapts to the probabilities
+// of drawn tokens. Ends the chain with a draw.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,8 +20,8 @@ constexpr SamplerParameter kParameters[] = {
                    "How much each token drawn before counts less than the one after it."),
 };
 
-// The shape of the preference, as its author chose it (llama.cpp, pull request 17927): quadratic
-// near the target, linear far from it.
+// Shape of the preference, from its author (llama.cpp, pull request 17927): quadratic near the
+// target, linear far from it.
 constexpr double kWidth = 0.3;
 constexpr double kPeak = 5.0;
 constexpr double kSharpness = 10.0;
@@ -41,7 +41,7 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 
   const std::span<const float> before = candidates.weights();
   const double total_before = sum_of(before);
-  const std::span<uint32_t> kept = candidates.index_scratch();  // the weights, as bits
+  const std::span<uint32_t> kept = candidates.index_scratch();  // the weights' bits
   for (size_t i = 0; i < before.size(); ++i) kept[i] = std::bit_cast<uint32_t>(before[i]);
   const std::span<float> logits = candidates.writable_logits();
   for (size_t i = 0; i < logits.size(); ++i) {

@@ -1,5 +1,4 @@
-// Texts that may not be generated, and where in a text they begin. Going back to before one is the
-// business of the caller that draws.
+// Texts that must not be generated, and their positions in a text. The drawing caller rewinds.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +12,32 @@
 
 namespace tenon {
 
-/// The texts; immutable.
+/// An immutable set of banned texts.
 class BannedTexts : public TextSet {
  public:
-  /// While one may be coming, tokens are kept back: more bytes would be more of them.
+  /// Limits the tokens held back while a banned text may be forming.
   static constexpr size_t kMaxTextBytes = 128;
 
-  /// Throws as TextSet. Of two texts that end in one place the shorter counts: without it the
-  /// longer one cannot come either.
+  /// Builds the set. Among texts with equal ends the shortest matches: it is part of the others.
+  /// Throws like TextSet.
   explicit BannedTexts(std::span<const std::string> texts, bool ignore_case = false)
       : TextSet(texts, {"banned_strings", kMaxTextBytes, ignore_case, true}) {}
 };
 
-/// One text, looked at as it grows. One thread at a time.
+/// Watches one text for banned texts as it grows. One thread at a time.
 class BanWatch {
  public:
-  /// Starts anew. texts: null for none.
+  /// Starts a new text. texts may be null.
   void restart(std::shared_ptr<const BannedTexts> texts);
   [[nodiscard]] const std::shared_ptr<const BannedTexts>& texts() const { return texts_; }
 
-  /// `text`, whole characters, comes. Where a banned one begins, in bytes from the beginning; the
-  /// watch is then of no use any more.
+  /// Adds `text`, whole characters. Returns the byte offset at which a banned text begins, if any;
+  /// restart the watch then.
   std::optional<uint64_t> push(std::string_view text);
 
   /// Bytes so far.
   [[nodiscard]] uint64_t size() const { return size_; }
-  /// From here on the text may be the beginning of a banned one; size() when it is not.
+  /// Offset from which the text may be the start of a banned text; size() if it is not.
   [[nodiscard]] uint64_t open_from() const;
 
  private:

@@ -1,4 +1,4 @@
-// The biases of tokens that a host has set, in the order of tokens.
+// Biases of tokens set by a host, in the order of tokens.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace tenon {
 
-/// Any order of many calls takes time in proportion to them (times the logarithm).
+/// Takes O(n log n) time for n calls in any order.
 class BiasTable {
  public:
   static constexpr size_t kMaxTokens = size_t{1} << 20;
 
-  /// From now on `bias` for the token; 0 for none. Throws Argument for more than kMaxTokens tokens.
+  /// Sets the bias of a token; 0 removes it. Throws Argument for more than kMaxTokens tokens.
   void set(int32_t token, float bias);
   void clear();
-  /// Takes the last calls in; allocates where there were any.
+  /// Merges the latest calls; allocates if there were any.
   void settle();
-  /// By token, no token twice, without what was set since settle().
+  /// Biases in ascending order of unique tokens, without those set since settle().
   [[nodiscard]] std::span<const LogitBias> settled() const { return settled_; }
   [[nodiscard]] bool has(int32_t token) const;
 
@@ -29,8 +29,8 @@ class BiasTable {
   [[nodiscard]] bool is_settled(int32_t token) const;
 
   std::vector<LogitBias> settled_;
-  std::map<int32_t, float> changes_;  // to it
-  size_t num_tokens_ = 0;             // with both
+  std::map<int32_t, float> changes_;  // changes to settled_
+  size_t num_tokens_ = 0;             // tokens of settled_ and changes_ together
 };
 
 }  // namespace tenon

@@ -15,11 +15,10 @@ namespace {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
-// As many values as are looked at side by side: one chain of maxima would wait four cycles for
-// each.
+// Values compared in parallel: a single chain of maxima would wait four cycles per value.
 constexpr size_t kLanes = 16;
 
-/// The largest of the values; -inf for none. `bad` is set when one is NaN or +inf.
+/// The largest of the values; -inf if empty. Sets `bad` if any is NaN or +inf.
 float largest(std::span<const float> values, bool& bad) {
   float max[kLanes];
   uint32_t wrong[kLanes] = {};  // whole words, so that the loop becomes vector instructions
@@ -139,7 +138,7 @@ float Candidates::max_logit() const {
 }
 
 void Candidates::keep_only(std::span<const uint32_t> ascending) {
-  // Never writes beyond what was read, for the numbers rise.
+  // Writes never pass reads, since the indices ascend.
   for (size_t i = 0; i < ascending.size(); ++i) {
     ids_[i] = id(ascending[i]);
     own_[i] = logits_[ascending[i]];

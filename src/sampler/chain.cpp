@@ -1,4 +1,4 @@
-// The list of samplers, in the order in which they are applied.
+// The list of samplers, in the order of application.
 #include <iterator>
 
 #include "sampler/stage.h"
@@ -22,8 +22,8 @@ extern const SamplerStage kDrawStage;
 
 namespace {
 
-// Truncation comes before the temperature, so that top-p and its kin judge the model's own
-// distribution and the temperature only decides how to choose among what they left.
+// Truncation precedes the temperature. So top-p and its kin judge the model's own distribution, and
+// the temperature only affects the choice among the tokens left.
 constexpr const SamplerStage* kChain[] = {
     &kLogitBiasStage, &kPenaltiesStage,   &kDryStage,       &kGreedyStage, &kMirostatStage,
     &kTopNSigmaStage, &kTopKStage,        &kTypicalStage,   &kTopPStage,   &kMinPStage,

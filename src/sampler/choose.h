@@ -1,4 +1,4 @@
-// What the samplers that end a chain share: temperature applied, one candidate drawn.
+// Shared by samplers that end a chain: applying the temperature and drawing a candidate.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ inline double sum_of(std::span<const float> weights) {
   return total;
 }
 
-/// Inverts the cumulative distribution of `weights` (their sum: total > 0), in order, at `uniform`
-/// in [0, 1). Never a weight of 0.
+/// Inverts the cumulative distribution of `weights` (sum: total > 0), in order, at `uniform` in [0,
+/// 1). Never returns a candidate of weight 0.
 inline size_t drawn_candidate(std::span<const float> weights, double total, double uniform) {
   const double target = uniform * total;
   double sum = 0.0;

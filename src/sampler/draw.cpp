@@ -1,4 +1,4 @@
-// The draw: one of the tokens that are left, by their probabilities.
+// The draw: chooses one of the remaining tokens by probability.
 #include <limits>
 
 #include "backends/common/philox.h"
@@ -15,8 +15,8 @@ constexpr SamplerParameter kParameters[] = {
                       "token; -1: another one for each generation, which can be read back."),
 };
 
-/// Inverts the cumulative distribution, in order of token id, at a number that depends on the seed
-/// and the position alone.
+/// Inverts the cumulative distribution, in order of token id, at a number that depends only on the
+/// seed and the position.
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
   const std::span<const float> weights = candidates.weights();
   const size_t chosen =

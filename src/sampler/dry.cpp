@@ -1,4 +1,4 @@
-// DRY (don't repeat yourself): lowers tokens that would go on with a repetition of what was said.
+// DRY (don't repeat yourself): lowers tokens that would continue a repetition.
 #include <algorithm>
 #include <cmath>
 
@@ -23,15 +23,15 @@ constexpr SamplerParameter kParameters[] = {
 
 constexpr double kMaxPenalty = 1e30;
 
-/// As its author defines it (p-e-w, text-generation-webui, pull request 5677). With r the recent
-/// tokens from the last to the first, what repeats the end of the text is the common beginning of r
-/// and of r from i on: the Z function of r, in linear time.
+/// Follows its author's definition (p-e-w, text-generation-webui, pull request 5677). With r the
+/// recent tokens, last first, a repetition of the text's end is the common prefix of r and r[i..]:
+/// the Z function of r, in linear time.
 void lower_repetitions(Candidates& candidates, const SamplerInput& input,
                        std::span<const int32_t> recent) {
   const auto allowed = static_cast<size_t>(input.values.integer("dry_allowed_length"));
   const size_t n = recent.size();
   const auto r = [recent, n](size_t i) { return recent[n - 1 - i]; };
-  // A breaker ends what can be repeated.
+  // A breaker bounds the repetition.
   size_t longest = n;
   for (size_t i = 0; i < n && longest == n; ++i) {
     if (std::binary_search(input.dry_breakers.begin(), input.dry_breakers.end(), r(i))) longest = i;
@@ -39,8 +39,9 @@ void lower_repetitions(Candidates& candidates, const SamplerInput& input,
   if (longest < allowed) return;
 
   const std::span<float> logits = candidates.writable_logits();
-  const std::span<uint32_t> z = candidates.vocab_scratch();          // [n]
-  const std::span<uint32_t> lengths = candidates.zeroed_counters();  // of candidates, the longest
+  const std::span<uint32_t> z = candidates.vocab_scratch();  // [n]
+  // Per token, the longest repetition it continues.
+  const std::span<uint32_t> lengths = candidates.zeroed_counters();
   size_t left = 0;
   size_t right = 0;
   for (size_t i = 1; i < n; ++i) {
@@ -71,7 +72,7 @@ void lower_repetitions(Candidates& candidates, const SamplerInput& input,
 
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
   if (input.values.real("dry_multiplier") == 0.0) return std::nullopt;
-  // The scratch has room for one number per token of the vocabulary.
+  // The scratch has one number per token of the vocabulary.
   size_t last_n = candidates.vocab();
   const int64_t wanted = input.values.integer("dry_last_n");
   if (wanted >= 0) last_n = std::min(last_n, static_cast<size_t>(wanted));
@@ -82,7 +83,7 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 
 bool is_on_device(const SamplerValues& values) { return values.real("dry_multiplier") == 0.0; }
 
-/// It lowers logits only.
+/// DRY only lowers logits.
 SamplerReach reach(const SamplerInput& input) {
   if (is_on_device(input.values)) return {SamplerReach::Kind::Nothing};
   const int64_t last_n = input.values.integer("dry_last_n");

@@ -1,4 +1,4 @@
-// Greedy: at temperature 0 the likeliest token is the answer, and nothing else is looked at.
+// Greedy: at temperature 0, chooses the likeliest token and ends the chain.
 #include "sampler/stage.h"
 
 namespace tenon {

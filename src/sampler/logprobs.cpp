@@ -37,7 +37,7 @@ void logprobs_of(std::span<const float> logits, std::span<const int32_t> tokens,
   }
   std::transform(tokens.begin(), tokens.end(), logprobs.begin(), logprob);
 
-  // A heap of the best so far, its worst in front: nearly every logit is refused by one comparison.
+  // A heap of the best so far, the worst in front: one comparison refuses nearly every logit.
   const auto before = [&logits](int32_t a, int32_t b) {
     const float left = logits[static_cast<size_t>(a)];
     const float right = logits[static_cast<size_t>(b)];

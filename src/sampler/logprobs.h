@@ -1,4 +1,4 @@
-// Log-probabilities of tokens under the logits of a model, before any sampler.
+// Log-probabilities of tokens under a model's logits, before any sampler.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace tenon {
 
-/// logits [vocab] f32, finite or -inf. tokens [n]: their natural logarithms of probability go to
-/// logprobs [n]. top_tokens [k], k <= vocab: the k likeliest, likeliest first, ties by id, with
-/// top_logprobs [k]. The sum is taken in f64 in the order of ids. Throws Argument for a token or k
-/// outside the vocabulary, State for non-finite logits or when all are -inf.
+/// Computes natural log-probabilities from logits [vocab] f32, finite or -inf. Those of tokens [n]
+/// go to logprobs [n]. The k likeliest tokens, k <= vocab, go to top_tokens [k] and top_logprobs
+/// [k], likeliest first, ties by id. Sums in f64 in the order of ids. Throws Argument for a token
+/// or k outside the vocabulary. Throws State for non-finite logits, or if all are -inf.
 void logprobs_of(std::span<const float> logits, std::span<const int32_t> tokens,
                  std::span<float> logprobs, std::span<int32_t> top_tokens,
                  std::span<float> top_logprobs);

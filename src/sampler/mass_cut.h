@@ -1,4 +1,4 @@
-// Cutting a set of weights where the heaviest together reach a mass, without sorting them.
+// Selects the heaviest weights that together reach a mass, without a full sort.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 
 namespace tenon {
 
-/// The numbers 0..n-1, put in the total order `before`, are cut after the first ones whose weights
-/// together reach `mass`; returns the last that is kept. At least one is. O(n) on average: the
-/// place of the cut is halved, so no more is ordered than the answer needs.
-///   indices  [n] room to work in, n >= 1; contents undefined before and after
+/// Cuts the indices 0..n-1, in the total order `before`, after the first whose weights together
+/// reach `mass`. Returns the last index kept; at least one is kept. Takes O(n) on average, since
+/// each step halves the range of the cut and orders no more.
+///   indices  [n] scratch, n >= 1; contents undefined before and after
 ///   weights  [n] f32, >= 0
 template <typename Before>
 uint32_t last_within_mass(std::span<uint32_t> indices, std::span<const float> weights, double mass,

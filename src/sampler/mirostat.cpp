@@ -1,5 +1,5 @@
-// Mirostat: keeps as many tokens as hold the surprise of the text near a target, and draws. It
-// takes the place of what follows it in the chain.
+// Mirostat: keeps the tokens that hold the text's surprise near a target, and draws. Replaces all
+// later samplers of the chain.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -20,7 +20,7 @@ constexpr SamplerParameter kParameters[] = {
     real_parameter("mirostat_eta", 0.0, 1.0, 0.1, "How fast Mirostat corrects itself."),
 };
 
-// The tokens from which version 1 estimates the exponent of the distribution.
+// Number of tokens from which version 1 estimates the distribution's exponent.
 constexpr size_t kEstimatedFrom = 100;
 
 /// Basu et al. 2021, "Mirostat: A Neural Text Decoding Algorithm that Directly Controls
@@ -65,7 +65,8 @@ void keep_likeliest(Candidates& candidates, size_t k) {
   candidates.keep_only(indices.first(k));
 }
 
-/// Version 2 (algorithm 2 of the same): tokens of more surprise than the bound go; one stays.
+/// Version 2 (algorithm 2 of the same paper): drops tokens of more surprise than the bound, but
+/// keeps at least one.
 void keep_below_surprise(Candidates& candidates, double surprise) {
   const std::span<const float> weights = candidates.weights();
   const double least = std::exp2(-surprise) * sum_of(weights);

@@ -1,5 +1,5 @@
-// What a sampler parameter is: name, type, range, default and text, as data that the C ABI and the
-// command line derive their options from. The parameters themselves stand in the sampler files.
+// Description of a sampler parameter as data: name, type, range, default and text. The C ABI and
+// the command line derive options from it; sampler files define the parameters.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace tenon {
 
 enum class ParameterType : uint32_t { Integer, Real };
 
-/// One number; which member counts is the parameter's type.
+/// A number; the parameter's type selects the member.
 struct ParameterValue {
   int64_t integer = 0;
   double real = 0.0;
@@ -20,10 +20,10 @@ struct SamplerParameter {
   ParameterValue minimum;
   ParameterValue maximum;
   ParameterValue initial;  ///< the value of a new sampler
-  const char* doc;         ///< one sentence for users, saying which value disables
+  const char* doc;         ///< sentence for users, with the disabling value
 };
 
-/// Value of the parameter "seed" for a random seed per generation.
+/// Value of the parameter "seed" that requests a random seed per generation.
 inline constexpr int64_t kRandomSeed = -1;
 
 constexpr SamplerParameter integer_parameter(const char* name, int64_t minimum, int64_t maximum,

@@ -30,7 +30,7 @@ float penalise(float logit, uint32_t count, float repeat, float presence, float 
   return std::min(penalised, std::numeric_limits<float>::max());  // a bonus must not overflow
 }
 
-/// The last tokens, which count.
+/// The tokens to which the penalties apply.
 std::span<const int32_t> recent_tokens(const SamplerInput& input) {
   const int64_t last_n = input.values.integer("repeat_last_n");
   if (last_n < 0) return input.history;
@@ -64,7 +64,7 @@ bool is_on_device(const SamplerValues& values) {
          values.real("frequency_penalty") == 0.0;
 }
 
-/// What raises logits may bring any token to the front.
+/// Penalties that raise logits may bring any token to the front.
 SamplerReach reach(const SamplerInput& input) {
   if (is_on_device(input.values)) return {SamplerReach::Kind::Nothing};
   const bool lowers = input.values.real("repeat_penalty") >= 1.0 &&

@@ -1,4 +1,4 @@
-// Sampler: bias bookkeeping and the walk along the chain.
+// Sampler: biases, and the walk along the chain.
 #include "sampler/sampler.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool in_mask(std::span<const uint64_t> mask, size_t token) {
   return token / 64 < mask.size() && (mask[token / 64] >> (token % 64) & 1) != 0;
 }
 
-/// Whether the mask has a token that is not forbidden.
+/// True if the mask allows a token that is not forbidden.
 bool leaves_any(std::span<const uint64_t> mask, std::span<const int32_t> forbidden) {
   uint64_t count = 0;
   for (const uint64_t word : mask) count += static_cast<uint64_t>(std::popcount(word));
@@ -35,12 +35,12 @@ bool leaves_any(std::span<const uint64_t> mask, std::span<const int32_t> forbidd
   return count > 0;
 }
 
-/// Whether a candidate is not masked.
+/// True if any candidate is unmasked.
 bool any_left(const Candidates& candidates) {
   return std::ranges::any_of(candidates.logits(), [](float logit) { return logit != kNever; });
 }
 
-/// Has a grammar watched for the time of one draw.
+/// Sets a grammar's watch for the duration of one draw.
 class Watched {
  public:
   Watched(GrammarMatcher* grammar, WorkWatch* watch) : grammar_(grammar) {
@@ -73,7 +73,7 @@ Sampler::Sampler(const Sampler& other)
       num_remembered_(other.num_remembered_),
       candidates_(system_),
       grammar_(other.grammar_ ? std::make_unique<GrammarMatcher>(*other.grammar_) : nullptr) {
-  logit_bias_.settle();  // here, so that no draw of a copy allocates
+  logit_bias_.settle();  // settled here, so that draws of a copy do not allocate
 }
 
 void Sampler::note_set(std::string_view name) {
@@ -204,20 +204,21 @@ std::optional<int32_t> Sampler::run_chain(const Logits& logits, const SamplerInp
 
 template <typename Logits>
 std::optional<int32_t> Sampler::sample_within_grammar(const Logits& logits, SamplerInput input) {
-  // Most tokens that a model likes are allowed: a mask is built only for the others. A second draw
-  // has a number of its own, for the first one's is known to lie on a refused token.
+  // Most likely tokens are usually allowed, so build a mask only if the first is refused. The
+  // second draw needs a random number of its own, since the first number is known to hit a refused
+  // token.
   constexpr uint64_t kSecondDraw = uint64_t{1} << 63, kThirdDraw = uint64_t{1} << 62;
   constexpr bool kIsListed = std::is_same_v<Logits, ListedLogits>;
   const uint64_t position = input.position;
   const SamplerMemory before = memory_;
   const std::span<const int32_t> forbidden = input.forbidden;
-  if (kIsListed) input.forbidden = {};  // they are not listed
+  if (kIsListed) input.forbidden = {};  // the list omits them already
   std::optional<int32_t> token = run_chain(logits, input, {});
   for (const bool exact : {false, true}) {
     if (!token || grammar_->allows(*token)) break;
     memory_ = before;
     const std::span<const uint64_t> mask = grammar_->mask(exact);
-    // A text that can only end here ends, whatever the caller forbids.
+    // If the text can only end here, it ends, even if the caller forbids that token.
     if (!leaves_any(mask, forbidden)) {
       if (kIsListed) return std::nullopt;
       input.forbidden = {};
@@ -262,7 +263,7 @@ std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden, WorkW
   const std::optional<int32_t> token = grammar_->forced_token();
   if (!token) return std::nullopt;
   const bool biased = logit_bias_.has(*token);
-  // What a caller says of the token counts: it is drawn, or another spelling in its place.
+  // A biased or forbidden token is drawn instead, so that another spelling can take its place.
   if (biased || std::find(forbidden.begin(), forbidden.end(), *token) != forbidden.end()) {
     grammar_->drop_forced();
     return std::nullopt;
@@ -306,7 +307,7 @@ bool Sampler::describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& bias
   const bool is_greedy = values_.real("temperature") == 0.0;
   for (const SamplerStage* stage : sampler_chain()) {
     if (!stage->is_on_device(values_)) return false;
-    if (is_greedy && stage == &kGreedyStage) break;  // the later ones are not asked
+    if (is_greedy && stage == &kGreedyStage) break;  // later samplers are not used
   }
   if (!describe_biases(draw, biases, forbidden, vocab)) return false;
   draw.kind = is_greedy ? TENON_DRAW_GREEDY : TENON_DRAW_DRAWN;
@@ -322,7 +323,7 @@ bool Sampler::describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& bias
 bool Sampler::describe_candidates(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
                                   std::span<const int32_t> history,
                                   std::span<const int32_t> forbidden, uint64_t vocab) {
-  // The device adds the biases before it chooses, so that no stage here raises a logit.
+  // The device adds the biases before choosing, so no stage here raises a logit.
   const SamplerInput input{values_, {}, history, 0, dry_breakers_, &memory_};
   uint64_t num_lowered = 0;
   for (const SamplerStage* stage : sampler_chain()) {
@@ -332,7 +333,7 @@ bool Sampler::describe_candidates(tenon_draw& draw, std::vector<tenon_draw_bias>
     if (reach.kind != SamplerReach::Kind::First) continue;
     const bool is_known = reach.count != SamplerReach::kUnknown;
     if (is_known && (reach.count > kMostCandidates || reach.count >= vocab)) return false;
-    // With so many more the list reaches far enough for certain. A mask may drop any number.
+    // Listing as many more is always enough. A mask may drop any number of tokens.
     const bool any_number = !is_known || grammar_ != nullptr;
     const uint64_t wanted = any_number ? kMostCandidates : reach.count + num_lowered;
     draw.kind = TENON_DRAW_CANDIDATES;

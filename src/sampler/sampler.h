@@ -1,5 +1,5 @@
-// A sampler: parameters, logit bias and the chain that turns logits into a token. The samplers of
-// the chain stand in files of their own; grammars and stop rules live elsewhere.
+// A sampler: parameters, logit bias and the chain from logits to a token. The samplers of the chain
+// have files of their own; grammars and stop rules are elsewhere.
 #pragma once
 
 #include <array>
@@ -19,19 +19,19 @@
 
 namespace tenon {
 
-/// One thread at a time. Mirostat and adaptive-p steer by what they drew before, and a grammar
-/// knows how far its text is; without them nothing is kept from one draw to the next, and a token
-/// depends on the arguments of `sample`, the parameters, the bias and the breakers only.
+/// One thread at a time. Mirostat and adaptive-p depend on earlier draws, and a grammar on the text
+/// so far. Without these a token depends only on the arguments of `sample`, the parameters, the
+/// bias and the breakers.
 class Sampler {
  public:
-  /// A sampler with every parameter at its initial value.
+  /// Makes a sampler with initial parameter values.
   explicit Sampler(std::shared_ptr<System> system = System::real());
-  /// The same parameters, bias, breakers and memory of earlier draws, from here on its own.
+  /// Copies parameters, bias, breakers and state; the copies are independent.
   Sampler(const Sampler& other);
   Sampler& operator=(const Sampler&) = delete;
 
   /// Sets a parameter by name. Throws Argument naming parameter, value and range (NaN is in none),
-  /// or, for an unknown name, the nearest one.
+  /// or the nearest name for an unknown name.
   void set(std::string_view name, int64_t value) {
     values_.set(name, value);
     note_set(name);
@@ -42,29 +42,29 @@ class Sampler {
   }
   [[nodiscard]] const SamplerValues& values() const { return values_; }
 
-  /// Seed of all samplers of the chain: the parameter "seed". For kRandomSeed, drawn when first
-  /// needed and kept for the generation; copies share it.
+  /// Seed of all samplers of the chain: the parameter "seed". A random seed (kRandomSeed) is drawn
+  /// on first use and kept for the generation; copies share it.
   uint64_t seed();
   [[nodiscard]] bool has_random_seed() const { return values_.integer("seed") == kRandomSeed; }
-  /// Starts a new generation: a random seed is drawn again.
+  /// Starts a new generation with a new random seed.
   void renew_seed();
-  /// Continues the generation with this seed, if the seed is random.
+  /// Continues a generation that has this seed; ignored unless the seed is random.
   void take_seed(uint64_t seed);
-  /// Bound of random seeds, so that a double holds them and seeds counted up from them.
+  /// Bound of random seeds: a double holds them, and seeds counted up from them.
   static constexpr uint64_t kSeedLimit = uint64_t{1} << 52;
 
-  /// Adds `bias` to the logit of `token` from now on, in place of an earlier bias; 0 removes it.
-  /// Throws Argument for a negative token, for a bias that is neither -inf (never this token) nor
-  /// in -1000..1000, and for more than BiasTable::kMaxTokens tokens. A token that the vocabulary
-  /// lacks is refused by `sample`, which sees the vocabulary first.
+  /// Sets the bias added to the logit of `token`; 0 removes it. Throws Argument for a negative
+  /// token, for a bias that is neither -inf (never this token) nor in -1000..1000, and for more
+  /// than BiasTable::kMaxTokens tokens. `sample`, which knows the vocabulary, refuses tokens
+  /// outside it.
   void set_logit_bias(int32_t token, float bias);
   void clear_logit_bias() {
     logit_bias_.clear();
     ++version_;
   }
 
-  /// Repetitions that DRY looks for do not reach across these tokens, which ascend. Throws Argument
-  /// for a negative token and for more than kMaxDryBreakers of them.
+  /// Adds tokens, ascending, across which DRY finds no repetition. Throws Argument for a negative
+  /// token and for more than kMaxDryBreakers in all.
   void add_dry_breakers(std::span<const int32_t> tokens);
   static constexpr size_t kMaxDryBreakers = size_t{1} << 20;
   void clear_dry_breakers() {
@@ -72,82 +72,80 @@ class Sampler {
     ++version_;
   }
 
-  /// Forgets earlier draws.
+  /// Forgets all earlier draws.
   void forget();
 
-  /// Back to the state of a new sampler.
+  /// Resets everything to the state of a new sampler.
   void reset();
 
-  /// From now on only tokens that the matcher allows are drawn; each one that is drawn it takes.
-  /// Null: any token.
+  /// Restricts draws to tokens allowed by the matcher, which accepts each drawn token. Null allows
+  /// any token.
   void set_grammar(std::unique_ptr<GrammarMatcher> matcher);
-  /// Null when there is none.
+  /// The current matcher; may be null.
   [[nodiscard]] const GrammarMatcher* grammar() const { return grammar_.get(); }
-  /// With a grammar: at most this many tokens may still come.
+  /// Limits the tokens that a grammar may still generate.
   void set_token_limit(uint64_t tokens);
 
-  /// Takes the last draws back: what the next one depends on is as it was before them, but for the
-  /// parameters. Throws Argument for more than there were since forget(), reset() or set_grammar(),
-  /// and for more than the last kHistory.
+  /// Undoes the last draws, including their state but not parameters. Throws Argument for more
+  /// draws than since forget(), reset() or set_grammar(), or more than kHistory.
   void roll_back(size_t num_draws);
   static constexpr size_t kHistory = GrammarMatcher::kHistory;
-  /// What the samplers that steer themselves keep.
+  /// State of the samplers that adapt to earlier draws.
   [[nodiscard]] const SamplerMemory& memory() const { return memory_; }
-  /// Draws again what was drawn before: `token`, which left `memory`. Throws State when the grammar
-  /// does not go on so.
+  /// Repeats an earlier draw: accepts `token` and restores `memory`, the state after it. Throws
+  /// State if the grammar refuses the token.
   void draw_again(int32_t token, const SamplerMemory& memory);
-  /// Another number after each call that may change what is drawn next.
+  /// Changes with each call that may affect the next draw.
   [[nodiscard]] uint64_t version() const { return version_; }
 
-  /// The next token where a grammar leaves no choice: known without logits, and taken. Nothing when
-  /// it is to be drawn. sample() gives the same token.
+  /// Accepts and returns the next token if a grammar allows only one; needs no logits. Returns
+  /// nothing if it must be drawn. sample() gives the same token.
   std::optional<int32_t> forced(std::span<const int32_t> forbidden = {},
                                 WorkWatch* watch = nullptr);
 
-  /// The next token.
-  ///   logits    [vocab] f32, finite, or -inf where a token is masked
-  ///   history   [any] the tokens before, oldest first, for the penalties
-  ///   position  of the token in its sequence: with the seed the key of the draw
+  /// Draws the next token.
+  ///   logits     [vocab] f32, finite, or -inf for masked tokens
+  ///   history    [any] previous tokens, oldest first, for the penalties
+  ///   position   of the token in its sequence; with the seed, the key of the draw
+  ///   forbidden  tokens of the vocabulary excluded from this draw
+  ///   watch      limits the grammar's work; may be null
   /// Ties go to the lower id. Throws State for "non-finite logits" (NaN, +inf) and "all tokens
-  /// masked"; Argument for a bias of a token that is not in the vocabulary. Allocates only when the
-  /// vocabulary is larger than in any call before, and for biases that were set since.
-  ///   forbidden  tokens of the vocabulary that may not be drawn this time
-  ///   watch      looks at the work of a grammar; what it throws leaves the sampler as it was, as
-  ///              does Limit for a grammar that takes too much work (GrammarMatcher)
+  /// masked", Argument for a bias outside the vocabulary, Limit for a grammar with too much work
+  /// (GrammarMatcher). After an error of the watch, or Limit, the sampler is unchanged. Allocates
+  /// only for a vocabulary larger than any before, and for newly set biases.
   int32_t sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t position,
                  std::span<const int32_t> forbidden = {}, WorkWatch* watch = nullptr);
 
-  /// Has the grammar, if there is one, remember what may come next: sample() is then quicker where it
-  /// needs that.
+  /// Precomputes the grammar's token mask for the next sample(). Does nothing without a grammar.
   void prepare_mask(WorkWatch* watch);
 
-  // A device that draws: describe_draw(), its draw, and take_drawn() instead of sample().
+  // Drawing on a device: describe_draw(), the device's draw, and take_drawn() instead of sample().
 
-  /// What sample() draws, but for a grammar, as a device is told; false where it needs a sampler that
-  /// devices do not have, or names tokens outside a vocabulary of `vocab`.
-  ///   biases  those of the draw are added at the end; draw.biases is the caller's to set
+  /// Describes the draw of sample(), without a grammar, for a device. False if the chain has a
+  /// sampler that devices lack, or names tokens outside a vocabulary of `vocab`.
+  ///   biases  the draw's biases are appended; the caller sets draw.biases
   bool describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& biases, uint64_t position,
                      std::span<const int32_t> forbidden, uint64_t vocab);
-  /// What a device is to list (kind CANDIDATES) so that sample_listed() can tell the next token, with the
-  /// biases in it; false where the chain looks further than devices list, at all logits, or may raise
-  /// some. Arguments as of sample() and describe_draw().
+  /// Describes the candidates (kind CANDIDATES) from which sample_listed() can draw the next token,
+  /// biases included. False if the chain needs more logits than devices list, needs all of them, or
+  /// may raise some. Arguments as in sample() and describe_draw().
   bool describe_candidates(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
                            std::span<const int32_t> history, std::span<const int32_t> forbidden,
                            uint64_t vocab);
-  static constexpr uint32_t kMostCandidates = 1024;  ///< of a draw (tenon_draw.num_candidates)
-  /// The token that sample() would draw from the whole row, bit for bit; nothing where what is listed
-  /// cannot tell, and the sampler is as before.
+  static constexpr uint32_t kMostCandidates = 1024;  ///< limit of tenon_draw.num_candidates
+  /// Draws the token that sample() would draw from the whole row, bit for bit. Returns nothing, and
+  /// leaves the sampler unchanged, if the list does not determine it.
   ///   listed  as described by describe_candidates() with the same arguments
   std::optional<int32_t> sample_listed(const ListedLogits& listed, std::span<const int32_t> history,
                                        uint64_t position, std::span<const int32_t> forbidden = {},
                                        WorkWatch* watch = nullptr);
-  /// Takes the token that a device drew as described, or the one that a grammar forces instead; nothing
-  /// when the grammar refuses it: sample() then draws another.
+  /// Accepts the token that a device drew, or the token that a grammar forces instead. Returns
+  /// nothing if the grammar refuses it: sample() then draws another.
   std::optional<int32_t> take_drawn(int32_t token, std::span<const int32_t> forbidden,
                                     WorkWatch* watch);
 
  private:
-  // Logits: a row, or ListedLogits; nothing where these do not reach far enough.
+  // Logits: a row, or ListedLogits; returns nothing if a list is too short.
   template <typename Logits>
   std::optional<int32_t> sample_from(const Logits& logits, SamplerInput input, WorkWatch* watch);
   template <typename Logits>
@@ -166,9 +164,9 @@ class Sampler {
   BiasTable logit_bias_;
   std::vector<int32_t> dry_breakers_;  // sorted
   SamplerMemory memory_;
-  std::array<SamplerMemory, kHistory> past_;  // before draw number n: at n % kHistory
+  std::array<SamplerMemory, kHistory> past_;  // state before draw n at n % kHistory
   uint64_t num_draws_ = 0;
-  size_t num_remembered_ = 0;  // of the last of them
+  size_t num_remembered_ = 0;  // draws that can be undone
   uint64_t version_ = 0;
   Candidates candidates_;
   std::unique_ptr<GrammarMatcher> grammar_;

@@ -13,8 +13,8 @@ void StopStream::restart(std::shared_ptr<const StopStrings> stops) {
 
 StopStream::Shown StopStream::push(std::string_view text) {
   if (stops_ == nullptr) return {text, false};
-  // Only when it is no shorter than what has to move: a long beginning of a stop costs no copy of
-  // itself with every piece.
+  // Move the held text only if it is no longer than the text before it, so that a long prefix of a
+  // stop string is not copied with every piece.
   if (held_from_ >= text_.size() - held_from_) {
     text_.erase(0, held_from_);
     held_from_ = 0;

@@ -1,4 +1,5 @@
-// Temperature: flattens (above 1) or sharpens (below 1) what is left; it may follow the entropy.
+// Temperature: flattens (above 1) or sharpens (below 1) the distribution; may depend on the
+// entropy.
 #include <algorithm>
 #include <cmath>
 
@@ -20,10 +21,10 @@ constexpr SamplerParameter kParameters[] = {
                    "How the entropy, between 0 and 1, becomes the temperature between its bounds."),
 };
 
-// A temperature of 0 would be no distribution.
+// Temperature 0 would give no distribution.
 constexpr double kLeastTemperature = 1e-6;
 
-/// Entropy of the candidates over the largest that so many can have, in [0, 1].
+/// Entropy of the candidates, relative to the largest possible for their number, in [0, 1].
 double relative_entropy(Candidates& candidates) {
   const std::span<const float> weights = candidates.weights();
   const double total = sum_of(weights);

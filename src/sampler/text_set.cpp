@@ -43,7 +43,7 @@ void TextSet::add(std::string_view text) {
 }
 
 void TextSet::link() {
-  // Level by level, so that a fallback is complete before it is used.
+  // Level by level: fallbacks are complete before they are used.
   std::vector<uint32_t> order{0};
   for (size_t i = 0; i < order.size(); ++i) {
     const uint32_t parent = order[i];

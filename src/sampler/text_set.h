@@ -1,5 +1,5 @@
-// A set of texts, found in a stream of bytes as it comes. What follows from one that is found is
-// decided in stop_strings.h and banned_texts.h.
+// A set of texts, found in a stream of bytes as it arrives. stop_strings.h and banned_texts.h act
+// on matches.
 #pragma once
 
 #include <cstddef>
@@ -11,31 +11,32 @@
 
 namespace tenon {
 
-/// An automaton (Aho and Corasick 1975); immutable. Its states are numbers, 0 is the beginning.
+/// An automaton (Aho and Corasick 1975); immutable. States are numbers; 0 is the start.
 class TextSet {
  public:
   static constexpr size_t kMaxTexts = 1000;
-  static constexpr size_t kMaxBytes = 65536;  ///< of all together
+  static constexpr size_t kMaxBytes = 65536;  ///< limit for all texts together
 
   struct Rules {
-    const char* name = "";                                       ///< of the option, for messages
-    size_t max_text_bytes = std::numeric_limits<size_t>::max();  ///< of one text
-    bool ignore_case = false;                                    ///< of the letters of ASCII
-    bool shortest =
-        false;  ///< of the texts that end in one place the shortest counts, not the longest
+    const char* name = "";  ///< name of the option, for messages
+    size_t max_text_bytes = std::numeric_limits<size_t>::max();  ///< limit per text
+    bool ignore_case = false;  ///< ignores the case of ASCII letters
+    bool shortest = false;     ///< matches the shortest of texts with equal ends, not the longest
   };
-  /// Throws Argument for an empty text or one that is no UTF-8, Limit for what is too much.
+  /// Builds the automaton. Throws Argument for an empty text or invalid UTF-8, Limit for too many
+  /// or too long texts.
   TextSet(std::span<const std::string> texts, const Rules& rules);
 
+  /// State after `byte`.
   [[nodiscard]] uint32_t next(uint32_t state, char byte) const;
-  /// Bytes of the longest beginning of a text that the stream ends in.
+  /// Bytes of the longest prefix of a text with which the stream ends.
   [[nodiscard]] uint32_t depth(uint32_t state) const { return states_[state].depth; }
-  /// Bytes of the text that ends here; 0: none does.
+  /// Bytes of the text that ends here; 0 means none.
   [[nodiscard]] uint32_t match(uint32_t state) const { return states_[state].match; }
 
  private:
   struct State {
-    uint32_t fallback = 0;  // the longest other beginning that the stream also ends in
+    uint32_t fallback = 0;  // state of the next shorter prefix with which the stream also ends
     uint32_t depth = 0;
     uint32_t match = 0;
     uint32_t first_child = 0;

@@ -13,8 +13,8 @@ constexpr SamplerParameter kParameters[] = {
                       "Keeps the k likeliest tokens; 0 or more than the vocabulary disables."),
 };
 
-// Up to here a heap of k, swept over the logits once, beats partitioning all of them: nearly every
-// logit of a large vocabulary is refused by one comparison.
+// Limit up to which a heap of k, swept over the logits once, beats partitioning all: one comparison
+// refuses nearly every logit of a large vocabulary.
 constexpr size_t kHeapLimit = 1024;
 
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
@@ -28,10 +28,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   const std::span<uint32_t> kept = indices.first(k);
   if (k <= kHeapLimit) {
     std::iota(kept.begin(), kept.end(), 0u);
-    std::make_heap(kept.begin(), kept.end(), before);  // the last of the kept is in front
+    std::make_heap(kept.begin(), kept.end(), before);  // the lowest kept logit is in front
     float threshold = logits[kept.front()];
     for (size_t i = k; i < logits.size(); ++i) {
-      if (logits[i] <= threshold) continue;  // equal ones have the higher id
+      if (logits[i] <= threshold) continue;  // equal logits here have higher ids
       std::pop_heap(kept.begin(), kept.end(), before);
       kept.back() = static_cast<uint32_t>(i);
       std::push_heap(kept.begin(), kept.end(), before);

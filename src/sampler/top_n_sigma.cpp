@@ -14,8 +14,8 @@ constexpr SamplerParameter kParameters[] = {
                    "largest; 0 disables."),
 };
 
-/// Tang et al. 2024, "Top-n-sigma: Not All Logits Are You Need", algorithm 1. Masked tokens are not
-/// counted.
+/// Tang et al. 2024, "Top-n-sigma: Not All Logits Are You Need", algorithm 1. Ignores masked
+/// tokens.
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
   const double n = input.values.real("top_n_sigma");
   if (n == 0.0) return std::nullopt;

@@ -22,8 +22,8 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   const auto before = [weights](uint32_t a, uint32_t b) {
     return weights[a] != weights[b] ? weights[a] > weights[b] : a < b;
   };
-  // All tokens below this weight together are lighter than what top-p leaves out, so the cut is
-  // among the others: few, where a model knows what it wants to say.
+  // All tokens below this weight together have less mass than top-p drops, so the cut is among the
+  // others: few, if the distribution is peaked.
   const double least = (1.0 - p) * total / static_cast<double>(weights.size());
   const std::span<uint32_t> indices = candidates.index_scratch();
   size_t num_heavy = 0;

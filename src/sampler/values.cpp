@@ -17,7 +17,7 @@ namespace {
   fail(Code::Argument, "sampler: no parameter \"{}\"{}", known.name(), known.hint());
 }
 
-/// Number of the parameter in the order of the chain, and the parameter; null when unknown.
+/// Index of the parameter in the order of the chain, and the parameter; null if unknown.
 std::pair<size_t, const SamplerParameter*> locate(std::string_view name) {
   size_t index = 0;
   for (const SamplerStage* stage : sampler_chain()) {
@@ -38,7 +38,7 @@ ParameterValue checked_integer(const SamplerParameter& parameter, int64_t value)
 }
 
 ParameterValue checked_real(const SamplerParameter& parameter, double value) {
-  // Written so that NaN fails.
+  // This form fails for NaN.
   if (!(value >= parameter.minimum.real && value <= parameter.maximum.real)) {
     fail(Code::Argument, "sampler: {} is {}, not in {}..{}", parameter.name, value,
          parameter.minimum.real, parameter.maximum.real);
@@ -84,7 +84,7 @@ void SamplerValues::set(std::string_view name, double value) {
     values_[index] = checked_real(*parameter, value);
     return;
   }
-  // Below 2^63 every whole double is an int64_t.
+  // Every whole double below 2^63 is an int64_t.
   if (!(std::abs(value) < 0x1p63) || std::trunc(value) != value) {
     fail(Code::Argument, "sampler: {} is {}, not a whole number in {}..{}", parameter->name, value,
          parameter->minimum.integer, parameter->maximum.integer);

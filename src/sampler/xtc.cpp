@@ -1,4 +1,4 @@
-// XTC (exclude top choices): now and then drops the likeliest tokens, where several are likely.
+// XTC (exclude top choices): now and then drops the likeliest tokens if several are likely.
 #include "backends/common/philox.h"
 #include "sampler/choose.h"
 #include "sampler/stage.h"
@@ -16,11 +16,12 @@ constexpr SamplerParameter kParameters[] = {
         "The probability from which a token counts as a top choice; above 0.5 disables."),
 };
 
-// A stream of random numbers beside that of the draw.
+// A random stream separate from that of the draw.
 constexpr uint32_t kStream = 1;
 
-/// As its author defines it (p-e-w, text-generation-webui, pull request 6335): of the tokens at or
-/// above the threshold, the least likely stays. Ties: the higher id counts as less likely.
+/// Follows its author's definition (p-e-w, text-generation-webui, pull request 6335): keeps only
+/// the least likely of the tokens at or above the threshold, and all below. For ties, the higher id
+/// counts as less likely.
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
   const double probability = input.values.real("xtc_probability");
   const double threshold = input.values.real("xtc_threshold");

@@ -1,4 +1,4 @@
-// Which rows of a file fill which weight of a program. An architecture decides it.
+// A binding of file rows to a program's weight slot, decided by an architecture.
 #pragma once
 
 #include "program/program.h"
@@ -6,7 +6,7 @@
 
 namespace tenon {
 
-/// A weight slot of the program and what fills it: as many rows, in the slot's format.
+/// A weight slot and its source: as many rows, in the slot's format.
 struct BoundWeight {
   Slot slot;
   RowSource source;

@@ -1,5 +1,5 @@
-// A table that stays in the file, and the input of the program that its rows go to. An architecture
-// decides it; fetching rows is in row_fetcher.h.
+// A table that stays in the file, and the program input that gets its rows. An architecture decides
+// it; row_fetcher.h fetches rows.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tenon {
 
-/// An INPUT slot [T, rows_per_token() columns] of the program: its row t is row tokens[t] of the source,
-/// decoded, or the rows that the heads of `ngrams` find for token t, side by side.
+/// An INPUT slot [T, rows_per_token() columns]. Row t is row tokens[t] of the source, decoded; with
+/// `ngrams`, the concatenated rows that its heads find for token t.
 struct DemandTable {
   Slot slot;
   RowSource source;  ///< [rows, columns]

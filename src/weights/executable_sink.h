@@ -1,4 +1,4 @@
-// Weights go from the loader into an executable.
+// Passes weights from the loader to an executable.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// The executable must outlive it.
+/// Does not own the executable, which must outlive it.
 class ExecutableSink : public WeightSink {
  public:
   explicit ExecutableSink(Executable& executable) : executable_(executable) {}

@@ -20,7 +20,7 @@ namespace {
 constexpr uint32_t kNoOp = UINT32_MAX;
 constexpr uint32_t kMostLayers = 1u << 16;
 
-/// "blk.3.attn_q.weight" -> 3.
+/// Layer in a name: 3 for "blk.3.attn_q.weight".
 std::optional<uint32_t> layer_of_name(std::string_view name) {
   constexpr std::string_view kPrefix = "blk.";
   if (!name.starts_with(kPrefix)) return std::nullopt;
@@ -79,7 +79,8 @@ std::vector<bool> find_expert_ops(const tenon_program& program) {
     const uint32_t kind = program.ops[op].kind;
     return kind == TENON_OP_MOE_ROUTE || kind == TENON_OP_MOE_LINEAR;
   };
-  // What reads results of experts alone, and what is read by experts alone.
+  // An operation between experts reads only their results (`after`) and is read only by them
+  // (`before`).
   std::vector<bool> after(program.num_ops, false);
   for (uint32_t op = 0; op < program.num_ops; ++op) {
     bool all = program.ops[op].num_inputs > 0;
@@ -138,7 +139,7 @@ LayerCache layer_cache_bytes(const tenon_program& program, const ProgramLayers& 
       const tenon_cache_group& group = program.groups[number];
       const uint32_t at = layers.of_op[op];
       if (group.kind == TENON_CACHE_STATE) {
-        // The latest state and the one before it.
+        // Two states: the latest and the one before it.
         cache.fixed_bytes[at] += 2 * uint64_t{group.state_values} * sizeof(float);
         return;
       }
@@ -160,7 +161,7 @@ LayerCache layer_cache_bytes(const tenon_program& program, const ProgramLayers& 
 
 namespace {
 
-/// Deals layers out to devices.
+/// Assigns layers to devices.
 class LayerDealer {
  public:
   LayerDealer(std::span<const LayerRoom> rooms, const LayerRequest& request)
@@ -206,7 +207,7 @@ class LayerDealer {
     return bytes <= room.bytes;
   }
 
-  /// The layers from `first` on to devices, those before it to the one that takes the rest.
+  /// Assigns the layers from `first` on to devices, those before to the device that takes the rest.
   bool deal(uint32_t first) {
     if (!can_begin(first) || (first > 0 && rest_.empty())) return false;
     if (!rest_.empty()) {
@@ -227,11 +228,11 @@ class LayerDealer {
     return next == num_layers_;
   }
 
-  /// Numbers of layers that part those that belong together.
+  /// Refuses numbers of layers that separate tied layers.
   void check_ties() const {
     uint64_t sum = 0;
     for (const uint32_t device : devices_) sum += rooms_[device].layers.value_or(num_layers_);
-    if (sum > num_layers_) return;  // one of them can take more or fewer
+    if (sum > num_layers_) return;  // some device can take more or fewer
     auto begin = static_cast<uint32_t>(num_layers_ - sum);
     for (const uint32_t device : devices_) {
       if (!can_begin(begin)) {
@@ -266,7 +267,7 @@ class LayerDealer {
   std::span<const LayerRoom> rooms_;
   const LayerRequest& request_;
   uint32_t num_layers_;
-  std::vector<uint32_t> rest_;     // none or one
+  std::vector<uint32_t> rest_;     // empty or a single device
   std::vector<uint32_t> devices_;  // the others
   std::vector<uint32_t> placed_;   // [layers]
 };

@@ -1,5 +1,5 @@
-// Which device gets which layers: by what they take and what devices have room for. What a layer is
-// in a program is found here, too; opening devices and cutting the program is done above.
+// Assigns layers to devices by their sizes and the devices' capacities. Finds layers in a program,
+// too; callers open devices and cut the program.
 #pragma once
 
 #include <cstdint>
@@ -12,56 +12,55 @@
 
 namespace tenon {
 
-/// The layers of a model as its program shows them.
+/// The layers of a model, derived from its program.
 struct ProgramLayers {
   uint32_t count = 1;
-  /// [ops] that of its weights ("blk.3.attn_q.weight"), or of what it reads, whichever is later: an
-  /// embedding belongs to the first, an output matrix to the last.
+  /// [ops] layer of each operation: the latest of those of its weights ("blk.3.attn_q.weight") and
+  /// inputs. An embedding belongs to the first layer, an output matrix to the last.
   std::vector<uint32_t> of_op;
-  /// [count] false: the layer shares a part of the cache, or numbers that no input can be, with one
-  /// before it, so that no device may begin with it.
+  /// [count] false if no device may begin with the layer, because it shares a part of the cache, or
+  /// values that cannot be inputs, with an earlier layer.
   std::vector<bool> may_begin;
 };
 ProgramLayers find_layers(const tenon_program& program);
 
-/// [ops] whether it is the work of chosen experts: choosing, their products, and what stands between
-/// these.
+/// [ops] true for the work of routed experts: routing, their products, and the operations between.
 std::vector<bool> find_expert_ops(const tenon_program& program);
 
-/// Bytes of the weights of each layer [layers.count]; a weight that operations of several layers read
+/// Bytes of the weights of each layer [layers.count]. A weight read by operations of several layers
 /// counts in each.
-///   counted  [ops] those whose weights count
+///   counted  [ops] operations whose weights count
 std::vector<uint64_t> layer_weight_bytes(const tenon_program& program, const ProgramLayers& layers,
                                          const std::vector<bool>& counted);
 
-/// Bytes of one position of the cache of each layer, or of its state, without what a backend adds.
+/// Cache bytes per position of each layer, or bytes of its state, without a backend's padding.
 struct LayerCache {
-  std::vector<uint64_t> position_bytes;  ///< [layers] of groups without a window
-  std::vector<uint64_t> fixed_bytes;     ///< [layers] of windows and states
+  std::vector<uint64_t> position_bytes;  ///< [layers] for groups without a window
+  std::vector<uint64_t> fixed_bytes;     ///< [layers] for windows and states
 };
 LayerCache layer_cache_bytes(const tenon_program& program, const ProgramLayers& layers);
 
-/// A device that layers may be placed on.
+/// A device for layers.
 struct LayerRoom {
   std::string name;                  ///< for messages
-  uint64_t bytes = UINT64_MAX;       ///< that layers may take
-  std::optional<uint32_t> layers{};  ///< exactly so many
-  bool takes_rest = false;      ///< the CPU: it gets the first layers, those that no other takes
-  std::vector<bool> can_run{};  ///< [layers]; empty: all
+  uint64_t bytes = UINT64_MAX;       ///< capacity for layers
+  std::optional<uint32_t> layers{};  ///< exact number of layers, if set
+  bool takes_rest = false;      ///< the CPU: gets the first layers, which no other device takes
+  std::vector<bool> can_run{};  ///< [layers]; empty means all
 };
 
 struct LayerRequest {
-  std::span<const uint64_t> bytes;  ///< [layers] what each takes
+  std::span<const uint64_t> bytes;  ///< [layers] size of each
   const std::vector<bool>& may_begin;
-  /// Layers on devices that do not take the rest; nothing: as many as fit.
+  /// Number of layers on devices other than the rest's; unset means as many as fit.
   std::optional<uint32_t> device_layers{};
 };
 
-/// The device of each layer [layers]. Devices get neighbouring layers in the order given, as many as
-/// they have room for, the last one the last layers; the one that takes the rest gets those before all
-/// of these. At most one of `rooms` takes the rest. Throws Argument for numbers of layers that the
-/// model does not have or that cannot be kept, NoMemory where not all layers find a place, saying how
-/// many do.
+/// Returns the device of each layer [layers]. Devices get consecutive layers in the given order, as
+/// many as fit; the last device gets the last layers. The device that takes the rest gets the
+/// layers before these; at most one of `rooms` may take the rest. Throws Argument for numbers of
+/// layers that the model lacks or that cannot be kept. Throws NoMemory if not all layers fit, with
+/// the number that do.
 std::vector<uint32_t> place_layers(std::span<const LayerRoom> rooms, const LayerRequest& request);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// The loader: a list of chunks in file order, taken by whichever thread is free.
+// The loader: chunks in file order, taken by free threads.
 #include "weights/loader.h"
 
 #include <algorithm>
@@ -17,15 +17,15 @@
 namespace tenon {
 namespace {
 
-/// Whole rows of one weight that are read at once.
+/// Whole rows of one weight, read at once.
 struct Chunk {
   const BoundWeight* weight;
   uint64_t first_row;
   uint64_t num_rows;
-  // Where the first of them lies.
+  // Place of the first row.
   uint32_t file_source;
   uint64_t file_offset;
-  bool sampled;  ///< this chunk notes its bytes: once, also where two weights share them
+  bool sampled;  ///< notes its bytes as samples; false for another weight's chunk of the same bytes
 
   [[nodiscard]] uint64_t bytes() const { return num_rows * weight->source.row_bytes(); }
   [[nodiscard]] std::optional<RowSource::Stored> stored_bytes() const {
@@ -49,7 +49,7 @@ Chunk make_chunk(const BoundWeight& weight, uint64_t first_row, uint64_t num_row
           false};
 }
 
-/// In the order in which the chunks lie in the file, so that reading streams.
+/// Returns chunks in the order of the file, so that reads stream.
 std::vector<Chunk> cut_into_chunks(const ModelFile& file, std::span<const BoundWeight> weights,
                                    WeightSink& sink, const LoadOptions& options) {
   std::vector<Chunk> chunks;
@@ -81,7 +81,7 @@ void check_finite(const ModelFile& file, const Chunk& chunk, std::span<const std
   const FormatInfo* format = find_format(source.format());
   const uint64_t columns = source.num_columns();
   if (format == nullptr || format->decode_row == nullptr) return;
-  // Decoded in pieces that every block size divides.
+  // Decode in pieces that every block size divides.
   constexpr uint64_t kPiece = 256;
   float values[kPiece];
   for (uint64_t row = 0; row < chunk.num_rows; ++row) {
@@ -136,7 +136,7 @@ class Loading {
   }
 
  private:
-  /// Takes chunks until there are none or one has failed.
+  /// Takes chunks until all are taken or one has failed.
   void work(uint32_t thread) noexcept {
     size_t chunk = next_.fetch_add(1);
     while (chunk < chunks_.size() && !stopped_.load(std::memory_order_relaxed)) {
@@ -174,7 +174,7 @@ class Loading {
     }
   }
 
-  /// The failure of the first chunk wins, so that the message does not depend on timing alone.
+  /// Keeps the failure of the earliest chunk, so that the message depends less on timing.
   void remember_failure(size_t chunk) noexcept {
     const std::scoped_lock lock(failure_mutex_);
     stopped_.store(true, std::memory_order_relaxed);

@@ -5,8 +5,8 @@
 namespace tenon {
 namespace {
 
-/// Spreads the numbers of rows over sets: multiplicative hashing by 2^64 over the golden ratio (Knuth,
-/// The Art of Computer Programming 3, 6.4).
+/// Spreads row numbers over sets: multiplicative hashing by 2^64 over the golden ratio (Knuth, The
+/// Art of Computer Programming 3, 6.4).
 uint64_t set_of(uint64_t row, uint64_t num_sets) {
   return (row * 0x9e3779b97f4a7c15u >> 32) * num_sets >> 32;
 }
@@ -15,7 +15,7 @@ uint64_t set_of(uint64_t row, uint64_t num_sets) {
 
 uint64_t RowCache::ways_of(uint64_t most_rows) { return std::min(kWays, most_rows); }
 
-// The number of a set has 32 bits, and kNoPlace is no place.
+// Places have 32-bit numbers, except kNoPlace.
 uint64_t RowCache::places_of(uint64_t most_rows) {
   const uint64_t ways = ways_of(most_rows);
   return ways == 0 ? 0 : std::min<uint64_t>(most_rows, kNoPlace) / ways * ways;

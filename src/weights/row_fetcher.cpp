@@ -1,5 +1,5 @@
-// RowFetcher: each row of a token claims a place in the cache of its table; rows that are missing are
-// read, then all rows are decoded, by all threads where there is enough to do.
+// RowFetcher: each row of a token claims a place in its table's cache. Missing rows are read, then
+// all rows are decoded; all threads take part if that pays.
 #include "weights/row_fetcher.h"
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 namespace tenon {
 namespace {
 
-/// Unless it is said: a small part of a table serves most of a text.
+/// Default cache size: a small part of a table serves most of a text.
 constexpr uint64_t kUsualPart = 4;
 constexpr uint64_t kMostUsualBytes = uint64_t{256} << 20;
 
-/// So many values are decoded in about 30 us. To wake the team for fewer costs more, and on a busy
-/// machine far more.
+/// Values decoded in about 30 us. Waking the team costs more than that, and far more on a busy
+/// machine.
 constexpr uint64_t kAloneValues = 1u << 15;
 
-/// For how many tokens the caches hold rows: as many of one table as of another, since a token has rows
-/// in each.
+/// Tokens whose rows fit the caches. A token has rows in each table, so all caches hold the same
+/// number of tokens.
 uint64_t cached_tokens(std::span<const DemandTable> tables, uint64_t cache_bytes) {
   uint64_t token_bytes = 0;
   for (const DemandTable& table : tables) {
@@ -39,7 +39,7 @@ uint64_t most_rows(const DemandTable& table, uint64_t tokens) {
   return std::min(tokens * table.rows_per_token(), table.source.num_rows());
 }
 
-/// Numbers of the rows that the heads find for each token of a step, [T, heads].
+/// Numbers of the rows found by the heads for each token of a step, [T, heads].
 void find_ngrams(const NgramLookup& ngrams, const tenon_step& step, uint32_t history,
                  std::span<uint64_t> numbers) noexcept {
   const size_t heads = ngrams.heads.size();
@@ -82,12 +82,12 @@ uint64_t fetched_row_bytes(std::span<const DemandTable> tables, uint64_t num_tok
   return num_tokens * columns * sizeof(float);
 }
 
-/// A call of fetch() on its way through the team.
+/// A call of fetch() as run by the team.
 struct RowFetcher::Job {
   RowFetcher& fetcher;
   size_t num_tokens;
   const uint32_t* cancel;
-  bool reads;  ///< before rows are decoded
+  bool reads;  ///< reads rows before decoding
   std::mutex mutex{};
   std::exception_ptr failure{};  ///< the first one
   std::atomic<bool> failed{false};
@@ -139,7 +139,7 @@ void RowFetcher::check(std::span<const int32_t> tokens) const {
       fail(Code::Internal, "rows of tables: {} tokens, at most {}", tokens.size(),
            table.claims.size() / table.table->rows_per_token());
     }
-    if (!table.table->ngrams.heads.empty()) continue;  // a hash finds a row of any token
+    if (!table.table->ngrams.heads.empty()) continue;  // hashes accept any token
     for (const int32_t token : tokens) {
       if (token >= 0 && static_cast<uint64_t>(token) < table.source().num_rows()) continue;
       fail(Code::Internal, "rows of tables: token {} of {}", token, table.source().num_rows());
@@ -175,7 +175,7 @@ void RowFetcher::find_rows(const tenon_step& step) noexcept {
   }
 }
 
-/// Whether rows are missing that have a place.
+/// Claims rows; true if rows with a place are missing.
 bool RowFetcher::claim(size_t num_tokens) noexcept {
   bool any = false;
   for (Table& table : tables_) {
@@ -197,7 +197,8 @@ void RowFetcher::forget_missing() noexcept {
   }
 }
 
-/// Rows that are to be read are read side by side, however small they are, unless it is one of a table.
+/// True if the team is not worth waking. Missing rows are read in parallel whatever their size,
+/// unless each table has only one.
 bool RowFetcher::is_small(const Job& job) const {
   const auto has_one = [&](const Table& table) { return table.num_rows(job.num_tokens) == 1; };
   if (std::ranges::all_of(tables_, has_one)) return true;
@@ -205,7 +206,7 @@ bool RowFetcher::is_small(const Job& job) const {
 }
 
 void RowFetcher::run_alone(Job& job) {
-  const ScopedFpEnv fp_env;  // as the team has it
+  const ScopedFpEnv fp_env;  // the team's environment
   if (job.reads) read_missing(job, 0, 1);
   decode(job, 0, 1);
 }

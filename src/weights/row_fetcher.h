@@ -1,5 +1,5 @@
-// Fetches what the tables of a model that stay in the file have for the tokens of a step. What goes
-// into a step, and who runs it, is known above.
+// Fetches rows of the tables that stay in the file, for the tokens of a step. Callers build and run
+// steps.
 #pragma once
 
 #include <atomic>
@@ -18,51 +18,51 @@
 
 namespace tenon {
 
-/// Bytes of some tables in the file.
+/// Bytes of `tables` in the file.
 uint64_t table_bytes(std::span<const DemandTable> tables);
 
-/// Bytes of their row caches.
-///   cache_bytes  never exceeded; 0: a quarter of the tables, 256 MiB at most
+/// Bytes of the row caches of `tables`.
+///   cache_bytes  upper limit; 0 means a quarter of the tables, at most 256 MiB
 uint64_t row_cache_bytes(std::span<const DemandTable> tables, uint64_t cache_bytes);
 
-/// Bytes of the rows that a step of `num_tokens` tokens binds.
+/// Bytes of the rows bound for a step of `num_tokens` tokens.
 uint64_t fetched_row_bytes(std::span<const DemandTable> tables, uint64_t num_tokens);
 
-/// The rows that one step binds, until it has ended.
+/// The rows bound for one step; keep until the step has ended.
 class FetchedRows {
  public:
-  /// One of each table.
+  /// One binding per table.
   [[nodiscard]] std::span<const tenon_binding> bindings() const { return bindings_; }
 
  private:
   friend class RowFetcher;
-  Buffer values_;  // of each table [tokens, columns] f32, one after another; grown on demand
+  Buffer values_;  // [tokens, columns] f32 per table, concatenated; grown on demand
   std::vector<tenon_binding> bindings_;
 };
 
-/// Of one model. One thread at a time. Allocates nothing while rows are fetched, but for FetchedRows
-/// that grow.
+/// Fetcher of one model. One thread at a time. Allocates nothing while fetching, except in growing
+/// FetchedRows.
 class RowFetcher {
  public:
   struct Options {
-    uint64_t cache_bytes = 0;    ///< as of row_cache_bytes()
-    uint32_t max_tokens = 0;     ///< of a step
-    uint32_t token_history = 0;  ///< as of tenon_program
-    ThreadTeam* team = nullptr;  ///< who reads and decodes
+    uint64_t cache_bytes = 0;    ///< see row_cache_bytes()
+    uint32_t max_tokens = 0;     ///< most tokens of a step
+    uint32_t token_history = 0;  ///< see tenon_program
+    ThreadTeam* team = nullptr;  ///< reads and decodes
     std::shared_ptr<System> system{};
   };
 
-  /// File, tables and team must outlive it. Throws NoMemory.
+  /// The file, the tables and the team must outlive it. Throws NoMemory.
   RowFetcher(const ModelFile& file, std::span<const DemandTable> tables, const Options& options);
   RowFetcher(const RowFetcher&) = delete;
   RowFetcher& operator=(const RowFetcher&) = delete;
 
-  /// Fills `rows` for the tokens of a step. The bits are those of TENON_OP_EMBED and TENON_OP_NGRAM_ROWS
-  /// over the tables.
-  ///   step    its tokens, sequences and earlier tokens are read: at most max_tokens of the vocabulary
-  ///   cancel  null, or a flag that any thread may set; it is read before each row of the file
-  /// Throws Io as ModelFile::read, Cancelled, NoMemory, and what keeps the team from running; the next
-  /// call then reads again what was missing.
+  /// Fills `rows` for the tokens of a step. Bits equal those of TENON_OP_EMBED and
+  /// TENON_OP_NGRAM_ROWS over the tables.
+  ///   step    tokens, sequences and earlier tokens are used: at most max_tokens of the vocabulary
+  ///   cancel  may be null; a flag that any thread may set, checked before each row read
+  /// Throws Io like ModelFile::read, Cancelled, NoMemory, and the team's errors. After an error,
+  /// the next call reads the missing rows again.
   void fetch(const tenon_step& step, FetchedRows& rows, const uint32_t* cancel);
 
   /// Rows read from the file so far.
@@ -73,12 +73,12 @@ class RowFetcher {
     const DemandTable* table;
     DecodeRow decode_row;
     RowCache cache;
-    std::vector<uint64_t> numbers;        // [T, rows per token], of the rows
-    std::vector<RowCache::Claim> claims;  // likewise
+    std::vector<uint64_t> numbers;        // [T, rows per token] numbers of the rows
+    std::vector<RowCache::Claim> claims;  // [T, rows per token]
     float* out = nullptr;                 // [T, rows per token, columns]
 
     [[nodiscard]] const RowSource& source() const { return table->source; }
-    /// Of a step of so many tokens.
+    /// Rows for a step of `num_tokens` tokens.
     [[nodiscard]] size_t num_rows(size_t num_tokens) const {
       return num_tokens * table->rows_per_token();
     }
@@ -88,7 +88,7 @@ class RowFetcher {
   };
   struct Job;
 
-  [[nodiscard]] uint64_t num_columns() const;  ///< of a token, in all tables
+  [[nodiscard]] uint64_t num_columns() const;  ///< columns per token, in all tables
   void lay_out(uint64_t num_tokens, FetchedRows& rows);
   void check(std::span<const int32_t> tokens) const;
   void find_rows(const tenon_step& step) noexcept;
@@ -107,7 +107,7 @@ class RowFetcher {
   std::vector<Table> tables_;
   uint32_t token_history_;
   uint64_t longest_row_ = 0;  // bytes
-  Buffer scratch_;            // [threads, longest_row_]: rows that have no place in a cache
+  Buffer scratch_;            // [threads, longest_row_]: rows without a place in a cache
   std::atomic<uint64_t> rows_read_{0};
 };
 

@@ -1,4 +1,4 @@
-// RowSource: a stack of parts, an order over it, and one way to read a run of rows.
+// RowSource: a stack of parts, a selection of rows, and a reader of contiguous runs.
 #include "weights/row_source.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void require_range(uint64_t first, uint64_t count, uint64_t size, const char* wh
   fail(Code::Internal, "row source: {} [{}, {} + {}) of {}", what, first, first, count, size);
 }
 
-/// DecodeRow of i32, which is no format of weights.
+/// DecodeRow of i32, which is no weight format.
 void decode_integers(const void* values, float* out, uint64_t count) noexcept {
   for (uint64_t i = 0; i < count; ++i) {
     int32_t value = 0;
@@ -35,20 +35,20 @@ void decode_integers(const void* values, float* out, uint64_t count) noexcept {
   }
 }
 
-/// nullptr for formats without a decoder.
+/// Decoder of a format, or nullptr.
 DecodeRow decoder_of(Format format) {
   return format == Format::I32 ? decode_integers : info_of(format).decode_row;
 }
 
-/// How values of a tensor are brought to their place.
+/// Conversion of a tensor's values while they are copied.
 struct Conversion {
   bool decode;
   float added;
-  uint64_t stride;  ///< bytes from one value of the result to the next
+  uint64_t stride;  ///< bytes between consecutive values of the result
 };
 
-/// `count` values from value `first` of the tensor on. What is not decoded is of values that are
-/// blocks by themselves.
+/// Copies `count` values from value `first` of the tensor on. Without decoding, blocks must have a
+/// single value.
 void read_values(const ModelFile& file, const TensorInfo& tensor, uint64_t first, uint64_t count,
                  const Conversion& conversion, std::byte* out) {
   constexpr uint64_t kPiece = 1024;  // every size of a block divides it; 12 kB of stack in all
@@ -57,7 +57,7 @@ void read_values(const ModelFile& file, const TensorInfo& tensor, uint64_t first
   float decoded[kPiece];
   const uint64_t value_bytes = conversion.decode ? sizeof(float) : format.block_bytes;
   for (uint64_t done = 0; done < count;) {
-    const uint64_t before = (first + done) % format.block_values;  // in its block
+    const uint64_t before = (first + done) % format.block_values;  // values of the block to skip
     const uint64_t now = std::min(kPiece - before, count - done);
     const uint64_t last_block = (before + now + format.block_values - 1) / format.block_values;
     const uint64_t read = last_block * format.block_values;

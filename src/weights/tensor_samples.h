@@ -1,5 +1,4 @@
-// A few bytes of each tensor as they were loaded, to tell models apart. What is made of them is the
-// model's business.
+// A few bytes of each loaded tensor, to tell models apart. The model hashes them.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +10,8 @@
 
 namespace tenon {
 
-/// Two samples of each tensor: its first bytes and those in its middle. They are taken from what
-/// the loader has in its hands, so they are of the weights in use, whatever becomes of the file.
+/// Two samples per tensor: its first bytes and bytes from its middle. They are copied from loaded
+/// bytes, so they belong to the weights in use, even if the file changes.
 class TensorSamples {
  public:
   static constexpr uint64_t kSampleBytes = 256;
@@ -20,32 +19,32 @@ class TensorSamples {
   /// The file must outlive it.
   explicit TensorSamples(const ModelFile& file);
 
-  /// Says that `count` bytes at `offset` of a tensor will be noted; false when no sample is among
-  /// them, or they were claimed before. One thread.
+  /// Announces note() for `count` bytes at `offset` of a tensor. False if they contain no sample,
+  /// or were claimed before. One thread.
   bool claim(uint32_t tensor, uint64_t offset, uint64_t count);
-  /// `bytes` at `offset` of a tensor were loaded; they were claimed. Concurrent calls for disjoint
-  /// bytes.
+  /// Stores the sampled part of claimed `bytes` at `offset` of a tensor. Safe to call concurrently
+  /// for disjoint bytes.
   void note(uint32_t tensor, uint64_t offset, std::span<const std::byte> bytes) noexcept;
-  /// Reads what of the samples was not claimed: of tensors that the loader does not carry, or not as
-  /// they stand in the file. Throws as ModelFile::read.
+  /// Reads unclaimed samples from the file: of tensors that the loader converts or does not load.
+  /// Throws like ModelFile::read.
   void read_rest();
 
-  /// The samples of a tensor, one after the other.
+  /// Both samples of a tensor, concatenated.
   [[nodiscard]] std::span<const std::byte> of(uint32_t tensor) const;
 
  private:
   struct Place {
-    uint64_t offset;  // in the tensor
+    uint64_t offset;  // relative to the tensor
     uint64_t bytes;
-    uint64_t begin;  // in samples_
+    uint64_t begin;  // index in samples_
   };
   [[nodiscard]] Place place(uint32_t tensor, uint32_t sample) const;
-  /// The part of a sample that lies in `count` bytes at `offset` of its tensor; empty: none.
+  /// The part of a sample within `count` bytes at `offset` of its tensor; may be empty.
   [[nodiscard]] static Place within(const Place& sample, uint64_t offset, uint64_t count);
 
   const ModelFile& file_;
   std::vector<bool> claimed_;       // [tensors, 2, kSampleBytes]
-  std::vector<std::byte> samples_;  // the same
+  std::vector<std::byte> samples_;  // [tensors, 2, kSampleBytes]
 };
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// From files to programs: tensors missing, extra, misshapen; the differences between architectures.
+// From files to programs: missing, extra and misshapen tensors; differences between architectures.
 #include "arch/architectures.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(Architectures, OfOneFamilyDifferInFewOperations) {
     const bool adjacent = tiny.architecture == "llama";
     EXPECT_EQ(first_op(built.program, TENON_OP_ROPE).params.rope.style,
               adjacent ? TENON_ROPE_ADJACENT : TENON_ROPE_HALVES);
-    // Two norms a layer and one at the end; qwen3 adds two for heads.
+    // Two norms per layer and one at the end; qwen3 adds two for heads.
     const bool head_norms = tiny.architecture.starts_with("qwen3");
     EXPECT_EQ(count_ops(built.program, TENON_OP_RMS_NORM), head_norms ? 9u : 5u);
     const bool experts = tiny.num_experts() > 0;
@@ -170,7 +170,7 @@ TEST(Architectures, Qwen2NeedsItsBiases) {
   expect_error(Code::Format, HasSubstr("\"blk.1.attn_v.bias\""), [&] { build(tiny); });
 }
 
-/// The first moe_route of a tiny model of experts with `key` replaced or added.
+/// First moe_route of a tiny model with experts, after replacing or adding `key`.
 template <typename T>
 tenon_moe_route_params route_with(const TinyModel& tiny, const std::string& key, T value) {
   OpenOptions options;

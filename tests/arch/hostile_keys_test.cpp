@@ -1,5 +1,5 @@
-// Every key of every architecture with values that make no sense: each is refused as the file's
-// fault or does no harm; none is taken for a mistake of the library's.
+// Every key of every architecture with senseless values: each is refused as an error of the file,
+// or harmless; none is reported as a defect of the library.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ void build_with(const std::string& path, const std::string& key, MetadataValue v
   harmless([&] { file = open_model_file(path, std::move(options)); });
   if (file == nullptr) return;
   harmless([&] { (void)build_program(*file, {}); });
-  // As if the tensors followed the keys, or were not there.
+  // Also with tensors that follow the keys, and without tensors.
   harmless([&] { (void)wanted_tensors(file->metadata()); });
 }
 
@@ -69,7 +69,7 @@ TEST(HostileKeys, AreNoMistakeOfTheLibrarys) {
       keys.push_back(fmt::format("{}.{}", one.name, more));
     }
     for (const std::string& key : keys) {
-      // Each key with others of the values; all with all take most of a minute.
+      // Each key with some of the values; all pairs would take most of a minute.
       std::vector<MetadataValue> odd = odd_values();
       for (int i = 0; i < (kSanitized ? 1 : 4); ++i) {
         build_with(path, key, std::move(odd[next++ % odd.size()]));

@@ -1,4 +1,4 @@
-// Specifications read from metadata: each key's range, and what keys say about each other.
+// Specifications read from metadata: range of each key, and consistency of keys.
 #include "arch/model_spec.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Reads the tiny model with `key` replaced or added.
+/// Reads the tiny model after replacing or adding `key`.
 template <typename T>
 ModelSpec read_with(const std::string& key, T value, const TinyModel& tiny = {}) {
   OpenOptions options;

@@ -1,6 +1,6 @@
-// Blocks that predict further tokens, against values computed apart from the engine in float64
-// (tests/golden/make/predictions.py and transformers_predictions.py): each goes on from the hidden
-// states of what is before it.
+// Blocks that predict further tokens, against float64 values computed without the engine
+// (tests/golden/make/predictions.py and transformers_predictions.py). Each block continues from the
+// hidden states before it.
 #include "arch/prediction.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using golden::ProgramRun;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// As golden_test.cpp has them.
+// Limits of golden_test.cpp.
 constexpr double kMaxReferenceError = 3e-5;
 constexpr double kMaxCpuError = 2e-4;
 
@@ -34,7 +34,7 @@ ProgramOptions options_for(uint32_t slice) {
   return options;
 }
 
-/// The results of a program over a text in slices, one after another.
+/// Concatenated results of a program over a text in slices.
 std::vector<std::vector<float>> in_slices(ProgramRun& run, std::span<const int32_t> tokens,
                                           std::span<const float> hidden, size_t slice) {
   std::vector<std::vector<float>> all(2);
@@ -51,7 +51,7 @@ std::vector<std::vector<float>> in_slices(ProgramRun& run, std::span<const int32
 
 class Prediction : public testing::TestWithParam<const char*> {
  protected:
-  /// Of the trunk, then of each block: logits and hidden states, as the golden has them.
+  /// Logits and hidden states of the trunk, then of each block, like the golden.
   [[nodiscard]] std::vector<std::vector<float>> values(const char* backend, uint32_t slice) const {
     const ModelSpec model = read_model_spec(*file_);
     const auto device = golden::device_of(backend);
@@ -94,7 +94,7 @@ TEST_P(Prediction, HasTheSameBitsInSlices) { EXPECT_EQ(values("cpu", 64), values
 TEST_P(Prediction, HasACacheOfItsOwnLayerAlone) {
   const ModelSpec model = read_model_spec(*file_);
   const BuiltProgram built = build_prediction_program(*file_, model, 0, options_for(8));
-  // An index has one of its own.
+  // An index has a group of its own.
   const bool indexed = file_->find("blk.2.indexer.proj.weight") != nullptr;
   ASSERT_EQ(built.program.groups().size(), indexed ? 2u : 1u);
   for (const tenon_cache_group& group : built.program.groups()) EXPECT_EQ(group.layers, 1u);

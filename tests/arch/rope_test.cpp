@@ -1,4 +1,4 @@
-// Rope frequencies against values worked out from the papers' formulas.
+// Rope frequencies against values computed from the papers' formulas.
 #include "arch/blocks/rope.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What keys say of the layers of some architectures, and variants that are refused.
+// Keys about layers in some architectures, and refused variants.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// The windows of a model of four layers with a window of 8 and what `more` writes besides.
+/// Windows of a model with four layers, a window of 8 and the keys written by `more`.
 std::vector<uint32_t> windows(const std::function<void(GgufWriter&)>& more) {
   TinyModel tiny;
   tiny.architecture = "muse-glimmer";
@@ -55,7 +55,7 @@ TEST(Windows, ListsThatDoNotFitAreRefused) {
                [] { (void)windows([](GgufWriter& w) { w.add(kPattern, uint32_t{0}); }); });
 }
 
-/// Of a small random model of `architecture` in which a key is changed.
+/// Specification of a small random model of `architecture` with a changed key.
 ModelSpec changed_spec(const std::string& architecture, const std::string& key,
                        MetadataValue value) {
   const TempFolder folder;
@@ -159,7 +159,7 @@ TEST(Variants, OfDeepSeek41ThatDoNotFitAreRefused) {
   refused(Code::Format, "engram.token_map", list(late), "has 2 entries for 512 tokens");
 }
 
-/// What is loaded and kept of a small Nanbeige of two blocks.
+/// Sizes of a small Nanbeige with two blocks.
 struct Looped {
   size_t weights;
   uint32_t layers;

@@ -106,7 +106,7 @@ TEST(AtomicFile, WritesThroughLinks) {
   EXPECT_TRUE(fs::is_symlink(folder.path("l/relative")));
   EXPECT_FALSE(fs::is_symlink(folder.path("real")));
   EXPECT_EQ(content(folder.path("real")), "new");
-  // One that leads nowhere yet, and a folder that is a link itself.
+  // A dangling link, behind a folder that is a link itself.
   fs::create_symlink("../later", folder.path("l/dangling"));
   fs::create_symlink("l", folder.path("m"));
   save("m/dangling", "first");
@@ -130,7 +130,7 @@ TEST(AtomicFile, RefusesLinksToWhatIsNoFile) {
   refuse(folder.path(""), "is not a regular file");
   refuse("link", "cannot write: too many symbolic links");
   refuse("/nowhere/out", "cannot create: no such file");
-  // As /dev/stdout leads to what a shell has opened: a pipe, or a file that has lost its name.
+  // /dev/stdout links to the shell's output: a pipe, or a file that has lost its name.
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   refuse("/proc/self/fd/" + std::to_string(ends[1]), "is not a regular file");
@@ -142,7 +142,7 @@ TEST(AtomicFile, RefusesLinksToWhatIsNoFile) {
   EXPECT_EQ(num_files(folder.path("")), 0u);
 }
 
-/// Replaces a file behind a link, and makes each call of the system fail in turn.
+/// Replaces a file behind a link while each system call fails in turn.
 void expect_old_file_kept(bool unnamed_files) {
   const TempFolder folder;
   const std::string path = folder.path("link");
@@ -228,7 +228,7 @@ TEST(AtomicFile, SeveralWritersOfOneFileLeaveTheFileOfOne) {
   EXPECT_EQ(num_files(folder.path("")), 1u);
 }
 
-/// Runs `work` in a child process and returns its status, as of waitpid.
+/// Runs `work` in a child process and returns its status from waitpid.
 int status_of_child(const std::function<int()>& work, int kill_after_us = -1) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(work());

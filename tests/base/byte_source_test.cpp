@@ -44,7 +44,7 @@ TEST(ByteSource, EachKindReadsTheSameBytes) {
       ByteSource::from_memory(std::as_bytes(std::span(text)), "memory"),
       ByteSource::from_reader(reader, "reader"),
   };
-  ::close(fd);  // the source has its own
+  ::close(fd);  // the source has duplicated it
   for (const auto& source : sources) {
     EXPECT_EQ(source->size(), 10u) << source->name();
     EXPECT_EQ(read_text(*source, 0, 10), text) << source->name();
@@ -142,7 +142,7 @@ TEST(ByteSource, ReplacedFileStaysTheOldOne) {
   const std::string path = folder.write("a", std::string("old"));
   const auto source = ByteSource::from_path(path, System::real());
   std::filesystem::rename(folder.write("b", std::string("new")), path);
-  // Linked from nowhere now, but open.
+  // No longer linked, but still open.
   EXPECT_EQ(read_text(*source, 0, 3), "old");
 }
 

@@ -1,5 +1,5 @@
-// operator new of a test program, which counts and can be told to fail. It defines the operators
-// themselves: include it in one file of a program, never in a library.
+// Counting operator new for a test program, which can be made to fail. Include in one file of a
+// program, never in a library: it defines the operators.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ inline void release(void* memory) noexcept {
 
 }  // namespace tenon::counted_new
 
-// Every form that the standard library pairs, so that a sanitizer sees none of its own among them.
-// Not inlined, or the compiler sees malloc and delete meet and warns.
+// Every form that the standard library pairs, so that no operator of a sanitizer mixes in. Not
+// inlined: the compiler would warn about malloc paired with delete.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (void* memory = tenon::counted_new::allocate(size)) return memory;
   throw std::bad_alloc();

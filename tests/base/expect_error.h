@@ -1,4 +1,4 @@
-// Checks that something throws tenon::Error with a given code and text. For tests only.
+// Expects a tenon::Error with a given code and text. For tests only.
 #pragma once
 
 #include <gmock/gmock.h>

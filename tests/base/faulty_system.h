@@ -1,4 +1,4 @@
-// A System whose N-th call fails, and which counts what is still held. For tests only.
+// A System whose N-th call fails and which counts held resources. For tests only.
 #pragma once
 
 #include <atomic>
@@ -11,9 +11,8 @@
 
 namespace tenon {
 
-/// Passes every call on to the real system, except that call number `fail_at` (from 0, over all
+/// Forwards every call to the real system, except that call number `fail_at` (from 0, over all
 /// calls that can fail) returns its failure: null, or -error. A typical test:
-///
 ///     for (uint64_t n = 0;; ++n) {
 ///       auto system = std::make_shared<FaultySystem>(n);
 ///       try { do_it(system); } catch (const Error&) {}
@@ -27,21 +26,21 @@ class FaultySystem : public System {
   explicit FaultySystem(uint64_t fail_at = kNever, int error = EIO)
       : fail_at_(fail_at), error_(error) {}
 
-  /// Number of calls so far that could have failed.
+  /// Calls so far that could have failed.
   [[nodiscard]] uint64_t num_calls() const { return num_calls_; }
-  /// Whether the failure has happened.
+  /// True if the failure has happened.
   [[nodiscard]] bool failed() const { return num_calls_ > fail_at_; }
-  /// Whether all memory, files, libraries and threads have been given back.
+  /// True if all memory, files, libraries and threads are released.
   [[nodiscard]] bool all_released() const {
     return num_blocks_ == 0 && num_files_ == 0 && num_threads_ == 0 && num_libraries_ == 0;
   }
-  /// Makes available_memory() return this.
+  /// Sets the result of available_memory().
   void set_available_memory(uint64_t size_bytes) { available_bytes_ = size_bytes; }
-  /// At most this many bytes are read at a time.
+  /// Limits the bytes per read.
   void set_longest_read(uint64_t size_bytes) { longest_read_ = size_bytes; }
-  /// At most this many bytes are written at a time.
+  /// Limits the bytes per write.
   void set_longest_write(uint64_t size_bytes) { longest_write_ = size_bytes; }
-  /// As a file system without them.
+  /// Imitates a file system without unnamed files.
   void set_no_unnamed_files() { no_unnamed_files_ = true; }
   /// Bytes read so far.
   [[nodiscard]] uint64_t bytes_read() const { return bytes_read_; }
@@ -118,7 +117,7 @@ class FaultySystem : public System {
   int64_t read_link(const char* path, char* target, uint64_t size_bytes) noexcept override {
     return fails() ? -error_ : real_->read_link(path, target, size_bytes);
   }
-  // Cleaning up is not made to fail: nothing could be done about it.
+  // Cleanup never fails: callers could do nothing about it.
   int remove(const char* path) noexcept override { return real_->remove(path); }
   void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
     error = -error_;

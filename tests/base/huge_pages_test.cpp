@@ -1,4 +1,4 @@
-// Huge pages are asked for under large memory only, in whole pages, and a refusal does no harm.
+// Huge pages: requested for whole pages of large memory only; a refusal is harmless.
 #include "base/huge_pages.h"
 
 #include <gtest/gtest.h>

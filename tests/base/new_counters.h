@@ -1,4 +1,4 @@
-// What the operator new of counted_new.h counts, and what makes it fail. For tests only.
+// Counters and failure settings of counted_new.h's operator new. For tests only.
 #pragma once
 
 #include <atomic>
@@ -6,17 +6,17 @@
 
 namespace tenon::counted_new {
 
-/// Granted calls of all threads that are not exempt.
+/// Granted calls on all threads that are not exempt.
 inline std::atomic<uint64_t> num_allocations{0};
-/// The bytes that they asked for.
+/// Bytes of the granted calls.
 inline std::atomic<uint64_t> num_bytes{0};
-/// Of the calls, those not yet given back.
+/// Granted calls that are not yet freed.
 inline std::atomic<int64_t> num_held{0};
-/// Calls on this thread that are still granted; negative: all.
+/// Further calls to grant on this thread; negative means all.
 inline thread_local int64_t allocations_left = -1;
 
-/// Refusals on all threads that are not exempt: `calls_before_refusal` calls are granted, and the
-/// next `refusals` calls refused. Set both before is_armed.
+/// Refusals on all threads that are not exempt: grants `calls_before_refusal` calls, then refuses
+/// `refusals`. Set both before is_armed.
 inline std::atomic<int64_t> calls_before_refusal{0};
 inline std::atomic<int64_t> refusals{0};
 inline std::atomic<bool> is_armed{false};

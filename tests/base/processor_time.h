@@ -1,4 +1,4 @@
-// Time as tests judge it.
+// Processor time of tests.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,7 @@
 
 namespace tenon {
 
-// Sanitizers make some code ten times slower and other code not at all: there the work is done and
-// no time is judged.
+// Sanitizers slow some code tenfold and other code not at all: tests then run without judging time.
 #if !defined(__has_feature)
 #define __has_feature(feature) 0
 #endif
@@ -18,8 +17,8 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// Seconds of the processor that work() takes, the least of three: others' work counts for nothing,
-/// and cold or shared caches for little. Once where that is quick enough. 0 with a sanitizer.
+/// Processor seconds of work(), the least of three runs, so that other processes and cold or shared
+/// caches matter little. Runs once if that takes at most `enough`. Returns 0 with a sanitizer.
 template <typename Work>
 double processor_seconds(Work&& work, double enough = 0) {
   double least = 1e9;

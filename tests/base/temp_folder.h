@@ -1,4 +1,4 @@
-// A folder for temporary files, removed with all it holds at the end of its life. For tests only.
+// A temporary folder, removed with its contents at the end of its life. For tests only.
 #pragma once
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 namespace tenon {
 
-/// A fresh folder that goes, with all it holds, when this object does.
+/// A new folder that is removed, with its contents, by the destructor.
 class TempFolder {
  public:
   TempFolder() {

@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Counts, per phase, the threads that were there, and notes whether any phase overlapped another.
+/// Counts the threads per phase, and notes overlapping phases.
 struct Recorder {
   explicit Recorder(uint32_t num_phases) : num_phases_(num_phases), count(num_phases) {}
 
@@ -36,7 +36,7 @@ struct Recorder {
     };
     job.before_phase = [](void* arg, uint32_t phase) noexcept {
       auto& self = *static_cast<Recorder*>(arg);
-      self.before.push_back(phase);  // one thread at a time, or the sanitizer says so
+      self.before.push_back(phase);  // one thread at a time; else the sanitizer reports a race
       return phase != self.stop_before;
     };
     return job;
@@ -102,7 +102,7 @@ TEST(ThreadTeam, IsWatchedBeforeEachPhase) {
   job.num_phases = 5;
   job.arg = &watched;
   job.phase = [](void*, uint32_t, uint32_t, uint32_t) noexcept {};
-  // What looks can end the run: it is called before before_phase.
+  // The watch can end the run: it is called before before_phase.
   job.before_phase = [](void* arg, uint32_t) noexcept {
     const auto& self = *static_cast<const Watched*>(arg);
     return !self.stops || self.looks < 3;
@@ -150,7 +150,7 @@ TEST(ThreadTeam, ManyShortRuns) {
   job.arg = &sum;
   job.phase = [](void* arg, uint32_t phase, uint32_t thread, uint32_t) noexcept {
     auto& part = static_cast<Sum*>(arg)->part;
-    // Phase 1 reads what a neighbour wrote in phase 0: a broken barrier is a race here.
+    // Phase 1 reads a neighbour's write of phase 0: a broken barrier is a race here.
     if (phase == 0) ++part[thread];
     if (phase == 1 && part[(thread + 1) % 3] == 0) part[thread] = 0;
   };

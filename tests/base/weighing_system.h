@@ -1,4 +1,4 @@
-// A System that knows how many bytes of memory are held, and were at most. For tests only.
+// A System that tracks held bytes and their maximum. For tests only.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// Counts the bytes that are held.
+/// Counts held bytes.
 class WeighingSystem : public FaultySystem {
  public:
   void* map_pages(uint64_t size_bytes) noexcept override {

@@ -1,4 +1,4 @@
-// What happens when small allocations fail, too: this program's operator new can be told to.
+// Failures of small allocations, by this program's operator new.
 #include <gtest/gtest.h>
 
 #include <new>
@@ -30,7 +30,7 @@ TEST(Allocation, EachFailureWhileOpeningIsCleanlyReported) {
       } catch (const std::bad_alloc&) {
         failed = true;
       } catch (const Error&) {
-        // An error whose text could not be made would be a bad_alloc; nothing else is wrong here.
+        // A failed allocation of the message gives bad_alloc; an Error is wrong here.
         ADD_FAILURE() << "allocation " << n;
       }
       allocations_left = -1;

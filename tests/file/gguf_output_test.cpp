@@ -1,4 +1,4 @@
-// Files that GgufOutput writes, read back.
+// Files of GgufOutput, read back.
 #include "file/gguf_output.h"
 
 #include <gmock/gmock.h>

@@ -87,7 +87,7 @@ TEST(GgufTensors, RefusesBadShapes) {
 }
 
 TEST(GgufTensors, RefusesSizesThatWrap) {
-  // Products that wrap to something small in elements, in bytes, or only after padding.
+  // Products that wrap to a small number of elements, of bytes, or only after padding.
   const std::vector<std::vector<uint64_t>> shapes{
       {uint64_t{1} << 32, uint64_t{1} << 32},
       {uint64_t{1} << 62, 4},
@@ -154,7 +154,7 @@ TEST(GgufTensors, AcceptsAnyOrderAndGaps) {
 
 TEST(GgufTensors, ErrorGivesBothNumbers) {
   const Bytes whole = sample_gguf().finish();
-  // Without the padding, "c" and a part of the padding before it.
+  // The file without its padding, "c" and a part of the padding before it.
   const Bytes bytes(whole.begin(), whole.end() - 40);
   expect_error(Code::Format,
                AllOf(HasSubstr("test.gguf: tensor \"c\" ends at byte"),

@@ -1,4 +1,4 @@
-// Writes GGUF files, right and wrong ones, for tests. Not for users: it checks nothing.
+// Writes valid and invalid GGUF files for tests. Checks nothing.
 #pragma once
 
 #include <cstddef>
@@ -43,12 +43,12 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// A directory entry as it is written: dimensions innermost first, any number of them.
+/// A directory entry as written: any number of dimensions, innermost first.
 struct RawTensor {
   std::string name;
   std::vector<uint64_t> dimensions;
   uint32_t type = 0;
-  std::optional<uint64_t> offset;  ///< into the data; by default behind the tensor before, aligned
+  std::optional<uint64_t> offset;  ///< into the data; default: after the tensor before, aligned
   std::vector<std::byte> bytes;
   std::optional<uint32_t> rank;  ///< by default the number of dimensions
 };
@@ -62,8 +62,8 @@ struct RawTensor {
 ///     std::vector<std::byte> file = writer.finish();
 class GgufWriter {
  public:
-  /// A scalar (bool, u8..i64, float, double), text, or a vector of scalars or of strings. The type
-  /// in the file is that of the argument.
+  /// Adds a scalar (bool, u8..i64, float, double), text, or a vector of scalars or strings. The
+  /// argument's type determines that in the file.
   template <typename T>
   GgufWriter& add(std::string_view key, const T& value) {
     if constexpr (std::is_arithmetic_v<T>) {
@@ -74,14 +74,14 @@ class GgufWriter {
       return add_array(key, value);
     }
   }
-  /// A key with a value of any bytes.
+  /// Adds a key with any bytes as its value.
   GgufWriter& add_raw(std::string_view key, ValueType type, std::span<const std::byte> value) {
     keys_.put_string(key).put(static_cast<uint32_t>(type)).put_bytes(value);
     ++num_keys_;
     return *this;
   }
 
-  /// A tensor; shape outermost first. `bytes` must be what format and shape ask for.
+  /// Adds a tensor; shape outermost first. `bytes` must fit format and shape.
   GgufWriter& add_tensor(std::string name, const std::vector<uint64_t>& shape, Format format,
                          std::span<const std::byte> bytes) {
     return add_raw_tensor({std::move(name),
@@ -91,7 +91,7 @@ class GgufWriter {
                            {bytes.begin(), bytes.end()},
                            {}});
   }
-  /// The same with f32 values.
+  /// Adds a tensor of f32 values.
   GgufWriter& add_tensor(std::string name, const std::vector<uint64_t>& shape,
                          std::span<const float> values) {
     return add_tensor(std::move(name), shape, Format::F32, std::as_bytes(values));
@@ -101,15 +101,15 @@ class GgufWriter {
     return *this;
   }
 
-  // What the header says; by default the truth.
+  // Header fields; the defaults are correct.
   uint32_t magic = 0x46554747;
   uint32_t version = 3;
   std::optional<uint64_t> num_tensors;
   std::optional<uint64_t> num_keys;
-  /// Of the data; a file that sets another than 32 must also say so: add("general.alignment", ...).
+  /// Alignment of the data. A file with another than 32 must also add("general.alignment", ...).
   uint64_t alignment = 32;
 
-  /// The file. May be called again after changes.
+  /// Builds the file. May be called again after changes.
   [[nodiscard]] std::vector<std::byte> finish() const {
     ByteWriter out;
     out.put(magic).put(version);

@@ -56,7 +56,7 @@ TEST_F(MetadataTest, ReadsEveryArrayType) {
   EXPECT_TRUE(metadata_.get<StringArray>("array.no_strings").empty());
 }
 
-/// Whether `get<T>(key)` works, and if not, that it says which type it wanted and which it got.
+/// True if `get<T>(key)` works; else checks that the error names the wanted and the found type.
 template <typename T>
 bool readable(const Metadata& metadata, const std::string& key, const std::string& expected) {
   try {

@@ -197,8 +197,8 @@ uint64_t resident_bytes() {
   return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// A reader that says it has 2^60 bytes and returns zeros behind a given beginning: what any count
-/// or length makes us allocate shows without such a file.
+/// A reader that claims 2^60 bytes and returns zeros after a given beginning: shows allocations for
+/// any count or length without such a file.
 struct EndlessHost {
   Bytes begin;
   uint64_t served = 0;
@@ -264,7 +264,7 @@ TEST(Open, RealFiles) {
   if (!std::filesystem::exists(TENON_SHARED_DIR)) GTEST_SKIP() << "no shared test vectors";
   size_t num_files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(TENON_SHARED_DIR)) {
-    // Notes on foreign formats hold adapters and statistics, too.
+    // This folder also holds adapters and statistics.
     const bool of_formats = entry.path().string().find("/shared/formats/") != std::string::npos;
     if (entry.path().extension() != ".gguf" || of_formats) continue;
     ++num_files;

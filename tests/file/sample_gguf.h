@@ -1,4 +1,4 @@
-// A small valid GGUF file with every kind of value, and ways to open bytes. For tests only.
+// A small valid GGUF file with values of every type, and ways to open bytes. For tests only.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace tenon {
 
 using Bytes = std::vector<std::byte>;
 
-/// n bytes 0, 1, 2, ...
+/// Bytes 0, 1, 2, ..., n of them.
 inline Bytes counting_bytes(size_t n) {
   Bytes bytes(n);
   for (size_t i = 0; i < n; ++i) bytes[i] = static_cast<std::byte>(i);
   return bytes;
 }
 
-/// Every type of value, and three tensors: "a" [3, 2] f32, "b" [2, 32] q8_0, "c" [5] f16.
+/// Values of every type, and three tensors: "a" [3, 2] f32, "b" [2, 32] q8_0, "c" [5] f16.
 inline GgufWriter sample_gguf() {
   GgufWriter writer;
   writer.add("general.architecture", "llama");

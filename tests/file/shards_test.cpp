@@ -179,7 +179,7 @@ TEST_F(Shards, EveryFailingCallIsAnErrorAndLeaksNothing) {
       EXPECT_THAT(error.code(), testing::AnyOf(Code::Io, Code::NoMemory)) << error.what();
       threw = true;
     }
-    // Looking whether a shard is there may fail harmlessly: opening it then decides.
+    // Testing whether a shard exists may fail harmlessly; opening it decides.
     EXPECT_TRUE(threw || !system->failed() || n > 0) << "call " << n;
     EXPECT_TRUE(system->all_released()) << "call " << n;
     if (!system->failed()) break;

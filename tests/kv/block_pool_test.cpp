@@ -1,4 +1,4 @@
-// The pool: budget, slabs on demand, failures of the device.
+// Block pools: budget, slabs on demand, device failures.
 #include "kv/block_pool.h"
 
 #include <gmock/gmock.h>

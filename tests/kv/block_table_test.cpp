@@ -1,4 +1,4 @@
-// Block tables: sharing, copy on write, rewind, failures half-way.
+// Block tables: sharing, copy on write, rewind, partial failures.
 #include "kv/block_table.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_F(BlockTables, ForkSharesAndCopiesThePartBlockOnWrite) {
   EXPECT_EQ(child.entries()[0], parent.entries()[0]);
   EXPECT_NE(child.entries()[1], parent.entries()[1]);
   EXPECT_EQ(first_byte(*pool, child.entries()[1]), std::byte{42});
-  // The parent is alone with its block now and writes in place.
+  // The parent's block is no longer shared, so it writes in place.
   const uint32_t own = parent.entries()[1];
   parent.prepare(6, 1);
   EXPECT_EQ(parent.entries()[1], own);
@@ -185,7 +185,7 @@ TEST_F(BlockTables, ReleasesEverythingAtTheEnd) {
 
 // ---- Windows ------------------------------------------------------------------------------------
 
-/// Computes a text in slices; the most blocks that it held at a time.
+/// Computes a text in slices; returns the most blocks held at a time.
 uint64_t compute(BlockTable& table, uint64_t from, uint64_t to, uint64_t slice) {
   uint64_t most = 0;
   for (uint64_t past = from; past < to; past += slice) {
@@ -199,7 +199,7 @@ uint64_t compute(BlockTable& table, uint64_t from, uint64_t to, uint64_t slice) 
 }
 
 TEST_F(BlockTables, OfAWindowHoldItAndOneBlockAndTheSlice) {
-  // 100,000 positions of a window of 1,024 in blocks of 32 take what 2,048 would take at most.
+  // 100,000 positions with a window of 1,024 in blocks of 32 fit the memory of 2,048 positions.
   const auto pool = tenon::make_pool(
       slabs_, {.block_bytes = 64, .block_tokens = 32, .kind = TENON_CACHE_WINDOW, .window = 1024},
       {.slab_bytes = 256, .budget_bytes = 64 * 2048 / 32});

@@ -1,5 +1,4 @@
-// What the cache will take: tables that grow hold what was said of their kind, and the least budget
-// is one that pools can do with.
+// Cache forecasts: growing tables stay within them, and pools work with the least budget.
 #include "kv/cache_forecast.h"
 
 #include <gtest/gtest.h>
@@ -24,14 +23,14 @@ BlockPoolOptions group_of(uint32_t kind, uint64_t block_bytes = 64, uint32_t win
   return group;
 }
 
-/// Blocks that a table has at its fullest while it grows to `positions` in slices.
+/// Most blocks of a table while it grows to `positions` in slices.
 uint64_t most_seen(const BlockPoolOptions& group, const TextSizes& sizes) {
   FakeSlabs memory;
   const auto pool = make_pool(memory, group, {.slab_bytes = group.block_bytes});
   const auto table = CacheTable::create(pool, sizes.positions);
   uint64_t most = 0;
   for (uint64_t past = 0; past < sizes.positions;) {
-    // Texts of all lengths on the way, so that checkpoints are as many as they can be.
+    // Visit texts of all lengths, so that the number of checkpoints reaches its maximum.
     const uint64_t stop = std::min(table->next_stop(past, past + 5), past + sizes.slice);
     const uint64_t end = std::min(stop, sizes.positions);
     table->trim(past);
@@ -58,7 +57,7 @@ TEST(CacheForecast, IsWhatTablesOfEveryKindHold) {
         const uint64_t said = most_held_blocks(group, sizes);
         const uint64_t seen = most_seen(group, sizes);
         EXPECT_GE(said, seen) << window;
-        EXPECT_LE(said, seen + 2) << window;  // where a slice ends decides
+        EXPECT_LE(said, seen + 2) << window;  // depends on the ends of slices
       }
       const BlockPoolOptions state = group_of(TENON_CACHE_STATE);
       const uint64_t said = most_held_blocks(state, sizes);
@@ -107,7 +106,7 @@ TEST(CacheForecast, LeastBudgetHasRoomInWholeSlabs) {
       }
     }
   }
-  // Of one group less than a slab is left over: 129 blocks are 10 slabs of 13.
+  // A single group leaves less than a slab over: 129 blocks are 10 slabs of 13.
   const std::vector<BlockPoolOptions> alone = {group_of(TENON_CACHE_FULL, 100)};
   EXPECT_EQ(least_cache_budget(alone, {4 * 129, 16, 1}, 1 << 20), 13000u);
 }

@@ -1,4 +1,4 @@
-// Slab memory for tests: ordinary bytes, counted, with a limit after which it has none.
+// Slab memory for tests: ordinary bytes, counted, with a limit.
 #pragma once
 
 #include <cstring>
@@ -55,7 +55,7 @@ inline std::shared_ptr<BlockPool> make_pool(SlabMemory& memory, const BlockPoolO
   return std::make_shared<BlockPool>(std::make_shared<SlabPool>(memory, slabs), options);
 }
 
-/// The first byte of a block.
+/// First byte of a block.
 inline std::byte& first_byte(const BlockPool& pool, uint32_t block) {
   std::vector<tenon_buffer*> slabs;
   pool.copy_slabs(slabs);

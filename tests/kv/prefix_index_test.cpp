@@ -1,4 +1,4 @@
-// The prefix index: what is found, what is not although its hash would be, what goes first.
+// The prefix index: hits, misses despite equal hashes, order of eviction.
 #include "kv/prefix_index.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class PrefixIndexes : public testing::Test {
   static std::span<const int32_t> block(const Text& text, size_t i) {
     return std::span(text).subspan(4 * i, 4);
   }
-  /// Computes a text: blocks that only the index holds afterwards.
+  /// Inserts a text whose blocks only the index holds afterwards.
   void insert(const Text& text, std::string_view salt = "") {
     const auto all = keys(text, salt);
     for (size_t i = 0; i < all.size(); ++i) {

@@ -1,4 +1,4 @@
-// State tables: two states in turn, checkpoints, going back, sharing.
+// State tables: alternating states, checkpoints, rewind, sharing.
 #include "kv/state_table.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class StateTables : public testing::Test {
                       .state_checkpoint_tokens = between},
                      {.slab_bytes = 64});
   }
-  /// Computes [from, to) of a text of `size` tokens; a state is the number of its tokens.
+  /// Computes [from, to) of a text of `size` tokens; a state's content is its number of tokens.
   void compute(CacheTable& table, uint64_t from, uint64_t to, uint64_t size, uint64_t slice = 256) {
     for (uint64_t past = from; past < to;) {
       const uint64_t stop = table.next_stop(past, size);
@@ -134,7 +134,7 @@ TEST_F(StateTables, KeepFewCheckpointsTheRarerTheFurtherBack) {
     ASSERT_LE(blocks->num_used(), 6u);
     ASSERT_EQ(blocks->num_used(), table.num_held());
     for (uint64_t back = 0; back < end; ++back) {
-      // 23 is the worst of any length up to 8,000, the mean is 8.
+      // 23 is the maximum over all lengths up to 8,000, the mean is 8.
       ASSERT_LE(end - back - table.resumable(end - back), 24 * (back + 8)) << end;
     }
   }

@@ -1,4 +1,4 @@
-// Rows of the 8-bit and 4-bit KV caches: the rotation, the size of errors, broken values.
+// Rows of the 8-bit and 4-bit KV caches: rotation, size of errors, broken values.
 #include "quant/cache_row.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ double norm(const std::vector<float>& row) {
   return std::sqrt(sum);
 }
 
-/// Distance of the row that was stored from `row`, relative to its length.
+/// Distance of the stored row from `row`, relative to its length.
 double int8_error(const std::vector<float>& row) {
   std::vector<int8_t> levels(row.size());
   const float scale = f16_to_f32(encode_row_int8(row.data(), row.size(), levels.data()));

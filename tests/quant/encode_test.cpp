@@ -20,7 +20,7 @@ std::vector<float> round_trip(const FormatInfo& info, const std::vector<float>& 
   return decoded;
 }
 
-/// The error on the source may be 5 % above that of the reference's own blocks.
+/// The error on the source may exceed that of the reference's blocks by 5 %.
 void expect_good_encoders(const std::filesystem::path& folder) {
   const std::vector<float> source = read_floats(folder / "source.f32");
   ASSERT_GE(source.size(), 512u);
@@ -44,7 +44,7 @@ TEST(QuantEncode, FullSetIsAsGoodAsTheReference) {
   expect_good_encoders(full_vectors());
 }
 
-/// Runs `check` for each format that has an encoder, on a row of 512 values.
+/// Runs `check` for each format with an encoder, on a row of 512 values.
 void for_each_encoder(const std::function<void(const FormatInfo&)>& check) {
   int count = 0;
   for (const FormatInfo& info : kFormats) {
@@ -56,7 +56,7 @@ void for_each_encoder(const std::function<void(const FormatInfo&)>& check) {
   EXPECT_GE(count, 28);
 }
 
-/// Formats whose smallest magnitude is a good part of the largest.
+/// True for formats whose smallest magnitude is a large part of the largest.
 bool lacks_zero(Format format) {
   for (const Format other : {Format::Q1_0, Format::IQ1_S, Format::IQ1_M, Format::IQ2_XXS,
                              Format::IQ2_XS, Format::IQ2_S, Format::IQ3_XXS, Format::IQ3_S}) {

@@ -1,4 +1,4 @@
-// The table of formats: ids, names, sizes, and what it refuses.
+// The table of formats: ids, names, sizes and refusals.
 #include "quant/formats.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Scalar conversions, exhaustively where there are at most 2^16 codes.
+// Scalar conversions, exhaustive for up to 2^16 codes.
 #include "quant/half.h"
 
 #include <gtest/gtest.h>
@@ -37,8 +37,8 @@ TEST(QuantHalf, EveryF16SurvivesTheRoundTrip) {
   }
 }
 
-// Between each pair of neighbouring halves: the middle goes to the even one, one f32 step off the
-// middle goes to the nearer one.
+// Between neighbouring halves, the middle rounds to the even one; an f32 step beside it, to the
+// nearer one.
 TEST(QuantHalf, F16RoundsToNearestEven) {
   for (uint32_t code = 0; code < 0x7c00; ++code) {
     const float below = f16_to_f32(static_cast<uint16_t>(code));
@@ -129,10 +129,10 @@ __attribute__((target("f16c"))) float hardware_f16_to_f32(uint16_t code) {
   return __builtin_ia32_vcvtph2ps(Shorts{static_cast<short>(code)})[0];
 }
 
-// Kernels use the instruction, scalar code does not: both must give the same bits.
+// Kernels use the instruction, scalar code does not: both must give equal bits.
 TEST(QuantHalf, HardwareAgreesBitForBit) {
   __builtin_cpu_init();
-  // clang 14 does not know "f16c" as a name; what has AVX2 has it.
+  // clang 14 does not know the name "f16c"; CPUs with AVX2 have it.
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has no AVX2";
   for (uint32_t code = 0; code < 65536; ++code) {
     const auto half = static_cast<uint16_t>(code);

@@ -1,5 +1,5 @@
-// Reads the stored vectors of the block formats for the tests of src/quant: types.txt, source.f32
-// and, per format, NAME.blocks (encoded source) with NAME.f32 (what it decodes to).
+// Reads the stored vectors of the block formats: types.txt, source.f32 and, per format, NAME.blocks
+// (encoded source) with NAME.f32 (decoded blocks).
 #pragma once
 
 #include <cmath>

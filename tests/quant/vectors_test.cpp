@@ -24,7 +24,7 @@ void expect_exact_decode(const std::filesystem::path& folder) {
     ASSERT_GE(expected.size(), 512u);
     ASSERT_EQ(row_bytes(*info, expected.size()), blocks.size());
 
-    // One byte off any alignment, as a file's bytes may be.
+    // Unaligned by a byte, as bytes of a file may be.
     std::vector<char> shifted(blocks.size() + 1);
     std::memcpy(shifted.data() + 1, blocks.data(), blocks.size());
     std::vector<float> decoded(expected.size() + 1, 12345.0f);

@@ -1,4 +1,4 @@
-// Random models: that they load, make sense as numbers, and are the same twice.
+// Random models: they load, have sensible numbers, and are reproducible.
 #include "random_model/random_model.h"
 
 #include <gmock/gmock.h>
@@ -102,7 +102,7 @@ TEST(RandomModel, TokenizesText) {
   const auto model = Model::load(folder.path("m"), {});
   const Tokenizer& tokenizer = *model->tokenizer();
   const std::vector<Token> tokens = tokenizer.encode("the \xc3\xa9t\xc3\xa9\n", {});
-  EXPECT_LT(tokens.size(), 10u);  // of 10 bytes: there are merges
+  EXPECT_LT(tokens.size(), 10u);  // fewer than the 10 bytes, because of merges
   EXPECT_EQ(tokenizer.decode(tokens, {}), "the \xc3\xa9t\xc3\xa9\n");
 }
 
@@ -113,7 +113,7 @@ TEST(RandomModel, ThereIsATinyOneOfEveryArchitecture) {
     SCOPED_TRACE(one.name);
     write_random_model(System::real(), path, "tiny-" + std::string(one.name), "f32");
     const ModelSpec spec = read_model_spec(*open_model_file(path, {}));
-    std::vector<std::vector<float>> logits;  // or of an encoder the rows of all tokens
+    std::vector<std::vector<float>> logits;  // for an encoder, rows of all tokens
     for (const char* backend : {"reference", "cpu"}) {
       ModelOptions options;
       options.threads = 1;
@@ -139,13 +139,13 @@ TEST(RandomModel, ThereIsATinyOneOfEveryArchitecture) {
       power += std::pow(double{logits[0][i]}, 2);
     }
     EXPECT_GT(power, 0.0);
-    // An encoder and a decoder are two models, one on top of the other.
+    // An encoder-decoder has the error of two models.
     const double most = spec.encoder_layers.empty() ? 1e-5 : 2e-5;
     EXPECT_LT(error, power * most * most);
   }
 }
 
-/// Decays above 0 would make states grow from token to token, to infinity after some hundreds.
+/// Decays above 0 would make states grow with each token, to infinity after some hundreds.
 TEST(RandomModel, StatesDecay) {
   const TempFolder folder;
   const std::string path = folder.path("m.gguf");

@@ -1,4 +1,4 @@
-// The tables of random models: shapes that are whole and as large as what they are named after.
+// Shapes of random models: complete, and as large as their names say.
 #include "random_model/random_shapes.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-/// Parameters of all tensors that a model of the shape must have.
+/// Parameters of all required tensors of the shape.
 double parameters(std::string_view name) {
   const ChosenShape chosen = find_random_shape(name);
   double count = 0;
@@ -35,7 +35,7 @@ TEST(RandomShapes, EveryOneIsWhole) {
   }
 }
 
-/// Thousand millions, as the models' cards or their authors' papers count them.
+/// Billions of parameters, from the models' cards or papers.
 TEST(RandomShapes, PublishedOnesHaveTheParametersOfTheirModels) {
   const std::pair<const char*, double> models[] = {
       {"llama-1b", 1.24},     {"llama-8b", 8.03},        {"qwen3-30b-a3b", 30.5},

@@ -1,4 +1,4 @@
-// Made-up vocabularies: all tokens distinct, a merge for each word, sizes refused by name.
+// Synthetic vocabularies: distinct tokens, a merge per word, refused sizes.
 #include "random_model/random_vocabulary.h"
 
 #include <gmock/gmock.h>

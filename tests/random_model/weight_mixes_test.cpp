@@ -1,4 +1,4 @@
-// Mixes of weight formats say which tensor of which layer has which format.
+// Mixes of weight formats: the format of each tensor per layer.
 #include "random_model/weight_mixes.h"
 
 #include <gtest/gtest.h>

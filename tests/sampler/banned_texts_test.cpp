@@ -1,4 +1,4 @@
-// Where banned texts begin, and where they may be beginning; samplers that take draws back.
+// Banned texts: their start, their possible start, and samplers that undo draws.
 #include "sampler/banned_texts.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Tokens forbidden for one draw, with and without a grammar: by the first draw, by the masks, and
-// in a text that can only end.
+// Tokens forbidden for one draw, with and without a grammar: by the first draw, by masks, and in a
+// text that can only end.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -41,7 +41,7 @@ Sampler greedy_within(const std::string& pattern) {
   return sampler;
 }
 
-/// Logits that prefer the tokens in this order.
+/// Logits that prefer tokens in this order.
 std::vector<float> liking(std::initializer_list<int32_t> tokens) {
   std::vector<float> logits(kByteVocab, 0.0F);
   float logit = 10;
@@ -55,7 +55,7 @@ int32_t drawn(Sampler sampler, const std::vector<float>& logits, std::vector<int
 
 TEST(Forbidden, TokensAreNotDrawnHoweverOftenTheyAreNamed) {
   const Sampler sampler = greedy_within("[abc]x");
-  // "z" is refused, so that a mask is made.
+  // "z" is refused, so that a mask is built.
   const std::vector<float> logits = liking({1 + 'z', kA, kB, kC});
   EXPECT_EQ(drawn(sampler, logits, {}), kA);
   EXPECT_EQ(drawn(sampler, logits, {kA}), kB);

@@ -1,5 +1,5 @@
-// Draws as a backend in the host's memory makes them, against the sampler chain: two implementations of
-// the same definition.
+// Draws of a backend in host memory against the sampler chain: two implementations of one
+// definition.
 #include "backends/common/host_draw.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 std::vector<float> random_row(uint64_t number, uint32_t vocab) {
   std::vector<float> row(vocab);
   for (uint32_t i = 0; i < vocab; ++i) {
-    // Coarse, so that there are ties.
+    // Coarse values, so that ties occur.
     row[i] = std::round(static_cast<float>(uniform_at(number, i)) * 80) / 8;
   }
   return row;

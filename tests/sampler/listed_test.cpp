@@ -1,5 +1,5 @@
-// Tokens drawn from the largest logits of a row, as a device lists them, are those drawn from the row: the same bits,
-// or an answer that the list does not tell.
+// Tokens drawn from the largest logits, as a device lists them, equal those drawn from the whole
+// row, bit for bit; or the list is reported as too short.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kVocab = 3000;
 
 struct RowShape {
-  double scale = 12;  ///< of the logits; small: nothing stands out
+  double scale = 12;  ///< range of the logits; if small, none stands out
   double step = 0;    ///< logits are multiples of it, so that many are equal; 0: any
 };
 
@@ -35,7 +35,7 @@ std::vector<float> row_of(uint64_t number, const RowShape& shape, uint32_t vocab
 std::vector<int32_t> history_of(uint64_t number, uint32_t size, std::span<const float> row) {
   std::vector<int32_t> history(size);
   for (uint32_t i = 0; i < size; ++i) {
-    // Half of them are among the likely ones, and some are repeated.
+    // Half of the history are likely tokens, some of them repeated.
     auto token = static_cast<uint32_t>(uniform_at(number + 1, i) * kVocab) % row.size();
     if (i % 2 == 0) {
       for (size_t t = 0; t < row.size(); ++t) {
@@ -76,7 +76,7 @@ Listed list(tenon_draw draw, const std::vector<tenon_draw_bias>& biases,
 struct Chain {
   const char* name;
   std::function<void(Sampler&)> set;
-  bool always_tells = true;  ///< whatever the row
+  bool always_tells = true;  ///< tells the token for any row
 };
 
 const std::vector<Chain>& chains() {
@@ -146,7 +146,7 @@ bool same_memory(const SamplerMemory& a, const SamplerMemory& b) {
          a.adaptive_weight == b.adaptive_weight;
 }
 
-/// Draws `count` tokens from rows and from their lists; how many the lists did not tell.
+/// Draws `count` tokens from rows and from their lists; returns how often a list was too short.
 uint32_t draw_both(const Chain& chain, const RowShape& shape, uint32_t count,
                    std::span<const int32_t> forbidden = {}) {
   Sampler whole;
@@ -194,10 +194,10 @@ TEST(Listed, LogitsGiveTheTokenOfTheRow) {
 }
 
 TEST(Listed, LogitsThatDoNotReachFarEnoughTellNothing) {
-  // Of 3,000 nearly equal logits min_p keeps nearly all.
+  // min_p keeps nearly all of 3,000 nearly equal logits.
   EXPECT_EQ(draw_both(chains()[8], {0.5, 0}, 20), 20u);
   EXPECT_EQ(draw_both(chains()[8], {40, 0}, 20), 0u);
-  // Of five, three are lowered below what is not listed.
+  // Three of five logits fall below the unlisted ones.
   Sampler sampler;
   sampler.set("seed", int64_t{0});
   sampler.set("top_k", int64_t{3});
@@ -210,7 +210,7 @@ TEST(Listed, LogitsThatDoNotReachFarEnoughTellNothing) {
             std::nullopt);
 }
 
-/// Equal logits go to the lower token, listed or not.
+/// Ties go to the lower token, listed or not.
 TEST(Listed, LogitsEqualToTheOthersAreToldByTheirTokens) {
   Sampler sampler;
   sampler.set("seed", int64_t{0});
@@ -219,12 +219,12 @@ TEST(Listed, LogitsEqualToTheOthersAreToldByTheirTokens) {
   const int32_t tokens[] = {50, 20, 60};
   const float logits[] = {6, 5, 5};
   const int32_t fifty[] = {50};
-  // 50 falls to 5, as 20 and 60 have it, and all others have at most that and come after 60.
+  // 50 falls to 5, like 20 and 60; all others are at most 5 and come after 60.
   EXPECT_EQ(sampler.sample_listed({tokens, logits, 100}, fifty, 0), 20);
-  // After 20 is lowered, too, 50 is in front of 60 and of what may be listed after it.
+  // Once 20 is lowered, too, 50 precedes 60 and all unlisted tokens.
   const int32_t both[] = {50, 20};
   EXPECT_EQ(sampler.sample_listed({tokens, logits, 100}, both, 0), 50);
-  // But 70 may come after others that have 5.
+  // But unlisted tokens with 5 may precede 70.
   const int32_t later[] = {70, 20, 60};
   const int32_t seen[] = {70, 20, 60};
   EXPECT_EQ(sampler.sample_listed({later, logits, 100}, seen, 0), std::nullopt);

@@ -1,4 +1,4 @@
-// Philox4x32-10 against the known answers that its authors publish (Random123, kat_vectors).
+// Philox4x32-10 against its authors' known answers (Random123, kat_vectors).
 #include "backends/common/philox.h"
 
 #include <gtest/gtest.h>

@@ -29,7 +29,7 @@ Error error_of(Call call) {
   return Error(Code::Ok, "no error");
 }
 
-/// A sampler in which nothing but the draw is active, at temperature 1.
+/// A sampler with only the draw active, at temperature 1.
 Sampler plain_sampler() {
   Sampler sampler;
   sampler.set("seed", int64_t{0});
@@ -40,7 +40,7 @@ Sampler plain_sampler() {
   return sampler;
 }
 
-/// How often each token is drawn at the positions 0..n-1.
+/// Draws of each token at positions 0..n-1.
 std::map<int32_t, int> histogram(Sampler& sampler, std::span<const float> logits, uint64_t n) {
   std::map<int32_t, int> counts;
   for (uint64_t position = 0; position < n; ++position) {

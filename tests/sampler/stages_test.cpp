@@ -1,4 +1,4 @@
-// Each sampler of the chain against its definition, worked out by sorting.
+// Each sampler of the chain against its definition, computed by sorting.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::vector<double> probabilities(std::span<const float> logits) {
   return p;
 }
 
-/// What the stage that declares `parameter` keeps when only that parameter is set.
+/// Tokens kept by the stage of `parameter` with only that parameter set.
 KeptTokens kept(const char* parameter, double value, std::span<const float> logits) {
   SamplerValues values;
   values.set(parameter, value);
@@ -56,7 +56,7 @@ KeptTokens kept(const char* parameter, double value, std::span<const float> logi
   return tokens;
 }
 
-/// The first tokens in the order of `key` (ascending, then id) whose probabilities reach `mass`.
+/// First tokens in the order of `key` (ascending, then id) whose probabilities reach `mass`.
 KeptTokens by_mass(std::span<const double> p, std::span<const double> key, double mass) {
   std::vector<int32_t> order(p.size());
   std::iota(order.begin(), order.end(), 0);
@@ -111,7 +111,7 @@ TEST(Typical, KeepsTheMostTypicalThatReachTheMass) {
     double entropy = 0.0;
     for (const double x : p) entropy -= x * std::log(x);
     std::vector<double> key(n);
-    // Rounded, so that equal logits stay equal in this other way of computing.
+    // Rounded, so that equal logits have equal keys in this computation.
     for (size_t i = 0; i < n; ++i) key[i] = std::round(std::abs(-std::log(p[i]) - entropy) * 1e5);
     for (const double mass : {0.0, 0.1234, 0.5, 0.9, 0.987}) {
       EXPECT_EQ(kept("typical_p", mass, logits), by_mass(p, key, mass)) << n << " " << mass;

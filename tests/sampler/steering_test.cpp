@@ -23,7 +23,7 @@ const SamplerStage& stage(std::string_view name) {
                         [name](const SamplerStage* s) { return s->name == name; });
 }
 
-/// What a stage leaves of some logits.
+/// Candidates left by a stage.
 struct Left {
   Tokens ids;
   std::vector<float> logits;
@@ -48,7 +48,7 @@ std::vector<float> logs(std::vector<float> probabilities) {
   return probabilities;
 }
 
-/// Logits of a distribution in which rank r has a weight of 1 / r.
+/// Logits of a distribution with weight 1 / r for rank r.
 std::vector<float> zipf(size_t n) {
   std::vector<float> logits(n);
   for (size_t i = 0; i < n; ++i) logits[i] = -std::log(static_cast<float>(i + 1));
@@ -93,11 +93,11 @@ TEST(Dry, LowersWhatWouldLengthenARepetition) {
   values.set("dry_multiplier", 2.0);
   values.set("dry_base", 3.0);
   const std::vector<float> logits(10, 0.0f);
-  // 1 2 3 comes again; last time 9 followed.
+  // 1 2 3 occurs again; 9 followed last time.
   const auto left = after("dry", logits, values, {1, 2, 3, 9, 5, 1, 2, 3});
   EXPECT_EQ(left.logits[9], -6.0f);  // 2 * 3^(3 - 2)
   EXPECT_EQ(std::count(left.logits.begin(), left.logits.end(), 0.0f), 9);
-  // The longest of several counts: 4 behind "3" alone is below the allowed length.
+  // The longest repetition counts: 4 after "3" alone is below the allowed length.
   const auto two = after("dry", logits, values, {3, 4, 2, 3, 7, 1, 2, 3, 8, 1, 2, 3});
   EXPECT_EQ(two.logits[4], 0.0f);
   EXPECT_EQ(two.logits[7], -2.0f);
@@ -132,17 +132,17 @@ TEST(DynamicTemperature, FollowsTheEntropy) {
   SamplerValues values;
   values.set("temperature", 1.0);
   values.set("dynatemp_range", 0.5);
-  // Even: the largest entropy, temperature 1.5, which changes nothing among equals.
+  // Uniform: the largest entropy, temperature 1.5, which changes nothing among equals.
   const auto even = after("temperature", {2, 2, 2, 2}, values).logits;
   EXPECT_EQ(even, std::vector<float>(4, 0.0f));
-  // Two of four even: entropy 1/2, temperature 1.
+  // Uniform over two of four: entropy 1/2, temperature 1.
   const auto half = after("temperature", {0, 0, -40, -40}, values).logits;
   EXPECT_NEAR(half[2], -40.0, 1e-3);
-  // Sure: temperature 0.5.
+  // Certain: temperature 0.5.
   EXPECT_NEAR(after("temperature", {40, 0, 0, 0}, values).logits[1], -80.0, 1e-3);
 }
 
-/// Mean surprise, in bits, of draws from one distribution.
+/// Mean surprise of draws from one distribution, in bits.
 double mean_surprise(Sampler& sampler, const std::vector<float>& logits, int draws) {
   double total = 0.0;
   for (const float logit : logits) total += std::exp(logit);
@@ -162,7 +162,7 @@ TEST(Mirostat, HoldsTheSurpriseNearItsTarget) {
       sampler.set("temperature", 1.0);
       sampler.set("mirostat", version);
       sampler.set("mirostat_tau", tau);
-      // Surprise is measured among what is kept, so that of the whole is a little higher.
+      // Surprise is measured among the kept tokens, so that of all tokens is slightly higher.
       EXPECT_NEAR(mean_surprise(sampler, zipf(4000), 1500), tau + 0.5, 1.2)
           << version << " " << tau;
     }

@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-/// What a reader has seen after the pieces, and '|' where it stopped.
+/// Text shown to a reader after the pieces, with '|' where it stopped.
 std::string shown(const std::vector<std::string>& stops, const std::vector<std::string>& pieces) {
   StopStream stream;
   stream.restart(std::make_shared<const StopStrings>(stops));

@@ -58,7 +58,7 @@ TEST(BpeTokenizer, ControlTokensComeFromTextOnlyOnRequest) {
             ids(v, {"<|im_start|>", "hello", "<|im_end|>"}));
 }
 
-// A file may list merges, or with whole_words even a single word, that spell a control token.
+// A file may list merges, or with whole_words a single word, that spell a control token.
 TEST(BpeTokenizer, MergesNeverMakeAControlToken) {
   Vocabulary v = small_bpe({"a b", "c d"});
   v.types[256] = TokenType::Control;  // "ab"
@@ -105,7 +105,7 @@ TEST(BpeTokenizer, EachPartHasItsOwnRightToControlTokens) {
   expected.insert(expected.end(), middle.begin(), middle.end());
   expected.push_back(*tokenizer->eos());
   EXPECT_EQ(tokenizer->encode(parts, false), expected);
-  // Parts that spell a control token only together do not make one.
+  // Parts that only together spell a control token make none.
   const std::vector<TextPart> halves = {{"<|im_", true}, {"end|>", true}};
   EXPECT_EQ(tokenizer->encode(halves, false), tokenizer->encode("<|im_end|>"));
   EXPECT_TRUE(tokenizer->encode(std::vector<TextPart>{}, false).empty());
@@ -145,11 +145,11 @@ TEST(BpeTokenizer, Llama3TakesAWordThatIsATokenWhole) {
 
 TEST(BpeTokenizer, DropsBytesTheVocabularyCannotSpell) {
   Vocabulary v = small_bpe();
-  v.tokens[3] = "[hole]";  // as falcon: no token for U+0003
+  v.tokens[3] = "[hole]";  // like falcon: no token for U+0003
   EXPECT_EQ(encode(v, "o\x03o"), ids(v, {"o", "o"}));
   v.unknown = add_token(v, "<unk>", TokenType::Unknown);
   EXPECT_EQ(encode(v, "o\x03o"), ids(v, {"o", "<unk>", "o"}));
-  v.types.back() = TokenType::Control;  // as starcoder, whose unknown token is <|endoftext|>
+  v.types.back() = TokenType::Control;  // like starcoder, whose unknown token is <|endoftext|>
   EXPECT_EQ(encode(v, "o\x03o"), ids(v, {"o", "o"}));
 }
 
@@ -208,8 +208,7 @@ TEST(BpeTokenizer, IdsOutsideTheVocabularyAreArgumentErrors) {
   }
 }
 
-/// The tokens of a word by the definition of BPE: again and again the leftmost pair of the best
-/// rank.
+/// Tokens of a word by the definition of BPE: repeatedly the leftmost pair of the best rank.
 void append_by_definition(const Vocabulary& v, std::string_view word, std::vector<Token>& out) {
   std::vector<std::string> parts;
   for (const char c : word) {
@@ -236,7 +235,7 @@ TEST(BpeTokenizer, PiecesThatAreRememberedOrCutBecomeWhatTheirWordsDo) {
   constexpr std::string_view kUnits[] = {"hello", " hello", "he", " ", "  ", "12", "1234",
                                          "\n",    ".",      "!?", "o", "l",  "x ", "\u00E9"};
   std::mt19937 random(4);
-  // In the second vocabulary a token reaches over a space, so words are not cut there.
+  // In the second vocabulary a token crosses a space, so words are not cut there.
   for (Vocabulary v : {small_bpe(), small_bpe({"h e", "o \u0120", "l l", "he ll", "\u0120 he"})}) {
     for (const char* name : {"deepseek-llm", "chameleon", "superbpe", "exaone-moe", "falcon"}) {
       v.pre = name;

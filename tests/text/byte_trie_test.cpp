@@ -1,4 +1,4 @@
-// The trie knows what a map knows, whatever the strings.
+// The trie agrees with a map, for any strings.
 #include "text/tokenizer/byte_trie.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Merging in chunks gives what merging at once gives.
+// Merging in chunks equals merging at once.
 #include "text/bpe/chunked_merge.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-/// Gives out symbols a few at a time.
+/// Supplies symbols, a few at a time.
 struct Source {
   std::vector<Symbol> symbols;
   size_t at = 0;
@@ -68,8 +68,8 @@ TEST(ChunkedMerge, MergesAsAtOnce) {
   EXPECT_GT(in_chunks, 300);
 }
 
-// Each symbol pairs up with the next one only if that has not paired up with its own next one,
-// which goes first: what a chunk becomes depends on the end of the sequence.
+// Each symbol merges with the next only if that has not merged with its own successor, which goes
+// first. So the result of a chunk depends on the end of the sequence.
 TEST(ChunkedMerge, LeapsWhereTheEndDecidesEverything) {
   constexpr Symbol kLetters = 40'000;
   MergeTable table(kLetters);

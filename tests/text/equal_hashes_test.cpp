@@ -1,5 +1,5 @@
-// Strings that std::hash takes for the same: the author of a file or a request can have as many as
-// they like, and tables of them must stay quick.
+// Strings with equal std::hash: the author of a file or a request can make any number, and tables
+// must stay fast.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace tenon {
 namespace {
 
-// MurmurHash64A as libstdc++ has it, step by step and back.
+// MurmurHash64A as in libstdc++, stepwise and inverted.
 constexpr uint64_t kFactor = 0xC6A4A7935BD1E995u;
 
 uint64_t inverse_of_factor() {
@@ -26,7 +26,7 @@ uint64_t inverse_of_factor() {
 
 uint64_t mixed(uint64_t value) { return value ^ value >> 47; }  // its own inverse
 
-/// Pairs of blocks, printable, that lead from `state` to the state 0.
+/// Pairs of printable blocks that lead from `state` to the state 0.
 std::vector<std::string> halves(uint64_t state, size_t count, std::mt19937_64& random) {
   const uint64_t inverse = inverse_of_factor();
   std::vector<std::string> out;
@@ -36,7 +36,7 @@ std::vector<std::string> halves(uint64_t state, size_t count, std::mt19937_64& r
     uint64_t first;
     std::memcpy(&first, text.data(), 8);
     const uint64_t between = (state ^ mixed(first * kFactor) * kFactor) * kFactor;
-    const uint64_t second = mixed(between * inverse) * inverse;  // so that nothing is left
+    const uint64_t second = mixed(between * inverse) * inverse;  // makes the state 0
     std::memcpy(text.data() + 8, &second, 8);
     bool printable = true;
     for (const char c : text) printable = printable && c > ' ' && c < 127 && c != '"' && c != '\\';
@@ -45,7 +45,7 @@ std::vector<std::string> halves(uint64_t state, size_t count, std::mt19937_64& r
   return out;
 }
 
-/// Strings of 32 letters, digits and signs whose std::hash is the same.
+/// Strings of 32 letters, digits and signs with equal std::hash.
 std::vector<std::string> equal_hashes() {
   std::mt19937_64 random(3);
   const std::vector<std::string> lefts = halves(0xC70F6907u ^ 32 * kFactor, 200, random);

@@ -1,4 +1,4 @@
-// General categories by their names, as they are written and loosely.
+// General categories by name, exact and loose.
 #include "text/unicode/general_category.h"
 
 #include <gtest/gtest.h>

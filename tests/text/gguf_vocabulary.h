@@ -1,5 +1,5 @@
-// Reads the tokenizer keys of a GGUF file into a Vocabulary, for tests of src/text only. It trusts
-// the files it is given no further than ByteReader does; src/file is the real reader.
+// Reads the tokenizer keys of a GGUF file into a Vocabulary, for tests of src/text only. Trusts
+// files as far as ByteReader does; src/file has the real reader.
 #pragma once
 
 #include <cstdint>

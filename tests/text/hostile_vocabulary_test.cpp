@@ -1,4 +1,4 @@
-// Vocabularies that no honest file has: each is refused with a message that names the key.
+// Vocabularies of dishonest files: each is refused with a message naming the key.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,7 +127,7 @@ TEST(HostileVocabulary, IsRefusedByKey) {
   }
 }
 
-// Published files have these, so they are not faults.
+// Published files have these, so they are accepted.
 TEST(HostileVocabulary, OdditiesOfPublishedFilesAreAccepted) {
   EXPECT_NO_THROW(make_tokenizer(bpe_with([](Vocabulary& v) {
     v.tokens[1] = "";  // holes
@@ -142,7 +142,7 @@ TEST(HostileVocabulary, OdditiesOfPublishedFilesAreAccepted) {
 }
 
 TEST(HostileVocabulary, HundredsOfThousandsOfMergesLoad) {
-  // Every word of up to four of these letters is a token, every cut of a word a merge.
+  // Every word of up to four of these letters is a token, every split of a word a merge.
   const std::string letters = "abcdefghijklmnopqr";
   std::vector<std::string> words;
   for (const char c : letters) words.emplace_back(1, c);

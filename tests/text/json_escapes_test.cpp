@@ -1,4 +1,4 @@
-// Escapes of JSON strings: what is written, and what is read back.
+// Escapes of JSON strings, written and read.
 #include "text/unicode/json_escapes.h"
 
 #include <gtest/gtest.h>

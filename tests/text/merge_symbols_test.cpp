@@ -1,5 +1,4 @@
-// Merging in order of rank: the definition's result for any ranks, with work in proportion to the
-// symbols.
+// Merging in order of rank: the definition's result for any ranks, with linear work.
 #include "text/bpe/merge_symbols.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +9,7 @@
 namespace tenon {
 namespace {
 
-/// The definition: the leftmost pair of the lowest rank, again and again.
+/// The definition: repeatedly the leftmost pair of the lowest rank.
 std::vector<Symbol> merged_by_definition(const MergeTable& table, std::vector<Symbol> symbols) {
   while (true) {
     size_t best = 0;
@@ -37,8 +36,8 @@ TEST(MergeSymbols, LeavesAloneWhatDoesNotMerge) {
   }
 }
 
-// Ranks are drawn at random, so that merges bring up lower ranks than their own and share ranks,
-// which vocabularies of real models do not do.
+// Random ranks: merges may create lower ranks than their own and share ranks, unlike in real
+// vocabularies.
 TEST(MergeSymbols, AgreesWithTheDefinitionForAnyRanks) {
   std::mt19937 random(7);
   for (int round = 0; round < 400; ++round) {
@@ -60,7 +59,7 @@ TEST(MergeSymbols, AgreesWithTheDefinitionForAnyRanks) {
   }
 }
 
-/// Pairs looked at while `size` symbols of a pattern merge.
+/// Pairs looked at while merging `size` symbols of a pattern.
 uint64_t work_for(const MergeTable& table, const std::vector<Symbol>& pattern, size_t size) {
   std::vector<Symbol> symbols(size);
   for (size_t i = 0; i < size; ++i) symbols[i] = pattern[i % pattern.size()];

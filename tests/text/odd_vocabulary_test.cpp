@@ -1,5 +1,5 @@
 // Harmless oddities of published vocabularies: tokens with equal spellings, special ids out of
-// range. They open, and the tokenizer reports the oddities.
+// range. They open, and the tokenizer reports them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ std::vector<std::string> warnings_of(const Tokenizer& tokenizer) {
   return {tokenizer.warnings().begin(), tokenizer.warnings().end()};
 }
 
-/// Vocabulary in which a normal word has two tokens, for each kind of tokenizer.
+/// A vocabulary in which a normal word has two tokens, for each kind of tokenizer.
 struct Twins {
   const char* name;
   Vocabulary vocabulary;

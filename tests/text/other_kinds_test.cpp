@@ -1,4 +1,4 @@
-// RWKV, PLaMo 2, BPE over characters, and the edges of Unigram and WordPiece.
+// RWKV, PLaMo 2, BPE over characters, and edge cases of Unigram and WordPiece.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -93,11 +93,11 @@ TEST(Unigram, WordsCutApartAreThoseOfTheWholeText) {
   Vocabulary v = small_unigram();
   const std::string text = "ab abab  ba\u4E2D \u4E2D\u6587 abababab a b aab baabaab abbabbaba ab";
   const std::vector<Token> apart = encode(v, text);
-  // Scores as low as this win nowhere, but a piece that reaches into another word is there.
+  // With so low a score, a piece that crosses into another word never wins.
   add_token(v, "b\u2581a", TokenType::Normal, -50.0f);
   EXPECT_EQ(encode(v, text), apart);
   EXPECT_EQ(make_tokenizer(v)->decode(encode(v, "ab abab  ba")), "ab abab  ba");
-  // One that is likely is found.
+  // A likely piece is found.
   v.scores.back() = -0.5f;
   EXPECT_EQ(encode(v, "b a"), ids(v, {"\u2581", "b\u2581a"}));
 }
@@ -126,15 +126,15 @@ TEST(Unigram, RefusesInfiniteScores) {
     v.scores.back() = score;
     EXPECT_EQ(code_of(v), Code::Format);
   }
-  // The least that there are add up.
+  // Sums of the lowest scores are still finite.
   Vocabulary v = small_unigram();
   for (float& score : v.scores) score = std::numeric_limits<float>::lowest();
   EXPECT_FALSE(encode(v, std::string(40'000, 'x')).empty());
 }
 
-/// A table that replaces the byte `key` by what begins at byte `place` of `replacements`.
+/// A table that replaces byte `key` by the text at byte `place` of `replacements`.
 std::string charsmap_of(uint8_t key, uint32_t place, std::string_view replacements) {
-  constexpr uint32_t kLeaves = 256;  // where the values of the 256 bytes lie
+  constexpr uint32_t kLeaves = 256;  // start of the leaves of the 256 bytes
   std::vector<uint32_t> units(2 * kLeaves);
   units[key] = key | 1u << 8 | kLeaves << 10;
   units[kLeaves ^ key] = place;
@@ -158,10 +158,10 @@ TEST(Unigram, ReplacesWholeCharactersByWholeOnes) {
   const std::string bar = "a\u2581b";
   EXPECT_EQ(encode_with(charsmap_of('x', 0, "ab"), "x"), encode(v, "ab"));
   EXPECT_EQ(encode_with(charsmap_of('x', 1, "ab"), "x"), encode(v, "b"));
-  // The first byte of a character is none, and what begins inside one replaces nothing.
+  // A lead byte is no character, and an entry inside a replacement replaces nothing.
   EXPECT_EQ(encode_with(charsmap_of(0xE2, 0, "ab"), bar), encode(v, bar));
   EXPECT_EQ(encode_with(charsmap_of('x', 1, "\u2581"), "axb"), encode(v, "axb"));
-  // Replacements that are no text, or longer than any there is.
+  // Replacements that are no text, or too long.
   Vocabulary broken = small_unigram();
   broken.charsmap = charsmap_of('x', 0, "\xE2\x96");
   EXPECT_EQ(code_of(broken), Code::Format);
@@ -173,7 +173,7 @@ TEST(Unigram, ReplacesWholeCharactersByWholeOnes) {
 
 TEST(Unigram, TablesThatLeadRoundInACircleEnd) {
   std::vector<uint32_t> units(128);
-  units['a'] = 'a' << 10 | 'a';  // from each "a" on to where it came from
+  units['a'] = 'a' << 10 | 'a';  // an "a" leads back to its own node
   std::string charsmap("\0\2\0\0", 4);
   for (const uint32_t unit : units) {
     for (int shift = 0; shift < 32; shift += 8)
@@ -281,7 +281,7 @@ TEST(HybridDna, TagsHoldSixLettersAToken) {
   EXPECT_EQ(make_tokenizer(v)->decode(encode(v, "<dna>ACGTAC</dna>")), "<dna>ACGTAC</dna>");
 }
 
-/// Tokens of small integer scores, so that many cuts cost the same.
+/// Tokens with small integer scores, so that many segmentations cost the same.
 Vocabulary small_plamo2(std::mt19937& random) {
   Vocabulary v;
   v.model = "plamo2";
@@ -293,7 +293,7 @@ Vocabulary small_plamo2(std::mt19937& random) {
   for (int i = 0; i < 24; ++i) {
     std::string text;
     for (uint32_t size = 1 + random() % 4; size > 0; --size) {
-      // Some words can be cut apart: only one letter has spaces after it.
+      // Some words are separable: only one letter has spaces after it.
       const bool space = text.empty() || text.back() == 'b';
       text += kCharacters[random() % (space ? 5 : 4)];
     }
@@ -304,7 +304,7 @@ Vocabulary small_plamo2(std::mt19937& random) {
 }
 
 /// The definition: from the end, at each character the token with the best sum after it, the
-/// longest of several; the bytes of a character that begins none.
+/// longest of equals; the character's bytes if no token begins there.
 std::vector<Token> best_from_the_end(const Vocabulary& v, const std::string& text) {
   std::vector<double> sums(text.size() + 1, 0);
   std::vector<Token> first(text.size(), -1);

@@ -1,4 +1,4 @@
-// Unigram and WordPiece against the ids that the published implementations give.
+// Unigram and WordPiece against ids recorded from the published implementations.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -19,7 +19,7 @@ constexpr size_t kStackBytes = size_t{1} << 20;  // its frames are several times
 constexpr size_t kStackBytes = size_t{128} << 10;
 #endif
 
-/// What `action` says on such a thread: its result, or the error.
+/// Result, or error, of `action` on a thread with that stack.
 std::string on_small_stack(const std::function<std::string()>& action) {
   struct Call {
     const std::function<std::string()>& action;
@@ -60,7 +60,7 @@ std::string compiled(GrammarKind kind, const std::string& text) {
   });
 }
 
-/// Runs with more and more depth, until the limit answers.
+/// Runs at growing depths until the limit is reported.
 void expect_limit(const std::function<std::string(size_t depth)>& run, const char* limit) {
   std::string last = "compiled";
   for (const size_t depth : {10u, 60u, 90u, 99u, 120u, 127u, 199u, 300u, 1000u, 4000u}) {
@@ -95,7 +95,7 @@ TEST(SmallStack, Grammars) {
         },
         "nested deeper");
   }
-  // A chain of references is as deep as the document is long.
+  // A chain of references as deep as the document is long.
   std::string chain = "{\"$defs\":{";
   for (int i = 0; i < 3000; ++i) {
     chain +=
@@ -155,7 +155,7 @@ TEST(SmallStack, Templates) {
             "{\"messages\": [], \"x\": " + repeated("[", depth) + repeated("]", depth) + "}");
       },
       "nests deeper");
-  // Values made deeper step by step.
+  // Values nested step by step.
   EXPECT_FALSE(rendered("{% set ns = namespace(v=[]) %}{% for i in range(5000) %}"
                         "{% set ns.v = [ns.v] %}{% endfor %}{{ ns.v | tojson }}{{ ns.v == [1] }}")
                    .empty());

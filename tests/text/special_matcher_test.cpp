@@ -52,7 +52,7 @@ TEST(SpecialMatcher, WithoutStringsFindsNothing) {
   EXPECT_EQ(find(matcher, "abc"), Matches{});
 }
 
-// Long texts are gone through in blocks of 65536 bytes.
+// Long texts are searched in blocks of 65536 bytes.
 TEST(SpecialMatcher, FindsWhatReachesFromOneBlockIntoTheNext) {
   std::mt19937 random(2);
   const std::vector<std::string> texts = {"ab", "ba", "aaa", std::string(9'000, 'a') + "b"};

@@ -1,4 +1,4 @@
-// Pre-tokenizers against words worked out from their patterns by hand, and by another regex engine.
+// Pre-tokenizers against words derived from their patterns by hand, and by another regex engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TEST(PreTokenizer, DefaultIsolatesNumbersFromTheSpaceBefore) {
 }
 
 TEST(PreTokenizer, DeepseekLlmCutsListedLettersThenAsciiRuns) {
-  // Its third pattern matches A-Z again, inside what the second found.
+  // The third pattern matches A-Z again, inside matches of the second.
   EXPECT_EQ(split("deepseek-llm", "\u00C4pfel"), (Words{"\u00C4", "pfel"}));
   EXPECT_EQ(split("deepseek-llm", "a\r\nb  "), (Words{"a", "\r", "\n", "b", "  "}));
   EXPECT_EQ(split("deepseek-llm", "a  b"), (Words{"a", " ", " b"}));
@@ -137,7 +137,7 @@ std::string from_hex(std::string_view hex) {
   return bytes;
 }
 
-/// Compares with the words in a file, cut both by backtracking and by the table.
+/// Compares with the words in a file, by backtracking and by the table.
 void expect_words_of(const std::string& file, size_t names, int texts_per_name) {
   std::ifstream in(std::filesystem::path(TENON_TEST_DATA_DIR) / "text" / file);
   ASSERT_TRUE(in);

@@ -129,9 +129,8 @@ std::vector<std::string> pieces_by_definition(const Vocabulary& v, const std::st
   }
 }
 
-// Random pieces: equal scores, pieces whose characters are no tokens, and space marks anywhere (so
-// that words cannot be merged alone), only at the start (so that they are), or after one letter
-// (so that some are).
+// Random pieces: equal scores, pieces whose characters are no tokens, and space marks in any place
+// (words cannot be merged alone), only at the start (all can), or after one letter (some can).
 TEST(SpmTokenizer, AgreesWithTheDefinition) {
   std::mt19937 random(5);
   const std::vector<std::string> letters = {"a", "b", "\u00E9", "\u2581"};

@@ -14,7 +14,7 @@ namespace {
 
 bool is_whole(std::string_view text) { return utf8_valid_prefix(text) == text.size(); }
 
-/// In small_bpe() the token of a byte has the byte's number.
+/// In small_bpe() a byte's token has the byte's number.
 std::string stream_bytes(const Tokenizer& tokenizer, std::string_view bytes) {
   StreamDecoder decoder(tokenizer);
   std::string out;
@@ -43,7 +43,7 @@ TEST(StreamDecoder, HoldsACharacterUntilItIsWhole) {
 }
 
 TEST(StreamDecoder, SameTextHoweverTheBytesAreCut) {
-  // Tokens of one to four bytes of a character with neighbours.
+  // Tokens of one to four bytes, with parts of a character and its neighbours.
   const std::string text = "a\u00E9\U0001F680\u4E00z";
   Vocabulary v = small_bpe({});
   std::vector<std::vector<Token>> token_at(text.size());  // [begin][size - 1]

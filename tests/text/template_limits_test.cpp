@@ -1,4 +1,4 @@
-// Hostile templates: each ends soon after the time that it may take, whatever one operation costs.
+// Hostile templates: each ends soon after its time limit, whatever an operation costs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kMostSecondsOfLimits = 0.25;
 
-/// Renders within 100 ms of processor time; the message of the error, if there was one.
+/// Renders within 100 ms of processor time; returns the error's message, if any.
 std::string outcome(const std::string& source) {
   const std::shared_ptr<System> system = System::real();
   jinja::Limits limits;
@@ -44,12 +44,12 @@ std::string looped(const std::string& expression) {
   return "{% for i in range(100000) %}{% if " + expression + " %}{% endif %}{% endfor %}";
 }
 
-/// Texts that are alike but for their ends, 8 MB each.
+/// Texts of 8 MB that differ only at their ends.
 std::string long_texts(const std::string& expression) {
   return "{% set b = ('a' * 1000) * 8000 %}{% set c = b[1:] + 'b' %}" + looped(expression);
 }
 
-/// Lists of a million shared values, alike and not the same; tuples of such.
+/// Lists of a million shared values, equal but not identical; tuples of such.
 std::string wide_lists(const std::string& expression) {
   return "{% set ns = namespace(l=[1], m=[1], t=(1,), u=(1,)) %}{% for i in range(20) %}"
          "{% set ns.l = [ns.l, ns.l] %}{% set ns.m = [ns.m, ns.m] %}"
@@ -58,7 +58,7 @@ std::string wide_lists(const std::string& expression) {
          looped(expression);
 }
 
-/// Parses; the message of the error, if there was one.
+/// Parses; returns the error's message, if any.
 std::string parsed(const std::string& source) {
   std::string message = "parsed";
   const double seconds = processor_seconds(
@@ -89,7 +89,7 @@ TEST(TemplateLimits, ManyPartsAreRefusedWithTheirLine) {
         "a\n{{ " + copies("'a' ", 200'000) + "}}"}) {
     EXPECT_THAT(parsed(source), ::testing::HasSubstr("T: line 2: more than 32768 parts"));
   }
-  // The newline after each tag is a part, too.
+  // The newline after each tag counts, too.
   EXPECT_THAT(parsed(copies("{{ a }}\n", 20'000)),
               ::testing::HasSubstr("line 8193: more than 32768 parts"));
 }
@@ -101,7 +101,7 @@ TEST(TemplateLimits, LargeTemplatesAreNotRefused) {
   EXPECT_EQ(parsed(copies("{{ a }}b\n", 8'000)), "parsed");
   EXPECT_EQ(parsed(std::string(1'000'000, 'x')), "parsed");
   EXPECT_EQ(parsed("{{ '" + std::string(1'000'000, 'x') + "' }}"), "parsed");
-  // Comments are no parts, nor is the text that they cut.
+  // Comments do not count, nor does the text that they split.
   EXPECT_EQ(parsed(copies("a{##}", 200'000)), "parsed");
 }
 
@@ -187,12 +187,12 @@ TEST(TemplateLimits, LinesAreWrappedInLinearTime) {
 }
 
 TEST(TemplateLimits, MessagesAndMarksTakeLittleRoom) {
-  // Messages hold the beginning of what they tell of, and end with a whole character.
+  // Messages hold the beginning of a text and end with a whole character.
   EXPECT_THAT(outcome("{{ raise_exception('x' + '\xC3\xA9' * 100000) }}"),
               ::testing::EndsWith("\xC3\xA9"));
   EXPECT_THAT(outcome("{{ ('1' * 1000000)|int }}"), ::testing::HasSubstr("does not fit 64 bits"));
   EXPECT_THAT(outcome("{{ {}['a' * 1000000].x }}"), ::testing::HasSubstr("has no attribute 'aaa"));
-  // Where each byte is of another origin than the one before.
+  // Each byte has another origin than the byte before.
   EXPECT_THAT(outcome("{{ ('a' * 2000000).replace('a', 'b' + m) }}"),
               ::testing::HasSubstr("more than"));
 }

@@ -1,4 +1,4 @@
-// Templates by name, and texts that are no template.
+// Templates by name, and texts that are no templates.
 #include "text/chat/template_names.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,4 @@
-// The template language: recorded results of Jinja2, limits, and which bytes are the template's
-// own.
+// The template language: recorded results of Jinja2, limits, and flags of foreign bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -148,7 +147,7 @@ TEST(Template, StopsWhatNests) {
 }
 
 TEST(Template, KeepsNoCircles) {
-  // Under the address sanitizer these would be leaks.
+  // The address sanitizer would report leaks.
   EXPECT_EQ(render("{% set ns = namespace() %}{% set ns.me = ns %}{% set ns.l = [ns] %}x"), "x");
   EXPECT_EQ(render("{% for a in [1] %}{{ loop.changed(loop) }}{% endfor %}"), "True");
   EXPECT_EQ(render("{% set ns = namespace(f=1) %}{% macro m() %}{{ ns.f.name }}{% endmacro %}"
@@ -156,7 +155,7 @@ TEST(Template, KeepsNoCircles) {
             "m");
 }
 
-/// The rendered text with its foreign bytes between brackets.
+/// The rendered text with foreign bytes in brackets.
 std::string marked(const std::string& source, const std::string& json) {
   const jinja::Text text = ChatTemplate(source, "T").render(variables_of(json), {});
   std::string out;
@@ -184,7 +183,7 @@ TEST(Template, KnowsWhichBytesAreForeign) {
   EXPECT_EQ(marked("{% macro f(c) %}<{{ c }}>{% endmacro %}{{ f(m.content) }}", m), "<[ <a><b> ]>");
   EXPECT_EQ(marked("{% for c in m.content %}{{ c }}{% endfor %}", m), "[ <a><b> ]");
   EXPECT_EQ(marked("{% for k in m %}{{ k }},{% endfor %}", m), "[role],[content],");
-  // Known roles may be part of a mark; others not.
+  // Known roles may be part of a special token; other texts may not.
   EXPECT_EQ(marked("{{ '<|' + m.role + '|>' }}", m), "<|user|>");
   EXPECT_EQ(marked("{{ '<|' + m.role + '|>' }}", R"({"m": {"role": "im_end"}})"), "<|[im_end]|>");
 }

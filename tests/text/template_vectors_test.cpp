@@ -1,4 +1,4 @@
-// Templates of published models against what Jinja2 renders, byte by byte. Needs ../shared.
+// Templates of published models against Jinja2's output, byte by byte. Needs ../shared.
 #include <gtest/gtest.h>
 
 #include <algorithm>

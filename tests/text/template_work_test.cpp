@@ -1,4 +1,4 @@
-// Everything that a template can do with a huge text or list ends soon after its time is over.
+// Every operation of a template on a huge text or list ends soon after its time limit.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -16,12 +16,12 @@ namespace tenon {
 namespace {
 
 constexpr uint64_t kLimitNs = 10'000'000;
-// What is made before the limit speaks is freed after it, which takes as long again where there are
-// a million values; and a copy of 15 MB is made in one go, for which a slow machine takes 0.05 s.
+// Values made before the limit are freed after it, which takes as long again for a million values.
+// A copy of 15 MB is not interrupted; a slow machine needs 0.05 s for it.
 constexpr double kMostSecondsOfOperation = 0.1;
 constexpr size_t kTextBytes = 15'000'000;  // a little below the limit of one text
 
-/// Processor time of one expression over texts `s`, `t`, or what `setting` makes.
+/// Processor time of an expression over texts `s`, `t`, or over the values made by `setting`.
 double seconds_of(const ChatTemplate::Variables& variables, const std::string& setting,
                   const std::string& expression) {
   const std::shared_ptr<System> system = System::real();
@@ -46,7 +46,7 @@ std::string arguments_of(const jinja::Builtin& builtin, const char* argument) {
   return out;
 }
 
-/// Every filter, test and method of texts, with the arguments that it needs; and the operators.
+/// Every filter, test and method of texts, with arguments, and all operators.
 std::vector<std::string> text_operations() {
   std::vector<std::string> out;
   for (const auto table : {jinja::text_filters(), jinja::number_filters(),

@@ -1,4 +1,4 @@
-// tokenizer.json: the ids that the published library gives, and what is refused.
+// tokenizer.json: ids of the published library, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(TokenizerJson, GivesTheIdsAndTextsOfThePublishedLibrary) {
   }
 }
 
-/// The tokenizer.json of a byte-level vocabulary of a model file.
+/// The tokenizer.json of a byte-level vocabulary in a model file.
 json from_gguf(const Vocabulary& v) {
   json vocab = json::object();
   for (size_t i = 0; i < v.tokens.size(); ++i) vocab[v.tokens[i]] = i;
@@ -293,7 +293,7 @@ Code code_of_encoding(const json& document, const std::string& text) {
 }
 
 TEST(TokenizerJson, TextsGrowWithinLimits) {
-  // Each stage doubles what is beyond ASCII.
+  // Each stage doubles the text beyond ASCII.
   json document = small();
   const json letters = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
   const auto with_letters = [&](size_t times) {
@@ -303,7 +303,7 @@ TEST(TokenizerJson, TextsGrowWithinLimits) {
   };
   EXPECT_EQ(code_of_encoding(with_letters(3), std::string(50'000, '\x01')), Code::Ok);
   EXPECT_EQ(code_of_encoding(with_letters(25), std::string(50'000, '\x01')), Code::Limit);
-  // Each pair of stages puts a mark before every character and cuts it off.
+  // Each pair of stages adds a mark before every character and cuts it off.
   std::vector<json> marks;
   for (const char* mark : {"#", "$", "#", "$", "#", "$", "#", "$", "#", "$", "#", "$"}) {
     marks.push_back({{"type", "Metaspace"}, {"replacement", mark}, {"split", false}});
@@ -311,7 +311,7 @@ TEST(TokenizerJson, TextsGrowWithinLimits) {
   }
   document["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", marks}};
   EXPECT_EQ(code_of_encoding(document, std::string(50'000, 'a')), Code::Limit);
-  // Each normalizer doubles all.
+  // Each normalizer doubles the text.
   document = small();
   const json twice = {{"type", "Replace"}, {"pattern", {{"Regex", "a"}}}, {"content", "aa"}};
   document["normalizer"] = {{"type", "Sequence"}, {"normalizers", std::vector<json>(5, twice)}};
@@ -330,7 +330,7 @@ TEST(TokenizerJson, ALongWordMayBecomeNothing) {
   }
 }
 
-// Long words are merged piece by piece; unknown characters may run across the pieces.
+// Long words are merged in pieces; unknown characters may span several pieces.
 TEST(TokenizerJson, ALongWordBecomesWhatItsPartsDo) {
   for (const bool fuses : {false, true}) {
     json document = small();
@@ -351,7 +351,7 @@ TEST(TokenizerJson, ALongWordBecomesWhatItsPartsDo) {
       if (merges) {
         expected.push_back(3);
       } else {
-        // The "a" merges with a "b" that follows at once: none does, as an "x" is put after it.
+        // An "x" after each "a" keeps it from merging with a "b".
         expected.insert(expected.end(), {2, 1, 0});
         text += "x";
         if (fuses) {
@@ -371,7 +371,7 @@ TEST(TokenizerJson, StepsOverCharactersLeaveBytesAlone) {
   document["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"},
       {"type": "Replace", "pattern": {"Regex": "."}, "content": "x"}]})");
   EXPECT_EQ(make(document)->decode(std::vector<Token>{0, 1, 2}), "\xF0xx");
-  // The first makes bytes of letters; the second finds none where they are no characters.
+  // The first decoder turns letters into bytes; the second ignores bytes that are no characters.
   const std::string letters = std::string(29, 'a') + "\u00F0";
   document["model"]["vocab"] = {{letters, 0}, {"a", 1}};
   document["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteLevel"},
@@ -380,7 +380,7 @@ TEST(TokenizerJson, StepsOverCharactersLeaveBytesAlone) {
 }
 
 TEST(TokenizerJson, LettersOfAddedTokensAreBytesWhereWordsBecomeThem) {
-  // U+91CC is E9 87 8C, and U+00E9 the letter of E9.
+  // U+91CC has the bytes E9 87 8C; U+00E9 is the letter of E9.
   json document = json::parse(R"({"normalizer": null, "post_processor": null,
       "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
       "decoder": {"type": "ByteLevel"},
@@ -398,7 +398,7 @@ TEST(TokenizerJson, LettersOfAddedTokensAreBytesWhereWordsBecomeThem) {
 }
 
 TEST(TokenizerJson, ATextStartsAfterWhatItsCharsMapTakesAway) {
-  // The table takes away each "a". Other steps take the start away, too.
+  // The table drops each "a". Other steps drop the start, too.
   json document = json::parse(R"({"added_tokens": [], "post_processor": null, "decoder": null,
       "normalizer": {"type": "Precompiled", "precompiled_charsmap": "DAAAAACAAQBhDQAAAAAAgAA="},
       "pre_tokenizer": {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first"},

@@ -1,5 +1,5 @@
-// Ten times the text asks for about ten times the memory: what grows by copying asks for more, and
-// each page of it costs time. Counted, so that no clock decides.
+// Ten times the text requests about ten times the memory. Growth by copying would request more, and
+// each page costs time. Counts bytes, so that no clock decides.
 #include <gtest/gtest.h>
 
 #include <string>

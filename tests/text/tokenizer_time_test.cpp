@@ -1,4 +1,4 @@
-// Ten times the text takes about ten times the time, whatever the text.
+// Ten times the text takes about ten times the time, for any text.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -31,8 +31,8 @@ const std::vector<std::string> kUnits = {
     "o",  "7",  " ",     "\n",         "'",          "\u0301",         "\u200F\u05D0", "\xFF",
     "a ", " a", "\r\n ", "<|im_start", "<|im_end|>", "hello, world! ", "\u4E00",       "\u3000"};
 
-// Quadratic behaviour shows as a ratio near 100; the bound leaves room for caches and a busy
-// machine. What can be counted is counted instead: steps of patterns below, merges in merger_test.
+// Quadratic behaviour gives a ratio near 100; the bound leaves room for caches and a busy machine.
+// Countable work is counted instead: steps of patterns below, merges in merge_symbols_test.
 void expect_linear(const Tokenizer& tokenizer, const std::string& unit) {
   constexpr size_t kBytes = 2'000;
   const double small = seconds_to_encode(tokenizer, bytes_of(unit, kBytes));
@@ -49,7 +49,7 @@ TEST(TokenizerTime, IsLinearForEveryPreTokenizer) {
     v.pre = pre.name;
     const auto tokenizer = make_tokenizer(std::move(v));
     for (const std::string& unit : kUnits) expect_linear(*tokenizer, unit);
-    // A run that ends in something else: what follows a run is where patterns look back.
+    // A run that ends in another character: patterns look back from the character after a run.
     const std::string spaces = std::string(200'000, ' ') + "x";
     EXPECT_LT(seconds_to_encode(*tokenizer, spaces), 5.0);
   }
@@ -63,7 +63,7 @@ int64_t steps_over(const Pattern& pattern, const std::string& text) {
   return search.work();
 }
 
-// Counted, so that no clock decides.
+// Counts steps, so that no clock decides.
 TEST(TokenizerTime, PatternsTakeStepsInProportionToTheText) {
   std::set<std::string_view> seen;
   for (const PreTokenizer& pre : pre_tokenizers()) {
@@ -77,7 +77,7 @@ TEST(TokenizerTime, PatternsTakeStepsInProportionToTheText) {
         const int64_t small = steps_over(pattern, bytes_of(unit, kBytes));
         const int64_t large = steps_over(pattern, bytes_of(unit, 10 * kBytes));
         // jais-2 looks through all spaces for a line end before it takes 512 of them; the table
-        // takes over when its budget is used up.
+        // takes over once the step budget is used up.
         if (pre.name != "jais-2") {
           EXPECT_LE(large, 11 * small + 4096) << "of " << unit;
         }

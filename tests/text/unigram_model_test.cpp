@@ -1,4 +1,4 @@
-// Long texts are cut where all ways agree; the answer is that of the whole text.
+// Long texts are cut where all paths agree; results equal those of the whole text.
 #include "text/unigram/unigram_model.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ std::vector<Token> best_by_definition(const std::vector<Entry>& pieces, double u
   return {reversed.rbegin(), reversed.rend()};
 }
 
-/// Draws pieces of up to `longest` letters a, b and c whose scores never tie: the trie meets the
+/// Random pieces of up to `longest` letters a, b and c, whose scores never tie: the trie meets
 /// shorter ones first.
 std::vector<Entry> drawn_pieces(std::mt19937& random, size_t longest) {
   std::vector<Entry> pieces;
@@ -98,7 +98,7 @@ TEST(UnigramModel, CutsLongTextsWhereNothingChanges) {
 
 TEST(UnigramModel, RepeatedTextIsCutTheSameWay) {
   std::mt19937 random(6);
-  std::vector<Entry> letters;  // no way ever meets another: each begins with other letters
+  std::vector<Entry> letters;  // paths never meet: each begins with different letters
   for (size_t size = 1; size <= 7; ++size) {
     letters.push_back({std::string(size, 'a'), -9.0 * static_cast<double>(size) - 1.0});
   }
@@ -111,7 +111,7 @@ TEST(UnigramModel, RepeatedTextIsCutTheSameWay) {
     while (unit.size() < period) unit += static_cast<char>('a' + random() % 2);
     std::string text;
     while (text.size() < 120'000) text += unit;
-    // Something else, and the same again: ways meet where much is put away.
+    // Different text, then the same again: paths meet after many stored choices.
     for (int i = 0; i < 40'000; ++i) text += static_cast<char>('a' + random() % 4);
     while (text.size() < 250'000) text += unit;
     expect_as_defined(pieces, text);

@@ -23,7 +23,7 @@ TEST(Utf8Codec, EveryScalarValueComesBackFromItsBytes) {
     ASSERT_EQ(unit.kind, Utf8Unit::Whole) << code;
     ASSERT_EQ(unit.size, bytes.size()) << code;
     ASSERT_EQ(unit.code, code);
-    // Each proper beginning of it is unfinished, not ill-formed.
+    // Each proper prefix is unfinished, not ill-formed.
     for (size_t n = 1; n < bytes.size(); ++n) {
       const Utf8Unit part = utf8_unit(std::string_view(bytes).substr(0, n));
       ASSERT_EQ(part.kind, Utf8Unit::Unfinished) << code;

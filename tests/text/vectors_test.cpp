@@ -1,4 +1,4 @@
-// Published vocabularies with texts and the ids that their original tokenizers give.
+// Published vocabularies with texts and the ids of their original tokenizers.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -34,7 +34,7 @@ std::vector<std::string> read_texts(const fs::path& path) {
     texts.push_back(all.substr(begin, end - begin));
     begin = end + separator.size();
   }
-  // What follows the last separator is one more text where there is any.
+  // Text after the last separator, if any, is a further text.
   if (begin < all.size()) texts.push_back(all.substr(begin));
   return texts;
 }

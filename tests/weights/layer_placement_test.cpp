@@ -1,4 +1,4 @@
-// Layers go to devices in order, by what they take; what is left goes to the CPU.
+// Layers go to devices in order, by size; the rest goes to the CPU.
 #include "weights/layer_placement.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The loader: every row once, in granules, with progress that rises; what stops it half way.
+// The loader: every row once, in granules, with rising progress; cancellation and failures.
 #include "weights/loader.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Keeps every row it is given, and what the pieces looked like.
+/// Keeps every row and the shape of the pieces.
 class KeepingSink : public WeightSink {
  public:
   struct Piece {
@@ -330,7 +330,7 @@ TEST(Loader, SaysWhatTheDiskSays) {
   const std::string path = folder.write("m.gguf", TinyModel().file());
   const auto count_system = std::make_shared<FaultySystem>();
   (void)open_model_file(path, {count_system, {}});
-  // Some calls behind the opening: a read of weights.
+  // A few calls after opening: a read of weights.
   const auto system = std::make_shared<FaultySystem>(count_system->num_calls() + 8);
   const auto file = open_model_file(path, {system, {}});
   KeepingSink sink(*file, 1);

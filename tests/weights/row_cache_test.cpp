@@ -1,4 +1,4 @@
-// The row cache: what stays, what goes, and what a step has claimed.
+// The row cache: rows kept, rows evicted, and rows claimed by a step.
 #include "weights/row_cache.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Rows of tables that stay in the file: the values that a table in memory has, through caches of all
-// sizes, and what becomes of reads that fail.
+// Rows of tables that stay in the file: equal to those of a table in memory, through caches of all
+// sizes, and after failed reads.
 #include "weights/row_fetcher.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 constexpr uint32_t kMostTokens = 40;
 
-/// A host's reader over bytes, which can be told to fail.
+/// A host's reader over bytes, which can be made to fail.
 struct Reader {
   explicit Reader(std::vector<std::byte> held) : bytes(std::move(held)) {}
   [[nodiscard]] std::shared_ptr<const ByteSource> source() {
@@ -61,7 +61,7 @@ class RowFetcherTest : public testing::Test {
   static std::vector<std::byte> file_bytes() {
     TinyModel tiny;
     tiny.formats = {Format::Q5_1, Format::F16};
-    // Small steps above a large minimum: their sums have more bits than f32, and are rounded.
+    // Small steps above a large minimum: sums have more bits than f32 and are rounded.
     tiny.edit = [](const std::string& name, std::span<float> values) {
       if (name != "token_embd.weight") return;
       for (float& value : values) value = 1000 + value / 64;
@@ -72,7 +72,7 @@ class RowFetcherTest : public testing::Test {
     return std::make_unique<RowFetcher>(
         *file_, tables_, RowFetcher::Options{cache_bytes, kMostTokens, 0, &team_, System::real()});
   }
-  /// What caches of so many rows of each table take.
+  /// Bytes of caches with `rows` rows of each table.
   [[nodiscard]] uint64_t bytes_of(uint64_t rows) const {
     uint64_t bytes = 0;
     for (const DemandTable& table : tables_) {

@@ -1,4 +1,4 @@
-// Row sources: every way to put a matrix together from tensors, against the same done by hand.
+// Row sources: every way to assemble a matrix from tensors, against the result by hand.
 #include "weights/row_source.h"
 
 #include <gmock/gmock.h>
@@ -18,8 +18,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A file of two tensors [6, 4] of f32 (row r, column c is 10 r + c; the second 100 more), one
-/// [2, 96] of q8_0 and one [3, 2500] of f16.
+/// A file of two tensors [6, 4] of f32 (row r, column c is 10 r + c; the second adds 100), one [2,
+/// 96] of q8_0 and one [3, 2500] of f16.
 class RowSources : public testing::Test {
  protected:
   RowSources() {
@@ -48,7 +48,7 @@ class RowSources : public testing::Test {
 
   [[nodiscard]] RowSource tensor(const char* name) const { return RowSource(*file_->find(name)); }
 
-  /// All rows, read at once and again in steps of two: the same bytes.
+  /// All rows, read at once and again two at a time: equal bytes.
   [[nodiscard]] std::vector<std::byte> bytes(const RowSource& source) const {
     std::vector<std::byte> all(source.num_rows() * source.row_bytes());
     source.read(*file_, 0, source.num_rows(), all);
@@ -148,7 +148,7 @@ TEST_F(RowSources, TransposesAndSplitsTheTranspose) {
   EXPECT_EQ(turned.num_columns(), 6u);
   EXPECT_THAT(floats(turned.rows(2, 2)), ElementsAre(2, 12, 22, 32, 42, 52, 3, 13, 23, 33, 43, 53));
   EXPECT_THAT(floats(turned.rows(3, 1).columns(4, 2)), ElementsAre(43, 53));
-  // Longer than one piece, and still in its own format.
+  // Longer than a piece, and still in its own format.
   const std::vector<std::byte> there = bytes(tensor("h").transposed());
   const std::vector<std::byte> whole = bytes(tensor("h"));
   for (size_t row = 0; row < 3; ++row) {
@@ -164,7 +164,7 @@ TEST_F(RowSources, TransposesBlocksOnceTheyAreDecoded) {
   const RowSource turned = tensor("q").decoded().transposed();
   EXPECT_EQ(turned.num_rows(), 96u);
   EXPECT_EQ(turned.num_columns(), 2u);
-  // Rows that begin and end inside of blocks.
+  // Rows that begin and end inside blocks.
   const std::vector<float> some = floats(turned.rows(29, 40));
   ASSERT_EQ(some.size(), 80u);
   for (size_t i = 0; i < 40; ++i) {

@@ -14,15 +14,15 @@
 namespace tenon {
 namespace {
 
-/// What attention computes with, [T, .] each.
+/// Inputs of attention, [T, .] each.
 struct Qkv {
   Slot query = kNoSlot;
-  Slot key = kNoSlot;    // none where another layer's cache is read
-  Slot value = kNoSlot;  // as key
-  Slot gate = kNoSlot;   // or none
+  Slot key = kNoSlot;    // none if another layer's cache is read
+  Slot value = kNoSlot;  // like key
+  Slot gate = kNoSlot;   // may be none
 };
 
-/// "attn_q" [2 heads * key_dim, .]: of each head the rows of the query, then those of the gate.
+/// "attn_q" [2 heads * key_dim, .]: per head the rows of the query, then those of the gate.
 void gated_query(BuildContext& context, uint32_t layer, Slot x, Qkv& qkv) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint64_t rows = uint64_t{spec.heads} * spec.key_dim;
@@ -65,7 +65,7 @@ Qkv separate_qkv(BuildContext& context, uint32_t layer, Slot x) {
   return qkv;
 }
 
-/// One tensor of the rows of all three.
+/// Queries, keys and values from one tensor.
 Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint64_t query_rows = uint64_t{spec.heads} * spec.key_dim;
@@ -144,7 +144,7 @@ Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view n
   return context.norm(x, tensor, norm, uint64_t{heads} * spec.key_dim);
 }
 
-/// Norms, rotation and scale of queries and keys by their position.
+/// Applies norms, rotation and position scale to queries and keys.
 void position(BuildContext& context, uint32_t layer, Qkv& qkv) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const auto normalise = [&] {
@@ -185,8 +185,8 @@ AttentionOptions attention_options(const BuildContext& context, uint32_t layer) 
 
 namespace {
 
-/// Head h falls with 2^(-8 (h + 1) / heads); between powers of two, every second one of twice as
-/// many.
+/// Slope of head h: 2^(-8 (h + 1) / heads). Between powers of two, the rest are every second slope
+/// for twice as many heads.
 std::vector<double> alibi_slopes(uint32_t heads) {
   const uint32_t whole = std::bit_floor(heads);
   std::vector<double> slopes;

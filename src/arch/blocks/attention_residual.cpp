@@ -41,7 +41,7 @@ class AttentionResidualDecoder {
     ++num_sealed_;
   }
 
-  /// [., width], what a block reads by the scores `name`.
+  /// [., width]: input of a block, by the scores `name`.
   Slot looked_at(const std::string& name) {
     const uint32_t width = context_.model.width;
     const uint32_t count = num_sealed_ + 1;

@@ -58,7 +58,7 @@ class DeltaRuleBlock {
     return options;
   }
 
-  /// silu(conv(x)), with the state from `offset` on.
+  /// silu(conv(x)), with its state at `offset`.
   Slot convolved(Slot x, std::string_view tensor, uint32_t columns, uint32_t offset) {
     // Some files have [columns, 1, kernel].
     const RowSource weight =
@@ -94,7 +94,7 @@ class DeltaRuleBlock {
     inputs.v = part("attn_v", "ssm_conv1d_v.weight", spec_.value_columns());
   }
 
-  /// beta = sigmoid(b x), decay = a softplus(alpha x + bias): one of each for a value head.
+  /// beta = sigmoid(b x), decay = a softplus(alpha x + bias): one of each per value head.
   void scalar_rates(Slot x, DeltaRuleInputs& inputs) {
     const uint32_t heads = spec_.value_heads;
     const Slot bias = context_.tensors.weight(name("ssm_dt.bias"), {heads}, TensorRole::Bias);
@@ -114,7 +114,7 @@ class DeltaRuleBlock {
     return {alpha, weight("ssm_beta.weight")};
   }
 
-  /// "ssm_ba": for each key head the rows of beta of its value heads, then those of alpha.
+  /// "ssm_ba": per key head the rows of beta of its value heads, then those of alpha.
   std::pair<Slot, Slot> fused_rates() {
     const uint64_t heads = spec_.value_heads;
     const uint64_t share = heads / spec_.key_heads;
@@ -125,7 +125,7 @@ class DeltaRuleBlock {
     return {alpha, context_.tensors.bind(both + " (beta)", rows.in_turn(0, 2, share))};
   }
 
-  /// [., value_columns], of what Kimi Delta Attention gives.
+  /// [., value_columns]: gate of Kimi Delta Attention's result.
   Slot channel_gate(Slot x) {
     const uint64_t columns = spec_.value_columns();
     if (spec_.full_gate) return project(x, "ssm_g", columns);
@@ -144,7 +144,7 @@ class DeltaRuleBlock {
         context_.tensors.tensor(name("ssm_a"), {heads, 1}, TensorRole::Decay).as_row());
   }
 
-  /// decay = a softplus(f x + bias), a for each head; or as lower_bound says.
+  /// decay = a softplus(f x + bias) with an a per head; or as lower_bound says.
   void channel_decay(Slot x, DeltaRuleInputs& inputs) {
     const uint32_t columns = spec_.value_heads * spec_.key_dim;
     const Slot bias = context_.tensors.weight(name("ssm_dt.bias"), {columns}, TensorRole::Bias);
@@ -161,7 +161,7 @@ class DeltaRuleBlock {
     }
   }
 
-  /// second(first(x)) + bias, over as many values as a head has.
+  /// second(first(x)) + bias, through as many values as a head has.
   Slot low_rank(Slot x, std::string_view first, std::string_view second, uint64_t rows, Slot bias) {
     const Slot low = project(x, first, spec_.key_dim);
     const Slot weight = context_.tensors.weight(name(std::string(second) + ".weight"),

@@ -1,4 +1,4 @@
-// The gated delta rule as a mixer, with a decay for each head or for each key channel.
+// The gated delta rule as a mixer, with a decay per head or per key channel.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace tenon {
 
-/// DeltaSpec. Gated DeltaNet (Qwen3-Next, Qwen3.5) has "attn_qkv", "attn_gate", "ssm_conv1d",
-/// "ssm_a", "ssm_dt", "ssm_norm", "ssm_out" and "ssm_alpha", "ssm_beta" or both in "ssm_ba"; Kimi
-/// Delta Attention "attn_q", "attn_k", "attn_v", a convolution for each, and low-rank "ssm_f_*" and
-/// "ssm_g_*".
-///   x [T, width], normalised -> [T, or in the last layer R, width]
+/// Gated DeltaNet (Qwen3-Next, Qwen3.5) has "attn_qkv", "attn_gate", "ssm_conv1d", "ssm_a",
+/// "ssm_dt", "ssm_norm", "ssm_out" and "ssm_alpha", "ssm_beta" or both in "ssm_ba". Kimi Delta
+/// Attention has "attn_q", "attn_k", "attn_v" with a convolution each, and low-rank "ssm_f_*" and
+/// "ssm_g_*". DeltaSpec selects.
+///   x [T, width], normalised -> [T, width]; [R, width] in the last layer
 Slot delta_rule(BuildContext& context, uint32_t layer, Slot x);
 
 }  // namespace tenon

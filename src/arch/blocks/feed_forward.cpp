@@ -1,4 +1,4 @@
-// Feed-forward blocks: dense, gated and not, and mixtures of experts.
+// Feed-forward blocks: dense, with and without a gate, and mixtures of experts.
 #include "arch/blocks/feed_forward.h"
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-// Weights that add up to less are divided by this instead, as llama.cpp does.
+// Least divisor of weights, for smaller sums, as in llama.cpp.
 constexpr float kMinWeightSum = 6.103515625e-5f;
 
 struct GateUp {
@@ -42,7 +42,7 @@ GateUp fused_gate_up(BuildContext& context, uint32_t layer, Slot x, std::string_
   return {gate, project(" (up)", rows)};
 }
 
-/// What of each value exceeds the mean of its row by `deviations` standard deviations, or 0.
+/// Each value minus its row's mean and `deviations` standard deviations, at least 0.
 Slot above_cut(BuildContext& context, Slot x, uint32_t columns, float deviations) {
   constexpr float kEpsilon = 1e-12f;
   ProgramBuilder& ops = context.ops;
@@ -56,7 +56,7 @@ Slot above_cut(BuildContext& context, Slot x, uint32_t columns, float deviations
   return ops.mul(ops.activate(TENON_ACTIVATION_RELU, over), deviation);
 }
 
-/// act(gate) up, bent as `spec` says.
+/// act(gate) up, with the variants of `spec`.
 Slot gated(BuildContext& context, uint32_t layer, const GateSpec& spec, const GateUp& both) {
   if (spec.situ > 0.0f) {
     const Slot bent = context.ops.soft_cap(both.gate, spec.situ);
@@ -75,7 +75,7 @@ Slot gated(BuildContext& context, uint32_t layer, const GateSpec& spec, const Ga
                          both.gate, both.up);
 }
 
-/// act(up), of a feed-forward without a gate.
+/// act(up), for a feed-forward without a gate.
 Slot activated(BuildContext& context, uint32_t layer, Slot up) {
   const FeedForwardSpec& spec = context.layer(layer).feed_forward;
   if (spec.activation != TENON_ACTIVATION_XIELU) {
@@ -133,34 +133,36 @@ RouteOptions route_options(const ExpertSpec& spec, bool is_biased) {
   return route;
 }
 
-/// The projections of all experts of a layer.
+/// Projections of all experts in a layer.
 class Experts {
  public:
   Experts(BuildContext& context, uint32_t layer, const Route& chosen)
       : context_(context), layer_(layer), chosen_(chosen) {}
 
-  /// `name` [experts, rows, columns] of each row's experts, side by side.
+  /// Concatenated results of each row's experts; `name` [experts, rows, columns].
   Slot project(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
     MoeLinearOptions how = options(name, rows);
     if (spec().weighs_input) how.weights = ExpertWeights::Inputs;
     return context_.ops.moe_linear(x, chosen_, weight(name, rows, columns), how);
   }
-  /// The same, weighted and added up.
+  /// Like project(), but the weighted sum of the results.
   Slot sum(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
     MoeLinearOptions how = options(name, rows);
     how.sum = true;
     if (!spec().weighs_input) how.weights = ExpertWeights::Outputs;
     return context_.ops.moe_linear(x, chosen_, weight(name, rows, columns), how);
   }
-  /// The same two with `name` [groups, rows, columns], the matrix of each expert's group.
+  /// Like project() and sum(), with the matrix of each expert's group; `name` [groups, rows,
+  /// columns].
   Slot project_by_group(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
     return context_.ops.moe_linear(x, chosen_, group_weight(name, rows, columns), spec().count);
   }
   Slot sum_by_group(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
     return context_.ops.moe_linear_sum(x, chosen_, group_weight(name, rows, columns), spec().count);
   }
-  /// "ffn_gate_up_exps" [experts, 2 rows, columns], as converters write any architecture: per
-  /// expert the gate's rows, then the rows of up. Nothing if the file has two tensors.
+  /// "ffn_gate_up_exps" [experts, 2 rows, columns], which converters may write for any
+  /// architecture: per expert the gate's rows, then those of up. Nothing if the file has two
+  /// tensors.
   std::optional<GateUp> fused(Slot x, uint64_t rows, uint64_t columns) {
     const std::string stem = context_.in_layer(layer_, "ffn_gate_up_exps");
     const std::string name = stem + ".weight";
@@ -200,7 +202,7 @@ class Experts {
     }
     return context_.tensors.weight(stacked, {spec().count, rows, columns}, TensorRole::Matrix);
   }
-  /// Older files: "ffn_gate.0", "ffn_gate.1", ... [rows, columns] in place of "ffn_gate_exps".
+  /// Older files: "ffn_gate.0", "ffn_gate.1", ... [rows, columns] instead of "ffn_gate_exps".
   std::optional<RowSource> separate(const std::string& stacked, std::string_view name,
                                     uint64_t rows, uint64_t columns) {
     const std::string stem = context_.in_layer(layer_, name.substr(0, name.rfind('_'))) + ".";
@@ -267,7 +269,7 @@ Slot plain_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
 
 namespace {
 
-/// "ffn_gate_tid2eid" [vocab, used]: the numbers of each token's experts, for the rows of x.
+/// "ffn_gate_tid2eid" [vocab, used]: experts of each token, for the rows of x.
 Slot told_experts(BuildContext& context, uint32_t layer) {
   const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
   if (!spec.told_by_token) return kNoSlot;
@@ -290,7 +292,7 @@ Route expert_routes(BuildContext& context, uint32_t layer, Slot x, Slot expert_s
   const std::string probs = context.in_layer(layer, "exp_probs_b");
   Slot selection_bias = context.bias(probs, spec.count, spec.selection_bias);
   if (selection_bias == kNoSlot && spec.selection_bias == Presence::Optional) {
-    // Some writers leave ".bias" out of the name.
+    // Some converters omit ".bias" from the name.
     selection_bias = context.tensors.optional_weight(probs, {spec.count}, TensorRole::Bias);
   }
   RouteOptions options = route_options(spec, selection_bias != kNoSlot);
@@ -320,7 +322,7 @@ Slot routed_experts(BuildContext& context, uint32_t layer, Slot x, const Route& 
 
 namespace {
 
-/// What the small experts of the chosen ones' groups add.
+/// Sum of the small experts in the selected experts' groups.
 Slot adjugate_experts(BuildContext& context, uint32_t layer, Slot x, const Route& chosen) {
   const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
   const uint64_t width = context.model.width;

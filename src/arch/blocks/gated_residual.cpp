@@ -47,7 +47,7 @@ class GatedResidualDecoder {
     return norm_of_streams(context_, streams, prefix + "norm");
   }
 
-  /// [., width], what a block reads.
+  /// [., width]: input of a block.
   Slot read(Slot normed, const std::string& prefix) {
     const Slot low = context_.linear(normed, prefix + "down", spec_.low_rank, columns());
     const Slot gate =
@@ -57,7 +57,7 @@ class GatedResidualDecoder {
     return ops_.scale(ops_.mix_streams(gated, {.streams = spec_.streams}), share());
   }
 
-  /// [., streams], of what a block gives.
+  /// [., streams]: factors of a block's result.
   Slot factors(Slot normed, const std::string& prefix) {
     const Slot logits = context_.linear(normed, prefix + "inject", spec_.streams, columns());
     const Slot halves = ops_.activate(TENON_ACTIVATION_SIGMOID, ops_.scale(logits, share()));

@@ -47,8 +47,8 @@ class HyperDecoder {
   }
 
   struct Entered {
-    Slot input = kNoSlot;    ///< [., width], what a block reads
-    Slot factors = kNoSlot;  ///< [., streams], of what it gives
+    Slot input = kNoSlot;    ///< [., width], input of a block
+    Slot factors = kNoSlot;  ///< [., streams], factors of its result
     Slot matrix = kNoSlot;   ///< [., streams * streams], or none: streams are not mixed
   };
 
@@ -93,7 +93,7 @@ class HyperDecoder {
     return context_.linear(normed, prefix + "fn", rows, columns);
   }
 
-  /// Sigmoids of what is linear in the streams, [., kinds * streams]; each kind has its scale.
+  /// Sigmoids of linear functions of the streams, [., kinds * streams]; each kind has its scale.
   Slot gates(Slot streams, const std::string& prefix, uint64_t kinds) {
     const uint64_t rows = kinds * spec_.streams;
     const Slot logits = linear_in(streams, prefix, rows);
@@ -105,7 +105,7 @@ class HyperDecoder {
                          ops_.add(scaled, vector("base.weight", rows, TensorRole::Bias)));
   }
 
-  /// Without shares, the first stream.
+  /// Weighted sum of the streams; the first stream without shares.
   Slot read(Slot streams, Slot shares) {
     if (shares == kNoSlot) {
       const uint32_t width = context_.model.width;
@@ -120,7 +120,7 @@ class HyperDecoder {
                                       .added = added,
                                       .factors = how.factors});
   }
-  /// What the output norm reads.
+  /// Input of the output norm.
   Slot left(Slot streams) {
     if (spec_.late) return read(streams, shares_);
     if (spec_.mean) {
@@ -134,7 +134,7 @@ class HyperDecoder {
   BuildContext& context_;
   ProgramBuilder& ops_;
   const HyperConnectionSpec& spec_;
-  Slot shares_ = kNoSlot;  ///< HyperConnectionSpec::late: by which the next block reads
+  Slot shares_ = kNoSlot;  ///< HyperConnectionSpec::late: shares for the next block
 };
 
 }  // namespace

@@ -10,10 +10,10 @@
 namespace tenon {
 namespace {
 
-/// Values of a query head that are compared with latent rows.
+/// Values of a query head without rotation, compared with latent rows.
 uint32_t plain_dim(const AttentionSpec& spec) { return spec.key_dim - spec.latent.rope_dim; }
 
-/// [T, query_rank]: what queries are made of, or x.
+/// [T, query_rank]: source of the queries, or x.
 Slot query_source(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
@@ -24,7 +24,7 @@ Slot query_source(BuildContext& context, uint32_t layer, Slot x) {
                       name("attn_q_a_norm"), norm, rank);
 }
 
-/// [T, heads * key_dim]: of each head plain_dim values, then those that are rotated.
+/// [T, heads * key_dim]: per head plain_dim values, then the rotated ones.
 Slot queries(BuildContext& context, uint32_t layer, Slot source) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint64_t rows = uint64_t{spec.heads} * spec.key_dim;
@@ -33,8 +33,7 @@ Slot queries(BuildContext& context, uint32_t layer, Slot source) {
                         rank == 0 ? context.model.width : rank);
 }
 
-/// Rows [rank + rope_dim] of the cache: the normalised latent, then the key part that is rotated, if
-/// there is any.
+/// Cache rows [rank + rope_dim]: the normalised latent, then the rotated part of the key, if any.
 Slot latent_rows(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint32_t rank = spec.latent.rank;
@@ -55,8 +54,8 @@ Slot latent_rows(BuildContext& context, uint32_t layer, Slot x) {
   return context.ops.concat(latent, key);
 }
 
-/// What brings each head's plain query into the latent space, [heads * rank, plain_dim], and the
-/// attended latent back, [heads * value_dim, rank].
+/// Matrices that map each head's plain query into the latent space, [heads * rank, plain_dim], and
+/// the attended latent back, [heads * value_dim, rank].
 struct HeadMatrices {
   Slot key;
   Slot value;
@@ -72,8 +71,8 @@ HeadMatrices split_matrices(BuildContext& context, uint32_t layer) {
   return {key, weight("attn_v_b.weight", spec.value_dim, spec.latent.rank)};
 }
 
-/// "attn_kv_b" [heads * (plain_dim + value_dim), rank]: of each head the transpose of its key
-/// matrix, then its value matrix.
+/// "attn_kv_b" [heads * (plain_dim + value_dim), rank]: per head the transpose of its key matrix,
+/// then its value matrix.
 HeadMatrices fused_matrices(BuildContext& context, uint32_t layer) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint64_t plain = plain_dim(spec);

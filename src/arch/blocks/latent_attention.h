@@ -1,4 +1,4 @@
-// Multi-head latent attention: a cache of one row for all heads.
+// Multi-head latent attention: the cache has one row for all heads.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,10 @@
 
 namespace tenon {
 
-/// DeepSeek-AI 2024, arXiv 2405.04434, in its absorbed form: a head's query is brought into the
-/// latent space ("attn_k_b"), compared there with the cached rows, and what is attended brought
-/// back
-/// ("attn_v_b"), so that keys and values of single heads are never made.
-///   x [T, width], normalised -> [T, or in the last layer R, width]
+/// DeepSeek-AI 2024, arXiv 2405.04434, in its absorbed form. "attn_k_b" maps a head's query into
+/// the latent space, where it is compared with the cached rows. "attn_v_b" maps the attended row
+/// back. So keys and values of single heads are never computed.
+///   x [T, width], normalised -> [T, width]; [R, width] in the last layer
 Slot latent_attention(BuildContext& context, uint32_t layer, Slot x);
 
 }  // namespace tenon

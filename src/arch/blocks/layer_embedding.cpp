@@ -1,4 +1,4 @@
-// Embeddings of each layer, in the order in which a token passes through them.
+// Embeddings per layer, in the order in which a token passes through them.
 #include "arch/blocks/layer_embedding.h"
 
 #include <cmath>

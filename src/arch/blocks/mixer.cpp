@@ -1,4 +1,4 @@
-// The mixers of a layer, in the order in which they are added up.
+// The mixers of a layer, in the order of their sum.
 #include "arch/blocks/mixer.h"
 
 #include "arch/blocks/attention.h"

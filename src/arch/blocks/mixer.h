@@ -1,5 +1,5 @@
-// What lets the positions of a text see each other in a layer: attention or recurrences. Each kind
-// stands in a file of its own.
+// The mixer of a layer, which mixes positions of a text: attention or recurrences. Each kind has a
+// file of its own.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tenon {
 
-/// The mixer that the layer's specification asks for; the sum of those of a layer with several.
-///   x [T, width], normalised -> [T, or in the last layer R, width]
+/// The mixer of the layer's specification, or the sum of several.
+///   x [T, width], normalised -> [T, width]; [R, width] in the last layer
 Slot mixer(BuildContext& context, uint32_t layer, Slot x);
 
 }  // namespace tenon

@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kLeastProduct = 1e-6f;
 
-/// [T, heads * row]: what each head finds, side by side.
+/// [T, heads * row]: concatenated rows found by the heads.
 Slot rows_of_ngrams(BuildContext& context, const NgramSpec& spec, const std::string& name) {
   uint64_t used = 0;  // files pad the table
   for (const backends::NgramHead& head : spec.lookup.heads) {
@@ -24,7 +24,7 @@ Slot rows_of_ngrams(BuildContext& context, const NgramSpec& spec, const std::str
   return context.rows_of_ngrams(name, table, spec.lookup);
 }
 
-/// [T, streams]: sigmoid(r(k_j . q_j / sqrt(width))) of each stream j.
+/// [T, streams]: sigmoid(r(k_j . q_j / sqrt(width))) for each stream j.
 Slot gates_of(BuildContext& context, Slot key, Slot query) {
   ProgramBuilder& ops = context.ops;
   const uint32_t width = context.model.width;

@@ -1,5 +1,5 @@
-// Rows by the hashes of the last tokens, brought into residual streams (Engram, arXiv 2601.07372, as
-// Qwen4-Exp and DeepSeek-V4.1 have it).
+// Rows found by hashes of the last tokens, added to residual streams (Engram, arXiv 2601.07372, as
+// in Qwen4-Exp and DeepSeek-V4.1).
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,23 @@
 
 namespace tenon {
 
-/// What is added to the residual streams before the layer. With e the rows of the last tokens side by
-/// side, v = "ple_value" e, and k = norm("ple_key" e) and q = norm(streams), each stream by itself:
+/// Addend to the residual streams before a layer. With e the concatenated rows of the last tokens,
+/// v = "ple_value" e, k = norm("ple_key" e) and q = norm(streams), each stream separately:
 ///   u_j = sigmoid(r(k_j . q_j / sqrt(width))) v,  r(x) = sign(x) sqrt(max(|x|, 1e-6))
 ///   u + silu(conv(norm(u)))
 /// The convolution's taps are LayerSpec::ngram.dilation tokens apart. Its state follows that of the
 /// layer's delta rule.
-///   streams [T, streams * width] -> the same. Test: the golden "qwen4exp".
+///   streams [T, streams * width] -> [T, streams * width]
+/// Test: the golden "qwen4exp".
 Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams);
 
-/// The streams with a value added to each before the layer. With e the rows of the last tokens side by
-/// side, of "engram_wkv" e the first streams * width values are k and the others v:
+/// Adds a value to each stream before a layer. With e the concatenated rows of the last tokens, k
+/// is the first streams * width values of "engram_wkv" e, v the rest:
 ///   stream_j + sigmoid(r(norm(k)_j . norm(streams)_j / sqrt(width))) v
-/// The norms are those of single streams, with the weights "engram_k" and "engram_q". Each layer has a table
-/// of its own, "engram_embd".
-///   streams [T, streams * width] -> the same. Test: the golden "deepseek41".
+/// Norms are per stream, with the weights "engram_k" and "engram_q". Each layer has its own table,
+/// "engram_embd".
+///   streams [T, streams * width] -> [T, streams * width]
+/// Test: the golden "deepseek41".
 Slot add_ngram_values(BuildContext& context, uint32_t layer, Slot streams);
 
 }  // namespace tenon

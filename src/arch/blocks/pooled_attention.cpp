@@ -8,10 +8,10 @@
 namespace tenon {
 namespace {
 
-/// What makes rows of pools, and where they are kept.
+/// Tensors that make rows of pools, and the place of the rows.
 struct Pooling {
-  std::string prefix;  ///< of the names of its tensors: "attn_compressor_"
-  uint32_t columns;    ///< of a row
+  std::string prefix;  ///< prefix of its tensors' names: "attn_compressor_"
+  uint32_t columns;    ///< columns of a row
   BuildContext::CachePlace raw;
   BuildContext::CachePlace rows;
 };
@@ -54,13 +54,13 @@ class PooledAttention {
   Slot normed(Slot x, const std::string& tensor, uint64_t columns) {
     return context_.norm(x, name(tensor), {tensor, NormKind::Rms, spec_.qk_norm_epsilon}, columns);
   }
-  /// The last values of each head.
+  /// Rotates the last values of each head.
   Slot rotated(Slot x, Slot angles, uint32_t head_dim) {
     if (angles == kNoSlot) return x;
     return ops_.rope(x, angles, spec_.rope.style, head_dim, head_dim - spec_.rope.dimensions);
   }
 
-  /// With few bits, where the values of a row are whole blocks, as published code has it.
+  /// Rounds to few bits if a row is whole blocks, as in the published code.
   Slot rounded(Slot x, uint32_t format, uint32_t block, uint32_t columns) {
     return spec_.pools.rounded && columns % block == 0 ? ops_.round(x, format, block) : x;
   }
@@ -96,12 +96,12 @@ class PooledAttention {
     ops_.kv_write(row, kNoSlot, place.group, place.layer);
   }
 
-  /// A row of a pool, which is complete with its last token, turned as its first.
+  /// Rotates a pool's row, which its last token completes, like the pool's first position.
   Slot turned_as_first(Slot row, uint32_t columns) {
     return rotated(row, context_.angles_before(layer_, spec_.pools.stride - 1), columns);
   }
 
-  /// Rows of pools before they are turned, [T, columns]: those of tokens that end a pool.
+  /// Unrotated rows of pools, [T, columns], at tokens that end a pool.
   Slot pooled(Slot x, const Pooling& pooling) {
     const PoolSpec& pools = spec_.pools;
     const uint64_t columns = uint64_t{pooling.columns} * (pools.overlap ? 2 : 1);
@@ -124,7 +124,7 @@ class PooledAttention {
     return normed(row, pooling.prefix + "norm", pooling.columns);
   }
 
-  /// The index's keys of rows [T, key_dim].
+  /// Writes the index's keys of rows [T, key_dim].
   void write_keys(Slot rows) {
     const IndexSpec& index = spec_.index;
     const Slot key = normed(linear(rows, "indexer.attn_k", index.key_dim, spec_.key_dim),
@@ -133,7 +133,7 @@ class PooledAttention {
           context_.index_cache(layer_));
   }
 
-  /// The pools that an index chooses; kNoSlot without one.
+  /// Pools selected by the index; kNoSlot without an index.
   Slot chosen(Slot x, Slot source) {
     const IndexSpec& index = spec_.index;
     if (index.count == 0) return kNoSlot;

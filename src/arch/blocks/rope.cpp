@@ -8,21 +8,21 @@
 namespace tenon {
 namespace {
 
-/// The pair, counted as a real number, that makes `turns` turns over the original context.
-/// (YaRN, Peng et al. 2023, section 3.2, solved for the dimension.)
+/// Index, as a real number, of the pair that makes `turns` turns over the original context (YaRN,
+/// Peng et al. 2023, section 3.2, solved for the dimension).
 double pair_with_turns(const RopeSpec& rope, double turns) {
   return rope.dimensions * std::log(rope.original_context / (turns * 2.0 * std::numbers::pi)) /
          (2.0 * std::log(rope.theta));
 }
 
-/// How much of the unscaled frequency pair i keeps: 1 up to `low`, 0 from `high`, a ramp between.
+/// Share of the unscaled frequency that pair i keeps: 1 up to `low`, 0 from `high`, a ramp between.
 double kept_share(double low, double high, double i) {
-  // As the paper's own code does, which lets the ramp be steep but not vertical.
+  // The paper's code bounds the steepness in this way.
   const double width = std::max(0.001, high - low);
   return 1.0 - std::clamp((i - low) / width, 0.0, 1.0);
 }
 
-/// Which part of a position each pair turns by; nothing where that is the first part everywhere.
+/// Part of a position by which each pair turns; empty if all use the first part.
 std::vector<double> position_parts(const RopeSpec& rope) {
   if (rope.interleaved_parts == std::array<uint32_t, 2>{}) return {};
   std::vector<double> parts;
@@ -62,7 +62,7 @@ RopeTable make_rope_table(const RopeSpec& rope, std::span<const float> divisors)
     const double kept = kept_share(low, high, i) * rope.extrapolation;
     table.frequencies[i] *= kept + (1.0 - kept) / rope.factor;
   }
-  // Sharpens the attention that the longer context has flattened: YaRN, section 3.3, equation 15.
+  // Sharpens attention that the longer context flattens: YaRN, section 3.3, equation 15.
   if (rope.attention_factor > 0.0) {
     table.magnitude *= rope.attention_factor;
   } else if (rope.factor > 1.0) {

@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-constexpr uint32_t kRankingType = 4;  // of pooling_type
+constexpr uint32_t kRankingType = 4;  // value of pooling_type
 
 constexpr const char* kDense = "cls";
 constexpr const char* kScores = "cls.output";
@@ -26,7 +26,7 @@ uint32_t rows_of(const ModelFile& file, const std::string& name) {
   return static_cast<uint32_t>(rows);
 }
 
-/// x [., width] -> [., labels], as the sequence classifiers of BERT, RoBERTa and ModernBERT have it.
+/// x [., width] -> [., labels], as in the sequence classifiers of BERT, RoBERTa and ModernBERT.
 Slot classify(BuildContext& context, Slot x) {
   const ClassifierSpec& spec = context.model.classifier;
   uint64_t columns = context.model.width;

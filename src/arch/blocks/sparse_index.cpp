@@ -6,7 +6,7 @@
 namespace tenon {
 namespace {
 
-/// The rotation of one index head or key, [T, heads * key_dim].
+/// Rotates an index's heads or key, [T, heads * key_dim].
 Slot rotated(BuildContext& context, uint32_t layer, Slot x, uint32_t style) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const Slot angles = context.angles(layer);
@@ -16,15 +16,15 @@ Slot rotated(BuildContext& context, uint32_t layer, Slot x, uint32_t style) {
   return context.ops.rope(x, angles, style, key_dim, first);
 }
 
-/// What an index that layers share has chosen.
+/// Selection of an index that layers share.
 Selection selection_of(const IndexSpec& index, Slot chosen) {
   const bool has_pools = index.kind == IndexKind::Pools || index.kind == IndexKind::Means;
   const bool pooled = has_pools && index.together > 1;
   return {.slot = chosen, .parts = 1, .block = pooled ? index.together : 1, .rest = pooled};
 }
 
-/// Writes the keys of single positions, [T, key_dim], and makes of them those of pools: what is in
-/// the row of a token that ends its pool, [T, key_dim].
+/// Writes the keys of single positions, [T, key_dim], and pools them. The row of a token that ends
+/// its pool holds the pool's key, [T, key_dim].
 Slot pooled(BuildContext& context, uint32_t layer, Slot x, Slot key) {
   const IndexSpec& index = context.layer(layer).attention.index;
   const auto name = [&](const std::string& tensor) { return context.in_layer(layer, tensor); };
@@ -38,7 +38,8 @@ Slot pooled(BuildContext& context, uint32_t layer, Slot x, Slot key) {
   return context.ops.compress(places, {.group = group, .layer = place, .stride = index.together});
 }
 
-/// Mean of the last index.together rows of x [T, key_dim]: at the last position of a block, of it.
+/// Mean of the last index.together rows of x [T, key_dim]; at the last position of a block, the
+/// block's mean.
 ///   like  [1, key_dim] any weight
 Slot mean_back(BuildContext& context, uint32_t layer, Slot x, const RowSource& like) {
   const uint32_t block = context.layer(layer).attention.index.together;
@@ -57,7 +58,7 @@ void Selection::put_into(AttentionOptions& options) const {
   options.selected_rest = rest;
 }
 
-/// The published scores have a factor besides, (heads key_dim)^-1/2, which changes no choice.
+/// The published scores have a further factor, (heads key_dim)^-1/2, which affects no choice.
 Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot source) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const IndexSpec& index = spec.index;

@@ -1,4 +1,4 @@
-// Mamba, Mamba 2 and the one of PLaMo 2, in the order in which a token passes through them.
+// Mamba, Mamba 2 and PLaMo 2's variant, in the order in which a token passes through them.
 #include "arch/blocks/state_space.h"
 
 #include <string>
@@ -13,7 +13,7 @@ class StateSpaceBlock {
   StateSpaceBlock(BuildContext& context, uint32_t layer)
       : context_(context), layer_(layer), spec_(context.layer(layer).state_space) {}
 
-  /// x -> [T, inner], gated. Gu and Dao 2023, section 3: the time step and its B and C depend on x.
+  /// x -> [T, inner], gated. Gu and Dao 2023, section 3: the time step, B and C depend on x.
   Slot mamba(Slot x) {
     const auto [gate, mixed] = gate_and_mixed(x);
     const RowSource rows = context_.tensors.tensor(
@@ -39,8 +39,7 @@ class StateSpaceBlock {
     return context_.ops.glu(TENON_ACTIVATION_SILU, gate, scanned(scan));
   }
 
-  /// x -> [T, inner], gated. Dao and Gu 2024, section 7: all that depends on x comes from one
-  /// matrix.
+  /// x -> [T, inner], gated. Dao and Gu 2024, section 7: one matrix makes all inputs from x.
   Slot mamba2(Slot x) {
     const uint64_t inner = spec_.inner;
     const uint64_t shared = uint64_t{spec_.groups} * spec_.state;
@@ -79,8 +78,8 @@ class StateSpaceBlock {
     Slot gate;
     Slot mixed;  ///< convolved
   };
-  /// "ssm_in" [2 inner, .]: what is convolved, then the gate. In PLaMo 2 head by head, the gate
-  /// first.
+  /// "ssm_in" [2 inner, .]: the convolution's rows, then the gate's. PLaMo 2 groups them by head,
+  /// gate first.
   GateAndMixed gate_and_mixed(Slot x) {
     const uint64_t inner = spec_.inner;
     const RowSource in = input_rows(2 * inner);
@@ -94,7 +93,7 @@ class StateSpaceBlock {
     return {gate, convolved(part(" (x)", 0))};
   }
 
-  /// [heads, state], or one for each head.
+  /// [heads, state], or one per head.
   Slot decays() {
     if (spec_.version == MambaVersion::First) {
       return context_.tensors.weight(name("ssm_a"), {spec_.heads, spec_.state}, TensorRole::Decay);
@@ -140,7 +139,7 @@ class StateSpaceBlock {
     return context_.ops.ssm_scan(inputs, options);
   }
 
-  /// RMS norm of each group of columns; "ssm_norm" [groups, inner / groups].
+  /// RMS norm per group of columns; "ssm_norm" [groups, inner / groups].
   Slot grouped_norm(Slot x) {
     const uint64_t size = spec_.inner / spec_.groups;
     const auto weight = context_.tensors.optional_tensor(name("ssm_norm.weight"),

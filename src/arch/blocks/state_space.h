@@ -7,9 +7,9 @@
 
 namespace tenon {
 
-/// StateSpaceSpec, with "ssm_in", "ssm_conv1d", "ssm_dt", "ssm_a", "ssm_d" and "ssm_out"; Mamba has
-/// "ssm_x" besides, Mamba 2 may have "ssm_norm".
-///   x [T, width], normalised -> [T, or in the last layer R, width]
+/// Needs "ssm_in", "ssm_conv1d", "ssm_dt", "ssm_a", "ssm_d" and "ssm_out"; Mamba also "ssm_x",
+/// Mamba 2 maybe "ssm_norm". StateSpaceSpec selects.
+///   x [T, width], normalised -> [T, width]; [R, width] in the last layer
 Slot state_space(BuildContext& context, uint32_t layer, Slot x);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// The time mix of RWKV 6, in the order of the paper's section 4, and as gated linear attention.
+// The time mix of RWKV 6, in the order of the paper's section 4, and its gated linear attention.
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -59,13 +59,13 @@ class TimeMix6 {
   Slot matrix(std::string_view tensor, uint64_t rows, uint64_t columns) {
     return context_.tensors.weight(name(tensor), {rows, columns}, TensorRole::Matrix);
   }
-  /// Linear attention took Qwen's matrices over, and where they have them the biases.
+  /// Linear attention inherits Qwen's matrices and, if present, their biases.
   Slot project(Slot x, std::string_view tensor, uint64_t rows) {
     return context_.linear(x, name(tensor), rows, width(),
                            spec_.linear ? Presence::Optional : Presence::Absent);
   }
 
-  /// The paper's ddlerp: by how much x moves the shares of the token before, [T, 5 width].
+  /// The paper's ddlerp: x's change of the shares of the previous token, [T, 5 width].
   Slot share_moves(Slot x, Slot step) {
     const Slot first = ops_.add(x, ops_.mul(step, vector("time_mix_lerp_x.weight")));
     const uint64_t rank = spec_.mix_rank;
@@ -78,7 +78,7 @@ class TimeMix6 {
     return ops_.linear_heads(low, context_.tensors.bind(second, rows), kMixes);
   }
 
-  /// The shares themselves: "time_mix_lerp_fused" [5, width] or, in older files, five vectors.
+  /// Reads the shares: "time_mix_lerp_fused" [5, width] or, in older files, five vectors.
   void read_shares() {
     if (context_.tensors.has(name("time_mix_lerp_w.weight"))) {
       constexpr const char* kNames[kMixes] = {"w", "k", "v", "r", "g"};
@@ -94,7 +94,7 @@ class TimeMix6 {
     }
   }
 
-  /// exp(-exp(.)).
+  /// Decay exp(-exp(.)).
   Slot decays(Slot x) {
     const Slot low = ops_.activate(
         TENON_ACTIVATION_TANH,
@@ -107,7 +107,8 @@ class TimeMix6 {
                          ops_.scale(ops_.activate(TENON_ACTIVATION_EXP, raw), -1.0f));
   }
 
-  /// x [., kv_heads head_dim] -> [., width]: each head as often as heads share it, by doubling.
+  /// x [., kv_heads head_dim] -> [., width]: repeats each head for the heads that share it, by
+  /// doubling.
   Slot each_head(Slot x) {
     Slot all = kNoSlot;
     for (uint32_t left = heads() / spec_.kv_heads;; x = ops_.concat(x, x, spec_.kv_heads)) {

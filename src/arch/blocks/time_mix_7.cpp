@@ -60,7 +60,7 @@ class TimeMix7 {
   Slot project(Slot x, std::string_view tensor) {
     return context_.linear(x, name(tensor), width(), width());
   }
-  /// x + step * the row of "time_mix_lerp_fused".
+  /// Binds the rows of "time_mix_lerp_fused" for mix(): x + step * row.
   void mix_weights() {
     const size_t count = spec_.gate_rank > 0 ? kMixes : kMixes - 1;
     const std::string fused = name("time_mix_lerp_fused.weight");
@@ -82,7 +82,7 @@ class TimeMix7 {
                : kNoSlot;
     return ops_.linear(low, matrix("2.weight", width(), rank), bias);
   }
-  /// exp(-e^(-1/2) sigmoid(.)), the paper's equation for w.
+  /// Decay exp(-e^(-1/2) sigmoid(.)), the paper's equation for w.
   Slot decays(Slot x) {
     const Slot raw = low_rank(x, "time_mix_w", spec_.decay_rank, TENON_ACTIVATION_TANH, true);
     return ops_.activate(TENON_ACTIVATION_EXP,
@@ -95,7 +95,7 @@ class TimeMix7 {
   Slot gates(Slot x) {
     return low_rank(x, "time_mix_g", spec_.gate_rank, TENON_ACTIVATION_SIGMOID, false);
   }
-  /// In later layers a share of the way to the first layer's values.
+  /// Moves the values of later layers a share of the way to those of the first layer.
   Slot values(Slot x, Slot own) {
     if (layer_ == 0) return context_.first_values = own;
     const Slot share = ops_.activate(

@@ -1,4 +1,4 @@
-// RWKV in the order in which a token passes through it, but for the time mixes.
+// RWKV without its time mixes, in the order in which a token passes through it.
 #include "arch/blocks/wkv.h"
 
 #include <string>
@@ -18,7 +18,7 @@ Slot time_mix_output(BuildContext& context, uint32_t layer, Slot mixed) {
                         context.model.width);
 }
 
-/// value(relu(key(x + shift lerp))^2), in RWKV 6 times sigmoid(receptance(x + shift lerp)).
+/// value(relu(key(x + shift lerp))^2); RWKV 6 multiplies by sigmoid(receptance(x + shift lerp)).
 Slot channel_mix(BuildContext& context, uint32_t layer, Slot x) {
   ProgramBuilder& ops = context.ops;
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
@@ -52,7 +52,7 @@ Slot build_rwkv(BuildContext& context) {
     const auto normed = [&](std::string_view name) {
       return context.layer_norm(x, layer, {name, norm.kind, norm.epsilon});
     };
-    // All rows go on to the last channel mix, which reads the token before.
+    // Keep all rows up to the last channel mix, which reads the previous token.
     const Slot mixed = time_mix(context, layer, normed("attn_norm"));
     x = context.ops.add(x, time_mix_output(context, layer, mixed));
     x = context.ops.add(x, channel_mix(context, layer, normed("attn_norm_2")));

@@ -13,7 +13,7 @@ struct NamedActivation {
   uint32_t activation;
 };
 
-/// Names of a gate's activation and of the feed-forward that it makes mean the same.
+/// A gate's activation and the feed-forward named after it are synonyms.
 constexpr NamedActivation kNamedActivations[] = {
     {"gelu", TENON_ACTIVATION_GELU_ERF},
     {"geglu", TENON_ACTIVATION_GELU_ERF},

@@ -1,4 +1,4 @@
-// The activation of feed-forwards, of which some families have models with one and with another.
+// Activation of feed-forwards in families whose models differ in it.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace tenon {
 
-/// TENON_ACTIVATION_* by the name that "hidden_act" has or, where that key is missing, "hidden_activation",
-/// as configurations of the package `transformers` spell them: "gelu" is the one by erf there. Files without
-/// either key have `fallback`. Throws Unsupported for a name that is not known.
-///   gated  the activation is that of a gate, of which there is no squared ReLU
+/// Reads TENON_ACTIVATION_* from "hidden_act" or, if missing, "hidden_activation", spelled as in
+/// configurations of `transformers`: "gelu" is the GELU by erf. Returns `fallback` without either
+/// key. Throws Unsupported for an unknown name.
+///   gated  the activation is a gate's, which cannot be squared ReLU
 uint32_t read_activation(const Keys& keys, uint32_t fallback, bool gated = false);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// The keys that most decoders have, each with its range, and what they say about each other.
+// Keys of most decoders, with ranges and consistency checks.
 #include "arch/keys/decoder_keys.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,8 @@ HeadCounts read_head_counts(const Keys& keys, uint32_t layers, bool hybrid) {
   return counts;
 }
 
-/// Of the model's norms. Some files have the key of the other kind: configurations call both norm_eps.
+/// Epsilon of the model's norms. Some files use the other kind's key: configurations call both
+/// norm_eps.
 float read_norm_epsilon(const Keys& keys, bool is_rms) {
   const char* key = "attention.layer_norm_epsilon";
   const char* other = "attention.layer_norm_rms_epsilon";
@@ -46,7 +47,7 @@ float read_norm_epsilon(const Keys& keys, bool is_rms) {
   return static_cast<float>(keys.number(key, SpecLimits::kEpsilon, 1.0));
 }
 
-/// The sizes of a head, which default to an even share of the width.
+/// Reads the sizes of a head; the default is an equal share of the width.
 void read_head_sizes(const Keys& keys, uint32_t width, AttentionSpec& attention) {
   for (const char* length : {"attention.key_length", "attention.value_length"}) {
     if (keys.contains(length) || width % attention.heads == 0) continue;
@@ -68,19 +69,19 @@ void read_head_sizes(const Keys& keys, uint32_t width, AttentionSpec& attention)
 RopeScaling read_rope_scaling(const Keys& keys, bool has_factor, bool longrope) {
   constexpr std::pair<std::string_view, RopeScaling> kKnown[] = {
       {"none", RopeScaling::None}, {"linear", RopeScaling::Linear}, {"yarn", RopeScaling::Yarn}};
-  // Files older than the type state a factor alone.
+  // Files older than this key give only a factor.
   const std::string_view type = keys.text_or("rope.scaling.type", has_factor ? "linear" : "none");
   for (const auto& [name, scaling] : kKnown) {
     if (type == name) return scaling;
   }
-  if (longrope && type == "longrope") return RopeScaling::None;  // it is all in the divisors
+  if (longrope && type == "longrope") return RopeScaling::None;  // the divisors contain the scaling
   keys.refuse(Code::Unsupported, "rope.scaling.type", "is \"{}\"; known are none, linear, yarn{}",
               type.substr(0, 64), longrope ? ", longrope" : "");
 }
 
-/// expert_gating_func: how the weights of experts come from the router's logits.
+/// Reads expert_gating_func: how the router's logits become weights.
 void read_gating(const Keys& keys, bool sigmoid, ExpertSpec& experts) {
-  // As llama.cpp counts them: 1 is softmax, and 0 as good as no key.
+  // Values as in llama.cpp: 1 is softmax, 0 equals a missing key.
   constexpr uint32_t kSigmoid = 2, kSoftmaxOfChosen = 3, kSqrtSoftplus = 4;
   const uint32_t gating = keys.count_or("expert_gating_func", 0, 0, UINT32_MAX);
   experts.sigmoid = gating == 0 ? sigmoid : gating == kSigmoid;
@@ -95,7 +96,7 @@ void read_gating(const Keys& keys, bool sigmoid, ExpertSpec& experts) {
   }
 }
 
-/// expert_group_count and how many of the groups a token's experts come from.
+/// Reads expert_group_count and the number of groups that a token uses.
 void read_groups(const Keys& keys, ExpertSpec& experts) {
   experts.groups = std::max(1u, keys.count_or("expert_group_count", 1, 0, SpecLimits::kExperts));
   experts.groups_used =
@@ -142,10 +143,10 @@ RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
                                         SpecLimits::kPositions);
   rope.beta_fast = keys.number_or("rope.scaling.yarn_beta_fast", 32.0, 1e-3, 1e6);
   rope.beta_slow = keys.number_or("rope.scaling.yarn_beta_slow", 1.0, 1e-3, 1e6);
-  // Negative stands for "not set".
+  // A negative number means "not set".
   const double extrapolation = keys.number_or("rope.scaling.yarn_ext_factor", -1.0, -1.0, 1.0);
   rope.extrapolation = extrapolation < 0.0 ? 1.0 : extrapolation;
-  // `truncate` of configurations, which no converter writes.
+  // `truncate` in configurations; no converter writes it.
   rope.whole_pairs = keys.flag("rope.scaling.yarn_truncate").value_or(true);
   return rope;
 }
@@ -338,7 +339,7 @@ void read_latent_attention(const Keys& keys, ModelSpec& model) {
     if (attention.heads == 0) continue;
     attention.latent = latent;
     attention.key_dim = key_dim;
-    // Files of matrices together may leave it out: read_decoder() has found an even share then.
+    // Files with fused matrices may lack it: read_decoder() has set an equal share then.
     if (!latent.fused) {
       attention.value_dim = keys.count("attention.value_length_mla", 1, SpecLimits::kHeadDim);
     }
@@ -353,7 +354,7 @@ void read_latent_attention(const Keys& keys, ModelSpec& model) {
 }
 
 void read_qkv_clamp(const Keys& keys, ModelSpec& model) {
-  // Files of models without one may say 0, or a negative number.
+  // Files of models without a clamp may have 0 or a negative number.
   const double clamp = keys.number_or("attention.clamp_kqv", 0.0, -1e6, 1e6);
   if (clamp > 0.0 && clamp < 1e-3) {
     keys.refuse(Code::Format, "attention.clamp_kqv", "is {}, not 0 or in 0.001..1000000", clamp);

@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-/// attention.indexer.head_count and .key_length, of at least `rotated` values.
+/// Reads attention.indexer.head_count and .key_length, which is at least `rotated`.
 void read_index_heads(const Keys& keys, uint32_t rotated, IndexSpec& index) {
   index.heads = keys.count("attention.indexer.head_count", 1, SpecLimits::kHeads);
   index.key_dim =
@@ -20,8 +20,8 @@ void read_index_heads(const Keys& keys, uint32_t rotated, IndexSpec& index) {
               uint64_t{index.heads} * index.key_dim, SpecLimits::kHeadValues);
 }
 
-/// attention.indexer.types: a flag for each layer, whether it has an index of its own; those that have
-/// none share the selection of the nearest before them.
+/// Reads attention.indexer.types: a flag per layer for an index of its own. Other layers share the
+/// selection of the nearest earlier layer with an index.
 void share_selections(const Keys& keys, ModelSpec& model) {
   constexpr const char* kTypes = "attention.indexer.types";
   if (!keys.contains(kTypes)) return;
@@ -36,7 +36,7 @@ void share_selections(const Keys& keys, ModelSpec& model) {
   }
 }
 
-/// An index that reads what latent queries are made of.
+/// Refuses an index without a query rank, since it reads the source of latent queries.
 void require_query_rank(const Keys& keys, uint32_t rank) {
   if (rank > 0) return;
   keys.refuse(Code::Format, "attention.q_lora_rank",

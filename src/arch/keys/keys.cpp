@@ -1,4 +1,4 @@
-// Keys: lookup and ranges.
+// Keys: lookup and range checks.
 #include "arch/keys/keys.h"
 
 #include <utility>
@@ -78,7 +78,7 @@ std::vector<uint64_t> Keys::first_wholes(std::string_view name, uint64_t size, u
 
 double Keys::number(std::string_view name, double low, double high) const {
   const auto value = metadata_.get<double>(key(name));
-  // Written so that NaN fails.
+  // This form fails for NaN.
   if (value >= low && value <= high) return value;
   refuse(Code::Format, name, "is {}, not in {}..{}", value, low, high);
 }

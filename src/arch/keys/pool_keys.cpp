@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-/// Refuses sizes that do not fit together.
+/// Refuses inconsistent sizes.
 void check_heads(const Keys& keys, const AttentionSpec& attention) {
   if (attention.kv_heads != 1 || attention.value_dim != attention.key_dim) {
     keys.refuse(Code::Format, "attention.head_count_kv",
@@ -24,8 +24,7 @@ void check_heads(const Keys& keys, const AttentionSpec& attention) {
   }
 }
 
-/// Layers with pools have a base of their own, and all of them alone are stretched, without YaRN's
-/// magnitude.
+/// Layers with pools have their own base, and only these are stretched, without YaRN's magnitude.
 RopeSpec read_layer_rope(const Keys& keys, const RopeSpec& rope, bool has_pools) {
   if (!has_pools) return rope.unscaled();
   RopeSpec stretched = rope;

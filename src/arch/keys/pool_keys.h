@@ -1,4 +1,4 @@
-// The keys of attention to positions and pools (pooled_attention.h), which DeepSeek-V4 and V4.1 share.
+// Keys of attention to positions and pools (pooled_attention.h), common to DeepSeek-V4 and V4.1.
 #pragma once
 
 #include "arch/keys/keys.h"
@@ -7,17 +7,17 @@
 
 namespace tenon {
 
-/// attention.compress_ratios (positions of a pool, 0: the layer has none), .q_lora_rank,
-/// .output_group_count, .output_lora_rank, .sliding_window and .compress_rope_freq_base: makes the
-/// attention of every layer one to the last positions and to pools, without an index. Throws Format for
-/// sizes that do not fit together.
+/// Reads attention.compress_ratios (positions per pool; 0 means no pools in the layer),
+/// .q_lora_rank, .output_group_count, .output_lora_rank, .sliding_window and
+/// .compress_rope_freq_base. Gives every layer attention to the last positions and to pools,
+/// without an index. Throws Format for inconsistent sizes.
 void read_pools(const Keys& keys, ModelSpec& model);
 
-/// attention.indexer.top_k, .head_count and .key_length, of a layer with pools: IndexKind::Rows.
+/// Reads attention.indexer.top_k, .head_count and .key_length, for a layer with pools:
+/// IndexKind::Rows.
 IndexSpec read_row_index(const Keys& keys, const AttentionSpec& attention);
 
-/// Files may count blocks that predict further tokens and have none: then all their blocks are
-/// layers.
+/// Files may count prediction blocks without holding them; then all their blocks are layers.
 void drop_missing_blocks(const ModelFile& file, ModelSpec& model);
 
 }  // namespace tenon

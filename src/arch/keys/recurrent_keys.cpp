@@ -1,4 +1,4 @@
-// Sizes of recurrences, each with its range, and what they say about each other.
+// Sizes of recurrences, with ranges and consistency checks.
 #include "arch/keys/recurrent_keys.h"
 
 #include "base/error.h"
@@ -42,7 +42,7 @@ StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version) {
     return spec;
   }
   spec.heads = rank;
-  // Files of PLaMo 2, whose heads share one B and C, have 0 there.
+  // Files of PLaMo 2, whose heads share B and C, have 0 here.
   if (version == MambaVersion::Second) {
     spec.groups = keys.count_or("ssm.group_count", 1, 1, spec.heads);
   }

@@ -6,8 +6,8 @@
 namespace tenon {
 namespace {
 
-/// Arcee AI 2025 (as `transformers` has it in models/afmoe): norms before and after the blocks, a
-/// window and positions in three of four layers, a gate of all that is attended, experts chosen by
+/// Arcee AI 2025 (as in models/afmoe of `transformers`): norms before and after the blocks, a
+/// window and positions in three of four layers, a gate on the attended values, experts selected by
 /// sigmoids.
 ModelSpec read_afmoe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
@@ -16,7 +16,7 @@ ModelSpec read_afmoe(const Keys& keys) {
   read_windows(keys, 4, SeesAll::Last, model);
   read_experts(keys, {.sigmoid = true}, model);
   read_shared_expert(keys, model);
-  // Of models without `mup_enabled`, which files do not tell, it is 1.
+  // 1 in models without `mup_enabled`, which files do not record.
   model.embedding_scale =
       keys.scale_or("embedding_scale", std::sqrt(static_cast<double>(model.width)));
   for (LayerSpec& layer : model.layers) {

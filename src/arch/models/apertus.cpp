@@ -8,12 +8,12 @@ namespace {
 
 double softplus_of(double x) { return std::log1p(std::exp(x)); }
 
-/// Swiss AI 2025, arXiv 2509.14233: normed query and key heads, a feed-forward of xIELU without a
-/// gate. Its numbers are stored as they were trained.
+/// Swiss AI 2025, arXiv 2509.14233: norms on query and key heads, a feed-forward with xIELU and no
+/// gate. Files store its parameters as trained.
 ModelSpec read_apertus(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   const auto layers = static_cast<uint32_t>(model.layers.size());
-  // Missing ones are what training begins with.
+  // Missing parameters have their initial values of training.
   const auto numbers = [&](std::string_view name, double first) {
     return keys.numbers_or(name, first, layers, -100.0, 100.0);
   };

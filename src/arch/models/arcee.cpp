@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// Arcee 2025, model card of AFM-4.5B: Llama with squared ReLU in place of gates.
+/// Arcee 2025, model card of AFM-4.5B: Llama with squared ReLU instead of gates.
 ModelSpec read_arcee(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   for (LayerSpec& layer : model.layers) {

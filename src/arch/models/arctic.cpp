@@ -7,7 +7,7 @@ namespace tenon {
 namespace {
 
 /// Snowflake 2024, model card of Arctic: a dense feed-forward after attention, and experts that
-/// read what attention reads, through a norm of their own.
+/// read attention's input through a norm of their own.
 ModelSpec read_arctic(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_experts(keys, {}, model);

@@ -5,8 +5,8 @@
 namespace tenon {
 namespace {
 
-/// Yueyu et al. 2025, arXiv 2501.15570: RWKV 7's time mix in place of Qwen's attention. The gate and
-/// the norm of heads are not in all of them.
+/// Yueyu et al. 2025, arXiv 2501.15570: RWKV 7's time mix instead of Qwen's attention. Some files
+/// lack the gate and the norm of heads.
 ModelSpec read_arwkv7(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.hybrid = true});
   WkvSpec spec = read_wkv7(keys, model.width, 1);
@@ -15,7 +15,7 @@ ModelSpec read_arwkv7(const Keys& keys) {
   return model;
 }
 
-/// The first layer has no share of its own values.
+/// The first layer needs no share of the first layer's values.
 constexpr std::string_view kArwkv7Ignored[] = {"blk.0.time_mix_v0.*", "blk.0.time_mix_v1.*",
                                                "blk.0.time_mix_v2.*"};
 

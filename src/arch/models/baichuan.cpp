@@ -4,10 +4,11 @@
 namespace tenon {
 namespace {
 
-/// The models of 13 billion parameters; no key tells them from those of 7.
+/// Layers of the models with 13 billion parameters; no other key distinguishes them from those with
+/// 7.
 constexpr size_t kLayersOfBaichuan13B = 40;
 
-/// Yang et al. 2023, arXiv 2309.10305, section 2: Llama; the larger model has ALiBi in place of
+/// Yang et al. 2023, arXiv 2309.10305, section 2: Llama; the larger model has ALiBi instead of
 /// rotations.
 ModelSpec read_baichuan(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});

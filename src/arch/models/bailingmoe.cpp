@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// Ling Team 2025: a mixture of experts and some that all tokens use, side by side in one matrix.
+/// Ling Team 2025: a mixture of experts, and shared experts in one matrix.
 ModelSpec read_bailingmoe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_experts(keys, {.normalised = false}, model);

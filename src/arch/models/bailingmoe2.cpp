@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Ling Team 2025, arXiv 2510.22115: fused projections, half of each normed head rotated, experts
-/// chosen by groups and sigmoids.
+/// Ling Team 2025, arXiv 2510.22115: fused projections, norms on heads, half of each rotated,
+/// experts selected by groups and sigmoids.
 ModelSpec read_bailingmoe2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   drop_prediction_layers(keys, model);

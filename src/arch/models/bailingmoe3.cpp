@@ -5,9 +5,9 @@
 namespace tenon {
 namespace {
 
-/// Ling Team 2026 (as `transformers` has it in models/bailing_hybrid): layers of Kimi Delta
-/// Attention (arXiv 2510.26692) with matrices of full rank and a decay that has a lower bound, to
-/// one of latent attention with a gate for each head; experts chosen by groups and sigmoids.
+/// Ling Team 2026 (as in models/bailing_hybrid of `transformers`): groups of layers of Kimi Delta
+/// Attention (arXiv 2510.26692), with matrices of full rank and a lower bound of the decay, and a
+/// layer of latent attention with a gate per head; experts selected by groups and sigmoids.
 ModelSpec read_bailingmoe3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .hybrid = true});
   const auto blocks = static_cast<uint32_t>(model.layers.size());

@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-/// Devlin et al. 2019: an encoder whose norms follow the sums. Every token is of type 0.
+/// Devlin et al. 2019: an encoder with norms after the sums. Every token has type 0.
 ModelSpec read_bert_like(const Keys& keys, uint32_t pooling) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
   const NormSpec norm = model.output_norm;
@@ -25,7 +25,7 @@ ModelSpec read_bert_like(const Keys& keys, uint32_t pooling) {
   return model;
 }
 
-/// Some have one type, or none.
+/// Some files have one type, or none.
 void adapt_bert(const ModelFile& file, ModelSpec& model) {
   const TensorInfo* types = file.find("token_types.weight");
   const uint64_t rows = types == nullptr ? 0 : types->num_values() / types->row_values();
@@ -62,7 +62,7 @@ ModelSpec read_nomic_bert_moe(const Keys& keys) {
   return model;
 }
 
-/// Günther et al. 2023, arXiv 2310.19923: ALiBi in place of positions, GeGLU.
+/// Günther et al. 2023, arXiv 2310.19923: ALiBi instead of positions, GeGLU.
 ModelSpec read_jina_bert_v2(const Keys& keys) {
   ModelSpec model = read_bert_like(keys, TENON_POOL_MEAN);
   for (LayerSpec& layer : model.layers) {

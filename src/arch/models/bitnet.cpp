@@ -5,8 +5,8 @@ namespace tenon {
 namespace {
 
 /// Wang et al. 2023, arXiv 2310.11453, and Ma et al. 2025, arXiv 2504.12285: weights of -1, 0 and 1
-/// with a factor, which files hold multiplied out or beside them; norms before the second matrix of
-/// each block. What the matrices read is not rounded here.
+/// with a scale, which files store multiplied or separately; norms before the second matrix of each
+/// block. Inputs of the matrices are not rounded here.
 ModelSpec read_bitnet(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   const std::string_view activation = keys.text_or("hidden_act", "silu");

@@ -1,4 +1,4 @@
-// Chameleon, its texts (general.architecture "chameleon").
+// Chameleon, for text only (general.architecture "chameleon").
 #include <algorithm>
 #include <string_view>
 
@@ -7,13 +7,13 @@
 namespace tenon {
 namespace {
 
-/// Of the norms of queries and keys. No key tells it: it is what PyTorch takes where none is given.
+/// Epsilon of the norms of queries and keys: PyTorch's default. No key gives it.
 constexpr float kHeadNormEpsilon = 1e-5f;
-/// Of neighbours; published models have one.
+/// Most runs of adjacent image tokens; published models have one.
 constexpr size_t kMostRuns = 64;
 
-/// Meta 2024, arXiv 2405.09818: LLaMA with layer norms of queries and keys, which have weights for each
-/// head; the larger one has its other norms after its blocks, as Swin Transformer v2 (arXiv
+/// Meta 2024, arXiv 2405.09818: LLaMA with layer norms of queries and keys, with weights per head.
+/// The larger model has its other norms after its blocks, as in Swin Transformer v2 (arXiv
 /// 2111.09883).
 ModelSpec read_chameleon(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
@@ -29,7 +29,7 @@ ModelSpec read_chameleon(const Keys& keys) {
   return model;
 }
 
-/// Tokens that are pieces of pictures have names that begin alike, and are not for texts.
+/// Suppresses image tokens, which have a common prefix in their names.
 void adapt_chameleon(const ModelFile& file, ModelSpec& model) {
   constexpr const char* kTokens = "tokenizer.ggml.tokens";
   if (!file.metadata().contains(kTokens)) return;

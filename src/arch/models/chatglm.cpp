@@ -5,7 +5,7 @@ namespace tenon {
 namespace {
 
 /// Zeng et al. 2024, arXiv 2406.12793: half of each head rotated, biases on queries, keys and
-/// values, the gate's rows before those of the feed-forward.
+/// values, the gate's rows before those of up.
 ModelSpec read_chatglm(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   for (LayerSpec& layer : model.layers) {
@@ -15,7 +15,7 @@ ModelSpec read_chatglm(const Keys& keys) {
   return model;
 }
 
-/// Older and newer converters differ in whether they leave the projections fused.
+/// Older and newer converters differ in fusing the projections.
 void adapt_chatglm(const ModelFile& file, ModelSpec& model) {
   if (file.find("blk.0.attn_q.weight") == nullptr) return;
   for (LayerSpec& layer : model.layers) layer.attention.fused_qkv = false;

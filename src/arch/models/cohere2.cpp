@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// Cohere 2024: Command R with a window in three of four layers, which alone know positions.
+/// Cohere 2024: Command R with a window in three of four layers; only these rotate positions.
 ModelSpec read_cohere2(const Keys& keys) {
   ModelSpec model =
       read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .norm = NormKind::LayerUnbiased});

@@ -4,9 +4,9 @@
 namespace tenon {
 namespace {
 
-/// Cohere 2026 (as `transformers` has it in models/cohere2_moe): Command A with experts in all but
-/// the first layers; what the chosen ones make and what those that all tokens use make is averaged.
-/// Layers that see everything know no positions, unless they are dense.
+/// Cohere 2026 (as in models/cohere2_moe of `transformers`): Command A with experts in all but the
+/// first layers; the results of routed and shared experts are averaged. Layers without a window do
+/// not rotate, unless they are dense.
 ModelSpec read_cohere2moe(const Keys& keys) {
   const bool is_rms = keys.contains("attention.layer_norm_rms_epsilon");
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT,

@@ -4,10 +4,10 @@
 namespace tenon {
 namespace {
 
-/// Command R+ normalises each query and key head by a weight of its own.
+/// Layers of Command R+, which normalises each query and key head with its own weight.
 constexpr size_t kLayersOfCommandRPlus = 64;
 
-/// Cohere 2024: attention and feed-forward side by side on one layer norm without a bias.
+/// Cohere 2024: parallel attention and feed-forward after one layer norm without a bias.
 ModelSpec read_command_r(const Keys& keys) {
   ModelSpec model =
       read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .norm = NormKind::LayerUnbiased});

@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// Databricks 2024, model card of DBRX: clamped queries, keys and values, experts everywhere.
+/// Databricks 2024, model card of DBRX: clamped queries, keys and values, experts in all layers.
 ModelSpec read_dbrx(const Keys& keys) {
   ModelSpec model =
       read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::LayerUnbiased});

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Bercovich et al. 2025, arXiv 2505.00949: Llama of which a search has left out the attention or
-/// the feed-forward of some layers and narrowed others.
+/// Bercovich et al. 2025, arXiv 2505.00949: Llama after a search that removed attention or
+/// feed-forward from some layers and narrowed others.
 ModelSpec read_deci(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .hybrid = true});
   const auto layers = static_cast<uint32_t>(model.layers.size());

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Dai et al. 2024, arXiv 2401.06066: many narrow experts beside some that all tokens use; a
-/// token's weights are those of the softmax over all experts.
+/// Dai et al. 2024, arXiv 2401.06066: many narrow experts and some shared ones; a token's weights
+/// are those of the softmax over all experts.
 ModelSpec read_deepseek(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_experts(keys, {.normalised = false}, model);

@@ -4,8 +4,9 @@
 namespace tenon {
 namespace {
 
-/// DeepSeek-AI 2024, arXiv 2405.04434 and 2412.19437: latent attention; experts of fine grain, some
-/// shared, chosen by groups with a bias that balances their load. Youtu-LLM has latent attention alone.
+/// DeepSeek-AI 2024, arXiv 2405.04434 and 2412.19437: latent attention; fine-grained experts, some
+/// of them shared, selected by groups with a load-balancing bias. Youtu-LLM has only the latent
+/// attention.
 ModelSpec read_deepseek2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   drop_prediction_layers(keys, model);

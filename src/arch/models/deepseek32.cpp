@@ -5,8 +5,8 @@
 namespace tenon {
 namespace {
 
-/// DeepSeek-AI 2025, arXiv 2512.02556: DeepSeek V3 whose attention looks at the positions that an
-/// index chooses. The index rotates halves, attention neighbours.
+/// DeepSeek-AI 2025, arXiv 2512.02556: DeepSeek V3 with attention to positions selected by an
+/// index. The index rotates halves, attention neighbours.
 ModelSpec read_deepseek32(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_latent_attention(keys, model);

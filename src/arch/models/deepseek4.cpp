@@ -7,8 +7,7 @@
 namespace tenon {
 namespace {
 
-/// No key tells that pools of this size, and no others, overlap and have an index; llama.cpp goes by
-/// it, too.
+/// Only pools of this size overlap and have an index. No key says so; llama.cpp has the same rule.
 constexpr uint32_t kIndexedStride = 4;
 
 void read_overlapping_pools(const Keys& keys, ModelSpec& model) {
@@ -20,9 +19,9 @@ void read_overlapping_pools(const Keys& keys, ModelSpec& model) {
   }
 }
 
-/// DeepSeek-AI 2026 (as `transformers` has it in models/deepseek_v4): attention to the last positions
-/// and to pools of all, experts between residual streams that are mixed around each block; in the
-/// first layers a table tells the experts of each token.
+/// DeepSeek-AI 2026 (as in models/deepseek_v4 of `transformers`): attention to the last positions
+/// and to pools of all, experts, and residual streams that are mixed around each block. In the
+/// first layers a table lists the experts of each token.
 ModelSpec read_deepseek4(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_overlapping_pools(keys, model);

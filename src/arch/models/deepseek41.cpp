@@ -16,24 +16,25 @@ namespace {
 constexpr const char* kRows = "attention.kv_source_layer_ids";
 constexpr const char* kIndex = "attention.index_source_layer_ids";
 
-/// Positions of a pool; published models have 1 and 2. Its gates have no biases, in whose place are zeros.
+/// Most positions of a pool; published models have 1 and 2. Zeros replace the gates' missing
+/// biases.
 constexpr uint32_t kMostPooled = 64;
 
-/// A flag for each layer.
+/// Flags per layer.
 struct LayerRoles {
-  std::vector<bool> makes_rows;  ///< of pools
+  std::vector<bool> makes_rows;  ///< makes rows of pools
   std::vector<bool> has_index;
 };
 
-/// Whether the list of a key has each layer.
+/// Flags of the layers listed by a key.
 std::vector<bool> layers_of(const Keys& keys, const char* key, uint32_t layers) {
   std::vector<bool> flags(layers);
   for (const uint64_t layer : keys.some_wholes(key, 0, layers - 1)) flags[layer] = true;
   return flags;
 }
 
-/// Layers with pools look at the rows of the last layer that makes some, and at those of them that the
-/// last layer with an index chose.
+/// Layers with pools read the rows of the nearest earlier layer that makes some, restricted to the
+/// selection of the nearest earlier layer with an index.
 void share_rows(const Keys& keys, const LayerRoles& roles, ModelSpec& model) {
   const auto& [makes_rows, has_index] = roles;
   int32_t source = -1;
@@ -63,7 +64,8 @@ void share_rows(const Keys& keys, const LayerRoles& roles, ModelSpec& model) {
   }
 }
 
-/// attention.candidate_*: the layer from which on an index chooses out of the blocks that it found.
+/// Reads attention.candidate_*: the layer from which on an index selects from the blocks that it
+/// found.
 void read_candidates(const Keys& keys, ModelSpec& model) {
   constexpr const char* kSource = "attention.candidate_source_layer_id";
   if (!keys.contains(kSource)) {
@@ -101,7 +103,7 @@ void read_candidates(const Keys& keys, ModelSpec& model) {
   }
 }
 
-/// engram.*: rows by the hashes of the last tokens, which count as a map tells.
+/// Reads engram.*: rows by hashes of the last tokens, after mapping tokens by a table.
 void read_engrams(const Keys& keys, ModelSpec& model) {
   if (!keys.contains("engram.layer_ids")) return;
   const std::vector<uint64_t> layers =
@@ -135,9 +137,9 @@ void read_engrams(const Keys& keys, ModelSpec& model) {
   }
 }
 
-/// DeepSeek-AI 2026 (as `transformers` has it in models/deepseek_v41): DeepSeek-V4 whose layers share rows of
-/// pools and what an index chose of them, with residual streams that are read by shares of the block
-/// before, and rows by the hashes of the last tokens.
+/// DeepSeek-AI 2026 (as in models/deepseek_v41 of `transformers`): DeepSeek-V4 with rows of pools
+/// and selections shared between layers, residual streams read with the shares of the block before,
+/// and rows by hashes of the last tokens.
 ModelSpec read_deepseek41(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_pools(keys, model);
@@ -173,7 +175,7 @@ ModelSpec read_deepseek41(const Keys& keys) {
   return model;
 }
 
-/// Files without these keys tell by their tensors which layers make rows and which have an index.
+/// Without these keys, the tensors tell which layers make rows and which have an index.
 void adapt_deepseek41(const ModelFile& file, ModelSpec& model) {
   const Keys keys(file.metadata());
   drop_missing_blocks(file, model);
@@ -198,7 +200,7 @@ void adapt_deepseek41(const ModelFile& file, ModelSpec& model) {
   }
 }
 
-/// Two tokens that follow each other count as one.
+/// Maps pairs of adjacent tokens to one.
 constexpr std::array<int32_t, 512> make_token_map() {
   std::array<int32_t, 512> map{};
   for (int32_t i = 0; i < 512; ++i) map[static_cast<size_t>(i)] = i / 2;
@@ -252,7 +254,7 @@ constexpr KeyValue kDeepSeek41Example[] = {
     {"engram.offsets", std::span<const int32_t>(kDeepSeek41Offsets)},
     {"engram.token_map", std::span<const int32_t>(kDeepSeek41Map)}};
 
-// Routes of pieces of pictures.
+// Routing biases for image tokens.
 constexpr std::string_view kDeepSeek41Ignored[] = {"blk.*.exp_probs_b_vl.*"};
 
 }  // namespace

@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// Baidu 2025: a softmax router whose bias counts for the choice alone, and a shared expert.
+/// Baidu 2025: a softmax router whose bias only affects the choice, and a shared expert.
 ModelSpec read_ernie4_5_moe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_experts(keys, {}, model);

@@ -4,11 +4,12 @@
 namespace tenon {
 namespace {
 
-/// The 32B model, which alone of those published has windows. Its files may not say where.
+/// Layers of the 32B model, the only published one with windows. Its files may not say which
+/// layers.
 constexpr size_t kLayersOfExaone4At32b = 64;
 
 /// LG AI Research 2025: norms after the blocks and on query and key heads. The 32B model has a
-/// window in three of four layers, and rotates in those alone.
+/// window in three of four layers, and rotates only in those.
 ModelSpec read_exaone4(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   add_post_norms(model);

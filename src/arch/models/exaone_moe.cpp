@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// LG AI Research 2025: EXAONE 4's windows and positions with norms before the blocks, over experts
-/// chosen by sigmoids.
+/// LG AI Research 2025: EXAONE 4's windows and positions, but norms before the blocks, and experts
+/// selected by sigmoids.
 ModelSpec read_exaone_moe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   drop_prediction_layers(keys, model);

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// TII 2023, arXiv 2311.16867: attention and feed-forward read one norm or, where there is
-/// "attn_norm_2", attention reads that one.
+/// TII 2023, arXiv 2311.16867: attention and feed-forward read one norm; attention reads
+/// "attn_norm_2" if present.
 ModelSpec read_falcon(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
   for (LayerSpec& layer : model.layers) {
@@ -18,7 +18,7 @@ ModelSpec read_falcon(const Keys& keys) {
   return model;
 }
 
-/// Which of the two it is, the tensors tell.
+/// Detects the variant by its tensors.
 void adapt_falcon(const ModelFile& file, ModelSpec& model) {
   if (file.find("blk.0.attn_norm_2.weight") == nullptr) return;
   for (LayerSpec& layer : model.layers) {

@@ -5,13 +5,13 @@
 namespace tenon {
 namespace {
 
-/// TII 2025, arXiv 2507.22448: attention and Mamba 2 side by side in each layer.
+/// TII 2025, arXiv 2507.22448: attention and Mamba 2 in parallel in each layer.
 ModelSpec read_falcon_h1(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   const StateSpaceSpec spec = read_state_space(keys, MambaVersion::Second);
   for (LayerSpec& layer : model.layers) {
     set_state_space(keys, spec, layer);
-    layer.feed_forward_norm.suffix = {};  // these files have the bare name
+    layer.feed_forward_norm.suffix = {};  // these files omit ".weight"
   }
   return model;
 }

@@ -7,7 +7,7 @@ namespace tenon {
 namespace {
 
 /// Mesnard et al. 2024: embeddings times the square root of the width, gates with GELU. Norm
-/// weights in these files are the factors themselves, not what is added to 1.
+/// weights in these files are the factors themselves, not their difference from 1.
 ModelSpec read_gemma(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   model.embedding_scale = std::sqrt(static_cast<float>(model.width));

@@ -8,8 +8,8 @@ namespace {
 
 constexpr size_t kLayersOfGemma3At27b = 62;
 
-/// Kamath et al. 2025: five layers with a window to one without, each kind with a rope of its own;
-/// norms on query and key heads in place of Gemma 2's caps.
+/// Kamath et al. 2025: groups of five layers with a window and a layer without, each kind with its
+/// own rope; norms on query and key heads instead of Gemma 2's caps.
 ModelSpec read_gemma3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   add_post_norms(model);
@@ -24,14 +24,14 @@ ModelSpec read_gemma3(const Keys& keys) {
       attention.scale = 1.0f / std::sqrt(static_cast<float>(model.width) / attention.heads);
     }
     if (attention.window == 0) continue;
-    // Only full attention was stretched to longer contexts.
+    // Only full attention is scaled to longer contexts.
     attention.rope = attention.rope.unscaled();
     attention.rope.theta = window_theta;
   }
   return model;
 }
 
-/// Google DeepMind 2025, arXiv 2509.20354: Gemma 3 as an encoder, and two matrices after the
+/// Google DeepMind 2025, arXiv 2509.20354: Gemma 3 as an encoder, with two matrices after the
 /// pooling.
 ModelSpec read_gemma_embedding(const Keys& keys) {
   ModelSpec model = read_gemma3(keys);

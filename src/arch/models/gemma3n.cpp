@@ -11,10 +11,10 @@
 namespace tenon {
 namespace {
 
-/// Of the sizes that streams are brought to.
+/// Epsilon of the magnitudes to which streams are scaled.
 constexpr float kGemma3nEpsilon = 1e-10f;
 
-/// activation_sparsity_scale: minus infinity where all of a gate counts.
+/// Reads activation_sparsity_scale: minus infinity keeps all of a gate.
 void read_gate_cuts(const Keys& keys, ModelSpec& model) {
   const auto layers = static_cast<uint32_t>(model.layers.size());
   constexpr double kNone = -std::numeric_limits<double>::infinity();
@@ -27,10 +27,10 @@ void read_gate_cuts(const Keys& keys, ModelSpec& model) {
   }
 }
 
-/// Google DeepMind 2025 (as `transformers` has it in models/gemma3n): several residual streams of
+/// Google DeepMind 2025 (as in models/gemma3n of `transformers`): several residual streams, of
 /// which one is computed and the others are predicted and corrected (AltUp: Baykal et al. 2023,
-/// arXiv 2301.13310), a matrix of low rank beside the attention (LAuReL: Menghani et al. 2024,
-/// arXiv 2411.07501), embeddings of each layer, caches that layers share, sparse gates.
+/// arXiv 2301.13310), a low-rank matrix beside attention (LAuReL: Menghani et al. 2024, arXiv
+/// 2411.07501), embeddings per layer, caches shared between layers, sparse gates.
 ModelSpec read_gemma3n(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   add_post_norms(model);
@@ -85,13 +85,13 @@ class Gemma3n {
     return context_.layer_norm(x, layer, {tensor, NormKind::Rms, epsilon_});
   }
 
-  /// The root of the mean square of each row, [., 1].
+  /// Root mean square of each row, [., 1].
   Slot magnitude(Slot x) {
     const Slot square = ops_.mul(x, ops_.rms_norm(x, kNoSlot, kGemma3nEpsilon));
     return ops_.scale(ops_.sum_segments(square, model_.width),
                       1.0f / static_cast<float>(model_.width));
   }
-  /// x times matrix `stream` - 1 of a tensor, as large as a magnitude says.
+  /// x times matrix `stream` - 1 of a tensor, scaled to a magnitude.
   Slot projected(const RowSource& matrices, const std::string& tensor, Slot x, uint32_t stream,
                  Slot magnitude) {
     const uint64_t width = model_.width;
@@ -125,7 +125,7 @@ class Gemma3n {
     return ops_.scale(sum, 1.0f / static_cast<float>(model_.streams));
   }
 
-  /// What the coefficients of a layer are made from, [., streams]; router_ is the layer's.
+  /// Inputs of a layer's coefficients, [., streams]; router_ is the layer's.
   Slot modalities(Slot x) {
     const Slot normed = ops_.scale(ops_.rms_norm(x, router_.norm, epsilon_),
                                    1.0f / static_cast<float>(model_.width));
@@ -203,12 +203,12 @@ class Gemma3n {
   struct {
     Slot norm = kNoSlot;
     Slot weight = kNoSlot;
-  } router_;  ///< of the layer that is built; read twice
+  } router_;  ///< router of the layer being built; used twice
 };
 
 Slot build_gemma3n(BuildContext& context) { return Gemma3n(context).build(); }
 
-/// Layers that read another's cache have keys and values in some files.
+/// Some files have keys and values for layers that read another layer's cache.
 constexpr std::string_view kGemma3nIgnored[] = {"blk.*.attn_k.weight", "blk.*.attn_v.weight",
                                                 "blk.*.attn_k_norm.weight"};
 

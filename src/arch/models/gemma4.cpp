@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-/// The attention of a layer with a window: heads and rope of their own.
+/// Sets the attention of a layer with a window: its own heads and rope.
 void set_window(const Keys& keys, uint32_t window, AttentionSpec& attention) {
   attention.window = window;
   attention.key_dim =
@@ -29,8 +29,8 @@ void set_window(const Keys& keys, uint32_t window, AttentionSpec& attention) {
   attention.rope.divisors = {};
 }
 
-/// Google DeepMind 2026: Gemma 3 with scores that are not scaled, normed values, caches that layers
-/// share, embeddings of each layer (Gemma 3n), and experts beside the dense feed-forward.
+/// Google DeepMind 2026: Gemma 3 with unscaled scores, normalised values, caches shared between
+/// layers, embeddings per layer (Gemma 3n), and experts beside the dense feed-forward.
 ModelSpec read_gemma4(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   add_post_norms(model);
@@ -58,7 +58,7 @@ ModelSpec read_gemma4(const Keys& keys) {
   return model;
 }
 
-/// The dense feed-forward and the experts, each with norms of its own. The router reads x itself.
+/// The dense feed-forward and the experts, with separate norms. The router reads x itself.
 Slot dense_and_experts(BuildContext& context, uint32_t layer, Slot x) {
   const LayerSpec& spec = context.layer(layer);
   const float epsilon = spec.feed_forward_norm.epsilon;

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Zhipu 2025, arXiv 2508.06471: experts chosen by sigmoids with a balancing bias. The last blocks
-/// predict further tokens.
+/// Zhipu 2025, arXiv 2508.06471: experts selected by sigmoids with a balancing bias. The last
+/// blocks predict further tokens.
 ModelSpec read_glm4moe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   drop_prediction_layers(keys, model);

@@ -24,9 +24,9 @@ void read_kimi_layers(const Keys& keys, const std::vector<uint32_t>& heads, Mode
   }
 }
 
-/// Zhipu 2026 (as `transformers` has it in models/glm5_next): layers of Kimi Delta Attention to one
-/// of latent attention without positions, which looks at the pools of positions that an index
-/// chooses; experts chosen by sigmoids; residual streams that are mixed around each block. Forks of
+/// Zhipu 2026 (as in models/glm5_next of `transformers`): groups of layers of Kimi Delta Attention
+/// and a layer of latent attention without positions, to pools of positions selected by an index;
+/// experts selected by sigmoids; residual streams that are mixed around each block. Forks of
 /// llama.cpp write the second name.
 ModelSpec read_glm5next(const Keys& keys) {
   ModelSpec model = read_decoder(

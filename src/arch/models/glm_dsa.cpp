@@ -5,8 +5,8 @@
 namespace tenon {
 namespace {
 
-/// Files of GLM-5.2, whose context is as long, may lack attention.indexer.types: its first three layers
-/// and then every fourth have an index of their own.
+/// Files of GLM-5.2, recognised by the context length, may lack attention.indexer.types: its first
+/// three layers, then every fourth, have an index of their own.
 void share_indices(const Keys& keys, ModelSpec& model) {
   constexpr uint32_t kSharingContext = 1u << 20;
   if (keys.contains("attention.indexer.types") || model.trained_context < kSharingContext) return;
@@ -15,8 +15,8 @@ void share_indices(const Keys& keys, ModelSpec& model) {
   }
 }
 
-/// Zhipu 2026 (as `transformers` has it in models/glm_moe_dsa): DeepSeek V3.2 whose index rotates
-/// neighbours, and whose layers may share what one of them chose.
+/// Zhipu 2026 (as in models/glm_moe_dsa of `transformers`): DeepSeek V3.2 with an index that
+/// rotates neighbours, and selections that layers may share.
 ModelSpec read_glm_dsa(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_latent_attention(keys, model);

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Radford et al. 2019: positions from a table, so that no text is longer than it. StarCoder (Li et al.
-/// 2023, arXiv 2305.06161) is the same with one head of keys and values, as its keys say.
+/// Radford et al. 2019: learned positions, which limit the length of a text. StarCoder (Li et al.
+/// 2023, arXiv 2305.06161) has one head of keys and values, as its keys say.
 ModelSpec read_gpt2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.norm = NormKind::Layer});
   model.learned_positions = true;

@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// OpenAI 2025, arXiv 2508.10925: every other layer with a window, a sink for each head, biases
+/// OpenAI 2025, arXiv 2508.10925: a window in every other layer, a sink per head, biases
 /// everywhere, experts with a clamped SwiGLU whose SiLU is x sigmoid(1.702 x).
 ModelSpec read_gpt_oss(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});

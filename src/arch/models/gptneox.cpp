@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Black et al. 2022, arXiv 2204.06745: attention and feed-forward side by side, each with a norm
-/// of its own; in some models one after the other.
+/// Black et al. 2022, arXiv 2204.06745: parallel attention and feed-forward, each with its own
+/// norm; sequential in some models.
 ModelSpec read_gptneox(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
   const bool parallel = keys.flag("use_parallel_residual").value_or(true);

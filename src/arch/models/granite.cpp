@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// IBM 2024: Llama with multipliers in the places that maximal update parametrisation (Yang et al.
-/// 2022) gives them. Some are trained without positions.
+/// IBM 2024: Llama with the multipliers of maximal update parametrisation (Yang et al. 2022). Some
+/// models have no positions.
 ModelSpec read_granite(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_multipliers(keys, {}, model);

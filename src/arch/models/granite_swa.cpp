@@ -1,11 +1,11 @@
-// Granite with windows (general.architecture "granite-swa" or, as llama.cpp spells it, "granite_swa").
+// Granite with windows (general.architecture "granite-swa"; llama.cpp: "granite_swa").
 #include "arch/architecture.h"
 
 namespace tenon {
 namespace {
 
-/// IBM 2026 (as `transformers` has it in models/granite_swa and granitemoe_swa): Granite's
-/// multipliers, windows and positions in the layers that the keys tell, a sink for each head.
+/// IBM 2026 (as in models/granite_swa and granitemoe_swa of `transformers`): Granite's multipliers,
+/// windows and positions in the layers given by keys, a sink per head.
 ModelSpec read_granite_swa(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_multipliers(keys, {}, model);

@@ -5,7 +5,7 @@
 namespace tenon {
 namespace {
 
-/// IBM 2025: Granite's multipliers and experts over layers of Mamba 2, with attention in a few.
+/// IBM 2025: Granite's multipliers and experts, with layers of Mamba 2 and a few of attention.
 ModelSpec read_granitehybrid(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .hybrid = true});
   read_multipliers(keys, {}, model);

@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// IBM 2024: Granite's multipliers, a mixture of experts in every layer and, in some, a shared one.
+/// IBM 2024: Granite's multipliers, experts in every layer and, in some models, a shared one.
 ModelSpec read_granitemoe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_multipliers(keys, {}, model);

@@ -6,8 +6,8 @@
 namespace tenon {
 namespace {
 
-/// xAI 2024, github.com/xai-org/grok-1: post-norms, capped scores, experts whose weights are those
-/// of the softmax over all. Files older than their keys are of Grok-1.
+/// xAI 2024, github.com/xai-org/grok-1: post-norms, capped scores, experts with the weights of the
+/// softmax over all. Files without the keys are of Grok-1.
 ModelSpec read_grok(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_experts(keys, {.normalised = false}, model);
@@ -41,7 +41,7 @@ ModelSpec read_grok(const Keys& keys) {
   return model;
 }
 
-/// Grok-2 has a dense feed-forward beside the experts, and another name of its last norm.
+/// Grok-2 also has a dense feed-forward, and another name for its last norm.
 void adapt_grok(const ModelFile& file, ModelSpec& model) {
   for (LayerSpec& layer : model.layers) {
     if (file.find("blk.0.layer_output_norm.weight") == nullptr) {

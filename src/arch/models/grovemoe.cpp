@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Wu et al. 2025, arXiv 2508.07785: neighbouring experts form groups, each with a small, adjugate
-/// expert, which a chosen one brings along with its own weight.
+/// Wu et al. 2025, arXiv 2508.07785: neighbouring experts form groups, each with a small adjugate
+/// expert, which joins a selected expert with that expert's weight.
 ModelSpec read_grovemoe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_experts(keys, {}, model);

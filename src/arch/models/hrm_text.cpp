@@ -4,11 +4,11 @@
 namespace tenon {
 namespace {
 
-/// Wang et al. 2025, arXiv 2506.21734, as `transformers` has it in models/hrm_text: two stacks of
-/// layers, a low one that a token passes several times before each pass of the high one, with a
-/// cache of their own each time. Norms have no weights. Blocks 0 .. n - 1 are the low stack, n ..
-/// 2 n - 1 the high; block_count counts the passes. Prompts whose tokens see each other (prefix_lm)
-/// are computed as others.
+/// Wang et al. 2025, arXiv 2506.21734 (as in models/hrm_text of `transformers`): a low stack of
+/// layers, which a token passes several times before each pass of the high stack. Each pass has its
+/// own cache. Norms have no weights. Blocks 0 .. n - 1 are the low stack, n .. 2 n - 1 the high;
+/// block_count counts the passes. Prompts whose tokens see each other (prefix_lm) are computed
+/// causally.
 ModelSpec read_hrm_text(const Keys& keys) {
   ModelSpec model =
       read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::RmsUnweighted});
@@ -31,7 +31,7 @@ ModelSpec read_hrm_text(const Keys& keys) {
   return model;
 }
 
-/// low = stack_low(high + low), some times, then high = stack_high(high + low), all of it some times.
+/// Repeats low = stack_low(high + low), then high = stack_high(high + low), and all of this.
 Slot build_hrm_text(BuildContext& context) {
   const ModelSpec& model = context.model;
   const auto layers = static_cast<uint32_t>(model.layers.size());

@@ -1,4 +1,4 @@
-// Hunyuan, dense, and the text model of Hunyuan-VL (general.architecture "hunyuan-dense", "hunyuan_vl").
+// Dense Hunyuan, and Hunyuan-VL's text model (general.architecture "hunyuan-dense", "hunyuan_vl").
 #include <cmath>
 
 #include "arch/architecture.h"
@@ -7,8 +7,8 @@ namespace tenon {
 namespace {
 
 /// Tencent 2025: norms on query and key heads after the rotation, whose base grows with
-/// rope.scaling.alpha ("NTK-aware"). Hunyuan-VL rotates by four parts of a position, which are the
-/// same in a text.
+/// rope.scaling.alpha ("NTK-aware"). Hunyuan-VL rotates by four parts of a position, which are
+/// equal in a text.
 ModelSpec read_hunyuan_dense(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   const double alpha = keys.scale_or("rope.scaling.alpha", 1.0);

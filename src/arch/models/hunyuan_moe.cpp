@@ -4,8 +4,7 @@
 namespace tenon {
 namespace {
 
-/// Tencent 2025: norms on query and key heads after the rotation; a shared expert beside the
-/// others.
+/// Tencent 2025: norms on query and key heads after the rotation; a shared expert.
 ModelSpec read_hunyuan_moe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_experts(keys, {}, model);

@@ -4,9 +4,9 @@
 namespace tenon {
 namespace {
 
-/// Tencent 2026, Hy3 (as `transformers` has it in models/hy_v3): norms on query and key heads,
-/// experts chosen by sigmoids with a balancing bias, one of them shared. The last blocks predict
-/// further tokens.
+/// Tencent 2026, Hy3 (as in models/hy_v3 of `transformers`): norms on query and key heads, experts
+/// selected by sigmoids with a balancing bias, one of them shared. The last blocks predict further
+/// tokens.
 ModelSpec read_hy_v3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_experts(keys, {.sigmoid = true}, model);

@@ -6,8 +6,8 @@
 namespace tenon {
 namespace {
 
-/// Tencent 2026, Hy4 (as `transformers` has it in models/hy_v4): DeepSeek's latent attention with
-/// sinks and gates, experts chosen by sigmoids, between hyper-connections.
+/// Tencent 2026, Hy4 (as in models/hy_v4 of `transformers`): DeepSeek's latent attention with sinks
+/// and gates, experts selected by sigmoids, hyper-connections.
 ModelSpec read_hy_v4(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_latent_attention(keys, model);

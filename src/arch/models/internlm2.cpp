@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// Cai et al. 2024: Llama, once its fused weights are taken apart, as these files have them.
+/// Cai et al. 2024: Llama; these files hold its fused weights separately.
 ModelSpec read_internlm2(const Keys& keys) {
   return read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
 }

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Inception and MBZUAI 2025, model card of Jais-2: layer norms, biases everywhere, squared ReLU in
-/// place of gates.
+/// Inception and MBZUAI 2025, model card of Jais-2: layer norms, biases everywhere, squared ReLU
+/// instead of gates.
 ModelSpec read_jais2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
   for (LayerSpec& layer : model.layers) {

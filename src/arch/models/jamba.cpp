@@ -5,7 +5,7 @@
 namespace tenon {
 namespace {
 
-/// Lieber et al. 2024, arXiv 2403.19887: Mamba with norms within, attention without positions in a
+/// Lieber et al. 2024, arXiv 2403.19887: Mamba with inner norms, attention without positions in a
 /// few layers, and experts in some, whose weights do not sum to 1.
 ModelSpec read_jamba(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.hybrid = true});

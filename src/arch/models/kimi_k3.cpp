@@ -19,8 +19,8 @@ DeltaSpec read_kimi_delta(const Keys& keys, uint32_t heads, float epsilon) {
   return spec;
 }
 
-/// Moonshot AI 2026, arXiv 2607.24653: Kimi Linear's layers with gated latent attention, SiTU in
-/// place of SwiGLU, experts that work on a latent row, and residuals that attend to earlier ones.
+/// Moonshot AI 2026, arXiv 2607.24653: Kimi Linear's layers with gated latent attention, SiTU
+/// instead of SwiGLU, experts in latent space, and attention residuals.
 ModelSpec read_kimi_k3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .hybrid = true});
   read_latent_attention(keys, model);
@@ -81,7 +81,7 @@ constexpr KeyValue kKimiK3Example[] = {
     {"activation.situ_beta", 4.0f},
     {"activation.situ_linear_beta", 25.0f}};
 
-// The first layer looks at its input alone.
+// The first layer reads only its input.
 constexpr std::string_view kKimiK3Ignored[] = {"blk.0.attn_res_score.weight"};
 
 }  // namespace

@@ -5,8 +5,8 @@
 namespace tenon {
 namespace {
 
-/// Moonshot AI 2025, arXiv 2510.26692: three layers of Kimi Delta Attention to one of latent
-/// attention without positions, over a mixture of experts.
+/// Moonshot AI 2025, arXiv 2510.26692: groups of three layers of Kimi Delta Attention and a layer
+/// of latent attention without positions; a mixture of experts.
 ModelSpec read_kimi_linear(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .hybrid = true});
   read_latent_attention(keys, model);

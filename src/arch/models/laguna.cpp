@@ -6,9 +6,9 @@
 namespace tenon {
 namespace {
 
-/// Poolside 2026 (as `transformers` has it in models/laguna): a gate, softplus of the input, for
-/// each head or each value of what is attended; where there are windows, in three of four layers,
-/// they have heads and a rope of their own; experts chosen by sigmoids.
+/// Poolside 2026 (as in models/laguna of `transformers`): a gate, softplus of the input, per head
+/// or per attended value. Windows, if any, are in three of four layers, with their own heads and
+/// rope. Experts are selected by sigmoids.
 ModelSpec read_laguna(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_windows(keys, 4, SeesAll::First, model);
@@ -25,7 +25,7 @@ ModelSpec read_laguna(const Keys& keys) {
   return model;
 }
 
-/// A gate of a row for each value, not for each head.
+/// Selects gates per value, instead of per head, by the rows of the tensor.
 void adapt_laguna(const ModelFile& file, ModelSpec& model) {
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const TensorInfo* gate = file.find(fmt::format("blk.{}.attn_gate.weight", i));

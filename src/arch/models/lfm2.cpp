@@ -5,8 +5,8 @@
 namespace tenon {
 namespace {
 
-/// Liquid AI 2025: short convolutions between two gates, and attention with normed queries and keys
-/// in some layers.
+/// Liquid AI 2025: short convolutions between two gates, and attention with normalised queries and
+/// keys in some layers.
 ModelSpec read_lfm2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .hybrid = true});
   model.output_norm.name = "token_embd_norm";

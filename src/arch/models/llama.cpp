@@ -5,8 +5,8 @@
 namespace tenon {
 namespace {
 
-/// Touvron et al. 2023. The rows of attn_q and attn_k in these files are permuted so that the pairs
-/// of a rotation are neighbours. Biases occur in some descendants.
+/// Touvron et al. 2023. These files permute the rows of attn_q and attn_k so that the pairs of a
+/// rotation are neighbours. Some descendants have biases.
 ModelSpec read_llama(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_window(keys, model);

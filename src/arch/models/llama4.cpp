@@ -5,10 +5,11 @@ namespace tenon {
 namespace {
 
 constexpr uint32_t kChunk = 8192;       // positions that see each other
-constexpr uint32_t kManyExperts = 128;  // of Maverick, whose queries and keys have no norms
+constexpr uint32_t kManyExperts = 128;  // experts of Maverick, whose queries and keys have no norms
 
-/// Meta 2025: three layers with rotated positions in chunks to one that sees everything, without
-/// positions but with queries that grow; one expert for a token, weighed before it reads.
+/// Meta 2025: groups of three layers with rotated positions in chunks and a layer with full
+/// attention, without positions but with queries that grow; one expert per token, whose weight
+/// scales its input.
 ModelSpec read_llama4(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_experts(keys, {.normalised = false, .sigmoid = true}, model);

@@ -5,8 +5,8 @@
 namespace tenon {
 namespace {
 
-/// Gu and Dao 2023, arXiv 2312.00752: selective state spaces alone, without feed-forward. Falcon
-/// Mamba (TII 2024, arXiv 2410.05355) norms what it scans with.
+/// Gu and Dao 2023, arXiv 2312.00752: selective state spaces without feed-forward. Falcon Mamba
+/// (TII 2024, arXiv 2410.05355) normalises the scan's inputs.
 ModelSpec read_mamba(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.hybrid = true});
   StateSpaceSpec spec = read_state_space(keys, MambaVersion::First);

@@ -5,8 +5,7 @@
 namespace tenon {
 namespace {
 
-/// Dao and Gu 2024, arXiv 2405.21060: a decay for each head, all inputs of the scan from one
-/// matrix.
+/// Dao and Gu 2024, arXiv 2405.21060: a decay per head, all inputs of the scan from one matrix.
 ModelSpec read_mamba2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.hybrid = true});
   const StateSpaceSpec spec = read_state_space(keys, MambaVersion::Second);

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// DeepGrove 2026 (as llama.cpp computes it): norms of each query and key head, positions in layers
-/// with a window alone, limits of the experts' gates before their activation.
+/// DeepGrove 2026 (as in llama.cpp): norms of each query and key head, positions only in layers
+/// with a window, limits of the experts' gates before their activation.
 ModelSpec read_maple(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_windows(keys, 4, SeesAll::Last, model);

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// JetBrains 2026 (as `transformers` has it in models/mellum): Qwen3 with experts, windows in three
-/// of four layers; YaRN stretches the others alone.
+/// JetBrains 2026 (as in models/mellum of `transformers`): Qwen3 with experts, windows in three of
+/// four layers; YaRN scales only the others.
 ModelSpec read_mellum(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_windows(keys, 4, SeesAll::Last, model);

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Xiaomi 2026, arXiv 2601.02780: windows with sinks, more KV heads and a rope of their own in most
-/// layers, values narrower than keys, experts chosen by sigmoids. The last blocks predict further
+/// Xiaomi 2026, arXiv 2601.02780: windows with sinks, more KV heads and their own rope in most
+/// layers, values narrower than keys, experts selected by sigmoids. The last blocks predict further
 /// tokens.
 ModelSpec read_mimo2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});

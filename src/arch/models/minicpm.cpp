@@ -6,7 +6,7 @@
 namespace tenon {
 namespace {
 
-/// Hu et al. 2024: Llama with multipliers. Files older than their keys have those of the 2B model.
+/// Hu et al. 2024: Llama with multipliers. Files without their keys use those of the 2B model.
 ModelSpec read_minicpm(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .longrope = true});
   if (keys.text_or("rope.scaling.type", "") == "longrope") read_longrope(keys, model);
@@ -19,7 +19,7 @@ ModelSpec read_minicpm(const Keys& keys) {
   return model;
 }
 
-/// The table that is not used.
+/// The unused table.
 constexpr std::string_view kMiniCpmIgnored[] = {"rope_factors_*.weight"};
 
 }  // namespace

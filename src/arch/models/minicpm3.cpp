@@ -6,7 +6,7 @@
 namespace tenon {
 namespace {
 
-/// OpenBMB 2024: latent attention with MiniCPM's multipliers, which these files do not state.
+/// OpenBMB 2024: latent attention with MiniCPM's multipliers, which these files lack.
 ModelSpec read_minicpm3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .longrope = true});
   read_latent_attention(keys, model);
@@ -26,7 +26,7 @@ constexpr KeyValue kMiniCpm3Example[] = {{"attention.key_length", 48u},
                                          {"attention.q_lora_rank", 96u},
                                          {"rope.dimension_count", 16u}};
 
-/// The table that is not used.
+/// The unused table.
 constexpr std::string_view kMiniCpm3Ignored[] = {"rope_factors_*.weight"};
 
 }  // namespace

@@ -11,9 +11,8 @@
 namespace tenon {
 namespace {
 
-/// MiniMax 2025, arXiv 2501.08313: linear attention whose state falls by a constant of each head
-/// (lightning attention) in all layers but some, experts everywhere, and residuals that go on from
-/// what the norms give.
+/// MiniMax 2025, arXiv 2501.08313: linear attention with a constant decay per head (lightning
+/// attention) in most layers, experts in all, and residuals that continue from the norms' results.
 ModelSpec read_minimax_01(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_experts(keys, {}, model);
@@ -38,7 +37,7 @@ ModelSpec read_minimax_01(const Keys& keys) {
           "as keys and no more heads than columns, {}",
           heads, size, layer.attention.value_dim, model.width);
     }
-    // A scan of as many groups as heads, without a convolution.
+    // A scan with as many groups as heads, without a convolution.
     const StateSpaceSpec scan{.inner = heads * size,
                               .heads = heads,
                               .groups = heads,
@@ -51,8 +50,8 @@ ModelSpec read_minimax_01(const Keys& keys) {
   return model;
 }
 
-/// S = exp(-slope) S + k v^T, q S, with the slopes of ALiBi, less of them in each later layer.
-///   x [T, width], normalised -> [T, heads size]
+/// S = exp(-slope) S + k v^T, q S. Slopes are those of ALiBi, smaller in each later layer.
+///   x [T, width], normalised -> [T, heads * size]
 Slot lightning_attention(BuildContext& context, uint32_t layer, Slot x) {
   const StateSpaceSpec& spec = context.layer(layer).state_space;
   const uint64_t rows = spec.inner;

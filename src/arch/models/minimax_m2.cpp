@@ -5,7 +5,7 @@ namespace tenon {
 namespace {
 
 /// MiniMax 2025: norms over whole rows of queries and keys, part of each head rotated, experts
-/// chosen by sigmoids with a balancing bias.
+/// selected by sigmoids with a balancing bias.
 ModelSpec read_minimax_m2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_experts(keys, {.sigmoid = true}, model);

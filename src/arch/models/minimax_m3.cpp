@@ -5,13 +5,13 @@
 namespace tenon {
 namespace {
 
-/// The gates of all feed-forwards. No key tells them: llama.cpp has the same constants, and they are
-/// the configuration of the published model.
+/// The gates of all feed-forwards, from the configuration of the published model, since no key
+/// gives them. llama.cpp has the same constants.
 constexpr GateSpec kMiniMaxM3Gate{.alpha = 1.702f, .limit = 7.0f, .up_offset = 1.0f};
 
-/// MiniMax 2026 (as `transformers` has it in models/minimax_m3_vl): norms of each head, part of it
-/// rotated, experts chosen by sigmoids beside a shared one, and from the first layer with experts on
-/// attention to the blocks of positions that an index chooses for each KV head.
+/// MiniMax 2026 (as in models/minimax_m3_vl of `transformers`): norms of each head, part of it
+/// rotated, experts selected by sigmoids and a shared one. From the first layer with experts on,
+/// attention sees blocks of positions that an index selects per KV head.
 ModelSpec read_minimax_m3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_experts(keys, {.sigmoid = true}, model);

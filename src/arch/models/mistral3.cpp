@@ -6,8 +6,8 @@
 namespace tenon {
 namespace {
 
-/// Mistral AI 2025: Llama with a YaRN that may leave the magnitude alone, and
-/// queries that may grow with their position.
+/// Mistral AI 2025: Llama with a YaRN that may keep the magnitude, and queries that may grow with
+/// their position.
 ModelSpec read_mistral3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_query_scale(keys, model);

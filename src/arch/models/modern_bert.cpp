@@ -5,7 +5,7 @@
 namespace tenon {
 namespace {
 
-/// Warner et al. 2024, arXiv 2412.13663: norms before the blocks, but for the first, windows in two
+/// Warner et al. 2024, arXiv 2412.13663: norms before the blocks except the first, windows in two
 /// of three layers, GeGLU.
 ModelSpec read_modern_bert(const Keys& keys) {
   ModelSpec model =

@@ -22,7 +22,7 @@ ModelSpec read_mpt(const Keys& keys) {
   return model;
 }
 
-/// Without ALiBi positions come from a table; the models with biases have them everywhere.
+/// Models without ALiBi have learned positions; models with biases have them everywhere.
 void adapt_mpt(const ModelFile& file, ModelSpec& model) {
   model.learned_positions = file.find("position_embd.weight") != nullptr;
   if (file.find("blk.0.attn_norm.bias") == nullptr) return;

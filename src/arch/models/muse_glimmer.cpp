@@ -4,12 +4,12 @@
 namespace tenon {
 namespace {
 
-/// Norms after the blocks have an epsilon of their own, which no key tells.
+/// Epsilon of the norms after the blocks, without a key.
 constexpr float kMuseGlimmerPostEpsilon = 1e-8f;
 
-/// Meta 2026 (as `transformers` has it in models/muse_glimmer): embeddings normed without a weight,
-/// norms before and after the blocks, a window and positions in three of four layers, a gate of all
-/// that is attended.
+/// Meta 2026 (as in models/muse_glimmer of `transformers`): embeddings normalised without a weight,
+/// norms before and after the blocks, a window and positions in three of four layers, a gate on the
+/// attended values.
 ModelSpec read_muse_glimmer(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   add_post_norms(model);

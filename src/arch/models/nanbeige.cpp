@@ -6,8 +6,8 @@
 namespace tenon {
 namespace {
 
-/// Nanbeige 2026 (as llama.cpp computes it): Llama whose blocks a token passes several times, with a
-/// cache of their own each time. Between two passes it goes through the output norm.
+/// Nanbeige 2026 (as in llama.cpp): Llama whose blocks a token passes several times, with a cache
+/// per pass. The output norm applies between two passes.
 ModelSpec read_nanbeige(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   const auto blocks = static_cast<uint32_t>(model.layers.size());

@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// Parmar et al. 2024: layer norms with biases, half of each head rotated, squared ReLU in place of
+/// Parmar et al. 2024: layer norms with biases, half of each head rotated, squared ReLU instead of
 /// gates.
 ModelSpec read_nemotron(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});

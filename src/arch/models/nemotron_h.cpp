@@ -6,8 +6,8 @@
 namespace tenon {
 namespace {
 
-/// NVIDIA 2025, arXiv 2504.03624: each block is one of Mamba 2, attention without positions, and a
-/// feed-forward of squared ReLU. A last block that predicts a further token has attention and a
+/// NVIDIA 2025, arXiv 2504.03624: each block is either Mamba 2, attention without positions, or a
+/// feed-forward with squared ReLU. A last block that predicts a further token has attention and a
 /// feed-forward.
 ModelSpec read_nemotron_blocks(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.hybrid = true, .rotates = false});
@@ -37,7 +37,7 @@ ModelSpec read_nemotron_h(const Keys& keys) {
   return model;
 }
 
-/// The same with experts, which may work in a narrower space than the router.
+/// Nemotron-H with experts, which may work in a narrower space than the router.
 ModelSpec read_nemotron_h_moe(const Keys& keys) {
   ModelSpec model = read_nemotron_blocks(keys);
   read_experts(keys, {.normalised = false, .sigmoid = true}, model);

@@ -5,8 +5,8 @@ namespace tenon {
 namespace {
 
 /// Le Breton et al. 2025, arXiv 2502.19587: an encoder with RMS norms before the blocks, rotated
-/// positions and SwiGLU, its projections fused. The rows of "attn_qkv" are in the order of the
-/// model's own code, which writers of files keep.
+/// positions, SwiGLU and fused projections. The rows of "attn_qkv" are in the order of the model's
+/// own code, which converters keep.
 ModelSpec read_neo_bert(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   make_encoder(keys, TENON_POOL_FIRST, model);

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Groeneveld et al. 2024, arXiv 2402.00838: layer norms without weights; in the 7B model queries,
-/// keys and values are clamped.
+/// Groeneveld et al. 2024, arXiv 2402.00838: layer norms without weights; the 7B model clamps
+/// queries, keys and values.
 ModelSpec read_olmo(const Keys& keys) {
   ModelSpec model =
       read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .norm = NormKind::LayerUnweighted});

@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Mehta et al. 2024, arXiv 2404.14619: heads and feed-forwards grow from layer to layer; queries
-/// and keys are normalised head by head.
+/// Mehta et al. 2024, arXiv 2404.14619: heads and feed-forwards grow from layer to layer; query and
+/// key heads are normalised.
 ModelSpec read_openelm(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   for (LayerSpec& layer : model.layers) {

@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// Microsoft 2023: attention and feed-forward read the same norm; biases everywhere; GELU.
+/// Microsoft 2023: attention and feed-forward read one norm; biases everywhere; GELU.
 ModelSpec read_phi2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
   model.output_bias = Presence::Required;

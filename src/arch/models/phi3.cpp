@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Abdin et al. 2024: Llama with fused projections. Windows that these files state are not those of
-/// the training, which knew which layers have one; they are left out, as llama.cpp does.
+/// Abdin et al. 2024: Llama with fused projections. Windows in these files are ignored, as in
+/// llama.cpp: in training only some layers had a window, and the files do not say which.
 ModelSpec read_phi3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .longrope = true});
   read_longrope(keys, model);
@@ -16,7 +16,7 @@ ModelSpec read_phi3(const Keys& keys) {
   return model;
 }
 
-/// The table that is not used.
+/// The unused table.
 constexpr std::string_view kPhi3Ignored[] = {"rope_factors_*.weight"};
 
 }  // namespace

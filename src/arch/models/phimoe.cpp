@@ -4,11 +4,11 @@
 namespace tenon {
 namespace {
 
-/// `router_jitter_noise` of the published models, on both sides of a logit; no key tells it.
+/// `router_jitter_noise` of the published models, on both sides of a logit; no key gives it.
 constexpr float kPhiMoeCloseness = 2 * 0.01f;
 
-/// Abdin et al. 2024, arXiv 2404.14219: layer norms, whose epsilon has the key of RMS norms, biases,
-/// experts chosen by SparseMixer.
+/// Abdin et al. 2024, arXiv 2404.14219: layer norms with RMS norms' key of epsilon, biases, experts
+/// selected by SparseMixer.
 ModelSpec read_phimoe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .longrope = true});
   read_longrope(keys, model);
@@ -26,7 +26,7 @@ ModelSpec read_phimoe(const Keys& keys) {
 
 constexpr KeyValue kPhiMoeExample[] = {{"expert_count", 8u}, {"expert_used_count", 2u}};
 
-/// The table that is not used.
+/// The unused table.
 constexpr std::string_view kPhiMoeIgnored[] = {"rope_factors_*.weight"};
 
 }  // namespace

@@ -7,15 +7,15 @@
 namespace tenon {
 namespace {
 
-/// Preferred Networks 2025: layers of Mamba with heads and norms within, attention in every other,
-/// and norms before and after each block.
+/// Preferred Networks 2025: layers of Mamba with heads and inner norms alternate with attention;
+/// norms before and after each block.
 ModelSpec read_plamo2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .hybrid = true});
   StateSpaceSpec spec = read_state_space(keys, MambaVersion::Plamo);
-  spec.rank = std::max(64u, model.width / 16);  // no key tells it
+  spec.rank = std::max(64u, model.width / 16);  // has no key
   spec.norms = ScanNorms::Weighted;
   add_post_norms(model);
-  spec.norm_suffix = {};  // these files have the bare names, and those of the norms after blocks
+  spec.norm_suffix = {};  // these files omit ".weight", also for norms after blocks
   for (LayerSpec& layer : model.layers) {
     layer.attention_post_norm.suffix = layer.feed_forward_post_norm.suffix = {};
     layer.feed_forward.fused_gate_up = true;

@@ -4,15 +4,15 @@
 namespace tenon {
 namespace {
 
-/// Preferred Networks 2025: norms before and after each block and of queries and keys; every eighth
-/// layer sees everything, the others a window, with a rope of their own.
+/// Preferred Networks 2025: norms before and after each block and of queries and keys. Every eighth
+/// layer has full attention, the others a window and their own rope.
 ModelSpec read_plamo3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_windows(keys, 8, SeesAll::Last, model);
   read_window_rope(keys, model);
   add_post_norms(model);
   for (LayerSpec& layer : model.layers) {
-    // These files have the bare names of the norms after blocks.
+    // These files omit ".weight" from the names of the norms after blocks.
     layer.attention_post_norm.suffix = layer.feed_forward_post_norm.suffix = {};
     layer.attention.fused_qkv = true;
     layer.attention.qk_norm = QkNorm::EachHead;

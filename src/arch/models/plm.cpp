@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Deng et al. 2025, arXiv 2503.12167: latent attention without a latent query, squared ReLU in
-/// place of gates.
+/// Deng et al. 2025, arXiv 2503.12167: latent attention without a latent query, squared ReLU
+/// instead of gates.
 ModelSpec read_plm(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_latent_attention(keys, model);

@@ -5,8 +5,8 @@ namespace tenon {
 namespace {
 
 /// Bai et al. 2023, arXiv 2309.16609: Llama with biases on queries, keys and values. The stated
-/// width of the feed-forward counts gate and up together. What its own code changes beyond the
-/// trained context (dynamic NTK, LogN) is left out, as llama.cpp does.
+/// feed-forward width counts gate and up together. The published code's changes beyond the trained
+/// context (dynamic NTK, LogN) are left out, as in llama.cpp.
 ModelSpec read_qwen(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   for (LayerSpec& layer : model.layers) {

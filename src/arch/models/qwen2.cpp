@@ -5,7 +5,7 @@
 namespace tenon {
 namespace {
 
-/// Yang et al. 2024: biases on queries, keys and values; a rotation's pairs are half a head apart.
+/// Yang et al. 2024: biases on queries, keys and values; rotated pairs are half a head apart.
 ModelSpec read_qwen2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_window(keys, model);
@@ -18,8 +18,8 @@ ModelSpec read_qwen2(const Keys& keys) {
 
 extern constexpr Architecture kQwen2{.read = read_qwen2};
 
-/// Wang et al. 2024, arXiv 2409.12191, section 2.1: of a text the three parts of a position are
-/// equal, and the rotation is that of Qwen2.
+/// Wang et al. 2024, arXiv 2409.12191, section 2.1: in a text the three parts of a position are
+/// equal, so the rotation is Qwen2's.
 extern constexpr Architecture kQwen2Vl{.read = read_qwen2};
 
 }  // namespace tenon

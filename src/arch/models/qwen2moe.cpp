@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Yang et al. 2024, section 2.2.2: Qwen2 with experts beside a shared one, which has a gate; a
-/// token's weights are those of the softmax over all experts.
+/// Yang et al. 2024, section 2.2.2: Qwen2 with experts and a gated shared one; a token's weights
+/// are those of the softmax over all experts.
 ModelSpec read_qwen2moe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_window(keys, model);

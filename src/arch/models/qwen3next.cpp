@@ -6,8 +6,7 @@
 namespace tenon {
 namespace {
 
-/// Qwen Team 2025: three layers of the gated delta rule to one of attention, whose output has a
-/// gate.
+/// Qwen Team 2025: groups of three layers of the gated delta rule and a layer of gated attention.
 ModelSpec read_hybrid(const Keys& keys, bool interleaved, bool fused_rates) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   drop_prediction_layers(keys, model);
@@ -25,7 +24,7 @@ ModelSpec read_hybrid(const Keys& keys, bool interleaved, bool fused_rates) {
   return model;
 }
 
-/// Experts beside a shared one with a gate.
+/// Adds experts and a shared one with a gate.
 void add_gated_experts(const Keys& keys, ModelSpec& model) {
   read_experts(keys, {}, model);
   read_shared_expert(keys, model);

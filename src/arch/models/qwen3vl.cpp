@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// rope.dimension_sections: how many pairs turn by time, height and width.
+/// Reads rope.dimension_sections: pairs that turn by time, height and width.
 void read_sections(const Keys& keys, ModelSpec& model) {
   constexpr const char* kSections = "rope.dimension_sections";
   const std::vector<uint32_t> sections = keys.counts(kSections, 4, 0, SpecLimits::kHeadDim);
@@ -20,8 +20,8 @@ void read_sections(const Keys& keys, ModelSpec& model) {
   }
 }
 
-/// Bai et al. 2025, arXiv 2511.21631: Qwen3 whose pairs turn by three parts of a position in turn;
-/// of text all three are the same.
+/// Bai et al. 2025, arXiv 2511.21631: Qwen3 with pairs that turn by interleaved parts of a
+/// position; in a text the three parts are equal.
 ModelSpec read_qwen3vl(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   for (LayerSpec& layer : model.layers) layer.attention.qk_norm = QkNorm::EachHead;

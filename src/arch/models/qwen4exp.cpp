@@ -8,8 +8,8 @@
 namespace tenon {
 namespace {
 
-/// attention.indexer.* and attention.compress_ratios: positions of a block of each layer, 0 where
-/// attention looks at all of them.
+/// Reads attention.indexer.* and attention.compress_ratios: positions per block in each layer; 0
+/// means that attention sees all positions.
 void read_qwen_index(const Keys& keys, ModelSpec& model) {
   if (!keys.contains("attention.compress_ratios")) return;
   const auto blocks_of_file = static_cast<uint32_t>(model.layers.size()) + model.unused_blocks;
@@ -41,7 +41,7 @@ void read_qwen_index(const Keys& keys, ModelSpec& model) {
   }
 }
 
-/// ple.*: the one layer before which rows by the hashes of the last tokens are added.
+/// Reads ple.*: the layer before which rows by hashes of the last tokens are added.
 void read_ngrams(const Keys& keys, ModelSpec& model) {
   if (!keys.contains("ple.layers")) return;
   const auto last = static_cast<uint32_t>(model.layers.size() - 1);
@@ -70,8 +70,8 @@ void read_ngrams(const Keys& keys, ModelSpec& model) {
   layer.ngram = std::move(spec);
 }
 
-/// Qwen Team 2026 (transformers, models/qwen4_exp): Qwen3.5's mixers between gated residual streams,
-/// attention that looks at blocks of positions, and rows by the hashes of several tokens.
+/// Qwen Team 2026 (as in models/qwen4_exp of `transformers`): Qwen3.5's mixers with gated residual
+/// streams, attention to blocks of positions, and rows by hashes of several tokens.
 ModelSpec read_qwen4exp(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   drop_prediction_layers(keys, model);
@@ -136,7 +136,7 @@ constexpr KeyValue kQwen4ExpExample[] = {
     {"ple.head_offsets", std::span<const int32_t>(kQwen4ExpOffsets)},
     {"ple.head_vocab_sizes", std::span<const int32_t>(kQwen4ExpSizes)}};
 
-// Layers that look at all positions have an index in the file, too.
+// Files have an index for layers with full attention, too.
 constexpr std::string_view kQwen4ExpIgnored[] = {"blk.*.indexer.*"};
 
 }  // namespace

@@ -6,15 +6,15 @@
 namespace tenon {
 namespace {
 
-/// Peng et al. 2024, arXiv 2404.05892: no attention; each layer keeps the last two rows that it read
-/// and a matrix for each head.
+/// Peng et al. 2024, arXiv 2404.05892: no attention; each layer's state is its last two inputs and
+/// a matrix per head.
 ModelSpec read_rwkv6(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.norm = NormKind::Layer, .hybrid = true});
   const auto layers = static_cast<uint32_t>(model.layers.size());
   // Each layer has a channel mix, so no width may be 0.
   (void)keys.counts("feed_forward_length", layers, 1, SpecLimits::kWidth);
   set_wkv(keys, read_wkv6(keys, model.width, 2), model);
-  // The matrices of later layers are halved as often, so that sums fit half precision.
+  // Every `period` layers the matrices are halved once more, so that sums fit half precision.
   const uint32_t period = keys.count_or("rescale_every_n_layers", 0, 0, SpecLimits::kLayers);
   for (uint32_t layer = period; period > 0 && layer <= layers; layer += period) {
     model.layers[layer - 1].wkv.result_scale = 0.5f;

@@ -5,8 +5,8 @@
 namespace tenon {
 namespace {
 
-/// Recursal 2024: RWKV 6's time mix as gated linear attention in place of Qwen 2's attention, whose
-/// shared heads of keys and values it keeps.
+/// Recursal 2024: RWKV 6's time mix as gated linear attention instead of Qwen 2's attention, with
+/// its shared heads of keys and values.
 ModelSpec read_rwkv6qwen2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.hybrid = true});
   WkvSpec spec = read_wkv6(keys, model.width, 1);

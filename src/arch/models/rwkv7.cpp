@@ -6,8 +6,8 @@
 namespace tenon {
 namespace {
 
-/// Peng et al. 2025, arXiv 2503.14456: no attention; each layer keeps the last two rows that it
-/// read and a matrix for each head.
+/// Peng et al. 2025, arXiv 2503.14456: no attention; each layer's state is its last two inputs and
+/// a matrix per head.
 ModelSpec read_rwkv7(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.norm = NormKind::Layer, .hybrid = true});
   // Each layer has a channel mix, so no width may be 0.
@@ -17,7 +17,7 @@ ModelSpec read_rwkv7(const Keys& keys) {
   return model;
 }
 
-/// The first layer has no share of its own values.
+/// The first layer needs no share of the first layer's values.
 constexpr std::string_view kRwkv7Ignored[] = {"blk.0.time_mix_v0.*", "blk.0.time_mix_v1.*",
                                               "blk.0.time_mix_v2.*"};
 

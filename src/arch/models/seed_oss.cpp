@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// ByteDance 2025: Llama with biases on queries, keys and values. What these files call the norm
-/// after attention is the one before the feed-forward.
+/// ByteDance 2025: Llama with biases on queries, keys and values. These files name the norm before
+/// the feed-forward like a norm after attention.
 ModelSpec read_seed_oss(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   for (LayerSpec& layer : model.layers) {

@@ -6,9 +6,9 @@
 namespace tenon {
 namespace {
 
-/// Song et al. 2025, arXiv 2507.20984: the router reads what enters the layer, before its norm, so
-/// that experts can be fetched while attention runs; gates are ReLUs. Where there are windows, every
-/// fourth layer has neither window nor positions.
+/// Song et al. 2025, arXiv 2507.20984: the router reads the layer's input before its norm, so that
+/// experts can be fetched during attention; gates are ReLUs. In models with windows, every fourth
+/// layer has neither window nor positions.
 ModelSpec read_smallthinker(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_windows(keys, 4, SeesAll::First, model);

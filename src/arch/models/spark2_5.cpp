@@ -5,8 +5,8 @@
 namespace tenon {
 namespace {
 
-/// iFlytek 2026 (as llama.cpp computes it): windows with a rope of their own, a gate for each head, and
-/// a gated feed-forward of GELU.
+/// iFlytek 2026 (as in llama.cpp): windows with their own rope, a gate per head, and a gated
+/// feed-forward with GELU.
 ModelSpec read_spark2_5(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_windows(keys, 4, SeesAll::Last, model);

@@ -9,8 +9,8 @@ ModelSpec read_stablelm(const Keys& keys) {
   return read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
 }
 
-/// The one of 12 billion parameters has norms of single heads, and its feed-forward reads what
-/// attention reads.
+/// The model with 12 billion parameters normalises single heads, and its feed-forward reads
+/// attention's input.
 void adapt_stablelm(const ModelFile& file, ModelSpec& model) {
   for (LayerSpec& layer : model.layers) {
     if (file.find("blk.0.attn_q_norm.weight") != nullptr) {

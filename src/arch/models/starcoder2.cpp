@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-/// BigCode 2024, arXiv 2402.19173: layer norms and biases everywhere, a feed-forward of GELU.
+/// BigCode 2024, arXiv 2402.19173: layer norms and biases everywhere, a feed-forward with GELU.
 ModelSpec read_starcoder2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
   read_window(keys, model);

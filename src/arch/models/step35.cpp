@@ -6,9 +6,9 @@
 namespace tenon {
 namespace {
 
-/// StepFun 2026, arXiv 2602.10604: windows with more heads and a rope of all their values in most
-/// layers, half of the values rotated in the others, a gate for each head, limits of SwiGLU by
-/// layer. The last blocks predict further tokens.
+/// StepFun 2026, arXiv 2602.10604: windows with more heads and full rotation in most layers, half
+/// of the values rotated in the others, a gate per head, limits of SwiGLU by layer. The last blocks
+/// predict further tokens.
 ModelSpec read_step35(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_windows(keys, 4, SeesAll::First, model);
@@ -32,7 +32,7 @@ ModelSpec read_step35(const Keys& keys) {
   return model;
 }
 
-/// Some have no gates.
+/// Some files have no gates.
 void adapt_step35(const ModelFile& file, ModelSpec& model) {
   drop_missing_experts(file, model);
   const std::vector<LayerSpec*> blocks = model.blocks();

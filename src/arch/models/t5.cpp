@@ -11,10 +11,10 @@ namespace {
 
 constexpr uint32_t kMaxDistance = 128;  // from here on all positions share a bucket
 
-/// What both sides have: scores are not scaled; a table of biases by distance stands for positions.
+/// Common to both sides: unscaled scores, and a table of biases by distance instead of positions.
 ModelSpec read_t5_side(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {});
-  // Half of an encoder's buckets are those of one side; the last one of a side begins before
+  // Half of an encoder's buckets are for one side; the last bucket of a side begins before
   // kMaxDistance.
   model.relative_buckets = keys.count("attention.relative_buckets_count", 4, 2 * kMaxDistance - 2);
   if (model.relative_buckets % 2 != 0) {
@@ -36,7 +36,7 @@ ModelSpec read_t5_side(const Keys& keys) {
   return model;
 }
 
-/// Raffel et al. 2020, arXiv 1910.10683: an encoder, and a decoder that attends to what it made.
+/// Raffel et al. 2020, arXiv 1910.10683: an encoder, and a decoder that attends to its result.
 ModelSpec read_t5(const Keys& keys) {
   ModelSpec model = read_t5_side(keys);
   model.output_norm.name = "dec.output_norm";
@@ -48,16 +48,16 @@ ModelSpec read_t5(const Keys& keys) {
   return model;
 }
 
-/// Where the output matrix is the embedding, logits are scaled as its values were trained: by
-/// 1 / sqrt(width), as `transformers` does; llama.cpp leaves it out. The key is that of
-/// configurations, which no converter writes.
+/// With tied embeddings, logits are scaled by 1 / sqrt(width), as in training and in
+/// `transformers`; llama.cpp omits it. The key is that of configurations, which no converter
+/// writes.
 void adapt_t5(const ModelFile& file, ModelSpec& model) {
   const bool is_tied = file.find("output.weight") == nullptr;
   if (!Keys(file.metadata()).flag("scale_decoder_outputs").value_or(is_tied)) return;
   model.logit_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(model.width)));
 }
 
-/// The encoder alone (Ni et al. 2021, arXiv 2108.08877): a row for a text.
+/// The encoder alone (Ni et al. 2021, arXiv 2108.08877): a row per text.
 ModelSpec read_t5encoder(const Keys& keys) {
   ModelSpec model = read_t5_side(keys);
   model.output_norm.name = "enc.output_norm";
@@ -65,7 +65,7 @@ ModelSpec read_t5encoder(const Keys& keys) {
   return model;
 }
 
-/// The blocks of one side, whose tensors are named "enc.blk.N." or "dec.blk.N.".
+/// Blocks of one side, with tensors named "enc.blk.N." or "dec.blk.N.".
 class T5Side {
  public:
   T5Side(BuildContext& context, const char* side)
@@ -101,7 +101,7 @@ class T5Side {
     return ops_.add(x, project_back(layer, "cross_attn_o", ops_.attention(query, options)));
   }
 
-  /// With "ffn_gate" gelu(gate) up, else relu(up).
+  /// gelu(gate) up with "ffn_gate", else relu(up).
   Slot feed_forward(uint32_t layer, Slot x) {
     const uint64_t width = context_.model.width;
     const uint32_t inner = context_.layer(layer).feed_forward.width;
@@ -119,7 +119,7 @@ class T5Side {
   [[nodiscard]] std::vector<uint64_t> bias_shape() const {
     return {context_.model.relative_buckets, context_.layer(0).attention.heads};
   }
-  /// Layers without a table of their own, which those of UMT5 alone have, share that of the first.
+  /// Layers without a table share that of the first layer; only UMT5 has one per layer.
   Slot bias_of(uint32_t layer) {
     if (layer == 0) return first_bias_;
     const std::string table = name(layer, "attn_rel_b.weight");
@@ -158,7 +158,7 @@ class T5Side {
   Slot first_bias_;
 };
 
-/// The keys and values that a decoder layer attends to in the other text, from its last rows x.
+/// Writes the keys and values of the source text for a decoder layer, from the encoder's rows x.
 void write_cross(BuildContext& context, uint32_t layer, Slot x,
                  const BuildContext::CachePlace& cache) {
   const AttentionSpec& spec = context.layer(0).attention;
@@ -170,8 +170,8 @@ void write_cross(BuildContext& context, uint32_t layer, Slot x,
   context.ops.kv_write(key, project("v", spec.value_dim), cache.group, cache.layer);
 }
 
-/// What the encoder writes and the decoder reads: keys and values of its text for each decoder
-/// layer.
+/// Adds the cache group that the encoder writes and the decoder reads: keys and values of the
+/// source for each decoder layer.
 uint32_t add_cross_group(BuildContext& context, size_t decoder_layers) {
   const AttentionSpec& spec = context.layer(0).attention;
   CacheGroup group;
@@ -195,7 +195,7 @@ Slot encoder_rows(BuildContext& context) {
   return context.norm(x, "enc.output_norm", context.model.output_norm, context.model.width);
 }
 
-/// Here the layers of the model are those of the encoder, and `encoder_layers` the decoder's.
+/// Here the context's layers are those of the encoder, `encoder_layers` those of the decoder.
 Slot build_t5_encoder(BuildContext& context) {
   const size_t decoder_layers = context.model.encoder_layers.size();
   const uint32_t group = add_cross_group(context, decoder_layers);

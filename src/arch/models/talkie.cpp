@@ -4,8 +4,8 @@
 namespace tenon {
 namespace {
 
-/// Talkie 2026, model card of Talkie-1930: norms without weights, a factor for each query head, and
-/// a share of the embedding that each layer adds once more.
+/// Talkie 2026, model card of Talkie-1930: norms without weights, a factor per query head, and a
+/// share of the embedding added again by each layer.
 ModelSpec read_talkie(const Keys& keys) {
   ModelSpec model =
       read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::RmsUnweighted});

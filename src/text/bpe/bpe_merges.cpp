@@ -11,14 +11,14 @@
 namespace tenon {
 namespace {
 
-// Tolerated share of merges without a token: vocabularies with holes have some. A larger share
-// means another vocabulary.
+// Tolerated share of merges without a token, since some vocabularies have holes. A larger share
+// means that the merges belong to another vocabulary.
 constexpr size_t kMergesForOneLost = 16;
 
 /// Counts merges whose text is no token.
 class LostMerges {
  public:
-  /// Token named by a part of merge `i`; records the merge and returns nothing if none exists.
+  /// Finds the token of a part of merge `i`; counts the merge as lost if there is none.
   std::optional<Token> find(const TokenTable& table, size_t i, std::string_view text,
                             const char* what) {
     const auto token = table.find(text);
@@ -27,7 +27,7 @@ class LostMerges {
     }
     return token;
   }
-  /// Throws Format if too many of `merges` are lost, else leaves a warning.
+  /// Throws Format if too many of `merges` are lost, else adds a warning.
   void finish(const TokenTable& table, size_t merges) const {
     if (count_ == 0) return;
     if (count_ > merges / kMergesForOneLost)

@@ -1,4 +1,4 @@
-// The merges of a vocabulary that lists them (tokenizer.ggml.merges), as a table.
+// Reads a vocabulary's list of merges (tokenizer.ggml.merges) into a table.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace tenon {
 
-/// merges: "left right", best first. Published vocabularies have every half and every result of a
-/// merge, and no merge twice; a list that does not would cut text in ways its model never saw.
-/// Throws Error(Format) naming the merge.
+/// merges: "left right", best first. Published vocabularies have a token for both halves and the
+/// result of every merge, and no merge twice; other lists would tokenize differently from their
+/// model. Throws Format naming the merge.
 MergeTable read_merges(const TokenTable& table, const std::vector<std::string>& merges);
 
 }  // namespace tenon

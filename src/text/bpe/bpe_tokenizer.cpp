@@ -20,8 +20,8 @@
 namespace tenon {
 namespace {
 
-/// The symbol of each byte: its token, or ~byte. Published vocabularies lack bytes that their
-/// training text never had (falcon has no U+0003, starcoder no 0xF1), but never all.
+/// Symbol of each byte: its token, or ~byte. Published vocabularies lack bytes absent from their
+/// training text (falcon has no U+0003, starcoder no 0xF1), but never all.
 std::array<Symbol, 256> byte_symbols(const TokenTable& table) {
   std::array<Symbol, 256> symbols{};
   bool any = false;
@@ -29,7 +29,7 @@ std::array<Symbol, 256> byte_symbols(const TokenTable& table) {
     std::string letter;
     utf8_append(byte_to_letter(static_cast<uint8_t>(byte)), letter);
     const auto token = table.find(letter);
-    // Deepseek has user-defined tokens such as U+00F6 that are letters of text, not bytes.
+    // Deepseek's user-defined tokens such as U+00F6 are letters of text, not bytes.
     const bool usable = token && table.type(*token) == TokenType::Normal;
     symbols[static_cast<size_t>(byte)] = usable ? *token : ~byte;
     any = any || usable;
@@ -87,7 +87,7 @@ class BpeTokenizer final : public Tokenizer {
     Splitter(patterns_).split(text, words);
   }
 
-  /// begin: of the word in the text. `symbols` is scratch, kept from word to word.
+  /// begin: offset of the word in the text. `symbols` is scratch, reused between words.
   void encode_word(std::string_view word, size_t begin, std::vector<Symbol>& symbols,
                    TokenBuffer& buffer, std::vector<Token>& out) const {
     if (pre_tokenizer_.whole_words) {
@@ -115,7 +115,7 @@ class BpeTokenizer final : public Tokenizer {
     });
   }
 
-  /// The token whose bytes are exactly `word`, if there is one.
+  /// The token whose bytes equal `word`, if any.
   [[nodiscard]] std::optional<Token> whole_word(std::string_view word) const {
     if (word.size() > TokenTable::kMaxTokenBytes) return std::nullopt;
     std::string spelling;
@@ -124,8 +124,8 @@ class BpeTokenizer final : public Tokenizer {
     return token && table().type(*token) == TokenType::Normal ? token : std::nullopt;
   }
 
-  /// A byte that the vocabulary cannot spell becomes the unknown token where there is one and else
-  /// nothing, as in the tokenizers that the vocabularies come from.
+  /// Appends tokens. Bytes without a token become the unknown token, if there is one, else nothing,
+  /// as in the vocabularies' own tokenizers.
   void append(std::span<const Symbol> symbols, std::vector<Token>& out) const {
     for (const Symbol symbol : symbols) {
       if (symbol >= 0) {

@@ -1,4 +1,4 @@
-// The byte-level BPE tokenizer (tokenizer.ggml.model "gpt2"); callers see it as a Tokenizer.
+// The byte-level BPE tokenizer (tokenizer.ggml.model "gpt2"). Callers use the Tokenizer interface.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace tenon {
 
-/// Errors as make_tokenizer.
+/// Builds the tokenizer. Errors as in make_tokenizer.
 std::unique_ptr<const Tokenizer> make_bpe_tokenizer(Vocabulary vocabulary,
                                                     std::shared_ptr<System> system);
 

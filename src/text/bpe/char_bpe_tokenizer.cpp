@@ -48,8 +48,7 @@ class CharBpeTokenizer final : public Tokenizer {
     CharWords words(merging, boundaries_, known);
     Splitter(patterns_).split(text, [&](std::string_view word) {
       if (drops_spaces_ && spaces_.contains(utf8_decode_valid(word.data()).code)) return;
-      // A run of line breaks is one token where there is one for its length: merges do not lead
-      // there.
+      // A run of line breaks is one token if its length has one: merges do not lead to it.
       if (word[0] == '\n' && word.size() <= TokenTable::kMaxTokenBytes) {
         const auto token = table().find(word);
         if (token && !table().is_structure(*token)) return out.push_back(*token);
@@ -87,7 +86,7 @@ std::unique_ptr<const Tokenizer> make_char_bpe_tokenizer(Vocabulary vocabulary,
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::Characters;
   defaults.add_bos = pre_tokenizer.add_bos;
-  // Published files of Gemma 4 say that they do not begin with it; the published tokenizer does.
+  // Published files of Gemma 4 say not to add it; the published tokenizer adds it.
   if (pre_tokenizer.add_bos && vocabulary.bos) vocabulary.add_bos = true;
   const bool lowercase = vocabulary.lowercase.value_or(false);
   const std::vector<std::string> merges = std::move(vocabulary.merges);

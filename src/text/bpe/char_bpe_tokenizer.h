@@ -1,4 +1,4 @@
-// BPE over characters with a list of merges, as in Gemma 4; callers see it as a Tokenizer.
+// BPE over characters with a list of merges, as in Gemma 4. Callers use the Tokenizer interface.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 
 namespace tenon {
 
-/// pre_tokenizer: one whose vocabularies spell characters. Errors as make_tokenizer.
+/// Builds the tokenizer. pre_tokenizer: for vocabularies that spell characters. Errors as in
+/// make_tokenizer.
 std::unique_ptr<const Tokenizer> make_char_bpe_tokenizer(Vocabulary vocabulary,
                                                          std::shared_ptr<System> system,
                                                          const PreTokenizer& pre_tokenizer);

@@ -1,5 +1,5 @@
-// Words as the symbols of their characters, and merged symbols as tokens: what tokenizers over
-// characters have in common besides their merges.
+// Maps words to symbols of characters, and merged symbols to tokens: shared by tokenizers over
+// characters.
 #pragma once
 
 #include <array>
@@ -19,15 +19,15 @@
 
 namespace tenon {
 
-/// The token of each byte, -1 where there is none. Throws Error(Format) where a byte has two.
+/// Token of each byte, -1 if missing. Throws Format for a byte with two tokens.
 std::array<Token, 256> byte_tokens(const TokenTable& table);
-/// The same, and throws Error(Format) where a byte has none.
+/// Token of each byte. Throws Format for a byte with no or two tokens.
 std::array<Token, 256> complete_byte_tokens(const TokenTable& table);
 
-/// The characters of a word, piece by piece, as merge_word() wants them; a space is U+2581.
+/// Source of a word's characters for merge_word(); spaces become U+2581.
 class CharSource {
  public:
-  /// prefix: a space stands before the word.
+  /// prefix: adds a space before the word.
   CharSource(const CharSymbols& symbols, std::string_view word, bool prefix)
       : symbols_(symbols), mark_(symbols.of(kSpaceMarkCode)), word_(word), prefix_(prefix) {}
 
@@ -41,7 +41,7 @@ class CharSource {
     return at_ < word_.size();
   }
   void rewind() { at_ = 0; }
-  /// Bytes of the word that were given.
+  /// Bytes of the word supplied so far.
   [[nodiscard]] size_t at() const { return at_; }
 
  private:
@@ -52,16 +52,16 @@ class CharSource {
   size_t at_ = 0;
 };
 
-/// What turns the characters of a word into tokens. Immutable; all of it must outlive the call.
+/// Data for turning characters into tokens. Immutable; must outlive the call.
 struct CharMerging {
   const CharSymbols& symbols;
   const MergeTable& merges;
-  /// [256] for characters that are no token; -1: the byte becomes nothing
+  /// [256] for characters without a token; -1 drops the byte.
   const std::array<Token, 256>& bytes;
 };
 
-/// Appends the tokens of `word`, which begins `begin` bytes into the text that `buffer` is for.
-/// `scratch` is just that.
+/// Appends the tokens of `word`, which begins at byte `begin` of the buffer's text. `scratch` has
+/// no meaning between calls.
 inline void append_merged_characters(const CharMerging& merging, std::string_view word, bool prefix,
                                      size_t begin, std::vector<Symbol>& scratch,
                                      TokenBuffer& buffer) {

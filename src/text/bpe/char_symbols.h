@@ -1,4 +1,4 @@
-// The symbols that single characters start as, before merging.
+// Initial symbols of single characters, before merging.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// The symbol that each single character starts as: its token, or ~code when it has none.
+/// Maps a character to its initial symbol: its token, or ~code without a token.
 class CharSymbols {
  public:
   CharSymbols() : pages_(kCodePoints / kPage, 0), cells_(kPage) {}
@@ -22,7 +22,7 @@ class CharSymbols {
  private:
   static constexpr uint32_t kCodePoints = 0x110000;
   static constexpr uint32_t kPage = 256;
-  std::vector<uint16_t> pages_;  // [code / kPage] number of the page in cells_; 0: no tokens there
+  std::vector<uint16_t> pages_;  // [code / kPage] page in cells_; 0 means no tokens
   std::vector<Symbol> cells_;    // [pages, kPage]
 };
 

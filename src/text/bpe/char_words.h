@@ -1,4 +1,4 @@
-// Turns stretches of one text into tokens over characters, word by word: scratch of one call.
+// Tokenizes stretches of one text over characters, word by word. Scratch of one call.
 #pragma once
 
 #include <string_view>
@@ -11,14 +11,14 @@
 
 namespace tenon {
 
-/// All that it is given must outlive it.
+/// All arguments must outlive it.
 class CharWords {
  public:
-  /// words: of the text of the whole call.
+  /// words: created for the text of the whole call.
   CharWords(const CharMerging& merging, const WordBoundaries& boundaries, CachedWords& words)
       : merging_(merging), boundaries_(boundaries), words_(words) {}
 
-  /// Appends the tokens of `stretch`, a part of the text. prefix: a space stands before it.
+  /// Appends the tokens of `stretch`, a part of the text. prefix: adds a space before it.
   void append(std::string_view stretch, bool prefix) {
     for (size_t begin = 0; begin < stretch.size();) {
       const size_t end = boundaries_.next(stretch, begin);

@@ -5,9 +5,9 @@
 namespace tenon {
 namespace {
 
-// What follows reaches further back than a part of the chunk only in vocabularies made for it.
+// Part of a chunk that later symbols may change; only vocabularies made for it reach further back.
 constexpr size_t kTailPart = 32;
-// Seams that do not fit are rare, so that one in 64 symbols to begin at does.
+// Most symbols held back. Seams that do not fit are rare, so 64 starting points suffice.
 constexpr size_t kMostHeld = 64;
 
 }  // namespace
@@ -17,7 +17,7 @@ size_t ChunkedMerge::num_certain(size_t size) const {
   const size_t certain = size - size / kTailPart;
   size_t count = begins.size();
   while (count > 0 && begins[count - 1] > certain) --count;
-  // The last symbol kept ends where the next one begins.
+  // The last certain symbol ends where its successor begins, so the last of all is not certain.
   return count < 2 ? 0 : count - 1;
 }
 

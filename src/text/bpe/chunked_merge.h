@@ -1,5 +1,5 @@
-// Merges sequences of symbols of any length in linear time, a chunk at a time; a sequence that is
-// one chunk is merge_symbols'.
+// Merges symbol sequences of any length in linear time, chunk by chunk. merge_symbols handles
+// sequences of one chunk.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,27 @@
 namespace tenon {
 
 /// Merges a long sequence chunk by chunk, so that the scratch stays in the cache and memory does
-/// not grow with the sequence. The end of each merged chunk is given up, since what follows could
+/// not grow with the sequence. The end of each merged chunk is discarded, since later symbols could
 /// change it, and is merged again with the next chunk.
-///
-/// This is exact where the first symbol of each chunk and the one before it, merged alone, stay as
-/// they are: a sequence of symbols is what merging makes of its text if and only if that holds of
-/// all its neighbours. (Until a first merge across a boundary the symbols next to it change as they
-/// would alone, so that alone they would merge too.) Where it does not hold, the next chunk begins
-/// some symbols earlier: the last ones of each chunk are held back for that.
+/// This is exact if the symbols on both sides of each seam, merged alone, stay as they are. A
+/// sequence of symbols is the merge of its text if and only if all pairs of neighbours have this
+/// property. (Until the first merge across a boundary, the symbols beside it change as they would
+/// alone, so they would merge alone, too.) If a seam lacks it, the next chunk begins some symbols
+/// earlier; the last symbols of each chunk are held back for this.
 class ChunkedMerge {
  public:
-  /// chunk: symbols at a time, 64 at least.
+  /// chunk: symbols per chunk, at least 64.
   ChunkedMerge(const MergeTable& table, size_t chunk)
       : table_(table), chunk_(chunk), merge_(table) {}
 
-  /// next(symbols, count): appends about `count` more symbols (or all); false when there are none
-  /// after them. sink(symbols): what they merge into, in order. False where chunks do not fit
-  /// together: what the sink got is then wrong.
+  /// next(symbols, count) appends about `count` more symbols (or all), and returns false if none
+  /// follow. sink(symbols) receives the merged symbols in order. Returns false if chunks do not fit
+  /// together: the sink's contents are wrong then.
   template <typename Next, typename Sink>
   bool run(Next&& next, Sink&& sink) {
-    size_t begin = 0;  // of the chunk in from_
+    size_t begin = 0;  // start of the chunk in from_
     size_t steps_back = 1;
-    size_t lost = 0;  // symbols that the chunk begins before the one that did not fit
+    size_t lost = 0;  // symbols by which the chunk begins before the failed seam
     for (bool more = true;;) {
       if (more && from_.size() - begin < chunk_) {
         begin -= forget(begin);
@@ -70,30 +69,30 @@ class ChunkedMerge {
   [[nodiscard]] uint64_t work() const { return work_; }
 
  private:
-  /// How many of the merged symbols of a chunk of `size` do not depend on what follows it.
+  /// Number of merged symbols, in a chunk of `size`, that do not depend on later symbols.
   [[nodiscard]] size_t num_certain(size_t size) const;
-  /// Holds back the last of the `count` symbols that are certain; how many.
+  /// Holds back the last of the `count` certain symbols; returns how many.
   size_t hold(size_t count);
-  /// Whether the last symbol held and the first of the chunk at `begin` are neighbours for good.
+  /// True if the last held symbol and the first of the chunk at `begin` stay neighbours.
   bool fits(size_t begin, size_t size);
-  /// Gives up the last `count` symbols held; how many they were made of.
+  /// Discards the last `count` held symbols; returns how many original symbols they cover.
   size_t step_back(size_t count);
-  /// Forgets what lies before the symbols held, which end at `begin`; how many they were made of.
+  /// Drops originals before those of the held symbols, which end at `begin`; returns how many.
   size_t forget(size_t begin);
 
   const MergeTable& table_;
   size_t chunk_;
   MergeQueue merge_;
-  std::vector<Symbol> from_;          // the chunk, and before it what the symbols held were made of
-  std::vector<Symbol> held_;          // before the chunk
-  std::vector<uint32_t> held_sizes_;  // [held_] of how many each was made
+  std::vector<Symbol> from_;          // originals of the held symbols, then the chunk
+  std::vector<Symbol> held_;          // merged symbols before the chunk
+  std::vector<uint32_t> held_sizes_;  // [held_] originals per symbol
   std::vector<Symbol> pair_;
   uint64_t work_ = 0;
 };
 
-/// Merges the symbols of a word that has `most` of them at most. source.next() as ChunkedMerge
-/// wants it, source.rewind() starts again. append(symbols): adds to the tokens in `out`. `symbols`
-/// is scratch. Linear time, whatever the merges: chunks grow by leaps until they fit.
+/// Merges the symbols of a word that has at most `most`. source.next() is as in ChunkedMerge;
+/// source.rewind() restarts. append(symbols) adds to the tokens in `out`. `symbols` is scratch.
+/// Linear time for any merges: the chunk size grows until chunks fit together.
 template <typename Source, typename Append>
 void merge_word(const MergeTable& table, Source&& source, size_t most, std::vector<Symbol>& symbols,
                 std::vector<Token>& out, Append&& append) {

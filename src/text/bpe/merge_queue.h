@@ -1,6 +1,5 @@
-// BPE merging with a priority queue: O(n log n) at worst for a sequence of n symbols. Sequences
-// that are too short to gain by it are merge_symbols' own, those too long for a cache are
-// chunked_merge's.
+// BPE merging with a priority queue: O(n log n) at worst for n symbols. merge_symbols handles short
+// sequences itself; chunked_merge splits sequences that exceed the cache.
 //
 //   ranks: (l, o) 0, (h, e) 1, (he, l) 2      h e l l o  ->  h e l lo  ->  he l lo  ->  hel lo
 #pragma once
@@ -17,8 +16,8 @@
 
 namespace tenon {
 
-/// Positions at which a pair of one rank may start, lowest first. What comes before the first pop
-/// is kept in a plain list (it nearly always arrives in order), what comes later in a heap.
+/// Positions of pairs of one rank, lowest first. Positions pushed before the first pop are kept in
+/// a list (they nearly always arrive in order), later ones in a heap.
 class PositionQueue {
  public:
   void push(uint32_t position) {
@@ -51,14 +50,14 @@ class PositionQueue {
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> late_;
 };
 
-/// The merging of long sequences: a linked list of symbols and a queue of positions per rank.
-/// Queue entries are never withdrawn; one whose pair has changed is dropped when its turn comes.
-/// Scratch is kept from sequence to sequence.
+/// Merging of long sequences: a linked list of symbols and a queue of positions per rank. Queue
+/// entries are never withdrawn; entries whose pair has changed are skipped when popped. Scratch is
+/// reused.
 class MergeQueue {
  public:
   explicit MergeQueue(const MergeTable& table) : table_(table) {}
 
-  /// Merges these; symbols() and begins() are the result. Returns the pairs looked at.
+  /// Merges `from` into symbols() and begins(). Returns the number of pairs looked at.
   uint64_t run(std::span<const Symbol> from) {
     symbols_.assign(from.begin(), from.end());
     const auto size = static_cast<uint32_t>(symbols_.size());
@@ -75,7 +74,7 @@ class MergeQueue {
   }
 
   [[nodiscard]] const std::vector<Symbol>& symbols() const { return symbols_; }
-  /// [symbols] where each began among the symbols that were given.
+  /// [symbols] index of each one's first original symbol.
   [[nodiscard]] const std::vector<uint32_t>& begins() const { return begins_; }
 
  private:
@@ -87,7 +86,7 @@ class MergeQueue {
     while (!ranks_.empty()) {
       const uint32_t rank = ranks_.top();
       PositionQueue& queue = queues_.at(rank);
-      // Merging may bring up a lower rank, which then goes first.
+      // A merge may create a lower rank, which goes first.
       while (ranks_.top() == rank && !queue.empty()) merge_at(queue.pop(), rank);
       if (ranks_.top() == rank) {
         ranks_.pop();
@@ -99,7 +98,7 @@ class MergeQueue {
     compact();
   }
 
-  /// Notes the pair at `position` if it merges.
+  /// Queues the pair at `position` if it merges.
   void enqueue(uint32_t position) {
     ++work_;
     const Merge merge = table_.find(symbols_[position], symbols_[next_[position]]);
@@ -114,7 +113,7 @@ class MergeQueue {
   }
 
   void merge_at(uint32_t left, uint32_t rank) {
-    if (next_[left] == left) return;  // merged into its left neighbour meanwhile
+    if (next_[left] == left) return;  // merged into its left neighbour since
     const uint32_t right = next_[left];
     if (right == kNone) return;
     ++work_;
@@ -123,7 +122,7 @@ class MergeQueue {
     symbols_[left] = merge.result;
     next_[left] = next_[right];
     if (next_[right] != kNone) previous_[next_[right]] = left;
-    next_[right] = right;  // marks it as gone
+    next_[right] = right;  // marks it as merged
     if (previous_[left] != kNone) enqueue(previous_[left]);
     if (next_[left] != kNone) enqueue(left);
   }
@@ -140,11 +139,11 @@ class MergeQueue {
   const MergeTable& table_;
   std::vector<Symbol> symbols_;
   std::vector<uint32_t> begins_;
-  std::vector<uint32_t> next_;  // a symbol that is gone points at itself
+  std::vector<uint32_t> next_;  // a merged symbol points at itself
   std::vector<uint32_t> previous_;
   std::unordered_map<uint32_t, PositionQueue> queues_;
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ranks_;
-  PositionQueue* recent_ = nullptr;  // the queue of recent_rank_: neighbours often share a rank
+  PositionQueue* recent_ = nullptr;  // queue of recent_rank_: neighbours often share a rank
   uint32_t recent_rank_ = 0;
   uint64_t work_ = 0;
 };

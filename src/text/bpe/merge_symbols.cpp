@@ -10,11 +10,12 @@
 namespace tenon {
 namespace {
 
-// Up to here a scan for the lowest rank beats the queue; an English word has about five symbols.
+// Longest sequence for which a scan for the lowest rank beats the queue; an English word has about
+// five symbols.
 constexpr size_t kShort = 48;
 
 uint64_t merge_short(const MergeTable& table, std::vector<Symbol>& symbols) {
-  std::array<Merge, kShort> merges;  // merges[i]: of symbols i and i + 1
+  std::array<Merge, kShort> merges;  // merges[i]: merge of symbols i and i + 1
   size_t size = symbols.size();
   uint64_t work = size;
   for (size_t i = 0; i + 1 < size; ++i) merges[i] = table.find(symbols[i], symbols[i + 1]);
@@ -36,7 +37,7 @@ uint64_t merge_short(const MergeTable& table, std::vector<Symbol>& symbols) {
   return work;
 }
 
-/// Whether any two neighbours merge.
+/// True if any two neighbours merge.
 bool any_merges(const MergeTable& table, std::span<const Symbol> symbols) {
   for (size_t i = 0; i + 1 < symbols.size(); ++i) {
     if (table.find(symbols[i], symbols[i + 1]).rank != Merge::kNoRank) return true;

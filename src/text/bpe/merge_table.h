@@ -1,4 +1,4 @@
-// Which two neighbouring symbols merge into which token, and how urgently.
+// Maps pairs of neighbouring symbols to their merged token and rank.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,22 @@
 
 namespace tenon {
 
-/// What a text consists of while it is being merged: a token (>= 0), or something that is no token,
-/// as the complement (~) of a code point or byte.
+/// Element of a text during merging: a token (>= 0), or the complement (~) of a code point or byte
+/// without a token.
 using Symbol = int32_t;
 
-/// What a pair of symbols becomes. Lower ranks go first; equal ranks from left to right.
+/// Merge of a pair. Lower ranks go first, equal ranks from left to right.
 struct Merge {
   static constexpr uint32_t kNoRank = UINT32_MAX;
   uint32_t rank = kNoRank;
   Symbol result = 0;
 };
 
-/// A hash table from pairs of symbols to merges, built once. Hashes depend on where it lies in
-/// memory, so that a file cannot be made in which they are all the same.
+/// A hash table from pairs of symbols to merges, built once. Hashes depend on its address, so that
+/// no file can make all of them collide.
 class MergeTable {
  public:
-  /// Room for `count` merges.
+  /// Reserves for `count` merges.
   explicit MergeTable(size_t count) {
     size_t slots = 16;
     while (slots < 2 * count) slots *= 2;
@@ -33,7 +33,7 @@ class MergeTable {
     seed_ = reinterpret_cast<uintptr_t>(slots_.data()) * 0x9E3779B97F4A7C15u;
   }
 
-  /// Enters a merge; false, changing nothing, when the pair is there already.
+  /// Adds a merge; false, without a change, if the pair has one.
   bool insert(Symbol left, Symbol right, Merge merge) {
     Slot& slot = slots_[find_slot(left, right)];
     if (slot.merge.rank != Merge::kNoRank) return false;
@@ -41,12 +41,12 @@ class MergeTable {
     return true;
   }
 
-  /// Enters a merge in place of the one that the pair has.
+  /// Adds a merge, or replaces that of the pair.
   void replace(Symbol left, Symbol right, Merge merge) {
     slots_[find_slot(left, right)] = {left, right, merge};
   }
 
-  /// The merge of a pair; rank kNoRank when there is none.
+  /// The merge of a pair; its rank is kNoRank if there is none.
   [[nodiscard]] Merge find(Symbol left, Symbol right) const {
     return slots_[find_slot(left, right)].merge;
   }

@@ -6,7 +6,7 @@
 #include "base/nearest_name.h"
 #include "base/utf8.h"
 
-// Pieces that many patterns share, as text.
+// Text shared by many patterns.
 #define TENON_ANY_CASE_ENDINGS R"((?i:'s|'t|'re|'ve|'m|'ll|'d))"
 #define TENON_LETTER_WORDS R"([^\r\n\p{L}\p{N}]?\p{L}+)"
 #define TENON_SIGNS_TO_LINE_END R"( ?[^\s\p{L}\p{N}]+[\r\n]*)"
@@ -14,7 +14,7 @@
 #define TENON_SPACES R"(\s*[\r\n]+|\s+(?!\S)|\s+)"
 #define TENON_UPPER R"(\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M})"
 #define TENON_LOWER R"(\p{Ll}\p{Lm}\p{Lo}\p{M})"
-// A word as capitals, then small letters: HelloWorld is two.
+// Words of capitals, then small letters: HelloWorld becomes two.
 #define TENON_CASED_WORDS(ENDINGS)                                    \
   R"([^\r\n\p{L}\p{N}]?[)" TENON_UPPER "]*[" TENON_LOWER "]+" ENDINGS \
   R"(|[^\r\n\p{L}\p{N}]?[)" TENON_UPPER "]+[" TENON_LOWER "]*" ENDINGS
@@ -39,13 +39,13 @@ constexpr Text kQwen2[] = {TENON_ANY_CASE_ENDINGS "|" TENON_LETTER_WORDS
 constexpr Text kQwen35[] = {
     TENON_ANY_CASE_ENDINGS
     R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)" TENON_SPACES};
-// As qwen2 without the English endings: Turkish words keep theirs.
+// qwen2 without the English endings: Turkish words keep theirs.
 constexpr Text kUfakzeka[] = {TENON_LETTER_WORDS R"(|\p{N}|)" TENON_SIGNS_TO_LINE_END
                                                  "|" TENON_SPACES};
 constexpr Text kStarcoder[] = {R"(\p{N})", TENON_GPT2};
 constexpr Text kFalcon[] = {R"([\p{P}\$\+<=>\^~\|`]+)", TENON_GPT2, R"([0-9][0-9][0-9])"};
-// For files that name none, written before the key existed. The reading is that of llama.cpp, which
-// introduced the key.
+// For files without the key, written before it existed. Read as in llama.cpp, which introduced the
+// key.
 constexpr Text kDefault[] = {R"([\p{P}\$\+<=>\^~\|]+)", TENON_GPT2, R"(\p{N}+)",
                              R"([0-9][0-9][0-9])"};
 // The letters are those of deepseek-llm's published tokenizer.json, in order.
@@ -104,7 +104,7 @@ constexpr Text kTinyAya[] = {
 constexpr Text kChameleon[] = {R"(<sentinel:[0-9]+>)",    R"((IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z)",
                                R"(([\t\n]|    |  ))",     R"(\p{N})",
                                R"([\p{P}!-/:-@\[-`{-~])", TENON_GPT2};
-// In the published pattern of Kimi the sets of cased letters exclude Han.
+// Kimi's published pattern excludes Han from the sets of cased letters.
 constexpr Text kKimiK2[] = {
     R"(\p{Han}+|[^\r\n\p{L}\p{N}]?[)" TENON_UPPER R"(&&[^\p{Han}]]*[)" TENON_LOWER
     R"(&&[^\p{Han}]]+)" TENON_ANY_CASE_ENDINGS R"(?|[^\r\n\p{L}\p{N}]?[)" TENON_UPPER
@@ -122,8 +122,8 @@ constexpr Text kJais2[] = {
     "|" TENON_LETTER_WORDS R"(|\p{N}{1,3}|)" TENON_SIGNS_TO_LINE_END
     R"(|\s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S)|\s{64}(?!\S)|\s{32}(?!\S)|\s{16}(?!\S))"
     R"(|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1})"};
-// Numbers in groups of three from their end; the groups are cut inside runs of digits, which no
-// later pattern joins again.
+// Groups numbers by threes from their end; cuts groups inside runs of digits, which no later
+// pattern joins again.
 constexpr Text kAfmoe[] = {
     R"(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))",
     R"([\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{F900}-\x{FAFF}\x{3040}-\x{309F}\x{30A0}-\x{30FF})"
@@ -142,7 +142,7 @@ constexpr Text kMiniCpm5[] = {R"(\p{N}{1,3})", TENON_ANY_CASE_ENDINGS
                               "|" TENON_SPACES};
 constexpr Text kNotSpaces[] = {R"(\S+)"};
 
-/// What a name adds to its patterns.
+/// Flags of a pre-tokenizer besides its patterns.
 enum : unsigned { kWhole = 1, kBos = 2, kCharacters = 4, kDropsSpaces = 8 };
 
 constexpr PreTokenizer entry(Text name, std::span<const Text> patterns, unsigned flags = 0) {

@@ -1,5 +1,5 @@
-// Cuts a text into the words inside which byte-level BPE merges, as a model's tokenizer.ggml.pre
-// says; the merging itself is in bpe_tokenizer.
+// Cuts a text into the words inside which BPE merges, as a model's tokenizer.ggml.pre says. Merging
+// is in bpe_tokenizer.
 #pragma once
 
 #include <algorithm>
@@ -15,35 +15,35 @@
 
 namespace tenon {
 
-/// A published pre-tokenizer: patterns applied one after another. Each cuts every piece that the
-/// one before it left into its matches and what lies between them.
+/// A published pre-tokenizer: patterns applied in turn. Each pattern cuts every piece into its
+/// matches and the text between them.
 struct PreTokenizer {
-  std::string_view name;  ///< as in tokenizer.ggml.pre
+  std::string_view name;  ///< value of tokenizer.ggml.pre
   std::span<const std::string_view> patterns;
-  bool whole_words = false;  ///< a word that is itself a token is not merged piece by piece
-  bool add_bos = false;      ///< the default of tokenizer.ggml.add_bos_token
+  bool whole_words = false;  ///< words that are tokens themselves are not merged
+  bool add_bos = false;      ///< default of tokenizer.ggml.add_bos_token
   /// The vocabulary spells characters, with U+2581 for a space, instead of bytes.
   bool characters = false;
-  bool drops_spaces = false;  ///< white space separates words and becomes nothing
+  bool drops_spaces = false;  ///< white space separates words and is dropped
 };
 
-/// The pre-tokenizer of that name (empty means "default"). Throws Error(Unsupported) that names it
-/// and the nearest known one.
+/// The pre-tokenizer with this name (empty means "default"). Throws Unsupported, naming it and the
+/// nearest known name.
 const PreTokenizer& pre_tokenizer_of(std::string_view name);
 
-/// All of them.
+/// All known pre-tokenizers.
 std::span<const PreTokenizer> pre_tokenizers();
 
 /// The compiled patterns of a pre-tokenizer; immutable.
 struct SplitPatterns {
   std::vector<Pattern> patterns;
-  /// [bytes] bit i: a match of patterns[i] may begin with the byte; bit 7 stands for all from
-  /// there.
+  /// [bytes] bit i: a match of patterns[i] may begin with the byte; bit 7 covers all patterns from
+  /// 7 on.
   std::array<uint8_t, 256> beginnings{};
 };
 SplitPatterns compile_patterns(std::span<const std::string_view> patterns);
 
-/// Takes words, and remembers what became of the pieces that patterns have yet to cut.
+/// Sink of words that caches the results of pieces still to be cut.
 template <typename Sink>
 concept RemembersPieces = requires(Sink sink, size_t level, std::string_view piece, size_t mark) {
   { sink.recall(level, piece) } -> std::same_as<bool>;
@@ -58,17 +58,17 @@ class Splitter {
       : searches_(patterns.patterns.begin(), patterns.patterns.end()),
         beginnings_(patterns.beginnings) {}
 
-  /// Calls sink(word) for the words of `text` (well-formed UTF-8), in order; together they are the
-  /// text. Linear time for a given pre-tokenizer. What a piece becomes after the first `level`
-  /// patterns depends on nothing else, so a sink may remember it: where recall(level, piece) is
-  /// true, it has dealt with the piece; remember(level, piece, mark) follows the words of one that
-  /// it did not know, mark being what mark() said before them.
+  /// Calls sink(word) for the words of `text` (well-formed UTF-8), in order; their concatenation is
+  /// the text. Linear time for a given pre-tokenizer. The words of a piece after the first `level`
+  /// patterns depend only on the piece, so a sink may cache them. recall(level, piece) returns true
+  /// if it has handled the piece; remember(level, piece, mark) follows the words of an unknown
+  /// piece, with the result of mark() before them.
   template <typename Sink>
   void split(std::string_view text, Sink&& sink) {
     if (!text.empty()) split_from(0, kAll, text, sink);
   }
 
-  /// For tests, as PatternSearch::always_use_table.
+  /// For tests, like PatternSearch::always_use_table.
   void always_use_tables(bool value) {
     for (PatternSearch& search : searches_) search.always_use_table(value);
     skips_ = !value;
@@ -77,12 +77,12 @@ class Splitter {
  private:
   static constexpr uint8_t kAll = 0xFF;
 
-  /// The patterns that may match somewhere in a piece, as bits. Most words know one.
+  /// Bit set of patterns that may match in a piece. Most words have at most one.
   [[nodiscard]] uint8_t patterns_in(std::string_view text) const {
     const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
     uint8_t in = 0;
     size_t at = 0;
-    for (; at + 4 <= text.size(); at += 4) {  // so that loads do not wait for each other
+    for (; at + 4 <= text.size(); at += 4) {  // unrolled, so that loads do not wait for each other
       in |= beginnings_[bytes[at]] | beginnings_[bytes[at + 1]] | beginnings_[bytes[at + 2]] |
             beginnings_[bytes[at + 3]];
     }
@@ -90,7 +90,7 @@ class Splitter {
     return in;
   }
 
-  /// A piece that `level` patterns have cut off.
+  /// Cuts a piece that the first `level` patterns produced.
   template <typename Sink>
   void split_piece(size_t level, std::string_view text, Sink& sink) {
     if (level == searches_.size()) return sink(text);

@@ -18,8 +18,8 @@ struct Part {
   Symbol symbol;
 };
 
-/// For each token the longest other token that it begins with, kNone for none: [vocab].
-/// `texts` [vocab]; an empty text takes no part.
+/// For each token, the longest other token that is its prefix, or kNone: [vocab]. texts [vocab];
+/// empty texts are skipped.
 std::vector<Token> longest_beginnings(const std::vector<std::string>& texts) {
   std::vector<Token> order;
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -29,7 +29,7 @@ std::vector<Token> longest_beginnings(const std::vector<std::string>& texts) {
     return texts[static_cast<size_t>(token)];
   };
   std::sort(order.begin(), order.end(), [&](Token a, Token b) { return text(a) < text(b); });
-  // In this order, all tokens that begin with a token follow it directly.
+  // Sorted, all tokens with a given prefix directly follow it.
   std::vector<Token> beginnings(texts.size(), kNone);
   std::vector<Token> open;
   for (const Token token : order) {
@@ -40,8 +40,8 @@ std::vector<Token> longest_beginnings(const std::vector<std::string>& texts) {
   return beginnings;
 }
 
-/// The parts that begin (or end) a token, longest first, from a chain of longest_beginnings; the
-/// single character is added where it is no token.
+/// Collects the parts that begin (or end) a token, longest first, from a chain of
+/// longest_beginnings. Adds the single character if it is no token.
 void collect_parts(Token token, const std::vector<Token>& chain,
                    const std::vector<std::string>& texts, Part character, std::vector<Part>& out) {
   out.clear();
@@ -57,11 +57,11 @@ size_t last_char_begin(std::string_view text) {
   return at;
 }
 
-/// The texts of the tokens that merging may produce, in their places: [vocab].
+/// Texts of the tokens that merging may produce, by token; others are empty: [vocab].
 std::vector<std::string> mergeable_texts(const TokenTable& table) {
   std::vector<std::string> texts(table.size());
   for (Token token = 0; table.contains(token); ++token) {
-    // User text must become neither a control token nor, by spelling it, a byte token.
+    // User text must become neither a control token nor a byte token by spelling it.
     if (table.is_reserved(token) || table.type(token) == TokenType::Byte) continue;
     if (table.is_twin(token)) continue;
     const std::string_view spelling = table.spelling(token);
@@ -124,7 +124,7 @@ SpmMerges make_spm_merges(const TokenTable& table) {
     collect_parts(token, beginnings, texts, {first.size, characters.of(first.code)}, lefts);
     collect_parts(token, endings, texts, {last.size, characters.of(last.code)}, rights);
     size_t r = rights.size();
-    for (const Part& left : lefts) {  // longest left with shortest right
+    for (const Part& left : lefts) {  // pair the longest left with the shortest right
       while (r > 0 && left.size + rights[r - 1].size < text.size()) --r;
       if (r == 0) break;
       if (left.size + rights[r - 1].size > text.size()) continue;

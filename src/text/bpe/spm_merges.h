@@ -14,12 +14,12 @@ namespace tenon {
 struct SpmMerges {
   CharSymbols characters;
   MergeTable table;
-  WordBoundaries boundaries;  ///< which no merge crosses: what lies between is merged alone
+  WordBoundaries boundaries;  ///< no merge crosses them: merge the text between separately
 };
 
-/// SentencePiece merges two neighbours whenever their joined text is a token, best score first. So
-/// every way to cut a token into two symbols is a merge with the rank of its score. Time and memory
-/// are in proportion to the bytes of the vocabulary (times log n for sorting).
+/// SentencePiece merges two neighbours if their concatenation is a token, best score first. So
+/// every split of a token into two symbols is a merge with the rank of the token's score. Time and
+/// memory are linear in the vocabulary's bytes (times log n for sorting).
 SpmMerges make_spm_merges(const TokenTable& table);
 
 }  // namespace tenon

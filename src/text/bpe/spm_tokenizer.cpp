@@ -34,7 +34,7 @@ class SpmTokenizer final : public Tokenizer {
 
 std::unique_ptr<const Tokenizer> make_spm_tokenizer(Vocabulary vocabulary,
                                                     std::shared_ptr<System> system) {
-  // The values that SentencePiece gives its own tokens unless told otherwise.
+  // SentencePiece's own defaults.
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::SentencePiece;
   defaults.add_bos = true;

@@ -1,4 +1,5 @@
-// The SentencePiece BPE tokenizer (tokenizer.ggml.model "llama"); callers see it as a Tokenizer.
+// The SentencePiece BPE tokenizer (tokenizer.ggml.model "llama"). Callers use the Tokenizer
+// interface.
 #pragma once
 
 #include <memory>
@@ -7,7 +8,7 @@
 
 namespace tenon {
 
-/// Errors as make_tokenizer.
+/// Builds the tokenizer. Errors as in make_tokenizer.
 std::unique_ptr<const Tokenizer> make_spm_tokenizer(Vocabulary vocabulary,
                                                     std::shared_ptr<System> system);
 

@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-/// Writes the programs of one pattern.
+/// Writes the programs of a pattern.
 class PatternCompiler {
  public:
   PatternCompiler(const PatternTree& tree, Pattern& out) : tree_(tree), out_(out) {}
@@ -41,7 +41,7 @@ class PatternCompiler {
   }
 
  private:
-  /// What may come first where a program goes on; no set when that cannot be told.
+  /// Set of possible first characters of a program; no set if unknown.
   using First = std::optional<CharSet>;
 
   [[nodiscard]] uint32_t here() const { return static_cast<uint32_t>(steps_->size()); }
@@ -134,7 +134,7 @@ class PatternCompiler {
     }
   }
 
-  /// For the table: nothing is given back.
+  /// For the table: a possessive run, which never gives back.
   void emit_possessive(const PatternNode& node, uint32_t set) {
     const uint32_t first = here();
     const bool endless = node.maximum == PatternNode::kNoMaximum;
@@ -149,7 +149,7 @@ class PatternCompiler {
   void emit_look(const PatternNode& node, uint32_t child) {
     const PatternNode& inside = tree_.nodes[child];
     if (node.behind && inside.kind == PatternNode::Choice) {
-      // Branches of different length: one look each. "None of them" is each of them not.
+      // Branches of different lengths get a look each. A negated look tests each branch.
       if (node.negated) {
         for (const uint32_t branch : inside.children) emit_look(node, branch);
         return;
@@ -184,7 +184,7 @@ class PatternCompiler {
     (*steps_)[look].a = here();
   }
 
-  /// Characters that every match of a node has, if that is one number.
+  /// Number of characters in every match of a node, if it is fixed.
   [[nodiscard]] std::optional<uint32_t> fixed_length(uint32_t number) const {
     const PatternNode& node = tree_.nodes[number];
     switch (node.kind) {
@@ -236,7 +236,7 @@ class PatternCompiler {
     }
   }
 
-  /// The least fixed point: a loop is certain when its way out is.
+  /// Computes the least fixed point: a loop is certain if its exit is.
   void mark_certain() {
     std::vector<PatternStep>& steps = out_.quick_;
     for (bool changed = true; changed;) {
@@ -253,8 +253,8 @@ class PatternCompiler {
     }
   }
 
-  /// A run gives nothing back where what follows is certain to match, or cannot begin with a
-  /// character of the run.
+  /// Marks runs that never need to give back: their continuation is certain to match, or cannot
+  /// begin with a character of the run.
   void mark_runs() {
     for (uint32_t i = 0; i < out_.quick_.size(); ++i) {
       PatternStep& step = out_.quick_[i];
@@ -268,8 +268,8 @@ class PatternCompiler {
     }
   }
 
-  /// What must come first from step `from` on, be it only looked at; nothing when it may match
-  /// without a character, or look around otherwise first.
+  /// Set of characters of which one must come next from step `from` on, even if only tested.
+  /// Nothing if a match needs no character, or another look-around comes first.
   [[nodiscard]] First first_of(uint32_t from) const {
     const PatternStep& first_step = out_.quick_[from];
     if (first_step.op == PatternStep::Look && !first_step.negated && !first_step.behind) {
@@ -331,8 +331,8 @@ class PatternCompiler {
     }
   }
 
-  /// Depth first over the edges that consume nothing, without recursion. In a cycle of them one
-  /// edge leads back and counts as failed, which is what a loop over nothing comes to.
+  /// Depth first over the edges that consume nothing, without recursion. A cycle has an edge back,
+  /// which counts as failed: an empty loop achieves nothing.
   void order_table() {
     const std::vector<PatternStep>& steps = out_.table_;
     std::vector<uint8_t> stage(steps.size(), 0);

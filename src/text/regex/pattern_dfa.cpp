@@ -6,7 +6,7 @@
 
 namespace tenon {
 
-/// Makes the states of one pattern, beginning with the one where nothing was read.
+/// Builds the states of one pattern, starting with the initial state.
 class PatternDfaBuilder {
  public:
   PatternDfaBuilder(std::span<const PatternStep> steps, std::span<const CharSet> sets,
@@ -28,12 +28,12 @@ class PatternDfaBuilder {
   }
 
  private:
-  using State = std::vector<uint32_t>;  // steps from which a match may go on, best first
+  using State = std::vector<uint32_t>;  // steps from which a match may continue, best first
   static constexpr uint32_t kEnd = 128;
-  // Steps looked at. A published pattern takes a thousandth; a hostile one must not take long.
+  // Most steps visited. A published pattern takes a thousandth; bounds the time for hostile ones.
   static constexpr uint64_t kMaxWork = 8'000'000;
 
-  /// The step that a look ahead for one character asks with, if it is no more than that.
+  /// The character step of a one-character look-ahead; nothing for other looks.
   [[nodiscard]] std::optional<uint32_t> asked(uint32_t look) const {
     const PatternStep& step = steps_[look];
     const bool single = !step.behind && steps_[look + 1].op == PatternStep::Char &&
@@ -53,11 +53,11 @@ class PatternDfaBuilder {
     return true;
   }
 
-  /// Numbers the characters by what the sets say of them; one of each number is kept as an example.
+  /// Numbers the characters by the sets that contain them; keeps an example per number.
   void set_columns() {
     std::map<std::vector<bool>, uint8_t> known;
     for (uint32_t c = 0; c < 128; ++c) {
-      std::vector<bool> in{c == '\n'};  // line ends ask for it
+      std::vector<bool> in{c == '\n'};  // line anchors test it
       for (const CharSet& set : sets_) in.push_back(set.contains_ascii(static_cast<uint8_t>(c)));
       const auto [place, is_new] = known.try_emplace(in, static_cast<uint8_t>(known.size()));
       if (is_new) examples_.push_back(c);
@@ -78,7 +78,7 @@ class PatternDfaBuilder {
     return c != kEnd && sets_[set].contains_ascii(static_cast<uint8_t>(c));
   }
 
-  /// What becomes of a state when `c` is what follows.
+  /// Transition of a state if `c` comes next.
   uint32_t cell(const State& state, uint32_t c) {
     State next;
     std::fill(seen_.begin(), seen_.end(), false);
@@ -86,7 +86,7 @@ class PatternDfaBuilder {
     bool matches = false;
     for (const uint32_t from : state) {
       if (follow(from, c, next)) {
-        matches = true;  // the ways after this one would be tried only if it failed
+        matches = true;  // later ways would only be tried after a failure
         break;
       }
     }
@@ -94,8 +94,8 @@ class PatternDfaBuilder {
     return row << 1 | (matches ? PatternDfa::kMatches : 0);
   }
 
-  /// Goes on from a step without reading, best way first; adds to `next` where reading `c` leads.
-  /// True when a match ends here.
+  /// Follows a step without consuming, best way first; adds the steps after `c` to `next`. True if
+  /// a match ends here.
   bool follow(uint32_t from, uint32_t c, State& next) {
     std::vector<uint32_t> open{from};
     while (!open.empty()) {
@@ -153,7 +153,7 @@ class PatternDfaBuilder {
   std::vector<bool> seen_;          // [steps]
   std::vector<uint32_t> examples_;  // [columns] a character, or kEnd
   std::map<State, uint32_t> numbers_;
-  std::vector<const State*> states_;  // by number
+  std::vector<const State*> states_;  // indexed by number
   std::vector<uint32_t> cells_;
   uint64_t work_ = 0;
 };

@@ -1,5 +1,5 @@
-// A pattern as a table of states over ASCII, which finds the matches that lie among ASCII
-// characters faster than backtracking does.
+// A pattern as a table of states over ASCII. Finds matches among ASCII characters faster than
+// backtracking.
 #pragma once
 
 #include <array>
@@ -14,16 +14,15 @@
 
 namespace tenon {
 
-/// A state stands for the ways a match can go on, in the order in which a backtracking engine would
-/// try them, so the answers are the same. The next character decides what look-ahead for one
-/// character says, so a step of the table is (state, next character or end) -> (state, whether a
-/// match ends before that character). Immutable.
+/// A state is the list of ways a match can continue, in the order of a backtracking engine, so
+/// results are equal. The next character decides one-character look-ahead. So a step maps (state,
+/// next character or end) to (state, whether a match ends before that character). Immutable.
 class PatternDfa {
  public:
-  /// Without states: matches nothing.
+  /// Makes a table without states, which matches nothing.
   PatternDfa() = default;
-  /// steps: a program of single characters. It stays without states when that looks behind, further
-  /// ahead than one character or at the edges of words, or takes more than kMaxStates.
+  /// steps: a program of single characters. The table stays empty if the program looks behind,
+  /// looks ahead by more than one character, tests word edges, or needs more than kMaxStates.
   PatternDfa(std::span<const PatternStep> steps, std::span<const CharSet> sets);
 
   [[nodiscard]] bool empty() const { return cells_.empty(); }
@@ -31,8 +30,8 @@ class PatternDfa {
   static constexpr uint32_t kNoMatch = UINT32_MAX;
   static constexpr uint32_t kUnknown = UINT32_MAX - 1;
 
-  /// Where a match that begins at byte `at` of `text` ends, or kNoMatch, or kUnknown when a
-  /// character beyond ASCII would decide. stop: the first byte that was not looked at.
+  /// End of the match that begins at byte `at` of `text`. kNoMatch if there is none, kUnknown if a
+  /// non-ASCII character decides. stop: the first byte that was not examined.
   [[nodiscard]] uint32_t match(std::string_view text, uint32_t at, uint32_t& stop) const {
     const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
     const auto size = static_cast<uint32_t>(text.size());
@@ -56,7 +55,7 @@ class PatternDfa {
     return end;
   }
 
-  /// Whether a match may begin with the ASCII character `byte`.
+  /// True if a match may begin with the ASCII character `byte`.
   [[nodiscard]] bool may_begin(uint8_t byte) const { return cells_[columns_[byte]] != kFails; }
 
   static constexpr size_t kMaxStates = 1024;
@@ -65,10 +64,11 @@ class PatternDfa {
   friend class PatternDfaBuilder;
 
   static constexpr uint32_t kMatches = 1;
-  static constexpr uint32_t kDead = UINT32_MAX >> 1;  // as a row: nothing can follow
+  static constexpr uint32_t kDead = UINT32_MAX >> 1;  // as a row: no continuation
   static constexpr uint32_t kFails = kDead << 1;
 
-  std::array<uint8_t, 128> columns_{};  // which characters no set of the pattern tells apart
+  // Equivalence classes of characters under the pattern's sets.
+  std::array<uint8_t, 128> columns_{};
   uint32_t end_column_ = 0;
   std::vector<uint32_t> cells_;  // [states, columns] row of the next state << 1 | kMatches
 };

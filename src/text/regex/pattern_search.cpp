@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-// Steps of backtracking that a byte of text pays for. Published patterns take fewer than ten.
+// Steps of backtracking allowed per byte. Published patterns take fewer than ten.
 constexpr int64_t kStepsPerByte = 64;
 constexpr int64_t kStepsAtStart = 4096;
 
@@ -72,7 +72,7 @@ uint32_t PatternSearch::match_at(uint32_t at) {
   for (; branches != 0; branches &= branches - 1) {
     const auto branch = static_cast<size_t>(std::countr_zero(branches));
     const uint32_t end = match_branch(pattern_->branches_[branch], at);
-    if (steps_left_ < 0) {  // it was given up, whatever it says
+    if (steps_left_ < 0) {  // out of steps: the result is void
       fill_table(at);
       return ends_[0];
     }
@@ -245,7 +245,7 @@ uint32_t PatternSearch::table_value(const PatternStep& step, uint32_t number, ui
     case PatternStep::Jump:
       return here[step.a];
     case PatternStep::Look: {
-      steps_left_ = INT64_MAX;  // a look behind is short, and ends
+      steps_left_ = INT64_MAX;  // a look behind is short and ends
       const bool matches = step.behind ? look(step, step.b, at) : here[number + 1] != kNone;
       return matches != step.negated ? here[step.a] : kNone;
     }

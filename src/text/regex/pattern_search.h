@@ -1,5 +1,5 @@
-// Finds the matches of a pattern in a text, one after the other, with the answers of a backtracking
-// engine and in linear time.
+// Finds successive matches of a pattern in a text, with the results of a backtracking engine and in
+// linear time.
 #pragma once
 
 #include <cstddef>
@@ -11,40 +11,38 @@
 
 namespace tenon {
 
-/// Where a pattern matches: bytes [begin, end) of the text.
+/// A match: bytes [begin, end) of the text.
 struct PatternMatch {
   size_t begin = 0;
   size_t end = 0;
 };
 
-/// A search through one text at a time; memory is kept from text to text. The pattern and the text
-/// must outlive it.
-///
-/// Matches among ASCII characters come from the states of the pattern, where it has some. Elsewhere
-/// it backtracks, which is quick where patterns are used as intended. When that has taken more than
-/// a fixed number of steps per byte of the text, a table over the rest of it (position by position
-/// from its end, the match that begins there) answers instead: steps of the pattern times bytes at
-/// the very worst.
+/// Searches one text at a time; reuses memory between texts. The pattern and the text must outlive
+/// it.
+/// Matches among ASCII characters come from the pattern's states, if it has some. Other matches
+/// come from backtracking, which is fast for patterns in normal use. Once this has taken a fixed
+/// number of steps per byte of the text, a table over the rest replaces it: for each position, from
+/// the end, the match that begins there. The worst case is the pattern's steps times bytes.
 class PatternSearch {
  public:
   explicit PatternSearch(const Pattern& pattern) : pattern_(&pattern) {}
 
-  /// Starts at the beginning of `text`, well-formed UTF-8 below 4 GiB. It is all that look-around
-  /// and anchors see.
+  /// Starts a search at the beginning of `text`, well-formed UTF-8 below 4 GiB. Look-around and
+  /// anchors see only this text.
   void begin(std::string_view text);
 
-  /// The next match; false at the end. Matches of nothing are found too, but not directly after
-  /// another match.
+  /// Finds the next match; false at the end. Empty matches count, except directly after another
+  /// match.
   bool next(PatternMatch& match);
 
-  /// Steps taken in the present text, a measure of the work; those of the table do not count.
+  /// Steps taken in the current text, a measure of work; steps of the table do not count.
   [[nodiscard]] int64_t work() const { return work_ - steps_left_; }
 
-  /// For tests: answer with the table from the start.
+  /// For tests: use the table from the start.
   void always_use_table(bool value) { table_always_ = value; }
 
  private:
-  /// What to try when the present way fails: step `step` at byte `at`, then (of a run that can give
+  /// Alternative if the current way fails: step `step` at byte `at`, then (for a run that can give
   /// back) one character earlier, down to `lowest`.
   struct Choice {
     uint32_t step;
@@ -72,13 +70,13 @@ class PatternSearch {
   uint32_t at_ = 0;
   uint32_t last_end_ = kNone;
   int64_t steps_left_ = 0;
-  int64_t work_ = 0;  // steps_left_ at the beginning
+  int64_t work_ = 0;  // initial steps_left_
   std::vector<Choice> choices_;
   bool table_always_ = false;
   bool has_table_ = false;
   uint32_t table_from_ = 0;
-  std::vector<uint32_t> ends_;  // [text - table_from_] where the match that begins there ends
-  std::vector<uint32_t> rows_[kRows];  // [steps] of the position: where a match from the step ends
+  std::vector<uint32_t> ends_;         // [text - table_from_] end of the match that begins there
+  std::vector<uint32_t> rows_[kRows];  // [steps] per position: end of the match from the step
 };
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// What the programs of patterns consist of.
+// Instructions of compiled patterns.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace tenon {
 /// One instruction of a pattern's program.
 struct PatternStep {
   enum Op : uint8_t {
-    Char,     ///< a character of `set`
-    Run,      ///< minimum to maximum characters of `set`, as many as there are
-    Possess,  ///< a character of `set` and on to `a`, else on to `b`
-    Split,    ///< `a`, and `b` if that fails
-    Jump,     ///< to `a`
-    Look,     ///< the program after this step matches here (or does not); then on to `a`
-    Assert,   ///< `place`
+    Char,     ///< one character of `set`
+    Run,      ///< minimum to maximum characters of `set`, greedily
+    Possess,  ///< one character of `set`, then `a`; else `b`
+    Split,    ///< `a`; `b` if that fails
+    Jump,     ///< continue at `a`
+    Look,     ///< tests whether the following program matches here (or not); then `a`
+    Assert,   ///< tests `place`
     Match,
   };
   Op op = Match;
@@ -24,7 +24,7 @@ struct PatternStep {
   bool negated = false;    ///< Look
   bool behind = false;     ///< Look: `minimum` characters back
   bool keeps_all = false;  ///< Run: giving back never helps
-  bool certain = false;    ///< from here a match is certain, so nothing before is tried again
+  bool certain = false;    ///< a match is certain from here, so earlier alternatives are dropped
   uint32_t set = 0;
   uint32_t a = 0;
   uint32_t b = 0;  ///< Look of the table program: the same step of the quick program

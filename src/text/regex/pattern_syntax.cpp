@@ -142,7 +142,7 @@ class Parser {
     const auto low = number();
     const bool comma = take_if(",");
     const auto high = comma ? number() : low;
-    // Anything else in braces is text.
+    // Other text in braces is literal.
     if ((!low && !high) || !take_if("}")) {
       at_ = begin;
       return false;
@@ -209,7 +209,7 @@ class Parser {
         while (take() != '>') {
         }
       } else if (take_if("?")) {
-        if (!flags()) return std::nullopt;  // (?i) holds to the end of the enclosing group
+        if (!flags()) return std::nullopt;  // (?i) holds up to the end of the enclosing group
       }
     }
     uint32_t inside = choice(depth + 1);
@@ -221,7 +221,7 @@ class Parser {
     return add(std::move(look));
   }
 
-  /// The flags of (?flags:...) or (?flags); true when a group follows.
+  /// Parses the flags of (?flags:...) or (?flags); true if a group follows.
   bool flags() {
     bool value = true;
     while (true) {
@@ -277,7 +277,7 @@ class Parser {
     }
   }
 
-  /// The set of \d, \s, \w, \h, \p{...} and their complements.
+  /// Set of \d, \s, \w, \h, \p{...} and their complements.
   std::optional<CharSet> class_escape(uint32_t c) {
     switch (c) {
       case 'd':
@@ -322,7 +322,7 @@ class Parser {
     return negated ? set->complement() : *set;
   }
 
-  /// The character that backslash and `c` stand for.
+  /// Character of the escape `\c`.
   uint32_t code_escape(uint32_t c) {
     switch (c) {
       case 't':
@@ -370,14 +370,14 @@ class Parser {
     return value;
   }
 
-  /// What stands between [ and ].
+  /// Parses a set after its [.
   CharSet bracket(int depth) {
     if (depth > kMaxDepth) {
       fail(Code::Limit, "pattern {}: sets nested deeper than {}", quoted(source_), kMaxDepth);
     }
     const bool negated = take_if("^");
     CharSet set;
-    std::optional<CharSet> met;  // of what stands before &&
+    std::optional<CharSet> met;  // intersection of the sets before &&
     bool first = true;
     while (first || peek() != ']') {
       first = false;
@@ -416,7 +416,7 @@ class Parser {
     uint32_t high = take();
     if (high == '\\') {
       const uint32_t escaped = take();
-      if (class_escape(escaped)) {  // as in [a-\d]: the dash is text, and \d comes next
+      if (class_escape(escaped)) {  // as in [a-\d]: the dash is literal, and \d follows
         at_ = dash + 1;
         return literal(low).united(CharSet::of('-'));
       }
@@ -441,7 +441,7 @@ class Parser {
 
   CharSet literal(uint32_t code) { return folded(CharSet::of(code), code, code); }
 
-  /// Adds the other cases of the characters of a range, under (?i).
+  /// Under (?i), adds the other cases of a range's characters.
   CharSet folded(CharSet set, uint32_t first, uint32_t last) const {
     if (!fold_case_) return set;
     constexpr uint32_t kLongS = 0x17F;

@@ -1,4 +1,4 @@
-// Reads a regular expression into a tree. Matching is in pattern and pattern_search.
+// Parses a regular expression into a tree. pattern and pattern_search do the matching.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace tenon {
 
-/// A node of the tree; children by number, smaller than the node's own.
+/// A node of the tree. Children are indices below the node's own.
 struct PatternNode {
   enum Kind : uint8_t {
-    Empty,     ///< matches nothing, everywhere
+    Empty,     ///< matches the empty string
     Set,       ///< one character of a set
     Sequence,  ///< the children in order
     Choice,    ///< the first child that leads to a match
     Repeat,    ///< the child, minimum to maximum times
     Look,      ///< the child matches ahead (or behind), or does not; consumes nothing
-    Assert,    ///< a place in the text
+    Assert,    ///< a position in the text
   };
   enum Place : uint8_t {
     LineBegin,
@@ -36,9 +36,9 @@ struct PatternNode {
   Greed greed = Greedy;
   bool negated = false;  ///< Look
   bool behind = false;   ///< Look
-  uint32_t set = 0;      ///< Set: index in PatternTree::sets
+  uint32_t set = 0;      ///< Set: index into PatternTree::sets
   uint32_t minimum = 0;  ///< Repeat
-  uint32_t maximum = 0;  ///< Repeat; kNoMaximum: any number
+  uint32_t maximum = 0;  ///< Repeat; kNoMaximum means unbounded
   std::vector<uint32_t> children;
 
   static constexpr uint32_t kNoMaximum = UINT32_MAX;
@@ -50,11 +50,12 @@ struct PatternTree {
   uint32_t root = 0;
 };
 
-/// Reads the syntax of Oniguruma (Ruby), which Hugging Face's tokenizers use, as far as it is
-/// regular: groups, |, quantifiers (greedy, lazy, possessive), sets with nesting and &&, \p{...},
-/// escapes, (?i), look-around, anchors (^ and $ are those of lines). Capturing groups just group.
-/// Throws Error(Format) for a malformed one, Error(Unsupported) naming what is not regular or not
-/// known (back references, atomic groups), Error(Limit) beyond kMaxPatternBytes or the depth limit.
+/// Parses the regular part of Oniguruma's (Ruby's) syntax, which Hugging Face's tokenizers use:
+/// groups, |, quantifiers (greedy, lazy, possessive), sets with nesting and &&, \p{...}, escapes,
+/// (?i), look-around, anchors (^ and $ are those of lines). Capturing groups only group. Throws
+/// Format for malformed patterns. Throws Unsupported, naming the construct, for non-regular or
+/// unknown ones (back references, atomic groups). Throws Limit beyond kMaxPatternBytes or the depth
+/// limit.
 PatternTree parse_pattern(std::string_view source);
 
 inline constexpr size_t kMaxPatternBytes = 65536;

@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-/// What a failure says may hold texts of the template: its beginning.
+/// Beginning of a failure's message, which may contain texts of the template.
 std::string_view shown(const std::exception& failure) {
   constexpr size_t kMaxBytes = 1000;
   return utf8_prefix(failure.what(), kMaxBytes);

@@ -1,5 +1,5 @@
-// A chat template: source in, rendered prompt out, with the marks of which bytes are the template's
-// own. What goes into a conversation, and what a model answers, lives in text/chat.
+// A chat template: renders its source to a prompt and marks which bytes are the template's own.
+// text/chat has conversations and answers.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,11 @@ class ChatTemplate {
  public:
   using Variables = jinja::Variables;
 
-  /// Throws Error(Template) "NAME: line N: ..." for what is no template.
+  /// Parses a template. Throws Template "NAME: line N: ..." if it is malformed.
   ChatTemplate(std::string source, std::string name);
 
-  /// Throws Error(Template) where Jinja2 raises an exception, and when a limit is reached.
+  /// Renders the template. now: for strftime_now. Throws Template for exceptions that Jinja2 would
+  /// raise, and at a limit.
   [[nodiscard]] jinja::Text render(const Variables& variables, const jinja::Limits& limits,
                                    std::optional<jinja::CalendarTime> now = {}) const;
 

@@ -1,4 +1,4 @@
-// What a template may spend: steps, time, memory, output. The caller that renders sets the numbers.
+// Limits of a rendering: steps, time, memory, output. The caller sets the numbers.
 #pragma once
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@
 
 namespace tenon::jinja {
 
-/// A template failed: what Jinja2 raises as an exception. The line is added by the renderer.
+/// An exception that Jinja2 would raise. The renderer adds the line.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,34 +24,34 @@ template <typename... Args>
 }
 
 struct Limits {
-  size_t output_bytes = size_t{16} << 20;      ///< of the rendered text, and of any one string
-  size_t memory_bytes = size_t{64} << 20;      ///< of the values that a template holds at a time
-  uint64_t steps = 20'000'000;                 ///< operations; long texts and lists count as many
-  uint64_t time_ns = 100'000'000;              ///< of processor time
-  uint32_t depth = 400;                        ///< nested statements, expressions and calls
-  std::function<uint64_t()> thread_time_ns{};  ///< see base/system.h; none: time is not limited
+  size_t output_bytes = size_t{16} << 20;  ///< size of the rendered text, and of each string
+  size_t memory_bytes = size_t{64} << 20;  ///< size of the values that a template holds at a time
+  uint64_t steps = 20'000'000;             ///< operations; long texts and lists count in proportion
+  uint64_t time_ns = 100'000'000;          ///< processor time
+  uint32_t depth = 400;                    ///< nested statements, expressions and calls
+  std::function<uint64_t()> thread_time_ns{};  ///< see base/system.h; if empty, time is not limited
 };
 
-/// How deep lists and dicts may nest.
+/// Deepest nesting of lists and dicts.
 inline constexpr uint32_t kMaxValueDepth = 128;
-/// How many values a list may hold, those of the lists in it included.
+/// Most values in a list, including those in nested lists.
 inline constexpr uint32_t kMaxValueWeight = 1u << 22;
 
-/// Whatever reads or makes a text counts in proportion to it, in the loop that does so: values that
-/// are made count themselves, and so do characters that are looked at (Characters).
+/// Counts work. Every loop that reads or makes text counts in proportion to the text. New values
+/// count themselves, and so do visited characters (Characters).
 class Budget {
  public:
   explicit Budget(const Limits& limits)
       : limits_(limits), start_ns_(limits.thread_time_ns ? limits.thread_time_ns() : 0) {}
 
-  /// Counts work; looks at the clock now and then. Throws Failure when a limit is reached.
+  /// Counts steps; checks the clock now and then. Throws Failure at a limit.
   void spend(uint64_t steps = 1) { count(steps * kBytesOfStep); }
-  /// An operation on the bytes of a text as a whole: copied, compared, searched.
+  /// Counts an operation on the bytes of a whole text: copy, comparison, search.
   void spend_bytes(size_t bytes) { count(kBytesOfStep + bytes); }
-  /// One character that is decoded, classified, changed.
+  /// Counts a character that is decoded, classified or changed.
   void spend_character() { count(kBytesOfStep / 4); }
 
-  /// Announces a string of a size before it is made.
+  /// Checks the size of a string before it is made.
   void check_size(size_t bytes) const {
     if (bytes > limits_.output_bytes) {
       raise("a text of {} bytes is larger than the limit of {}", bytes, limits_.output_bytes);
@@ -66,10 +66,10 @@ class Budget {
   void release(size_t bytes) noexcept { held_ -= bytes; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
 
-  uint32_t shown_namespaces = 0;  ///< that are being written out, one inside the other
+  uint32_t shown_namespaces = 0;  ///< nesting of namespaces being printed
 
  private:
-  // Work is counted in bytes that a large copy moves in the same time.
+  // Work is counted in bytes: a step takes about as long as copying this many.
   static constexpr uint64_t kBytesOfStep = 32;
   static constexpr uint64_t kBetweenChecks = 1024 * kBytesOfStep;
 

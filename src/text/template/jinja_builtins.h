@@ -1,5 +1,5 @@
-// What is built into the language, as tables of functions: filters, tests, methods and globals. A
-// new one is a line in the table of its file.
+// Built-in functions as tables: filters, tests, methods and globals. Add a new one as a line in the
+// table of its file.
 #pragma once
 
 #include <span>
@@ -14,17 +14,16 @@ namespace tenon::jinja {
 
 class Interpreter;
 
-/// self: what stands before the '|', the 'is' or the dot; Absent for a global function.
-/// arguments: one for each parameter, Absent where it was not given.
+/// self: the operand of the '|', the 'is' or the dot; Absent for a global function. arguments: one
+/// per parameter, Absent if not given.
 using Native = Value (*)(Interpreter& jinja, const Value& self, std::span<const Value> arguments);
 
 struct Builtin {
   std::string_view name;
-  /// Names with commas between them; those before "/" are never named by the caller. "*" at the end
-  /// takes further positional arguments, "**" gives the further named ones as a dict in the last
-  /// place.
+  /// Comma-separated names; those before "/" are positional only. A final "*" takes further
+  /// positional arguments; "**" collects further named ones in a dict as the last argument.
   std::string_view parameters;
-  uint32_t required;  ///< how many of the parameters must be given
+  uint32_t required;  ///< number of required parameters
   Native run;
 };
 
@@ -33,22 +32,22 @@ struct CallArguments {
   std::vector<std::pair<std::string, Value>> named{};
 };
 
-/// Each null when there is none of the name.
+/// Each returns null for an unknown name.
 const Builtin* find_filter(std::string_view name);
 const Builtin* find_test(std::string_view name);
 const Builtin* find_global(std::string_view name);
-/// Of the type of `self`.
+/// Finds a method of the type of `self`.
 const Builtin* find_method(const Value& self, std::string_view name);
-/// Whether the method changes its object, which templates may not.
+/// True for methods that change their object, which templates may not call.
 bool is_changing_method(const Value& self, std::string_view name);
 
-/// Arguments in the order of the parameters. Throws Failure when they do not fit.
+/// Arranges arguments in the order of the parameters. Throws Failure if they do not fit.
 std::vector<Value> bind(const Builtin& builtin, CallArguments arguments);
-/// Binds and runs; the texts that it is given count as work, whatever it does with them.
+/// Binds arguments and runs. Argument texts count as work, however they are used.
 Value run_builtin(Interpreter& jinja, const Builtin& builtin, const Value& self,
                   CallArguments arguments);
 
-/// The tables that the functions above look into, one per file.
+/// Tables searched by the functions above, one per file.
 std::span<const Builtin> text_filters();
 std::span<const Builtin> number_filters();
 std::span<const Builtin> sequence_filters();

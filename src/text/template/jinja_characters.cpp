@@ -31,7 +31,7 @@ bool is_decimal(uint32_t code) {
 }
 
 bool is_digit(uint32_t code) {
-  // Beyond the decimals: superscripts, subscripts and the first of each circled series.
+  // Besides decimals: superscripts, subscripts and the first digits of each circled series.
   return is_decimal(code) || code == 0xB2 || code == 0xB3 || code == 0xB9 || code == 0x2070 ||
          (code >= 0x2074 && code <= 0x2079) || (code >= 0x2080 && code <= 0x2089) ||
          (code >= 0x2460 && code <= 0x2468) || (code >= 0x2474 && code <= 0x247C) ||
@@ -42,7 +42,7 @@ bool is_numeric(uint32_t code) {
   if (is_digit(code)) return true;
   const auto of = category(code);
   if (of == UTF8PROC_CATEGORY_NL || of == UTF8PROC_CATEGORY_NO) return true;
-  // Ideographs that are numbers.
+  // Ideographs of numbers.
   constexpr uint32_t kIdeographs[] = {0x4E00, 0x4E8C, 0x4E09, 0x56DB, 0x4E94, 0x516D, 0x4E03,
                                       0x516B, 0x4E5D, 0x5341, 0x767E, 0x5343, 0x4E07, 0x96F6};
   for (const uint32_t known : kIdeographs) {

@@ -1,4 +1,4 @@
-// The classes of characters that Python's string methods go by, and walking over characters.
+// Character classes of Python's string methods, and iteration over characters.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,27 @@
 
 namespace tenon::jinja {
 
-/// What str.isspace, str.strip and str.split take for white space.
+/// White space of str.isspace, str.strip and str.split.
 bool is_space(uint32_t code);
 bool is_alpha(uint32_t code);
-/// str.isdecimal, str.isdigit (superscripts too), str.isnumeric (fractions and letters too).
+/// str.isdecimal, str.isdigit (includes superscripts), str.isnumeric (includes fractions and
+/// letters).
 bool is_decimal(uint32_t code);
 bool is_digit(uint32_t code);
 bool is_numeric(uint32_t code);
 bool is_upper(uint32_t code);
 bool is_lower(uint32_t code);
 bool is_title(uint32_t code);
-/// Whether repr() shows it as it is.
+/// True if repr() shows the character unescaped.
 bool is_printable(uint32_t code);
 uint32_t to_upper(uint32_t code);
 uint32_t to_lower(uint32_t code);
-/// The whole mapping: one character may become several.
+/// Full case mappings: a character may become several.
 void append_upper(uint32_t code, std::string& out);
 void append_lower(uint32_t code, std::string& out);
 void append_title(uint32_t code, std::string& out);
 
-/// The characters of well-formed text in order, each of which counts:
+/// Iterates over the characters of well-formed text and counts each:
 ///   for (const Character c : Characters(text, budget)) ...
 struct Character {
   uint32_t code;
@@ -37,7 +38,7 @@ struct Character {
 };
 class Characters {
  public:
-  /// From byte `begin` on.
+  /// Starts at byte `begin`.
   Characters(std::string_view text, Budget& budget, size_t begin = 0)
       : text_(text), budget_(budget), begin_(begin) {}
 
@@ -70,15 +71,15 @@ class Characters {
   size_t begin_;
 };
 
-/// The number of characters in well-formed UTF-8.
+/// Number of characters in well-formed UTF-8.
 size_t count_characters(std::string_view text);
-/// The byte where character `index` starts; text.size() when there are fewer.
+/// Byte offset of character `index`; text.size() if there are fewer.
 size_t character_offset(std::string_view text, size_t index);
 
-/// Where white space follows the character at `begin`, or the text ends.
+/// Offset of the first white space after the character at `begin`, or the text's end.
 size_t end_of_word(std::string_view text, size_t begin, Budget& budget);
 
-/// Bytes of the white space that begins, and ends, a text. budget: null where nothing is counted.
+/// Bytes of white space at the start, or end, of a text. budget may be null, which counts nothing.
 size_t leading_space(std::string_view text, Budget* budget = nullptr);
 size_t trailing_space(std::string_view text, Budget* budget = nullptr);
 

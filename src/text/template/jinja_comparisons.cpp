@@ -1,4 +1,4 @@
-// Which values are equal, in what order they come, and whether one holds another.
+// Equality, order and containment of values.
 #include <algorithm>
 
 #include "text/template/jinja_operators.h"

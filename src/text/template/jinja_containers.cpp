@@ -1,4 +1,4 @@
-// The methods of dicts, lists, tuples and of `loop`.
+// Methods of dicts, lists, tuples and `loop`.
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,4 @@
-// The expressions of the interpreter.
+// Evaluates expressions.
 #include <algorithm>
 
 #include "text/template/jinja_format.h"
@@ -21,7 +21,7 @@ Value Interpreter::evaluate(const Expr& expr) {
   check_depth();
   budget_.spend();
   ++depth_;
-  // Not restored on failure: no caller catches one and goes on.
+  // Not restored on failure: no caller continues after one.
   Value value = evaluate_node(expr);
   --depth_;
   return value;
@@ -86,7 +86,7 @@ Value Interpreter::evaluate_name(const Expr& expr) {
 }
 
 Value Interpreter::evaluate_binary(const Expr& expr) {
-  // A long sum is a deep tree on the left: walked down and up again without recursion.
+  // A long sum is a tree that is deep on the left: walk it without recursion.
   std::vector<const Expr*> spine;
   const Expr* left = &expr;
   while (left->kind == ExprKind::Binary) {

@@ -1,4 +1,4 @@
-// The expressions of the grammar; statements are jinja_parser.cpp's.
+// Parses expressions; jinja_parser.cpp parses statements.
 #pragma once
 
 #include <map>
@@ -18,15 +18,16 @@ class ExpressionParser {
 
   NameId intern(const std::string& name);
 
-  /// An expression; without_condition: without "a if b else c".
+  /// Parses an expression; without_condition: excludes "a if b else c".
   const Expr* expression(bool without_condition = false);
-  /// Expressions with commas between them are a tuple. end: a name that ends it, or "".
+  /// Parses an expression; several, separated by commas, form a tuple. end: a name that ends it, or
+  /// "".
   const Expr* tuple(bool without_condition = false, std::string_view end = "",
                     bool in_parentheses = false);
-  /// "NAME(...) | NAME ..." applied to `input` (may be null).
+  /// Parses "NAME(...) | NAME ..." applied to `input` (may be null).
   const Expr* filters(const Expr* input, bool starts_inline);
 
-  /// Counts nesting, of tags as well as of brackets.
+  /// Counts nesting of tags and brackets.
   class Nesting {
    public:
     explicit Nesting(ExpressionParser& parser);
@@ -38,9 +39,9 @@ class ExpressionParser {
     ExpressionParser& parser_;
   };
 
-  /// Inside a branch unknown filters and tests are errors only when they run.
+  /// Inside a branch, unknown filters and tests fail only when they run.
   bool in_branch = false;
-  /// Throws for what was unknown and stood in no branch. To be called when a tag is read.
+  /// Throws for unknown filters and tests outside branches. Call at the end of a tag.
   void check_known();
 
  private:
@@ -65,7 +66,7 @@ class ExpressionParser {
   const Expr* call(const Expr* expr);
   const Expr* test(const Expr* expr);
   Arguments arguments();
-  /// Of a filter or test; those of Jinja2 have no dots, but a name may.
+  /// Name of a filter or test; may contain dots, though Jinja2's own do not.
   std::string dotted_name();
 
   TokenStream& tokens_;
@@ -73,7 +74,7 @@ class ExpressionParser {
   std::map<std::string, NameId, std::less<>> ids_;
   uint32_t depth_ = 0;
   StackRoom stack_;
-  std::vector<const Expr*> unknown_;  // filters and tests, outside of branches so far
+  std::vector<const Expr*> unknown_;  // filters and tests outside branches so far
 };
 
 }  // namespace tenon::jinja

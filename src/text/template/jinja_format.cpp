@@ -50,7 +50,7 @@ void append_range(const Sequence& range, std::string& out) {
   out += step == 1 ? ")" : fmt::format(", {})", step);
 }
 
-/// Namespaces in namespaces are shown so deep; they may hold one another.
+/// Depth to which nested namespaces are printed; they may contain each other.
 constexpr uint32_t kMaxShownNamespaces = 4;
 
 void append_namespace(const Namespace& space, std::string& out, Budget& budget) {

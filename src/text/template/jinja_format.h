@@ -1,4 +1,4 @@
-// Values as text: str(), repr() and JSON, byte for byte as Python writes them.
+// Values as text: str(), repr() and JSON, byte for byte as in Python.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace tenon::jinja {
 
-/// str(value); an undefined value is empty.
+/// str(value); empty for an undefined value.
 Text to_text(const Value& value, Budget& budget);
-/// repr(value), appended.
+/// Appends repr(value).
 void append_repr(const Value& value, std::string& out, Budget& budget);
-/// "\\x7f", "\\u20ac" or "\\U0001f600".
+/// Appends "\\x7f", "\\u20ac" or "\\U0001f600".
 void append_escaped(uint32_t code, std::string& out);
-/// repr of a float: the shortest digits that read back as the same number.
+/// repr of a float: the shortest digits that round-trip.
 std::string real_text(double value);
-/// Whether any text inside the value is foreign.
+/// True if any text inside the value is foreign (untrusted).
 bool has_foreign(const Value& value);
 
-/// The arguments of json.dumps. indent: empty for one line.
+/// Arguments of json.dumps. indent: empty for a single line.
 struct JsonStyle {
   bool one_line = true;
   std::string indent{};

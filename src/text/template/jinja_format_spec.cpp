@@ -17,8 +17,8 @@ constexpr std::string_view kRealTypes = "eEfFgGn%";
 
 bool is_one_of(std::string_view set, char c) { return c != 0 && set.find(c) != set.npos; }
 
-/// Separators between groups, with zeros in front until there are `least` characters: the way of
-/// Python, which never lets a separator come first.
+/// Inserts separators between groups and pads with zeros to `least` characters, like Python, which
+/// never puts a separator first.
 std::string grouped(std::string_view digits, char separator, int64_t least, size_t group) {
   std::string reversed;
   auto remaining = static_cast<int64_t>(digits.size());
@@ -38,7 +38,7 @@ std::string grouped(std::string_view digits, char separator, int64_t least, size
   return reversed;
 }
 
-/// A number in its parts: sign, "0x", digits, and what follows them.
+/// Assembles a number: sign, "0x", digits, and the rest.
 Text laid_out(std::string sign, std::string_view prefix, std::string_view digits,
               std::string_view rest, const FormatSpec& spec, Budget& budget) {
   sign += prefix;
@@ -66,14 +66,13 @@ std::string sign_of(bool is_negative, const FormatSpec& spec) {
   return is_negative ? "-" : spec.sign != 0 ? std::string(1, spec.sign) : "";
 }
 
-/// The digits of a float without its sign.
+/// Digits of a float without its sign.
 std::string real_digits(double value, const FormatSpec& spec) {
   const int precision = spec.precision < 0 ? 6 : std::min(spec.precision, kMaxPrecision);
   const char type = spec.type == 'n' ? 'g' : spec.type;
   if (type == 0 && spec.precision < 0) return real_text(value);
   if (type == 0) {
-    // Like 'g' with a digit after the point; numbers that would fill the precision have an
-    // exponent.
+    // Like 'g' with a digit after the point; numbers that would fill the precision get an exponent.
     const int digits = std::max(precision, 1);
     std::string exponent = fmt::format("{:.{}e}", value, digits - 1);
     const size_t mark = exponent.find('e');
@@ -97,7 +96,7 @@ std::string real_digits(double value, const FormatSpec& spec) {
       fmt::format("{{:{}.{{}}{}}}", spec.alternate ? "#" : "", is_percent ? 'f' : type);
   std::string text =
       fmt::format(fmt::runtime(pattern), is_percent ? value * 100 : value, precision);
-  // '#' keeps the zeros and the point, and adds no digit to them.
+  // '#' keeps trailing zeros and the point, but adds no digit.
   const bool adds_digit = spec.alternate && (type | 32) == 'g' && text.ends_with(".0") &&
                           text.size() - 2 >= static_cast<size_t>(std::max(precision, 1));
   if (adds_digit) text.pop_back();

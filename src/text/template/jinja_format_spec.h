@@ -1,5 +1,5 @@
-// How one value is laid out in a formatted string: "%-08.3f" and "{:<8.3f}". Where the values come
-// from lives in jinja_printf.cpp.
+// Layout of one value in a formatted string: "%-08.3f" and "{:<8.3f}". jinja_printf.cpp selects the
+// values.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tenon::jinja {
 
-/// Widths and precisions beyond these are refused.
+/// Limits of widths and precisions.
 inline constexpr int64_t kMaxFormatWidth = 1 << 20;
 inline constexpr int kMaxPrecision = 200;
 
@@ -25,19 +25,19 @@ struct FormatSpec {
   Text fill{" "};
   int64_t width = 0;
   int precision = -1;
-  int64_t least_digits = 0;  ///< of an integer: zeros go before shorter ones
+  int64_t least_digits = 0;  ///< pads an integer with zeros to this many digits
 };
 
-/// Digits from `at` on, which moves after them. Throws Failure beyond kMaxFormatWidth.
+/// Reads digits from `at` on and advances it. Throws Failure beyond kMaxFormatWidth.
 int64_t read_number(std::string_view text, size_t& at);
 
-/// Type 'd' (or 'b', 'o', 'x', 'X') for integers, one of "eEfFgG%" or 0 (repr) for floats.
+/// Formats an integer with type 'd' (or 'b', 'o', 'x', 'X'), a float with "eEfFgG%" or 0 (repr).
 Text integer_text(int64_t value, const FormatSpec& spec, Budget& budget);
 Text real_text(double value, const FormatSpec& spec, Budget& budget);
-/// Cut to the precision and padded; `standard`: where there is no alignment.
+/// Cuts to the precision and pads; `standard` is the default alignment.
 Text aligned_text(Text text, const FormatSpec& spec, FormatSpec::Align standard, Budget& budget);
 
-/// format(value, text): the language after the colon of "{:...}".
+/// format(value, text): text is the part after the colon of "{:...}".
 Text formatted(const Value& value, std::string_view text, Budget& budget);
 
 }  // namespace tenon::jinja

@@ -1,4 +1,4 @@
-// Functions that every template finds: those of Jinja2 and the two that Hugging Face adds.
+// Global functions of templates: those of Jinja2, and two of Hugging Face.
 #include <array>
 
 #include "text/template/jinja_builtins.h"
@@ -13,7 +13,7 @@ namespace {
 
 using Args = std::span<const Value>;
 
-// As in Jinja2's sandbox.
+// Limit of Jinja2's sandbox.
 constexpr int64_t kMaxRange = 100'000;
 
 Value range(Interpreter& jinja, const Value&, Args args) {

@@ -7,7 +7,7 @@
 
 namespace tenon::jinja {
 
-/// Counts nesting for as long as it lives.
+/// Counts nesting during its lifetime.
 class Interpreter::Depth {
  public:
   explicit Depth(Interpreter& of) : of_(of) {
@@ -23,7 +23,7 @@ class Interpreter::Depth {
   Interpreter& of_;
 };
 
-/// Variables set while it lives are its own.
+/// Opens a scope for variables set during its lifetime.
 class Interpreter::Level {
  public:
   explicit Level(Interpreter& of) : Level(of, of.scope_) {}
@@ -47,7 +47,7 @@ Interpreter::Interpreter(const Syntax& syntax, const Variables& variables, Budge
                          std::optional<CalendarTime> now)
     : syntax_(syntax), budget_(budget), now_(now) {
   scope_ = open_scope(nullptr);
-  // What the template never names need not be defined.
+  // Define only variables that the template names.
   for (NameId name = 0; name < syntax_.names.size(); ++name) {
     const auto given = variables.find(syntax_.names[name]);
     if (given != variables.end()) scope_->variables.emplace_back(name, given->second);
@@ -179,8 +179,8 @@ void Interpreter::run_loop(const Stmt& statement, std::vector<Value> items, uint
   loop->items = std::move(items);
   if (statement.recursive) loop->scope = scope_;
   const Value handle = Value::object(Kind::Loop, loop);
-  // A value that keeps the loop keeps nothing else: it could hold itself, or a long chain of its
-  // kind.
+  // Empty the loop at its end: a kept loop could otherwise contain itself, or a long chain of
+  // loops.
   struct End {
     LoopObject& loop;
     ~End() {
@@ -202,7 +202,7 @@ void Interpreter::run_loop(const Stmt& statement, std::vector<Value> items, uint
     any_ended |= flow == Flow::Next;
     if (flow == Flow::Break) break;
   }
-  // As in Jinja2: a round that break or continue leaves counts as none.
+  // As in Jinja2, rounds left by break or continue do not count.
   if (!any_ended) {
     const Level level(*this);
     (void)run_block(statement.otherwise, out);
@@ -367,7 +367,7 @@ Value make_namespace(Interpreter& jinja, std::vector<std::pair<std::string, Valu
   object->charge(&jinja.budget(), sizeof(Namespace) + from.size() * 64);
   for (const auto& [name, value] : from) object->charge(&jinja.budget(), name.size());
   object->attributes = std::move(from);
-  // Not owned by its values: a namespace that holds itself would never be freed.
+  // Not owned by its values: a namespace that contains itself would never be freed.
   std::shared_ptr<Object> view(std::shared_ptr<void>(), object.get());
   jinja.namespaces_.push_back(std::move(object));
   return Value::object(Kind::Namespace, std::move(view));

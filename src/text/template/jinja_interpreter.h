@@ -1,5 +1,5 @@
-// Runs a syntax tree: scopes, statements, expressions, calls. What values can do lives in
-// jinja_operators.h, what is built in is declared in jinja_builtins.h.
+// Runs a syntax tree: scopes, statements, expressions, calls. jinja_operators.h has operations on
+// values, jinja_builtins.h declares built-in functions.
 #pragma once
 
 #include <map>
@@ -18,15 +18,15 @@
 
 namespace tenon::jinja {
 
-/// What a template finds defined, by name.
+/// Variables given to a template, by name.
 using Variables = std::map<std::string, Value, std::less<>>;
 
-/// A point of the calendar, as the host tells it.
+/// A calendar time given by the host.
 struct CalendarTime {
   int32_t year = 1970, month = 1, day = 1, hour = 0, minute = 0, second = 0, microsecond = 0;
 };
 
-/// Variables of one level. Owned by the interpreter; used again unless a macro kept it.
+/// Variables of one level. Owned by the interpreter; reused unless a macro keeps it.
 struct Scope {
   Scope* outer = nullptr;
   std::vector<std::pair<NameId, Value>> variables{};
@@ -39,27 +39,27 @@ struct MacroObject : Object {
   Scope* scope = nullptr;
 };
 
-/// `loop` in the body of a for.
+/// `loop` in the body of a for statement.
 struct LoopObject : Object {
   const Stmt* statement = nullptr;
   std::vector<Value> items;
   size_t at = 0;
   uint32_t depth = 0;
-  Scope* scope = nullptr;  ///< where a recursive loop runs; null when it is not recursive
+  Scope* scope = nullptr;  ///< scope of a recursive loop; null if not recursive
   std::optional<std::vector<Value>> changed{};
 };
 
 class Interpreter {
  public:
-  /// variables: what the template finds defined. now: for strftime_now, which is undefined without.
+  /// variables: initial definitions. now: for strftime_now, which is undefined without it.
   Interpreter(const Syntax& syntax, const Variables& variables, Budget& budget,
               std::optional<CalendarTime> now);
 
-  /// The rendered text. Throws Failure; line() is then where.
+  /// Renders the text. Throws Failure; line() tells its line then.
   Text run();
   [[nodiscard]] uint32_t line() const { return line_; }
 
-  // For the built-in functions:
+  // Used by built-in functions:
   [[nodiscard]] Budget& budget() { return budget_; }
   [[nodiscard]] const std::optional<CalendarTime>& now() const { return now_; }
   [[nodiscard]] Value string(Text text) { return Value::string(std::move(text), &budget_); }
@@ -70,9 +70,9 @@ class Interpreter {
     return Value::sequence(kind, std::move(items), &budget_);
   }
   Value call(const Value& callee, CallArguments arguments);
-  /// value.name, by the rules of the sandbox: undefined when there is no such thing.
+  /// value.name by the rules of the sandbox; undefined if there is no such attribute.
   Value attribute(const Value& value, const std::string& name);
-  /// value[key]
+  /// value[key]; undefined if there is no such item.
   Value item(const Value& value, const Value& key);
   Value filter(const std::string& name, const Value& value, CallArguments arguments);
   bool test(const std::string& name, const Value& value, CallArguments arguments);
@@ -125,11 +125,11 @@ class Interpreter {
   const Syntax& syntax_;
   Budget& budget_;
   std::optional<CalendarTime> now_;
-  std::vector<std::unique_ptr<Object>> namespaces_;  // may hold each other in a circle
+  std::vector<std::unique_ptr<Object>> namespaces_;  // may refer to each other in a cycle
   std::vector<std::unique_ptr<Scope>> scopes_;
   std::vector<Scope*> free_scopes_;
   Scope* scope_ = nullptr;
-  const Value* piped_value_ = nullptr;  // what flows into the chain of a filter block
+  const Value* piped_value_ = nullptr;  // input of a filter block's chain
   void check_depth() const {
     if (depth_ < budget_.limits().depth && !stack_.is_used_up()) return;
     raise("nested deeper than {}, or than the stack allows", budget_.limits().depth);
@@ -142,7 +142,7 @@ class Interpreter {
   friend Value make_namespace(Interpreter& jinja, std::vector<std::pair<std::string, Value>> from);
 };
 
-/// namespace(...): kept alive by the interpreter.
+/// namespace(...); owned by the interpreter.
 Value make_namespace(Interpreter& jinja, std::vector<std::pair<std::string, Value>> from);
 
 }  // namespace tenon::jinja

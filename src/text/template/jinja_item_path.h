@@ -10,14 +10,14 @@ namespace tenon::jinja {
 
 class Interpreter;
 
-/// What groupby calls its tuples; they answer to .grouper and .list.
+/// Type name of groupby's tuples, which have .grouper and .list.
 inline constexpr std::string_view kGroupType = "_GroupTuple";
 
 class ItemPath {
  public:
-  /// attribute: Absent or None for the item itself. otherwise: what stands for undefined parts.
+  /// attribute: Absent or None for the item itself. otherwise: replaces undefined parts.
   explicit ItemPath(const Value& attribute, Value otherwise = Value::absent());
-  /// Paths with commas between them.
+  /// Parses comma-separated paths.
   static std::vector<ItemPath> several(const Value& attribute);
 
   [[nodiscard]] Value of(Interpreter& jinja, Value item) const;

@@ -13,14 +13,14 @@
 namespace tenon::jinja {
 namespace {
 
-// Longest first.
+// Longest operators first.
 constexpr std::array<std::string_view, 25> kOperators{
     "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
     "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ","};
 
 bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Newlines as "\n", and without the last one.
+/// Converts newlines to "\n" and removes the last one.
 std::string normalized(std::string_view source) {
   std::string out;
   out.reserve(source.size());
@@ -56,7 +56,7 @@ class Lexer {
 
   void add(TokenKind kind, std::string text) { add(kind, std::move(text), line_); }
 
-  /// Where every token is made; text that a comment cut in two is one.
+  /// Adds a token; joins text that a comment has split.
   void add(TokenKind kind, std::string text, uint32_t line) {
     if (kind == TokenKind::Data && !tokens_.empty() && tokens_.back().kind == kind) {
       tokens_.back().text += text;
@@ -68,7 +68,7 @@ class Lexer {
     tokens_.push_back({kind, line, std::move(text)});
   }
 
-  /// Moves on, counting lines.
+  /// Advances and counts lines.
   void skip(size_t bytes) {
     const std::string_view passed = source_.substr(at_, bytes);
     line_ += static_cast<uint32_t>(std::count(passed.begin(), passed.end(), '\n'));
@@ -76,12 +76,12 @@ class Lexer {
     at_ += passed.size();
   }
 
-  /// Text without what the tag after it strips. sign: '-', '+' or 0. lstrip: for blocks and
-  /// comments.
+  /// Text without the white space stripped by the next tag. sign: '-', '+' or 0. lstrip: for blocks
+  /// and comments.
   [[nodiscard]] std::string_view stripped(std::string_view text, char sign, bool lstrip) const {
     if (sign == '-') return text.substr(0, text.size() - trailing_space(text));
     if (sign == '+' || !lstrip) return text;
-    const size_t start = text.rfind('\n') + 1;  // 0 when there is none
+    const size_t start = text.rfind('\n') + 1;  // 0 if there is none
     if (start == 0 && !line_starting_) return text;
     return trailing_space(text) >= text.size() - start ? text.substr(0, start) : text;
   }
@@ -105,7 +105,7 @@ class Lexer {
       return skip(text.size());
     }
     const std::string_view tag = source_.substr(begin);
-    // "{{+" is a plus inside.
+    // In "{{+" the plus belongs to the expression.
     const char sign = tag[1] == '{' && sign_of(tag) == '+' ? '\0' : sign_of(tag);
     const std::string_view kept = stripped(text, sign, tag[1] != '{');
     if (!kept.empty()) add(TokenKind::Data, std::string(kept));
@@ -120,7 +120,8 @@ class Lexer {
     add(is_block ? TokenKind::BlockEnd : TokenKind::VariableEnd, "");
   }
 
-  /// Bytes of "{% NAME %}" at the start of `text`, with the white space that its end takes along.
+  /// Bytes of "{% NAME %}" at the start of `text`, with the white space stripped by its end; 0 if
+  /// absent.
   static size_t raw_tag(std::string_view text, std::string_view name, bool trims) {
     if (!text.starts_with("{%")) return 0;
     size_t at = sign_of(text) != '\0' ? 3 : 2;
@@ -132,7 +133,7 @@ class Lexer {
     return end_tag(text, at, "%}", trims);
   }
 
-  /// The byte after the end tag at `at` and what it strips; 0 when there is none.
+  /// Offset after the end tag at `at` and the white space it strips; 0 if there is none.
   static size_t end_tag(std::string_view text, size_t at, std::string_view end, bool trims) {
     const std::string_view rest = text.substr(at);
     if (rest.starts_with('-') && rest.substr(1).starts_with(end)) {
@@ -161,16 +162,16 @@ class Lexer {
   }
 
   void comment() {
-    if (at_ == source_.size()) return;  // "{#" as the last thing is nothing
+    if (at_ == source_.size()) return;  // a final "{#" is ignored
     const size_t end = source_.find("#}", at_);
     if (end == source_.npos) fail_here("missing end of comment tag");
     const size_t sign = end > at_ && (source_[end - 1] == '-' || source_[end - 1] == '+') ? 1 : 0;
     skip(end_tag(source_, end - sign, "#}", true) - at_);
   }
 
-  /// Tokens up to the end of the tag.
+  /// Reads tokens up to the end of the tag.
   void inside(std::string_view end) {
-    std::string open;  // brackets that are not closed yet
+    std::string open;  // unclosed brackets
     for (;;) {
       skip(leading_space(rest()));
       if (at_ >= source_.size()) fail_here("unexpected end of template inside a tag");
@@ -222,7 +223,7 @@ class Lexer {
     at_ += found->size();
   }
 
-  /// Length of digits with single underscores between them, from `at`.
+  /// Length of digits with single underscores between them, from `at` on.
   template <typename IsDigit>
   size_t digits(size_t at, IsDigit is_digit) const {
     size_t size = 0;
@@ -249,7 +250,7 @@ class Lexer {
     if (size == 1 && source_[at_] == '0' && (prefix == 'x' || prefix == 'o' || prefix == 'b')) {
       const size_t more = digits(at_ + 2, radix_digit);
       if (more != 0) size = 2 + more;
-    } else if (at_ == 0 || source_[at_ - 1] != '.') {  // rows.0.1 are two places
+    } else if (at_ == 0 || source_[at_ - 1] != '.') {  // rows.0.1 are two indices
       const size_t fraction = at_ + size < source_.size() && source_[at_ + size] == '.'
                                   ? digits(at_ + size + 1, is_ascii_digit)
                                   : 0;
@@ -289,7 +290,7 @@ class Lexer {
     add(TokenKind::String, std::move(text), line);
   }
 
-  /// Appends what the escape whose letter is at `at` stands for; returns its last byte.
+  /// Appends the character of the escape with its letter at `at`; returns its last byte's offset.
   size_t escape(size_t at, std::string& out) {
     constexpr std::string_view kLetters = "abfnrtv\\'\"";
     constexpr std::string_view kBytes = "\a\b\f\n\r\t\v\\'\"";
@@ -298,7 +299,7 @@ class Lexer {
       out += kBytes[known];
       return at;
     }
-    if (c == '\n') return at;  // a line that goes on
+    if (c == '\n') return at;  // a continued line
     const size_t size = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     uint32_t code = 0;
     if (size != 0) {

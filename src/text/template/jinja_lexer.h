@@ -1,4 +1,4 @@
-// Template source to tokens, white-space control included; what tokens mean is the parser's.
+// Splits template source into tokens, with white-space control; the parser interprets them.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,12 @@ struct Token {
   std::string text{};  ///< data, name, operator; a string with its escapes resolved; digits
 };
 
-/// The most tokens of a template. No token makes more than one node of the syntax tree, so this
-/// bounds the tree, too: with the source, less than 16 MB and 100 ms.
+/// Most tokens of a template. Each token makes at most one node of the syntax tree, so this bounds
+/// the tree: with the source, less than 16 MB and 100 ms.
 inline constexpr size_t kMaxTokens = size_t{1} << 15;
 
-/// The tokens of a template with trim_blocks, lstrip_blocks and without keep_trailing_newline, the
-/// set-up of Hugging Face. Throws Error(Template) naming the line.
+/// Splits a template with trim_blocks and lstrip_blocks, without keep_trailing_newline, as set by
+/// Hugging Face. Throws Template naming the line.
 std::vector<Token> lex(std::string_view source);
 
 }  // namespace tenon::jinja

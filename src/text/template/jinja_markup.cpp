@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 10> kMarkupFilters{
     "upper",  "lower",  "capitalize", "trim",     "center",
     "indent", "string", "reverse",    "truncate", "last"};
-/// Methods whose arguments are not put into the text.
+/// Methods whose arguments do not enter the text.
 constexpr std::array<std::string_view, 10> kCutting{
     "split", "rsplit", "splitlines", "partition",    "rpartition",
     "strip", "lstrip", "rstrip",     "removeprefix", "removesuffix"};
@@ -24,7 +24,7 @@ bool has(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A string, or those in a list or tuple, as markup.
+/// Marks a string, or the strings in a list or tuple, as markup.
 Value as_markup(const Value& value, Budget& budget) {
   budget.spend();
   if (value.is(Kind::String)) return Value::markup(value.text(), &budget);
@@ -34,7 +34,8 @@ Value as_markup(const Value& value, Budget& budget) {
   return Value::sequence(value.kind(), std::move(items), &budget);
 }
 
-/// A string, or those in a tuple, list or dict, escaped where they are not markup; else the value.
+/// Escapes a string, or the strings in a tuple, list or dict, unless they are markup; keeps other
+/// values.
 Value escaped_strings(const Value& value, Budget& budget) {
   budget.spend();
   if (value.is(Kind::String)) return Value::markup(markup_text(value, budget), &budget);

@@ -1,4 +1,4 @@
-// Filters that make numbers.
+// Filters that return numbers.
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -23,7 +23,8 @@ Value absolute(Interpreter&, const Value& self, Args) {
   return self.as_integer() < 0 ? negative(self) : Value::integer(self.as_integer());
 }
 
-/// int(text, base) and float(text): white space around, underscores between digits.
+/// Prepares a text for int(text, base) and float(text): removes white space around it and
+/// underscores between digits.
 std::string number_word(const Text& text, Budget& budget) {
   std::string word = stripped(text, Value::none(), true, true, budget).bytes();
   std::string out;
@@ -114,7 +115,7 @@ Value to_real(Interpreter& jinja, const Value& self, Args args) {
 double rounded(double value, int64_t digits) {
   if (!std::isfinite(value)) return value;
   if (digits >= 0) {
-    // The decimal digits of the exact value, rounded half to even: what Python's round() does.
+    // Like Python's round(): decimal digits of the exact value, rounded half to even.
     const std::string text = fmt::format("{:.{}f}", value, std::min<int64_t>(digits, 400));
     double out = value;
     std::from_chars(text.data(), text.data() + text.size(), out);

@@ -43,7 +43,7 @@ int64_t power(int64_t base, int64_t exponent) {
   return result;
 }
 
-/// a / b as precise as a double can be.
+/// a / b, as precise as a double allows.
 double ratio(int64_t a, int64_t b) {
   constexpr int64_t kExact = int64_t{1} << 53;
   const auto fits = [](int64_t value) { return value >= -kExact && value <= kExact; };
@@ -147,7 +147,7 @@ Value repeated(const Value& what, int64_t times, Budget& budget) {
   return Value::sequence(what.kind(), std::move(out), &budget);
 }
 
-/// A place among `size` items; negative ones count from the end. size when outside.
+/// Position among `size` items; negative indices count from the end. Returns size if outside.
 size_t place_of(int64_t index, size_t size) {
   const auto count = static_cast<int64_t>(size);
   if (index < 0) index += count;
@@ -165,7 +165,7 @@ Steps steps_of(size_t size, const Value& begin, const Value& stop, const Value& 
   Steps out{0, count, 1};
   if (given(step)) out.step = integer_of(step);
   if (out.step == 0) raise("slice step cannot be zero");
-  // A step beyond the length takes one item, whatever it is.
+  // Larger steps take one item, like these bounds.
   out.step = std::clamp<int64_t>(out.step, -count - 1, count + 1);
   const int64_t low = out.step > 0 ? 0 : -1;
   const int64_t high = out.step > 0 ? count : count - 1;
@@ -375,7 +375,7 @@ Value slice(const Value& container, const Value& begin, const Value& stop, const
   if (is_range(container)) {
     const int64_t begin_at = container.items().range[0];
     const int64_t step_by = container.items().range[2];
-    const auto times = [step = step_by](int64_t count) {  // wraps where nothing can be shown
+    const auto times = [step = step_by](int64_t count) {  // wraps only for bounds beyond all items
       return static_cast<int64_t>(static_cast<uint64_t>(step) * static_cast<uint64_t>(count));
     };
     const auto place = [&](int64_t index) {

@@ -35,7 +35,7 @@ class Parser {
     return &out_.statements.emplace_back(Stmt{.kind = kind, .line = line});
   }
 
-  /// Statements up to a tag with one of the names, which is left in the stream after its "{%".
+  /// Parses statements up to a tag with one of the names, and stops after its "{%".
   Block block(Names ends) {
     const ExpressionParser::Nesting nesting(expressions_);
     const uint32_t opened = tokens_.now().line;
@@ -70,7 +70,7 @@ class Parser {
     }
   }
 
-  /// The body of a tag: "%}" statements "{% end", with the end taken.
+  /// Parses the body of a tag: "%}" statements "{% end", including the end.
   Block body_until(Names ends) {
     tokens_.expect(TokenKind::BlockEnd, "the end of the tag");
     return block(ends);
@@ -242,7 +242,7 @@ class Parser {
     if (loops_ == 0) tokens_.fail_here("continue outside a loop");
   }
 
-  /// A body that is a function of its own: loops outside cannot be left from it.
+  /// Parses a body that is a function: break and continue cannot reach loops outside.
   Block scoped_body(std::string_view end) {
     const uint32_t loops = std::exchange(loops_, 0);
     const bool outer = std::exchange(expressions_.in_branch, false);
@@ -267,7 +267,7 @@ class Parser {
     tokens_.take();
   }
 
-  /// A macro takes further arguments only when its body names them.
+  /// A macro takes further arguments only if its body names them.
   size_t mark_uses() const { return out_.expressions.size(); }
   void note_uses(Signature& out, size_t from) {
     for (size_t i = from; i < out_.expressions.size(); ++i) {

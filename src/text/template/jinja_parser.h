@@ -1,4 +1,5 @@
-// Tokens to syntax tree, by the grammar of Jinja2 3.1 with loop controls and generation blocks.
+// Parses tokens into a syntax tree by the grammar of Jinja2 3.1 with loop controls and generation
+// blocks.
 #pragma once
 
 #include <string_view>
@@ -7,11 +8,11 @@
 
 namespace tenon::jinja {
 
-/// The largest source, and how deep its tags and brackets may nest.
+/// Limits of the source, and of nested tags and brackets.
 inline constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 inline constexpr uint32_t kMaxSyntaxDepth = 100;
 
-/// Throws Error(Template) naming the line. `source` must be well-formed UTF-8.
+/// Parses `source`, well-formed UTF-8. Throws Template naming the line.
 Syntax parse(std::string_view source);
 
 }  // namespace tenon::jinja

@@ -14,7 +14,7 @@
 namespace tenon::jinja {
 namespace {
 
-/// repr(value); ascii: with escapes for what is not ASCII.
+/// repr(value); ascii: escapes non-ASCII characters.
 Text repr_text(const Value& value, bool ascii, Budget& budget) {
   std::string text;
   append_repr(value, text, budget);
@@ -44,7 +44,7 @@ class Printf {
       budget_.check_size(out_.size());
     }
     const bool all_used = next_ >= (values_.is(Kind::Tuple) ? values_.items().values.size() : 1);
-    // What has items may go unused as long as none was asked for by its place.
+    // Dicts may stay unused; lists and undefined values, too, if nothing was taken by position.
     const bool may_stay = values_.is(Kind::Dict) ||
                           (next_ == 0 && (values_.is(Kind::List) || values_.is(Kind::Undefined)));
     if (!all_used && !may_stay) raise("not all arguments converted during string formatting");
@@ -61,7 +61,7 @@ class Printf {
     return values_;
   }
 
-  /// A width or a precision: digits, or '*' for an argument.
+  /// Reads a width or a precision: digits, or '*' for an argument.
   int64_t number_at(size_t& at) {
     if (at >= view_.size() || view_[at] != '*') return read_number(view_, at);
     ++at;
@@ -240,8 +240,8 @@ class Format {
   }
 
  private:
-  /// Where a brace stands first at or after `at`, which only grows. `next` remembers it: many of one kind
-  /// are not a search each for one of the other.
+  /// Offset of the next brace at or after `at`, which only grows. `next` caches it, so that many
+  /// braces of one kind do not repeat the search for the other.
   size_t brace(char which, size_t at, size_t& next) const {
     if (next == kUnknown || next < at) next = std::min(view_.find(which, at), view_.size());
     return next;
@@ -262,13 +262,13 @@ class Format {
       raise("unknown conversion {}", conversion);
     }
     const std::string_view spec = colon < body.size() ? body.substr(colon + 1) : std::string_view();
-    // Fields inside it are replaced first.
+    // Replace nested fields first.
     if (value.is(Kind::String)) jinja_.budget().spend_bytes(value.text().size());
     out_.append(formatted(value, filled(spec), jinja_.budget()));
     return end + 1;
   }
 
-  /// The place of the '}' that ends the field which begins at `at`.
+  /// Offset of the '}' that ends the field beginning at `at`.
   [[nodiscard]] size_t end_of_field(size_t at) const {
     for (size_t open = 1; at < view_.size(); ++at) {
       if (view_[at] == '{') ++open;

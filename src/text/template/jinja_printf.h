@@ -1,4 +1,4 @@
-// Python's two ways of formatting a string: "..." % values and "...".format(values).
+// Python's two string formats: "..." % values and "...".format(values).
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@ namespace tenon::jinja {
 
 class Interpreter;
 
-/// format % values, where values is a tuple, a dict or one value.
+/// format % values; values is a tuple, a dict or one value.
 Text printf_text(const Text& format, const Value& values, Budget& budget);
 
-/// format.format(*positional, **named)
+/// format.format(*positional, **named).
 Text format_text(Interpreter& jinja, const Text& format, std::span<const Value> positional,
                  const Value& named);
 

@@ -1,4 +1,4 @@
-// Filters that go over items one by one: map, select, reject and their kin; paths into items.
+// Filters that visit items one by one: map, select, reject and others; paths into items.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -15,9 +15,9 @@ namespace {
 
 using Args = std::span<const Value>;
 
-constexpr size_t kMaxParts = 100;  // of a path, and paths of a filter
+constexpr size_t kMaxParts = 100;  // limit of a path's parts, and of a filter's paths
 
-/// The arguments of a native function with "*,**" from place `from` on, to be passed on.
+/// Arguments of a native function with "*,**", from index `from` on, to pass on.
 CallArguments passed_on(Args args, size_t from) {
   CallArguments out;
   for (size_t i = from; i + 1 < args.size(); ++i) out.positional.push_back(args[i]);

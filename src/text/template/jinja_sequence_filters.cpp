@@ -1,4 +1,4 @@
-// Filters over sequences as a whole: length, join, sort, group, ...
+// Filters on whole sequences: length, join, sort, group, ...
 #include <algorithm>
 #include <array>
 
@@ -69,11 +69,11 @@ Value folded(Interpreter& jinja, const Value& value, bool case_sensitive) {
 }
 
 struct Keyed {
-  std::vector<Value> key;  // one, or what compares like a list
+  std::vector<Value> key;  // one key, or several compared like a list
   Value value;
 };
 
-/// Sorts as sorted(key=..., reverse=...): stable in both directions.
+/// Sorts like sorted(key=..., reverse=...): stable in both directions.
 enum class Keys : uint8_t { One, List };
 void sort_keyed(Interpreter& jinja, std::vector<Keyed>& all, Keys keys, bool reverse) {
   const auto less = [&jinja, keys](const Keyed& a, const Keyed& b) {
@@ -260,7 +260,7 @@ Value otherwise(Interpreter& jinja, const Value& self, Args args) {
 }
 
 Value attr(Interpreter& jinja, const Value& self, Args args) {
-  // Methods and attributes only, never the entries of a dict.
+  // Methods and attributes only, never entries of a dict.
   if (self.is(Kind::Dict) && find_method(self, text_of(args[0]).view()) == nullptr) {
     return Value::undefined(
         fmt::format("'dict object' has no attribute '{}'", shown(text_of(args[0]).view())),

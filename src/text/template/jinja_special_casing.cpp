@@ -1,5 +1,4 @@
-// Upper, lower and title case as Unicode's SpecialCasing.txt has them: characters that become
-// several.
+// Upper, lower and title case from Unicode's SpecialCasing.txt: characters that become several.
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -129,7 +128,7 @@ const char* several_upper(uint32_t code) {
   return at != kUpperCases.end() && at->code == code ? at->upper : nullptr;
 }
 
-// Greek letters with a iota below have title cases of their own.
+// Greek letters with iota subscript have special title cases.
 bool has_iota(uint32_t code) { return code >= 0x1F80 && code <= 0x1FFC; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The methods of str that make strings and lists.
+// Methods of str that return strings and lists.
 #include <algorithm>
 #include <array>
 
@@ -28,7 +28,7 @@ Value rstrip(Interpreter& jinja, const Value& self, Args args) {
   return jinja.string(stripped(self.text(), args[0], false, true, jinja.budget()));
 }
 
-/// The words between white space, `limit` splits at most (negative: all).
+/// Splits at white space, at most `limit` times (negative means no limit).
 std::vector<Value> words_of(Interpreter& jinja, const Text& text, int64_t limit) {
   std::vector<Value> out;
   const std::string_view view = text.view();

@@ -1,4 +1,4 @@
-// The methods of str that ask something: where, how often, of which kind.
+// Methods of str that find, count and classify.
 #include <algorithm>
 #include <array>
 
@@ -15,11 +15,11 @@ namespace {
 
 using Args = std::span<const Value>;
 
-/// The part of the text between two indices of characters, and where it begins.
+/// The part of a text between two character indices, and its start.
 struct Part {
   std::string_view text;
   size_t characters_before;
-  bool is_nowhere = false;  ///< begins after its end: not even nothing is found there
+  bool is_nowhere = false;  ///< begins after its end: contains not even the empty text
 };
 
 Part part_of(Interpreter& jinja, const Value& self, const Value& begin, const Value& end) {
@@ -104,7 +104,7 @@ Value count(Interpreter& jinja, const Value& self, Args args) {
   return Value::integer(times);
 }
 
-/// Whether the text is not empty and all its characters are of a kind.
+/// True if the text is not empty and all its characters are of a kind.
 template <bool (*IsOfKind)(uint32_t)>
 Value all_are(Interpreter& jinja, const Value& self, Args) {
   const std::string_view view = self.text().view();
@@ -117,7 +117,7 @@ Value all_are(Interpreter& jinja, const Value& self, Args) {
 bool is_alnum(uint32_t code) { return is_alpha(code) || is_numeric(code); }
 bool is_ascii(uint32_t code) { return code < 128; }
 
-/// Whether some letter is of one case and none is of the other.
+/// True if some letter has the wanted case and none has the other.
 template <bool (*IsWanted)(uint32_t), bool (*IsOther)(uint32_t)>
 Value one_case(Interpreter& jinja, const Value& self, Args) {
   bool any = false;

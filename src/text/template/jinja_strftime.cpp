@@ -22,8 +22,8 @@ int32_t days_in(int32_t month, int32_t year) {
 }
 
 struct Calendar {
-  int32_t year_day;  // from 0
-  int32_t week_day;  // from Sunday
+  int32_t year_day;  // 0 is January 1st
+  int32_t week_day;  // 0 is Sunday
   int32_t iso_year, iso_week;
   int64_t epoch_seconds;
 };
@@ -41,7 +41,7 @@ Calendar calendar_of(const CalendarTime& t) {
   const int64_t days = before * 365 + before / 4 - before / 100 + before / 400 + out.year_day;
   out.week_day = static_cast<int32_t>((days + 1) % 7);
   out.epoch_seconds = (days - 719162) * 86400 + t.hour * 3600 + t.minute * 60 + t.second;
-  const int32_t iso_day = (out.week_day + 6) % 7;  // from Monday
+  const int32_t iso_day = (out.week_day + 6) % 7;  // 0 is Monday
   out.iso_year = t.year;
   out.iso_week = (out.year_day - iso_day + 10) / 7;
   if (out.iso_week < 1) {
@@ -56,7 +56,7 @@ Calendar calendar_of(const CalendarTime& t) {
 struct Conversion {
   char letter;
   char flag;              // '-', '_', '0', '^', '#' or 0
-  std::string_view text;  // all of it
+  std::string_view text;  // the whole conversion
 };
 
 std::string number(int64_t value, int width, char pad, char flag) {
@@ -165,7 +165,7 @@ std::string convert(Conversion c, const CalendarTime& t, const Calendar& day) {
   }
 }
 
-/// Filled from the left, as glibc does.
+/// Pads on the left, like glibc.
 std::string filled(std::string text, size_t width, Conversion c) {
   constexpr std::string_view kNumbers = "dHIjmMSyYCGgVUWuws";
   const bool zeros = c.flag == '0' || (c.flag != '_' && kNumbers.find(c.letter) != kNumbers.npos);

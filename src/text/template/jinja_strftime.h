@@ -1,4 +1,4 @@
-// A time as text, as strftime of the C locale writes it; reading the clock is the host's.
+// Formats a time like strftime in the C locale; the host reads the clock.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace tenon::jinja {
 
-/// `format` with its conversions replaced; the time has no zone. Throws Failure for results beyond
-/// 64 KiB.
+/// Replaces the conversions of `format`; the time has no zone. Throws Failure for results beyond 64
+/// KiB.
 std::string strftime_text(std::string_view format, const CalendarTime& time);
 
-/// Reads "2026-01-02T03:04:05", with or without the time, fractions of seconds and a zone, which is
-/// ignored. Nothing for what is no time.
+/// Parses "2026-01-02T03:04:05", optionally without the time, with fractions of seconds or a zone,
+/// which is ignored. Returns nothing for other texts.
 std::optional<CalendarTime> parse_time(std::string_view text);
 
 }  // namespace tenon::jinja

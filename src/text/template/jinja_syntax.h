@@ -1,4 +1,4 @@
-// The syntax tree of a template: plain nodes in one arena; nothing is computed here.
+// The syntax tree of a template: plain nodes in one arena, without logic.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ enum class ExprKind : uint8_t {
   Condition,  ///< children[1] if children[0] else children[2] (may be null)
   Attribute,  ///< children[0].text
   Item,       ///< children[0][children[1]]
-  Slice,      ///< children[0][children[1]:children[2]:children[3]], each may be null but the first
+  Slice,      ///< children[0][children[1]:children[2]:children[3]]; all but the first may be null
   Call,       ///< children[0](arguments)
   Filter,     ///< children[0] | text(arguments); children[0] is null in a filter block
   Test,       ///< children[0] is text(arguments)
@@ -49,7 +49,7 @@ enum class Op : uint8_t {
   Divide,
   FloorDivide,
   Modulo,
-  Power,  // of Binary
+  Power,  // last operator of Binary
   Equal,
   NotEqual,
   Less,
@@ -57,10 +57,10 @@ enum class Op : uint8_t {
   Greater,
   GreaterEqual,
   In,
-  NotIn,  // of Compare
+  NotIn,  // last operator of Compare
 };
 
-/// What the body of a call block is called.
+/// Name of a call block's body.
 inline constexpr std::string_view kCallerName = "caller";
 
 struct Arguments {
@@ -80,22 +80,23 @@ struct Expr {
   Value constant{};
   std::vector<const Expr*> children{};
   Arguments arguments{};
-  const Builtin* builtin = nullptr;  ///< of a Filter or Test; null: unknown, found out when it runs
+  /// The function of a Filter or Test; null if unknown, which fails when it runs.
+  const Builtin* builtin = nullptr;
 };
 
-/// Where a value is assigned: a name, an attribute of a namespace, or several of these.
+/// Target of an assignment: a name, an attribute of a namespace, or several targets.
 struct Target {
   NameId name = 0;
-  std::string attribute{};  ///< of the namespace `name`
+  std::string attribute{};  ///< attribute of namespace `name`; empty for a variable
   std::vector<Target> parts{};
   bool is_tuple = false;
 };
 
-/// The parameters of a macro or a call block.
+/// Parameters of a macro or a call block.
 struct Signature {
   std::string name{};
   std::vector<NameId> parameters{};
-  std::vector<const Expr*> defaults{};  ///< of the last ones
+  std::vector<const Expr*> defaults{};  ///< defaults of the last parameters
   bool uses_caller = false, uses_varargs = false, uses_kwargs = false;
 };
 
@@ -107,13 +108,13 @@ enum class StmtKind : uint8_t {
   If,           ///< branches; a null condition is else
   For,          ///< target in expr [if condition]: body, else otherwise
   Set,          ///< target = expr
-  SetBlock,     ///< target = expr(body) where expr is a chain of filters, or null
+  SetBlock,     ///< target = expr(body); expr is a chain of filters, or null
   Macro,        ///< signature, body
   CallBlock,    ///< expr (a Call) with signature and body as caller
   FilterBlock,  ///< expr (a chain of filters) over body
   With,         ///< targets = values: body
   Scope,        ///< body
-  Load,         ///< the tag constant, which loads another template: fails when it runs
+  Load,         ///< the tag `constant`, which loads another template: fails when it runs
   Break,
   Continue,
 };
@@ -138,7 +139,7 @@ struct Stmt {
   std::vector<std::pair<Target, const Expr*>> assignments{};
 };
 
-/// A parsed template. Immutable afterwards, so any number of threads may run it.
+/// A parsed template. Immutable, so any number of threads may run it.
 struct Syntax {
   std::deque<Expr> expressions;
   std::deque<Stmt> statements;

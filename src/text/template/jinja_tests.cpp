@@ -1,4 +1,4 @@
-// What may stand after "is".
+// Tests: the names allowed after "is".
 #include <algorithm>
 #include <array>
 

@@ -61,7 +61,7 @@ std::vector<Text::Span> Text::spans() const {
 }
 
 Text repeated_text(const Text& text, size_t count, Budget& budget) {
-  // In blocks: a call for each byte would take many times as long.
+  // Append blocks: a call per byte would take many times as long.
   constexpr size_t kBlockBytes = 4096;
   Text block;
   size_t in_block = 0;

@@ -1,4 +1,4 @@
-// Filters that make strings.
+// Filters that return strings.
 #include <algorithm>
 #include <array>
 
@@ -38,7 +38,7 @@ Value capitalize(Interpreter& jinja, const Value& self, Args) {
 }
 
 Value title(Interpreter& jinja, const Value& self, Args) {
-  // A word begins after these; elsewhere letters are lower case.
+  // These characters begin a word; letters elsewhere are lowercase.
   bool begins = true;
   const auto append = [&begins](uint32_t code, bool, std::string& out) {
     if (begins)
@@ -142,7 +142,7 @@ Value wordwrap(Interpreter& jinja, const Value& self, Args args) {
   for_each_line(text_of(self), false, jinja.budget(), [&](const Text& paragraph) {
     if (width <= 0) raise("invalid width {} (must be > 0)", width);
     const std::vector<Text> lines = wrapped(paragraph, style, jinja.budget());
-    // A paragraph of nothing is a line all the same.
+    // An empty paragraph is still a line.
     for (size_t i = 0; i < std::max<size_t>(lines.size(), 1); ++i) {
       jinja.budget().spend_bytes(between.size());
       if (!first) out.append(between);
@@ -172,7 +172,7 @@ Value striptags(Interpreter& jinja, const Value& self, Args) {
     done = close + (is_comment ? 3 : 1);
   }
   out.append(text, done, text.size());
-  // Runs of white space become one space.
+  // Replace runs of white space by a space.
   Text joined;
   for (size_t at = leading_space(out.view(), &budget); at < out.size();) {
     const size_t end = end_of_word(out.view(), at, budget);
@@ -183,7 +183,7 @@ Value striptags(Interpreter& jinja, const Value& self, Args) {
   return jinja.string(std::move(joined));
 }
 
-/// in_query: "/" is written as %2F and a space as "+".
+/// Percent-encodes a value. in_query: encodes "/" as %2F and a space as "+".
 Text url_quoted(Interpreter& jinja, const Value& value, bool in_query) {
   const Text text = soft(jinja, value);
   const std::string_view kept_marks = in_query ? "_.-~" : "_.-~/";
@@ -226,7 +226,7 @@ Value urlencode(Interpreter& jinja, const Value& self, Args) {
   return jinja.string(std::move(out));
 }
 
-/// An entry of a dict as name="value"; None and undefined values are left out.
+/// Writes entries of a dict as name="value"; leaves out None and undefined values.
 Value xmlattr(Interpreter& jinja, const Value& self, Args args) {
   require_defined(self);
   if (!self.is(Kind::Dict)) raise("'{}' object has no attribute 'items'", type_name(self));

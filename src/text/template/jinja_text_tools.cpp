@@ -34,10 +34,10 @@ class CharacterSet {
   static constexpr size_t kFew = 16;
   static constexpr size_t kCodePoints = 0x110000;
   std::vector<uint32_t> few_;
-  std::vector<bool> many_;  // what is beyond the few
+  std::vector<bool> many_;  // characters beyond the few
 };
 
-/// Whether a text that is at least as long begins with `what`, block by block.
+/// True if `text`, which must not be shorter, begins with `what`. Compares by blocks.
 bool begins_with(std::string_view text, std::string_view what, Budget& budget) {
   constexpr size_t kBlock = 32;
   for (size_t at = 0; at < what.size(); at += kBlock) {
@@ -191,7 +191,7 @@ void for_each_line(const Text& text, bool keep_ends, Budget& budget,
   const std::string_view view = text.view();
   size_t begin = 0;
   for (const Character c : Characters(view, budget)) {
-    if (!is_line_end(c.code) || c.begin < begin) continue;  // "\n" after "\r" ended the line, too
+    if (!is_line_end(c.code) || c.begin < begin) continue;  // "\n" after "\r" ends the same line
     const size_t end = view.substr(c.begin).starts_with("\r\n") ? c.end + 1 : c.end;
     visit(text.slice(begin, keep_ends ? end : c.begin));
     begin = end;
@@ -205,7 +205,7 @@ Text padded(const Text& text, int64_t width, Align align, const Text& fill, Budg
   const auto missing = static_cast<size_t>(width - size);
   if (missing > budget.limits().output_bytes) budget.check_size(missing);
   budget.check_size(text.size() + missing * fill.size());
-  // As Python rounds: the odd one goes left when the width is odd.
+  // Like Python: for an odd width, the odd fill goes to the left.
   const size_t middle = missing / 2 + (missing & static_cast<size_t>(width) & 1);
   const size_t left = align == Align::Left ? 0 : align == Align::Right ? missing : middle;
   Text out = repeated_text(fill, left, budget);

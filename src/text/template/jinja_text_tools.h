@@ -1,4 +1,4 @@
-// What the string methods and the string filters share; every result keeps the marks of its bytes.
+// Shared by string methods and string filters; all results keep the flags of their bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,28 @@
 
 namespace tenon::jinja {
 
-/// What a message shows of a text or a name: its beginning.
+/// Beginning of a text or a name, for messages.
 inline std::string_view shown(std::string_view text) { return utf8_prefix(text, 100); }
-/// Where `what` stands first at or after `from`, or last before `end`; npos: nowhere. What has to
-/// be compared counts, so that no text takes the product of the lengths.
+/// Offset of the first `what` at or after `from`, or of the last; npos if there is none. Counts
+/// comparisons, so no text takes the product of the lengths.
 size_t find_text(std::string_view text, std::string_view what, size_t from, Budget& budget);
 size_t rfind_text(std::string_view text, std::string_view what, Budget& budget);
-/// Without white space at the ends, or without the characters of `chars` (None: white space).
+/// Removes white space, or the characters of `chars` (None means white space), at the ends.
 Text stripped(const Text& text, const Value& chars, bool left, bool right, Budget& budget);
-/// `count` replacements at most; negative: all.
+/// Replaces at most `count` times; a negative count means all.
 Text replaced(const Text& text, const Text& from, const Text& to, int64_t count, Budget& budget);
-/// What `append` writes for each character; it is told whether a letter stands before it.
+/// Concatenates the results of `append` per character; after_letter: the previous character is a
+/// letter.
 Text mapped(const Text& text, Budget& budget,
             const std::function<void(uint32_t code, bool after_letter, std::string& out)>& append);
 Text upper(const Text& text, Budget& budget);
 Text lower(const Text& text, Budget& budget);
-/// The first character title case, the others lower case.
+/// The first character in title case, the others in lowercase.
 Text capitalized(const Text& text, Budget& budget);
 /// Calls visit(line) for each line.
 void for_each_line(const Text& text, bool keep_ends, Budget& budget,
                    const std::function<void(Text line)>& visit);
-/// In the middle of `width` characters: `left` of the fill before it, the others after.
+/// Center puts `left` of the fill before the text, the rest after it.
 enum class Align : uint8_t { Left, Right, Center };
 Text padded(const Text& text, int64_t width, Align align, const Text& fill, Budget& budget);
 /// An argument that must be a string. Throws Failure naming the type.

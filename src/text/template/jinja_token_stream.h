@@ -1,4 +1,4 @@
-// The tokens of a template as a parser reads them: one ahead, with errors that name the line.
+// The tokens of a template for a parser: one token ahead, with errors that name the line.
 #pragma once
 
 #include <string_view>
@@ -53,7 +53,7 @@ class TokenStream {
     take();
   }
 
-  /// The current token for a message.
+  /// Describes the current token for a message.
   [[nodiscard]] std::string shown() const {
     switch (now().kind) {
       case TokenKind::End:
@@ -72,7 +72,7 @@ class TokenStream {
   }
 
  private:
-  std::vector<Token> tokens_;  // ends in End
+  std::vector<Token> tokens_;  // the last is End
   size_t at_ = 0;
 };
 

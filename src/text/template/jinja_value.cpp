@@ -8,7 +8,7 @@ namespace tenon::jinja {
 namespace {
 
 constexpr size_t kIndexedEntries = 16;
-// Other keys than strings are searched one by one.
+// Keys other than strings are searched linearly.
 constexpr size_t kMaxPlainKeys = 4096;
 
 }  // namespace
@@ -22,7 +22,7 @@ Extent extent_of(const Value& value) {
     ++extent.depth;
     return extent;
   }
-  // What namespaces hold may change: they count as foreign.
+  // Contents of namespaces may change, so they count as foreign.
   if (value.is(Kind::Namespace)) return {.depth = 0, .foreign = true};
   return {.depth = 0, .foreign = value.is(Kind::String) && value.text().has_foreign()};
 }
@@ -93,7 +93,7 @@ Value Value::dict(std::vector<std::pair<Value, Value>> entries, Budget* budget) 
     // Keys from outside are strings.
     const Value* known =
         budget != nullptr ? object->find(key, *budget) : object->find(key.text().view());
-    if (known != nullptr) {  // the last value counts, at the place of the first
+    if (known != nullptr) {  // the last value wins, at the place of the first
       *const_cast<Value*>(known) = std::move(value);
       continue;
     }

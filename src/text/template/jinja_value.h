@@ -1,5 +1,5 @@
-// The values of a template: those of Python that templates see. What can be done with them lives in
-// jinja_operators.h and the tables of jinja_builtins.h.
+// Values of templates: the Python types that templates see. jinja_operators.h and the tables of
+// jinja_builtins.h have their operations.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 namespace tenon::jinja {
 
 enum class Kind : uint8_t {
-  Absent,  ///< an argument that was not given; no value of a template
+  Absent,  ///< an omitted argument; never a template's value
   Undefined,
   None,
   Bool,
@@ -28,16 +28,16 @@ enum class Kind : uint8_t {
   String,
   List,
   Tuple,
-  View,       ///< dict.items() and the like: a sequence without indices
-  Generator,  ///< what map, select, ... return: can be iterated once, has no length
+  View,       ///< dict.items() and others: a sequence without indices
+  Generator,  ///< result of map, select, ...: iterated once, without a length
   Dict,
   Namespace,
   Macro,
   Loop,
   Method,    ///< a method and its object
   Function,  ///< a global function
-  Cycler,    ///< what cycler() returns: items in turn
-  Joiner,    ///< what joiner() returns: its only item, but for the first time
+  Cycler,    ///< result of cycler(): its items in turn
+  Joiner,    ///< result of joiner(): its item, except the first time
 };
 
 struct Object;
@@ -54,7 +54,7 @@ class Value {
   Value() = default;  // Undefined
   static Value absent() { return Value(Kind::Absent); }
   static Value none() { return Value(Kind::None); }
-  /// budget: what the message counts against.
+  /// budget: charged for the message.
   static Value undefined(std::string message, Budget* budget = nullptr);
   static Value boolean(bool value) {
     Value out(Kind::Bool);
@@ -71,12 +71,11 @@ class Value {
     out.real_ = value;
     return out;
   }
-  /// Integer beyond 64 bits: printed with its digits, computed as a Float.
+  /// An integer beyond 64 bits: printed exactly, computed as a Float.
   static Value wide_integer(double value, std::string digits);
-  /// budget: what the bytes, and the work of making it, count against; null for values that come
-  /// from outside.
+  /// budget: charged for the bytes and the work; null for values from outside.
   static Value string(Text text, Budget* budget = nullptr);
-  /// A string that is HTML already (jinja_markup.h).
+  /// A string that is already HTML (jinja_markup.h).
   static Value markup(Text text, Budget* budget = nullptr);
   static Value sequence(Kind kind, std::vector<Value> items, Budget* budget = nullptr);
   static Value dict(std::vector<std::pair<Value, Value>> entries, Budget* budget = nullptr);
@@ -89,11 +88,11 @@ class Value {
     return kind_ == Kind::Bool || kind_ == Kind::Int || kind_ == Kind::Float;
   }
   [[nodiscard]] bool is_integral() const { return kind_ == Kind::Bool || kind_ == Kind::Int; }
-  /// A list, tuple, view or generator.
+  /// True for a list, tuple, view or generator.
   [[nodiscard]] bool is_sequence() const { return kind_ >= Kind::List && kind_ <= Kind::Generator; }
-  /// Of a Bool or Int.
+  /// Value of a Bool or Int.
   [[nodiscard]] int64_t as_integer() const { return integer_; }
-  /// Of any number.
+  /// Value of any number.
   [[nodiscard]] double as_real() const {
     return kind_ == Kind::Float ? real_ : static_cast<double>(integer_);
   }
@@ -106,7 +105,7 @@ class Value {
   [[nodiscard]] Namespace& name_space() const;
   [[nodiscard]] const Builtin& builtin() const { return *builtin_; }
   [[nodiscard]] const std::shared_ptr<Object>& pointer() const { return object_; }
-  /// What to say when an undefined value is used.
+  /// Message for uses of an undefined value.
   [[nodiscard]] std::string undefined_message() const;
 
  private:
@@ -121,7 +120,7 @@ class Value {
   std::shared_ptr<Object> object_;
 };
 
-/// What values point to. Gives back what it held when it goes.
+/// Shared part of a value. Returns its memory to the budget on destruction.
 struct Object {
   Object() = default;
   Object(const Object&) = delete;
@@ -148,29 +147,30 @@ struct UndefinedObject : Object {
   std::string message;
 };
 
-/// What is known of a list or dict with all that it holds.
+/// Summary of a list or dict and its contents.
 struct Extent {
   uint32_t depth = 1;
-  uint32_t weight = 1;   ///< values in it, shared ones counted as often as they are met
-  bool foreign = false;  ///< some text in it is
-  /// Throws Failure when the values nest too deep, or are too many to walk through.
+  uint32_t weight = 1;   ///< values in it; shared ones count at each occurrence
+  bool foreign = false;  ///< some text in it is foreign
+  /// Adds a child. Throws Failure if values nest too deep or are too many to visit.
   void include(const Value& child);
 };
 
 struct Sequence : Object {
   std::vector<Value> values;
   Extent extent;
-  std::string_view type = "list";  ///< for messages
-  mutable bool used = false;       ///< a generator that was iterated, a joiner that was called
-  mutable size_t at = 0;           ///< of a cycler
-  bool is_range = false;           ///< a list that range() made: nothing can be added to it
-  std::array<int64_t, 3> range{};  ///< its begin, end and step
+  std::string_view type = "list";  ///< name in messages
+  mutable bool used = false;       ///< an iterated generator, or a joiner that was called
+  mutable size_t at = 0;           ///< position of a cycler
+  bool is_range = false;           ///< made by range(): nothing can be added
+  std::array<int64_t, 3> range{};  ///< begin, end and step of range()
 };
 
 struct Dict : Object {
-  std::vector<std::pair<Value, Value>> entries;  ///< in order of insertion, keys unique
+  std::vector<std::pair<Value, Value>> entries;  ///< unique keys, in order of insertion
   Extent extent;
-  /// Large ones only: string keys to places. No hashes: keys come from requests.
+  /// Index of string keys, for large dicts. An ordered map, since keys come from requests and could
+  /// be made to collide.
   std::map<std::string_view, size_t> index;
 
   [[nodiscard]] const Value* find(std::string_view key) const;
@@ -179,18 +179,19 @@ struct Dict : Object {
 
 struct Namespace : Object {
   std::vector<std::pair<std::string, Value>> attributes;
-  mutable bool shown = false;  ///< while it is written out: it may hold itself
+  mutable bool shown = false;  ///< being printed: it may contain itself
 };
 
 struct MethodObject : Object {
   Value self;
-  const Builtin* builtin = nullptr;  ///< null: one that changes its object, which is refused
+  /// Null for a method that would change its object, which is refused.
+  const Builtin* builtin = nullptr;
   std::string name;
 };
 
 Extent extent_of(const Value& value);
 
-/// What Python calls the type: "str", "NoneType".
+/// Python's name of the type: "str", "NoneType".
 std::string_view type_name(const Value& value);
 
 }  // namespace tenon::jinja

@@ -12,19 +12,19 @@ namespace {
 
 bool is_word(uint32_t code) { return is_alpha(code) || is_numeric(code) || code == '_'; }
 bool is_letter(uint32_t code) { return is_word(code) && !is_decimal(code); }
-/// Words and what may stand at their ends.
+/// True for characters of words, and those allowed at their ends.
 bool is_word_part(uint32_t code) {
   return is_word(code) ||
          (code < 0x80 &&
           std::string_view("!\"'&.,?").find(static_cast<char>(code)) != std::string_view::npos);
 }
-/// Only these part words; other spaces stay within.
+/// True for spaces that separate words; other spaces stay inside words.
 bool parts_words(uint32_t code) { return code == ' ' || (code >= '\t' && code <= '\r'); }
 
-/// A line in pieces that are not broken: white space, words, parts of hyphenated words, dashes.
+/// Splits a line into unbreakable pieces: white space, words, parts of hyphenated words, dashes.
 class Pieces {
  public:
-  /// Of characters, [begin, end).
+  /// Characters [begin, end).
   struct Piece {
     size_t begin, end;
     [[nodiscard]] size_t size() const { return end - begin; }
@@ -32,7 +32,7 @@ class Pieces {
 
   Pieces(std::string_view text, bool breaks_hyphens, Budget& budget)
       : budget_(budget), breaks_hyphens_(breaks_hyphens) {
-    // What is kept here counts while it is: it is many times the text.
+    // Charge the arrays, which are many times the text.
     charge_.charge(&budget, text.size() * (sizeof(uint32_t) + sizeof(size_t)));
     for (size_t at = 0; at < text.size();) {
       budget.spend();
@@ -57,7 +57,7 @@ class Pieces {
     return std::all_of(codes_.begin() + static_cast<std::ptrdiff_t>(piece.begin),
                        codes_.begin() + static_cast<std::ptrdiff_t>(piece.end), is_space);
   }
-  /// Where a piece that is too long is cut when `room` characters of it fit.
+  /// Position at which to cut a piece that is too long, if `room` characters fit.
   [[nodiscard]] size_t cut(const Piece& piece, size_t room) const {
     size_t hyphen = breaks_hyphens_ && piece.size() > room ? piece.begin + room : piece.begin;
     while (hyphen > piece.begin && codes_[hyphen - 1] != '-') --hyphen;
@@ -73,7 +73,7 @@ class Pieces {
   [[nodiscard]] bool letter_at(size_t at) const {
     return at < codes_.size() && is_letter(codes_[at]);
   }
-  /// The end of a run of two dashes or more that a word follows; `at` when there is none.
+  /// End of a run of at least two dashes before a word; `at` if there is none.
   [[nodiscard]] size_t end_of_dash(size_t at) const {
     if (at == 0 || !is_word_part(codes_[at - 1])) return at;
     size_t end = at;
@@ -81,7 +81,7 @@ class Pieces {
     const bool word_follows = end < codes_.size() && is_word(codes_[end]);
     return end - at >= 2 && word_follows ? end : at;
   }
-  /// Whether a word may be broken after the hyphen at `at`.
+  /// True if a word may be broken after the hyphen at `at`.
   [[nodiscard]] bool breaks_at(size_t at) const {
     if (code(at) != '-') return false;
     const bool behind_letters = at >= 2 && letter_at(at - 1) && letter_at(at - 2);
@@ -117,7 +117,7 @@ class Pieces {
 
 std::vector<Text> wrapped(const Text& line, const WrapStyle& style, Budget& budget) {
   const Pieces pieces(line.view(), style.breaks_hyphens, budget);
-  std::vector<Pieces::Piece> left(pieces.all().rbegin(), pieces.all().rend());  // the next one last
+  std::vector<Pieces::Piece> left(pieces.all().rbegin(), pieces.all().rend());  // in reverse order
   std::vector<Text> out;
   while (!left.empty()) {
     budget.spend(4);

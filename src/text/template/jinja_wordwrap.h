@@ -1,4 +1,4 @@
-// Lines broken at a width, as Python's textwrap.wrap does it for Jinja2's filter `wordwrap`.
+// Line breaking of Python's textwrap.wrap for Jinja2's filter `wordwrap`.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 namespace tenon::jinja {
 
 struct WrapStyle {
-  uint64_t width = 79;  ///< in characters; > 0
+  uint64_t width = 79;  ///< in characters, > 0
   bool breaks_words = true;
   bool breaks_hyphens = true;
 };
 
-/// The lines that one line becomes; none for an empty one.
+/// Breaks one line into lines; none for an empty line.
 std::vector<Text> wrapped(const Text& line, const WrapStyle& style, Budget& budget);
 
 }  // namespace tenon::jinja

@@ -1,4 +1,4 @@
-// JSON text to the values of a template, and the only place where they meet a JSON library.
+// Converts JSON text to values of templates; the only user of a JSON library here.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,10 @@
 
 namespace tenon::jinja {
 
-/// The value of a JSON document. Its texts are foreign, but for the well-known roles of messages,
-/// which templates may put together into marks. what: names the document in errors.
-/// Throws Error(Argument) naming the byte for what is no JSON, nests deeper than kMaxValueDepth or
-/// has an integer beyond 64 bits.
+/// Converts a JSON document. Its texts are foreign (untrusted), except well-known roles of
+/// messages, from which templates build special tokens. what: names the document in errors. Throws
+/// Argument naming the byte for malformed JSON, nesting beyond kMaxValueDepth, or an integer beyond
+/// 64 bits.
 Value value_from_json(std::string_view json, std::string_view what);
 
 }  // namespace tenon::jinja

@@ -5,7 +5,7 @@
 
 namespace tenon {
 
-/// The units that are free yet, linked in a ring, and where children find room.
+/// Free units, linked in a ring; finds room for children.
 class ByteTrie::Places {
  public:
   explicit Places(std::vector<Unit>& units) : units_(units) {
@@ -15,8 +15,8 @@ class ByteTrie::Places {
     units_[kRoot].parent = kNoParent;
   }
 
-  /// A base at which all of `bytes` (not empty) are free. Most nodes have one child, and those fill
-  /// what is left between the others; so few tries are enough, at both ends of the free units.
+  /// A base at which all of `bytes` (not empty) are free. Most nodes have one child and fill the
+  /// gaps between others, so a few tries at both ends of the ring suffice.
   uint32_t base_for(std::span<const uint8_t> bytes) {
     constexpr int kTries = 16;
     if (head_ == kNone) return add_block();
@@ -49,7 +49,7 @@ class ByteTrie::Places {
     uint32_t next;
   };
 
-  /// Puts a block of free units after the others; returns where it begins.
+  /// Appends a block of free units; returns its start.
   uint32_t add_block() {
     const auto begin = static_cast<uint32_t>(units_.size());
     units_.resize(units_.size() + kBlock);
@@ -86,7 +86,7 @@ ByteTrie ByteTrie::Builder::build() const {
                    [&](const Entry& a, const Entry& b) { return text(a) < text(b); });
   ByteTrie out;
   Places places(out.units_);
-  /// A node whose children are yet to be placed, and the strings that it leads to.
+  /// A node whose children must be placed, and its strings.
   struct Open {
     uint32_t node;
     size_t first;
@@ -100,7 +100,7 @@ ByteTrie ByteTrie::Builder::build() const {
     const Open at = open.back();
     open.pop_back();
     size_t i = at.first;
-    // Those that end here come first; of equal ones the last counts.
+    // Strings that end here come first; the last of equal strings wins.
     for (; i < at.last && sorted[i].size == at.depth; ++i) {
       out.units_[at.node].value = sorted[i].value;
     }

@@ -1,4 +1,4 @@
-// Strings of bytes with a number each, walked byte by byte.
+// Maps byte strings to numbers; walked byte by byte.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace tenon {
 
-/// A trie in one array: the child of a node on a byte lies at the node's base with the byte's bits
-/// flipped (a double array). Immutable.
+/// A trie in one array (a double array): the child of a node on a byte is at the node's base XOR
+/// the byte. Immutable.
 class ByteTrie {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -20,7 +20,7 @@ class ByteTrie {
   /// Collects the strings of a trie.
   class Builder {
    public:
-    /// Enters a string (not empty) with a value >= 0, in place of the value that it had.
+    /// Adds a non-empty string with a value >= 0; replaces an earlier value.
     void insert(std::string_view text, int32_t value);
     [[nodiscard]] ByteTrie build() const;
 
@@ -34,15 +34,15 @@ class ByteTrie {
     std::vector<Entry> entries_;
   };
 
-  /// Without strings.
+  /// Makes a trie without strings.
   ByteTrie() : units_(kBlock) { units_[kRoot].parent = kNoParent; }
 
-  /// The node after `node` on `byte`, or kNone.
+  /// The child of `node` on `byte`, or kNone.
   [[nodiscard]] uint32_t child(uint32_t node, uint8_t byte) const {
     const uint32_t at = units_[node].base ^ byte;
     return units_[at].parent == node ? at : kNone;
   }
-  /// The value of the string that leads to `node`, or kNoValue.
+  /// The value of the string ending at `node`, or kNoValue.
   [[nodiscard]] int32_t value(uint32_t node) const { return units_[node].value; }
   /// The value of a string, or kNoValue.
   [[nodiscard]] int32_t find(std::string_view text) const {
@@ -54,12 +54,12 @@ class ByteTrie {
   }
 
  private:
-  static constexpr size_t kBlock = 256;  // units that one base reaches
+  static constexpr size_t kBlock = 256;  // units within reach of one base
   static constexpr uint32_t kFree = UINT32_MAX;
   static constexpr uint32_t kNoParent = UINT32_MAX - 1;
 
   struct Unit {
-    uint32_t base = 0;  // of a leaf: any
+    uint32_t base = 0;  // any value in leaves
     uint32_t parent = kFree;
     int32_t value = kNoValue;
   };

@@ -1,7 +1,7 @@
-// Turns the words of one text into tokens, looking up those that came before: scratch of one call.
+// Encodes the words of one text and reuses the tokens of repeated words. Scratch of one call.
 //
 //   CachedWords words(system(), caches_, text, out);
-//   words.append(word, [&] { encode(word, out); });  // encode() only where the word is not known
+//   words.append(word, [&] { encode(word, out); });  // calls encode() only for unknown words
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@ namespace tenon {
 
 class CachedWords {
  public:
-  /// text: of which all words are parts (where `begin` is given, its length alone counts); out:
-  /// where tokens go. All must outlive it.
+  /// text: contains all words (if `begin` is given, only its length counts). out: receives the
+  /// tokens. All must outlive the object.
   CachedWords(System& system, WordCachePool& caches, std::string_view text, std::vector<Token>& out)
       : cache_(caches), text_begin_(text.data()), buffer_(system, out, text.size()) {}
 
-  /// Appends the tokens of `word`; what encode() appends where they are not known.
+  /// Appends the cached tokens of `word`; for an unknown word, encode() appends them.
   template <typename Encode>
   void append(std::string_view word, Encode&& encode) {
     append(word, begin_of(word), encode);
   }
-  /// The same for a word that is no part of the text: `begin` bytes of it are done.
+  /// Like append() above, for a word outside the text; `begin` bytes of the text are done.
   template <typename Encode>
   void append(std::string_view word, size_t begin, Encode&& encode) {
     if (recall(word, begin)) return;
@@ -35,25 +35,25 @@ class CachedWords {
     remember(word, before);
   }
 
-  /// Appends the tokens of `word` where they are known. kind: as in WordCache.
+  /// Appends the tokens of `word` if they are cached. kind: as in WordCache.
   bool recall(std::string_view word, size_t begin, size_t kind = 0) {
     buffer_.reserve(kWordTokens, begin);
     return cache_->append(word, buffer_.tokens(), kind);
   }
-  /// Takes note that `word` became the tokens from number `before` on.
+  /// Caches the tokens from index `before` on as those of `word`.
   void remember(std::string_view word, size_t before, size_t kind = 0) {
     cache_->insert(word, std::span(buffer_.tokens()).subspan(before), kind);
   }
 
-  /// Where a part of the text begins in it.
+  /// Offset of a part of the text.
   [[nodiscard]] size_t begin_of(std::string_view part) const {
     return static_cast<size_t>(part.data() - text_begin_);
   }
-  /// For words that may have many tokens.
+  /// The buffer, for words with many tokens.
   [[nodiscard]] TokenBuffer& buffer() { return buffer_; }
 
  private:
-  static constexpr size_t kWordTokens = 16;  // of a word that is not long
+  static constexpr size_t kWordTokens = 16;  // enough for most words
 
   WordCachePool::Loan cache_;
   const char* text_begin_;

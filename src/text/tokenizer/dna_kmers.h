@@ -1,5 +1,5 @@
-// DNA inside a text, for vocabularies that have it as k-mers (tokenizer.ggml.model "hybriddna");
-// the text around it is tokenized elsewhere.
+// DNA inside a text, for vocabularies with k-mers (tokenizer.ggml.model "hybriddna"). Other text is
+// tokenized elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace tenon {
 
-/// What stands between <dna> and </dna> (or the end) becomes a token for each six letters, large or
-/// small, the last ones filled up with A. Immutable; the table must outlive it.
+/// Text between <dna> and </dna> (or the end) becomes a token per six letters, in either case, the
+/// last padded with A. Immutable; the table must outlive it.
 class DnaKmers {
  public:
-  /// Files spell k-mers with this after them: CCCCCC is a token of plain text, too.
+  /// Suffix of k-mers in files: plain text has a token CCCCCC, too.
   static constexpr std::string_view kMark = "\uE000";
 
-  /// Finds nothing in any text.
+  /// Makes an object that finds no DNA.
   DnaKmers() = default;
   explicit DnaKmers(const TokenTable& table)
       : table_(&table),
@@ -27,7 +27,7 @@ class DnaKmers {
         close_(table.find(kClose)),
         other_(table.find("<oov>")) {}
 
-  /// Appends the tokens of `text`; on_text(part) appends those of what is no DNA. Linear time.
+  /// Appends the tokens of `text`; on_text(part) appends those of other parts. Linear time.
   template <typename OnText>
   void encode(std::string_view text, std::vector<Token>& out, OnText&& on_text) const {
     if (!open_ || !close_ || !other_) return on_text(text);
@@ -64,7 +64,7 @@ class DnaKmers {
 
   const TokenTable* table_ = nullptr;
   std::optional<Token> open_, close_;
-  std::optional<Token> other_;  // for letters that are none of DNA's
+  std::optional<Token> other_;  // for letters outside DNA's alphabet
 };
 
 }  // namespace tenon

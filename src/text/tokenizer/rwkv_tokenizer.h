@@ -1,5 +1,5 @@
-// The tokenizer of RWKV (tokenizer.ggml.model "rwkv"): the longest token each time. Callers see it
-// as a Tokenizer.
+// The tokenizer of RWKV (tokenizer.ggml.model "rwkv"): takes the longest token each time. Callers
+// use the Tokenizer interface.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// Errors as make_tokenizer.
+/// Builds the tokenizer. Errors as in make_tokenizer.
 std::unique_ptr<const Tokenizer> make_rwkv_tokenizer(Vocabulary vocabulary,
                                                      std::shared_ptr<System> system);
 

@@ -7,7 +7,7 @@
 namespace tenon {
 
 SpecialMatcher::SpecialMatcher(std::span<const Entry> entries) {
-  std::vector<uint64_t> parents{0};  // [states] the edge that leads to each state
+  std::vector<uint64_t> parents{0};  // [states] the edge to each state
   size_t size_bytes = 0;
   for (const Entry& entry : entries) {
     size_bytes += entry.text.size();
@@ -29,7 +29,7 @@ SpecialMatcher::SpecialMatcher(std::span<const Entry> entries) {
     states_[state].token = entry.token;
   }
 
-  // Shorter states first, so that a fallback is complete before it is used.
+  // Shorter states first: fallbacks are complete before they are used.
   std::vector<uint32_t> depth(states_.size(), 0);
   std::vector<uint32_t> order(states_.size());
   for (uint32_t s = 0; s < states_.size(); ++s) {

@@ -1,4 +1,4 @@
-// Finds tokens that are matched in raw text before anything else; what is one is decided elsewhere.
+// Finds the tokens that are matched in raw text before anything else. Callers choose these tokens.
 #pragma once
 
 #include <algorithm>
@@ -14,35 +14,34 @@
 
 namespace tenon {
 
-/// A set of strings, each with its token, and a search for them in time linear in the text whatever
-/// the strings are.
+/// A set of strings, each with its token. Searches in time linear in the text for any strings.
 class SpecialMatcher {
  public:
   struct Entry {
     std::string_view text;  ///< not empty; only read by the constructor
     Token token;
   };
-  /// Bytes [begin, begin + size) of the text spell `token`.
+  /// Match: bytes [begin, begin + size) of the text spell `token`.
   struct Found {
     uint32_t begin;
     uint32_t size;
     Token token;
   };
 
-  /// Of all strings: a byte of them may take a hundred of the automaton.
+  /// Limit for all strings together: each byte may take a hundred bytes of automaton.
   static constexpr size_t kMaxBytes = size_t{4} << 20;
 
-  /// Throws Error(Limit) beyond kMaxBytes.
+  /// Builds the automaton. Throws Limit beyond kMaxBytes.
   explicit SpecialMatcher(std::span<const Entry> entries);
 
   [[nodiscard]] bool empty() const { return states_.size() == 1; }
 
-  /// Calls on_found(found) for the matches in `text` (below 2^32 bytes) from left to right, not
-  /// overlapping: of those that start earliest, the longest, and so on after it.
+  /// Calls on_found(found) for all matches in `text` (below 2^32 bytes), left to right and
+  /// disjoint: the earliest start, then the longest, and so on after it.
   template <typename OnFound>
   void find_each(std::string_view text, OnFound&& on_found) const {
     if (empty()) return;
-    // As far as a string reaches beyond a block, each byte is looked at twice.
+    // Bytes beyond a block, up to the longest string, are read twice.
     const size_t block = std::max(kBlockBytes, 4 * longest_);
     std::vector<Found> starting;
     uint64_t free_from = 0;
@@ -55,30 +54,30 @@ class SpecialMatcher {
       }
     }
   }
-  /// All of them.
+  /// All matches as a list.
   [[nodiscard]] std::vector<Found> find_all(std::string_view text) const;
 
  private:
   static constexpr size_t kBlockBytes = 65536;
 
-  // An Aho-Corasick automaton over the strings reversed. Reading a text backwards, the longest
-  // string that *starts* at a position is known when the position is reached, which makes
-  // "earliest, then longest" linear even for strings like "a" and "aaaa...b".
+  // An Aho-Corasick automaton over the reversed strings. Reading the text backwards finds the
+  // longest string that *starts* at each position on arrival. This makes "earliest, then longest"
+  // linear even for strings like "a" and "aaaa...b".
   struct State {
     uint32_t fallback = 0;  // the state of the longest proper suffix
-    uint32_t size = 0;      // of the longest string that ends here, 0 for none
+    uint32_t size = 0;      // bytes of the longest string that ends here; 0 means none
     Token token = 0;
   };
 
   static uint64_t edge(uint32_t state, uint8_t byte) { return uint64_t{state} << 8 | byte; }
   [[nodiscard]] uint32_t next_state(uint32_t state, uint8_t byte) const;
-  /// The longest match at each byte of [begin, end) where there is one, the last first.
+  /// Finds the longest match starting at each byte of [begin, end), if any, in descending order.
   void find_starting(std::string_view text, size_t begin, size_t end,
                      std::vector<Found>& out) const;
 
   std::vector<State> states_{1};
-  size_t longest_ = 0;                     // string, in bytes
-  std::array<uint32_t, 256> from_root_{};  // 0: none
+  size_t longest_ = 0;                     // bytes of the longest string
+  std::array<uint32_t, 256> from_root_{};  // 0 means none
   std::unordered_map<uint64_t, uint32_t> edges_;
 };
 

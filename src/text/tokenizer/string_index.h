@@ -1,4 +1,4 @@
-// Finds a string's place in a fixed list by hashing; the list itself stays with its owner.
+// Finds the index of a string in a fixed list by hashing; the list stays with its owner.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace tenon {
 
-/// An open-addressed index over strings that the caller keeps, a vector of them or a StringList: 16
-/// bytes or more per string, no copies. Hashes depend on where the index lies in memory, so that a
-/// file cannot be made in which they are all the same.
+/// An open-addressed index over the caller's strings, a vector or a StringList: at least 16 bytes
+/// per string, no copies. Hashes depend on the index's address, so that no file can make all of
+/// them collide.
 class StringIndex {
  public:
-  /// Room for `count` strings, below 2^31.
+  /// Reserves for `count` strings, below 2^31.
   explicit StringIndex(size_t count) {
     size_t slots = 16;
     while (slots < 2 * count) slots *= 2;
@@ -25,7 +25,7 @@ class StringIndex {
     seed_ = reinterpret_cast<uintptr_t>(slots_.data());
   }
 
-  /// Enters strings[place]. Returns the place that already holds an equal string, if one does.
+  /// Adds strings[place]. Returns the place of an equal string if it was added before.
   template <typename Strings>
   std::optional<uint32_t> insert(const Strings& strings, uint32_t place) {
     const size_t hash = hash_of(strings[place]);
@@ -47,7 +47,7 @@ class StringIndex {
 
   struct Slot {
     uint32_t place = kFree;
-    uint32_t tag = 0;  // of the hash, so that other strings are hardly ever looked at
+    uint32_t tag = 0;  // part of the hash; avoids most comparisons of unequal strings
   };
 
   [[nodiscard]] size_t hash_of(std::string_view text) const {

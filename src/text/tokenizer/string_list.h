@@ -1,4 +1,4 @@
-// Many strings in two blocks of memory, without an object for each.
+// Many strings in two allocations, without an object each.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-/// Strings end to end: 4 bytes each besides their own, together less than 4 GiB.
+/// Strings end to end: 4 bytes of overhead each, less than 4 GiB in total.
 class StringList {
  public:
   StringList() = default;
@@ -26,7 +26,7 @@ class StringList {
     ends_.reserve(strings);
     bytes_.reserve(bytes);
   }
-  /// Throws Error(Limit) where they would be too many bytes.
+  /// Appends a string. Throws Limit if the total would exceed 32 bits.
   void push_back(std::string_view text) {
     if (text.size() > UINT32_MAX - bytes_.size()) {
       fail(Code::Limit, "strings of more than {} bytes together", UINT32_MAX);

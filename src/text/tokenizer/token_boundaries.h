@@ -1,4 +1,4 @@
-// Cuts a text at the tokens that are matched in it; what lies between is tokenized elsewhere.
+// Cuts a text at its special tokens; the text between is tokenized elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +12,20 @@
 
 namespace tenon {
 
-/// What is next to a token in a text decides whether it counts and what it takes with it
-/// (TokenMatching). Immutable.
+/// Classifies the surroundings of a token in a text: they decide whether it matches and which white
+/// space it absorbs (TokenMatching). Immutable.
 class TokenSurroundings {
  public:
   TokenSurroundings() : spaces_(space_set()), words_(token_word_set()) {}
 
   [[nodiscard]] bool is_space(uint32_t code) const { return spaces_.contains(code); }
-  /// Whether bytes [begin, end) of `text` are a word of their own.
+  /// True if bytes [begin, end) of `text` have no word character beside them.
   [[nodiscard]] bool stand_alone(std::string_view text, size_t begin, size_t end) const {
     const bool left = begin > 0 && words_.contains(char_before(text, begin).code);
     const bool right = end < text.size() && words_.contains(char_at(text, end).code);
     return !left && !right;
   }
-  /// The start of the white space that ends at `end`, not before `floor`.
+  /// Start of the white space that ends at `end`, not before `floor`.
   [[nodiscard]] size_t spaces_before(std::string_view text, size_t floor, size_t end) const {
     while (end > floor) {
       const CodePoint c = char_before(text, end);
@@ -34,7 +34,7 @@ class TokenSurroundings {
     }
     return end;
   }
-  /// The end of the white space that begins at `begin`.
+  /// End of the white space that begins at `begin`.
   [[nodiscard]] size_t spaces_after(std::string_view text, size_t begin) const {
     while (begin < text.size()) {
       const CodePoint c = char_at(text, begin);
@@ -58,15 +58,15 @@ class TokenSurroundings {
   CharSet words_;
 };
 
-/// A pass over one text, well-formed UTF-8, from left to right. Linear time.
+/// A pass over a text, well-formed UTF-8, from left to right. Linear time.
 class TokenBoundaries {
  public:
   TokenBoundaries(const TokenTable& table, const TokenSurroundings& surroundings,
                   std::string_view text)
       : table_(table), surroundings_(surroundings), text_(text) {}
 
-  /// Goes through the tokens that `matcher` finds in bytes [begin, end): calls on_text(from, to)
-  /// for what lies before each (never empty) and on_token(token).
+  /// Visits the tokens that `matcher` finds in bytes [begin, end): calls on_text(from, to) for the
+  /// text before each (never empty) and on_token(token).
   template <typename OnText, typename OnToken>
   void cut(const SpecialMatcher& matcher, size_t begin, size_t end, OnText&& on_text,
            OnToken&& on_token) {
@@ -79,7 +79,7 @@ class TokenBoundaries {
         from = std::max(surroundings_.spaces_before(text_, std::min(done_, from), from), done_);
       }
       if ((matching & kStripsRight) != 0) to = spaces_after(to);
-      if (to <= from) return;  // the token before took all of it
+      if (to <= from) return;  // absorbed by the token before
       if (from > done_) on_text(done_, from);
       on_token(found.token);
       done_ = to;
@@ -87,7 +87,7 @@ class TokenBoundaries {
     matcher.find_each(text_.substr(begin, end - begin), on_found);
   }
 
-  /// What is left: on_text(from, to), if anything is.
+  /// Calls on_text(from, to) for the rest of the text, unless it is empty.
   template <typename OnText>
   void finish(size_t end, OnText&& on_text) {
     if (end > done_) on_text(done_, end);
@@ -95,7 +95,7 @@ class TokenBoundaries {
   }
 
  private:
-  /// Runs of spaces in which token after token is found are passed once.
+  /// Scans a run of spaces once, even if many tokens are found in it.
   size_t spaces_after(size_t at) {
     if (at < run_begin_ || at > run_end_) {
       run_begin_ = at;
@@ -108,7 +108,7 @@ class TokenBoundaries {
   const TokenSurroundings& surroundings_;
   std::string_view text_;
   size_t done_ = 0;
-  size_t run_begin_ = 0;  // the last run of spaces after a token; at first none
+  size_t run_begin_ = 0;  // the last run of spaces after a token; initially empty
   size_t run_end_ = 0;
 };
 

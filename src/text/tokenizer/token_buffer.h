@@ -1,5 +1,5 @@
-// The buffer that the tokens of a text are appended to, sized by an estimate while the text is
-// read, so that a page of a long text costs as much as a page of a short one.
+// Output buffer for the tokens of a text. Its size is estimated while the text is read, so that
+// memory per page does not grow with the text.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@
 
 namespace tenon {
 
-/// Reserves memory in `out` for the tokens of one text; the tokenizer appends them.
+/// Reserves memory in `out` for the tokens of one text; tokenizers append to `out`.
 class TokenBuffer {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive it.
   TokenBuffer(System& system, std::vector<Token>& out, size_t text_bytes)
       : system_(system), out_(out), begin_(out.size()), text_bytes_(text_bytes) {}
 
-  /// Makes room for `count` more tokens and, when it has to grow, for those that the rest of the
-  /// text is likely to have. done_bytes: of the text, whose tokens are there.
+  /// Reserves `count` more tokens. If the buffer must grow, also reserves the estimate for the rest
+  /// of the text. done_bytes: bytes of the text already tokenized.
   void reserve(size_t count, size_t done_bytes) {
     if (out_.capacity() - out_.size() < count) grow(count, done_bytes);
   }
 
-  /// Where the tokens go.
+  /// The output vector.
   [[nodiscard]] std::vector<Token>& tokens() { return out_; }
 
  private:

@@ -14,8 +14,8 @@
 namespace tenon {
 namespace {
 
-// Tokens that end a turn, a message or a text, by the spelling that published models give them:
-// many files name only one of theirs by key. Such a token is structure whatever type the file says.
+// Spellings of tokens that end a turn, a message or a text in published models: many files name
+// only one by key. These tokens are structure, whatever type the file gives.
 constexpr std::string_view kEndSpellings[] = {
     "<|eot_id|>",
     "<|eom_id|>",
@@ -45,34 +45,34 @@ constexpr std::string_view kEndSpellings[] = {
     "[e~[",
 };
 
-// Two families end each message of an answer with <|end|> and the answer with something else:
-// gpt-oss has <|return|> and <|call|>, Solar Open <|flush|> and <|calls|>.
+// Two families end each message of an answer with <|end|>, and the answer with another token:
+// gpt-oss with <|return|> and <|call|>, Solar Open with <|flush|> and <|calls|>.
 constexpr std::string_view kMessageEnd = "<|end|>";
 constexpr std::string_view kAnswerEnds[][2] = {{"<|return|>", "<|call|>"},
                                                {"<|flush|>", "<|calls|>"}};
 
-// Of those, the one that becomes eot when the file names none, in order of preference.
+// Candidates for eot if the file names none, in order of preference.
 constexpr std::string_view kTurnEndSpellings[] = {
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|EOT|>", "<EOT>", "[EOT]", "<turn|>",
 };
 
-// Elements of HTML that vocabularies have as user-defined tokens. They are text.
+// HTML elements in vocabularies' user-defined tokens. They are text.
 constexpr std::string_view kHtmlElements[] = {
     "a",  "b",  "blockquote", "body", "br", "caption", "code",   "div",  "em",  "h1",
     "h2", "h3", "h4",         "h5",   "h6", "head",    "hr",     "html", "i",   "img",
     "li", "ol", "p",          "pre",  "s",  "span",    "strong", "sub",  "sup", "table",
     "td", "th", "tr",         "u",    "ul", "tbody",   "tfoot",  "thead"};
 
-/// Checks a token id of a list.
+/// Checks a token id from the list `list`; returns it.
 Token checked_id(const TokenTable& table, int64_t id, std::string_view list) {
   if (table.contains(id)) return static_cast<Token>(id);
   fail(Code::Format, "{}: token {} is outside the vocabulary of {}", list, id, table.size());
 }
 
-/// Ids that stand for "no such token" in files.
+/// True for ids that mean "no such token" in files.
 bool means_none(int64_t id) { return id == -1 || id == UINT32_MAX; }
 
-/// Pairs of twins that a warning names.
+/// Most pairs of twins named in a warning.
 constexpr size_t kNamedTwins = 3;
 
 std::string replaced(std::string_view text, std::string_view what, char by) {
@@ -85,7 +85,7 @@ std::string replaced(std::string_view text, std::string_view what, char by) {
   return out;
 }
 
-/// Whether spellings have U+2581 for a space.
+/// True if spellings have U+2581 for a space.
 bool marks_spaces(TokenizerKind kind) {
   return kind != TokenizerKind::ByteLevel && kind != TokenizerKind::Escaped &&
          kind != TokenizerKind::Plain && kind != TokenizerKind::Listed;
@@ -105,7 +105,7 @@ struct TypedSpelling {
   TokenType type;
 };
 
-// What structure is called where a file gives no types.
+// Spellings of structure in files without types.
 constexpr TypedSpelling kSentencePieceTypes[] = {
     {"<unk>", TokenType::Unknown}, {"<s>", TokenType::Control}, {"</s>", TokenType::Control}};
 constexpr TypedSpelling kWordPieceTypes[] = {{"[UNK]", TokenType::Unknown},
@@ -114,7 +114,7 @@ constexpr TypedSpelling kWordPieceTypes[] = {{"[UNK]", TokenType::Unknown},
                                              {"[PAD]", TokenType::Control},
                                              {"[MASK]", TokenType::Control}};
 
-/// The bytes of a spelling with \\t, \\n, \\r, \\xNN and backslash before anything else.
+/// Replaces escapes in a spelling: \\t, \\n, \\r, \\xNN, and backslash before any other character.
 std::string unescaped(std::string_view spelling) {
   std::string bytes;
   for (size_t i = 0; i < spelling.size(); ++i) {
@@ -166,13 +166,13 @@ TokenTable::TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults)
   set_pieces(defaults.kind, vocabulary);
 }
 
-// Text becomes the last of several tokens with equal spelling. llama.cpp fills its map in this
-// order, and published files have such tokens.
+// Text becomes the last of several tokens with equal spellings, as in llama.cpp, whose map is
+// filled in this order. Published files have such tokens.
 void TokenTable::index_spellings() {
   std::string named;
   size_t twins = 0;
   for (size_t i = spellings_.size(); i-- > 0;) {
-    // No text reaches a token with an empty spelling; published files have such holes.
+    // Published files have empty spellings; no text becomes these tokens.
     if (spellings_[i].empty()) continue;
     const auto last = index_.insert(spellings_, static_cast<uint32_t>(i));
     if (!last) continue;
@@ -227,7 +227,7 @@ void TokenTable::check_types(TokenizerKind kind) {
       fail(Code::Format, "tokenizer.ggml.tokens: byte token {} is spelled {}, not <0xNN>", i,
            quoted(spellings_[i]));
     }
-    // Some converters leave byte tokens at Normal.
+    // Some converters give byte tokens the type Normal.
     if (has_byte_tokens(kind) && types_[i] == TokenType::Normal && is_byte_spelling) {
       types_[i] = TokenType::Byte;
     }
@@ -255,7 +255,7 @@ void TokenTable::check_scores(TokenizerKind kind) const {
     if (std::isnan(scores_[i])) {
       fail(Code::Format, "tokenizer.ggml.scores: the score of token {} is not a number", i);
     }
-    // These are added up, and infinities would leave nothing to compare.
+    // Scores are summed, and infinite sums could not be compared.
     if (kind == TokenizerKind::Unigram && std::isinf(scores_[i])) {
       fail(Code::Format, "tokenizer.ggml.scores: the score of token {} is infinite", i);
     }
@@ -297,7 +297,7 @@ void TokenTable::set_special(const Vocabulary& vocabulary, const TokenizerDefaul
 }
 
 void TokenTable::set_end_tokens(const Vocabulary& vocabulary, TokenizerKind kind) {
-  // A tokenizer.json says of each token what it is, so one that it calls text stays text.
+  // A tokenizer.json types each token reliably, so its text tokens stay text.
   const auto may_end = [&](Token token) {
     return kind != TokenizerKind::Listed || type(token) != TokenType::Normal;
   };
@@ -336,8 +336,8 @@ void TokenTable::set_tokens_around(const Vocabulary& vocabulary) {
   }
 }
 
-// The files do not carry the "rstrip" of Hugging Face's added tokens. Phi-3 is the one published
-// model of this kind whose prompts depend on it; it is known by its name, as in llama.cpp.
+// GGUF files lack the "rstrip" of Hugging Face's added tokens. Phi-3 is the only published model of
+// this kind whose prompts depend on it; recognise it by name, as llama.cpp does.
 void TokenTable::set_strips_right(std::string_view model_name) {
   std::string name(model_name);
   for (char& c : name) {
@@ -356,7 +356,7 @@ void TokenTable::set_strips_right(std::string_view model_name) {
 
 void TokenTable::set_pieces(TokenizerKind kind, const Vocabulary& vocabulary) {
   const bool has_kmers = vocabulary.model == "hybriddna";
-  pieces_.reserve(size(), spellings_.num_bytes());  // hardly any piece is longer
+  pieces_.reserve(size(), spellings_.num_bytes());  // pieces are hardly ever longer
   for (size_t i = 0; i < size(); ++i) {
     const std::string_view spelling = spellings_[i];
     const bool verbatim = types_[i] == TokenType::Control || types_[i] == TokenType::Unknown ||

@@ -1,5 +1,4 @@
-// A checked vocabulary: spellings, the bytes each token stands for, types and special tokens. How
-// text becomes tokens is not known here.
+// A checked vocabulary: spellings, bytes per token, types and special tokens. Tokenizers use it.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +16,19 @@
 
 namespace tenon {
 
-/// The families of tokenizers, which differ in how a spelling stands for bytes and in defaults.
+/// Families of tokenizers; they differ in how spellings map to bytes, and in defaults.
 enum class TokenizerKind {
   ByteLevel,      ///< "gpt2": spelled in the byte alphabet
   SentencePiece,  ///< "llama": spaces spelled as U+2581, `<0xNN>` byte tokens
-  Characters,     ///< "gpt2" of that spelling, with merges
-  Unigram,        ///< "t5": the same spelling
+  Characters,     ///< "gpt2" with SentencePiece's spelling, with merges
+  Unigram,        ///< "t5": SentencePiece's spelling
   WordPiece,      ///< "bert": a piece that begins a word begins with U+2581
   Escaped,        ///< "rwkv": bytes, with backslash escapes
-  Plain,          ///< "plamo2": as the text itself, `<0xNN>` byte tokens
-  Listed,         ///< tokenizer.json: Vocabulary::pieces says what each token stands for
+  Plain,          ///< "plamo2": the text itself, `<0xNN>` byte tokens
+  Listed,         ///< tokenizer.json: Vocabulary::pieces has the bytes of each token
 };
 
-/// The key's meaning where the file is silent.
+/// Values of keys that the file lacks.
 struct TokenizerDefaults {
   TokenizerKind kind = TokenizerKind::ByteLevel;
   bool add_bos = false;
@@ -44,14 +43,14 @@ struct TokenizerDefaults {
 inline constexpr std::string_view kSpaceMark = "\u2581";
 inline constexpr uint32_t kSpaceMarkCode = 0x2581;
 
-/// Whether a user-defined token is a mark, that is, spelled <...> or [...] and no HTML. Models take
-/// such tokens for structure (<tool_call>, [INST]), whatever type a file gives them.
+/// True for a user-defined token that is a mark: spelled <...> or [...], and no HTML. Models use
+/// such tokens as structure (<tool_call>, [INST]), whatever type a file gives them.
 bool is_mark(std::string_view spelling);
 
 /// Immutable after construction; any number of threads may read it.
 class TokenTable {
  public:
-  /// Takes over everything but the merges. Throws Error(Format) or Error(Limit) naming the key.
+  /// Takes all fields but the merges. Throws Format or Limit naming the key.
   TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults);
 
   [[nodiscard]] size_t size() const { return spellings_.size(); }
@@ -65,48 +64,48 @@ class TokenTable {
   /// Adds a warning while the tokenizer is built.
   void warn(std::string text) const { warnings_.push_back(std::move(text)); }
 
-  // The following require contains(token).
-  /// Whether a later token has this spelling, so that no text becomes `token`.
+  // All functions below require contains(token).
+  /// True if a later token has an equal spelling, so that no text becomes `token`.
   [[nodiscard]] bool is_twin(Token token) const { return !twins_.empty() && twins_[index(token)]; }
   [[nodiscard]] std::string_view spelling(Token token) const { return spellings_[index(token)]; }
-  /// The bytes that the token stands for in text.
+  /// Bytes of the token in text.
   [[nodiscard]] std::string_view piece(Token token) const { return pieces_[index(token)]; }
   [[nodiscard]] TokenType type(Token token) const { return types_[index(token)]; }
   [[nodiscard]] float score(Token token) const {
     return scores_.empty() ? 0 : scores_[index(token)];
   }
-  /// The same at the start of a text.
+  /// Bytes of the token at the start of a text.
   [[nodiscard]] std::string_view first_piece(Token token) const {
     return first_pieces_.empty() ? piece(token) : first_pieces_[index(token)];
   }
-  /// Whether first_piece() differs anywhere.
+  /// True if first_piece() differs from piece() for any token.
   [[nodiscard]] bool has_first_pieces() const { return !first_pieces_.empty(); }
   /// TokenMatching bits.
   [[nodiscard]] uint8_t matching(Token token) const {
     return matching_.empty() ? 0 : matching_[index(token)];
   }
-  /// Control and Unknown.
+  /// True for control and unknown tokens.
   [[nodiscard]] bool is_structure(Token token) const {
     return type(token) == TokenType::Control || type(token) == TokenType::Unknown;
   }
-  /// Comes from text only when the caller asks: structure, and user-defined tokens that are marks.
+  /// True for tokens that text becomes only on request: structure, and user-defined marks.
   [[nodiscard]] bool is_reserved(Token token) const {
     return is_structure(token) ||
            (type(token) == TokenType::UserDefined && is_mark(spelling(token)));
   }
 
-  /// Ascending, each once.
+  /// Unique, in ascending order.
   [[nodiscard]] const std::vector<Token>& end_tokens() const { return end_tokens_; }
 
   std::optional<Token> bos, eos, eot, eom, unknown, padding;
   bool add_bos = false;
   bool add_eos = false;
   bool add_space_prefix = false;
-  std::vector<Token> tokens_before;  ///< what goes before a text where special tokens are added
+  std::vector<Token> tokens_before;  ///< added before a text on request
   std::vector<Token> tokens_after;
 
-  /// Longest spelling, in bytes. Published vocabularies reach 1,024; walks along a token take time
-  /// for each of its bytes, at any byte of a text.
+  /// Longest spelling in bytes. Published vocabularies reach 1,024. Walking along a token takes
+  /// time per byte of it, at any byte of a text.
   static constexpr size_t kMaxTokenBytes = 4096;
   static constexpr size_t kMaxTokens = size_t{1} << 30;
 
@@ -115,7 +114,7 @@ class TokenTable {
   void check_tokens() const;
   void index_spellings();
   void check_types(TokenizerKind kind);
-  void assume_types(TokenizerKind kind);  // for a file that gives none
+  void assume_types(TokenizerKind kind);  // used for files without types
   void check_scores(TokenizerKind kind) const;
   void set_special(const Vocabulary& vocabulary, const TokenizerDefaults& defaults);
   void set_end_tokens(const Vocabulary& vocabulary, TokenizerKind kind);
@@ -127,10 +126,10 @@ class TokenTable {
   std::vector<float> scores_;
   std::vector<TokenType> types_;
   StringList pieces_;
-  StringList first_pieces_;        // empty: as pieces_
-  std::vector<uint8_t> matching_;  // empty: 0
+  StringList first_pieces_;        // empty means equal to pieces_
+  std::vector<uint8_t> matching_;  // empty means 0
   StringIndex index_;
-  std::vector<bool> twins_;  // empty: none
+  std::vector<bool> twins_;  // empty means none
   mutable std::vector<std::string> warnings_;
   std::vector<Token> end_tokens_;
 };

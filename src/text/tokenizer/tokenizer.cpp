@@ -25,9 +25,9 @@ bool has_normalized_structure(const TokenTable& table) {
   return false;
 }
 
-/// The parts of a prompt laid end to end as well-formed UTF-8.
+/// The concatenated parts of a prompt as well-formed UTF-8.
 struct Prompt {
-  std::string owned;  // unused when the one part is well-formed already
+  std::string owned;  // empty if a single part is well-formed already
   std::string_view text;
   std::vector<size_t> ends;  // [parts]
 };
@@ -41,7 +41,7 @@ Prompt lay_out(System& system, std::span<const TextPart> parts) {
   }
   size_t size_bytes = 0;
   for (const TextPart& part : parts) {
-    // An ill-formed byte may become three.
+    // An ill-formed byte becomes three bytes at most.
     const std::string_view rest = part.text.substr(utf8_valid_prefix(part.text));
     const auto odd =
         std::count_if(rest.begin(), rest.end(), [](char c) { return (c & 0x80) != 0; });
@@ -69,7 +69,7 @@ Tokenizer::~Tokenizer() = default;
 bool Tokenizer::is_matched(const TokenTable& table, Token token, bool parse_special) {
   const std::string_view text = table.spelling(token);
   if (table.is_twin(token)) return false;
-  // Texts are well-formed: what is not would be found within a character and cut it.
+  // An ill-formed spelling could only match inside a character of the well-formed text.
   if (text.empty() || utf8_valid_prefix(text) != text.size()) return false;
   if (table.is_reserved(token)) return parse_special;
   return table.type(token) == TokenType::UserDefined;
@@ -103,7 +103,7 @@ std::vector<Token> Tokenizer::encode(std::span<const TextPart> parts, bool add_s
   std::vector<Token> out;
   if (add_special) out = table_->tokens_before;
   bool at_start = true;
-  bool may_spell = true;  // all parts of the text that is not done yet may spell control tokens
+  bool may_spell = true;  // all parts of the pending text may spell control tokens
   TokenBoundaries tokens(*table_, surroundings_, text);
   const auto on_text = [&](size_t begin, size_t end) {
     encode_text(text.substr(begin, end - begin), {at_start, begin == 0, may_spell}, out);

@@ -1,5 +1,4 @@
-// Where a text may be cut so that no token reaches across: the words that a tokenizer can encode
-// one by one. How they are encoded is not known here.
+// Cuts a text where no token can cross: into words that a tokenizer may encode one by one.
 #pragma once
 
 #include <array>
@@ -12,13 +11,13 @@
 namespace tenon {
 
 /// Boundaries before spaces. Published vocabularies have a few tokens that reach into another word
-/// (">▁</" in Gemma's), so each byte is asked for alone: may a token have a space after it?
+/// (">▁</" in Gemma's), so the class records, per byte, whether a token may have a space after it.
 class WordBoundaries {
  public:
-  /// space: how texts spell it, " " or U+2581.
+  /// space: its spelling in texts, " " or U+2581.
   explicit WordBoundaries(std::string_view space) : space_(space) {}
 
-  /// Takes note of a token, or of what a merge leads to. It may spell spaces in both ways.
+  /// Records a token, or the result of a merge. It may spell spaces in either way.
   void add(std::string_view token) {
     for (size_t at = 0; at < token.size();) {
       const bool is_mark = token.substr(at).starts_with(kSpaceMark);
@@ -32,7 +31,8 @@ class WordBoundaries {
     }
   }
 
-  /// The next boundary after `begin`, which is one itself; the end of the text where there is none.
+  /// The next boundary after `begin`, which must be a boundary; the end of the text if none
+  /// follows.
   [[nodiscard]] size_t next(std::string_view text, size_t begin) const {
     for (size_t at = text.find(space_, begin + 1); at < text.size();
          at = text.find(space_, at + 1)) {
@@ -43,7 +43,7 @@ class WordBoundaries {
 
  private:
   std::string_view space_;
-  std::array<uint8_t, 256> joins_{};  // 1: some token has a space after this byte
+  std::array<uint8_t, 256> joins_{};  // 1 if some token has a space after this byte
 };
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Remembers the tokens of words met lately, because language repeats its words.
+// Caches the tokens of recent words, since language repeats its words.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,13 @@
 
 namespace tenon {
 
-/// A table of fixed size from words to their tokens, two words to a cache line. One thread at a
-/// time.
+/// A table of fixed size from words to tokens, two words per cache line. One thread at a time.
 class WordCache {
  public:
   WordCache() : lines_(kLines) {}
 
-  /// Appends the tokens of `word` (not empty) to `out` if it is remembered. kind: below 256; words
-  /// of different kinds do not know each other.
+  /// Appends the tokens of `word` (not empty) to `out` if they are cached. kind: below 256; entries
+  /// of different kinds are independent.
   bool append(std::string_view word, std::vector<Token>& out, size_t kind = 0) const {
     if (word.size() > kMaxWordBytes) return false;
     const Key key = key_of(word, kind);
@@ -36,8 +35,8 @@ class WordCache {
     return false;
   }
 
-  /// Remembers a word in place of the older of two others, if both it and its tokens are few
-  /// enough.
+  /// Caches a word and evicts the older of two others. Ignores words that are too long or have too
+  /// many tokens.
   void insert(std::string_view word, std::span<const Token> tokens, size_t kind = 0) {
     if (word.size() > kMaxWordBytes || tokens.size() > kMaxTokens) return;
     const Key key = key_of(word, kind);
@@ -56,11 +55,11 @@ class WordCache {
   static constexpr size_t kMaxWordBytes = 16;
   static constexpr size_t kMaxTokens = 3;
 
-  /// The bytes of a word: its first eight and its last eight, which may overlap.
+  /// Bytes of a word: the first eight and the last eight, which may overlap.
   struct Key {
     uint64_t first = 0;
     uint64_t last = 0;
-    uint16_t size = 0;  // and its kind in the upper byte; 0: none
+    uint16_t size = 0;  // low byte: size; high byte: kind; 0 means empty
   };
   struct Entry {
     uint64_t first = 0;
@@ -101,11 +100,11 @@ class WordCache {
   std::vector<Line> lines_;
 };
 
-/// Lends caches to calls of encode(), so that what one call learnt serves the next and tokenizers
-/// stay immutable to the eye. As many are kept as were in use at once, four at most.
+/// Lends caches to calls of encode(), so that calls share cached words while tokenizers stay
+/// logically immutable. Keeps as many as were in use at once, at most four.
 class WordCachePool {
  public:
-  /// Holds a cache for as long as it lives.
+  /// Borrows a cache for its lifetime.
   class Loan {
    public:
     explicit Loan(WordCachePool& pool) : pool_(pool), cache_(pool.take()) {}
@@ -141,7 +140,7 @@ class WordCachePool {
   std::mutex mutex_;
   std::vector<std::unique_ptr<WordCache>> free_ = [] {
     std::vector<std::unique_ptr<WordCache>> room;
-    room.reserve(kKept);  // so that giving back never allocates
+    room.reserve(kKept);  // returning a cache must not allocate
     return room;
   }();
 };

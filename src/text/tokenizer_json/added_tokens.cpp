@@ -21,7 +21,7 @@ uint8_t matching_of(const JsonField& field) {
   return bits;
 }
 
-/// A token of BertProcessing and RobertaProcessing: ["[CLS]", 101].
+/// Id of a token in BertProcessing and RobertaProcessing: ["[CLS]", 101].
 int64_t id_of_pair(const JsonField& field) {
   const std::vector<JsonField> pair = field.items();
   if (pair.size() != 2) field.expected("a token and its id");
@@ -56,7 +56,7 @@ void add_template(const JsonField& field, TokensAround& out) {
   out.after.insert(out.after.end(), around.after.begin(), around.after.end());
 }
 
-/// It only changes offsets.
+/// Adds nothing: the type only changes offsets.
 void add_byte_level(const JsonField& /*field*/, TokensAround& /*out*/) {}
 
 struct ProcessorType {
@@ -101,7 +101,8 @@ std::vector<AddedToken> read_added_tokens(const JsonField& field,
   }
   StringIndex added(contents.size());
   const TokenFinder of_model(vocabulary.tokens);
-  std::vector<size_t> places(contents.size());  // in `out` of the first token with this content
+  // [contents] index in `out` of the first token with this content
+  std::vector<size_t> places(contents.size());
   auto next_id = static_cast<Token>(vocabulary.count);
   for (uint32_t i = 0; i < contents.size(); ++i) {
     if (contents[i].empty()) continue;
@@ -111,7 +112,7 @@ std::vector<AddedToken> read_added_tokens(const JsonField& field,
                      .matching = matching_of(entry),
                      .is_special = entry.at("special").flag_or(false)};
     token.is_of_model = token.id != TokenFinder::kNone;
-    if (const auto first = added.insert(contents, i)) {  // said again: the last word counts
+    if (const auto first = added.insert(contents, i)) {  // repeated: the last entry wins
       token.id = out[places[*first]].id;
       token.is_special = token.is_special || out[places[*first]].is_special;
       out[places[*first]] = std::move(token);

@@ -1,5 +1,5 @@
-// The tokens of a tokenizer.json beyond its model, and what it puts around a text: "added_tokens"
-// and "post_processor".
+// Added tokens of a tokenizer.json, and the tokens it puts around a text: "added_tokens" and
+// "post_processor".
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@ struct AddedToken {
   std::string content;
   uint8_t matching = 0;  ///< TokenMatching bits
   bool is_special = false;
-  bool is_of_model = false;  ///< the vocabulary has it, too
+  bool is_of_model = false;  ///< also in the model's vocabulary
 };
 
-/// Reads the field "added_tokens", which may be null, and gives each the id that it gets beside the
-/// model: that of its content in the vocabulary, else the next free one. Errors as JsonField.
+/// Reads the field "added_tokens", which may be null. Each token gets the id of its content in the
+/// vocabulary, else the next free id. Errors as in JsonField.
 std::vector<AddedToken> read_added_tokens(const JsonField& field,
                                           const ModelVocabulary& vocabulary);
 
-/// The ids around a text.
+/// Ids before and after a text.
 struct TokensAround {
   std::vector<int64_t> before;
   std::vector<int64_t> after;
 };
 
-/// Reads the field "post_processor", which may be null. Errors as JsonField; Unsupported names a
-/// type that is not known, or a template that has not the text once.
+/// Reads the field "post_processor", which may be null. Errors as in JsonField. Throws Unsupported
+/// for an unknown type, or a template that does not contain the text exactly once.
 TokensAround read_tokens_around(const JsonField& field);
 
 }  // namespace tenon::tokenizer_json

@@ -18,7 +18,7 @@ struct MergeText {
   std::string_view right;
 };
 
-/// A merge as files have it: "left right" or ["left", "right"].
+/// Parses a merge: "left right" or ["left", "right"].
 MergeText merge_text(const Json& entry, const JsonField& merges, size_t number) {
   if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
     return {entry[0].get_ref<const std::string&>(), entry[1].get_ref<const std::string&>()};
@@ -71,7 +71,7 @@ class BpeModel final : public WordModel {
       if (whole != TokenFinder::kNone) return out.push_back(whole);
     }
     Start source(*this, word, scratch.text);
-    // A character has a symbol per byte at most, and one for each of what is put around it.
+    // A word has at most a symbol per byte, and one per byte of prefixes and suffix.
     const size_t most = word.size() * (1 + prefix_.size()) + suffix_.size();
     merge_word(merges_, source, most, scratch.symbols, out, [&](std::span<const Symbol> merged) {
       scratch.buffer.reserve(merged.size(), scratch.begin + source.at());
@@ -80,9 +80,8 @@ class BpeModel final : public WordModel {
   }
 
  private:
-  /// The symbols that a word starts as, piece by piece, as merge_word() wants them. Characters that
-  /// the vocabulary lacks become the unknown token where there is one, a run of them one token
-  /// where the file says so.
+  /// Source of a word's initial symbols for merge_word(). Characters outside the vocabulary become
+  /// the unknown token, if there is one; a run of them becomes one token if the file says so.
   class Start {
    public:
     /// text: scratch.
@@ -101,7 +100,7 @@ class BpeModel final : public WordModel {
       at_ = 0;
       waits_ = false;
     }
-    /// Bytes of the word that were given.
+    /// Bytes of the word supplied so far.
     [[nodiscard]] size_t at() const { return at_; }
 
    private:
@@ -146,10 +145,10 @@ class BpeModel final : public WordModel {
     std::string_view word_;
     std::string& text_;
     size_t at_ = 0;
-    bool waits_ = false;  // an unknown token that is not given yet
+    bool waits_ = false;  // an unknown token is pending
   };
 
-  /// All bytes of a character as their tokens; false, with none, where one is missing.
+  /// Appends the tokens of a character's bytes; false, appending none, if one is missing.
   bool append_byte_tokens(std::string_view bytes, std::vector<Symbol>& symbols) const {
     if (byte_tokens_.empty()) return false;
     const size_t before = symbols.size();
@@ -172,14 +171,14 @@ class BpeModel final : public WordModel {
     return find_text(scratch.text);
   }
 
-  /// The token spelled so, unless plain text must not become it.
+  /// The token with this spelling, unless plain text must not become it.
   [[nodiscard]] Token find_text(std::string_view spelling) const {
     const Token token = finder_.find(spelling);
     const bool usable = token != TokenFinder::kNone && !is_special_[static_cast<size_t>(token)];
     return usable ? token : TokenFinder::kNone;
   }
 
-  /// Files name unknown tokens that do not exist where no text needs one.
+  /// Files may name a missing unknown token if no text needs it.
   void read_unknown(const JsonField& field) {
     if (field.is_null()) return;
     unknown_ = finder_.find(field.text());
@@ -211,7 +210,7 @@ class BpeModel final : public WordModel {
     uint32_t rank = 0;
     std::string joined;
     for (const Json& entry : field.array()) {
-      // The first line of the file that some lists were made from.
+      // First line of the text file from which some lists were made.
       if (entry.is_string() && entry.get_ref<const std::string&>().starts_with("#version")) {
         continue;
       }
@@ -251,7 +250,7 @@ class BpeModel final : public WordModel {
   std::vector<bool> is_special_;  // [vocab]
   Token unknown_ = TokenFinder::kNone;
   std::vector<Token> byte_tokens_;     // [256], or empty
-  std::array<Symbol, 256> letters_{};  // where words come as bytes
+  std::array<Symbol, 256> letters_{};  // used if words are bytes
   MergeTable merges_;
 };
 

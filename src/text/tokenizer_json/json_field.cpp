@@ -7,8 +7,8 @@
 namespace tenon::tokenizer_json {
 namespace {
 
-/// Builds the tree and refuses what goes beyond the limits while it is read. Not by a callback of
-/// Json::parse, which looks through an array at the end of each object in it.
+/// Builds the tree and enforces the limits while parsing. A callback of Json::parse would be slow:
+/// it searches an array at the end of each object in it.
 class Builder : public nlohmann::json_sax<Json> {
  public:
   explicit Builder(std::string_view name) : name_(name) {}
@@ -39,7 +39,7 @@ class Builder : public nlohmann::json_sax<Json> {
   [[nodiscard]] Json take() { return std::move(tree_); }
 
  private:
-  /// Where the value is in the tree.
+  /// Inserts a value into the tree.
   Json& place(Json value) {
     if (++num_values_ > kMaxJsonValues) {
       fail(Code::Limit, "{}: more than {} values", name_, kMaxJsonValues);
@@ -66,7 +66,7 @@ class Builder : public nlohmann::json_sax<Json> {
 
   std::string_view name_;
   Json tree_;
-  std::vector<Json*> open_;  // each the last value of the one before
+  std::vector<Json*> open_;  // stack: each value contains the next
   std::string key_;
   size_t num_values_ = 0;
 };

@@ -1,5 +1,4 @@
-// A value of a tokenizer.json together with where it stands, so that what is wrong with it can be
-// named. What the fields mean is not known here.
+// A value of a tokenizer.json and its path, for error messages. Callers know the meaning of fields.
 #pragma once
 
 #include <cstdint>
@@ -13,67 +12,66 @@ namespace tenon::tokenizer_json {
 
 using Json = nlohmann::json;
 
-/// Parses within limits of bytes, values and depth. Throws Error(Format) or Error(Limit) naming
-/// `name`.
+/// Parses within limits on bytes, values and depth. Throws Format or Limit naming `name`.
 Json parse_json(std::string_view text, std::string_view name);
 
-inline constexpr size_t kMaxJsonBytes = size_t{256} << 20;  // the largest published: 33 MB
+inline constexpr size_t kMaxJsonBytes = size_t{256} << 20;  // the largest published file has 33 MB
 inline constexpr size_t kMaxJsonValues = size_t{8} << 20;
 inline constexpr size_t kMaxJsonDepth = 64;
-inline constexpr size_t kMaxContentBytes = 256;  // of what is put into texts; published: 3
+inline constexpr size_t kMaxContentBytes = 256;  // limit of text inserted into texts; published: 3
 
-/// A view: the tree must outlive it. All errors are Error(Format) that name the place.
+/// A view: the tree must outlive it. All errors are Format and name the path.
 class JsonField {
  public:
   JsonField(const Json& value, std::string where) : value_(&value), where_(std::move(where)) {}
 
-  /// Not for one that is null.
+  /// The value; must not be absent.
   [[nodiscard]] const Json& value() const { return *value_; }
   [[nodiscard]] const std::string& where() const { return where_; }
   [[nodiscard]] bool is_null() const { return value_ == nullptr || value_->is_null(); }
 
-  /// A member of an object; one that is absent is null.
+  /// Member of an object; null if absent.
   [[nodiscard]] JsonField at(std::string_view key) const;
   [[nodiscard]] bool has(std::string_view key) const;
-  /// The members of an object and the elements of an array as they are, for long ones.
+  /// Raw members of an object, or elements of an array; cheaper for long ones.
   [[nodiscard]] const Json::object_t& object() const;
   [[nodiscard]] const Json::array_t& array() const;
-  /// An element of an array that has it, all of them.
+  /// Element i of an array, which must exist, or all elements.
   [[nodiscard]] JsonField item(size_t i) const;
   [[nodiscard]] std::vector<JsonField> items() const;
 
   [[nodiscard]] const std::string& text() const;
-  /// The same of kMaxContentBytes at most, else throws Error(Limit).
+  /// Like text(), but throws Limit beyond kMaxContentBytes.
   [[nodiscard]] const std::string& short_text() const;
   [[nodiscard]] bool flag() const;
-  /// A number from 0.
+  /// A non-negative integer.
   [[nodiscard]] uint64_t number() const;
-  /// A text of one character.
+  /// A text of one character, as its code point.
   [[nodiscard]] uint32_t character() const;
   [[nodiscard]] bool flag_or(bool otherwise) const { return is_null() ? otherwise : flag(); }
   [[nodiscard]] std::string text_or(std::string_view otherwise) const {
     return is_null() ? std::string(otherwise) : text();
   }
 
-  /// Throws Error(Limit) where `size_bytes` is beyond `limit`.
+  /// Throws Limit if `size_bytes` exceeds `limit`.
   void check_size(size_t size_bytes, size_t limit) const;
-  /// Throws Error(Format): "where: expected `what`, found ...".
+  /// Throws Format: "where: expected `what`, found ...".
   [[noreturn]] void expected(std::string_view what) const;
-  /// Throws Error(Unsupported) that names the value.
+  /// Throws Unsupported naming the value.
   [[noreturn]] void unsupported(std::string_view what) const;
 
  private:
   JsonField(const Json* value, std::string where) : value_(value), where_(std::move(where)) {}
   [[nodiscard]] std::string shown() const;
 
-  const Json* value_;  // nullptr: absent
+  const Json* value_;  // nullptr means absent
   std::string where_;
 };
 
-/// What a "Split" or "Replace" looks for, as an expression of class Pattern: {"String": ...} or
+/// The pattern of a "Split" or "Replace" in the syntax of class Pattern: {"String": ...} or
 /// {"Regex": ...}.
 std::string pattern_text(const JsonField& field);
-/// The expression that matches `literal` and nothing else.
+/// A pattern that matches only `literal`.
 std::string escaped_pattern(std::string_view literal);
 
 }  // namespace tenon::tokenizer_json

@@ -19,7 +19,7 @@ namespace tenon {
 namespace tokenizer_json {
 namespace {
 
-/// What a JsonTokenizer consists of besides its table.
+/// Parts of a JsonTokenizer besides its table.
 struct Machinery {
   Normalizer normalizer;
   std::vector<SplitStage> stages;
@@ -38,7 +38,7 @@ class JsonTokenizer final : public Tokenizer {
         with_structure_(normalized_matcher(true)) {}
 
  private:
-  /// What one call of encode_text uses.
+  /// State of one call of encode_text.
   struct Work {
     Work(const JsonTokenizer& tokenizer, std::string_view text, std::vector<Token>& out)
         : words(tokenizer.system(), tokenizer.caches_, text, out),
@@ -49,7 +49,7 @@ class JsonTokenizer final : public Tokenizer {
     WordScratch scratch;
   };
 
-  /// The automaton over the tokens that are matched in normalized text.
+  /// Builds the automaton of tokens matched in normalized text.
   [[nodiscard]] SpecialMatcher normalized_matcher(bool parse_special) const {
     std::vector<std::string> texts;
     std::vector<Token> tokens;
@@ -104,12 +104,11 @@ class JsonTokenizer final : public Tokenizer {
 
   Machinery machinery_;
   SpecialMatcher always_;          // matched in normalized text
-  SpecialMatcher with_structure_;  // and these where special tokens may be spelled
+  SpecialMatcher with_structure_;  // these, and the others with parse_special
   mutable WordCachePool caches_;
 };
 
-// The tokens in a role, by the spelling that published files give them: a tokenizer.json does not
-// say which they are.
+// Usual spellings of tokens with a role, which a tokenizer.json does not name.
 constexpr std::array<std::string_view, 5> kBeginSpellings{
     "<s>", "<bos>", "<|begin_of_text|>", "<\uFF5Cbegin\u2581of\u2581sentence\uFF5C>", "[CLS]"};
 constexpr std::array<std::string_view, 6> kEndSpellings{
@@ -136,7 +135,7 @@ std::optional<int64_t> unknown_of_model(const JsonField& model, const TokenFinde
   return token == TokenFinder::kNone ? std::nullopt : std::optional<int64_t>(token);
 }
 
-/// Puts the added tokens into the vocabulary.
+/// Adds the added tokens to the vocabulary.
 void place_added(const std::vector<AddedToken>& added, const JsonField& where, Vocabulary& out) {
   for (const AddedToken& token : added) {
     const auto id = static_cast<size_t>(token.id);
@@ -166,7 +165,7 @@ void set_types_of_model(bool has_byte_tokens, Vocabulary& out) {
   if (unknown == TokenType::Control) unknown = TokenType::Unknown;
 }
 
-/// Vocabularies are read into memory whole: what they make of themselves must be as small.
+/// Limits derived data to the size of vocabularies, which are read into memory whole.
 void check_pieces(size_t size_bytes) {
   if (size_bytes > kMaxJsonBytes) {
     fail(Code::Limit, "the tokens stand for more than {} bytes", kMaxJsonBytes);
@@ -180,11 +179,11 @@ void set_pieces(const Decoder& decoder, const Normalizer& normalizer,
   size_t size_bytes = 0;
   for (const AddedToken& token : added) {
     const auto id = static_cast<size_t>(token.id);
-    // Its letters are letters, unless words become it: then they are bytes.
+    // An added token's letters are text; a model token's letters are bytes.
     const bool of_words = token.is_of_model && !token.is_special && !is_mark(token.content);
     is_text[id] = decoder.is_byte_level() && !of_words;
     bool at_start = false;
-    // What is found in normalized text stands for what was found there.
+    // A token found in normalized text stands for the normalized text.
     if ((token.matching & kInNormalizedText) != 0) {
       texts[id] = normalizer.apply(texts[id], at_start);
       size_bytes += texts[id].size();
@@ -221,7 +220,7 @@ std::unique_ptr<const Tokenizer> make(const JsonField& root, std::shared_ptr<Sys
     is_special[static_cast<size_t>(token.id)] = token.is_special || is_mark(token.content);
   }
 
-  // Words as bytes save the way over their letters and back.
+  // Pass words as bytes, without the detour over letters.
   const bool as_bytes = model_type(model) == "BPE" && !machinery.stages.empty() &&
                         machinery.stages.back().kind == SplitStage::Letters &&
                         !machinery.vocabulary->has_byte_tokens &&

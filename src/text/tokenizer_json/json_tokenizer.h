@@ -1,4 +1,4 @@
-// The tokenizer that a Hugging Face tokenizer.json describes.
+// Builds the tokenizer described by a Hugging Face tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,15 @@
 
 namespace tenon {
 
-/// text -> added tokens cut out -> normalized -> words -> tokens, each step as the file says it.
+/// Text passes through: extraction of added tokens, normalization, splitting into words, the model.
 ///   json  the whole file
-///   name  what errors call it
-/// Throws Error(Format) or Error(Limit) naming the field, Error(Unsupported) naming a type or an
-/// option that is not known. The fields "truncation" and "padding" are not applied.
+///   name  the file's name in errors
+/// Throws Format or Limit naming the field, Unsupported naming an unknown type or option. Ignores
+/// the fields "truncation" and "padding".
 std::unique_ptr<const Tokenizer> make_json_tokenizer(
     std::string_view json, std::string_view name, std::shared_ptr<System> system = System::real());
 
-/// Whether a file that begins so is JSON rather than a model file.
+/// True if a file with this beginning is JSON rather than a model file.
 bool looks_like_json(std::string_view beginning);
 
 }  // namespace tenon

@@ -26,7 +26,7 @@ void check_size(size_t size, size_t most) {
   if (size > most) fail(Code::Limit, "text: more than {} bytes when normalized", most);
 }
 
-/// A step that looks at one character at a time: change(code, out).
+/// A step that maps each character separately: change(code, out).
 template <typename Change>
 class EachCharacter final : public NormalizerStep {
  public:
@@ -47,8 +47,7 @@ class EachCharacter final : public NormalizerStep {
   Change change_;
 };
 
-/// A step that is a function of the whole text: whole(text, at_start) or whole(system, text,
-/// at_start, most).
+/// A step that maps the whole text: whole(text, at_start) or whole(system, text, at_start, most).
 template <typename Whole>
 class WholeText final : public NormalizerStep {
  public:
@@ -125,7 +124,7 @@ Step make_form(const JsonField& /*field*/) {
 
 Step make_lowercase(const JsonField& /*field*/) { return each_character(append_lowercase); }
 
-/// SentencePiece's nmt rules: controls go, what is like a space becomes one.
+/// SentencePiece's nmt rules: drops controls and replaces space-like characters by spaces.
 Step make_nmt(const JsonField& /*field*/) {
   return each_character([](uint32_t c, std::string& out) {
     const bool gone = (c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F ||
@@ -158,9 +157,9 @@ std::string from_base64(const JsonField& field) {
   return bytes;
 }
 
-/// The table of SentencePiece as the published library applies it: a cluster of characters below
-/// six bytes is replaced as a whole by what its beginning has in the table, else each character is.
-/// What comes next takes the place of a character that goes, so a text starts where it did.
+/// Applies SentencePiece's table like the published library: a cluster of characters below six
+/// bytes is replaced by the entry of its prefix, else each character is. Text after a dropped
+/// character takes its place, so the text's start is kept.
 std::string replace_by_charsmap(System& system, std::string_view text, const CharsMap& map,
                                 size_t most) {
   constexpr size_t kMaxCluster = 5;
@@ -206,8 +205,8 @@ Step make_precompiled(const JsonField& field) {
   });
 }
 
-/// Whether a text that begins with what is replaced still begins where it did: the published
-/// library counts what stands for several characters from the last of them.
+/// True if replacing the start of a text keeps its start position: the published library counts a
+/// replacement of several characters from the last of them.
 bool keeps_start(std::string_view replaced, std::string_view content) {
   if (replaced.empty()) return true;
   return !content.empty() && utf8_decode_valid(replaced.data()).size == replaced.size();

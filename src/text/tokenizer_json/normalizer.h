@@ -1,4 +1,4 @@
-// What a tokenizer.json does to a text before it is cut into words: "normalizer".
+// Normalization in a tokenizer.json, before the text is cut into words: "normalizer".
 #pragma once
 
 #include <memory>
@@ -11,36 +11,36 @@
 
 namespace tenon::tokenizer_json {
 
-/// One step. Immutable; linear time.
+/// One step of normalization. Immutable; linear time.
 class NormalizerStep {
  public:
   virtual ~NormalizerStep() = default;
-  /// text: well-formed UTF-8, and so is what comes out. at_start becomes false where the first
-  /// character of `text` leaves nothing. Steps that a file may make put much for little throw
-  /// Error(Limit) beyond `most` bytes.
-  /// system: for memory in proportion to the text.
+  /// Normalizes `text`, well-formed UTF-8, to well-formed UTF-8. Clears at_start if the first
+  /// character of `text` leaves nothing. Steps that may enlarge a text throw Limit beyond `most`
+  /// bytes.
+  ///   system  for memory that grows with the text
   [[nodiscard]] virtual std::string apply(System& system, std::string_view text, bool& at_start,
                                           size_t most) const = 0;
 };
 
-/// All steps, one after another.
+/// All steps in order.
 class Normalizer {
  public:
-  /// No steps.
+  /// Makes a normalizer without steps.
   Normalizer() = default;
-  /// Errors as JsonField; Unsupported names a type that is not known, or what a pattern has that is
-  /// not.
+  /// Reads the field "normalizer". Errors as in JsonField; Unsupported for an unknown type or an
+  /// unsupported pattern.
   Normalizer(const JsonField& field, std::shared_ptr<System> system);
 
   [[nodiscard]] bool empty() const { return steps_.empty(); }
-  /// at_start: whether `text` begins the whole prompt; and then, whether what comes out begins with
-  /// what the prompt begins with. Throws Error(Limit) for a text that grows beyond kMaxBytes
-  /// or kMaxGrowth times its size and a little.
+  /// Normalizes `text`. at_start: in, whether `text` begins the prompt; out, whether the result
+  /// begins with the prompt's first character. Throws Limit if the result exceeds kMaxBytes, or
+  /// slightly more than kMaxGrowth times the text.
   [[nodiscard]] std::string apply(std::string_view text, bool& at_start) const;
 
   static constexpr size_t kMaxBytes = size_t{1} << 31;
-  static constexpr size_t kMaxGrowth = 64;  // no form makes more than 11 bytes of one
-  static constexpr size_t kMaxSteps = 64;   // published files have up to seven
+  static constexpr size_t kMaxGrowth = 64;  // no form makes more than 11 bytes from one
+  static constexpr size_t kMaxSteps = 64;   // published files have at most seven
 
  private:
   void add(const JsonField& field);

@@ -13,7 +13,7 @@
 namespace tenon::tokenizer_json {
 namespace {
 
-/// The token of the field "unk_token".
+/// Token of the field "unk_token".
 Token unknown_of(const JsonField& model, const TokenFinder& finder) {
   const JsonField unknown = model.at("unk_token");
   const Token token = finder.find(unknown.text());
@@ -33,7 +33,7 @@ class UnigramWords final : public WordModel {
     for (const Json& entry : vocab.array()) {
       const std::string& piece = parts.vocabulary.tokens[id];
       const double score = entry[1].is_number() ? entry[1].get<double>() : std::nan("");
-      // Sums of them stay finite.
+      // Bounds the scores, so that sums stay finite.
       if (!(std::abs(score) <= double{std::numeric_limits<float>::max()})) {
         fail(Code::Format, "{}[{}]: the score is not a number", vocab.where(), id);
       }
@@ -93,7 +93,7 @@ class WordPieceWords final : public WordModel {
   }
 
  private:
-  /// Takes the longest piece each time; false when none fits, or the word is too long.
+  /// Takes the longest piece each time; false if none fits or the word is too long.
   bool append_pieces(std::string_view word, std::vector<Token>& out) const {
     size_t characters = 0;
     for (const char c : word) characters += utf8_continues(c) ? 0 : 1;

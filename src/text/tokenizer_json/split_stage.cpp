@@ -11,11 +11,11 @@ namespace {
 
 using Stages = std::vector<SplitStage>;
 
-// Signs of punctuation as the published library has them: the category P and those of ASCII.
+// Punctuation as in the published library: category P and ASCII signs.
 constexpr std::string_view kPunctuation = R"([\p{P}!-/:-@\[-`{-~])";
 constexpr std::string_view kGpt2Words =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-// \w of Unicode's UTS 18: Oniguruma's and the two characters that join letters.
+// \w of Unicode's UTS 18: Oniguruma's and the two joiners.
 constexpr std::string_view kWords = R"([\w\x{200C}\x{200D}]+|[^\w\x{200C}\x{200D}\s]+)";
 
 struct BehaviorName {
@@ -59,7 +59,7 @@ SplitStage::Prepend prepend_of(const JsonField& field) {
       scheme.expected("always, first or never");
     }
   }
-  // The older way to say "never".
+  // Older spelling of "never".
   return field.at("add_prefix_space").flag_or(true) ? prepend : SplitStage::Never;
 }
 

@@ -1,4 +1,4 @@
-// How a tokenizer.json cuts a normalized text into words: "pre_tokenizer" as a list of stages.
+// Splitting of normalized text into words in a tokenizer.json: "pre_tokenizer" as a list of stages.
 #pragma once
 
 #include <optional>
@@ -11,39 +11,38 @@
 
 namespace tenon::tokenizer_json {
 
-/// What becomes of the matches of a pattern, and of what lies between them.
+/// Treatment of a pattern's matches, and of the text between them.
 enum class SplitBehavior : uint8_t {
-  Isolated,            ///< each is a piece
-  Removed,             ///< matches go
-  MergedWithPrevious,  ///< a match goes with what stands before it, the first of several
-  MergedWithNext,      ///< or with what follows, the last of several
-  Contiguous,          ///< matches in a row are one piece
+  Isolated,            ///< each becomes a piece
+  Removed,             ///< matches are dropped
+  MergedWithPrevious,  ///< a match joins the text before it (the first of adjacent ones)
+  MergedWithNext,      ///< a match joins the text after it (the last of adjacent ones)
+  Contiguous,          ///< adjacent matches form one piece
 };
 
-/// One step of cutting or changing pieces of text. Immutable.
+/// One stage that cuts or changes pieces of text. Immutable.
 struct SplitStage {
   enum Kind : uint8_t {
-    Cut,      ///< by `pattern`
-    Prefix,   ///< a space before a piece that has none
-    Mark,     ///< `mark` for each space, and one before a piece, as `prepend` says
-    Letters,  ///< the letters of the byte alphabet for the bytes
+    Cut,      ///< cuts by `pattern`
+    Prefix,   ///< puts a space before a piece without one
+    Mark,     ///< replaces spaces by `mark`, and adds one before a piece according to `prepend`
+    Letters,  ///< replaces bytes by letters of the byte alphabet
   };
   enum Prepend : uint8_t { Never, Always, First };
 
   Kind kind = Cut;
   SplitBehavior behavior = SplitBehavior::Isolated;
-  bool inverted = false;  ///< what the pattern does not match counts as its matches
+  bool inverted = false;  ///< treats text between matches as matches
   Prepend prepend = Never;
   std::optional<Pattern> pattern = std::nullopt;
   std::string mark = {};
 };
 
-/// The most there may be: a word goes through all of them on the stack. Published files have up to
-/// nine.
+/// Most stages: a word passes through all of them on the stack. Published files have up to nine.
 inline constexpr size_t kMaxSplitStages = 64;
 
-/// The stages of the field "pre_tokenizer", which may be null. Errors as JsonField; Unsupported
-/// names a type that is not known.
+/// Reads the stages of the field "pre_tokenizer", which may be null. Errors as in JsonField;
+/// Unsupported for an unknown type.
 std::vector<SplitStage> read_split_stages(const JsonField& field);
 
 }  // namespace tenon::tokenizer_json

@@ -42,10 +42,10 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
   text = out.append(text, at);
 }
 
-/// Whether a step that looks at characters can: bytes alone are none, and stay as they are.
+/// True if the text is whole characters; steps on characters leave other bytes alone.
 bool has_characters(std::string_view text) { return utf8_valid_prefix(text) == text.size(); }
 
-/// English as it is written, from words with spaces between: the rules of the published library.
+/// Cleans up spaces in English text by the rules of the published library.
 void clean_up(std::string& text) {
   constexpr std::pair<std::string_view, std::string_view> kRules[] = {
       {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
@@ -61,7 +61,7 @@ DecoderPointer decode_byte_level(const JsonField& /*field*/) {
     for (size_t at = 0; at < token.text.size();) {
       const CodePoint c = utf8_decode_valid(token.text.data() + at);
       const auto byte = letter_to_byte(c.code);
-      if (!byte) return;  // some character is none of the alphabet: the token is text
+      if (!byte) return;  // a character outside the alphabet: the token is text
       bytes.push_back(static_cast<char>(*byte));
       at += c.size;
     }
@@ -124,7 +124,7 @@ DecoderPointer decode_strip(const JsonField& field) {
   });
 }
 
-/// Strip after Fuse: the start of the whole text, so of its first token.
+/// Strip after Fuse: strips the start of the whole text, which is that of its first token.
 DecoderPointer decode_strip_whole(const JsonField& field) {
   if (field.at("stop").number() != 0) field.at("stop").unsupported("the end of a whole text:");
   return step(
@@ -148,7 +148,7 @@ DecoderPointer decode_wordpiece(const JsonField& field) {
   });
 }
 
-/// The published one leaves out the space after the last word of a text.
+/// Unlike the published decoder, keeps the space after the last word of a text.
 DecoderPointer decode_bpe(const JsonField& field) {
   if (field.at("suffix").text().empty()) field.at("suffix").unsupported("a suffix of");
   return step([suffix = field.at("suffix").text()](DecodedToken& token) {
@@ -160,7 +160,7 @@ struct DecoderType {
   std::string_view name;
   DecoderPointer (*make)(const JsonField&);
   DecoderPointer (*make_fused)(
-      const JsonField&);  // where it sees the whole text; null: not supported
+      const JsonField&);  // if it sees the whole text; null means unsupported
 };
 constexpr DecoderType kDecoderTypes[] = {
     {"ByteLevel", decode_byte_level, decode_byte_level},
@@ -199,7 +199,7 @@ void Decoder::add(const JsonField& field) {
                    [&](const DecoderType& of_list) { return of_list.name == type.text(); });
   if (known == std::end(kDecoderTypes)) type.unsupported("decoder");
   if (fused_ && known->make_fused == nullptr) type.unsupported("after Fuse, decoder");
-  // Its spaces would stand between the bytes of a character.
+  // WordPiece would insert spaces between the bytes of a character.
   if (has_bytes_ && known->make == decode_wordpiece) {
     type.unsupported("after ByteFallback, decoder");
   }

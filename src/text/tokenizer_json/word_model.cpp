@@ -21,7 +21,7 @@ constexpr ModelType kModelTypes[] = {
     {"WordLevel", make_word_level_model},
 };
 
-// Four times the largest published vocabulary: an id must not choose how much memory is taken.
+// Four times the largest published vocabulary: bounds the memory that an id can request.
 constexpr uint64_t kMaxTokenId = (1u << 20) - 1;
 
 void put(ModelVocabulary& out, uint64_t id, std::string_view spelling, const JsonField& where) {

@@ -1,4 +1,4 @@
-// How a tokenizer.json turns a word into tokens: "model".
+// Tokenization of words in a tokenizer.json: "model".
 #pragma once
 
 #include <memory>
@@ -15,18 +15,18 @@
 
 namespace tenon::tokenizer_json {
 
-/// The tokens of the model itself, without those that were added.
+/// Tokens of the model, without added tokens.
 struct ModelVocabulary {
-  std::vector<std::string> tokens;  ///< by id; an id that is not given is empty
-  size_t count = 0;                 ///< of tokens that are given
-  bool has_byte_tokens = false;     ///< <0xNN> stands for a byte
+  std::vector<std::string> tokens;  ///< indexed by id; unused ids are empty
+  size_t count = 0;                 ///< number of used ids
+  bool has_byte_tokens = false;     ///< tokens <0xNN> stand for bytes
 };
 
-/// Spellings to ids, for models; the vocabulary must outlive it.
+/// Maps spellings to ids; the vocabulary must outlive it.
 class TokenFinder {
  public:
   explicit TokenFinder(const std::vector<std::string>& tokens);
-  /// The token spelled so, or kNone.
+  /// The token with this spelling, or kNone.
   [[nodiscard]] Token find(std::string_view spelling) const;
   static constexpr Token kNone = -1;
 
@@ -35,47 +35,46 @@ class TokenFinder {
   StringIndex index_;
 };
 
-/// What a call needs from word to word.
+/// State of one call, reused from word to word.
 struct WordScratch {
-  TokenBuffer& buffer;  ///< the tokens go there
-  size_t begin = 0;     ///< of the next word in the text that the buffer is for
+  TokenBuffer& buffer;  ///< receives the tokens
+  size_t begin = 0;     ///< offset of the next word in the buffer's text
   std::vector<Symbol> symbols = {};
   std::string text = {};
 };
 
-/// Immutable once made.
+/// Tokenizes words. Immutable.
 class WordModel {
  public:
   virtual ~WordModel() = default;
-  /// Appends the tokens of a word: not empty, well-formed UTF-8 (or bytes, where
-  /// takes_bytes() said so).
+  /// Appends the tokens of a word: not empty, well-formed UTF-8 (arbitrary bytes if takes_bytes()).
   virtual void encode(std::string_view word, WordScratch& scratch) const = 0;
-  /// Whether the model takes bytes for their letters; then it is given words without the letters.
+  /// True if words must be bytes instead of letters of the byte alphabet.
   [[nodiscard]] virtual bool takes_bytes() const { return false; }
-  /// Where words may be cut further, null: nowhere.
+  /// Boundaries at which words may be cut further; may be null.
   [[nodiscard]] virtual const WordBoundaries* boundaries() const { return nullptr; }
 };
 
-/// Reads the vocabulary of the field "model". Errors as JsonField.
+/// Reads the vocabulary of the field "model". Errors as in JsonField.
 ModelVocabulary read_model_vocabulary(const JsonField& model);
 
-/// What a model is made of. The finder and its vocabulary must outlive the model.
+/// Parts of a model. The finder and its vocabulary must outlive the model.
 struct ModelParts {
   const ModelVocabulary& vocabulary;
   const TokenFinder& finder;
-  /// [vocab] whether plain text must not become the token: special ones and marks
+  /// [vocab] true for tokens that plain text must not become: special ones and marks.
   const std::vector<bool>& is_special;
-  bool as_bytes;  ///< words come as bytes, though the vocabulary spells letters
+  bool as_bytes;  ///< words are bytes, though the vocabulary spells letters
 };
 
-/// Makes the model of the field "model". Errors as JsonField; Unsupported names a type or an option
-/// that is not known.
+/// Makes the model of the field "model". Errors as in JsonField; Unsupported for an unknown type or
+/// option.
 std::unique_ptr<const WordModel> make_word_model(const JsonField& model, const ModelParts& parts);
 
-/// The type of the field "model": older files have none, and it is told by their members.
+/// Type of the field "model". Older files lack it; their members determine it.
 std::string_view model_type(const JsonField& model);
 
-// One maker for each type.
+// Makers of each type.
 std::unique_ptr<const WordModel> make_bpe_model(const JsonField& model, const ModelParts& parts);
 std::unique_ptr<const WordModel> make_wordpiece_model(const JsonField& model,
                                                       const ModelParts& parts);

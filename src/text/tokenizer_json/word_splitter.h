@@ -1,4 +1,4 @@
-// Takes texts through the stages of a pre-tokenizer, word by word.
+// Passes texts through the stages of a pre-tokenizer, word by word.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace tenon::tokenizer_json {
 
-/// Scratch for one thread; the stages must outlive it. A piece goes through all stages before the
-/// next one is cut off, so that memory beyond the text is that of the changed pieces.
+/// Scratch for one thread; the stages must outlive it. A piece passes through all stages before the
+/// next is cut, so memory beyond the text is that of the changed pieces.
 class WordSplitter {
  public:
   explicit WordSplitter(const std::vector<SplitStage>& stages) {
@@ -23,8 +23,8 @@ class WordSplitter {
   }
 
   /// Calls sink(word) for the words of `text` (well-formed UTF-8), in order. at_begin: the text
-  /// begins where the whole prompt does. Linear time. Throws Error(Limit) where stages that undo
-  /// each other's work make more and more of a text.
+  /// begins the prompt. Linear time. Throws Limit if stages that undo each other keep enlarging a
+  /// text.
   template <typename Sink>
   void split(std::string_view text, bool at_begin, Sink&& sink) {
     left_ = kMaxGrowth * (text.size() + kMaxContentBytes);
@@ -41,8 +41,8 @@ class WordSplitter {
     std::string changed = {};
   };
 
-  /// Passes on the pieces that a stage cuts, in order. Two pieces may become one, so one is held
-  /// back.
+  /// Forwards the pieces of a stage in order. Holds the last one back, since two pieces may be
+  /// joined.
   template <typename Emit>
   class Pieces {
    public:
@@ -141,10 +141,10 @@ class WordSplitter {
     }
   }
 
-  static constexpr size_t kMaxGrowth = 64;  // one stage makes two bytes of one
+  static constexpr size_t kMaxGrowth = 64;  // a stage makes at most two bytes from one
 
   std::vector<Level> levels_;
-  size_t left_ = 0;  // bytes that may still be changed
+  size_t left_ = 0;  // bytes that may still be added
 };
 
 }  // namespace tenon::tokenizer_json

@@ -28,7 +28,7 @@ struct Range {
   uint32_t last;
 };
 
-// Scripts.txt of Unicode 15: utf8proc does not know scripts.
+// From Scripts.txt of Unicode 15: utf8proc has no scripts.
 constexpr Range kHan[] = {{0x2E80, 0x2E99},   {0x2E9B, 0x2EF3},   {0x2F00, 0x2FD5},
                           {0x3005, 0x3005},   {0x3007, 0x3007},   {0x3021, 0x3029},
                           {0x3038, 0x303B},   {0x3400, 0x4DBF},   {0x4E00, 0x9FFF},
@@ -60,9 +60,9 @@ constexpr NamedRanges kScripts[] = {{"han", kHan},
                                     {"hangul", kHangul},
                                     {"thai", kThai}};
 
-// What Unicode's properties Alphabetic, Lowercase and Uppercase have besides letters and numbers of
-// that category (DerivedCoreProperties.txt of Unicode 16). First, marks; ranges hold marks and
-// characters that are none.
+// Characters that Unicode's properties Alphabetic, Lowercase and Uppercase contain besides letters
+// and numbers of the category (DerivedCoreProperties.txt of Unicode 16). First, marks; ranges
+// include characters that are no marks.
 constexpr Range kLetterMarks[] = {
     {0x0345, 0x0345},   {0x0363, 0x036F},   {0x05B0, 0x0657},   {0x0659, 0x06DC},
     {0x06E1, 0x06E8},   {0x06ED, 0x073F},   {0x07A6, 0x07B0},   {0x0816, 0x0817},
@@ -105,7 +105,7 @@ constexpr Range kOtherLowercase[] = {
     {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA}, {0x1E030, 0x1E06D}};
 constexpr Range kOtherUppercase[] = {
     {0x2160, 0x216F}, {0x24B6, 0x24CF}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
-// Fractions and digits above the line: Oniguruma takes them for \w outside brackets alone.
+// Fractions and superscript digits: Oniguruma includes them in \w only outside brackets.
 constexpr Range kLatin1Numbers[] = {{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}};
 
 CharSet of_ranges(std::span<const Range> ranges) {

@@ -1,4 +1,4 @@
-// The names under which patterns know sets of characters: \p{Lu}, \p{Han}, \s, [:alpha:].
+// Named sets of characters in patterns: \p{Lu}, \p{Han}, \s, [:alpha:].
 #pragma once
 
 #include <optional>
@@ -8,20 +8,19 @@
 
 namespace tenon {
 
-/// The set of a property as \p{name} names it: a general category ("L", "Lu", "Letter"), a script
-/// in use in published patterns ("Han"), or one of the names of POSIX brackets ("alpha"). Case,
-/// spaces, '-' and '_' do not count.
+/// The set of \p{name}: a general category ("L", "Lu", "Letter"), a script used in published
+/// patterns ("Han"), or a POSIX bracket name ("alpha"). Ignores case, spaces, '-' and '_'.
 std::optional<CharSet> property_set(std::string_view name);
-/// The set of [:name:]. As Oniguruma has it: punct has symbols, too.
+/// The set of [:name:], as in Oniguruma: punct includes symbols.
 std::optional<CharSet> bracket_set(std::string_view name);
 
 CharSet digit_set();  ///< \d: category Nd
 CharSet space_set();  ///< \s: White_Space
 CharSet word_set();   ///< \w: letters, marks, decimal digits, connectors
-/// \w outside brackets, and what \b tells words by: word_set(), and ² ³ ¹ ¼ ½ ¾ (Oniguruma).
+/// \w outside brackets, and the words of \b: word_set() and ² ³ ¹ ¼ ½ ¾ (Oniguruma).
 CharSet bare_word_set();
-/// \w as Unicode's UTS 18 has it: word_set() and what joins letters.
+/// \w of Unicode's UTS 18: word_set() and characters that join letters.
 CharSet token_word_set();
-CharSet newline_set();  ///< what . and line anchors stop at: U+000A
+CharSet newline_set();  ///< U+000A, which ends lines for . and for anchors
 
 }  // namespace tenon

@@ -1,5 +1,5 @@
-// A set of Unicode characters, as patterns ask for them: closed under union, intersection and
-// complement. Names of properties are in char_properties.
+// A set of Unicode characters for patterns: closed under union, intersection and complement.
+// char_properties has the named sets.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace tenon {
 
-/// Non-ASCII code points are cut into segments; inside one, membership is a matter of the general
-/// category alone. So \p{L} is one segment, and [一-龥] is three: none, all, none.
+/// Non-ASCII code points are divided into segments; in a segment, membership depends only on the
+/// general category. So \p{L} is one segment, and [一-龥] is three: none, all, none.
 class CharSet {
  public:
   /// The empty set.
@@ -34,16 +34,17 @@ class CharSet {
     return code < 128 ? contains_ascii(static_cast<uint8_t>(code)) : contains_wide(code);
   }
 
-  /// Whether no character is in both. May say no where only the categories that occur tell.
+  /// True if no character is in both. May return false for disjoint sets that only differ in unused
+  /// categories.
   [[nodiscard]] bool disjoint(const CharSet& other) const;
   [[nodiscard]] bool empty() const;
-  /// Whether some character beyond ASCII may be in it.
+  /// True if a character beyond ASCII may be in the set.
   [[nodiscard]] bool has_wide() const;
 
   friend bool operator==(const CharSet&, const CharSet&) = default;
 
  private:
-  /// From `first` to the first of the next segment.
+  /// Ends at the `first` of the next segment.
   struct Segment {
     uint32_t first;
     CategoryMask categories;
@@ -54,7 +55,7 @@ class CharSet {
   [[nodiscard]] CategoryMask mask_at(uint32_t code) const noexcept;
   void append(Segment segment);
 
-  std::array<uint8_t, 128> ascii_{};       // 1: in the set
+  std::array<uint8_t, 128> ascii_{};       // 1 means in the set
   std::vector<Segment> segments_{{0, 0}};  // ascending, the first from 0
 };
 

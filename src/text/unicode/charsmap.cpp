@@ -13,7 +13,7 @@ uint32_t label_of(uint32_t unit) { return unit & (1u << 31 | 0xFF); }
 bool has_leaf(uint32_t unit) { return (unit >> 8 & 1) != 0; }
 uint32_t value_of(uint32_t unit) { return unit & ~(1u << 31); }
 
-/// Whether a character of well-formed `text` begins at `at`, or the text ends there.
+/// True if a character of well-formed `text` begins at `at`, or the text ends there.
 bool is_between_characters(std::string_view text, size_t at) {
   return at == text.size() || !utf8_continues(text[at]);
 }
@@ -63,7 +63,7 @@ std::optional<CharsMap::Replacement> CharsMap::walk(std::string_view text, bool 
   if (units_.empty()) return std::nullopt;
   std::optional<Replacement> found;
   size_t at = offset_of(units_[0]);
-  const size_t most = std::min(text.size(), kMaxSequenceBytes);  // tables may lead round in circles
+  const size_t most = std::min(text.size(), kMaxSequenceBytes);  // a table may contain cycles
   for (size_t i = 0; i < most; ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);
     at ^= byte;

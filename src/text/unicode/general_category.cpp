@@ -11,7 +11,7 @@ struct CategoryName {
   std::string_view short_name;
   std::string_view long_name;
 };
-// In the order of utf8proc_category_t, from 0.
+// Indexed by utf8proc_category_t.
 constexpr std::array<CategoryName, 30> kCategories{{
     {"Cn", "Unassigned"},
     {"Lu", "Uppercase_Letter"},
@@ -53,7 +53,7 @@ constexpr std::array<CategoryName, 7> kGroups{{{"L", "Letter"},
                                                {"S", "Symbol"},
                                                {"Z", "Separator"},
                                                {"C", "Other"}}};
-// Other names of the above.
+// Further names of categories and groups.
 constexpr std::array<CategoryName, 4> kAliases{
     {{"Nd", "digit"}, {"P", "punct"}, {"M", "Combining_Mark"}, {"Cc", "cntrl"}}};
 
@@ -61,7 +61,7 @@ constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
-/// same(a, b): whether a name of the table is the one asked for.
+/// same(a, b): compares a name in the table with the requested name.
 template <typename Same>
 CategoryMask find(std::string_view name, Same same) {
   for (const CategoryName& alias : kAliases) {

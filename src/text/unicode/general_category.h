@@ -1,5 +1,6 @@
-// Unicode's general categories: which one a character has, and the names of categories and of
-// groups of them (PropertyValueAliases.txt).
+// Unicode's general categories: the category of a character, and names of categories and groups
+// (PropertyValueAliases.txt).
+//
 //
 //   categories_named("Lu") == categories_named("Uppercase_Letter"), one bit of those of "L"
 #pragma once
@@ -17,11 +18,11 @@ inline constexpr CategoryMask kAllCategories = (1u << 30) - 1;
 /// The bit of the category of `code`, a Unicode code point.
 CategoryMask category_bit(uint32_t code) noexcept;
 
-/// The categories of a name, short or long, as it is written there; 0 when there is none.
+/// The categories with a name, short or long, exactly as in Unicode's table; 0 if there is none.
 CategoryMask categories_named(std::string_view name);
-/// The same without regard to case, spaces, '-' and '_' (UAX 44, rule LM3).
+/// The categories with a name, ignoring case, spaces, '-' and '_' (UAX 44, rule LM3).
 CategoryMask categories_named_loosely(std::string_view name);
-/// A name as that rule compares it: "Uppercase_Letter" as "uppercaseletter".
+/// Normal form of a name in that rule: "uppercaseletter" for "Uppercase_Letter".
 std::string loose_name(std::string_view name);
 
 }  // namespace tenon

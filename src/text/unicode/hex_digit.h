@@ -1,4 +1,4 @@
-// The value of a hexadecimal digit, for everything here that reads escapes.
+// The value of a hexadecimal digit, for all readers of escapes.
 #pragma once
 
 namespace tenon {

@@ -16,7 +16,7 @@ using Codes = std::vector<utf8proc_int32_t>;
 
 int combining_class(utf8proc_int32_t code) { return utf8proc_get_property(code)->combining_class; }
 
-/// Puts a run of marks into the order of their classes, equal ones as they stand.
+/// Sorts a run of marks by combining class; stable.
 void order_marks(std::span<utf8proc_int32_t> marks, Codes& scratch) {
   std::array<size_t, 257> begins{};
   bool sorted = true;
@@ -57,7 +57,7 @@ class FormWriter {
     }
   }
 
-  /// Appends what was added, as text.
+  /// Appends the added characters as text.
   void flush(std::string& out) {
     for (size_t begin = 0; begin < codes_.size();) {
       size_t end = begin;
@@ -88,8 +88,8 @@ std::string to_unicode_form(std::string_view text, UnicodeForm form) {
   std::string out;
   out.reserve(text.size());
   FormWriter writer(form);
-  // No form joins an ASCII character to what stands before it, so text is taken in stretches of
-  // ASCII and stretches of one such character and what is none.
+  // No form joins an ASCII character to the text before it. So the text is cut into runs of ASCII,
+  // and runs of one ASCII character and non-ASCII text.
   for (size_t at = 0; at < text.size();) {
     size_t end = at;
     while (end < text.size() && static_cast<uint8_t>(text[end]) < 128) ++end;
@@ -108,7 +108,8 @@ std::string to_unicode_form(std::string_view text, UnicodeForm form) {
 }
 
 void append_lowercase(uint32_t code, std::string& out) {
-  constexpr uint32_t kDottedCapitalI = 0x130;  // the one capital with two small characters
+  // The only capital whose small form is two characters.
+  constexpr uint32_t kDottedCapitalI = 0x130;
   if (code == kDottedCapitalI) {
     out += "i\u0307";
   } else {

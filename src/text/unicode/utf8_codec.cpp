@@ -5,9 +5,9 @@
 namespace tenon {
 namespace {
 
-// The lead bytes of well-formed UTF-8 and what may follow them (Unicode 15, table 3-7).
+// Lead bytes of well-formed UTF-8 and the ranges of the next bytes (Unicode 15, table 3-7).
 struct Lead {
-  uint32_t size = 0;  // 0: not a lead byte
+  uint32_t size = 0;  // 0 means no lead byte
   uint8_t second_low = 0x80;
   uint8_t second_high = 0xBF;
 };

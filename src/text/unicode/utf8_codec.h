@@ -1,4 +1,4 @@
-// UTF-8: decoding, well-formedness, replacement of what is ill-formed; no character properties.
+// UTF-8: decoding, validation, replacement of ill-formed parts; no character properties.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@ namespace tenon {
 inline constexpr uint32_t kReplacementCharacter = 0xFFFD;
 inline constexpr std::string_view kReplacementUtf8 = "\xEF\xBF\xBD";
 
-/// What stands at the start of some bytes.
+/// The unit at the start of some bytes.
 struct Utf8Unit {
   enum Kind {
     Whole,       ///< one character
-    Unfinished,  ///< the bytes end inside a character that could still become whole
-    IllFormed,   ///< bytes that no continuation makes well-formed (a maximal ill-formed part)
+    Unfinished,  ///< the bytes end inside a character that may still be completed
+    IllFormed,   ///< a maximal ill-formed part: no continuation makes it well-formed
   };
   Kind kind;
   uint32_t size;  ///< bytes, at least 1
-  uint32_t code;  ///< the code point when Whole, else kReplacementCharacter
+  uint32_t code;  ///< the code point if Whole, else kReplacementCharacter
 };
 
 /// Examines the start of `bytes`, which must not be empty. Overlong forms, surrogates and values
-/// above U+10FFFF are ill-formed; sizes follow the "maximal subpart" rule of Unicode 15, 3.9.
+/// above U+10FFFF are ill-formed; sizes follow the "maximal subpart" rule (Unicode 15, 3.9).
 Utf8Unit utf8_unit(std::string_view bytes) noexcept;
 
-/// Length of the longest well-formed beginning of `bytes`.
+/// Length of the longest well-formed prefix of `bytes`.
 size_t utf8_valid_prefix(std::string_view bytes) noexcept;
 
 /// Appends `code`, a Unicode scalar value, as UTF-8.
@@ -36,12 +36,12 @@ void utf8_append(uint32_t code, std::string& out);
 /// Appends `bytes` with every maximal ill-formed (or unfinished) part replaced by U+FFFD.
 void utf8_append_repaired(std::string_view bytes, std::string& out);
 
-/// Whether a byte goes on with a character that begins before it.
+/// True for a continuation byte.
 inline bool utf8_continues(char byte) noexcept {
   return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
 }
 
-/// The beginning of well-formed text, of max_bytes at most and without a part of a character.
+/// Longest prefix of well-formed text with at most max_bytes and no partial character.
 inline std::string_view utf8_prefix(std::string_view text, size_t max_bytes) noexcept {
   if (text.size() <= max_bytes) return text;
   while (max_bytes > 0 && utf8_continues(text[max_bytes])) --max_bytes;
@@ -54,8 +54,7 @@ struct CodePoint {
   uint32_t size;  ///< bytes
 };
 
-/// Decodes the character at `at` of well-formed UTF-8 (checked elsewhere): no bounds are tested
-/// beyond what well-formed text guarantees.
+/// Decodes the character at `at` of well-formed UTF-8. Relies on well-formedness instead of bounds.
 inline CodePoint utf8_decode_valid(const char* at) noexcept {
   const auto byte = [at](int i) { return static_cast<uint32_t>(static_cast<uint8_t>(at[i])); };
   const uint32_t first = byte(0);

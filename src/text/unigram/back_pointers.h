@@ -1,5 +1,5 @@
-// The back pointers of a Viterbi search: which piece ends after each byte on the best paths through
-// a text, as far back as that may still matter. The search itself is in unigram_model.
+// Back pointers of a Viterbi search: the piece that ends after each byte on the best paths, kept as
+// far back as it may matter. unigram_model has the search.
 #pragma once
 
 #include <algorithm>
@@ -11,28 +11,28 @@
 
 namespace tenon {
 
-/// A text that repeats itself may never come to a place that all paths pass; what is chosen there
-/// repeats itself, too, and is kept once. Places are bytes from the start of the text; what ends at
-/// `end` ends after byte end - 1.
+/// In a repetitive text the paths may never meet; their repeated choices are then stored once.
+/// Positions are bytes from the start of the text; a piece that ends at `end` ends after byte end -
+/// 1.
 class BackPointers {
  public:
-  static constexpr int32_t kNone = -1;  // no piece: a character that none covers
-  /// Bytes put away at a time: a multiple of many short periods.
+  static constexpr int32_t kNone = -1;  // no piece: a character outside all pieces
+  /// Bytes stored per block: a multiple of many short periods.
   static constexpr size_t kBlock = 15120;
 
-  /// Where pieces are chosen, until the next call of a function that is not const: for what ends
-  /// after bytes [begin, end) of the text.
+  /// Window for recording pieces that end after bytes [begin, end) of the text. Valid until the
+  /// next call of a non-const function.
   struct Window {
     int32_t* pieces = nullptr;
     size_t begin = 0;
     size_t end = 0;
     void choose(size_t piece_end, int32_t piece) const { pieces[piece_end - 1 - begin] = piece; }
   };
-  /// The window for what ends at `end` or before, and for more.
+  /// Returns a window that covers ends up to `end` at least.
   Window window(size_t end, size_t text_size) {
     const size_t needed = end - recent_begin_;
     if (recent_.size() < needed) {
-      // All that will ever be needed, where that is little.
+      // Allocate the whole rest if it is small.
       recent_.resize(std::min(std::max(2 * needed, 2 * kBlock), text_size - recent_begin_), kNone);
     }
     return {recent_.data(), recent_begin_, recent_begin_ + recent_.size()};
@@ -46,7 +46,7 @@ class BackPointers {
                                   : recent_[end - 1 - recent_begin_];
   }
 
-  /// Puts away what is certain not to be chosen any more: ends up to `end`, in whole blocks.
+  /// Stores final choices of ends up to `end`, in whole blocks.
   void put_away(size_t end) {
     while (end - recent_begin_ >= kBlock) {
       const auto block_end = recent_.begin() + static_cast<std::ptrdiff_t>(kBlock);
@@ -63,7 +63,7 @@ class BackPointers {
     }
   }
 
-  /// Forgets what ends at `end` and before.
+  /// Drops pieces that end at or before `end`.
   void forget(size_t end) {
     while (!blocks_.empty() && begin_ + kBlock <= end) {
       blocks_.pop_front();
@@ -75,7 +75,8 @@ class BackPointers {
   }
 
  private:
-  static constexpr size_t kKnown = 16;  // blocks that a new one may repeat: as many short periods
+  // Blocks that a new block is compared with: as many short periods.
+  static constexpr size_t kKnown = 16;
   using Block = std::vector<int32_t>;
 
   void drop_recent(size_t count) {
@@ -83,9 +84,9 @@ class BackPointers {
     recent_begin_ += count;
   }
 
-  size_t begin_ = 0;                                 // of the first block
+  size_t begin_ = 0;                                 // start of the first block
   std::deque<std::shared_ptr<const Block>> blocks_;  // [kBlock] each
-  size_t recent_begin_ = 0;                          // after the blocks
+  size_t recent_begin_ = 0;                          // end of the blocks
   std::vector<int32_t> recent_;
 };
 

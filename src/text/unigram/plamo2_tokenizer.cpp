@@ -16,13 +16,13 @@
 namespace tenon {
 namespace {
 
-// Scores are whole numbers of a ten-thousandth; a character without a token has this one, and
-// tokens below the other are none (the published tokenizer's UNKNOWN_SCORE and INVALID_SCORE).
+// Scores are multiples of 1e-4. kUnknownScore is that of a character without a token; tokens below
+// kInvalidScore are ignored (UNKNOWN_SCORE and INVALID_SCORE of the published tokenizer).
 constexpr double kScoreUnits = 1e4;
 constexpr double kUnknownScore = -1e7;
 constexpr double kInvalidScore = -2e7;
 
-/// The characters of `text`, well-formed UTF-8, from the last to the first.
+/// Reverses the characters of `text`, well-formed UTF-8.
 std::string reversed_characters(System& system, std::string_view text) {
   std::string out = string_with_room(system, text.size());
   for (size_t end = text.size(); end > 0;) {
@@ -34,8 +34,8 @@ std::string reversed_characters(System& system, std::string_view text) {
   return out;
 }
 
-/// Unigram from the end of the text: at each place the best way after it is known, and of equal
-/// ones that with the longest token is taken. So texts and tokens go into a UnigramModel backwards.
+/// Unigram from the end of the text: at each position the best continuation is known, and ties go
+/// to the longest token. So texts and tokens enter a UnigramModel reversed.
 class Plamo2Tokenizer final : public Tokenizer {
  public:
   Plamo2Tokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system)
@@ -71,13 +71,13 @@ class Plamo2Tokenizer final : public Tokenizer {
     }
   }
 
-  /// begin: of the word in the text that the buffer is for.
+  /// begin: offset of the word in the buffer's text.
   void encode_word(std::string_view word, size_t begin, TokenBuffer& buffer) const {
     std::vector<Token>& out = buffer.tokens();
     const size_t before = out.size();
     model_.append_best_path(reversed_characters(system(), word), begin, buffer);
     std::reverse(out.begin() + static_cast<ptrdiff_t>(before), out.end());
-    // The bytes of a character have been reversed with it.
+    // Restore the order of bytes within each character.
     for (size_t first = before, i = before; i < out.size(); ++i) {
       const bool is_byte = table().type(out[i]) == TokenType::Byte;
       const bool is_inside = is_byte && utf8_continues(table().piece(out[i])[0]);
@@ -99,7 +99,7 @@ class Plamo2Tokenizer final : public Tokenizer {
 
 std::unique_ptr<const Tokenizer> make_plamo2_tokenizer(Vocabulary vocabulary,
                                                        std::shared_ptr<System> system) {
-  // The values of the published tokenizer.
+  // Values of the published tokenizer.
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::Plain;
   defaults.unknown = 0;

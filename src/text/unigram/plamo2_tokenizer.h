@@ -1,5 +1,5 @@
-// The tokenizer of PLaMo 2 (tokenizer.ggml.model "plamo2"): the best cut from the end of the text.
-// Callers see it as a Tokenizer.
+// The tokenizer of PLaMo 2 (tokenizer.ggml.model "plamo2"): the best segmentation from the end of
+// the text. Callers use the Tokenizer interface.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// Errors as make_tokenizer.
+/// Builds the tokenizer. Errors as in make_tokenizer.
 std::unique_ptr<const Tokenizer> make_plamo2_tokenizer(Vocabulary vocabulary,
                                                        std::shared_ptr<System> system);
 

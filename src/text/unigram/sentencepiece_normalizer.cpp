@@ -18,7 +18,7 @@ std::string SentencePieceNormalizer::normalize(System& system, std::string_view 
   if (prefix && !options_.space_as_suffix) out += space;
   const size_t most =
       std::min(kMaxBytes, kMaxGrowth * text.size() + 2 * CharsMap::kMaxReplacementBytes);
-  bool after_space = options_.remove_extra_spaces;  // and the next space is one too many
+  bool after_space = options_.remove_extra_spaces;  // the next space is an extra one
   bool any = false;
   for (size_t at = 0; at < text.size();) {
     std::string_view piece;

@@ -1,5 +1,4 @@
-// What SentencePiece does to a text before it looks for pieces: replacements of its table, white
-// space, U+2581 for a space.
+// Normalization of SentencePiece: replacements from its table, white space, U+2581 for spaces.
 #pragma once
 
 #include <string>
@@ -10,25 +9,25 @@
 
 namespace tenon {
 
-/// Immutable.
+/// Normalizes texts; immutable.
 class SentencePieceNormalizer {
  public:
   struct Options {
-    bool add_prefix = true;            ///< a space before a text (add_dummy_prefix)
-    bool remove_extra_spaces = false;  ///< at both ends, and all but one between words
-    bool escape_spaces = true;         ///< U+2581 for a space
-    bool space_as_suffix = false;      ///< the space of add_prefix goes after the text
+    bool add_prefix = true;  ///< add a space before a text (add_dummy_prefix)
+    /// Remove spaces at both ends, and all but one between words.
+    bool remove_extra_spaces = false;
+    bool escape_spaces = true;     ///< replace spaces by U+2581
+    bool space_as_suffix = false;  ///< put the space of add_prefix after the text
   };
 
   SentencePieceNormalizer(CharsMap map, Options options)
       : map_(std::move(map)), options_(options) {}
 
-  static constexpr size_t kMaxBytes = size_t{3} << 30;  // of a text of 1 GiB that is all spaces
-  static constexpr size_t kMaxGrowth = 64;              // NFKC makes 11 bytes of one at most
+  static constexpr size_t kMaxBytes = size_t{3} << 30;  // a text of 1 GiB of spaces needs it
+  static constexpr size_t kMaxGrowth = 64;              // NFKC turns one byte into 11 at most
 
-  /// text: well-formed UTF-8; at_start: whether the prefix is wanted. Linear time. Throws
-  /// Error(Limit) when replacements make more than kMaxBytes of it, or kMaxGrowth times its size
-  /// and a little.
+  /// Normalizes `text`, well-formed UTF-8. at_start: adds the prefix. Linear time. Throws Limit if
+  /// the result exceeds kMaxBytes, or slightly more than kMaxGrowth times the text.
   [[nodiscard]] std::string normalize(System& system, std::string_view text, bool at_start) const;
 
  private:

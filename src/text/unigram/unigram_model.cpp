@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-// What a character that no piece covers costs beyond the least likely piece (SentencePiece's
+// Cost of a character outside all pieces, below the least likely piece (SentencePiece's
 // kUnkPenalty).
 constexpr double kUnknownPenalty = 10.0;
 
@@ -33,31 +33,31 @@ void UnigramModel::set_unknown(double score, std::optional<Token> token) {
   unknown_ = token;
 }
 
-// Viterbi. Scores are kept for as many positions as a piece is long, the choice at each position
-// only until all paths that may still win agree on what lies before.
+// Viterbi. Keeps scores for the length of the longest piece, and choices until all paths that may
+// win agree on the text before.
 void UnigramModel::append_best_path(std::string_view text, size_t text_begin,
                                     TokenBuffer& buffer) const {
   constexpr double kUnreached = -std::numeric_limits<double>::infinity();
-  // A character of four bytes may be unknown.
+  // An unknown character has up to four bytes.
   const size_t ring = std::bit_ceil(std::min(longest_, text.size()) + 5);
   std::vector<double> ring_scores(ring, kUnreached);
   const auto score_at = [&](size_t end) -> double& { return ring_scores[end & (ring - 1)]; };
   size_t done = 0;  // bytes whose tokens are appended
   BackPointers paths;
-  size_t open_unknown = 0;  // bytes before `done` whose tokens are not there yet
+  size_t open_unknown = 0;  // unknown bytes before `done` that have no tokens yet
   const auto append = [&](size_t end, bool is_last) {
     open_unknown =
         append_backwards(text, {done, end, open_unknown, is_last}, paths, buffer, text_begin);
     done = end;
   };
-  size_t look_at = BackPointers::kBlock;      // for agreement
-  size_t put_away_at = BackPointers::kBlock;  // what is old
+  size_t look_at = BackPointers::kBlock;      // next check for agreement
+  size_t put_away_at = BackPointers::kBlock;  // next time to store old choices
   BackPointers::Window ends = paths.window(std::min(ring, text.size()), text.size());
   score_at(0) = 0.0;
   for (size_t begin = 0; begin < text.size();) {
     if (begin >= put_away_at) {
       if (begin >= look_at) {
-        std::vector<size_t> open;  // where paths end that may still win
+        std::vector<size_t> open;  // ends of paths that may still win
         for (size_t end = begin; end < begin + ring && end <= text.size(); ++end) {
           if (score_at(end) != kUnreached) open.push_back(end);
         }
@@ -107,7 +107,7 @@ size_t UnigramModel::begin_of(std::string_view text, int32_t number, size_t end)
 size_t UnigramModel::common_end(std::string_view text, size_t done, const BackPointers& paths,
                                 std::vector<size_t> open) const {
   std::make_heap(open.begin(), open.end());
-  for (;;) {  // the furthest path goes back by a piece until all have met
+  for (;;) {  // step the furthest path back by a piece until all paths meet
     const size_t furthest = open.front();
     while (!open.empty() && open.front() == furthest) {
       std::pop_heap(open.begin(), open.end());
@@ -123,11 +123,11 @@ size_t UnigramModel::append_backwards(std::string_view text, Certain stretch,
                                       const BackPointers& paths, TokenBuffer& buffer,
                                       size_t text_begin) const {
   std::vector<Token>& out = buffer.tokens();
-  // A token has a byte at least.
+  // A token has at least one byte.
   buffer.reserve(stretch.end - stretch.begin, text_begin + stretch.begin);
   const size_t before = out.size();
-  size_t run_end = stretch.end;     // of unknown characters, which are one token
-  bool is_open = !stretch.is_last;  // the run may go on after the stretch
+  size_t run_end = stretch.end;     // end of a run of unknown characters, which become one token
+  bool is_open = !stretch.is_last;  // the run may continue after the stretch
   size_t still_open = 0;
   const auto end_run = [&](size_t begin) {
     const size_t run = run_end - begin;

@@ -60,8 +60,8 @@ class UnigramTokenizer final : public Tokenizer {
   SentencePieceNormalizer normalizer_;
   UnigramModel model_;
   WordBoundaries boundaries_{kSpaceMark};
-  /// What begins a word is known, so that no run of unknown characters reaches across a cut: the
-  /// best cut of a text is that of its words.
+  /// The starts of words are known, so no run of unknown characters crosses a cut. The best
+  /// segmentation of a text is then that of its words.
   bool has_boundaries_ = false;
   mutable WordCachePool caches_;
 };
@@ -77,7 +77,7 @@ std::unique_ptr<const Tokenizer> make_unigram_tokenizer(Vocabulary vocabulary,
   options.space_as_suffix = vocabulary.space_as_suffix.value_or(false);
   SentencePieceNormalizer normalizer(
       CharsMap(vocabulary.charsmap, "tokenizer.ggml.precompiled_charsmap"), options);
-  // The values of T5.
+  // Defaults of T5.
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::Unigram;
   defaults.add_eos = true;

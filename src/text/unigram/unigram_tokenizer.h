@@ -1,5 +1,5 @@
-// The Unigram tokenizer of SentencePiece (tokenizer.ggml.model "t5"); callers see it as a
-// Tokenizer.
+// The Unigram tokenizer of SentencePiece (tokenizer.ggml.model "t5"). Callers use the Tokenizer
+// interface.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// Errors as make_tokenizer.
+/// Builds the tokenizer. Errors as in make_tokenizer.
 std::unique_ptr<const Tokenizer> make_unigram_tokenizer(Vocabulary vocabulary,
                                                         std::shared_ptr<System> system);
 

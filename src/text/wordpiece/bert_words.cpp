@@ -14,8 +14,8 @@ struct CjkRange {
   uint32_t last;
 };
 
-// The blocks that BERT takes for Chinese. U+2B920 is as in the published tokenizer; the block
-// begins at U+2B820.
+// Blocks that BERT treats as Chinese. U+2B920 is in the published tokenizer; the block begins at
+// U+2B820.
 constexpr CjkRange kChinese[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF},
                                  {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF},
                                  {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
@@ -38,7 +38,7 @@ bool is_space(uint32_t code) {
          of_code == UTF8PROC_CATEGORY_ZP;
 }
 
-/// code: beyond ASCII.
+/// True if clean_text drops `code`, which is beyond ASCII.
 bool is_dropped(uint32_t code) {
   if (code == kReplacementCharacter) return true;
   switch (category(code)) {
@@ -68,7 +68,7 @@ void append_normalized(uint32_t code, const BertOptions& options, std::string& o
   }
 }
 
-/// The same as for other characters, without their tables.
+/// Appends an ASCII character like any other, but without tables.
 void append_ascii(char c, const BertOptions& options, std::string& out) {
   const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
   if (options.clean_text && !is_blank && (c < ' ' || c == '\x7F')) return;
@@ -80,7 +80,7 @@ void append_ascii(char c, const BertOptions& options, std::string& out) {
   }
 }
 
-/// Decomposes without the canonical order of marks, all of which are dropped.
+/// Decomposes without canonical ordering of marks, since all marks are dropped.
 void append_without_accents(uint32_t code, const BertOptions& options, std::string& out) {
   constexpr int kMaxParts = 16;  // 4 in Unicode 15
   utf8proc_int32_t parts[kMaxParts];
@@ -97,7 +97,7 @@ void append_without_accents(uint32_t code, const BertOptions& options, std::stri
 }  // namespace
 
 std::string bert_normalized(System& system, std::string_view text, const BertOptions& options) {
-  // A Chinese character comes with two spaces; a page that is not used is none.
+  // A Chinese character gets two spaces. Unused pages of the reservation take no memory.
   std::string out = string_with_room(system, text.size() + text.size() / 3 * 2 + 2);
   for (size_t at = 0; at < text.size();) {
     const CodePoint c = utf8_decode_valid(text.data() + at);

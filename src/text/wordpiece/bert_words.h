@@ -1,4 +1,4 @@
-// Cuts a text into words as BERT does before WordPiece; the pieces are found elsewhere.
+// Cuts a text into words as BERT does before WordPiece, which finds the pieces.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@
 namespace tenon {
 
 struct BertOptions {
-  bool clean_text = true;     ///< drop controls, make every white space a space
-  bool separate_cjk = true;   ///< each Chinese character is a word
-  bool strip_accents = true;  ///< decompose and drop what is Mn
+  bool clean_text = true;     ///< drop control characters, make all white space a space
+  bool separate_cjk = true;   ///< make each Chinese character a word
+  bool strip_accents = true;  ///< decompose and drop marks of category Mn
   bool lowercase = true;
 };
 
-/// What BERT's normalizer makes of `text`, well-formed UTF-8. Linear time.
+/// Applies BERT's normalizer to `text`, well-formed UTF-8. Linear time.
 std::string bert_normalized(System& system, std::string_view text, const BertOptions& options);
 
-/// Calls sink(word) for the words of a normalized text: what white space separates, with each sign
-/// of punctuation alone.
+/// Calls sink(word) for the words of a normalized text: they are separated by white space, and each
+/// punctuation sign is a word.
 void split_bert_words(std::string_view text, const std::function<void(std::string_view)>& sink);
 
 }  // namespace tenon

@@ -12,10 +12,10 @@
 namespace tenon {
 namespace {
 
-// As in the published tokenizers: a longer word is unknown. It also bounds the time for one.
+// Longest word, as in the published tokenizers; longer words are unknown. Bounds the time per word.
 constexpr size_t kMaxWordChars = 100;
 
-/// Files spell the piece that begins a word with U+2581 and the others bare: "▁token", "ize".
+/// Files spell pieces at the start of a word with U+2581 and others bare: "▁token", "ize".
 class WordPieceTokenizer final : public Tokenizer {
  public:
   WordPieceTokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system,
@@ -47,7 +47,7 @@ class WordPieceTokenizer final : public Tokenizer {
     });
   }
 
-  /// Takes the longest piece each time; false when none fits.
+  /// Takes the longest piece each time; false if none fits.
   bool encode_word(std::string_view word, std::vector<Token>& out) const {
     size_t chars = 0;
     for (const char c : word) chars += utf8_continues(c) ? 0 : 1;
@@ -62,7 +62,7 @@ class WordPieceTokenizer final : public Tokenizer {
         node = pieces_.child(node, static_cast<uint8_t>(marked[end++]));
         if (node == ByteTrie::kNone) break;
         if (pieces_.value(node) == ByteTrie::kNoValue) continue;
-        // The mark alone begins no word.
+        // The mark alone is no piece of a word.
         if (at == 0 && end == kSpaceMark.size()) continue;
         best = pieces_.value(node);
         best_end = end;
@@ -86,7 +86,7 @@ std::unique_ptr<const Tokenizer> make_wordpiece_tokenizer(Vocabulary vocabulary,
   BertOptions options;
   options.lowercase = vocabulary.lowercase.value_or(true);
   options.strip_accents = vocabulary.strip_accents.value_or(options.lowercase);
-  // The separator ends a text as [CLS] begins it.
+  // The separator ends a text like [CLS] begins it.
   if (!vocabulary.eos) vocabulary.eos = vocabulary.separator;
   if (!vocabulary.add_eos) vocabulary.add_eos = vocabulary.add_sep;
   TokenizerDefaults defaults;
@@ -94,7 +94,7 @@ std::unique_ptr<const Tokenizer> make_wordpiece_tokenizer(Vocabulary vocabulary,
   defaults.add_bos = true;
   defaults.add_eos = true;
   defaults.add_space_prefix = true;
-  // The ids of the first published vocabularies.
+  // Token ids of the first published vocabularies.
   defaults.unknown = 100;
   defaults.bos = 101;
   defaults.eos = 102;

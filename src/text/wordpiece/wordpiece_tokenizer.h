@@ -1,4 +1,5 @@
-// The WordPiece tokenizer of BERT (tokenizer.ggml.model "bert"); callers see it as a Tokenizer.
+// The WordPiece tokenizer of BERT (tokenizer.ggml.model "bert"). Callers use the Tokenizer
+// interface.
 #pragma once
 
 #include <memory>
@@ -7,7 +8,7 @@
 
 namespace tenon {
 
-/// Errors as make_tokenizer.
+/// Builds the tokenizer. Errors as in make_tokenizer.
 std::unique_ptr<const Tokenizer> make_wordpiece_tokenizer(Vocabulary vocabulary,
                                                           std::shared_ptr<System> system);
 
