@@ -18,7 +18,7 @@ set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
 
 add_library(tenon_flags INTERFACE)
 # No contraction: a*b+c is one rounding only where the source says fma, so that every kernel variant
-# and every compiler gives the same bits (docs/architecture.md, "Same request, same answer").
+# and every compiler gives the same bits (docs/inside/architecture.md, "Same request, same answer").
 target_compile_options(tenon_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off)
 # Also within a program whose own flags say otherwise.
 target_compile_options(tenon_flags INTERFACE -fno-fast-math -fexceptions

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 to streamed text. Installs what the build needs and builds what the README
-# shows: the library, the program, the server, four examples. Then the demo model answers. May be
+# shows: the library, the program, the server, four examples, Python's package. Then the demo model answers. May be
 # run again. `cmake --build build` builds the static library, plugins, tests and other examples. The
 # kernels are those of this machine; for others, configure without TENON_KERNELS=NATIVE.
 set -euo pipefail
@@ -11,9 +11,9 @@ say() { printf '\n== %s (%d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 say "Packages"
 bash cmake/install_packages.sh g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-dev \
   libxxhash-dev libcli11-dev nlohmann-json3-dev
-# Optional: the server, HTTPS, and line editing in `tenon chat`. The build leaves out what is
-# missing.
-for package in libboost-dev libssl-dev libedit2; do
+# Optional: the server, HTTPS, line editing in `tenon chat`, and Python's package. The build leaves
+# out what is missing.
+for package in libboost-dev libssl-dev libedit2 python3-dev; do
   bash cmake/install_packages.sh --quiet "$package" || echo "$package could not be installed; see below what is left out"
 done
 
@@ -25,6 +25,7 @@ sed -n -E 's/^-- (.*(left out|built without).*)/\1/p' "$log" | grep -v '^Backend
 
 say "Build: a few minutes the first time"
 cmake --build build -j "$(nproc)" --target quickstart
+bash examples/python_package.sh build build/python || echo "Python's package is left out."
 
 model=examples/models/demo-q8_0.gguf
 question="Tell me a story about a fox named Lily."
@@ -35,9 +36,10 @@ cat <<TEXT
   build/bin/tenon chat $model          talk with it
   build/bin/tenon serve $model         answer over HTTP, with a page at http://127.0.0.1:8080
   build/bin/hello_cpp $model           the program of the README
+  PYTHONPATH=build/python python3                  then: import tenon
   build/bin/tenon inspect $model       what is in a model file
   build/bin/tenon run OTHER.gguf "What is the capital of Norway?"
   build/bin/tenon --help
   examples/hello_cpp, examples/hello_c             the programs to start from
-  docs/architecture.md                             how it works
+  docs/README.md                                   every question a user has, and how it works
 TEXT
