@@ -9,6 +9,7 @@ export CC=${4:-cc}
 root=$(cd "$(dirname "$0")/.." && pwd)
 headers=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))') || exit 77
 [ -e "$headers/Python.h" ] || { echo "SKIPPED: Python's headers are missing (Debian: python3-dev)"; exit 77; }
+"$python" -B "$root/bindings/python/generate.py"
 rm -rf "$output"
 mkdir -p "$output"
 cp -r "$root/bindings/python/tenon" "$output"
