@@ -9,25 +9,25 @@ import subprocess
 import sys
 from pathlib import Path
 
-LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")  # its words may span lines
 # A page named in backticks from the root: `docs/use/json.md`.
 NAMED = re.compile(r"`((?:docs|bindings|examples|tests|bench|cmake)/[\w./-]+\.md)`")
 
 
-def lines_outside_code(text):
-    """(number, line) of the lines that are no part of a fenced or an indented block."""
-    fenced = False
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.startswith("```"):
-            fenced = not fenced
-        elif not fenced and not line.startswith("    "):
-            yield number, line
+def without_code(text):
+    """The text with the lines of fenced and indented blocks made empty, so that places in it keep their lines."""
+    kept, fenced = [], False
+    for line in text.split("\n"):
+        is_fence = line.lstrip().startswith("```")
+        kept.append("" if fenced or is_fence or line.startswith("    ") else line)
+        fenced = fenced != is_fence
+    return "\n".join(kept)
 
 
 def anchors(page):
     """The fragments that GitHub gives the headings of a page."""
     found = {}
-    for _, line in lines_outside_code(page.read_text()):
+    for line in without_code(page.read_text()).split("\n"):
         heading = re.match(r"#+ +(.*?) *$", line)
         if not heading:
             continue
@@ -65,17 +65,17 @@ def main():
     root = Path(sys.argv[1]).resolve()
     followed = failed = 0
     for page in pages(root):
-        for number, line in lines_outside_code(page.read_text()):
-            links = [(a or b, page) for a, b in LINK.findall(line)]
-            links += [(name, root / "page") for name in NAMED.findall(line)]
-            for link, base in links:
-                if re.match(r"[a-z]+:", link):
-                    continue
-                followed += 1
-                reason = broken(root, base, link)
-                if reason:
-                    failed += 1
-                    print(f"{page.relative_to(root)}:{number}: {link}: {reason}")
+        text = without_code(page.read_text())
+        links = [(match[1] or match[2], page, match.start()) for match in LINK.finditer(text)]
+        links += [(match[1], root / "page", match.start()) for match in NAMED.finditer(text)]
+        for link, base, place in links:
+            if re.match(r"[a-z]+:", link):
+                continue
+            followed += 1
+            reason = broken(root, base, link)
+            if reason:
+                failed += 1
+                print(f"{page.relative_to(root)}:{text.count(chr(10), 0, place) + 1}: {link}: {reason}")
     print(f"{followed} links followed, {failed} broken")
     if failed or followed < 100:
         sys.exit(1)
