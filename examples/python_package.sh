@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes Python's package from a build, to be imported from the build: PYTHONPATH=OUTPUT_FOLDER python3. What others
-# install is a wheel, which bindings/build_all.sh makes.
+# Makes Python's package from a build, for PYTHONPATH=OUTPUT_FOLDER python3. bindings/build_all.sh
+# makes the wheel that others install.
 #   usage: python_package.sh BUILD_FOLDER OUTPUT_FOLDER [PYTHON [CC]]
 # Ends with 77, and says so, without Python's headers.
 set -euo pipefail
@@ -8,7 +8,10 @@ build=$(realpath "$1") output=$2 python=${3:-python3}
 export CC=${4:-cc}
 root=$(cd "$(dirname "$0")/.." && pwd)
 headers=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))') || exit 77
-[ -e "$headers/Python.h" ] || { echo "SKIPPED: Python's headers are missing (Debian: python3-dev)"; exit 77; }
+[ -e "$headers/Python.h" ] || {
+  echo "SKIPPED: Python's headers are missing (Debian: python3-dev)"
+  exit 77
+}
 "$python" -B "$root/bindings/python/generate.py"
 rm -rf "$output"
 mkdir -p "$output"

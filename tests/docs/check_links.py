@@ -1,5 +1,5 @@
-"""Every relative link of every Markdown page leads to a file of the tree, and to a heading where it names one.
-Prints the links that do not, as PAGE:LINE: LINK, and how many were followed.
+"""Follows every relative link of every Markdown page: the file must be in the tree, and have the heading
+that the link names. Prints broken links as PAGE:LINE: LINK: REASON, and how many were followed.
 
     check_links.py ROOT
 """
@@ -9,13 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")  # its words may span lines
+# The words of a link or a picture may span lines.
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # A page named in backticks from the root: `docs/use/json.md`.
 NAMED = re.compile(r"`((?:docs|bindings|examples|tests|bench|cmake)/[\w./-]+\.md)`")
 
 
 def without_code(text):
-    """The text with the lines of fenced and indented blocks made empty, so that places in it keep their lines."""
+    """The text with fenced and indented blocks made empty lines, so that line numbers stay."""
     kept, fenced = [], False
     for line in text.split("\n"):
         is_fence = line.lstrip().startswith("```")
@@ -31,10 +32,12 @@ def anchors(page):
         heading = re.match(r"#+ +(.*?) *$", line)
         if not heading:
             continue
-        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).replace("`", "").lower()
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1])
+        words = words.replace("`", "").lower()
         name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
         found[name] = found.get(name, -1) + 1
-    return {f"{name}-{again}" if again else name for name, last in found.items() for again in range(last + 1)}
+    return {f"{name}-{again}" if again else name
+            for name, last in found.items() for again in range(last + 1)}
 
 
 def broken(root, page, link):
@@ -51,8 +54,8 @@ def broken(root, page, link):
 
 
 def pages(root):
-    listed = subprocess.run(["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
-                            capture_output=True, text=True)
+    command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    listed = subprocess.run(command, capture_output=True, text=True)
     if listed.returncode == 0:
         names = listed.stdout.split()
     else:  # an unpacked archive
@@ -66,7 +69,7 @@ def main():
     followed = failed = 0
     for page in pages(root):
         text = without_code(page.read_text())
-        links = [(match[1] or match[2], page, match.start()) for match in LINK.finditer(text)]
+        links = [(match[1], page, match.start()) for match in LINK.finditer(text)]
         links += [(match[1], root / "page", match.start()) for match in NAMED.finditer(text)]
         for link, base, place in links:
             if re.match(r"[a-z]+:", link):
@@ -75,7 +78,8 @@ def main():
             reason = broken(root, base, link)
             if reason:
                 failed += 1
-                print(f"{page.relative_to(root)}:{text.count(chr(10), 0, place) + 1}: {link}: {reason}")
+                line = text.count("\n", 0, place) + 1
+                print(f"{page.relative_to(root)}:{line}: {link}: {reason}")
     print(f"{followed} links followed, {failed} broken")
     if failed or followed < 100:
         sys.exit(1)

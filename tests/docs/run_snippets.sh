@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Runs the fenced programs of a Markdown page, each alone: ```cpp and ```c (compiled against the built library),
-# ```python and ```sh. A ```text block that follows a program is what it prints; "..." in it stands for any text.
-# Other fences, ```console among them, are shown only. Programs run in a folder of their own that has `examples`, and
-# `build/bin` first in PATH; the port 8080 of a page becomes a free one.
+# Runs the fenced programs of a Markdown page, each alone: ```cpp and ```c (compiled against the built
+# library), ```python and ```sh. A ```text block after a program is its output; "..." in it stands for
+# any text. Other fences, ```console among them, are shown only. Programs run in a folder of their own
+# with the tree's `examples`, `include` and `capi` and a `build`, whose `bin` is first in PATH. The port
+# 8080 of a page becomes a free one.
 #   usage: run_snippets.sh PAGE WORK_DIR KEY=VALUE...
-#     languages="cpp c"   which fences are run
-#     least=2             how many programs the page must have of them
+#     languages="cpp c"   fences that are run
+#     least=2             programs that the page must have of them
 #     library=FILE        libtenon.so, for c and cpp; server=FILE adds libtenon-server.so
 #     bin=FOLDER          holds the program `tenon`, for sh
-#     python=PROGRAM      with packages=FOLDER in its path
+#     python=PROGRAM      runs python with packages=FOLDER in its path
 #     cc=PROGRAM cxx=PROGRAM
-# Ends with 77 where packages=FOLDER is missing.
+# Ends with 77 where packages=FOLDER holds no package.
 set -euo pipefail
 page=$1 work=$2
 shift 2
@@ -48,12 +49,15 @@ awk -v work="$work" '
   open           { print > name; next }
   /[^ ]/         { program = 0 }' "$page"
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
 
 links=()
 for file in $library $server; do links+=("$file" "-Wl,-rpath,$(dirname "$file")"); done
 compile() {  # compile SOURCE PROGRAM COMPILER...
-  "${@:3}" -Wall -Wextra -Werror -I "$root/include" -I "$root/capi/include" "$1" -o "$2" ${links[@]+"${links[@]}"} -pthread
+  "${@:3}" -Wall -Wextra -Werror -I "$root/include" -I "$root/capi/include" "$1" -o "$2" \
+    ${links[@]+"${links[@]}"} -pthread
 }
 
 run() {  # run PROGRAM_SOURCE: prints what the program prints
@@ -64,7 +68,8 @@ run() {  # run PROGRAM_SOURCE: prints what the program prints
     *.python) set -- "$python" "$source" ;;
     *.sh)
       # A server that a failing program leaves behind is ended with it.
-      set -- bash -euo pipefail -c 'trap "kill \$(jobs -p) 2> /dev/null || true; wait" EXIT; . "$0"' "$source"
+      set -- bash -euo pipefail -c \
+        'trap "kill \$(jobs -p) 2> /dev/null || true; wait" EXIT; . "$0"' "$source"
       [ -z "$server" ] || ! grep -q 8080 "$source" || sed -i "s/8080/$(free_port)/g" "$source" ;;
   esac
   [[ $source == *.c || $source == *.cpp ]] && set -- "$program"
@@ -73,7 +78,9 @@ run() {  # run PROGRAM_SOURCE: prints what the program prints
 }
 
 # The text as a pattern of bash: "..." is any text, all else is itself.
-pattern_of() { sed -e 's/[][\\*?]/\\&/g' -e 's/\.\.\.\./.\x01/g' -e 's/\.\.\./\x01/g' -e 's/\x01/*/g' "$1"; }
+pattern_of() {
+  sed -e 's/[][\\*?]/\\&/g' -e 's/\.\.\.\./.\x01/g' -e 's/\.\.\./\x01/g' -e 's/\x01/*/g' "$1"
+}
 
 programs=0
 for source in "$work"/[0-9]*.*; do
@@ -86,13 +93,19 @@ for source in "$work"/[0-9]*.*; do
     echo "left out, no curl: $source"
     continue
   fi
-  output=$(run "$source" 2> "$source.err") || { echo "FAILED: $source"; cat "$source" "$source.err"; echo "$output"; exit 1; }
+  output=$(run "$source" 2> "$source.err") || {
+    echo "FAILED: $source"
+    cat "$source" "$source.err"
+    echo "$output"
+    exit 1
+  }
   expected=${source%.*}.text
   if [ -e "$expected" ]; then
     pattern=$(pattern_of "$expected")
     # shellcheck disable=SC2053
     [[ $output == $pattern ]] || {
-      printf 'FAILED: %s of %s printed\n%s\nand the page says\n%s\n' "$source" "$page" "$output" "$(cat "$expected")"
+      printf 'FAILED: %s of %s printed\n%s\nand the page says\n%s\n' "$source" "$page" "$output" \
+        "$(cat "$expected")"
       exit 1
     }
   elif [ ${#output} -lt 20 ]; then
