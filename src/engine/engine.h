@@ -75,7 +75,7 @@ struct DriveExecutor {
 };
 
 /// Any thread. Waiting callers drive it: one of them runs a step for as many requests as fit, the
-/// others sleep until theirs are done. docs/engine.md tells the whole. No allocation while a step is
+/// others sleep until theirs are done. docs/inside/engine.md tells the whole. No allocation while a step is
 /// built and run, once pools, lists and the prefix index have grown to what is used.
 class Engine : public std::enable_shared_from_this<Engine>,
                private WorkMemory,

@@ -1,4 +1,4 @@
-// Scheduler: the order of requests and the picking of slices. docs/engine.md tells the rules.
+// Scheduler: the order of requests and the picking of slices. docs/inside/engine.md tells the rules.
 #include "engine/scheduler.h"
 
 #include <algorithm>

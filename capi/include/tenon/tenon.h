@@ -874,7 +874,7 @@ TENON_API tenon_status tenon_backends_get_device(const tenon_backends* backends,
  * An engine serves many sessions of one model: a queue, a scheduler that puts the tokens of many of
  * them into each step, and a KV cache with a budget that is never exceeded. Sessions made by
  * tenon_session_create are in an engine of the model's own, without limits; these are for servers.
- * docs/engine.md tells how it works and what is promised.
+ * docs/inside/engine.md tells how it works and what is promised.
  *
  *   tenon_engine_create(model, options, &engine);
  *   tenon_engine_open_session(engine, NULL, &session);

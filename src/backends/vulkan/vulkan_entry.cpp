@@ -34,7 +34,7 @@ tenon_device_info describe(const PhysicalDevice& device, uint32_t index, bool ha
   if (has_unit_products) {
     info.precision_f16 = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F16;
   }
-  // llvmpipe ends the loops of a thread after 65,535 iterations (docs/gpu.md): short steps stay below.
+  // llvmpipe ends the loops of a thread after 65,535 iterations (docs/inside/gpu.md): short steps stay below.
   info.step_tokens = is_cpu ? 64 : 512;
   info.step_outputs = 128;
   info.token_multiple = 4;
