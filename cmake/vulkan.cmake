@@ -40,7 +40,8 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_list} ${
 file(STRINGS ${shader_list} lines REGEX "^TENON_.*KERNEL")
 file(STRINGS ${unit_list} unit_lines REGEX "^TENON_.*KERNEL")
 list(APPEND lines ${unit_lines})
-file(GLOB shader_includes CONFIGURE_DEPENDS ${shader_dir}/*.glsl ${shader_dir}/*.h)
+file(GLOB shader_includes CONFIGURE_DEPENDS ${shader_dir}/*.glsl
+     ${PROJECT_SOURCE_DIR}/src/backends/gpu/kernels/*.inl)
 list(APPEND shader_includes ${PROJECT_SOURCE_DIR}/src/backends/gpu/step_layout.h
                             ${PROJECT_SOURCE_DIR}/src/backends/gpu/stage_parameters.h
                             ${PROJECT_SOURCE_DIR}/src/backends/gpu/abi_numbers.h
