@@ -29,11 +29,8 @@ DeviceFacts find_device(const Driver& driver, uint32_t index) {
 
 constexpr const char* kKernelNames[] = {
 #define TENON_KERNEL(name) "tenon_" #name,
-#define TENON_MATRIX_KERNEL(name)                                          \
-  "tenon_" #name "_floats", "tenon_" #name "_scaled", "tenon_" #name "_k", \
-      "tenon_" #name "_codebook", "tenon_" #name "_small",
-#define TENON_UNIT_KERNEL(name) \
-  "tenon_" #name "_f16", "tenon_" #name "_q8_0", "tenon_" #name "_q4_k", "tenon_" #name "_q6_k",
+#define TENON_MATRIX_KERNEL(name) TENON_MATRIX_VARIANTS(TENON_KERNEL, name)
+#define TENON_UNIT_KERNEL(name) TENON_UNIT_VARIANTS(TENON_KERNEL, name)
 #include "backends/gpu/kernel_list.h"
 #include "backends/gpu/unit_kernel_list.h"
 #undef TENON_UNIT_KERNEL
