@@ -41,11 +41,13 @@ list(APPEND generate -gencode arch=compute_${least},code=compute_${least})
 set(image_dir ${PROJECT_BINARY_DIR}/cuda)
 set(image ${image_dir}/all_kernels.fatbin)
 file(MAKE_DIRECTORY ${image_dir})
-file(GLOB kernel_files CONFIGURE_DEPENDS ${kernel_dir}/*.cu ${kernel_dir}/*.h)
+file(GLOB kernel_files CONFIGURE_DEPENDS ${kernel_dir}/*.cu ${kernel_dir}/*.h
+     ${PROJECT_SOURCE_DIR}/src/backends/gpu/kernels/*.inl)
 add_custom_command(OUTPUT ${image}
   COMMAND ${TENON_NVCC_COMMAND} ${generate} -o ${image} ${TENON_CUDA_KERNELS}
   DEPENDS ${kernel_files} ${PROJECT_SOURCE_DIR}/src/backends/gpu/step_layout.h
           ${PROJECT_SOURCE_DIR}/src/backends/gpu/stage_parameters.h
+          ${PROJECT_SOURCE_DIR}/src/backends/gpu/abi_numbers.h
           ${PROJECT_SOURCE_DIR}/src/backends/gpu/packed_unit.h
           ${PROJECT_SOURCE_DIR}/src/backends/gpu/unit_products.h
           ${PROJECT_SOURCE_DIR}/src/backends/gpu/weight_units.h

@@ -17,7 +17,7 @@ sources() {
   git ls-files -z 2> /dev/null || find bench capi examples include src tests -type f -print0
 }
 # What a tool writes is as it writes it.
-mapfile -d '' files < <(sources | grep -zE '\.(c|cc|cpp|h|hpp)$' | grep -zv '/generated\.h$')
+mapfile -d '' files < <(sources | grep -zE '\.(c|cc|cpp|h|hpp|cu|inl)$' | grep -zv '/generated\.h$')
 [ "${#files[@]}" -gt 500 ] || { echo "FAILED: only ${#files[@]} files found"; exit 1; }
 printf '%s\0' "${files[@]}" | xargs -0 -n 50 -P "$(nproc)" "$format" --dry-run -Werror \
   || { echo "FAILED: run $format -i on the files named above"; exit 1; }

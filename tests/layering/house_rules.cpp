@@ -285,7 +285,7 @@ std::vector<std::string> Floors::rooms() const {
 
 std::vector<SourceFile> read_tree(const std::filesystem::path& root) {
   namespace fs = std::filesystem;
-  static constexpr std::array kEndings{".h", ".hpp", ".c", ".cpp"};
+  static constexpr std::array kEndings{".h", ".hpp", ".c", ".cpp", ".cu", ".inl"};
   std::vector<SourceFile> files;
   for (const char* part : {"src", "capi", "include", "examples", "tests", "bench"}) {
     if (!fs::exists(root / part)) continue;

@@ -11,29 +11,10 @@
 namespace tenon::cuda {
 namespace {
 
-constexpr size_t kStagingSlots = 4;
-/// What a device keeps free for others by default.
-constexpr uint64_t kLeastFree = uint64_t{1} << 30;
-
-DeviceFacts find_device(const Driver& driver, uint32_t index) {
-  const std::vector<DeviceFacts> all = driver.devices();
-  if (index >= all.size()) {
-    backends::refuse(TENON_BACKEND_ARGUMENT, "there is no device {}; there are {}", index,
-                     all.size());
-  }
-  if (!all[index].unavailable.empty()) {
-    backends::refuse(TENON_BACKEND_UNSUPPORTED, "{}: {}", all[index].name, all[index].unavailable);
-  }
-  return all[index];
-}
-
 constexpr const char* kKernelNames[] = {
 #define TENON_KERNEL(name) "tenon_" #name,
-#define TENON_MATRIX_KERNEL(name)                                          \
-  "tenon_" #name "_floats", "tenon_" #name "_scaled", "tenon_" #name "_k", \
-      "tenon_" #name "_codebook", "tenon_" #name "_small",
-#define TENON_UNIT_KERNEL(name) \
-  "tenon_" #name "_f16", "tenon_" #name "_q8_0", "tenon_" #name "_q4_k", "tenon_" #name "_q6_k",
+#define TENON_MATRIX_KERNEL(name) TENON_MATRIX_VARIANTS(TENON_KERNEL, name)
+#define TENON_UNIT_KERNEL(name) TENON_UNIT_VARIANTS(TENON_KERNEL, name)
 #include "backends/gpu/kernel_list.h"
 #include "backends/gpu/unit_kernel_list.h"
 #undef TENON_UNIT_KERNEL
@@ -94,11 +75,10 @@ Context::Current::~Current() {
 
 Context::Context(const tenon_host* host, uint32_t index, uint64_t memory_limit)
     : host_(host),
-      facts_(find_device(driver_, index)),
-      memory_limit_(memory_limit),
+      facts_(gpu::usable_device(driver_.devices(), index)),
       group_threads_(std::min(kMostThreads, facts_.most_threads)) {
   try {
-    create();
+    create(memory_limit);
   } catch (...) {
     destroy();
     throw;
@@ -107,7 +87,7 @@ Context::Context(const tenon_host* host, uint32_t index, uint64_t memory_limit)
 
 Context::~Context() { destroy(); }
 
-void Context::create() {
+void Context::create(uint64_t memory_limit) {
   // A context of its own: a fault here is not one of what else the process does with the device.
   check(driver_.cuCtxCreate(&handle_, kScheduleBlocking, facts_.number), "cuCtxCreate");
   ContextHandle made = nullptr;
@@ -115,20 +95,20 @@ void Context::create() {
   {
     const Current current(*this);
     check(driver_.cuStreamCreate(&stream_, kStreamNonBlocking), "cuStreamCreate");
-    if (memory_limit_ == 0) {
+    if (memory_limit == 0) {
       size_t available = 0;
       size_t total = 0;
       check(driver_.cuMemGetInfo(&available, &total), "cuMemGetInfo");
-      memory_limit_ =
-          available - std::min<uint64_t>(available, std::max<uint64_t>(kLeastFree, total / 20));
+      memory_limit = gpu::MemoryAccount::default_limit(available, total);
     }
+    memory_.set_limit(memory_limit);
     load_kernels();
   }
-  for (size_t i = 0; i < kStagingSlots; ++i) {
+  for (size_t i = 0; i < gpu::kStagingSlots; ++i) {
     staging_.push_back(
         {Memory(*this, kStagingBytes, Access::Host, "a staging buffer"), Event(*this)});
   }
-  staging_slots_.resize(kStagingSlots);
+  staging_slots_.resize(gpu::kStagingSlots);
   download_ = Memory(*this, kStagingBytes, Access::Host, "a staging buffer");
   const std::vector<uint16_t> points = gpu::codebook_points();
   grids_ = Memory(*this, points.size() * sizeof(uint16_t), Access::Device, "the codebooks");
@@ -174,8 +154,7 @@ uint64_t Context::memory_available() {
   size_t available = 0;
   size_t total = 0;
   check(driver_.cuMemGetInfo(&available, &total), "cuMemGetInfo");
-  const uint64_t used = memory_used_;
-  return std::min<uint64_t>(available, memory_limit_ - std::min(memory_limit_, used));
+  return std::min<uint64_t>(available, memory_.rest());
 }
 
 /// What fails once a context works is a fault of the device or of a kernel, after which the driver answers

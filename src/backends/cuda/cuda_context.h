@@ -11,8 +11,9 @@
 
 #include "backends/cuda/cuda_driver.h"
 #include "backends/cuda/kernels/unit_rings.h"
+#include "backends/gpu/device_memory.h"
 #include "backends/gpu/kernel_key.h"
-#include "backends/gpu/staging_slots.h"
+#include "backends/gpu/staging.h"
 #include "backends/gpu/step_layout.h"
 #include "tenon/backend.h"
 
@@ -117,22 +118,8 @@ class Context {
   void copy(const Memory& to, uint64_t to_offset, const Memory& from, uint64_t from_offset,
             uint64_t size);
 
-  /// Staging memory of kStagingBytes that a thread fills and then sends. Any number of threads at a time.
-  class Upload {
-   public:
-    explicit Upload(Context& context);
-    ~Upload();
-    Upload(const Upload&) = delete;
-    Upload& operator=(const Upload&) = delete;
-    [[nodiscard]] std::byte* bytes() const;
-    /// Copies the first `size` bytes; the memory is the thread's again only after it has asked anew.
-    void send(const Memory& to, uint64_t offset, uint64_t size);
-
-   private:
-    Context& context_;
-    size_t slot_ = 0;
-  };
-  static constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
+  using Upload = gpu::Upload<Context, Memory>;
+  static constexpr uint64_t kStagingBytes = gpu::kStagingBytes;
 
  private:
   friend class Memory;
@@ -153,7 +140,14 @@ class Context {
     Event sent;
   };
 
-  void create();
+  // Of Upload.
+  friend Upload;
+  gpu::StagingSlots& staging_slots() { return staging_slots_; }
+  std::byte* staging_bytes(size_t slot) { return staging_[slot].memory.bytes(); }
+  void wait_for_staging(const gpu::StagingSlots::Slot& slot);
+  uint64_t send_staging(size_t slot, const Memory& to, uint64_t offset, uint64_t size);
+
+  void create(uint64_t memory_limit);
   void load_kernels();
   void destroy() noexcept;
   /// Notes that a device is lost, and throws.
@@ -163,8 +157,7 @@ class Context {
   const tenon_host* host_;
   Driver driver_;
   DeviceFacts facts_;
-  uint64_t memory_limit_ = 0;
-  std::atomic<uint64_t> memory_used_ = 0;
+  gpu::MemoryAccount memory_;
   uint32_t group_threads_ = 0;
   bool plans_ = false;
   ContextHandle handle_ = nullptr;

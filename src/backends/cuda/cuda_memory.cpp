@@ -7,28 +7,14 @@
 #include "backends/cuda/cuda_context.h"
 
 namespace tenon::cuda {
-namespace {
-
-/// What an allocation takes.
-uint64_t whole_words(uint64_t size_bytes) {
-  return (std::max<uint64_t>(size_bytes, 1) + 15) / 16 * 16;
-}
-
-}  // namespace
 
 Memory::Memory(Context& context, uint64_t size_bytes, Access access, const char* what)
     : size_bytes_(size_bytes) {
   if (context.plans_) return;
-  const uint64_t bytes = whole_words(size_bytes);
-  const uint64_t used = context.memory_used_;
-  if (access == Access::Device &&
-      bytes > context.memory_limit_ - std::min(context.memory_limit_, used)) {
-    backends::refuse(TENON_BACKEND_NO_MEMORY,
-                     "no memory for {} ({} bytes): {} of the limit of {} are taken", what, bytes,
-                     used, context.memory_limit_);
-  }
-  const Context::Current current(context);
+  const uint64_t bytes = gpu::allocated_bytes(size_bytes);
   const bool of_device = access == Access::Device;
+  if (of_device) context.memory_.require(bytes, what);
+  const Context::Current current(context);
   void* host = nullptr;
   const Result result = of_device ? context.driver_.cuMemAlloc(&address_, bytes)
                                   : context.driver_.cuMemHostAlloc(&host, bytes, 0);
@@ -41,11 +27,11 @@ Memory::Memory(Context& context, uint64_t size_bytes, Access access, const char*
   bytes_ = static_cast<std::byte*>(host);
   context_ = &context;
   if (!of_device) return;
-  context.memory_used_ += bytes;
+  context.memory_.add(bytes);
   const Result zeroed = context.driver_.cuMemsetD8Async(address_, 0, bytes, context.stream_);
   if (zeroed == kSuccess) return;
   context.driver_.cuMemFree(address_);
-  context.memory_used_ -= bytes;
+  context.memory_.remove(bytes);
   context.check(zeroed, "cuMemsetD8Async", bytes);
 }
 
@@ -57,7 +43,7 @@ Memory::~Memory() {
     context_->driver_.cuMemFreeHost(bytes_);
   } else {
     context_->driver_.cuMemFree(address_);
-    context_->memory_used_ -= whole_words(size_bytes_);
+    context_->memory_.remove(gpu::allocated_bytes(size_bytes_));
   }
   ContextHandle before = nullptr;
   context_->driver_.cuCtxPopCurrent(&before);
@@ -139,50 +125,28 @@ void Context::copy(const Memory& to, uint64_t to_offset, const Memory& from, uin
 
 void Context::write(const Memory& to, uint64_t offset, const void* from, uint64_t size) {
   if (plans_) return;
-  const auto* bytes = static_cast<const std::byte*>(from);
-  for (uint64_t done = 0; done < size; done += kStagingBytes) {
-    const uint64_t part = std::min(kStagingBytes, size - done);
-    Upload upload(*this);
-    std::memcpy(upload.bytes(), bytes + done, part);
-    upload.send(to, offset + done, part);
-  }
+  gpu::upload(*this, to, offset, from, size);
   finish();
 }
 
 void Context::read(const Memory& from, uint64_t offset, void* to, uint64_t size) {
-  auto* bytes = static_cast<std::byte*>(to);
-  for (uint64_t done = 0; done < size; done += kStagingBytes) {
-    const uint64_t part = std::min(kStagingBytes, size - done);
-    take(download_.bytes(), from.address() + offset + done, part);
+  gpu::in_staging_parts(size, [&](uint64_t first, uint64_t count) {
+    take(download_.bytes(), from.address() + offset + first, count);
     finish();
-    std::memcpy(bytes + done, download_.bytes(), part);
-  }
+    std::memcpy(static_cast<std::byte*>(to) + first, download_.bytes(), count);
+  });
 }
 
 // ---- Uploads ------------------------------------------------------------------------------------
 
-Context::Upload::Upload(Context& context) : context_(context) {
-  const gpu::StagingSlots::Slot slot = context_.staging_slots_.take();
-  slot_ = slot.index;
-  try {
-    if (slot.last_copy > 0) context_.staging_[slot_].sent.wait();
-  } catch (...) {
-    context_.staging_slots_.give_back(slot_);
-    throw;
-  }
+void Context::wait_for_staging(const gpu::StagingSlots::Slot& slot) {
+  if (slot.last_copy > 0) staging_[slot.index].sent.wait();
 }
 
-Context::Upload::~Upload() { context_.staging_slots_.give_back(slot_); }
-
-std::byte* Context::Upload::bytes() const { return context_.staging_[slot_].memory.bytes(); }
-
-void Context::Upload::send(const Memory& to, uint64_t offset, uint64_t size) {
-  Staging& slot = context_.staging_[slot_];
-  context_.staging_slots_.send(slot_, [&] {
-    context_.send(to.address() + offset, slot.memory.bytes(), size);
-    slot.sent.record();
-    return ++context_.uploads_;
-  });
+uint64_t Context::send_staging(size_t slot, const Memory& to, uint64_t offset, uint64_t size) {
+  send(to.address() + offset, staging_[slot].memory.bytes(), size);
+  staging_[slot].sent.record();
+  return ++uploads_;
 }
 
 }  // namespace tenon::cuda

@@ -5,16 +5,16 @@
 #include <array>
 #include <cstdint>
 
+#include "backends/gpu/kernel_variants.h"
 #include "quant/formats.h"
 
 namespace tenon::gpu {
 
-/// The lists (kernel_list.h, unit_kernel_list.h) as names; of a matrix kernel five, of one of units four.
+/// The lists (kernel_list.h, unit_kernel_list.h) as names; kernels with variants as those.
 enum class Kernel : uint32_t {
 #define TENON_KERNEL(name) name,
-#define TENON_MATRIX_KERNEL(name) \
-  name##_floats, name##_scaled, name##_k, name##_codebook, name##_small,
-#define TENON_UNIT_KERNEL(name) name##_f16, name##_q8_0, name##_q4_k, name##_q6_k,
+#define TENON_MATRIX_KERNEL(name) TENON_MATRIX_VARIANTS(TENON_KERNEL, name)
+#define TENON_UNIT_KERNEL(name) TENON_UNIT_VARIANTS(TENON_KERNEL, name)
 #include "backends/gpu/kernel_list.h"
 #include "backends/gpu/unit_kernel_list.h"
 #undef TENON_UNIT_KERNEL

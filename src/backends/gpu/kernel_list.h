@@ -1,5 +1,5 @@
 // Every kernel by name; cmake/vulkan.cmake reads this list, too. The including file says what it wants of each.
-// A matrix kernel is there once for each family of weight formats: floats, scaled, k, codebook, small.
+// A matrix kernel has variants (kernel_variants.h).
 TENON_KERNEL(attention)
 TENON_KERNEL(columns)
 TENON_KERNEL(compress)

@@ -56,6 +56,23 @@ static_assert(kMaskChunked == TENON_MASK_CHUNKED);
 static_assert(kMaskSymmetric == TENON_MASK_SYMMETRIC);
 static_assert(kBiasNone == TENON_BIAS_NONE);
 static_assert(kBiasAlibi == TENON_BIAS_ALIBI);
+static_assert(kPoolMean == TENON_POOL_MEAN);
+static_assert(kPoolFirst == TENON_POOL_FIRST);
+static_assert(kRoundFp8 == TENON_ROUND_FP8);
+static_assert(kRoundFp4 == TENON_ROUND_FP4);
+static_assert(kMoeSoftmaxAll == TENON_MOE_SOFTMAX_ALL);
+static_assert(kMoeSoftmaxChosen == TENON_MOE_SOFTMAX_CHOSEN);
+static_assert(kMoeSigmoid == TENON_MOE_SIGMOID);
+static_assert(kMoeSparseMixer == TENON_MOE_SPARSE_MIXER);
+static_assert(kMoeSqrtSoftplus == TENON_MOE_SQRT_SOFTPLUS);
+static_assert(kCacheF32 == TENON_TYPE_F32);
+static_assert(kCacheF16 == TENON_TYPE_F16);
+static_assert(kCacheInt8 == TENON_CACHE_INT8);
+static_assert(kCacheQ4 == TENON_CACHE_Q4);
+static_assert(kDrawGreedy == TENON_DRAW_GREEDY);
+static_assert(kDrawCandidates == TENON_DRAW_CANDIDATES);
+static_assert(kDrawnNotFinite == TENON_DRAWN_NOT_FINITE);
+static_assert(kDrawnNoneAllowed == TENON_DRAWN_NONE_ALLOWED);
 
 /// Beside what is counted below: sums of subgroups, digits, a chunk of positions.
 constexpr uint64_t kOtherSharedBytes = 4096;
@@ -65,8 +82,6 @@ uint64_t row(const plain::OpShape& shape) noexcept {
   return std::max(shape.group->key_dim, shape.group->value_dim);
 }
 uint64_t three_rows(const plain::OpShape& shape) noexcept { return 3 * (row(shape) + 8); }
-/// Keys that select keeps between its passes (kernel "select").
-constexpr uint64_t kKeptKeys = 2048;
 uint64_t row_and_keys(const plain::OpShape& shape) noexcept { return row(shape) + kKeptKeys; }
 uint64_t five_rows(const plain::OpShape& shape) noexcept { return 5 * row(shape); }
 

@@ -229,6 +229,9 @@ struct SelectStage {
   uint reserved;
 };
 
+// Keys that a group keeps between the passes of a selection.
+TENON_SHARED_CONSTANT kKeptKeys = 2048;
+
 struct CompressStage {
   Address step;
   Address bias;  // f32 [stride, columns]
@@ -414,6 +417,9 @@ struct DrawResult {
 TENON_SHARED_CONSTANT kNaturalRate = 3098164009u;
 TENON_SHARED_CONSTANT kNaturalShift = 31u;
 TENON_SHARED_CONSTANT kDrawThreads = 128u;
+// Above the key of -infinity, which is what may not be drawn (draw_key of draw_arithmetic.h).
+TENON_SHARED_CONSTANT kLeastDrawKey = 0x00800000u;
+TENON_SHARED_CONSTANT kNoToken = 0xFFFFFFFFu;
 
 // ---- Codebooks: points of all grids one after another, two a word -----------------------------------
 

@@ -13,35 +13,15 @@
 namespace tenon::vulkan {
 namespace {
 
-constexpr size_t kStagingSlots = 4;
 /// Threads of a workgroup on a GPU: a few subgroups hide what one waits for.
 constexpr uint32_t kGroupThreads = 128;
-/// What a device keeps free for others by default.
-constexpr uint64_t kLeastFree = uint64_t{1} << 30;
-
-PhysicalDevice physical_device(const Instance& instance, uint32_t index) {
-  const std::vector<PhysicalDevice> all = instance.devices();
-  if (index >= all.size()) {
-    backends::refuse(TENON_BACKEND_ARGUMENT, "there is no device {}; there are {}", index,
-                     all.size());
-  }
-  if (!all[index].unavailable.empty()) {
-    backends::refuse(TENON_BACKEND_UNSUPPORTED, "{}: {}", all[index].name, all[index].unavailable);
-  }
-  return all[index];
-}
-
-uint64_t default_limit(uint64_t available, uint64_t total) {
-  return available - std::min(available, std::max(kLeastFree, total / 20));
-}
-
 }  // namespace
 
 Context::Context(const tenon_host* host, uint32_t index, uint64_t memory_limit)
-    : host_(host), physical_(physical_device(instance_, index)), memory_limit_(memory_limit) {
-  if (memory_limit_ == 0) {
-    memory_limit_ = default_limit(physical_.memory_available, physical_.memory_total);
-  }
+    : host_(host), physical_(gpu::usable_device(instance_.devices(), index)) {
+  memory_.set_limit(memory_limit > 0 ? memory_limit
+                                     : gpu::MemoryAccount::default_limit(physical_.memory_available,
+                                                                         physical_.memory_total));
   // On a processor a subgroup is a vector of one thread: more would only take turns.
   group_threads_ =
       is_processor() ? physical_.subgroup_size : std::max(kGroupThreads, physical_.subgroup_size);
@@ -137,12 +117,12 @@ void Context::create_objects() {
         "vkCreatePipelineLayout");
   cache_.create(host_, functions_, handle_, physical_);
   copies_ = allocate_commands();
-  for (size_t i = 0; i < kStagingSlots; ++i) {
+  for (size_t i = 0; i < gpu::kStagingSlots; ++i) {
     Staging& slot = staging_.emplace_back();
     slot.memory = Memory(*this, kStagingBytes, Access::Upload, "a staging buffer");
     slot.commands = allocate_commands();
   }
-  staging_slots_.resize(kStagingSlots);
+  staging_slots_.resize(gpu::kStagingSlots);
   download_ = Memory(*this, kStagingBytes, Access::Download, "a staging buffer");
 }
 
@@ -179,8 +159,7 @@ void Context::choose_unit_products(UnitProducts chosen) {
 }
 
 uint64_t Context::memory_available() const {
-  return std::min(instance_.available_bytes(physical_),
-                  memory_limit_ - std::min(memory_limit_, memory_used_));
+  return std::min(instance_.available_bytes(physical_), memory_.rest());
 }
 
 void Context::check_alive() const {

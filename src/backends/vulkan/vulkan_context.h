@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/gpu/device_memory.h"
 #include "backends/gpu/kernel_key.h"
-#include "backends/gpu/staging_slots.h"
+#include "backends/gpu/staging.h"
 #include "backends/vulkan/pipeline_cache.h"
 #include "backends/vulkan/vulkan_instance.h"
 #include "backends/vulkan/vulkan_shaders.h"
@@ -82,7 +83,6 @@ class Context {
   [[nodiscard]] const PhysicalDevice& physical() const { return physical_; }
   [[nodiscard]] const DeviceFunctions& functions() const { return functions_; }
   [[nodiscard]] VkDevice handle() const { return handle_; }
-  [[nodiscard]] uint64_t memory_limit() const { return memory_limit_; }
   [[nodiscard]] uint64_t memory_available() const;
   [[nodiscard]] bool is_lost() const noexcept { return lost_; }
   /// Threads of a workgroup that shares a row.
@@ -134,22 +134,8 @@ class Context {
   void copy(const Memory& to, uint64_t to_offset, const Memory& from, uint64_t from_offset,
             uint64_t size);
 
-  /// Staging memory of kStagingBytes that a thread fills and then sends. Any number of threads at a time.
-  class Upload {
-   public:
-    explicit Upload(Context& context);
-    ~Upload();
-    Upload(const Upload&) = delete;
-    Upload& operator=(const Upload&) = delete;
-    [[nodiscard]] std::byte* bytes() const;
-    /// Copies the first `size` bytes; the memory is the thread's again only after it has asked anew.
-    void send(const Memory& to, uint64_t offset, uint64_t size);
-
-   private:
-    Context& context_;
-    size_t slot_;
-  };
-  static constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
+  using Upload = gpu::Upload<Context, Memory>;
+  static constexpr uint64_t kStagingBytes = gpu::kStagingBytes;
 
   // ---- Pipelines ----
 
@@ -164,6 +150,13 @@ class Context {
     Memory memory;
     VkCommandBuffer commands = VK_NULL_HANDLE;
   };
+
+  // Of Upload.
+  friend Upload;
+  gpu::StagingSlots& staging_slots() { return staging_slots_; }
+  std::byte* staging_bytes(size_t slot) { return staging_[slot].memory.bytes(); }
+  void wait_for_staging(const gpu::StagingSlots::Slot& slot);
+  uint64_t send_staging(size_t slot, const Memory& to, uint64_t offset, uint64_t size);
 
   void create_device();
   void create_objects();
@@ -180,8 +173,7 @@ class Context {
   const tenon_host* host_;
   Instance instance_;
   PhysicalDevice physical_;
-  uint64_t memory_limit_ = 0;
-  uint64_t memory_used_ = 0;
+  gpu::MemoryAccount memory_;
   uint32_t group_threads_ = 0;
   UnitProducts unit_products_ = UnitProducts::None;
   bool plans_ = false;

@@ -15,22 +15,14 @@ constexpr VkBufferUsageFlags kShaderUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                                             VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT |
                                             VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
 
-/// Buffers are filled and copied in words.
-uint64_t whole(uint64_t size_bytes) { return (std::max<uint64_t>(size_bytes, 1) + 15) / 16 * 16; }
-
 }  // namespace
 
 Memory::Memory(Context& context, uint64_t size_bytes, Access access, const char* what)
     : context_(context.plans() ? nullptr : &context), size_bytes_(size_bytes), access_(access) {
   if (context.plans()) return;
-  const uint64_t bytes = whole(size_bytes);
+  const uint64_t bytes = gpu::allocated_bytes(size_bytes);
   const bool of_device = access == Access::Device;
-  if (of_device && bytes > context.memory_limit_ - context.memory_used_) {
-    context_ = nullptr;
-    backends::refuse(TENON_BACKEND_NO_MEMORY,
-                     "no memory for {} ({} bytes): {} of the limit of {} are taken", what, bytes,
-                     context.memory_used_, context.memory_limit_);
-  }
+  if (of_device) context.memory_.require(bytes, what);
   if (bytes > context.physical_.largest_allocation) {
     context_ = nullptr;
     backends::refuse(TENON_BACKEND_LIMIT, "{} has {} bytes; one allocation of the device {}", what,
@@ -76,14 +68,14 @@ Memory::Memory(Context& context, uint64_t size_bytes, Access access, const char*
     vk.FreeMemory(device, memory_, nullptr);
     throw;
   }
-  context.memory_used_ += bytes;
+  context.memory_.add(bytes);
 }
 
 Memory::~Memory() {
   if (context_ == nullptr) return;
   context_->functions_.DestroyBuffer(context_->handle_, buffer_, nullptr);
   context_->functions_.FreeMemory(context_->handle_, memory_, nullptr);
-  if (access_ == Access::Device) context_->memory_used_ -= whole(size_bytes_);
+  if (access_ == Access::Device) context_->memory_.remove(gpu::allocated_bytes(size_bytes_));
 }
 
 void Memory::swap(Memory& other) noexcept {
@@ -137,54 +129,29 @@ void Context::copy(const Memory& to, uint64_t to_offset, const Memory& from, uin
 
 void Context::write(const Memory& to, uint64_t offset, const void* from, uint64_t size) {
   if (plans_) return;
-  const auto* bytes = static_cast<const std::byte*>(from);
-  finish([&] {
-    for (uint64_t done = 0; done < size; done += kStagingBytes) {
-      const uint64_t part = std::min(kStagingBytes, size - done);
-      Upload upload(*this);
-      std::memcpy(upload.bytes(), bytes + done, part);
-      upload.send(to, offset + done, part);
-    }
-  });
+  finish([&] { gpu::upload(*this, to, offset, from, size); });
 }
 
 void Context::read(const Memory& from, uint64_t offset, void* to, uint64_t size) {
-  auto* bytes = static_cast<std::byte*>(to);
-  for (uint64_t done = 0; done < size; done += kStagingBytes) {
-    const uint64_t part = std::min(kStagingBytes, size - done);
-    copy(download_, 0, from, offset + done, part);
-    std::memcpy(bytes + done, download_.bytes(), part);
-  }
+  gpu::in_staging_parts(size, [&](uint64_t first, uint64_t count) {
+    copy(download_, 0, from, offset + first, count);
+    std::memcpy(static_cast<std::byte*>(to) + first, download_.bytes(), count);
+  });
 }
 
 // ---- Uploads ------------------------------------------------------------------------------------
 
-Context::Upload::Upload(Context& context) : context_(context), slot_(0) {
-  const gpu::StagingSlots::Slot slot = context_.staging_slots_.take();
-  slot_ = slot.index;
-  try {
-    context_.wait(slot.last_copy);
-  } catch (...) {
-    context_.staging_slots_.give_back(slot_);
-    throw;
-  }
-}
+void Context::wait_for_staging(const gpu::StagingSlots::Slot& slot) { wait(slot.last_copy); }
 
-Context::Upload::~Upload() { context_.staging_slots_.give_back(slot_); }
-
-std::byte* Context::Upload::bytes() const { return context_.staging_[slot_].memory.bytes(); }
-
-void Context::Upload::send(const Memory& to, uint64_t offset, uint64_t size) {
-  const Staging& slot = context_.staging_[slot_];
+uint64_t Context::send_staging(size_t slot, const Memory& to, uint64_t offset, uint64_t size) {
+  const auto& [memory, commands] = staging_[slot];
   const VkBufferCopy region{0, offset, size};
-  context_.staging_slots_.send(slot_, [&] {
-    context_.begin(slot.commands, true);
-    context_.barrier(slot.commands);
-    context_.functions_.CmdCopyBuffer(slot.commands, slot.memory.buffer(), to.buffer(), 1, &region);
-    context_.barrier(slot.commands);
-    context_.end(slot.commands);
-    return context_.submit(std::span(&slot.commands, 1));
-  });
+  begin(commands, true);
+  barrier(commands);
+  functions_.CmdCopyBuffer(commands, memory.buffer(), to.buffer(), 1, &region);
+  barrier(commands);
+  end(commands);
+  return submit(std::span(&commands, 1));
 }
 
 }  // namespace tenon::vulkan

@@ -18,22 +18,13 @@ std::span<const uint32_t> shader_words(gpu::Kernel kernel, bool emulated) noexce
 #define TENON_KERNEL(name) \
   case gpu::Kernel::name:  \
     return name##_words;
-#define TENON_MATRIX_KERNEL(name) \
-  TENON_KERNEL(name##_floats)     \
-  TENON_KERNEL(name##_scaled)     \
-  TENON_KERNEL(name##_k)          \
-  TENON_KERNEL(name##_codebook)   \
-  TENON_KERNEL(name##_small)
+#define TENON_MATRIX_KERNEL(name) TENON_MATRIX_VARIANTS(TENON_KERNEL, name)
 #include "backends/gpu/kernel_list.h"
 #undef TENON_MATRIX_KERNEL
 #define TENON_VARIANT(name) \
   case gpu::Kernel::name:   \
     return emulated ? std::span<const uint32_t>(name##_emulated_words) : name##_words;
-#define TENON_UNIT_KERNEL(name) \
-  TENON_VARIANT(name##_f16)     \
-  TENON_VARIANT(name##_q8_0)    \
-  TENON_VARIANT(name##_q4_k)    \
-  TENON_VARIANT(name##_q6_k)
+#define TENON_UNIT_KERNEL(name) TENON_UNIT_VARIANTS(TENON_VARIANT, name)
     TENON_KERNEL(pack_rows)
     TENON_UNIT_KERNEL(linear_narrow)
     TENON_UNIT_KERNEL(linear_wide)

@@ -80,9 +80,9 @@ TENON_DEVICE T* dynamic_shared() {
   return reinterpret_cast<T*>(tenon_dynamic);
 }
 /// Adds to shared memory, whichever thread comes first.
-TENON_DEVICE void add_shared(uint* to, uint value) { atomicAdd(to, value); }
+TENON_DEVICE void add_shared(uint& to, uint value) { atomicAdd(&to, value); }
 /// The same; returns what was there before.
-TENON_DEVICE uint fetch_add_shared(uint* to, uint value) { return atomicAdd(to, value); }
+TENON_DEVICE uint fetch_add_shared(uint& to, uint value) { return atomicAdd(&to, value); }
 
 TENON_DEVICE float bits_to_float(uint bits) { return __uint_as_float(bits); }
 TENON_DEVICE uint float_to_bits(float x) { return __float_as_uint(x); }
@@ -111,7 +111,6 @@ TENON_DEVICE uint num_warps() { return num_threads() / kWarp; }
 TENON_DEVICE uint global_thread() { return group_x() * num_threads() + thread_number(); }
 
 TENON_DEVICE float infinity() { return bits_to_float(0x7F800000u); }
-TENON_DEVICE bool is_nan(float x) { return (float_to_bits(x) & 0x7FFFFFFFu) > 0x7F800000u; }
 TENON_DEVICE float absolute(float x) { return bits_to_float(float_to_bits(x) & 0x7FFFFFFFu); }
 template <typename T>
 TENON_DEVICE T larger(T a, T b) {
@@ -125,13 +124,19 @@ TENON_DEVICE float limited(float x, float low, float high) { return smaller(larg
 /// -1, 0 or 1.
 TENON_DEVICE float sign_of(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : 0.0f; }
 /// Bits [offset, offset + 8) as a number of two's complement.
-TENON_DEVICE float signed_byte(uint word, uint offset = 0) {
+TENON_DEVICE float signed_byte_from(uint word, uint offset) {
   return static_cast<float>(static_cast<int>(word << (24 - offset)) >> 24);
 }
+TENON_DEVICE float signed_byte(uint value) { return signed_byte_from(value, 0); }
 
-struct Pair {
-  uint x, y;
+template <typename T>
+struct PairOf {
+  PairOf() = default;
+  TENON_DEVICE PairOf(T first, T second) : x(first), y(second) {}
+  T x, y;
 };
+using Pair = PairOf<uint>;
+using FloatPair = PairOf<float>;
 
 // Memory of the device by its address.
 template <typename T>
@@ -150,11 +155,5 @@ struct Step {
       : header(*reinterpret_cast<const StepHeader*>(address)) {}
   const StepHeader& header;
 };
-
-/// Rows of a class in the step (TENON_ROWS_*).
-TENON_DEVICE uint rows_of(Step step, uint row_class) {
-  if (row_class == 1) return step.header.tokens;
-  return row_class == 2 ? step.header.outputs : step.header.sequences;
-}
 
 }  // namespace tenon::cuda

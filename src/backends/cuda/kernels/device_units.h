@@ -135,7 +135,8 @@ struct UnitsQ6_K : UnitBytes<Format::Q6_K> {
     }
   }
   TENON_DEVICE GroupScales scales(uint number) const {
-    return {{d[0] * signed_byte(bytes[0], number * 8), d[1] * signed_byte(bytes[1], number * 8)},
+    return {{d[0] * signed_byte_from(bytes[0], number * 8),
+             d[1] * signed_byte_from(bytes[1], number * 8)},
             {}};
   }
 };

@@ -1,36 +1,59 @@
-// Eight consecutive values of a weight, whatever its format. Blocks lie as in a model file, but each begins at
-// a multiple of four bytes (backends/gpu/weight_rows.h).
+// Eight consecutive values of a weight in any format. Blocks lie as in a model file, but each
+// begins at a multiple of four bytes (backends/gpu/weight_rows.h).
 #pragma once
 
-#include "backends/cuda/kernels/device_format_codebook.h"
-#include "backends/cuda/kernels/device_format_floats.h"
-#include "backends/cuda/kernels/device_format_k.h"
-#include "backends/cuda/kernels/device_format_scaled.h"
-#include "backends/cuda/kernels/device_format_small.h"
+#include "backends/cuda/kernels/gpu_dialect.h"
 
 namespace tenon::cuda {
 
-/// Constants 1 .. 3 of a kernel that reads a matrix (StageBuilder::Decoder). The family of formats is in its name
-/// (gpu/kernel_list.h), so that a kernel holds the decoders of one.
-struct Decoder {
+/// Constants 1 .. 3 of a kernel that reads a matrix (StageBuilder::Decoder).
+struct WeightFormat {
   uint format;  // the numbers of GGUF
   uint block_values;
   uint block_words;  // 0: half a word, one f16 or bf16
+  TENON_DEVICE uint weight_format() const { return format; }
 };
 
-/// Values [first, first + 8) of a row, first a multiple of 8. Those beyond the end of a row of floats are memory of
-/// the weights, and mean nothing.
+/// Decoder of the formats of a family (gpu/kernel_list.h). A kernel's name has the family, so a
+/// kernel holds the decoders of one.
 template <uint family>
-TENON_DEVICE void decode8(const Decoder& d, Address row, uint first, Address grids, float (&w)[8]) {
+struct Decoder;
+template <>
+struct Decoder<0> : WeightFormat {
+#include "backends/gpu/kernels/format_floats.inl"
+};
+template <>
+struct Decoder<1> : WeightFormat {
+#include "backends/gpu/kernels/format_scaled.inl"
+};
+template <>
+struct Decoder<2> : WeightFormat {
+#include "backends/gpu/kernels/format_k.inl"
+};
+template <>
+struct Decoder<3> : WeightFormat {
+#include "backends/gpu/kernels/format_codebook.inl"
+};
+template <>
+struct Decoder<4> : WeightFormat {
+#include "backends/gpu/kernels/format_small.inl"
+};
+
+template <uint family>
+TENON_DEVICE Decoder<family> decoder_of(const Constants& constants) {
+  return {{constants.values[0], constants.values[1], constants.values[2]}};
+}
+
+/// Values [first, first + 8) of a row, first a multiple of 8. Values beyond the end of a row of
+/// floats mean nothing.
+template <uint family>
+TENON_DEVICE void decode8(Decoder<family> d, Address row, uint first, Address grids,
+                          float (&w)[8]) {
   if constexpr (family == 0) {
-    decode_floats(d.format, Words(row), first, w);
+    d.decode_block(Words(row), first, Words(grids), w);
   } else {
     const Words block(row + Address{first / d.block_values * d.block_words} * 4);
-    const uint v = first % d.block_values;
-    if constexpr (family == 1) decode_scaled(d.format, block, v, w);
-    if constexpr (family == 2) decode_k(d.format, block, v, w);
-    if constexpr (family == 3) decode_codebook(d.format, block, v, Words(grids), w);
-    if constexpr (family == 4) decode_small(d.format, block, v, w);
+    d.decode_block(block, first % d.block_values, Words(grids), w);
   }
 }
 

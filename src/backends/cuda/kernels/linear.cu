@@ -1,7 +1,6 @@
 // linear and linear_heads: a warp for each row of the weight, its lanes side by side along the
 // columns; each value of the weight is decoded once for kTokens rows of x.
 #include "backends/cuda/kernels/device.h"
-#include "backends/cuda/kernels/device_reduce.h"
 #include "backends/cuda/kernels/device_weights.h"
 
 namespace tenon::cuda {
@@ -12,9 +11,7 @@ struct Linear {
   gpu::LinearStage stage;
   Constants constants;
 
-  TENON_DEVICE Decoder decoder() const {
-    return {constants.values[0], constants.values[1], constants.values[2]};
-  }
+  TENON_DEVICE Decoder<family> decoder() const { return decoder_of<family>(constants); }
 
   TENON_DEVICE void multiply_row(uint row, uint first, uint count) {
     Floats x = Floats(stage.x);
@@ -25,7 +22,7 @@ struct Linear {
     for (uint t = 0; t < kTokens; ++t) sums[t] = 0;
     for (uint c = 8 * lane(); c < columns; c += 8 * kWarp) {
       float w[8];
-      decode8<family>(decoder(), weights, c, stage.grids, w);
+      decode8(decoder(), weights, c, stage.grids, w);
       for (uint t = 0; t < kTokens; ++t) {
         if (t >= count) break;
         const uint at = part + t * stage.x_columns + c;

@@ -38,7 +38,8 @@ struct LinearWarpgroup {
   // sums += weights x over 32 columns.
   //   x          the quarter of the block's rows
   //   products   registers
-  TENON_DEVICE static void multiply(const Format& weights, const char* x, uint load, Sums& products, Sums& sums) {
+  TENON_DEVICE static void multiply(const Format& weights, const char* x, uint load, Sums& products,
+                                    Sums& sums) {
     constexpr bool kScales = Format::kGroupsOfLoad > 0;
     constexpr uint kSteps = Format::kGroupsOfLoad == kStepsOfLoad ? 1 : kStepsOfLoad;  // at a time
     constexpr uint kHalfBytes = kRowTiles * gpu::kRowQuarterBytes;

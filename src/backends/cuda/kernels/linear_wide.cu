@@ -22,8 +22,8 @@ struct LinearWide {
     const Block block(stage);
     const uint tile = warp() % kWarpsAlong * kTiles;  // the warp's first, of the block's
     const uint row_tile = warp() / kWarpsAlong * kRowTiles;
-    const bool has_work =
-        block.tile + tile <= block.last_tile() && block.row_tile + row_tile <= block.last_row_tile();
+    const bool has_work = block.tile + tile <= block.last_tile() &&
+                          block.row_tile + row_tile <= block.last_row_tile();
     Sums part = {};
     Sums sums = {};
     block.begin();

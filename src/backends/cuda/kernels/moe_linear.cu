@@ -1,7 +1,6 @@
 // moe_linear: a warp for each row of the result and column of an expert's matrix; where the results
 // of the experts are added up, it goes through them in the order of choice.
 #include "backends/cuda/kernels/device.h"
-#include "backends/cuda/kernels/device_reduce.h"
 #include "backends/cuda/kernels/device_weights.h"
 
 namespace tenon::cuda {
@@ -11,9 +10,7 @@ struct MoeLinear {
   gpu::MoeLinearStage stage;
   Constants constants;
 
-  TENON_DEVICE Decoder decoder() const {
-    return {constants.values[0], constants.values[1], constants.values[2]};
-  }
+  TENON_DEVICE Decoder<family> decoder() const { return decoder_of<family>(constants); }
 
   TENON_DEVICE float product(uint token, uint choice, uint expert, uint n) {
     Floats x = Floats(stage.x);
@@ -23,7 +20,7 @@ struct MoeLinear {
     float sum = 0;
     for (uint c = 8 * lane(); c < columns; c += 8 * kWarp) {
       float w[8];
-      decode8<family>(decoder(), weights, c, stage.grids, w);
+      decode8(decoder(), weights, c, stage.grids, w);
       for (uint i = 0; i < 8; ++i) {
         if (decoder().block_values > 1 || c + i < columns) sum += w[i] * x.at[part + c + i];
       }

@@ -1,15 +1,15 @@
 // pack_rows: a group for each row of x, which becomes f16 in core matrices of 8 rows by 8 columns, 16 bytes of
 // each row (PTX ISA, ldmatrix; wgmma without a swizzle). A thread packs 32 columns at a time, of which a sum is kept.
 #include "backends/cuda/kernels/device.h"
-#include "backends/cuda/kernels/device_half.h"
 #include "backends/cuda/kernels/device_mma.h"
-#include "backends/cuda/kernels/device_reduce.h"
+#include "backends/cuda/kernels/gpu_dialect.h"
 
 namespace tenon::cuda {
 
 struct PackRows {
   gpu::PackRowsStage stage;
   Constants constants;
+#include "backends/gpu/kernels/reduce.inl"
 
   static constexpr uint kColumns = 32;
   static constexpr uint kUnitColumns = 256, kQuarterColumns = 64;

@@ -1,4 +1,5 @@
-// What every shader begins with: addresses as references, the step, and the size of a workgroup.
+// Head of every shader: addresses as references, the size of a workgroup, the dialect, and the texts
+// without state that both plugins compile (gpu/kernels).
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_scalar_block_layout : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
@@ -14,7 +15,7 @@ layout(constant_id = 0) const uint kThreads = 32;
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Floats { float at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Ints { int at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Words { uint at[]; };
-// Of memory that threads of a workgroup write for one another.
+// Memory that threads of a workgroup write for each other.
 layout(buffer_reference, scalar, buffer_reference_align = 4) coherent buffer SharedFloats {
   float at[];
 };
@@ -34,13 +35,9 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Ste
   StepHeader header;
 };
 
-#define kInfinity uintBitsToFloat(0x7F800000u)
+#include "gpu_dialect.glsl"
 
-// By their bits: a compiler may take NaN for impossible.
-bool is_nan(float x) { return (floatBitsToUint(x) & 0x7FFFFFFFu) > 0x7F800000u; }
-
-// Rows of a class in the step (TENON_ROWS_*).
-uint rows_of(Step step, uint row_class) {
-  if (row_class == 1) return step.header.tokens;
-  return row_class == 2 ? step.header.outputs : step.header.sequences;
-}
+#include "backends/gpu/kernels/common.inl"
+#include "backends/gpu/kernels/half.inl"
+#include "backends/gpu/kernels/math.inl"
+#include "backends/gpu/kernels/state.inl"

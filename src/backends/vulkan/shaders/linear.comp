@@ -6,16 +6,13 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
-#include "reduce.glsl"
 #include "weights.glsl"
 
 layout(constant_id = 4) const uint kTile = 4;
 const uint kTokens = kTile % 16;
 const uint kRows = 1 + kTile / 16;
 
-layout(buffer_reference, scalar) readonly buffer Parameters { LinearStage stage; };
-layout(push_constant) uniform Push { Parameters parameters; };
-#define STAGE parameters.stage
+TENON_STAGE(LinearStage)
 
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Quads { vec4 at[]; };
 
@@ -23,23 +20,23 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Qu
 //   at       of the first one
 //   aligned  whether they lie at multiples of 16 bytes
 void load_x(uint at, uint c, bool aligned, out float x[8]) {
-  if (aligned && c + 8 <= STAGE.columns) {
-    Quads quads = Quads(STAGE.x + at * 4ul);
+  if (aligned && c + 8 <= stage.columns) {
+    Quads quads = Quads(stage.x + at * 4ul);
     for (uint i = 0; i < 4; ++i) {
       x[i] = quads.at[0][i];
       x[4 + i] = quads.at[1][i];
     }
     return;
   }
-  for (uint i = 0; i < 8; ++i) x[i] = c + i < STAGE.columns ? Floats(STAGE.x).at[at + i] : 0;
+  for (uint i = 0; i < 8; ++i) x[i] = c + i < stage.columns ? Floats(stage.x).at[at + i] : 0;
 }
 
 // Products of rows [row, row + kRows) with rows [first, first + count) of x.
 void multiply_rows(uint row, uint first, uint count) {
-  const uint columns = STAGE.columns;
-  const uint part = first * STAGE.x_columns + row / STAGE.rows_of_head * columns;
-  const bool aligned = ((columns | STAGE.x_columns) & 3) == 0 && (STAGE.x & 15) == 0;
-  const uint rows = min(kRows, STAGE.rows - row);
+  const uint columns = stage.columns;
+  const uint part = first * stage.x_columns + row / stage.rows_of_head * columns;
+  const bool aligned = ((columns | stage.x_columns) & 3) == 0 && (stage.x & 15) == 0;
+  const uint rows = min(kRows, stage.rows - row);
   float sums[kRows][kTokens];
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     [[unroll]] for (uint t = 0; t < kTokens; ++t) sums[r][t] = 0;
@@ -48,11 +45,11 @@ void multiply_rows(uint row, uint first, uint count) {
     float x[kTokens][8];
     [[unroll]] for (uint t = 0; t < kTokens; ++t) {
       // The last row once more for those that are not there: what comes of it is not stored.
-      load_x(part + min(t, count - 1) * STAGE.x_columns + c, c, aligned, x[t]);
+      load_x(part + min(t, count - 1) * stage.x_columns + c, c, aligned, x[t]);
     }
     [[unroll]] for (uint r = 0; r < kRows; ++r) {
       float w[8];
-      decode8(STAGE.weight + (row + min(r, rows - 1)) * STAGE.row_bytes, c, STAGE.grids, w);
+      decode8(stage.weight + (row + min(r, rows - 1)) * stage.row_bytes, c, stage.grids, w);
       if (kBlockValues == 1 && c + 8 > columns) {
         for (uint i = 0; i < 8; ++i) w[i] = c + i < columns ? w[i] : 0;
       }
@@ -62,11 +59,11 @@ void multiply_rows(uint row, uint first, uint count) {
     }
   }
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    const float bias = STAGE.bias == 0 || r >= rows ? 0 : Floats(STAGE.bias).at[row + r];
+    const float bias = stage.bias == 0 || r >= rows ? 0 : Floats(stage.bias).at[row + r];
     [[unroll]] for (uint t = 0; t < kTokens; ++t) {
-      const float sum = subgroup_sum(sums[r][t]);
+      const float sum = warp_sum(sums[r][t]);
       if (r < rows && t < count && gl_SubgroupInvocationID == 0) {
-        Floats(STAGE.y).at[(first + t) * STAGE.rows + row + r] = sum + bias;
+        Floats(stage.y).at[(first + t) * stage.rows + row + r] = sum + bias;
       }
     }
   }
@@ -74,9 +71,9 @@ void multiply_rows(uint row, uint first, uint count) {
 
 void main() {
   const uint first = gl_WorkGroupID.y * kTokens;
-  const uint count = min(kTokens, rows_of(Step(STAGE.step), STAGE.row_class) - first);
+  const uint count = min(kTokens, rows_of(Step(stage.step), stage.row_class) - first);
   const uint stride = gl_NumWorkGroups.x * gl_NumSubgroups * kRows;
-  for (uint row = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * kRows; row < STAGE.rows;
+  for (uint row = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * kRows; row < stage.rows;
        row += stride) {
     multiply_rows(row, first, count);
   }

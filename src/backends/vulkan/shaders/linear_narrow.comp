@@ -29,8 +29,8 @@ LaneWords fetched_weights[kItems];
 uvec4 fetched_x[kItems];
 
 void fetch(uint tile, uint load, uint count) {
-  const LoadPlace place = load_place(STAGE.weight, STAGE.units, tile, load);
-  const Address x = STAGE.x + Address(load / 2) * kRowQuarterBytes;
+  const LoadPlace place = load_place(stage.weight, stage.units, tile, load);
+  const Address x = stage.x + Address(load / 2) * kRowQuarterBytes;
   [[unroll]] for (uint i = 0; i < kItems; ++i) {
     const uint lane = i * kLanes + gl_SubgroupInvocationID;
     if (lane >= kLanesOfUnit) continue;
@@ -47,8 +47,8 @@ void store(uint tile, uint load, uint count) {
     store_x(fetched_x[i], lane, gl_SubgroupID * kTileRows);
   }
   if (kGroupsOfLoad == 0) return;
-  const LoadPlace place = load_place(STAGE.weight, STAGE.units, tile, load);
-  const Address sums = STAGE.x + Address(load / 2) * kRowQuarterBytes + kRowFragmentBytes;
+  const LoadPlace place = load_place(stage.weight, stage.units, tile, load);
+  const Address sums = stage.x + Address(load / 2) * kRowQuarterBytes + kRowFragmentBytes;
   for (uint row = gl_SubgroupInvocationID; row < kTileRows; row += kLanes) {
     const RowScales scales = fetch_scales(place, row);
     for (uint g = 0; g < kGroupsOfLoad; ++g) {
@@ -63,7 +63,7 @@ void store(uint tile, uint load, uint count) {
 
 void main() {
   const uint tile = gl_WorkGroupID.x;
-  const uint count = rows_of(Step(STAGE.step), STAGE.row_class);
+  const uint count = rows_of(Step(stage.step), stage.row_class);
   const uint part = gl_SubgroupID;
   const uint own = gl_SubgroupID * kTileRows;
   fill_place_table();
@@ -75,8 +75,8 @@ void main() {
     x_tile[(own + 8) * kPitch + i] = 0;
   }
 
-  const uint begin = part * STAGE.units_of_part * kLoadsOfUnit;
-  const uint end = min(begin + STAGE.units_of_part * kLoadsOfUnit, STAGE.units * kLoadsOfUnit);
+  const uint begin = part * stage.units_of_part * kLoadsOfUnit;
+  const uint end = min(begin + stage.units_of_part * kLoadsOfUnit, stage.units * kLoadsOfUnit);
   if (begin < end) fetch(tile, begin, count);
   for (uint load = begin; load < end; ++load) {
     store(tile, load, count);
@@ -119,9 +119,9 @@ void main() {
   for (uint i = gl_LocalInvocationIndex; i < kSumsOfTile; i += kThreads) {
     const uint row = tile * kTileRows + i % kTileRows;
     const uint x_row = i / kTileRows;
-    if (row >= STAGE.rows || x_row >= count) continue;
+    if (row >= stage.rows || x_row >= count) continue;
     float sum = 0;
-    for (uint p = 0; p < STAGE.num_parts; ++p) sum += part_sums[p * kSumsOfTile + i];
+    for (uint p = 0; p < stage.num_parts; ++p) sum += part_sums[p * kSumsOfTile + i];
     store_product(row, x_row, sum);
   }
 }

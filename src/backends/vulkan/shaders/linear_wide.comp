@@ -45,12 +45,12 @@ struct Block {
 };
 
 Address x_quarter(Block block, uint row_tile, uint load) {
-  const uint quarters = STAGE.units * kLoadsOfUnit / 2;
+  const uint quarters = stage.units * kLoadsOfUnit / 2;
   const uint tile = min(block.row_tile + row_tile, block.last_row_tile);
-  return STAGE.x + (Address(tile) * quarters + load / 2) * kRowQuarterBytes;
+  return stage.x + (Address(tile) * quarters + load / 2) * kRowQuarterBytes;
 }
 LoadPlace weight_place(Block block, uint tile, uint load) {
-  return load_place(STAGE.weight, STAGE.units, min(block.tile + tile, block.last_tile), load);
+  return load_place(stage.weight, stage.units, min(block.tile + tile, block.last_tile), load);
 }
 
 void fetch(Block block, uint load) {
@@ -87,16 +87,16 @@ void store(Block block, uint load) {
 }
 
 void main() {
-  const uint rows = rows_of(Step(STAGE.step), STAGE.row_class);
+  const uint rows = rows_of(Step(stage.step), stage.row_class);
   // Groups that run at the same time have other rows of x and the same weights, which then come from caches.
   const uint blocks_of_x = (rows + kGroupTokens - 1) / kGroupTokens;
   const uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
   const Block block = Block(number / blocks_of_x * (kGroupRows / kTileRows),
                             number % blocks_of_x * (kGroupTokens / kRowUnitRows),
-                            (STAGE.rows - 1) / kTileRows, (rows - 1) / kRowUnitRows);
+                            (stage.rows - 1) / kTileRows, (rows - 1) / kRowUnitRows);
   const uint first_row = gl_SubgroupID % kDownOfGroup * kDown * kSide;  // of the subgroup
   const uint first_x = gl_SubgroupID / kDownOfGroup * kAcross * kSide;
-  const bool has_work = block.tile * kTileRows + first_row < STAGE.rows &&
+  const bool has_work = block.tile * kTileRows + first_row < stage.rows &&
                         block.row_tile * kRowUnitRows + first_x < rows;
   fill_place_table();
   Sums places;
@@ -109,7 +109,7 @@ void main() {
     }
   }
 
-  const uint loads = STAGE.units * kLoadsOfUnit;
+  const uint loads = stage.units * kLoadsOfUnit;
   fetch(block, 0);
   for (uint load = 0; load < loads; ++load) {
     store(block, load);
@@ -147,7 +147,7 @@ void main() {
           }
         }
       }
-      if (load + 1 == loads || (load + 1) % (STAGE.units_of_part * kLoadsOfUnit) == 0) {
+      if (load + 1 == loads || (load + 1) % (stage.units_of_part * kLoadsOfUnit) == 0) {
         [[unroll]] for (uint d = 0; d < kDown; ++d) {
           [[unroll]] for (uint a = 0; a < kAcross; ++a) {
             VALUES for (uint i = 0; i < places.length(); ++i) {
@@ -167,7 +167,7 @@ void main() {
         const uint place = uint(places[i]);
         const uint row = block.tile * kTileRows + first_row + d * kSide + place / kSide;
         const uint x_row = block.row_tile * kRowUnitRows + first_x + a * kSide + place % kSide;
-        if (row < STAGE.rows && x_row < rows) store_product(row, x_row, sums[d][a][i]);
+        if (row < stage.rows && x_row < rows) store_product(row, x_row, sums[d][a][i]);
       }
     }
   }

@@ -3,12 +3,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-#include "reduce.glsl"
-#include "half.glsl"
+#include "backends/gpu/kernels/reduce.inl"
 
-layout(buffer_reference, scalar) readonly buffer Parameters { PackRowsStage stage; };
-layout(push_constant) uniform Push { Parameters parameters; };
-#define STAGE parameters.stage
+TENON_STAGE(PackRowsStage)
 
 layout(buffer_reference, scalar, buffer_reference_align = 16) writeonly buffer Quads { uvec4 at[]; };
 
@@ -25,8 +22,8 @@ float scale_of(float largest) {
 }
 
 uint half_of(uint row, uint column, float scale) {
-  if (column >= STAGE.columns) return 0;
-  return float_to_half(Floats(STAGE.x).at[row * STAGE.columns + column] * scale);
+  if (column >= stage.columns) return 0;
+  return float_to_half(Floats(stage.x).at[row * stage.columns + column] * scale);
 }
 
 // Columns [32 load, + 32) of the row, as two products of 16 columns: lane 4 row + j holds columns 2 j, 2 j + 1,
@@ -34,7 +31,7 @@ uint half_of(uint row, uint column, float scale) {
 void pack_load(uint row, uint load, uint loads, float scale) {
   const uint of_tile = row % kRowUnitRows;
   const Address to =
-      STAGE.units + (Address(row / kRowUnitRows) * (loads / 2) + load / 2) * kRowQuarterBytes;
+      stage.units + (Address(row / kRowUnitRows) * (loads / 2) + load / 2) * kRowQuarterBytes;
   Quads lanes = Quads(to + load % 2 * (kRowFragmentBytes / 2));
   float sum = 0;
   for (uint j = 0; j < 4; ++j) {
@@ -54,14 +51,14 @@ void pack_load(uint row, uint load, uint loads, float scale) {
 void main() {
   const uint row = gl_WorkGroupID.y;
   float largest = 0;
-  for (uint i = gl_LocalInvocationIndex; i < STAGE.columns; i += kThreads) {
-    const float x = abs(Floats(STAGE.x).at[row * STAGE.columns + i]);
-    largest = max(largest, is_nan(x) ? kInfinity : x);
+  for (uint i = gl_LocalInvocationIndex; i < stage.columns; i += kThreads) {
+    const float x = abs(Floats(stage.x).at[row * stage.columns + i]);
+    largest = max(largest, is_nan(x) ? infinity() : x);
   }
   largest = group_max(largest);
   const float scale = scale_of(largest);
-  if (gl_LocalInvocationIndex == 0) Floats(STAGE.factors).at[row] = 1 / scale;
-  const uint loads = (STAGE.columns + kUnitColumns - 1) / kUnitColumns * (kUnitColumns / kLoadColumns);
+  if (gl_LocalInvocationIndex == 0) Floats(stage.factors).at[row] = 1 / scale;
+  const uint loads = (stage.columns + kUnitColumns - 1) / kUnitColumns * (kUnitColumns / kLoadColumns);
   for (uint load = gl_LocalInvocationIndex; load < loads; load += kThreads) {
     pack_load(row, load, loads, scale);
   }

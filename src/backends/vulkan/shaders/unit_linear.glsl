@@ -1,12 +1,9 @@
 // What products with weights in units have in common, of few rows of x and of many. The including file has declared
 // extensions and says how many rows of the weight and of x are in shared memory.
 #include "common.glsl"
-#include "half.glsl"
 
 layout(constant_id = 1) const uint kLanes = 32;  // of a subgroup
 
-layout(buffer_reference, scalar) readonly buffer Parameters { UnitLinearStage stage; };
-layout(push_constant) uniform Push { Parameters parameters; };
-#define STAGE parameters.stage
+TENON_STAGE(UnitLinearStage)
 
 const uint kSubgroups = kThreads / kLanes;

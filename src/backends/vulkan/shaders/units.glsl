@@ -135,9 +135,9 @@ RowScales fetch_scales(LoadPlace place, uint row) {
 
 // Writes what the sum of all parts comes to.
 void store_product(uint row, uint x_row, float sum) {
-  const float row_factor = STAGE.row_factors == 0 ? 1 : Floats(STAGE.row_factors).at[row];
-  const float bias = STAGE.bias == 0 ? 0 : Floats(STAGE.bias).at[row];
-  precise const float y = sum * Floats(STAGE.x_factors).at[x_row] * row_factor;
+  const float row_factor = stage.row_factors == 0 ? 1 : Floats(stage.row_factors).at[row];
+  const float bias = stage.bias == 0 ? 0 : Floats(stage.bias).at[row];
+  precise const float y = sum * Floats(stage.x_factors).at[x_row] * row_factor;
   precise const float result = y + bias;
-  Floats(STAGE.y + (Address(x_row) * STAGE.rows + row) * 4).at[0] = result;
+  Floats(stage.y + (Address(x_row) * stage.rows + row) * 4).at[0] = result;
 }

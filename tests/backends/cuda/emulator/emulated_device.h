@@ -119,10 +119,10 @@ template <typename T>
 T* dynamic_shared() {
   return static_cast<T*>(emulator::self.dynamic_shared);
 }
-inline void add_shared(uint* to, uint value) { *to += value; }
-inline uint fetch_add_shared(uint* to, uint value) {
-  const uint before = *to;
-  *to += value;
+inline void add_shared(uint& to, uint value) { to += value; }
+inline uint fetch_add_shared(uint& to, uint value) {
+  const uint before = to;
+  to += value;
   return before;
 }
 
