@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "arch/blocks/rope.h"
-#include "program/program.h"
+#include "program/operations.h"
 #include "tenon/backend.h"
 
 namespace tenon {
