@@ -223,7 +223,7 @@ TEST(Planner, CountsARowCacheInPlaceOfTablesInTheFile) {
   const auto loaded = load_tiny(tiny, options("on"));
   EXPECT_EQ(plan.weights_bytes, loaded->memory(70).weights_bytes);
   EXPECT_EQ(plan.scratch_bytes, loaded->memory(70).scratch_bytes + 3 * 300 * 4);
-  const uint64_t table = table_bytes(fetched->demand_tables());
+  const uint64_t table = table_bytes(fetched->trunk().tables);
   EXPECT_LE(plan.weights_bytes,
             make_plan(*held, {70, 3}, machine()).weights_bytes - table + 5000 + 64);
 }
