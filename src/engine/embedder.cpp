@@ -75,12 +75,17 @@ struct Embedder::Call {
 Embedder::Embedder(std::shared_ptr<const Model> model, const EmbedderOptions& options)
     : model_(std::move(model)), truncates_(options.truncate) {
   batches_.reserve(1);
-  batches_.push_back(std::make_unique<TextBatch>(model_));
+  (void)model_->row_executable();  // throws when the model gives no rows
+  info_.pooling = options.pooling.value_or(own_pooling());
+  batches_.push_back(make_batch());
   choose_pooling(options);
   const ModelSpec& spec = model_->hyper_parameters();
   info_.max_tokens = spec.sees_ahead()
                          ? std::min(spec.trained_context, model_->program().view().max_tokens)
                          : spec.trained_context;
+  if (const uint64_t most = model_->trunk().private_positions; most > 0) {
+    info_.max_tokens = static_cast<uint32_t>(std::min<uint64_t>(info_.max_tokens, most));
+  }
   const TextPrefixes known = find_text_prefixes(model_->architecture(), model_->name());
   query_prefix_ = options.query_prefix.value_or(std::string(known.query));
   document_prefix_ = options.document_prefix.value_or(std::string(known.document));
@@ -90,13 +95,12 @@ Embedder::~Embedder() = default;
 
 Pooling Embedder::own_pooling() const {
   const ModelSpec& spec = model_->hyper_parameters();
-  return spec.classifier.labels > 0 ? Pooling::Rank : pooling_of(*spec.pooling);
+  return spec.classifier.labels > 0 ? Pooling::Rank : pooling_of(*model_->row_pooling());
 }
 
 void Embedder::choose_pooling(const EmbedderOptions& options) {
   const TextBatch& batch = *batches_.front();
   const Pooling own = own_pooling();
-  info_.pooling = options.pooling.value_or(own);
   const bool ranks = info_.pooling == Pooling::Rank;
   if (ranks && own != Pooling::Rank) {
     fail(Code::Unsupported, "{}: pooling is rank, but the model has no classifier",
@@ -212,7 +216,11 @@ std::unique_ptr<TextBatch> Embedder::take_batch() {
       return batch;
     }
   }
-  return std::make_unique<TextBatch>(model_);
+  return make_batch();
+}
+
+std::unique_ptr<TextBatch> Embedder::make_batch() const {
+  return std::make_unique<TextBatch>(model_, info_.pooling == Pooling::Last);
 }
 
 void Embedder::give_batch(std::unique_ptr<TextBatch> batch) noexcept {
@@ -229,8 +237,8 @@ void Embedder::cancel() noexcept {
 }
 
 void Embedder::run(TextBatch& batch, Call& call) {
-  const std::scoped_lock turn(model_->turn().mutex());
-  call.check();
+  const DeviceTurn::Use turn(model_->turn(), {*call.system, call.deadline_ns, &call.stop});
+  call.check();  // throws without the turn
   ThreadTeam& team = model_->team();
   struct Watch {
     explicit Watch(ThreadTeam& of, Call& call) : team(of) {
@@ -268,16 +276,24 @@ void Embedder::embed(std::span<const EmbedderText> texts, float* rows, uint64_t 
     Call& call;
   };
   const Listed listed(*this, call);
-  std::unique_ptr<TextBatch> batch = take_batch();
+  // It is given back after an error, too: ending it takes the model's turn.
+  struct Taken {
+    explicit Taken(Embedder& of) : embedder(of), batch(of.take_batch()) {}
+    ~Taken() { embedder.give_batch(std::move(batch)); }
+    Embedder& embedder;
+    std::unique_ptr<TextBatch> batch;
+  };
+  const Taken taken(*this);
+  TextBatch& batch = *taken.batch;
   std::vector<double> sum;
   while (call.done < texts.size()) {
     const size_t first = call.done;
     size_t end = first;
-    batch->clear();
-    while (end < texts.size() && batch->add(texts[end])) ++end;
-    if (end > first) run(*batch, call);
+    batch.clear();
+    while (end < texts.size() && batch.add(texts[end])) ++end;
+    if (end > first) run(batch, call);
     for (size_t i = first; i < end; ++i) {
-      take(*batch, i - first, texts[i], 0, sum, rows);
+      take(batch, i - first, texts[i], 0, sum, rows);
       rows += num_rows(texts[i]) * info_.dimensions;
       ++call.done;
     }
@@ -285,15 +301,14 @@ void Embedder::embed(std::span<const EmbedderText> texts, float* rows, uint64_t 
     // Longer than a step: alone, slice by slice.
     const EmbedderText& text = texts[first];
     for (size_t begin = 0; begin < text.tokens.size();) {
-      const size_t count = batch->set_slice(text, begin);
-      run(*batch, call);
-      take(*batch, 0, text, begin, sum, rows);
+      const size_t count = batch.set_slice(text, begin);
+      run(batch, call);
+      take(batch, 0, text, begin, sum, rows);
       begin += count;
     }
     rows += num_rows(text) * info_.dimensions;
     ++call.done;
   }
-  give_batch(std::move(batch));
 }
 
 void Embedder::rank(std::span<const EmbedderText> texts, float* scores, uint64_t deadline_ns) {
@@ -323,7 +338,7 @@ void Embedder::take(const TextBatch& batch, size_t part, const EmbedderText& tex
   const std::span<const float> tokens = batch.token_rows(part);
   const uint32_t width = batch.width();
   const size_t count = tokens.size() / width;
-  const size_t end = begin + count;
+  const size_t end = begin + batch.num_tokens(part);
   switch (info_.pooling) {
     case Pooling::None:
       for (size_t i = 0; i < count; ++i) {

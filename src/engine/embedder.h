@@ -101,6 +101,7 @@ class Embedder {
   void take(const TextBatch& batch, size_t part, const EmbedderText& text, size_t begin,
             std::vector<double>& sum, float* rows) const;
   void finish_row(std::span<const float> row, float* out) const;
+  [[nodiscard]] std::unique_ptr<TextBatch> make_batch() const;
   std::unique_ptr<TextBatch> take_batch();
   void give_batch(std::unique_ptr<TextBatch> batch) noexcept;
 

@@ -39,7 +39,7 @@ PredictionBlock::PredictionBlock(std::shared_ptr<const Model> model, uint32_t in
 }
 
 PredictionBlock::~PredictionBlock() {
-  const std::scoped_lock turn(model_->turn().mutex());  // buffers go back to the device
+  const std::scoped_lock turn(model_->turn());  // buffers go back to the device
   runner_.reset();
 }
 
@@ -64,7 +64,8 @@ void PredictionBlock::add(std::span<const Token> tokens, std::span<const float> 
 
 uint32_t PredictionBlock::run(const uint32_t* cancel) {
   logits_ = hidden_ = {};
-  const uint32_t count = std::min(size() - computed_, runner_->max_tokens());
+  const uint32_t most = std::min(runner_->max_tokens(), kMostPrivateOutputs);
+  const uint32_t count = std::min(size() - computed_, most);
   if (count == 0) return 0;
   runner_->clear();
   runner_->add({.text = tokens_,

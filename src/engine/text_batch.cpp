@@ -22,11 +22,16 @@ bool is_table(const ModelProgram& program, uint32_t slot) {
 
 }  // namespace
 
-TextBatch::TextBatch(std::shared_ptr<const Model> model)
-    : model_(std::move(model)), program_(model_->trunk()) {
+TextBatch::TextBatch(std::shared_ptr<const Model> model, bool last_alone)
+    : model_(std::move(model)),
+      program_(model_->trunk()),
+      has_logits_(!model_->gives_rows()),
+      last_alone_(last_alone) {
   (void)model_->row_executable();  // throws when there is none
   const std::span<const tenon_slot> slots = program_.program.slots();
-  for (const uint32_t slot : program_.program.results()) {
+  const std::span<const uint32_t> results = program_.program.results();
+  if (has_logits_) token_slot_ = results[0];
+  for (const uint32_t slot : has_logits_ ? std::span<const uint32_t>() : results) {
     (slots[slot].row_class == TENON_ROWS_TOKENS ? token_slot_ : text_slot_) = slot;
   }
   if (token_slot_ == kNoSlot) fail(Code::Internal, "embedder: the program has no rows of tokens");
@@ -39,11 +44,13 @@ TextBatch::TextBatch(std::shared_ptr<const Model> model)
   }
   runner_.emplace(program_, std::span<const std::shared_ptr<BlockPool>>{},
                   model_->options().system);
-  most_tokens_ = std::min(runner_->max_tokens(), std::max(model_->options().slice, kStepTokens));
+  step_tokens_ = runner_->max_tokens();
+  if (has_logits_ && !last_alone_) step_tokens_ = std::min(step_tokens_, kMostPrivateOutputs);
+  most_tokens_ = std::min(step_tokens_, std::max(model_->options().slice, kStepTokens));
 }
 
 TextBatch::~TextBatch() {
-  const std::scoped_lock turn(model_->turn().mutex());  // buffers go back to the device
+  const std::scoped_lock turn(model_->turn());  // buffers go back to the device
   runner_.reset();
 }
 
@@ -55,11 +62,15 @@ void TextBatch::clear() {
 
 /// Whether a text may be one of several.
 bool TextBatch::has_room(size_t tokens) const {
+  if (has_logits_ && runner_->num_outputs() == kMostPrivateOutputs) return false;
   const std::span<const tenon_cache_group> groups = program_.program.groups();
   for (uint32_t group = 0; group < groups.size(); ++group) {
     const bool state = groups[group].kind == TENON_CACHE_STATE;
-    const uint64_t most =
+    uint64_t most =
         state ? most_tokens_ / 16 + 1 : kSpareBlocks * private_blocks(groups[group], most_tokens_);
+    if (const uint64_t planned = program_.private_positions; planned > 0) {
+      most = std::min(most, private_blocks(groups[group], planned));
+    }
     const uint64_t blocks = private_blocks(groups[group], tokens);
     if (runner_->private_blocks_of(group) + blocks > most) return false;
   }
@@ -69,7 +80,7 @@ bool TextBatch::has_room(size_t tokens) const {
 bool TextBatch::add(const EmbedderText& text) {
   const bool alone = parts_.empty();
   const size_t most =
-      alone && model_->hyper_parameters().sees_ahead() ? runner_->max_tokens() : most_tokens_;
+      alone && model_->hyper_parameters().sees_ahead() ? step_tokens_ : most_tokens_;
   const size_t tokens = text.tokens.size();
   if (tokens > most - std::min<size_t>(most, runner_->num_tokens())) return false;
   if (!alone && !has_room(tokens)) return false;
@@ -79,15 +90,19 @@ bool TextBatch::add(const EmbedderText& text) {
 
 size_t TextBatch::set_slice(const EmbedderText& text, size_t begin) {
   clear();
-  const size_t count = std::min<size_t>(text.tokens.size() - begin, runner_->max_tokens());
+  const size_t count = std::min<size_t>(text.tokens.size() - begin, step_tokens_);
   put(text, begin, static_cast<uint32_t>(count));
   return count;
 }
 
 void TextBatch::put(const EmbedderText& text, size_t begin, uint32_t count) {
-  Part part{runner_->num_tokens(), count, static_cast<uint32_t>(parts_.size()),
+  Part part{count, runner_->num_tokens(), count, static_cast<uint32_t>(parts_.size()),
             begin + count == text.tokens.size()};
   StepSlice slice{.text = text.tokens, .past = begin, .num_tokens = count};
+  if (has_logits_) {
+    part.first_row = runner_->num_outputs();
+    part.num_rows = slice.num_outputs = !last_alone_ ? count : part.ends ? 1 : 0;
+  }
   if (text_slot_ != kNoSlot &&
       program_.program.slots()[text_slot_].row_class == TENON_ROWS_OUTPUTS) {
     part.text_row = runner_->num_outputs();
@@ -111,8 +126,7 @@ void TextBatch::run(const uint32_t* cancel) {
 
 std::span<const float> TextBatch::token_rows(size_t index) const {
   const Part& part = parts_[index];
-  return token_rows_.subspan(uint64_t{part.first_token} * width_,
-                             uint64_t{part.num_tokens} * width_);
+  return token_rows_.subspan(uint64_t{part.first_row} * width_, uint64_t{part.num_rows} * width_);
 }
 
 std::span<const float> TextBatch::text_row(size_t index) const {

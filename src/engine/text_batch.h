@@ -26,7 +26,8 @@ struct EmbedderText {
 class TextBatch {
  public:
   /// Throws State when the model gives no rows.
-  explicit TextBatch(std::shared_ptr<const Model> model);
+  ///   last_alone  of each text the last token's row is enough, which spares logits of the others
+  TextBatch(std::shared_ptr<const Model> model, bool last_alone);
   ~TextBatch();
   TextBatch(const TextBatch&) = delete;
   TextBatch& operator=(const TextBatch&) = delete;
@@ -43,8 +44,10 @@ class TextBatch {
   /// Throws Cancelled, NoMemory, and what the backend reports.
   void run(const uint32_t* cancel);
 
+  [[nodiscard]] uint32_t num_tokens(size_t index) const { return parts_[index].num_tokens; }
   /// After run(): of the text that was added as number `index`, the rows of its tokens that are in the
-  /// step [tokens, width], and its own row, pooled or classified; none before its last token.
+  /// step [tokens, width], or of its last alone, and its own row, pooled or classified; none before its
+  /// last token.
   [[nodiscard]] std::span<const float> token_rows(size_t index) const;
   [[nodiscard]] std::span<const float> text_row(size_t index) const;
 
@@ -55,8 +58,9 @@ class TextBatch {
  private:
   static constexpr uint32_t kNoSlot = TENON_NO_SLOT;
   struct Part {
-    uint32_t first_token;
     uint32_t num_tokens;
+    uint32_t first_row;  // of its tokens
+    uint32_t num_rows;
     uint32_t text_row;
     bool ends;  // with its last token
   };
@@ -66,6 +70,9 @@ class TextBatch {
 
   std::shared_ptr<const Model> model_;
   const ModelProgram& program_;
+  bool has_logits_;  // the rows of tokens are those that are wanted
+  bool last_alone_;
+  uint32_t step_tokens_;
   uint32_t most_tokens_;  // of several texts together
   uint32_t token_slot_ = kNoSlot;
   uint32_t text_slot_ = kNoSlot;

@@ -54,6 +54,16 @@ void check_options(const ModelOptions& options) {
   }
 }
 
+/// Of a decoder's rows beside its logits.
+uint32_t row_pooling_beside(const ModelFile& file, const ModelSpec& spec) {
+  const ModelSpec rows = row_spec(file, spec);
+  if (rows.classifier.labels > 0) {
+    fail(Code::Unsupported, "{}: embeddings is \"also\", but a classifier is a model of its own",
+         file.name());
+  }
+  return *rows.pooling;
+}
+
 /// Takes weights to the executable. Rows of inputs, which are read to be checked only, are dropped.
 class CheckingSink : public WeightSink {
  public:
@@ -92,6 +102,7 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
   program.limits = {slice, slice};
   program.context = default_context(options, spec);
   program.hidden_result = options.predictions;
+  program.row_result = options.embeddings == "also";
   program.rows_on_demand = options.rows_on_demand == "on";
   return program;
 }
@@ -171,11 +182,13 @@ void Model::build_program_and_weights() {
   ModelSpec spec = read_model_spec(*file_);
   const bool has_encoder = !spec.encoder_layers.empty();
   const bool rows = wants_rows(spec);
-  if (rows && has_encoder) {
+  const bool rows_beside = options_.embeddings == "also";
+  if ((rows || rows_beside) && has_encoder) {
     fail(Code::Unsupported, "{}: \"{}\" is an encoder and a decoder, and gives no embeddings here",
          file_->name(), spec.architecture);
   }
   if (rows) spec = row_spec(*file_, std::move(spec));
+  row_pooling_ = rows_beside ? row_pooling_beside(*file_, spec) : spec.pooling;
   // The step of an encoder has no rows fetched.
   const bool on_demand = !has_encoder && wants_rows_on_demand();
   const auto build = [&](const StepSizes& sizes) {
@@ -204,6 +217,8 @@ void Model::build_program_and_weights() {
   hyper_parameters_ = built.model;
   programs_.push_back(
       make_model_program(ProgramRole::Trunk, 0, std::move(built), std::move(executable)));
+  // Of an embedder, whose texts are no longer.
+  if (rows_beside) programs_.front().private_positions = default_context();
   for (ModelProgram& beside :
        programs_beside(*file_, spec, options_, programs_.front().executable.get())) {
     programs_.push_back(std::move(beside));
@@ -234,8 +249,8 @@ bool Model::wants_rows(const ModelSpec& model) const {
   if (options_.embeddings == "on") return true;
   if (options_.embeddings == "auto") return asks_for_rows(*file_, model);
   if (model.pooling) {
-    fail(Code::Unsupported, "{}: embeddings is \"off\", but \"{}\" is an encoder without logits",
-         file_->name(), model.architecture);
+    fail(Code::Unsupported, "{}: embeddings is \"{}\", but \"{}\" is an encoder without logits",
+         file_->name(), options_.embeddings, model.architecture);
   }
   return false;
 }
@@ -387,7 +402,7 @@ MemoryNeeds Model::memory(uint64_t context) const {
   needs.weights_bytes += row_cache_bytes(trunk.tables, options_.row_cache_bytes);
   needs.scratch_bytes = fetched_row_bytes(trunk.tables, program().view().max_tokens);
   for (const ModelProgram& one : programs_) {
-    needs.scratch_bytes += private_cache_bytes(one);
+    needs.scratch_bytes += private_cache_bytes(one) + private_row_bytes(one);
     if (!can_run()) {
       needs.scratch_bytes += one.program.view().activation_bytes;
       continue;

@@ -52,8 +52,8 @@ struct ModelOptions {
   /// A folder where backends keep compiled kernels between processes; empty: nothing is kept.
   std::string kernel_cache;
   bool plans_only = false;  ///< compiled for its sizes alone; of planning
-  /// What the model is for: "off": text; "on": rows of texts (Embedder), without logits; "auto": rows
-  /// where the file is an encoder or names a pooling.
+  /// What the model is for: "off": text; "on": rows of texts (Embedder), without logits; "also": both,
+  /// over one copy of the weights; "auto": rows where the file is an encoder or names a pooling.
   std::string embeddings = "auto";
   /// Where tables are of which a step reads a row for each token: "off": in memory; "on": in the
   /// file; "auto": in the file where its tensors take more than three quarters of the memory that is
@@ -141,11 +141,13 @@ class Model {
 
   /// Whether the trunk gives rows of texts, for Embedder, and has no logits for an engine.
   [[nodiscard]] bool gives_rows() const { return hyper_parameters_.pooling.has_value(); }
+  /// TENON_POOL_* of an Embedder's rows, which the trunk may give beside logits; or none.
+  [[nodiscard]] std::optional<uint32_t> row_pooling() const { return row_pooling_; }
   /// Whether the weights are loaded.
   [[nodiscard]] bool can_run() const;
   /// What runs the trunk of a model with logits. Throws State, saying why, when nothing does.
   [[nodiscard]] PlacedExecutable& executable() const;
-  /// The same of a model that gives rows.
+  /// The same of a model that gives rows, with logits or without.
   [[nodiscard]] PlacedExecutable& row_executable() const;
   /// The token that answers to an encoder's text begin with, where the file tells one.
   [[nodiscard]] std::optional<Token> decoder_start() const;
@@ -186,6 +188,7 @@ class Model {
   ModelOptions options_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   ModelSpec hyper_parameters_;
+  std::optional<uint32_t> row_pooling_;
   std::vector<ModelProgram> programs_;  // the trunk first
   std::string backend_name_;
   std::string device_description_;

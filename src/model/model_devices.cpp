@@ -51,7 +51,7 @@ PlacedExecutable& Model::executable() const {
 
 PlacedExecutable& Model::row_executable() const {
   PlacedExecutable& executable = loaded();
-  if (gives_rows()) return executable;
+  if (row_pooling()) return executable;
   fail(Code::State, "{} was opened to generate text; set the option embeddings to \"on\"",
        file_->name());
 }

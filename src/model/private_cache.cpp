@@ -11,16 +11,31 @@ uint64_t private_blocks(const tenon_cache_group& group, uint64_t positions) {
   return (positions + group.block_tokens - 1) / group.block_tokens;
 }
 
+uint64_t private_cache_bytes(const ModelProgram& program, uint32_t number) {
+  const tenon_cache_group& group = program.program.groups()[number];
+  // A source's rows are the decoder's.
+  if (program.private_positions == 0 || group.kind == TENON_CACHE_CROSS) return 0;
+  const uint64_t blocks = private_blocks(group, program.private_positions);
+  return saturating_mul(blocks, block_bytes_of(program, number));
+}
+
 uint64_t private_cache_bytes(const ModelProgram& program) {
-  if (program.private_positions == 0) return 0;
   uint64_t bytes = 0;
-  for (uint32_t number = 0; number < program.program.groups().size(); ++number) {
-    const tenon_cache_group& group = program.program.groups()[number];
-    if (group.kind == TENON_CACHE_CROSS) continue;  // the decoder's
-    const uint64_t blocks = private_blocks(group, program.private_positions);
-    bytes = saturating_add(bytes, saturating_mul(blocks, block_bytes_of(program, number)));
+  for (uint32_t group = 0; group < program.program.groups().size(); ++group) {
+    bytes = saturating_add(bytes, private_cache_bytes(program, group));
   }
   return bytes;
+}
+
+uint64_t private_row_bytes(const ModelProgram& program) {
+  if (program.private_positions == 0) return 0;
+  uint64_t columns = 0;
+  for (const uint32_t result : program.program.results()) {
+    const tenon_slot& slot = program.program.slots()[result];
+    if (slot.row_class == TENON_ROWS_OUTPUTS) columns += slot.columns;
+  }
+  const uint32_t rows = std::min(program.program.view().max_outputs, kMostPrivateOutputs);
+  return rows * columns * sizeof(float);
 }
 
 PrivateCache::PrivateCache(const ModelProgram& program)

@@ -15,8 +15,16 @@ namespace tenon {
 /// Blocks that a text of so many positions takes in a group; a state is one block.
 uint64_t private_blocks(const tenon_cache_group& group, uint64_t positions);
 
-/// Bytes that the program's private_positions take, in one text.
+/// Bytes that the program's private_positions take as one text, in a group and in all.
+uint64_t private_cache_bytes(const ModelProgram& program, uint32_t group);
 uint64_t private_cache_bytes(const ModelProgram& program);
+
+/// Output rows of a step, at most, of callers that read all of them: the logits of more take more memory
+/// than a longer step is worth.
+constexpr uint32_t kMostPrivateOutputs = 64;
+
+/// Bytes of the host's memory for those rows in all results, where the program has private_positions.
+uint64_t private_row_bytes(const ModelProgram& program);
 
 /// One buffer per group, which grows with the longest step. Blocks are numbered from 0 in the order of
 /// texts, so a text that is alone in its steps finds its cache in the next step. For one thread, which

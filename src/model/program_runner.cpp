@@ -89,11 +89,15 @@ void ProgramRunner::bind(uint32_t slot, float* values) {
   }
 }
 
+uint64_t ProgramRunner::num_rows(uint32_t slot) const {
+  const uint32_t row_class = view_.slots[slot].row_class;
+  if (row_class == TENON_ROWS_TOKENS) return num_tokens();
+  return row_class == TENON_ROWS_OUTPUTS ? num_outputs() : num_texts();
+}
+
 std::span<float> ProgramRunner::bind_own(uint32_t slot, std::string_view what) {
   const tenon_slot& info = view_.slots[slot];
-  const uint64_t rows = info.row_class == TENON_ROWS_TOKENS    ? num_tokens()
-                        : info.row_class == TENON_ROWS_OUTPUTS ? num_outputs()
-                                                               : num_texts();
+  const uint64_t rows = num_rows(slot);
   const uint64_t bytes = std::max<uint64_t>(rows, 1) * info.columns * sizeof(float);
   Buffer& buffer = own_[slot];
   if (buffer.size() < bytes) buffer = Buffer(system_, bytes, what);
@@ -102,11 +106,12 @@ std::span<float> ProgramRunner::bind_own(uint32_t slot, std::string_view what) {
   return {values, rows * info.columns};
 }
 
-/// A backend writes all results but logits.
+/// A backend writes all results, but for logits that it can draw from.
 void ProgramRunner::bind_unread() {
   for (const uint32_t slot : program_.program.results()) {
+    if (num_rows(slot) == 0 || (slot == view_.logits && program_.executable->draws())) continue;
     const bool is_bound = std::ranges::find(bound_, slot, &tenon_binding::slot) != bound_.end();
-    if (slot != view_.logits && !is_bound) (void)bind_own(slot, "results that nobody reads");
+    if (!is_bound) (void)bind_own(slot, "results that nobody reads");
   }
 }
 

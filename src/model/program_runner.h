@@ -76,6 +76,7 @@ class ProgramRunner {
   [[nodiscard]] const ModelProgram& program() const { return program_; }
 
  private:
+  [[nodiscard]] uint64_t num_rows(uint32_t slot) const;
   void bind_unread();
   void fetch_rows(const uint32_t* cancel);
   void lay_caches();

@@ -39,7 +39,7 @@ class Needs {
       return build_program(model.file(), program_options(options, model.hyper_parameters(), sizes));
     };
     BuiltProgram built = build({});
-    const std::unique_ptr<PlacedExecutable> executable = make_executable(built, options, build);
+    std::unique_ptr<PlacedExecutable> executable = make_executable(built, options, build);
     slice_ = built.program.view().max_tokens;
     table_bytes_ = row_cache_bytes(built.tables, options.row_cache_bytes);
     host_scratch_bytes_ = executable->carried_bytes() + fetched_row_bytes(built.tables, slice_);
@@ -60,6 +60,14 @@ class Needs {
         device_caches(cache_groups(built.program, *executable), *executable, &numbers);
     for (size_t i = 0; i < caches.size(); ++i) devices_[numbers[i]].cache = caches[i];
     add_programs_beside(model, options, *executable);
+    ModelProgram trunk = make_model_program(ProgramRole::Trunk, 0, std::move(built));
+    trunk.executable = std::move(executable);
+    trunk.private_positions = model.trunk().private_positions;
+    for (uint32_t group = 0; group < trunk.program.groups().size(); ++group) {
+      DevicePlan& plan = devices_[trunk.executable->group_device(group)].plan;
+      plan.scratch_bytes += private_cache_bytes(trunk, group);
+    }
+    host_scratch_bytes_ += private_row_bytes(trunk);
   }
 
   [[nodiscard]] uint64_t weights_bytes() const {
@@ -137,6 +145,7 @@ class Needs {
       plan.weights_bytes += beside.executable->memory_bytes(TENON_MEMORY_WEIGHTS);
       plan.scratch_bytes +=
           beside.executable->memory_bytes(TENON_MEMORY_SCRATCH) + private_cache_bytes(beside);
+      host_scratch_bytes_ += private_row_bytes(beside);
     }
   }
   [[nodiscard]] uint64_t device_kv_bytes(const DeviceNeeds& device, uint64_t context,

@@ -48,7 +48,7 @@ class PredictionBlocks : public testing::TestWithParam<const char*> {
     const uint32_t logits = trunk.program.view().logits;
     const std::span<const uint32_t> results = trunk.program.results();
     const uint32_t hidden = results[results[0] == logits ? 1 : 0];
-    const std::scoped_lock turn(model.turn().mutex());
+    const std::scoped_lock turn(model.turn());
     ProgramRunner runner(trunk, {}, model.options().system);
     Rows rows;
     for (uint32_t past = 0; past < tokens_.size();) {
@@ -66,7 +66,7 @@ class PredictionBlocks : public testing::TestWithParam<const char*> {
   }
   /// Everything pending.
   static Rows run_all(const Model& model, PredictionBlock& block) {
-    const std::scoped_lock turn(model.turn().mutex());
+    const std::scoped_lock turn(model.turn());
     Rows rows;
     while (block.run(nullptr) > 0) {
       rows.logits.insert(rows.logits.end(), block.logits().begin(), block.logits().end());
@@ -156,7 +156,7 @@ TEST_P(PredictionBlocks, StayPendingWhereTheStepIsCancelled) {
   block.add(text(0), hidden_before(trunk, 0, block.width()));
   const uint32_t stop = 1;
   expect_error(Code::Cancelled, HasSubstr(""), [&] {
-    const std::scoped_lock turn(model->turn().mutex());
+    const std::scoped_lock turn(model->turn());
     (void)block.run(&stop);
   });
   EXPECT_EQ(block.num_computed(), 0u);
