@@ -36,8 +36,9 @@ void check_options(const ModelOptions& options) {
   if (options.slice > kMaxSlice) {
     fail(Code::Argument, "slice is {}, not in 0..{}", options.slice, kMaxSlice);
   }
-  if (options.embeddings != "auto" && options.embeddings != "on" && options.embeddings != "off") {
-    fail(Code::Argument, "embeddings is \"{}\", not one of auto, on, off",
+  if (options.embeddings != "auto" && options.embeddings != "on" && options.embeddings != "also" &&
+      options.embeddings != "off") {
+    fail(Code::Argument, "embeddings is \"{}\", not one of auto, on, also, off",
          options.embeddings.substr(0, 64));
   }
   if (options.rows_on_demand != "auto" && options.rows_on_demand != "on" &&
