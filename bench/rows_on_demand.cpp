@@ -76,7 +76,7 @@ void compare(const std::string& path, uint32_t threads) {
   inspect.inspect = true;
   inspect.rows_on_demand = "on";
   const auto like = Model::load(path, std::move(inspect));
-  const uint64_t tables = table_bytes(like->demand_tables());
+  const uint64_t tables = table_bytes(like->trunk().tables);
   Way ways[] = {{"in memory", 0}, {"cache 1/4", 4}, {"cache 1/16", 16}};
   for (Way& way : ways) {
     way.model = Model::load(path, options_of(way, tables, threads));
@@ -94,7 +94,7 @@ void compare(const std::string& path, uint32_t threads) {
     }
   }
   for (const Way& way : ways) {
-    const RowFetcher* fetcher = way.model->row_fetcher();
+    const RowFetcher* fetcher = way.model->trunk().fetcher.get();
     std::printf("%-10s  %8.1f MB  %8.1f tokens/s  %.3f of it in memory  %llu rows read\n", way.name,
                 static_cast<double>(way.model->memory(64).weights_bytes) * 1e-6, median(way.rates),
                 median(way.rates) / median(ways[0].rates),

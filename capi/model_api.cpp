@@ -159,9 +159,8 @@ tenon_status tenon_model_get_info(const tenon_model* model, tenon_model_info* in
     if (!of_handle.options().metadata_only) out.vocabulary = of_handle.tokenizer()->size();
     if (of_handle.has_program()) {
       put_sizes(of_handle.hyper_parameters(), out);
-      if (of_handle.has_encoder()) {
-        out.source_tokens = of_handle.encoder_program().view().max_tokens;
-      }
+      const tenon::ModelProgram* encoder = of_handle.find(tenon::ProgramRole::Encoder);
+      if (encoder != nullptr) out.source_tokens = encoder->program.view().max_tokens;
     }
     struct_out(out, info, "tenon_model_info");
   });

@@ -100,10 +100,10 @@ constexpr std::array kTable = {
         TENON_SCOPE_MODEL, "slice", 0, 65536, 0,
         "Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on "
         "cpu); more is faster and takes more scratch memory."),
-    text(TENON_SCOPE_MODEL, "embeddings", "auto", "auto|on|off",
-         "What the model is for: on: rows of texts (tenon_embedder_create); off: text; auto: rows "
-         "where "
-         "the file is an encoder or names a pooling."),
+    text(TENON_SCOPE_MODEL, "embeddings", "auto", "auto|on|also|off",
+         "What the model is for: on: rows of texts (tenon_embedder_create); off: text; also: both, "
+         "over one copy of the weights; auto: rows where the file is an encoder or names a "
+         "pooling."),
     text(TENON_SCOPE_MODEL, "rows_on_demand", "auto", "auto|on|off",
          "Whether tables of which each token needs a row stay in the file (embeddings, unless they "
          "are the output matrix, too); auto: where the weights would take more than three quarters "

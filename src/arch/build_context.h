@@ -29,6 +29,9 @@ struct ProgramOptions {
   /// Of a model that gives rows: those of all tokens are a result, too, and where a classifier
   /// reads two texts, each step says of which one a token is.
   bool token_rows = false;
+  /// Of a model with logits: the wanted rows [R, width] as they would be without logits are a result,
+  /// too, the first.
+  bool row_result = false;
   /// The hidden state of the wanted rows [R, width] is a result besides the logits and before them:
   /// what prediction blocks go on from (PredictionSpec::reads_normed).
   bool hidden_result = false;

@@ -130,7 +130,11 @@ Slot output_head(BuildContext& context, Slot x) {
     x = context.norm(x, std::string(model.output_norm.name), model.output_norm, model.width);
   }
   if (model.pooling) return row_head(context, x);
-  if (context.options.hidden_result) context.ops.result(model.prediction.reads_normed ? x : last);
+  const Slot hidden = model.prediction.reads_normed ? x : last;
+  if (context.options.row_result) context.ops.result(x);
+  if (context.options.hidden_result && !(context.options.row_result && hidden == x)) {
+    context.ops.result(hidden);
+  }
   x = context.scaled(x, model.logit_scale);
   const auto own = context.tensors.optional_tensor("output.weight", {model.vocab_rows, model.width},
                                                    TensorRole::Output);

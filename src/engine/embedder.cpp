@@ -74,13 +74,18 @@ struct Embedder::Call {
 
 Embedder::Embedder(std::shared_ptr<const Model> model, const EmbedderOptions& options)
     : model_(std::move(model)), truncates_(options.truncate) {
-  steps_.reserve(1);
-  steps_.push_back(std::make_unique<EmbeddingStep>(model_));
+  batches_.reserve(1);
+  (void)model_->row_executable();  // throws when the model gives no rows
+  info_.pooling = options.pooling.value_or(own_pooling());
+  batches_.push_back(make_batch());
   choose_pooling(options);
   const ModelSpec& spec = model_->hyper_parameters();
   info_.max_tokens = spec.sees_ahead()
                          ? std::min(spec.trained_context, model_->program().view().max_tokens)
                          : spec.trained_context;
+  if (const uint64_t most = model_->trunk().private_positions; most > 0) {
+    info_.max_tokens = static_cast<uint32_t>(std::min<uint64_t>(info_.max_tokens, most));
+  }
   const TextPrefixes known = find_text_prefixes(model_->architecture(), model_->name());
   query_prefix_ = options.query_prefix.value_or(std::string(known.query));
   document_prefix_ = options.document_prefix.value_or(std::string(known.document));
@@ -90,25 +95,24 @@ Embedder::~Embedder() = default;
 
 Pooling Embedder::own_pooling() const {
   const ModelSpec& spec = model_->hyper_parameters();
-  return spec.classifier.labels > 0 ? Pooling::Rank : pooling_of(*spec.pooling);
+  return spec.classifier.labels > 0 ? Pooling::Rank : pooling_of(*model_->row_pooling());
 }
 
 void Embedder::choose_pooling(const EmbedderOptions& options) {
-  const EmbeddingStep& step = *steps_.front();
+  const TextBatch& batch = *batches_.front();
   const Pooling own = own_pooling();
-  info_.pooling = options.pooling.value_or(own);
   const bool ranks = info_.pooling == Pooling::Rank;
   if (ranks && own != Pooling::Rank) {
     fail(Code::Unsupported, "{}: pooling is rank, but the model has no classifier",
          model_->file().name());
   }
-  from_text_row_ = info_.pooling == own && step.text_columns() > 0;
+  from_text_row_ = info_.pooling == own && batch.text_columns() > 0;
   const bool more_layers = own != Pooling::Rank && model_->hyper_parameters().pooled_widths[0] != 0;
   if (more_layers && !from_text_row_ && info_.pooling != Pooling::None) {
     fail(Code::Unsupported, "{}: pooling is {}, but the model has layers after its own, {}",
          model_->file().name(), name_of(info_.pooling), name_of(own));
   }
-  const uint32_t columns = from_text_row_ ? step.text_columns() : step.width();
+  const uint32_t columns = from_text_row_ ? batch.text_columns() : batch.width();
   if (options.dimensions > columns || (ranks && options.dimensions != 0)) {
     fail(Code::Argument, "{}: dimensions is {}, but {} has {}", model_->file().name(),
          options.dimensions, ranks ? "a text's scores" : "a row", columns);
@@ -203,22 +207,26 @@ void Embedder::check(EmbedderText& text, size_t number) const {
 
 // ---- Steps --------------------------------------------------------------------------------------
 
-std::unique_ptr<EmbeddingStep> Embedder::take_step() {
+std::unique_ptr<TextBatch> Embedder::take_batch() {
   {
     const std::scoped_lock lock(mutex_);
-    if (!steps_.empty()) {
-      std::unique_ptr<EmbeddingStep> step = std::move(steps_.back());
-      steps_.pop_back();
-      return step;
+    if (!batches_.empty()) {
+      std::unique_ptr<TextBatch> batch = std::move(batches_.back());
+      batches_.pop_back();
+      return batch;
     }
   }
-  return std::make_unique<EmbeddingStep>(model_);
+  return make_batch();
 }
 
-void Embedder::give_step(std::unique_ptr<EmbeddingStep> step) noexcept {
+std::unique_ptr<TextBatch> Embedder::make_batch() const {
+  return std::make_unique<TextBatch>(model_, info_.pooling == Pooling::Last);
+}
+
+void Embedder::give_batch(std::unique_ptr<TextBatch> batch) noexcept {
   const std::scoped_lock lock(mutex_);
   // The others were for calls at the same time, and their memory is as large.
-  if (steps_.empty()) steps_.push_back(std::move(step));
+  if (batches_.empty()) batches_.push_back(std::move(batch));
 }
 
 void Embedder::cancel() noexcept {
@@ -228,9 +236,9 @@ void Embedder::cancel() noexcept {
   }
 }
 
-void Embedder::run(EmbeddingStep& step, Call& call) {
-  const std::scoped_lock turn(model_->turn().mutex());
-  call.check();
+void Embedder::run(TextBatch& batch, Call& call) {
+  const DeviceTurn::Use turn(model_->turn(), {*call.system, call.deadline_ns, &call.stop});
+  call.check();  // throws without the turn
   ThreadTeam& team = model_->team();
   struct Watch {
     explicit Watch(ThreadTeam& of, Call& call) : team(of) {
@@ -241,7 +249,7 @@ void Embedder::run(EmbeddingStep& step, Call& call) {
   };
   const Watch watch(team, call);
   try {
-    step.run(&call.stop);
+    batch.run(&call.stop);
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) call.fail_stopped();
     throw;
@@ -268,16 +276,24 @@ void Embedder::embed(std::span<const EmbedderText> texts, float* rows, uint64_t 
     Call& call;
   };
   const Listed listed(*this, call);
-  std::unique_ptr<EmbeddingStep> step = take_step();
+  // It is given back after an error, too: ending it takes the model's turn.
+  struct Taken {
+    explicit Taken(Embedder& of) : embedder(of), batch(of.take_batch()) {}
+    ~Taken() { embedder.give_batch(std::move(batch)); }
+    Embedder& embedder;
+    std::unique_ptr<TextBatch> batch;
+  };
+  const Taken taken(*this);
+  TextBatch& batch = *taken.batch;
   std::vector<double> sum;
   while (call.done < texts.size()) {
     const size_t first = call.done;
     size_t end = first;
-    step->clear();
-    while (end < texts.size() && step->add(texts[end])) ++end;
-    if (end > first) run(*step, call);
+    batch.clear();
+    while (end < texts.size() && batch.add(texts[end])) ++end;
+    if (end > first) run(batch, call);
     for (size_t i = first; i < end; ++i) {
-      take(*step, i - first, texts[i], 0, sum, rows);
+      take(batch, i - first, texts[i], 0, sum, rows);
       rows += num_rows(texts[i]) * info_.dimensions;
       ++call.done;
     }
@@ -285,15 +301,14 @@ void Embedder::embed(std::span<const EmbedderText> texts, float* rows, uint64_t 
     // Longer than a step: alone, slice by slice.
     const EmbedderText& text = texts[first];
     for (size_t begin = 0; begin < text.tokens.size();) {
-      const size_t count = step->set_slice(text, begin);
-      run(*step, call);
-      take(*step, 0, text, begin, sum, rows);
+      const size_t count = batch.set_slice(text, begin);
+      run(batch, call);
+      take(batch, 0, text, begin, sum, rows);
       begin += count;
     }
     rows += num_rows(text) * info_.dimensions;
     ++call.done;
   }
-  give_step(std::move(step));
 }
 
 void Embedder::rank(std::span<const EmbedderText> texts, float* scores, uint64_t deadline_ns) {
@@ -313,17 +328,17 @@ void Embedder::rank(std::span<const EmbedderText> texts, float* scores, uint64_t
 
 // ---- After them ---------------------------------------------------------------------------------
 
-void Embedder::take(const EmbeddingStep& step, size_t part, const EmbedderText& text, size_t begin,
+void Embedder::take(const TextBatch& batch, size_t part, const EmbedderText& text, size_t begin,
                     std::vector<double>& sum, float* rows) const {
   if (from_text_row_) {
-    const std::span<const float> row = step.text_row(part);
+    const std::span<const float> row = batch.text_row(part);
     if (!row.empty()) finish_row(row, rows);
     return;
   }
-  const std::span<const float> tokens = step.token_rows(part);
-  const uint32_t width = step.width();
+  const std::span<const float> tokens = batch.token_rows(part);
+  const uint32_t width = batch.width();
   const size_t count = tokens.size() / width;
-  const size_t end = begin + count;
+  const size_t end = begin + batch.num_tokens(part);
   switch (info_.pooling) {
     case Pooling::None:
       for (size_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
 // Rows of texts: embeddings, and the scores of rerankers. Which texts share a step is decided here;
-// the step itself is in embedding_step.h.
+// the step itself is in text_batch.h.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/embedding_step.h"
+#include "engine/text_batch.h"
 #include "model/model.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -97,12 +97,13 @@ class Embedder {
 
   void choose_pooling(const EmbedderOptions& options);
   [[nodiscard]] Pooling own_pooling() const;
-  void run(EmbeddingStep& step, Call& call);
-  void take(const EmbeddingStep& step, size_t part, const EmbedderText& text, size_t begin,
+  void run(TextBatch& batch, Call& call);
+  void take(const TextBatch& batch, size_t part, const EmbedderText& text, size_t begin,
             std::vector<double>& sum, float* rows) const;
   void finish_row(std::span<const float> row, float* out) const;
-  std::unique_ptr<EmbeddingStep> take_step();
-  void give_step(std::unique_ptr<EmbeddingStep> step) noexcept;
+  [[nodiscard]] std::unique_ptr<TextBatch> make_batch() const;
+  std::unique_ptr<TextBatch> take_batch();
+  void give_batch(std::unique_ptr<TextBatch> batch) noexcept;
 
   std::shared_ptr<const Model> model_;
   EmbedderInfo info_;
@@ -111,8 +112,8 @@ class Embedder {
   std::string query_prefix_;
   std::string document_prefix_;
   std::mutex mutex_;
-  Call* calls_ = nullptr;                              // under way
-  std::vector<std::unique_ptr<EmbeddingStep>> steps_;  // at rest
+  Call* calls_ = nullptr;                            // under way
+  std::vector<std::unique_ptr<TextBatch>> batches_;  // at rest
 };
 
 /// The cosine of the angle between two rows, 0 where one is all zeros.

@@ -25,7 +25,7 @@ uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
 /// may run steps of two programs in any order: an encoder's must not overtake what is still written to
 /// blocks that were others' before.
 uint32_t steps_under_way(const Model& model) {
-  if (model.row_fetcher() != nullptr || model.has_encoder()) return 1;
+  if (model.trunk().fetcher != nullptr || model.find(ProgramRole::Encoder) != nullptr) return 1;
   return std::min(model.executable().steps_under_way(), kMostSteps);
 }
 
@@ -85,7 +85,8 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
   pools_ = make_pools(*model_, slab_memory_, options);
   needed_.resize(pools_.size());
   // What a decoder computes depends on its source, which the index does not know.
-  if (options.prefix_cache && !model_->has_encoder() && pools_.size() <= PrefixIndex::kMaxGroups) {
+  const bool has_source = model_->find(ProgramRole::Encoder) != nullptr;
+  if (options.prefix_cache && !has_source && pools_.size() <= PrefixIndex::kMaxGroups) {
     index_ = std::make_unique<PrefixIndex>(pools_, random_number(system_));
   }
   const uint32_t num_steps = steps_under_way(*model_);

@@ -300,7 +300,7 @@ uint64_t Engine::snapshot_position(CallControl& session) {
 bool Engine::read_piece(const Sequence& sequence, const SnapshotPiece& piece,
                         std::span<std::byte> out) {
   // Blocks are taken from idle sequences by the thread that has the turn.
-  const std::scoped_lock turn(model_->turn().mutex());
+  const std::scoped_lock turn(model_->turn());
   const uint64_t end = std::min<uint64_t>(piece.position, (piece.index + 1) * block_tokens());
   if (sequence.cached() < end) return false;
   for (size_t group = 0; group < pools_.size(); ++group) {
@@ -318,7 +318,7 @@ bool Engine::read_piece(const Sequence& sequence, const SnapshotPiece& piece,
 
 bool Engine::write_piece(CallControl& session, const SnapshotPiece& piece,
                          std::span<const std::byte> values) {
-  const std::scoped_lock turn(model_->turn().mutex());
+  const std::scoped_lock turn(model_->turn());
   const std::scoped_lock lock(mutex_);
   const IdleSequences::Away away(idle_, session.idle);
   Sequence& sequence = *session.idle.sequence;
@@ -371,7 +371,7 @@ void Engine::trim_slabs() noexcept {
 }
 
 void Engine::release_unused() noexcept {
-  const std::unique_lock turn(model_->turn().mutex(), std::try_to_lock);
+  const std::unique_lock turn(model_->turn(), std::try_to_lock);
   if (turn.owns_lock()) trim_slabs();
 }
 

@@ -152,6 +152,18 @@ void Sequence::prepare(uint32_t count) {
   }
 }
 
+StepSlice Sequence::next_slice(uint32_t num_tokens, uint32_t num_outputs,
+                               std::vector<const uint32_t*>& tables) const {
+  tables.clear();
+  for (const auto& table : tables_) tables.push_back(table->entries().data());
+  return {.text = tokens_,
+          .past = begun_,
+          .num_tokens = num_tokens,
+          .num_outputs = num_outputs,
+          .source_size = static_cast<uint32_t>(source().size()),
+          .tables = tables};
+}
+
 void Sequence::commit(uint32_t count) noexcept {
   const uint64_t end = cached_ + count;
   for (const auto& table : tables_) {

@@ -11,6 +11,7 @@
 #include "kv/cache_table.h"
 #include "kv/cross_table.h"
 #include "kv/prefix_index.h"
+#include "model/program_runner.h"
 #include "text/tokenizer/vocabulary.h"
 
 namespace tenon {
@@ -80,6 +81,11 @@ class Sequence {
   /// Makes room for the next `count` tokens from begun() on. Throws NoMemory; nothing is then
   /// changed.
   void prepare(uint32_t count);
+  /// The next tokens from begun() on, prepared, as a step takes them; the rows of the last
+  /// `num_outputs` are wanted. The token after the text is what the step before draws.
+  ///   tables  [out] what the slice points to
+  [[nodiscard]] StepSlice next_slice(uint32_t num_tokens, uint32_t num_outputs,
+                                     std::vector<const uint32_t*>& tables) const;
   /// They are in a step.
   void begin(uint32_t count) noexcept { begun_ += count; }
   /// The first `count` tokens under way are computed.

@@ -92,7 +92,8 @@ void Session::check_tokens(std::span<const Token> tokens) const {
 
 void Session::set_source(std::span<const Token> tokens) {
   const Use use(*this);
-  if (!model().has_encoder()) {
+  const ModelProgram* encoder = model().find(ProgramRole::Encoder);
+  if (encoder == nullptr) {
     fail(Code::State, "session: \"{}\" has no encoder, and reads no source",
          model().architecture());
   }
@@ -102,7 +103,7 @@ void Session::set_source(std::span<const Token> tokens) {
   }
   if (tokens.empty()) fail(Code::Argument, "session: a source without tokens");
   check_tokens(tokens);
-  const uint32_t most = model().encoder_program().view().max_tokens;
+  const uint32_t most = encoder->program.view().max_tokens;
   if (tokens.size() > most) {
     fail(Code::Limit, "session: a source of {} tokens > {}, the most that the encoder reads",
          tokens.size(), most);
@@ -114,7 +115,7 @@ void Session::set_source(std::span<const Token> tokens) {
 }
 
 void Session::append_checked(std::span<const Token> tokens) {
-  if (model().has_encoder() && sequence_.source().empty()) {
+  if (model().find(ProgramRole::Encoder) != nullptr && sequence_.source().empty()) {
     fail(Code::State, "session: \"{}\" answers to a source, and there is none yet",
          model().architecture());
   }

@@ -321,7 +321,8 @@ void Session::save(const SnapshotSink& sink) {
 
 /// A text of an encoder-decoder has a source that its encoder can read, and others have none.
 void Session::check_source(const SnapshotHeader& header, const std::string& name) const {
-  const uint64_t most = model().has_encoder() ? model().encoder_program().view().max_tokens : 0;
+  const ModelProgram* encoder = model().find(ProgramRole::Encoder);
+  const uint64_t most = encoder != nullptr ? encoder->program.view().max_tokens : 0;
   const bool is_missing = most > 0 && header.num_source_tokens == 0 && header.num_tokens > 0;
   if (header.num_source_tokens <= most && !is_missing) return;
   fail(Code::Format, "{}: {} tokens after a source of {}, of which the model reads up to {}", name,

@@ -10,17 +10,35 @@
 #include "model/placed_executable.h"
 
 namespace tenon {
+namespace {
+
+/// The rows of sources are in a pool of the decoder's, the rest of an encoder's cache is private.
+std::unique_ptr<ProgramRunner> make_encoder(const Model& model,
+                                            std::span<const std::shared_ptr<BlockPool>> pools) {
+  const ModelProgram* encoder = model.find(ProgramRole::Encoder);
+  if (encoder == nullptr) return nullptr;
+  const auto source = std::ranges::find_if(
+      pools, [](const auto& pool) { return pool->options().kind == TENON_CACHE_CROSS; });
+  if (source == pools.end()) fail(Code::Internal, "a decoder without a cache group for a source");
+  std::vector<std::shared_ptr<BlockPool>> own;
+  for (const tenon_cache_group& group : encoder->program.groups()) {
+    own.push_back(group.kind == TENON_CACHE_CROSS ? *source : nullptr);
+  }
+  return std::make_unique<ProgramRunner>(*encoder, own, model.options().system);
+}
+
+}  // namespace
 
 Step::Step(const Model& model, std::span<const std::shared_ptr<BlockPool>> pools, bool is_alone)
     : model_(model),
       system_(*model.options().system),
       vocab_(model.hyper_parameters().vocab),
       is_alone_(is_alone),
-      builder_(model.program().view(), pools) {
-  const uint32_t most = builder_.max_tokens();
+      runner_(model.trunk(), pools, model.options().system),
+      encoder_(make_encoder(model, pools)) {
+  const uint32_t most = runner_.max_tokens();
   computing.reserve(2 * most);
   slices_.reserve(most);
-  if (model.has_encoder()) sources_ = std::make_unique<SourceStep>(model, pools);
   if (!model.executable().draws()) return;
   draws_.reserve(2 * most);
   drawn_.reserve(3 * most);
@@ -29,7 +47,7 @@ Step::Step(const Model& model, std::span<const std::shared_ptr<BlockPool>> pools
 void Step::clear() noexcept {
   slices_.clear();
   computing.clear();
-  builder_.clear();
+  runner_.clear();
   draws_.clear();
   drawn_.clear();
   biases_.clear();
@@ -56,9 +74,11 @@ void Step::add(Request& request, uint32_t num_tokens) {
   slice.past = past;
   slice.num_tokens = num_tokens;
   slice.num_outputs = num_outputs;
-  slice.first_output = builder_.num_outputs();
+  slice.first_output = runner_.num_outputs();
   slice.completes = past + num_tokens == request.end;
-  builder_.add(*request.sequence, num_tokens, num_outputs, request.drawn_row);
+  StepSlice text = request.sequence->next_slice(num_tokens, num_outputs, tables_);
+  text.drawn_row = request.drawn_row;
+  runner_.add(text);
   slices_.push_back(slice);
 }
 
@@ -68,7 +88,7 @@ void Step::fail() noexcept {
 }
 
 void Step::note_end_of(const Step& before) noexcept {
-  was_dropped_ = builder_.names_drawn() && (before.has_failed_ || before.has_failed_draws_);
+  was_dropped_ = runner_.names_drawn() && (before.has_failed_ || before.has_failed_draws_);
   if (!was_dropped_) return;
   for (Slice& slice : slices_) slice.failure = nullptr;
 }
@@ -118,18 +138,23 @@ float* Step::rows_for(uint32_t num_rows) {
   return reinterpret_cast<float*>(logits_.data());
 }
 
-void Step::fetch_rows() {
-  RowFetcher* const fetcher = model_.row_fetcher();
-  if (fetcher != nullptr) fetcher->fetch(builder_.text(), fetched_, &stop_);
-}
-
 /// Blocks of sources that are new, or were lost, are filled before the step reads them.
 void Step::encode_sources() {
-  if (sources_ == nullptr) return;
+  if (encoder_ == nullptr) return;
+  const Program& program = encoder_->program().program;
   for (const Slice& slice : slices_) {
-    CrossTable& table = *slice.request->sequence->cross_table();
+    const Sequence& sequence = *slice.request->sequence;
+    CrossTable& table = *sequence.cross_table();
     if (!table.wants_rows()) continue;
-    sources_->run(*slice.request->sequence, &stop_);
+    tables_.clear();
+    for (const tenon_cache_group& group : program.groups()) {
+      tables_.push_back(group.kind == TENON_CACHE_CROSS ? table.entries().data() : nullptr);
+    }
+    const auto count = static_cast<uint32_t>(sequence.source().size());
+    encoder_->clear();
+    encoder_->add({.text = sequence.source(), .num_tokens = count, .tables = tables_});
+    (void)encoder_->bind_own(program.results()[0], "row of a source");  // which nobody reads
+    encoder_->run(&stop_);
     table.note_filled();
   }
 }
@@ -141,12 +166,11 @@ void Step::start(uint64_t after) noexcept {
     encode_sources();
     has_logits_ = binds_logits();
     if (has_logits_) {
-      rows_ = rows_for(builder_.num_outputs());
-      num_rows_ = builder_.num_outputs();
+      rows_ = rows_for(runner_.num_outputs());
+      num_rows_ = runner_.num_outputs();
+      if (rows_ != nullptr) runner_.bind(model_.program().view().logits, rows_);
     }
-    fetch_rows();
-    const tenon_step& step = builder_.finish(rows_, &stop_, after, fetched_.bindings());
-    ticket_ = model_.executable().submit(step);
+    ticket_ = runner_.submit(&stop_, after);
   } catch (...) {
     note_failure();
   }
@@ -283,7 +307,7 @@ bool Step::plan_candidates(Slice& slice) {
 }
 
 void Step::plan_row(Slice& slice) {
-  if (rows_ == nullptr) rows_ = rows_for(builder_.num_outputs());
+  if (rows_ == nullptr) rows_ = rows_for(runner_.num_outputs());
   tenon_draw row{};
   row.kind = TENON_DRAW_ROW;
   row.row = slice.first_output;

@@ -12,10 +12,8 @@
 #include "base/buffer.h"
 #include "engine/draw_watch.h"
 #include "engine/request.h"
-#include "engine/source_step.h"
-#include "engine/step_builder.h"
 #include "model/model.h"
-#include "weights/row_fetcher.h"
+#include "model/program_runner.h"
 
 namespace tenon {
 
@@ -91,7 +89,7 @@ class Step {
   [[nodiscard]] std::span<const Slice> slices() const { return slices_; }
   [[nodiscard]] uint64_t ticket() const { return ticket_; }
   [[nodiscard]] uint64_t started_ns() const { return started_ns_; }
-  [[nodiscard]] uint32_t max_tokens() const { return builder_.max_tokens(); }
+  [[nodiscard]] uint32_t max_tokens() const { return runner_.max_tokens(); }
   [[nodiscard]] uint32_t num_prompt_tokens() const;
   [[nodiscard]] uint32_t num_decodes() const;
   /// Rows of logits that the device handed to the host.
@@ -102,7 +100,6 @@ class Step {
 
  private:
   void note_failure() noexcept;
-  void fetch_rows();
   void encode_sources();
   [[nodiscard]] bool binds_logits() const;
   [[nodiscard]] float* rows_for(uint32_t num_rows);
@@ -126,10 +123,10 @@ class Step {
   uint64_t vocab_;
   bool is_alone_;
   std::vector<Slice> slices_;  // capacity: tokens of a step
-  StepBuilder builder_;
-  FetchedRows fetched_;                  // of tables in the file
-  std::unique_ptr<SourceStep> sources_;  // of a model with an encoder; or null
-  Buffer logits_;                        // [R, vocab] f32, grown on demand
+  ProgramRunner runner_;
+  std::unique_ptr<ProgramRunner> encoder_;  // or null
+  std::vector<const uint32_t*> tables_;     // of a slice
+  Buffer logits_;                           // [R, vocab] f32, grown on demand
   float* rows_ = nullptr;    // [R, vocab] of this step, here or where a request wants them
   bool has_logits_ = false;  // all rows are bound; else some are drawn as rows
   uint64_t ticket_ = TENON_NO_TICKET;

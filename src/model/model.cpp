@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "arch/architectures.h"
-#include "backends/common/cache_rows.h"
 #include "base/error.h"
 #include "base/saturating.h"
 #include "file/open.h"
@@ -13,11 +12,11 @@
 #include "model/file_kind.h"
 #include "model/model_executable.h"
 #include "model/model_fingerprint.h"
+#include "model/private_cache.h"
 #include "model/program_facts.h"
 #include "model/tokenizer_file.h"
 #include "program/cache_types.h"
 #include "program/ops.h"
-#include "weights/executable_sink.h"
 
 namespace tenon {
 namespace {
@@ -37,8 +36,9 @@ void check_options(const ModelOptions& options) {
   if (options.slice > kMaxSlice) {
     fail(Code::Argument, "slice is {}, not in 0..{}", options.slice, kMaxSlice);
   }
-  if (options.embeddings != "auto" && options.embeddings != "on" && options.embeddings != "off") {
-    fail(Code::Argument, "embeddings is \"{}\", not one of auto, on, off",
+  if (options.embeddings != "auto" && options.embeddings != "on" && options.embeddings != "also" &&
+      options.embeddings != "off") {
+    fail(Code::Argument, "embeddings is \"{}\", not one of auto, on, also, off",
          options.embeddings.substr(0, 64));
   }
   if (options.rows_on_demand != "auto" && options.rows_on_demand != "on" &&
@@ -55,23 +55,14 @@ void check_options(const ModelOptions& options) {
   }
 }
 
-/// The steps of a model that computes a text whole: as long as a text may be.
-StepLimits whole_texts(const ModelSpec& model, const ModelOptions& options, uint32_t slice) {
-  const uint32_t context = options.context != 0 ? options.context : kMaxDefaultContext;
-  const uint32_t tokens = std::max(slice, std::min(model.trained_context, context));
-  return {tokens, tokens};
-}
-
-/// Bytes of one block if it holds nothing but keys and values.
-uint64_t plain_block_bytes(const tenon_cache_group& group) {
-  if (group.kind == TENON_CACHE_STATE) {
-    return uint64_t{group.layers} * group.state_values * sizeof(float);
+/// Of a decoder's rows beside its logits.
+uint32_t row_pooling_beside(const ModelFile& file, const ModelSpec& spec) {
+  const ModelSpec rows = row_spec(file, spec);
+  if (rows.classifier.labels > 0) {
+    fail(Code::Unsupported, "{}: embeddings is \"also\", but a classifier is a model of its own",
+         file.name());
   }
-  const CacheTypeInfo& type = *find_cache_type(group.type);
-  const bool latent = group.kind == TENON_CACHE_LATENT;
-  const uint64_t dims = uint64_t{group.key_dim} + (latent ? 0 : group.value_dim);
-  const uint64_t head_bytes = dims * type.bits / 8 + (latent ? 1 : 2) * type.head_bytes;
-  return uint64_t{group.layers} * group.kv_heads * head_bytes * backends::rows_of_block(group);
+  return *rows.pooling;
 }
 
 /// Takes weights to the executable. Rows of inputs, which are read to be checked only, are dropped.
@@ -96,6 +87,12 @@ class CheckingSink : public WeightSink {
 
 }  // namespace
 
+StepLimits whole_text_limits(const ModelSpec& spec, const ModelOptions& options, uint32_t slice) {
+  const uint32_t context = options.context != 0 ? options.context : kMaxDefaultContext;
+  const uint32_t tokens = std::max(slice, std::min(spec.trained_context, context));
+  return {tokens, tokens};
+}
+
 ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spec,
                                const StepSizes& sizes) {
   const uint32_t slice = options.slice != 0 ? options.slice : sizes.step_tokens;
@@ -105,6 +102,8 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
   program.block_tokens = sizes.block_tokens;
   program.limits = {slice, slice};
   program.context = default_context(options, spec);
+  program.hidden_result = options.predictions;
+  program.row_result = options.embeddings == "also";
   program.rows_on_demand = options.rows_on_demand == "on";
   return program;
 }
@@ -124,39 +123,13 @@ ModelOptions runtime_options(const Model& model) {
   copy.cache_type = options.cache_type;
   copy.slice = options.slice;
   copy.embeddings = options.embeddings;
-  copy.rows_on_demand = model.demand_tables().empty() ? "off" : "on";
+  copy.predictions = options.predictions;
+  copy.rows_on_demand = model.trunk().tables.empty() ? "off" : "on";
   copy.row_cache_bytes = options.row_cache_bytes;
   copy.backend_options = options.backend_options;
   copy.plugin_paths = options.plugin_paths;
   copy.system = options.system;
   return copy;
-}
-
-BuiltProgram encoder_beside(const ModelFile& file, const ModelSpec& spec,
-                            const ModelOptions& options, const PlacedExecutable* decoder) {
-  StepSizes sizes;
-  if (decoder != nullptr) {
-    const tenon_device_info& info = decoder->device()->info();
-    sizes = {info.step_tokens, info.block_tokens};
-  }
-  ProgramOptions program = program_options(options, spec, sizes);
-  program.limits = whole_texts(spec, options, program.limits.max_tokens);
-  program.rows_on_demand = false;
-  return build_encoder_program(file, spec, program);
-}
-
-uint64_t encoder_cache_bytes(const Program& encoder, const Executable* executable) {
-  const uint64_t most = encoder.view().max_tokens;
-  uint64_t bytes = 0;
-  for (uint32_t number = 0; number < encoder.groups().size(); ++number) {
-    const tenon_cache_group& group = encoder.groups()[number];
-    if (group.kind == TENON_CACHE_CROSS) continue;
-    const uint64_t block_bytes =
-        executable != nullptr ? executable->block_bytes(number) : plain_block_bytes(group);
-    const uint64_t blocks = (most + group.block_tokens - 1) / group.block_tokens;
-    bytes = saturating_add(bytes, saturating_mul(blocks, block_bytes));
-  }
-  return bytes;
 }
 
 std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions options) {
@@ -210,11 +183,13 @@ void Model::build_program_and_weights() {
   ModelSpec spec = read_model_spec(*file_);
   const bool has_encoder = !spec.encoder_layers.empty();
   const bool rows = wants_rows(spec);
-  if (rows && has_encoder) {
+  const bool rows_beside = options_.embeddings == "also";
+  if ((rows || rows_beside) && has_encoder) {
     fail(Code::Unsupported, "{}: \"{}\" is an encoder and a decoder, and gives no embeddings here",
          file_->name(), spec.architecture);
   }
   if (rows) spec = row_spec(*file_, std::move(spec));
+  row_pooling_ = rows_beside ? row_pooling_beside(*file_, spec) : spec.pooling;
   // The step of an encoder has no rows fetched.
   const bool on_demand = !has_encoder && wants_rows_on_demand();
   const auto build = [&](const StepSizes& sizes) {
@@ -222,7 +197,7 @@ void Model::build_program_and_weights() {
     program.rows_on_demand = on_demand;
     program.token_rows = rows;
     if (rows && spec.sees_ahead()) {
-      program.limits = whole_texts(spec, options_, program.limits.max_tokens);
+      program.limits = whole_text_limits(spec, options_, program.limits.max_tokens);
     }
     return build_program(*file_, spec, program);
   };
@@ -240,34 +215,21 @@ void Model::build_program_and_weights() {
   expect_overrides_read();
   std::unique_ptr<PlacedExecutable> executable;
   if (!options_.inspect) executable = make_executable(built, options_, build);
-  std::optional<BuiltProgram> encoder;
-  if (has_encoder) encoder = encoder_beside(*file_, spec, options_, executable.get());
-  hyper_parameters_ = std::move(built.model);
-  program_ = std::make_unique<const Program>(std::move(built.program));
-  tables_ = std::move(built.tables);
-  if (encoder) encoder_program_ = std::make_unique<const Program>(std::move(encoder->program));
-  if (!options_.inspect) {
-    // Tables in the file are read to be checked only.
-    if (options_.check_weights) {
-      for (const DemandTable& table : tables_) built.weights.push_back({table.slot, table.source});
-    }
-    std::vector<Loading> loadings{
-        {built.weights, *program_, *executable, [&executable] { executable->seal(); }}};
-    std::unique_ptr<Executable> encoder_executable;
-    std::optional<ExecutableSink> encoder_sink;
-    if (encoder) {
-      encoder_executable =
-          std::make_unique<Executable>(executable->device(), encoder_program_->view());
-      encoder_sink.emplace(*encoder_executable);
-      loadings.push_back({encoder->weights, *encoder_program_, *encoder_sink,
-                          [&encoder_executable] { encoder_executable->seal(); }});
-    }
-    load_weights(loadings, executable->device()->host().team());
-    executable_ = std::move(executable);
-    encoder_executable_ = std::move(encoder_executable);
-    note_devices();
-    if (!tables_.empty()) make_fetcher();
+  hyper_parameters_ = built.model;
+  programs_.push_back(
+      make_model_program(ProgramRole::Trunk, 0, std::move(built), std::move(executable)));
+  // Of an embedder, whose texts are no longer.
+  if (rows_beside) programs_.front().private_positions = default_context();
+  for (ModelProgram& beside :
+       programs_beside(*file_, spec, options_, programs_.front().executable.get())) {
+    programs_.push_back(std::move(beside));
   }
+  if (!options_.inspect) {
+    load_weights();
+    note_devices();
+    make_fetcher();
+  }
+  for (ModelProgram& one : programs_) one.weights = {};
 }
 
 void Model::expect_overrides_read() const {
@@ -288,8 +250,8 @@ bool Model::wants_rows(const ModelSpec& model) const {
   if (options_.embeddings == "on") return true;
   if (options_.embeddings == "auto") return asks_for_rows(*file_, model);
   if (model.pooling) {
-    fail(Code::Unsupported, "{}: embeddings is \"off\", but \"{}\" is an encoder without logits",
-         file_->name(), model.architecture);
+    fail(Code::Unsupported, "{}: embeddings is \"{}\", but \"{}\" is an encoder without logits",
+         file_->name(), options_.embeddings, model.architecture);
   }
   return false;
 }
@@ -300,22 +262,27 @@ bool Model::wants_rows_on_demand() const {
   return file_->tensor_bytes() / 3 > options_.system->available_memory() / 4;
 }
 
-void Model::load_weights(std::span<const Loading> loadings, ThreadTeam& team) {
+void Model::load_weights() {
   TensorSamples samples(*file_);
-  const double share = 1.0 / static_cast<double>(loadings.size());
+  const double share = 1.0 / static_cast<double>(programs_.size());
   double done = 0;
-  for (const Loading& loading : loadings) {
+  for (const ModelProgram& one : programs_) {
     LoadOptions load;
-    load.team = &team;
+    load.team = &team();
     load.system = options_.system;
     load.check_finite = options_.check_weights;
     if (options_.progress) {
       load.progress = [&](double fraction) { return options_.progress(done + share * fraction); };
     }
     load.samples = &samples;
-    CheckingSink sink(loading.sink, loading.program);
-    tenon::load_weights(*file_, loading.weights, sink, load);
-    loading.seal();
+    std::vector<BoundWeight> weights = one.weights;
+    // Tables in the file are read to be checked only.
+    for (const DemandTable& table : one.tables) {
+      if (options_.check_weights) weights.push_back({table.slot, table.source});
+    }
+    CheckingSink sink(*one.executable, one.program);
+    tenon::load_weights(*file_, weights, sink, load);
+    one.executable->seal();
     done += share;
   }
   samples.read_rest();
@@ -349,10 +316,18 @@ const ModelSpec& Model::hyper_parameters() const {
   return hyper_parameters_;
 }
 
-const Program& Model::program() const {
+const ModelProgram& Model::trunk() const {
   if (!has_program()) fail_without_program();
-  return *program_;
+  return programs_.front();
 }
+
+const ModelProgram* Model::find(ProgramRole role, uint32_t index) const {
+  const auto found = std::ranges::find_if(
+      programs_, [&](const ModelProgram& one) { return one.role == role && one.index == index; });
+  return found == programs_.end() ? nullptr : &*found;
+}
+
+bool Model::can_run() const { return has_program() && programs_.front().executable != nullptr; }
 
 std::optional<Token> Model::decoder_start() const {
   const std::string key = std::string(architecture()) + ".decoder_start_token_id";
@@ -405,17 +380,18 @@ MemoryNeeds Model::memory(uint64_t context) const {
   if (needs.context > kMaxContext) {
     fail(Code::Argument, "context is {}, not in 0..{}", needs.context, kMaxContext);
   }
+  const ModelProgram& trunk = this->trunk();
   const TextSizes sizes{needs.context, program().view().max_tokens, 1};
   std::vector<BlockPoolOptions> pools;
   if (can_run()) {
-    pools = cache_groups(*program_, *executable_);
-    for (const uint64_t bytes : device_cache_bytes(*program_, *executable_, sizes)) {
+    pools = cache_groups(program(), *trunk.executable);
+    for (const uint64_t bytes : device_cache_bytes(program(), *trunk.executable, sizes)) {
       needs.kv_bytes = saturating_add(needs.kv_bytes, bytes);
     }
   } else {
     const std::span<const tenon_cache_group> groups = program().groups();
     std::vector<uint64_t> block_bytes;
-    for (const tenon_cache_group& group : groups) block_bytes.push_back(plain_block_bytes(group));
+    for (uint32_t i = 0; i < groups.size(); ++i) block_bytes.push_back(block_bytes_of(trunk, i));
     pools = block_pool_options(groups, block_bytes, StepSizes{}.block_tokens);
     needs.kv_bytes = least_cache_budget(pools, sizes, 0);
   }
@@ -423,20 +399,17 @@ MemoryNeeds Model::memory(uint64_t context) const {
   if (needs.kv_bytes == UINT64_MAX) {
     fail(Code::Argument, "context is {}: its cache passes 2^64 bytes", needs.context);
   }
-  needs.weights_bytes = can_run() ? executable_->memory_bytes(TENON_MEMORY_WEIGHTS)
-                                  : file_->tensor_bytes() - table_bytes(tables_);
-  needs.weights_bytes += row_cache_bytes(tables_, options_.row_cache_bytes);
-  needs.scratch_bytes = can_run() ? executable_->memory_bytes(TENON_MEMORY_SCRATCH)
-                                  : program().view().activation_bytes;
-  needs.scratch_bytes += fetched_row_bytes(tables_, program().view().max_tokens);
-  if (encoder_executable_ != nullptr) {
-    needs.weights_bytes += encoder_executable_->memory_bytes(TENON_MEMORY_WEIGHTS);
-    needs.scratch_bytes += encoder_executable_->memory_bytes(TENON_MEMORY_SCRATCH);
-  } else if (has_encoder()) {
-    needs.scratch_bytes += encoder_program_->view().activation_bytes;
-  }
-  if (has_encoder()) {
-    needs.scratch_bytes += encoder_cache_bytes(*encoder_program_, encoder_executable_.get());
+  if (!can_run()) needs.weights_bytes = file_->tensor_bytes() - table_bytes(trunk.tables);
+  needs.weights_bytes += row_cache_bytes(trunk.tables, options_.row_cache_bytes);
+  needs.scratch_bytes = fetched_row_bytes(trunk.tables, program().view().max_tokens);
+  for (const ModelProgram& one : programs_) {
+    needs.scratch_bytes += private_cache_bytes(one) + private_row_bytes(one);
+    if (!can_run()) {
+      needs.scratch_bytes += one.program.view().activation_bytes;
+      continue;
+    }
+    needs.weights_bytes += one.executable->memory_bytes(TENON_MEMORY_WEIGHTS);
+    needs.scratch_bytes += one.executable->memory_bytes(TENON_MEMORY_SCRATCH);
   }
   return needs;
 }

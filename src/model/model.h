@@ -1,4 +1,4 @@
-// A loaded model: file, tokenizer, program and the executable that runs it, joined and immutable.
+// A loaded model: file, tokenizer, programs and the executables that run them, joined and immutable.
 // What changes while text is generated (KV cache, sessions) is the engine's.
 #pragma once
 
@@ -20,19 +20,14 @@
 #include "base/system.h"
 #include "base/thread_team.h"
 #include "file/model_file.h"
+#include "model/model_program.h"
 #include "program/program.h"
 #include "text/tokenizer/tokenizer.h"
-#include "weights/bound_weight.h"
 #include "weights/demand_table.h"
-#include "weights/loader.h"
-#include "weights/row_fetcher.h"
 
 namespace tenon {
 
-class Device;
-class Executable;
 class HostServices;
-class PlacedExecutable;
 
 /// How a model is opened. The defaults suit a program on a machine of its own.
 struct ModelOptions {
@@ -57,8 +52,8 @@ struct ModelOptions {
   /// A folder where backends keep compiled kernels between processes; empty: nothing is kept.
   std::string kernel_cache;
   bool plans_only = false;  ///< compiled for its sizes alone; of planning
-  /// What the model is for: "off": text; "on": rows of texts (Embedder), without logits; "auto": rows
-  /// where the file is an encoder or names a pooling.
+  /// What the model is for: "off": text; "on": rows of texts (Embedder), without logits; "also": both,
+  /// over one copy of the weights; "auto": rows where the file is an encoder or names a pooling.
   std::string embeddings = "auto";
   /// Where tables are of which a step reads a row for each token: "off": in memory; "on": in the
   /// file; "auto": in the file where its tensors take more than three quarters of the memory that is
@@ -66,6 +61,9 @@ struct ModelOptions {
   std::string rows_on_demand = "auto";
   /// Bytes for rows of tables in the file, never exceeded; 0: a quarter of the tables, 256 MiB at most.
   uint64_t row_cache_bytes = 0;
+  /// Loads the blocks that predict further tokens (PredictionBlock); the trunk hands on its hidden
+  /// states for them. Throws State for a file without such blocks.
+  bool predictions = false;
   bool vocabulary_only = false;  ///< neither program nor weights
   bool inspect = false;          ///< program and memory figures, but no weights
   /// Reads metadata only: any file of the format opens, with an empty tokenizer.
@@ -128,38 +126,36 @@ class Model {
   [[nodiscard]] uint64_t num_parameters() const;
 
   /// Whether there is a program, that is, whether the file holds more than a vocabulary and was not
-  /// opened for it alone. Without one, the three that follow throw State.
-  [[nodiscard]] bool has_program() const { return program_ != nullptr; }
+  /// opened for it alone. Without one, the four that follow throw State.
+  [[nodiscard]] bool has_program() const { return !programs_.empty(); }
   [[nodiscard]] const ModelSpec& hyper_parameters() const;
-  [[nodiscard]] const Program& program() const;
+  [[nodiscard]] const ModelProgram& trunk() const;
+  [[nodiscard]] const Program& program() const { return trunk().program; }
   /// Memory at `context` positions; 0: default_context().
   [[nodiscard]] MemoryNeeds memory(uint64_t context) const;
 
-  /// Whether the program gives rows of texts, for Embedder, and has no logits for an engine.
+  /// All programs; the trunk is the first.
+  [[nodiscard]] std::span<const ModelProgram> programs() const { return programs_; }
+  /// Null: the model has none of this role and number.
+  [[nodiscard]] const ModelProgram* find(ProgramRole role, uint32_t index = 0) const;
+
+  /// Whether the trunk gives rows of texts, for Embedder, and has no logits for an engine.
   [[nodiscard]] bool gives_rows() const { return hyper_parameters_.pooling.has_value(); }
+  /// TENON_POOL_* of an Embedder's rows, which the trunk may give beside logits; or none.
+  [[nodiscard]] std::optional<uint32_t> row_pooling() const { return row_pooling_; }
   /// Whether the weights are loaded.
-  [[nodiscard]] bool can_run() const { return executable_ != nullptr; }
-  /// What runs the program of a model with logits. Throws State, saying why, when nothing does.
+  [[nodiscard]] bool can_run() const;
+  /// What runs the trunk of a model with logits. Throws State, saying why, when nothing does.
   [[nodiscard]] PlacedExecutable& executable() const;
-  /// The same of a model that gives rows.
+  /// The same of a model that gives rows, with logits or without.
   [[nodiscard]] PlacedExecutable& row_executable() const;
-  /// Whether the program attends to what an encoder makes of another text.
-  [[nodiscard]] bool has_encoder() const { return encoder_program_ != nullptr; }
-  /// Of an encoder: its program fills the CROSS group of program(). Throw State without one.
-  [[nodiscard]] const Program& encoder_program() const;
-  [[nodiscard]] Executable& encoder_executable() const;
   /// The token that answers to an encoder's text begin with, where the file tells one.
   [[nodiscard]] std::optional<Token> decoder_start() const;
-  /// What carries out steps of either. Throws State when the weights are not loaded.
+  /// What carries out steps. Throws State when the weights are not loaded.
   [[nodiscard]] HostServices& services() const;
   /// The threads that steps run on; idle between steps. Throws as services().
   [[nodiscard]] ThreadTeam& team() const;
   [[nodiscard]] StepWork step_work() const;
-  /// Tables that stay in the file.
-  [[nodiscard]] std::span<const DemandTable> demand_tables() const { return tables_; }
-  /// Fetches their rows for a step, for the thread that uses executable(). Null when there are none,
-  /// or nothing runs the model.
-  [[nodiscard]] RowFetcher* row_fetcher() const { return fetcher_.get(); }
   /// What the device in use says about itself, of several one after another: "cpu: ...; vulkan: ...";
   /// empty when nothing runs the model.
   [[nodiscard]] std::string_view device_description() const { return device_description_; }
@@ -170,7 +166,7 @@ class Model {
   /// Tells this model from others: of the metadata, the directory of tensors and 512 bytes of each
   /// tensor as they were loaded, not as the file is now. Zero when the weights are not loaded.
   [[nodiscard]] const Hash128& fingerprint() const { return fingerprint_; }
-  /// Held by the thread that uses executable().
+  /// Held by the thread that uses an executable.
   [[nodiscard]] DeviceTurn& turn() const { return turn_; }
 
  private:
@@ -180,14 +176,7 @@ class Model {
   void build_program_and_weights();
   /// Throws Argument for an override without a reader.
   void expect_overrides_read() const;
-  /// A program's weights, and what runs it.
-  struct Loading {
-    std::span<const BoundWeight> weights;
-    const Program& program;
-    WeightSink& sink;
-    std::function<void()> seal;
-  };
-  void load_weights(std::span<const Loading> loadings, ThreadTeam& team);
+  void load_weights();
   void note_devices();
   [[nodiscard]] bool wants_rows(const ModelSpec& model) const;
   [[nodiscard]] bool wants_rows_on_demand() const;
@@ -199,14 +188,10 @@ class Model {
   ModelOptions options_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   ModelSpec hyper_parameters_;
-  std::unique_ptr<const Program> program_;
-  std::vector<DemandTable> tables_;
-  std::unique_ptr<PlacedExecutable> executable_;  // what runs it; or null
+  std::optional<uint32_t> row_pooling_;
+  std::vector<ModelProgram> programs_;  // the trunk first
   std::string backend_name_;
   std::string device_description_;
-  std::unique_ptr<const Program> encoder_program_;  // or null
-  std::unique_ptr<Executable> encoder_executable_;  // or null
-  std::unique_ptr<RowFetcher> fetcher_;             // with the executable's team; or null
   Hash128 fingerprint_;
   mutable DeviceTurn turn_;
 };

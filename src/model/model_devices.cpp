@@ -9,7 +9,7 @@
 namespace tenon {
 
 void Model::note_devices() {
-  const std::span<const PlacedDevice> devices = executable_->devices();
+  const std::span<const PlacedDevice> devices = trunk().executable->devices();
   for (const PlacedDevice& placed : devices) {
     const Device& device = *placed.device;
     backend_name_ += fmt::format("{}{}", backend_name_.empty() ? "" : "+", device.name());
@@ -23,22 +23,23 @@ void Model::note_devices() {
 }
 
 void Model::make_fetcher() {
-  const tenon_program& view = program().view();
-  fetcher_ = std::make_unique<RowFetcher>(
-      *file_, tables_,
+  ModelProgram& trunk = programs_.front();
+  if (trunk.tables.empty()) return;
+  const tenon_program& view = trunk.program.view();
+  trunk.fetcher = std::make_unique<RowFetcher>(
+      *file_, trunk.tables,
       RowFetcher::Options{options_.row_cache_bytes, view.max_tokens, view.token_history, &team(),
                           options_.system});
   options_.log(LogLevel::Info, "{}: {} bytes of tables stay in the file, with a row cache of {}",
-               file_->name(), table_bytes(tables_),
-               row_cache_bytes(tables_, options_.row_cache_bytes));
+               file_->name(), table_bytes(trunk.tables),
+               row_cache_bytes(trunk.tables, options_.row_cache_bytes));
 }
 
 PlacedExecutable& Model::loaded() const {
-  if (!has_program()) fail_without_program();
-  if (executable_ == nullptr) {
+  if (trunk().executable == nullptr) {
     fail(Code::State, "{} was opened for inspection, without weights", file_->name());
   }
-  return *executable_;
+  return *trunk().executable;
 }
 
 PlacedExecutable& Model::executable() const {
@@ -50,20 +51,9 @@ PlacedExecutable& Model::executable() const {
 
 PlacedExecutable& Model::row_executable() const {
   PlacedExecutable& executable = loaded();
-  if (gives_rows()) return executable;
+  if (row_pooling()) return executable;
   fail(Code::State, "{} was opened to generate text; set the option embeddings to \"on\"",
        file_->name());
-}
-
-const Program& Model::encoder_program() const {
-  if (has_encoder()) return *encoder_program_;
-  fail(Code::State, "{} has no encoder", file_->name());
-}
-
-Executable& Model::encoder_executable() const {
-  (void)encoder_program();
-  (void)loaded();
-  return *encoder_executable_;
 }
 
 HostServices& Model::services() const { return loaded().device()->host(); }

@@ -26,17 +26,12 @@ uint32_t default_context(const ModelOptions& options, const ModelSpec& spec);
 ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spec,
                                const StepSizes& sizes = {});
 
+/// The steps of a program that computes a text whole: as long as a text may be.
+StepLimits whole_text_limits(const ModelSpec& spec, const ModelOptions& options, uint32_t slice);
+
 /// A copy of what program and backend of a model depend on, with "auto" decided for rows_on_demand;
 /// silent, as the load of the model tells of it.
 ModelOptions runtime_options(const Model& model);
-
-/// The program of an encoder on the device of its decoder, null: none yet. A source is computed whole.
-BuiltProgram encoder_beside(const ModelFile& file, const ModelSpec& spec,
-                            const ModelOptions& options, const PlacedExecutable* decoder);
-
-/// What the layers of an encoder keep of the longest source while it is read: memory of a step,
-/// outside the cache's budget. executable: of the encoder, null: none yet.
-uint64_t encoder_cache_bytes(const Program& encoder, const Executable* executable);
 
 StepWork step_work(const Program& program);
 

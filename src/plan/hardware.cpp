@@ -13,14 +13,12 @@
 #include "base/reserving_system.h"
 #include "engine/device_slabs.h"
 #include "engine/sequence.h"
-#include "engine/step_builder.h"
 #include "kv/block_pool.h"
 #include "model/model_executable.h"
 #include "model/program_facts.h"
+#include "model/program_runner.h"
 #include "plan/probe_model.h"
 #include "sampler/sampler.h"
-#include "weights/executable_sink.h"
-#include "weights/row_fetcher.h"
 
 namespace tenon {
 namespace {
@@ -42,29 +40,29 @@ class Probe {
   Probe(const Model& model, const ModelOptions& options)
       : system_(options.system),
         probe_(make_probe_model(model, affordable_bytes(), kMostSequences)),
-        executable_(make_executable(program(), options)),
-        slabs_(executable_->device()) {
+        vocab_(probe_.built.model.vocab),
+        program_(compiled(probe_, options)),
+        slabs_(program_.executable->device()) {
     LoadOptions load;
     load.team = &team();
     load.system = system_;
-    load_weights(*probe_.file, probe_.built.weights, *executable_, load);
-    executable_->seal();
-    pools_ = make_block_pools(slabs_, cache_groups(program(), *executable_),
-                              executable_->device()->info().slab_bytes, UINT64_MAX);
-    logits_ = Buffer(system_, kMostSequences * probe_.built.model.vocab * sizeof(float),
-                     "logits of a probe");
-    builder_ = std::make_unique<StepBuilder>(program().view(), pools_);
+    load_weights(*probe_.file, program_.weights, *program_.executable, load);
+    program_.executable->seal();
+    pools_ = make_block_pools(slabs_, cache_groups(program(), *program_.executable),
+                              program_.executable->device()->info().slab_bytes, UINT64_MAX);
+    logits_ = Buffer(system_, kMostSequences * vocab_ * sizeof(float), "logits of a probe");
     const tenon_program& view = program().view();
     const RowFetcher::Options fetching{options.row_cache_bytes, view.max_tokens, view.token_history,
                                        &team(), system_};
-    fetcher_ = std::make_unique<RowFetcher>(*probe_.file, probe_.built.tables, fetching);
+    program_.fetcher = std::make_unique<RowFetcher>(*probe_.file, program_.tables, fetching);
+    runner_ = std::make_unique<ProgramRunner>(program_, pools_, system_);
   }
 
-  [[nodiscard]] const Program& program() const { return probe_.built.program; }
+  [[nodiscard]] const Program& program() const { return program_.program; }
 
   /// Bytes of the cache for one token after `depth` others (seen_cache_bytes).
   [[nodiscard]] double cache_bytes_at(uint32_t depth) const {
-    return seen_cache_bytes(cache_groups(program(), *executable_), depth);
+    return seen_cache_bytes(cache_groups(program(), *program_.executable), depth);
   }
 
   /// Seconds of a step of `count` sequences that compute `tokens` each after `depth` others and
@@ -72,15 +70,15 @@ class Probe {
   double step_seconds(uint32_t count, uint32_t tokens, uint32_t depth) {
     std::vector<Sequence> sequences;
     for (uint32_t i = 0; i < count; ++i) sequences.push_back(sequence_at(depth, tokens, i));
-    builder_->clear();
+    runner_->clear();
+    std::vector<const uint32_t*> tables;
     for (Sequence& sequence : sequences) {
       sequence.prepare(tokens);
-      builder_->add(sequence, tokens, 1);
+      runner_->add(sequence.next_slice(tokens, 1, tables));
     }
-    auto* const logits = reinterpret_cast<float*>(logits_.data());
+    runner_->bind(program().view().logits, reinterpret_cast<float*>(logits_.data()));
     const auto round = [&] {
-      fetcher_->fetch(builder_->text(), fetched_, nullptr);
-      executable_->run(builder_->finish(logits, nullptr, TENON_NO_TICKET, fetched_.bindings()));
+      runner_->run(nullptr);
       draw_tokens(sequences);
     };
     round();
@@ -96,7 +94,11 @@ class Probe {
   }
 
  private:
-  [[nodiscard]] ThreadTeam& team() const { return executable_->device()->host().team(); }
+  static ModelProgram compiled(ProbeModel& probe, const ModelOptions& options) {
+    std::unique_ptr<PlacedExecutable> executable = make_executable(probe.built.program, options);
+    return make_model_program(ProgramRole::Trunk, 0, std::move(probe.built), std::move(executable));
+  }
+  [[nodiscard]] ThreadTeam& team() const { return program_.executable->device()->host().team(); }
   /// As the engine does: side by side.
   void draw_tokens(std::span<const Sequence> sequences) {
     while (samplers_.size() < sequences.size()) samplers_.emplace_back(system_);
@@ -114,10 +116,9 @@ class Probe {
     team().run(job);
   }
   void draw(size_t number, const Sequence& sequence) noexcept {
-    const uint64_t vocab = probe_.built.model.vocab;
-    const auto* logits = reinterpret_cast<const float*>(logits_.data()) + number * vocab;
+    const auto* logits = reinterpret_cast<const float*>(logits_.data()) + number * vocab_;
     try {
-      (void)samplers_[number].sample({logits, vocab}, sequence.tokens(), sequence.size());
+      (void)samplers_[number].sample({logits, vocab_}, sequence.tokens(), sequence.size());
     } catch (...) {  // what is drawn does not matter
     }
   }
@@ -131,8 +132,7 @@ class Probe {
     Sequence sequence(pools_, depth + tokens);
     std::vector<Token> text(depth + tokens);
     for (uint32_t i = 0; i < text.size(); ++i) {
-      text[i] =
-          static_cast<Token>((uint64_t{i} * 7919 + number * 104729) % probe_.built.model.vocab);
+      text[i] = static_cast<Token>((uint64_t{i} * 7919 + number * 104729) % vocab_);
     }
     sequence.append(text);
     if (depth == 0) return sequence;
@@ -149,14 +149,13 @@ class Probe {
   }
 
   std::shared_ptr<System> system_;
-  ProbeModel probe_;
-  std::unique_ptr<PlacedExecutable> executable_;
+  ProbeModel probe_;  // its program moves to the next
+  uint64_t vocab_;
+  ModelProgram program_;
   DeviceSlabs slabs_;
   std::vector<std::shared_ptr<BlockPool>> pools_;
   Buffer logits_;
-  std::unique_ptr<StepBuilder> builder_;
-  std::unique_ptr<RowFetcher> fetcher_;
-  FetchedRows fetched_;
+  std::unique_ptr<ProgramRunner> runner_;
   std::deque<Sampler> samplers_;  // of each sequence
 };
 

@@ -13,6 +13,7 @@
 #include "base/saturating.h"
 #include "kv/cache_forecast.h"
 #include "model/model_executable.h"
+#include "model/private_cache.h"
 #include "model/program_facts.h"
 #include "program/cache_types.h"
 #include "sampler/candidates_memory.h"
@@ -38,7 +39,7 @@ class Needs {
       return build_program(model.file(), program_options(options, model.hyper_parameters(), sizes));
     };
     BuiltProgram built = build({});
-    const std::unique_ptr<PlacedExecutable> executable = make_executable(built, options, build);
+    std::unique_ptr<PlacedExecutable> executable = make_executable(built, options, build);
     slice_ = built.program.view().max_tokens;
     table_bytes_ = row_cache_bytes(built.tables, options.row_cache_bytes);
     host_scratch_bytes_ = executable->carried_bytes() + fetched_row_bytes(built.tables, slice_);
@@ -58,7 +59,15 @@ class Needs {
     const std::vector<DeviceCache> caches =
         device_caches(cache_groups(built.program, *executable), *executable, &numbers);
     for (size_t i = 0; i < caches.size(); ++i) devices_[numbers[i]].cache = caches[i];
-    if (model.has_encoder()) add_encoder(model, options, *executable);
+    add_programs_beside(model, options, *executable);
+    ModelProgram trunk = make_model_program(ProgramRole::Trunk, 0, std::move(built));
+    trunk.executable = std::move(executable);
+    trunk.private_positions = model.trunk().private_positions;
+    for (uint32_t group = 0; group < trunk.program.groups().size(); ++group) {
+      DevicePlan& plan = devices_[trunk.executable->group_device(group)].plan;
+      plan.scratch_bytes += private_cache_bytes(trunk, group);
+    }
+    host_scratch_bytes_ += private_row_bytes(trunk);
   }
 
   [[nodiscard]] uint64_t weights_bytes() const {
@@ -126,18 +135,18 @@ class Needs {
     DeviceCache cache;
   };
 
-  /// It is on the device of the decoder's logits.
-  void add_encoder(const Model& model, const ModelOptions& options,
-                   const PlacedExecutable& decoder) {
-    const ModelFile& file = model.file();
-    const BuiltProgram built = encoder_beside(file, read_model_spec(file), options, &decoder);
-    const Executable executable(decoder.device(), built.program.view());
-    const auto placed =
-        std::ranges::find(decoder.devices(), decoder.device(), &PlacedDevice::device);
-    DevicePlan& plan = devices_[static_cast<size_t>(placed - decoder.devices().begin())].plan;
-    plan.weights_bytes += executable.memory_bytes(TENON_MEMORY_WEIGHTS);
-    plan.scratch_bytes += executable.memory_bytes(TENON_MEMORY_SCRATCH) +
-                          encoder_cache_bytes(built.program, &executable);
+  /// They are on the device of the trunk's logits.
+  void add_programs_beside(const Model& model, const ModelOptions& options,
+                           const PlacedExecutable& trunk) {
+    const auto placed = std::ranges::find(trunk.devices(), trunk.device(), &PlacedDevice::device);
+    DevicePlan& plan = devices_[static_cast<size_t>(placed - trunk.devices().begin())].plan;
+    for (const ModelProgram& beside :
+         programs_beside(model.file(), model.hyper_parameters(), options, &trunk)) {
+      plan.weights_bytes += beside.executable->memory_bytes(TENON_MEMORY_WEIGHTS);
+      plan.scratch_bytes +=
+          beside.executable->memory_bytes(TENON_MEMORY_SCRATCH) + private_cache_bytes(beside);
+      host_scratch_bytes_ += private_row_bytes(beside);
+    }
   }
   [[nodiscard]] uint64_t device_kv_bytes(const DeviceNeeds& device, uint64_t context,
                                          uint64_t sessions) const {

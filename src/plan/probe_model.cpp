@@ -84,7 +84,7 @@ uint32_t num_layers(const Model& model, uint64_t bytes) {
   for (const TensorInfo& tensor : model.file().tensors()) {
     (layer_name(tensor.name) ? in_layers : besides) += tensor.bytes;
   }
-  besides -= table_bytes(model.demand_tables());
+  besides -= table_bytes(model.trunk().tables);
   const uint64_t layer_bytes = std::max<uint64_t>(1, in_layers / layers);
   const uint64_t left = bytes > besides ? bytes - besides : 0;
   return static_cast<uint32_t>(std::clamp<uint64_t>(left / layer_bytes, 1, layers));

@@ -46,14 +46,14 @@ TEST(TokenPath, AllocatesNothingForRowsOfTablesInTheFile) {
   Sampler sampler = greedy_sampler();
   session.next(sampler);
   session.next(sampler);
-  const uint64_t read_before = session.engine()->model().row_fetcher()->rows_read();
+  const uint64_t read_before = session.engine()->model().trunk().fetcher->rows_read();
   const uint64_t before = num_allocations;
   for (const Token token : std::span(text).subspan(20)) {
     session.append(std::span(&token, 1));
     session.prefill();
   }
   EXPECT_EQ(num_allocations - before, 0u);
-  EXPECT_GT(session.engine()->model().row_fetcher()->rows_read() - read_before, 50u);
+  EXPECT_GT(session.engine()->model().trunk().fetcher->rows_read() - read_before, 50u);
 }
 
 // ---- Memory that is refused ---------------------------------------------------------------------

@@ -56,7 +56,7 @@ ModelOptions in_file(const Model& like, uint64_t rows, const std::string& backen
   ModelOptions options = in_memory(backend, slice);
   options.rows_on_demand = "on";
   options.row_cache_bytes = 1;
-  for (const DemandTable& table : like.demand_tables()) {
+  for (const DemandTable& table : like.trunk().tables) {
     options.row_cache_bytes +=
         rows * table.rows_per_token() * RowCache::bytes_of_row(table.source.row_bytes());
   }
@@ -103,9 +103,9 @@ TEST_P(RowsOnDemand, HaveTheBitsOfTablesInMemoryInSlicesOfAllSizes) {
     const auto model = fetched(rows, slice);
     Session other(Engine::create(model));
     EXPECT_TRUE(same_bits(evaluate_all(other, text), expected));
-    const uint64_t read = model->row_fetcher()->rows_read();
+    const uint64_t read = model->trunk().fetcher->rows_read();
     uint64_t rows_per_token = 0;
-    for (const DemandTable& table : model->demand_tables()) {
+    for (const DemandTable& table : model->trunk().tables) {
       rows_per_token += table.rows_per_token();
     }
     if (rows == 3) {
@@ -173,7 +173,7 @@ TEST(RowsOnDemandTables, AreThoseThatOnlyTokensChooseRowsOf) {
   const auto tables_of = [&folder](const std::string& name) {
     std::vector<std::string> names;
     const auto model = inspected(write_model(folder, name));
-    for (const DemandTable& table : model->demand_tables()) {
+    for (const DemandTable& table : model->trunk().tables) {
       names.push_back(table.source.place(0, 0).tensor->name);
     }
     return names;
@@ -193,7 +193,7 @@ TEST(RowsOnDemandTables, GiveAnEmbedderTheSameRows) {
     options.rows_on_demand = on_demand;
     options.row_cache_bytes = 1000;
     const auto model = load_tiny({}, std::move(options));
-    EXPECT_EQ(model->row_fetcher() != nullptr, on_demand == std::string("on"));
+    EXPECT_EQ(model->trunk().fetcher != nullptr, on_demand == std::string("on"));
     Embedder embedder(model, {});
     std::vector<EmbedderText> texts;
     for (const uint32_t count : {5, 40, 1}) texts.push_back({make_tokens(count, count)});
@@ -423,7 +423,7 @@ TEST(RowsOnDemandOption, AutoLooksAtTheMemoryAvailable) {
     ModelOptions options;
     options.system = system;
     options.threads = 1;
-    return load_tiny(tiny, std::move(options))->demand_tables().size();
+    return load_tiny(tiny, std::move(options))->trunk().tables.size();
   };
   const uint64_t bytes = header_of(untied())->file().tensor_bytes();
   EXPECT_EQ(tables(bytes * 2, untied()), 0u);
@@ -448,17 +448,17 @@ TEST(RowsOnDemandOption, ChecksTheTablesThatItLeavesInTheFile) {
   expect_error(Code::Format, AllOf(HasSubstr("token_embd.weight"), HasSubstr("row 10")),
                [&] { (void)load(true); });
   tiny.edit = {};
-  EXPECT_NE(load(true)->row_fetcher(), nullptr);
+  EXPECT_NE(load(true)->trunk().fetcher, nullptr);
 }
 
 TEST(RowsOnDemandOption, CountsTheCacheInPlaceOfTheTable) {
   const TempFolder folder;
   const std::string path = write_model(folder, "gemma3n");
   const auto like = inspected(path);
-  const uint64_t table = table_bytes(like->demand_tables());
+  const uint64_t table = table_bytes(like->trunk().tables);
   const MemoryNeeds held = Model::load(path, in_memory())->memory(64);
   const MemoryNeeds fetched = Model::load(path, in_file(*like, 16))->memory(64);
-  const uint64_t cache = row_cache_bytes(like->demand_tables(), in_file(*like, 16).row_cache_bytes);
+  const uint64_t cache = row_cache_bytes(like->trunk().tables, in_file(*like, 16).row_cache_bytes);
   EXPECT_NEAR(static_cast<double>(held.weights_bytes - fetched.weights_bytes),
               static_cast<double>(table - cache), 4096);
   EXPECT_EQ(fetched.kv_bytes, held.kv_bytes);

@@ -168,7 +168,7 @@ TEST_F(Sources, AreRefusedWhereTheyDoNotFit) {
   expect_error(Code::Argument, HasSubstr("without tokens"), [&] { session.set_source({}); });
   const std::vector<Token> unknown = {1, 512};
   expect_error(Code::Argument, HasSubstr("token 512"), [&] { session.set_source(unknown); });
-  const uint32_t most = model_->encoder_program().view().max_tokens;
+  const uint32_t most = model_->find(ProgramRole::Encoder)->program.view().max_tokens;
   expect_error(Code::Limit, HasSubstr("the most that the encoder reads"),
                [&] { session.set_source(make_tokens(most + 1, 1, kSourceVocab)); });
   session.set_source(source_);

@@ -232,7 +232,7 @@ void Starved::open_client() {
     client->session = std::make_unique<Session>(engine_, SessionOptions{kContext});
   };
   if (!call(make)) return;
-  if (model_->has_encoder()) {
+  if (model_->find(ProgramRole::Encoder) != nullptr) {
     client->ask.source =
         make_tokens(static_cast<uint32_t>(1 + below(50)), static_cast<uint32_t>(below(2)), vocab_);
     if (!call([&] { client->session->set_source(client->ask.source); })) return;

@@ -51,7 +51,7 @@ inline void expect_peak_of_plan(ModelOptions (*make_options)(), const DeviceByte
   engine_options.cache_bytes = device.kv_bytes;
   const auto engine = Engine::create(load(false), engine_options);
   // All blocks that full sessions have, without computing what is in them: an emulator takes minutes for that.
-  const std::scoped_lock turn(engine->model().turn().mutex());
+  const std::scoped_lock turn(engine->model().turn());
   ASSERT_EQ(engine->pools().size(), 1u);
   BlockPool& pool = *engine->pools()[0];
   std::vector<uint32_t> blocks;

@@ -13,10 +13,9 @@
 
 #include "arch/architectures.h"
 #include "backend/device_buffer.h"
-#include "backend/executable.h"
 #include "backend/registry.h"
 #include "base/thread_team.h"
-#include "weights/executable_sink.h"
+#include "model/placed_executable.h"
 #include "weights/loader.h"
 
 namespace tenon::golden {
@@ -36,11 +35,10 @@ class ProgramRun {
       : program_(built.program.view()),
         groups_(built.program.groups()),
         encoder_(encoder),
-        executable_(std::move(device), program_) {
-    ExecutableSink sink(executable_);
+        executable_(PlacedDevice{std::move(device)}, built.program) {
     LoadOptions load;
     load.system = System::real();
-    load_weights(file, built.weights, sink, load);
+    load_weights(file, built.weights, executable_, load);
     executable_.seal();
     for (uint32_t group = 0; group < groups_.size(); ++group) add_blocks(group, max_positions);
   }
@@ -144,7 +142,7 @@ class ProgramRun {
   const tenon_program& program_;
   std::span<const tenon_cache_group> groups_;
   ProgramRun* encoder_;
-  Executable executable_;
+  PlacedExecutable executable_;
   std::vector<DeviceBuffer> buffers_;          // [groups]
   std::vector<tenon_buffer*> slabs_;           // [groups], of buffers_
   std::vector<uint32_t> num_blocks_;           // [groups]

@@ -223,7 +223,7 @@ TEST(Planner, CountsARowCacheInPlaceOfTablesInTheFile) {
   const auto loaded = load_tiny(tiny, options("on"));
   EXPECT_EQ(plan.weights_bytes, loaded->memory(70).weights_bytes);
   EXPECT_EQ(plan.scratch_bytes, loaded->memory(70).scratch_bytes + 3 * 300 * 4);
-  const uint64_t table = table_bytes(fetched->demand_tables());
+  const uint64_t table = table_bytes(fetched->trunk().tables);
   EXPECT_LE(plan.weights_bytes,
             make_plan(*held, {70, 3}, machine()).weights_bytes - table + 5000 + 64);
 }
@@ -245,6 +245,26 @@ TEST(Planner, CountsAnEncoderBesideItsDecoder) {
   EXPECT_EQ(plan.scratch_bytes,
             needs.scratch_bytes + 3 * loaded->hyper_parameters().vocab * sizeof(float));
   EXPECT_GT(plan.weights_bytes, loaded->executable().memory_bytes(TENON_MEMORY_WEIGHTS) * 3 / 2);
+}
+
+TEST(Planner, CountsTheCacheOfAnEmbedderBesideAnEngine) {
+  const auto open = [](const char* embeddings, bool inspect) {
+    ModelOptions options;
+    options.embeddings = embeddings;
+    options.inspect = inspect;
+    options.threads = 2;
+    options.slice = 48;
+    options.context = 200;
+    return load_tiny({}, std::move(options));
+  };
+  const Plan plan = make_plan(*open("also", true), {70, 3}, machine());
+  const MemoryNeeds needs = open("also", false)->memory(70);
+  EXPECT_EQ(plan.weights_bytes, needs.weights_bytes);
+  EXPECT_EQ(plan.scratch_bytes, needs.scratch_bytes + 3 * 300 * 4);
+  const Plan without = make_plan(*open("off", true), {70, 3}, machine());
+  EXPECT_EQ(plan.weights_bytes, without.weights_bytes);
+  EXPECT_EQ(plan.kv_bytes, without.kv_bytes);
+  EXPECT_GT(plan.scratch_bytes, without.scratch_bytes);
 }
 
 TEST(Planner, AllExpertsTakeMemoryThoseOfATokenTakeTime) {

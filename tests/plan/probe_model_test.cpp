@@ -109,7 +109,7 @@ TEST(ProbeModel, LeavesTablesInTheFileAsTheModelDoes) {
   ModelOptions options;
   options.rows_on_demand = "on";
   const auto model = header_of(tiny, std::move(options));
-  const uint64_t table = table_bytes(model->demand_tables());
+  const uint64_t table = table_bytes(model->trunk().tables);
   ASSERT_GT(table, model->file().tensor_bytes() / 4);
   const ProbeModel probe = make_probe_model(*model, model->file().tensor_bytes() - table, 8);
   EXPECT_EQ(probe.built.model.layers.size(), 4u);

@@ -129,7 +129,7 @@ TEST(RandomModel, ThereIsATinyOneOfEveryArchitecture) {
         continue;
       }
       Session session(Engine::create(model));
-      if (model->has_encoder()) session.set_source(make_tokens(40, 2, 512));
+      if (model->find(ProgramRole::Encoder) != nullptr) session.set_source(make_tokens(40, 2, 512));
       logits.push_back(evaluate_all(session, make_tokens(24, 1, 512)));
     }
     double error = 0;

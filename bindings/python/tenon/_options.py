@@ -28,7 +28,7 @@ class ModelOptions(TypedDict, total=False):
     slice: int
     """Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu); more is faster and takes more scratch memory."""
     embeddings: str
-    """What the model is for: on: rows of texts (tenon_embedder_create); off: text; auto: rows where the file is an encoder or names a pooling."""
+    """What the model is for: on: rows of texts (tenon_embedder_create); off: text; also: both, over one copy of the weights; auto: rows where the file is an encoder or names a pooling."""
     rows_on_demand: str
     """Whether tables of which each token needs a row stay in the file (embeddings, unless they are the output matrix, too); auto: where the weights would take more than three quarters of the memory available."""
     row_cache_bytes: int

@@ -63,8 +63,9 @@ public final class ModelOptions extends ModelCallbacks<ModelOptions> {
     return set("slice", value);
   }
 
-  /** What the model is for: on: rows of texts (tenon_embedder_create); off: text; auto: rows where the
-   * file is an encoder or names a pooling. One of auto, on, off. */
+  /** What the model is for: on: rows of texts (tenon_embedder_create); off: text; also: both, over one
+   * copy of the weights; auto: rows where the file is an encoder or names a pooling. One of auto, on,
+   * also, off. */
   public ModelOptions embeddings(String value) {
     return set("embeddings", value);
   }

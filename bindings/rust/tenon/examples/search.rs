@@ -1,11 +1,11 @@
 //! Search by meaning: `search [MODEL]`. With a model for embeddings it finds what a question is about.
 
-use tenon::{Embed, Embedder, Model, ModelOptions, Switch, TextRole};
+use tenon::{Embed, Embedder, Embeddings, Model, ModelOptions, TextRole};
 
 fn main() -> tenon::Result<()> {
     let path = std::env::args().nth(1).unwrap_or_else(|| "demo-q8_0.gguf".into());
-    // Switch::On: the demo model is one that generates.
-    let model = Model::open_with(path, &ModelOptions::new().embeddings(Switch::On))?;
+    // Embeddings::On: the demo model is one that generates.
+    let model = Model::open_with(path, &ModelOptions::new().embeddings(Embeddings::On))?;
     let embedder = Embedder::new(&model)?;
     let documents = ["The fox sleeps in the forest.", "Ships sail over the sea.", "Bread is made of flour."];
     let rows = embedder.embed(&documents, &Embed::new().role(TextRole::Document))?;

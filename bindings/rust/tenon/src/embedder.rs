@@ -131,7 +131,7 @@ fn batch(items: &Items, options: &Embed) -> sys::tenon_embedder_batch {
 }
 
 impl Embedder {
-    /// As the model's file says. A model that generates is opened with `embeddings(Switch::On)`.
+    /// As the model's file says. A model that generates is opened with `embeddings(Embeddings::On)`.
     pub fn new(model: &Model) -> Result<Self> {
         Self::with(model, &EmbedderOptions::new())
     }

@@ -44,7 +44,31 @@ impl From<CacheType> for Value {
     }
 }
 
-/// Values of the option `embeddings` and `rows_on_demand`.
+/// Values of the option `embeddings`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Embeddings {
+    /// "auto"
+    Auto,
+    /// "on"
+    On,
+    /// "also"
+    Also,
+    /// "off"
+    Off,
+}
+impl From<Embeddings> for Value {
+    fn from(value: Embeddings) -> Self {
+        Value::from(match value {
+            Embeddings::Auto => "auto",
+            Embeddings::On => "on",
+            Embeddings::Also => "also",
+            Embeddings::Off => "off",
+        })
+    }
+}
+
+/// Values of the option `rows_on_demand`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Switch {
@@ -220,9 +244,9 @@ impl ModelOptions {
         self
     }
 
-    /// What the model is for: on: rows of texts (tenon_embedder_create); off: text; auto: rows where the file
-    /// is an encoder or names a pooling.
-    pub fn embeddings(mut self, value: Switch) -> Self {
+    /// What the model is for: on: rows of texts (tenon_embedder_create); off: text; also: both, over one copy
+    /// of the weights; auto: rows where the file is an encoder or names a pooling.
+    pub fn embeddings(mut self, value: Embeddings) -> Self {
         self.0.set("embeddings", value.into());
         self
     }

@@ -277,7 +277,7 @@ fn files_of_sessions() {
 
 #[test]
 fn rows_of_embedders() {
-    let model = Model::open_with(demo(), &ModelOptions::new().embeddings(Switch::On)).unwrap();
+    let model = Model::open_with(demo(), &ModelOptions::new().embeddings(Embeddings::On)).unwrap();
     let embedder = Embedder::new(&model).unwrap();
     let rows = embedder.embed(&["a fox", "the sea", "a fox"], &Embed::new()).unwrap();
     assert_eq!((rows.len(), rows.dimensions(), rows[0].len()), (3, 256, embedder.dimensions()));

@@ -16,7 +16,7 @@ pub fn rows(model: &Model) -> Vec<Row<'_>> {
         ("cache_type", &["string\tcache_type\tf32"], Box::new(|| drop(Model::open_with("/nowhere/none.gguf", &ModelOptions::new().cache_type(CacheType::F32))))),
         ("default_context", &["int\tdefault_context\t5"], Box::new(|| drop(Model::open_with("/nowhere/none.gguf", &ModelOptions::new().default_context(5))))),
         ("slice", &["int\tslice\t5"], Box::new(|| drop(Model::open_with("/nowhere/none.gguf", &ModelOptions::new().slice(5))))),
-        ("embeddings", &["string\tembeddings\ton"], Box::new(|| drop(Model::open_with("/nowhere/none.gguf", &ModelOptions::new().embeddings(Switch::On))))),
+        ("embeddings", &["string\tembeddings\ton"], Box::new(|| drop(Model::open_with("/nowhere/none.gguf", &ModelOptions::new().embeddings(Embeddings::On))))),
         ("rows_on_demand", &["string\trows_on_demand\ton"], Box::new(|| drop(Model::open_with("/nowhere/none.gguf", &ModelOptions::new().rows_on_demand(Switch::On))))),
         ("row_cache_bytes", &["int\trow_cache_bytes\t9007199254740993"], Box::new(|| drop(Model::open_with("/nowhere/none.gguf", &ModelOptions::new().row_cache_bytes(9007199254740993))))),
         ("backend.isa", &["string\tbackend.isa\ttext é"], Box::new(|| drop(Model::open_with("/nowhere/none.gguf", &ModelOptions::new().set("backend.isa", "text é"))))),
