@@ -1054,6 +1054,7 @@ typedef struct tenon_engine_stats {
   double first_token_seconds;                          /* the sums of these durations */
   double token_gap_seconds;
   double request_seconds;
+  uint64_t queue_room; /* requests that the queue still takes; 0: the next is BUSY. Since 0.1 */
 } tenon_engine_stats;
 
 TENON_API tenon_status tenon_engine_get_stats(tenon_engine* engine, tenon_engine_stats* stats);
