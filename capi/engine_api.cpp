@@ -52,6 +52,7 @@ tenon_engine_stats stats_of(const tenon::EngineMetrics& metrics) {
   out.waiting = metrics.waiting;
   out.waiting_tokens = metrics.waiting_tokens;
   out.running = metrics.running;
+  out.queue_room = metrics.queue_room;
   out.submitted = metrics.submitted_total;
   out.finished = metrics.finished_total;
   out.cancelled = metrics.cancelled_total;

@@ -468,6 +468,7 @@ EngineMetrics Engine::metrics() const {
   now.waiting = scheduler_.num_waiting();
   now.waiting_tokens = scheduler_.num_queued_tokens();
   now.running = scheduler_.num_running();
+  now.queue_room = options_.max_queued - std::min(options_.max_queued, scheduler_.num_queued());
   now.preempted_total = scheduler_.num_preempted();
   now.kv_limit_bytes = options_.cache_bytes;
   for (PoolRange device{0, 0}; device.end < pools_.size();) {

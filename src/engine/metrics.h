@@ -23,6 +23,7 @@ struct EngineMetrics {
   uint64_t waiting = 0;         ///< requests in the queue
   uint64_t waiting_tokens = 0;  ///< of their prompts
   uint64_t running = 0;         ///< requests that have begun
+  uint64_t queue_room = 0;      ///< requests that the bounded queue still takes
 
   uint64_t submitted_total = 0;  ///< generations
   uint64_t finished_total = 0;

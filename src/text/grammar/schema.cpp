@@ -104,8 +104,12 @@ class SchemaWriter {
     const Dfa& texts = *alternative.texts;
     const std::vector<uint32_t>& below = alternative.counted->below;
     std::string key = "number ";
-    append_words(texts, key);
-    append_words(below, key);
+    if (alternative.kept_number != 0) {
+      key = fmt::format("kept number {}", alternative.kept_number);
+    } else {
+      append_words(texts, key);
+      append_words(below, key);
+    }
     return piece(key, [&](Nfa& nfa) { write_counted_number(texts, below, nfa); });
   }
 
@@ -144,6 +148,8 @@ class SchemaWriter {
     std::string key = "string ";
     if (!alternative.texts) {
       key = fmt::format("characters {} {}", shape.minimum, shape.maximum);
+    } else if (alternative.kept_number != 0) {
+      key = fmt::format("kept string {}", alternative.kept_number);
     } else {
       append_words(*alternative.texts, key);
       if (alternative.counted) append_words(alternative.counted->below, key);
@@ -174,8 +180,9 @@ class SchemaWriter {
       last = std::max<uint64_t>({last, shape.minimum, maximum == UINT64_MAX ? 0 : maximum});
       constexpr uint64_t kMostPlaces = 10'000;
       if (last > kMostPlaces) {
-        nfa_.budget().refuse("contains with minItems or maxItems above {} is not supported",
-                             kMostPlaces);
+        nfa_.budget().refuse_keyword("contains",
+                                     "contains with minItems or maxItems above {} is not supported",
+                                     kMostPlaces);
       }
     }
     nfa_.rule(rule).counts = counts;
@@ -251,7 +258,8 @@ class SchemaWriter {
   /// An array of few different values: which it has is remembered as properties are of an object.
   uint32_t unique_array_rule(const Alternative& alternative) {
     if (!alternative.values) {
-      nfa_.budget().refuse(
+      nfa_.budget().refuse_keyword(
+          "uniqueItems",
           "uniqueItems is supported for items of at most {} values (enum, const, booleans, short "
           "ranges of integers) and without prefixItems and contains",
           kMaxFewValues);
@@ -367,8 +375,9 @@ class SchemaWriter {
     });
     const ObjectSpec& spec = nfa_.objects[object];
     if (kinds > 0 && spec.properties.size() + kinds_met.size() < spec.minimum) {
-      nfa_.budget().refuse("minProperties {} is more than can be told apart of such names",
-                           spec.minimum);
+      nfa_.budget().refuse_keyword("minProperties",
+                                   "minProperties {} is more than can be told apart of such names",
+                                   spec.minimum);
     }
     return rule;
   }
@@ -413,7 +422,8 @@ class SchemaWriter {
       }
     }
     if (!shape.needs.empty() && spec.minimum > 0 && spec.maximum != kUnlimited) {
-      nfa_.budget().refuse(
+      nfa_.budget().refuse_keyword(
+          "dependentRequired",
           "dependentRequired with minProperties and maxProperties is not supported");
     }
     return spec;
@@ -433,8 +443,13 @@ class SchemaWriter {
 
 void read_schema(std::string_view text, Nfa& nfa, KeptParts& parts) {
   const JsonDocument document(text, nfa.budget());
-  const bool any_order = any_order_of(document.root(), nfa.budget());
-  SchemaCompiler plan(document.root(), parts, nfa.budget());
+  read_schema(document.root(), nfa, parts, nullptr);
+}
+
+void read_schema(const JsonValue& root, Nfa& nfa, KeptParts& parts,
+                 std::vector<Refusal>* refusals) {
+  const bool any_order = any_order_of(root, nfa.budget());
+  SchemaCompiler plan(root, parts, nfa.budget(), refusals);
   SchemaWriter(plan, nfa, parts, any_order).run();
   nfa.budget().set_place("");
 }

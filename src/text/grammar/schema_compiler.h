@@ -31,6 +31,7 @@ struct Alternative {
   std::shared_ptr<const Dfa> texts = {};  ///< Number; String: null for counted characters
   /// Number, String: additional upper bound on `texts`, counted while reading.
   std::optional<CountLimit> counted = {};
+  uint64_t kept_number = 0;  ///< LimitedTexts::number of `texts` and `counted`; 0: not kept
   /// Number: all spellings of a number generated in the schema's spelling; else null.
   std::shared_ptr<const Dfa> checked = {};
 
@@ -59,7 +60,9 @@ struct SchemaNode {
 class SchemaCompiler {
  public:
   /// Everything below the root, node 0. Throws Error(Grammar) when no value is valid.
-  SchemaCompiler(const JsonValue& root, KeptParts& kept, Budget& budget);
+  ///   refusals  null, or gets the keywords that are refused, which are then skipped
+  SchemaCompiler(const JsonValue& root, KeptParts& kept, Budget& budget,
+                 std::vector<Refusal>* refusals = nullptr);
   [[nodiscard]] const std::vector<SchemaNode>& nodes() const { return nodes_; }
   SchemaNormalizer& normalizer() { return normalizer_; }
 
@@ -68,6 +71,7 @@ class SchemaCompiler {
   void expand(NodeId node);
   void compile_number(Alternative& alternative);
   void compile_string(Alternative& alternative);
+  static void take(const std::shared_ptr<const LimitedTexts>& limited, Alternative& alternative);
   void write_out_length(Alternative& alternative);
   void compile_array(Alternative& alternative);
   void compile_object(Alternative& alternative);
