@@ -51,7 +51,7 @@ void PredictionBlock::add(std::span<const Token> tokens, std::span<const float> 
     fail(Code::Argument, "prediction: {} tokens with {} values of hidden states, not {} each",
          tokens.size(), hidden.size(), width_);
   }
-  const uint32_t vocab = model_->hyper_parameters().vocab;
+  const uint32_t vocab = model_->spec().vocab;
   for (const Token token : tokens) {
     if (token < 0 || static_cast<uint32_t>(token) >= vocab) {
       fail(Code::Argument, "prediction: token {} is outside 0..{}", token, vocab - 1);

@@ -32,7 +32,7 @@ std::unique_ptr<ProgramRunner> make_encoder(const Model& model,
 Step::Step(const Model& model, std::span<const std::shared_ptr<BlockPool>> pools, bool is_alone)
     : model_(model),
       system_(*model.options().system),
-      vocab_(model.hyper_parameters().vocab),
+      vocab_(model.spec().vocab),
       is_alone_(is_alone),
       runner_(model.trunk(), pools, model.options().system),
       encoder_(make_encoder(model, pools)) {

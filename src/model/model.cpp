@@ -21,38 +21,15 @@
 namespace tenon {
 namespace {
 
-constexpr uint32_t kMaxSlice = 1u << 16;
 constexpr uint32_t kMaxContext = 0x7fffffff;
 
-uint32_t cache_type_of(const ModelOptions& options) {
-  const CacheTypeInfo* info = find_cache_type(options.cache_type);
-  if (info != nullptr) return info->type;
-  fail(Code::Argument, "cache_type is \"{}\", not one of {}", options.cache_type.substr(0, 64),
-       cache_type_names(", "));
-}
-
-void check_options(const ModelOptions& options) {
-  cache_type_of(options);
-  if (options.slice > kMaxSlice) {
-    fail(Code::Argument, "slice is {}, not in 0..{}", options.slice, kMaxSlice);
+/// The metadata that the options replace, which they then no longer hold.
+std::vector<MetadataOverride> take_overrides(ModelOptions& options) {
+  std::vector<MetadataOverride> overrides;
+  for (const std::string& text : std::exchange(options.overrides, {})) {
+    overrides.push_back(parse_metadata_override(text));
   }
-  if (options.embeddings != "auto" && options.embeddings != "on" && options.embeddings != "also" &&
-      options.embeddings != "off") {
-    fail(Code::Argument, "embeddings is \"{}\", not one of auto, on, also, off",
-         options.embeddings.substr(0, 64));
-  }
-  if (options.rows_on_demand != "auto" && options.rows_on_demand != "on" &&
-      options.rows_on_demand != "off") {
-    fail(Code::Argument, "rows_on_demand is \"{}\", not one of auto, on, off",
-         options.rows_on_demand.substr(0, 64));
-  }
-  check_device_options(options);
-  if (options.context > kMaxContext) {
-    fail(Code::Argument, "context is {}, not in 0..{}", options.context, kMaxContext);
-  }
-  if (options.threads > ThreadTeam::kMaxThreads) {
-    fail(Code::Argument, "threads is {}, not in 0..{}", options.threads, ThreadTeam::kMaxThreads);
-  }
+  return overrides;
 }
 
 /// Of a decoder's rows beside its logits.
@@ -98,43 +75,19 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
   const uint32_t slice = options.slice != 0 ? options.slice : sizes.step_tokens;
   ProgramOptions program;
   const bool is_encoder = spec.pooling.has_value() && spec.sees_ahead();
-  program.cache_type = is_encoder ? uint32_t{TENON_TYPE_F32} : cache_type_of(options);
+  program.cache_type = is_encoder ? uint32_t{TENON_TYPE_F32} : info_of(options.cache_type).type;
   program.block_tokens = sizes.block_tokens;
   program.limits = {slice, slice};
   program.context = default_context(options, spec);
   program.hidden_result = options.predictions;
-  program.row_result = options.embeddings == "also";
-  program.rows_on_demand = options.rows_on_demand == "on";
+  program.row_result = options.embeddings == Embeddings::Also;
+  program.rows_on_demand = options.rows_on_demand == Switch::On;
   return program;
-}
-
-ModelOptions runtime_options(const Model& model) {
-  const ModelOptions& options = model.options();
-  ModelOptions copy;
-  copy.backend = options.backend;
-  copy.devices = options.devices;
-  copy.device_memory = options.device_memory;
-  copy.gpu_layers = options.gpu_layers;
-  copy.experts_on = options.experts_on;
-  copy.kernel_cache = options.kernel_cache;
-  copy.context = options.context;
-  copy.threads = options.threads;
-  copy.executor = options.executor;
-  copy.cache_type = options.cache_type;
-  copy.slice = options.slice;
-  copy.embeddings = options.embeddings;
-  copy.predictions = options.predictions;
-  copy.rows_on_demand = model.trunk().tables.empty() ? "off" : "on";
-  copy.row_cache_bytes = options.row_cache_bytes;
-  copy.backend_options = options.backend_options;
-  copy.plugin_paths = options.plugin_paths;
-  copy.system = options.system;
-  return copy;
 }
 
 std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions options) {
   check_options(options);
-  auto file = open_model_file(path, {options.system, std::move(options.overrides)});
+  auto file = open_model_file(path, {options.system, take_overrides(options)});
   std::shared_ptr<Model> model(new Model(std::move(file), std::move(options)));
   model->build();
   return model;
@@ -143,7 +96,7 @@ std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions o
 std::shared_ptr<const Model> Model::load(std::span<const std::shared_ptr<const ByteSource>> sources,
                                          ModelOptions options) {
   check_options(options);
-  auto file = open_model_file(sources, {options.system, std::move(options.overrides)});
+  auto file = open_model_file(sources, {options.system, take_overrides(options)});
   std::shared_ptr<Model> model(new Model(std::move(file), std::move(options)));
   model->build();
   return model;
@@ -183,7 +136,7 @@ void Model::build_program_and_weights() {
   ModelSpec spec = read_model_spec(*file_);
   const bool has_encoder = !spec.encoder_layers.empty();
   const bool rows = wants_rows(spec);
-  const bool rows_beside = options_.embeddings == "also";
+  const bool rows_beside = options_.embeddings == Embeddings::Also;
   if ((rows || rows_beside) && has_encoder) {
     fail(Code::Unsupported, "{}: \"{}\" is an encoder and a decoder, and gives no embeddings here",
          file_->name(), spec.architecture);
@@ -206,7 +159,7 @@ void Model::build_program_and_weights() {
     fail(Code::Internal, "{}: the tokenizer has {} tokens, the model {}", file_->name(),
          tokenizer_->size(), built.model.vocab);
   }
-  if (built.tables.empty() && options_.rows_on_demand == "on") {
+  if (built.tables.empty() && options_.rows_on_demand == Switch::On) {
     fail(Code::Unsupported,
          "{}: rows_on_demand is \"on\", but no table can stay in the file: the embedding is the "
          "output matrix, too",
@@ -215,7 +168,7 @@ void Model::build_program_and_weights() {
   expect_overrides_read();
   std::unique_ptr<PlacedExecutable> executable;
   if (!options_.inspect) executable = make_executable(built, options_, build);
-  hyper_parameters_ = built.model;
+  spec_ = built.model;
   programs_.push_back(
       make_model_program(ProgramRole::Trunk, 0, std::move(built), std::move(executable)));
   // Of an embedder, whose texts are no longer.
@@ -247,17 +200,18 @@ void Model::expect_overrides_read() const {
 }
 
 bool Model::wants_rows(const ModelSpec& model) const {
-  if (options_.embeddings == "on") return true;
-  if (options_.embeddings == "auto") return asks_for_rows(*file_, model);
+  if (options_.embeddings == Embeddings::On) return true;
+  if (options_.embeddings == Embeddings::Auto) return asks_for_rows(*file_, model);
   if (model.pooling) {
     fail(Code::Unsupported, "{}: embeddings is \"{}\", but \"{}\" is an encoder without logits",
-         file_->name(), options_.embeddings, model.architecture);
+         file_->name(), options_.embeddings == Embeddings::Also ? "also" : "off",
+         model.architecture);
   }
   return false;
 }
 
 bool Model::wants_rows_on_demand() const {
-  if (options_.rows_on_demand != "auto") return options_.rows_on_demand == "on";
+  if (options_.rows_on_demand != Switch::Auto) return options_.rows_on_demand == Switch::On;
   // The last quarter is for the cache.
   return file_->tensor_bytes() / 3 > options_.system->available_memory() / 4;
 }
@@ -311,9 +265,9 @@ void Model::fail_without_program() const {
   fail(Code::State, "{} holds a vocabulary only, or was opened for its vocabulary", file_->name());
 }
 
-const ModelSpec& Model::hyper_parameters() const {
+const ModelSpec& Model::spec() const {
   if (!has_program()) fail_without_program();
-  return hyper_parameters_;
+  return spec_;
 }
 
 const ModelProgram& Model::trunk() const {
@@ -332,7 +286,7 @@ bool Model::can_run() const { return has_program() && programs_.front().executab
 std::optional<Token> Model::decoder_start() const {
   const std::string key = std::string(architecture()) + ".decoder_start_token_id";
   const auto token = metadata().find<int64_t>(key);
-  if (!token || *token < 0 || *token >= int64_t{hyper_parameters().vocab}) return std::nullopt;
+  if (!token || *token < 0 || *token >= int64_t{spec().vocab}) return std::nullopt;
   return static_cast<Token>(*token);
 }
 
@@ -365,9 +319,7 @@ double attention_multiplications(const Program& program, SeenPositions seen) {
 
 uint64_t loading_bytes_per_thread() { return LoadOptions{}.chunk_bytes; }
 
-uint32_t Model::default_context() const {
-  return tenon::default_context(options_, hyper_parameters());
-}
+uint32_t Model::default_context() const { return tenon::default_context(options_, spec()); }
 
 uint32_t default_context(const ModelOptions& options, const ModelSpec& spec) {
   if (options.context != 0) return options.context;

@@ -32,11 +32,11 @@ constexpr uint64_t kTooMuch = UINT64_MAX;
 class Needs {
  public:
   Needs(const Model& model, const ModelOptions& options, const Hardware& hardware)
-      : vocab_(model.hyper_parameters().vocab),
+      : vocab_(model.spec().vocab),
         threads_(hardware.threads),
         process_bytes_(hardware.process_bytes) {
     const auto build = [&](const StepSizes& sizes) {
-      return build_program(model.file(), program_options(options, model.hyper_parameters(), sizes));
+      return build_program(model.file(), program_options(options, model.spec(), sizes));
     };
     BuiltProgram built = build({});
     std::unique_ptr<PlacedExecutable> executable = make_executable(built, options, build);
@@ -141,7 +141,7 @@ class Needs {
     const auto placed = std::ranges::find(trunk.devices(), trunk.device(), &PlacedDevice::device);
     DevicePlan& plan = devices_[static_cast<size_t>(placed - trunk.devices().begin())].plan;
     for (const ModelProgram& beside :
-         programs_beside(model.file(), model.hyper_parameters(), options, &trunk)) {
+         programs_beside(model.file(), model.spec(), options, &trunk)) {
       plan.weights_bytes += beside.executable->memory_bytes(TENON_MEMORY_WEIGHTS);
       plan.scratch_bytes +=
           beside.executable->memory_bytes(TENON_MEMORY_SCRATCH) + private_cache_bytes(beside);
@@ -180,8 +180,7 @@ class Needs {
 };
 
 /// How the model is compiled for its plan.
-ModelOptions planning_options(const Model& model, std::string_view cache_type,
-                              const Hardware& hardware) {
+ModelOptions planning_options(const Model& model, CacheType cache_type, const Hardware& hardware) {
   ModelOptions options = runtime_options(model);
   options.cache_type = cache_type;
   options.threads = hardware.threads;
@@ -218,11 +217,13 @@ uint64_t largest(uint64_t most, Fits fits) {
 /// Of the types that fit, the one of most bits, but no more than the model was opened with.
 std::string_view fitting_cache_type(const Model& model, const Plan& plan,
                                     const Hardware& hardware) {
-  const CacheTypeInfo& own = *find_cache_type(model.options().cache_type);
+  const CacheTypeInfo& own = info_of(model.options().cache_type);
   const CacheTypeInfo* best = nullptr;
-  for (const CacheTypeInfo& type : kCacheTypes) {
+  for (size_t i = 0; i < std::size(kCacheTypes); ++i) {
+    const CacheTypeInfo& type = kCacheTypes[i];
     if (type.bits > own.bits || (best != nullptr && type.bits <= best->bits)) continue;
-    const Needs needs(model, planning_options(model, type.name, hardware), hardware);
+    const Needs needs(model, planning_options(model, static_cast<CacheType>(i), hardware),
+                      hardware);
     if (needs.total_bytes(plan.context, plan.sessions) <= hardware.memory_bytes &&
         needs.fit_devices(plan.context, plan.sessions)) {
       best = &type;

@@ -27,7 +27,7 @@ std::vector<float> rows_of(const std::shared_ptr<const Model>& model, Pooling po
   std::vector<EmbedderText> texts;
   uint64_t rows = 0;
   for (const uint32_t size : sizes) {
-    texts.push_back({make_tokens(size, size, model->hyper_parameters().vocab)});
+    texts.push_back({make_tokens(size, size, model->spec().vocab)});
     embedder.check(texts.back(), texts.size() - 1);
     rows += embedder.num_rows(texts.back());
   }
@@ -41,7 +41,7 @@ class EmbedAlso : public testing::TestWithParam<const char*> {
   EmbedAlso() {
     write_random_model(System::real(), path_, std::string("tiny-") + GetParam(), "q8_0");
   }
-  [[nodiscard]] std::shared_ptr<const Model> load(const char* embeddings,
+  [[nodiscard]] std::shared_ptr<const Model> load(Embeddings embeddings,
                                                   uint32_t context = 128) const {
     ModelOptions options;
     options.embeddings = embeddings;
@@ -55,8 +55,8 @@ class EmbedAlso : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(EmbedAlso, GivesTheRowsOfAModelForRows) {
-  const auto on = load("on");
-  const auto also = load("also");
+  const auto on = load(Embeddings::On);
+  const auto also = load(Embeddings::Also);
   // Several in a step, and those that come in slices.
   const std::vector<uint32_t> sizes = {5, 1, 17, 100, 3, 33, 128};
   for (const Pooling pooling : {Pooling::None, Pooling::Mean, Pooling::First, Pooling::Last}) {
@@ -66,10 +66,10 @@ TEST_P(EmbedAlso, GivesTheRowsOfAModelForRows) {
 }
 
 TEST_P(EmbedAlso, GivesTheLogitsOfAModelForText) {
-  const auto also = load("also");
+  const auto also = load(Embeddings::Also);
   Session session(Engine::create(also));
-  Session expected(Engine::create(load("off")));
-  const std::vector<Token> tokens = make_tokens(70, 1, also->hyper_parameters().vocab);
+  Session expected(Engine::create(load(Embeddings::Off)));
+  const std::vector<Token> tokens = make_tokens(70, 1, also->spec().vocab);
   const std::vector<float> rows = rows_of(also, Pooling::Mean, {40});
   EXPECT_TRUE(same_bits(evaluate_all(session, tokens), evaluate_all(expected, tokens)));
   EXPECT_TRUE(same_bits(rows_of(also, Pooling::Mean, {40}), rows));
@@ -77,8 +77,8 @@ TEST_P(EmbedAlso, GivesTheLogitsOfAModelForText) {
 }
 
 TEST_P(EmbedAlso, HasOneCopyOfTheWeights) {
-  const auto also = load("also");
-  const auto off = load("off");
+  const auto also = load(Embeddings::Also);
+  const auto off = load(Embeddings::Off);
   EXPECT_EQ(also->executable().memory_bytes(TENON_MEMORY_WEIGHTS),
             off->executable().memory_bytes(TENON_MEMORY_WEIGHTS));
   EXPECT_EQ(also->memory(64).weights_bytes, off->memory(64).weights_bytes);
@@ -87,9 +87,10 @@ TEST_P(EmbedAlso, HasOneCopyOfTheWeights) {
 
 TEST_P(EmbedAlso, CountsTheCacheOfItsTexts) {
   const auto more = [&](uint32_t context) {
-    const auto also = load("also", context);
+    const auto also = load(Embeddings::Also, context);
     EXPECT_EQ(Embedder(also, {}).info().max_tokens, context);
-    return also->memory(64).scratch_bytes - load("off", context)->memory(64).scratch_bytes;
+    return also->memory(64).scratch_bytes -
+           load(Embeddings::Off, context)->memory(64).scratch_bytes;
   };
   EXPECT_GT(more(64), 0u);
   EXPECT_GE(more(192), more(64));
@@ -102,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EmbedAlso,
 
 ModelOptions opened_also() {
   ModelOptions options;
-  options.embeddings = "also";
+  options.embeddings = Embeddings::Also;
   options.slice = kSlice;
   options.threads = 2;
   options.context = 256;
@@ -156,7 +157,7 @@ TEST(EmbedAlsoOf, ABusyEngineEndsBothWithTheirBits) {
 /// What the engine left under way on a device with a queue ends first.
 TEST(EmbedAlsoOf, StepsUnderWayEndFirst) {
   ModelOptions options = on_delayed({.steps = 2, .step_us = 300});
-  options.embeddings = "also";
+  options.embeddings = Embeddings::Also;
   const auto model = load_tiny({}, std::move(options));
   const std::vector<float> expected = rows_of(model, Pooling::Mean, {40});
   const auto engine = Engine::create(model);

@@ -121,7 +121,8 @@ TEST(Planner, ReadsTheHeaderOnly) {
 
 TEST(Planner, SizesAreThoseOfTheLoadedModel) {
   for (const char* backend : {"cpu", "reference"}) {
-    for (const char* cache_type : {"f16", "f32", "int8", "q4"}) {
+    for (const CacheType cache_type :
+         {CacheType::F16, CacheType::F32, CacheType::Int8, CacheType::Q4}) {
       const auto options = [&] {
         ModelOptions made;
         made.backend = backend;
@@ -134,7 +135,8 @@ TEST(Planner, SizesAreThoseOfTheLoadedModel) {
       const PlacedExecutable& executable = loaded->executable();
       EXPECT_EQ(plan.weights_bytes, executable.memory_bytes(TENON_MEMORY_WEIGHTS)) << backend;
       // Three blocks of 32 positions for each of three sessions.
-      EXPECT_EQ(plan.kv_bytes, 9 * executable.block_bytes(0)) << backend << " " << cache_type;
+      EXPECT_EQ(plan.kv_bytes, 9 * executable.block_bytes(0))
+          << backend << " " << info_of(cache_type).name;
       // And the logits of a step of three.
       EXPECT_EQ(plan.scratch_bytes, executable.memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * 4);
       // Loaded or not, the plan is the same.
@@ -210,17 +212,17 @@ TEST(Planner, NamesTheLayersThatWouldFit) {
 TEST(Planner, CountsARowCacheInPlaceOfTablesInTheFile) {
   TinyModel tiny;
   tiny.tied = false;
-  const auto options = [](const char* on_demand) {
+  const auto options = [](Switch on_demand) {
     ModelOptions made;
     made.slice = 48;
     made.rows_on_demand = on_demand;
     made.row_cache_bytes = 5000;
     return made;
   };
-  const auto held = header_of(tiny, options("off"));
-  const auto fetched = header_of(tiny, options("on"));
+  const auto held = header_of(tiny, options(Switch::Off));
+  const auto fetched = header_of(tiny, options(Switch::On));
   const Plan plan = make_plan(*fetched, {70, 3}, machine());
-  const auto loaded = load_tiny(tiny, options("on"));
+  const auto loaded = load_tiny(tiny, options(Switch::On));
   EXPECT_EQ(plan.weights_bytes, loaded->memory(70).weights_bytes);
   EXPECT_EQ(plan.scratch_bytes, loaded->memory(70).scratch_bytes + 3 * 300 * 4);
   const uint64_t table = table_bytes(fetched->trunk().tables);
@@ -242,13 +244,12 @@ TEST(Planner, CountsAnEncoderBesideItsDecoder) {
   const auto loaded = open(false);
   const MemoryNeeds needs = loaded->memory(70);
   EXPECT_EQ(plan.weights_bytes, needs.weights_bytes);
-  EXPECT_EQ(plan.scratch_bytes,
-            needs.scratch_bytes + 3 * loaded->hyper_parameters().vocab * sizeof(float));
+  EXPECT_EQ(plan.scratch_bytes, needs.scratch_bytes + 3 * loaded->spec().vocab * sizeof(float));
   EXPECT_GT(plan.weights_bytes, loaded->executable().memory_bytes(TENON_MEMORY_WEIGHTS) * 3 / 2);
 }
 
 TEST(Planner, CountsTheCacheOfAnEmbedderBesideAnEngine) {
-  const auto open = [](const char* embeddings, bool inspect) {
+  const auto open = [](Embeddings embeddings, bool inspect) {
     ModelOptions options;
     options.embeddings = embeddings;
     options.inspect = inspect;
@@ -257,11 +258,11 @@ TEST(Planner, CountsTheCacheOfAnEmbedderBesideAnEngine) {
     options.context = 200;
     return load_tiny({}, std::move(options));
   };
-  const Plan plan = make_plan(*open("also", true), {70, 3}, machine());
-  const MemoryNeeds needs = open("also", false)->memory(70);
+  const Plan plan = make_plan(*open(Embeddings::Also, true), {70, 3}, machine());
+  const MemoryNeeds needs = open(Embeddings::Also, false)->memory(70);
   EXPECT_EQ(plan.weights_bytes, needs.weights_bytes);
   EXPECT_EQ(plan.scratch_bytes, needs.scratch_bytes + 3 * 300 * 4);
-  const Plan without = make_plan(*open("off", true), {70, 3}, machine());
+  const Plan without = make_plan(*open(Embeddings::Off, true), {70, 3}, machine());
   EXPECT_EQ(plan.weights_bytes, without.weights_bytes);
   EXPECT_EQ(plan.kv_bytes, without.kv_bytes);
   EXPECT_GT(plan.scratch_bytes, without.scratch_bytes);
@@ -324,7 +325,7 @@ TEST(Planner, SaysWhatWouldFit) {
   EXPECT_FALSE(make_plan(*model, {4096, plan.max_sessions + 1}, small).fits);
   ASSERT_EQ(plan.fitting_cache_type, "int8");
   ModelOptions other;
-  other.cache_type = "int8";
+  other.cache_type = CacheType::Int8;
   EXPECT_TRUE(make_plan(*header_of({}, std::move(other)), wanted, small).fits);
   EXPECT_TRUE(make_plan(*model, wanted, machine(all)).fits);
   EXPECT_FALSE(make_plan(*model, wanted, machine(all - 1)).fits);
