@@ -8,6 +8,7 @@ set(TENON_USES_text_grammar tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_text_tokenizer_json tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_text_template tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_backends_reference Eigen3::Eigen)
+set(TENON_USES_backends_cpu Eigen3::Eigen)
 set(TENON_USES_backends_blas Eigen3::Eigen tenon_cblas)
 set(TENON_USES_backends_cuda Eigen3::Eigen)
 set(TENON_USES_backends_gpu Eigen3::Eigen)
@@ -18,8 +19,29 @@ set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/ch
 
 # Folders of a room that are compiled with it.
 set(TENON_FOLDERS_text tokenizer bpe unigram wordpiece unicode regex)
+set(TENON_FOLDERS_program ops)
 set(TENON_FOLDERS_arch models blocks keys)
-set(TENON_FOLDERS_backends_cpu layouts phases)
+set(TENON_FOLDERS_backends_cpu layouts phases ops)
+
+# Headers that CMake writes from what a folder holds: plain_forms.h includes the plain form of each operation.
+set(TENON_LISTS ${PROJECT_BINARY_DIR}/lists)
+file(GLOB plain_forms CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/common/plain/plain_*.h)
+list(FILTER plain_forms EXCLUDE REGEX "plain_(operations|executable)\\.h$")
+list(TRANSFORM plain_forms REPLACE "^${PROJECT_SOURCE_DIR}/src/(.*)$" "#include \"\\1\"\n")
+list(JOIN plain_forms "" plain_forms)
+file(GENERATE OUTPUT ${TENON_LISTS}/plain_forms.h CONTENT "#pragma once\n${plain_forms}")
+
+# cpu_operations.h names the operations that src/backends/cpu/ops has an entry for.
+file(GLOB cpu_operations CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cpu/ops/*.cpp)
+list(TRANSFORM cpu_operations REPLACE "^.*/(.*)\\.cpp$" "TENON_CPU_OPERATION(\\1)\n")
+list(JOIN cpu_operations "" cpu_operations)
+file(GENERATE OUTPUT ${TENON_LISTS}/cpu_operations.h CONTENT "${cpu_operations}")
+
+# Plain forms in f32 add up in the order of their code alone: sums of Eigen's vectors depend on addresses, so on
+# neighbours.
+set(TENON_PLAIN_FORMS ${PROJECT_SOURCE_DIR}/src/backends/cpu/phases/plain_phase.cpp)
+set_source_files_properties(${TENON_PLAIN_FORMS} PROPERTIES COMPILE_DEFINITIONS EIGEN_DONT_VECTORIZE
+                                                            SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Rooms whose code runs a few times for each model or conversation: small rather than fast.
 set(TENON_SMALL_ROOMS file arch model program random_model plan text/tokenizer_json text/chat_formats text/chat)
@@ -54,7 +76,8 @@ function(tenon_room path)
   endif()
   add_library(tenon_room_${name} OBJECT ${sources})
   target_include_directories(tenon_room_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
-                                                  ${PROJECT_SOURCE_DIR}/capi/include)
+                                                  ${PROJECT_SOURCE_DIR}/capi/include
+                                                  ${TENON_LISTS})
   target_link_libraries(tenon_room_${name} PRIVATE tenon_flags tenon_fmt ${TENON_USES_${name}})
   if(path IN_LIST TENON_SMALL_ROOMS)
     tenon_optimize(tenon_room_${name} -Os)
@@ -150,7 +173,8 @@ endfunction()
 # tenon_link_rooms(TARGET ROOM...): links the objects of the rooms and what they use.
 function(tenon_link_rooms target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
-                                               ${PROJECT_SOURCE_DIR}/capi/include)
+                                               ${PROJECT_SOURCE_DIR}/capi/include
+                                               ${TENON_LISTS})
   target_link_libraries(${target} PRIVATE tenon_flags tenon_fmt ${CMAKE_DL_LIBS})
   foreach(path ${ARGN})
     string(REPLACE "/" "_" name ${path})

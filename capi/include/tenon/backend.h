@@ -525,8 +525,8 @@ typedef struct tenon_compress_params {
  *   s_i = scale q.k_i,  own - window < i <= own;   s_j = scale q.r_j,  j < (own + 1) / m, rounded down
  *   weights = softmax over all i and j (and over the head's sink logit, whose value is zero, if given)
  * A selection, the result of one select or select_within over a group with the same stride, leaves those j that its
- * row names. The
- * window is at most that of `group`, where that has one. Since minor 2. */
+ * row names. The window is at most that of `group`, where
+ * that has one. Since minor 2. */
 typedef struct tenon_attention_pools_params {
   uint32_t group;
   uint32_t layer;

@@ -4,14 +4,13 @@
 
 #include <cstdint>
 
+#include "backends/common/operation_list.h"
 #include "tenon/backend.h"
 
 namespace tenon::backends {
 
 /// Whether an operation keeps values of each sequence in a STATE group, where params.state says.
-constexpr bool is_recurrent(uint32_t kind) {
-  return (kind >= TENON_OP_TOKEN_SHIFT && kind <= TENON_OP_WKV7) || kind == TENON_OP_WKV6;
-}
+constexpr bool is_recurrent(uint32_t kind) { return cache_use(kind) == CacheUse::State; }
 
 /// `heads` matrices [rows, columns]: the whole state of an ssm_scan, delta_rule, wkv7 or wkv6, as
 /// the operation list in tenon/backend.h has it.

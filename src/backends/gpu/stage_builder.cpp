@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/common/recurrence.h"
 #include "backends/common/step_rules.h"
 #include "backends/gpu/cache_layout.h"
 #include "backends/gpu/stage_operations.h"

@@ -146,10 +146,17 @@ inline bool fits_activate(const OpShape& shape) noexcept {
          same_shape(shape.inputs[0], shape.outputs[0]);
 }
 
-inline bool fits_elementwise(const OpShape& shape) noexcept {
-  const bool two = shape.op->kind == TENON_OP_ADD;
+inline bool fits_add(const OpShape& shape) noexcept {
   return same_shape(shape.inputs[0], shape.outputs[0]) &&
-         (!two || is_operand(shape.inputs[1], shape.outputs[0], shape.outputs[0]->columns));
+         is_operand(shape.inputs[1], shape.outputs[0], shape.outputs[0]->columns);
+}
+
+inline bool fits_scale(const OpShape& shape) noexcept {
+  return same_shape(shape.inputs[0], shape.outputs[0]);
+}
+
+inline bool fits_soft_cap(const OpShape& shape) noexcept {
+  return same_shape(shape.inputs[0], shape.outputs[0]);
 }
 
 inline bool fits_mul(const OpShape& shape) noexcept {

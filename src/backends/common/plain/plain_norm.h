@@ -37,6 +37,10 @@ inline bool fits_norm(const OpShape& shape) noexcept {
          is_optional_vector(shape.inputs[2], segment);
 }
 
+inline bool fits_rms_norm(const OpShape& shape) noexcept { return fits_norm(shape); }
+inline bool fits_layer_norm(const OpShape& shape) noexcept { return fits_norm(shape); }
+inline bool fits_l2_norm(const OpShape& shape) noexcept { return fits_norm(shape); }
+
 template <typename Math>
 void run_rms_norm(StepRun<Math>& step, const tenon_op& op) {
   using Real = typename Math::Real;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "backends/common/recurrence.h"
+#include "backends/common/operation_list.h"
 #include "backends/common/strided.h"
 #include "quant/formats.h"
 #include "tenon/backend.h"
@@ -40,20 +40,15 @@ inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t 
   for (uint32_t o = 0; o < TENON_MAX_OUTPUTS; ++o) {
     if (!find(shape.op->outputs[o], shape.outputs[o])) return std::nullopt;
   }
-  const uint32_t kind = shape.op->kind;
-  const bool cached = kind == TENON_OP_KV_WRITE || kind == TENON_OP_ATTENTION ||
-                      kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
-                      kind == TENON_OP_SELECT_CANDIDATES || kind == TENON_OP_SELECT_WITHIN ||
-                      kind == TENON_OP_COMPRESS || kind == TENON_OP_ATTENTION_POOLS;
-  const bool recurrent = backends::is_recurrent(shape.op->kind);
-  if (cached || recurrent) {  // the parameters of all begin with group and layer
-    const tenon_kv_params& kv = shape.op->params.kv;
-    if (kv.group >= program.num_groups) return std::nullopt;
-    shape.group = &groups_of(program)[kv.group];
-    if (kv.layer >= shape.group->layers) return std::nullopt;
-    if (recurrent != (shape.group->kind == TENON_CACHE_STATE)) return std::nullopt;
-  }
-  if (kind == TENON_OP_ATTENTION_POOLS) {
+  const backends::CacheUse use = backends::cache_use(shape.op->kind);
+  if (use == backends::CacheUse::None) return shape;
+  const tenon_kv_params& kv = shape.op->params.kv;  // the parameters of all begin so
+  if (kv.group >= program.num_groups) return std::nullopt;
+  shape.group = &groups_of(program)[kv.group];
+  const bool recurrent = use == backends::CacheUse::State;
+  if (kv.layer >= shape.group->layers) return std::nullopt;
+  if (recurrent != (shape.group->kind == TENON_CACHE_STATE)) return std::nullopt;
+  if (use == backends::CacheUse::ReadsPools) {
     const tenon_attention_pools_params& pools = shape.op->params.attention_pools;
     if (pools.pool_group >= program.num_groups) return std::nullopt;
     shape.pool_group = &groups_of(program)[pools.pool_group];
