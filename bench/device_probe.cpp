@@ -30,7 +30,7 @@
 #include "engine/engine.h"
 #include "engine/session.h"
 #include "model/model.h"
-#include "program/program.h"
+#include "program/operations.h"
 #include "random_tokens.h"
 
 namespace tenon {
@@ -80,11 +80,11 @@ struct Products {
 
 Program products_program(const Products& sizes) {
   ProgramBuilder b;
-  Slot x = b.embed(b.weight("table", Format::F32, 64, sizes.width));
+  Slot x = op::embed(b, b.weight("table", Format::F32, 64, sizes.width));
   for (uint32_t i = 0; i < sizes.layers; ++i) {
-    x = b.linear(x, b.weight(fmt::format("w{}", i), Format::F16, sizes.width, sizes.width));
+    x = op::linear(b, x, b.weight(fmt::format("w{}", i), Format::F16, sizes.width, sizes.width));
   }
-  return std::move(b).finish(b.gather_rows(x), {.max_tokens = sizes.tokens, .max_outputs = 1});
+  return std::move(b).finish(op::gather_rows(b, x), {.max_tokens = sizes.tokens, .max_outputs = 1});
 }
 
 /// f16 values around 2^-7, f32 ones below 2, of either sign.

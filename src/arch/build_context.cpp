@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "program/operations.h"
+
 namespace tenon {
 namespace {
 
@@ -195,7 +197,7 @@ Slot BuildContext::make_angles(const RopeSpec& rope, const Turn& turn) {
   for (double& frequency : table.frequencies) frequency = turn.back ? -frequency : frequency;
   const Slot parts =
       table.parts.empty() ? kNoSlot : ops.constant("rope position parts", table.parts);
-  return ops.rope_angles(ops.constant("rope frequencies", table.frequencies),
+  return op::rope_angles(ops, ops.constant("rope frequencies", table.frequencies),
                          static_cast<float>(table.magnitude), parts, turn.offset);
 }
 
@@ -204,7 +206,7 @@ std::string BuildContext::in_block(uint32_t block, std::string_view name) {
 }
 
 Slot BuildContext::rows_of_tokens(const std::string& name, const RowSource& table) {
-  if (!options.rows_on_demand) return ops.embed(tensors.bind(name, table));
+  if (!options.rows_on_demand) return op::embed(ops, tensors.bind(name, table));
   const Slot rows = ops.input(name, TENON_ROWS_TOKENS, table.num_columns());
   demand_tables.push_back({rows, table});
   return rows;
@@ -213,7 +215,7 @@ Slot BuildContext::rows_of_tokens(const std::string& name, const RowSource& tabl
 Slot BuildContext::rows_of_ngrams(const std::string& name, const RowSource& table,
                                   const NgramLookup& ngrams) {
   if (!options.rows_on_demand) {
-    return ops.ngram_rows(tensors.bind(name, table), ngrams);
+    return op::ngram_rows(ops, tensors.bind(name, table), ngrams);
   }
   const Slot rows = ops.input(name, TENON_ROWS_TOKENS, ngrams.heads.size() * table.num_columns());
   ops.look_back(static_cast<uint32_t>(ngrams.multipliers.size() - 1));
@@ -225,10 +227,10 @@ Slot BuildContext::linear(Slot x, const std::string& name, uint64_t rows, uint64
                           Presence presence) {
   const Slot weight = tensors.weight(name + ".weight", {rows, columns}, TensorRole::Matrix);
   const Slot offset = bias(name, rows, presence);
-  if (!tensors.has(name + ".scale")) return ops.linear(x, weight, offset);
+  if (!tensors.has(name + ".scale")) return op::linear(ops, x, weight, offset);
   const Slot scale = tensors.weight(name + ".scale", {1}, TensorRole::Norm);
-  const Slot y = ops.mul(ops.linear(x, weight), scale);
-  return offset == kNoSlot ? y : ops.add(y, offset);
+  const Slot y = op::mul(ops, op::linear(ops, x, weight), scale);
+  return offset == kNoSlot ? y : op::add(ops, y, offset);
 }
 
 Slot BuildContext::bias(const std::string& name, uint64_t rows, Presence presence) {
@@ -251,30 +253,30 @@ Slot BuildContext::layer_norm(Slot x, uint32_t layer, const NormSpec& spec) {
 Slot BuildContext::norm(Slot x, const std::string& name, const NormSpec& spec, uint64_t columns,
                         uint32_t segment) {
   if (spec.kind == NormKind::RmsUnweighted) {
-    return ops.rms_norm(x, kNoSlot, spec.epsilon, segment);
+    return op::rms_norm(ops, x, kNoSlot, spec.epsilon, segment);
   }
   if (spec.kind == NormKind::LayerUnweighted) {
-    return ops.layer_norm(x, kNoSlot, kNoSlot, spec.epsilon, segment);
+    return op::layer_norm(ops, x, kNoSlot, kNoSlot, spec.epsilon, segment);
   }
   const Slot weight = tensors.weight(name + std::string(spec.suffix), {columns}, TensorRole::Norm);
-  if (spec.kind == NormKind::Rms) return ops.rms_norm(x, weight, spec.epsilon, segment);
+  if (spec.kind == NormKind::Rms) return op::rms_norm(ops, x, weight, spec.epsilon, segment);
   const Presence biased = spec.kind == NormKind::Layer ? Presence::Required : Presence::Absent;
-  return ops.layer_norm(x, weight, bias(name, columns, biased), spec.epsilon, segment);
+  return op::layer_norm(ops, x, weight, bias(name, columns, biased), spec.epsilon, segment);
 }
 
 Slot BuildContext::wanted_rows(uint32_t layer, Slot x) {
-  return is_last(layer) && !model.pooling ? ops.gather_rows(x) : x;
+  return is_last(layer) && !model.pooling ? op::gather_rows(ops, x) : x;
 }
 
 Slot BuildContext::scaled(Slot x, float factor) {
-  return factor == 1.0f ? x : ops.scale(x, factor);
+  return factor == 1.0f ? x : op::scale(ops, x, factor);
 }
 
 Slot BuildContext::clamped(Slot x, float limit) {
   if (limit == 0.0f || x == kNoSlot) return x;
   // A gate of ones: relu(min(1, limit)) clamp(x).
-  const Slot ones = ops.scale(x, 0.0f, 1.0f);
-  const Slot inside = ops.glu({.activation = TENON_ACTIVATION_RELU, .limit = limit}, ones, x);
+  const Slot ones = op::scale(ops, x, 0.0f, 1.0f);
+  const Slot inside = op::glu(ops, {.activation = TENON_ACTIVATION_RELU, .limit = limit}, ones, x);
   return scaled(inside, 1.0f / std::min(1.0f, limit));
 }
 

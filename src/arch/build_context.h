@@ -12,7 +12,7 @@
 
 #include "arch/model_spec.h"
 #include "arch/tensor_binder.h"
-#include "program/program.h"
+#include "program/operations.h"
 #include "weights/demand_table.h"
 
 namespace tenon {

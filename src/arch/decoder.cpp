@@ -7,6 +7,7 @@
 #include "arch/blocks/feed_forward.h"
 #include "arch/blocks/mixer.h"
 #include "arch/blocks/row_head.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -32,9 +33,9 @@ Slot without_unsaid(BuildContext& context, Slot logits) {
   Slot joined = kNoSlot;
   const auto append = [&](uint32_t first, uint32_t end, bool said) {
     if (first == end) return;
-    const Slot part = context.ops.slice(logits, vocab, first, end - first);
-    const Slot own = said ? part : context.ops.scale(part, 0.0f, kLowest);
-    joined = joined == kNoSlot ? own : context.ops.concat(joined, own);
+    const Slot part = op::slice(context.ops, logits, vocab, first, end - first);
+    const Slot own = said ? part : op::scale(context.ops, part, 0.0f, kLowest);
+    joined = joined == kNoSlot ? own : op::concat(context.ops, joined, own);
   };
   uint32_t next = 0;
   for (const TokenRun& run : context.model.unsaid) {
@@ -57,7 +58,7 @@ Slot token_types(BuildContext& context) {
   }
   const Slot table = context.tensors.bind("token_types.weight", types.decoded().transposed());
   const Slot text = context.ops.input("text of each token", TENON_ROWS_TOKENS, model.token_types);
-  return context.ops.linear(text, table);
+  return op::linear(context.ops, text, table);
 }
 
 /// Rows of the embedding [T, width]. As output_head() it takes the file to be tied where there is no
@@ -66,7 +67,7 @@ Slot embedding_rows(BuildContext& context, const RowSource& table) {
   const bool is_tied = !context.model.pooling && !context.tensors.has("output.weight");
   if (!is_tied) return context.rows_of_tokens("token_embd.weight", table);
   context.embedding_table = context.tensors.bind("token_embd.weight", table);
-  return context.ops.embed(context.embedding_table);
+  return op::embed(context.ops, context.embedding_table);
 }
 
 }  // namespace
@@ -78,12 +79,12 @@ Slot embedding(BuildContext& context) {
   Slot x =
       context.scaled(embedding_rows(context, without_padding(model, table)), model.embedding_scale);
   if (model.token_types > 0) {
-    x = context.ops.add(x, token_types(context));
+    x = op::add(context.ops, x, token_types(context));
   }
   if (model.learned_positions) {
     const Slot positions = context.tensors.weight(
         "position_embd.weight", {model.trained_context, model.width}, TensorRole::Embedding);
-    x = context.ops.add(x, context.ops.embed(positions, TENON_EMBED_POSITIONS));
+    x = op::add(context.ops, x, op::embed(context.ops, positions, TENON_EMBED_POSITIONS));
   }
   const NormSpec& norm = model.embedding_norm;
   return norm.name.empty() ? x : context.norm(x, std::string(norm.name), norm, model.width);
@@ -92,7 +93,7 @@ Slot embedding(BuildContext& context) {
 Slot decoder_layer(BuildContext& context, uint32_t layer, Slot x) {
   const LayerSpec& spec = context.layer(layer);
   const auto add_to = [&](Slot residual, Slot branch) {
-    return context.ops.add(residual, context.scaled(branch, spec.residual_scale));
+    return op::add(context.ops, residual, context.scaled(branch, spec.residual_scale));
   };
   if (const NormSpec& norm = spec.entry_norm; !norm.name.empty()) {
     x = context.norm(x, std::string(norm.name), norm, context.model.width);
@@ -115,7 +116,7 @@ Slot decoder_layer(BuildContext& context, uint32_t layer, Slot x) {
                            ? context.wanted_rows(layer, normed)
                            : context.layer_norm(x, layer, spec.feed_forward_norm);
     const Slot first = context.layer_norm(mixed, layer, spec.attention_post_norm);
-    return add_to(x, context.ops.add(first, fed(input)));
+    return add_to(x, op::add(context.ops, first, fed(input)));
   }
   if (mixed != kNoSlot) x = add_to(x, context.layer_norm(mixed, layer, spec.attention_post_norm));
   if (!spec.has_feed_forward()) return x;
@@ -135,9 +136,10 @@ Slot output_head(BuildContext& context, Slot x) {
                                                    TensorRole::Output);
   const Slot table = own ? context.tensors.bind("output.weight", without_padding(model, *own))
                          : context.embedding_table;
-  const Slot logits = context.ops.linear(x, table, output_bias(context));
-  const Slot capped =
-      model.logit_soft_cap > 0.0f ? context.ops.soft_cap(logits, model.logit_soft_cap) : logits;
+  const Slot logits = op::linear(context.ops, x, table, output_bias(context));
+  const Slot capped = model.logit_soft_cap > 0.0f
+                          ? op::soft_cap(context.ops, logits, model.logit_soft_cap)
+                          : logits;
   return model.unsaid.empty() ? capped : without_unsaid(context, capped);
 }
 

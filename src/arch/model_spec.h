@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "arch/blocks/rope.h"
-#include "program/program.h"
+#include "program/operations.h"
 #include "tenon/backend.h"
 
 namespace tenon {

@@ -6,6 +6,7 @@
 
 #include "arch/decoder.h"
 #include "base/error.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -90,9 +91,9 @@ Slot build_prediction(BuildContext& context) {
   const RowSource tokens =
       own_or(context, name("embed_tokens.weight"), "token_embd.weight", TensorRole::Embedding);
   const Slot table = context.tensors.bind("prediction embedding", tokens.rows(0, model.vocab));
-  const Slot embedded = context.scaled(context.ops.embed(table), model.embedding_scale);
+  const Slot embedded = context.scaled(op::embed(context.ops, table), model.embedding_scale);
   const Slot hidden = context.ops.input("hidden", TENON_ROWS_TOKENS, model.width);
-  const Slot both = context.ops.concat(norm(embedded, "enorm"), norm(hidden, "hnorm"));
+  const Slot both = op::concat(context.ops, norm(embedded, "enorm"), norm(hidden, "hnorm"));
   Slot x = context.linear(both, name("eh_proj"), model.width, uint64_t{2} * model.width);
   x = decoder_layer(context, block, x);
 
@@ -103,9 +104,10 @@ Slot build_prediction(BuildContext& context) {
   const RowSource head =
       own_or(context, name("shared_head_head.weight"), shared, TensorRole::Output);
   const Slot logits =
-      context.ops.linear(context.scaled(normed, model.logit_scale),
-                         context.tensors.bind("prediction head", head.rows(0, model.vocab)));
-  return model.logit_soft_cap > 0.0f ? context.ops.soft_cap(logits, model.logit_soft_cap) : logits;
+      op::linear(context.ops, context.scaled(normed, model.logit_scale),
+                 context.tensors.bind("prediction head", head.rows(0, model.vocab)));
+  return model.logit_soft_cap > 0.0f ? op::soft_cap(context.ops, logits, model.logit_soft_cap)
+                                     : logits;
 }
 
 }  // namespace tenon

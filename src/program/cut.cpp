@@ -43,31 +43,11 @@ bool is_computed_anywhere(const tenon_program& program, const tenon_op& op) {
 }
 
 void for_each_cache_layer(tenon_op& op, const std::function<void(uint32_t&, uint32_t&)>& visit) {
-  switch (op.kind) {
-    case TENON_OP_KV_WRITE:
-      return visit(op.params.kv.group, op.params.kv.layer);
-    case TENON_OP_ATTENTION:
-      return visit(op.params.attention.group, op.params.attention.layer);
-    case TENON_OP_ATTENTION_POOLS:
-      visit(op.params.attention_pools.group, op.params.attention_pools.layer);
-      return visit(op.params.attention_pools.pool_group, op.params.attention_pools.pool_layer);
-    case TENON_OP_SELECT:
-      return visit(op.params.select.group, op.params.select.layer);
-    case TENON_OP_SELECT_CANDIDATES:
-    case TENON_OP_SELECT_WITHIN:
-      return visit(op.params.select_within.group, op.params.select_within.layer);
-    case TENON_OP_SELECT_BLOCKS:
-      return visit(op.params.select_blocks.group, op.params.select_blocks.layer);
-    case TENON_OP_COMPRESS:
-      return visit(op.params.compress.group, op.params.compress.layer);
-    default:
-      break;
-  }
-  // The parameters of all that keep a state begin with its place.
-  const OpInfo* const info = find_op(op.kind);
-  if (info != nullptr && info->state_values != nullptr) {
-    visit(op.params.state.group, op.params.state.layer);
-  }
+  const backends::CacheUse use = backends::cache_use(op.kind);
+  if (use == backends::CacheUse::None) return;
+  visit(op.params.kv.group, op.params.kv.layer);  // the parameters of all begin so
+  if (use != backends::CacheUse::ReadsPools) return;
+  visit(op.params.attention_pools.pool_group, op.params.attention_pools.pool_layer);
 }
 
 void for_each_cache_layer(const tenon_op& op,

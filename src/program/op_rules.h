@@ -1,5 +1,4 @@
-// What single operations ask of their inputs and parameters, for the table in ops.cpp: the columns
-// of their outputs, the values of their states, and the checks that several of them share.
+// Checks and rules that operations share; what one operation alone asks stands in program/ops.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +6,11 @@
 
 #include "base/error.h"
 #include "program/ops.h"
+#include "quant/formats.h"
 
 namespace tenon::op_rules {
 
-// ---- Checks. Each throws Internal that names the operation.
+// ---- Checks; each throws Internal that names the operation.
 
 [[noreturn]] inline void refuse(const OpView& view, std::string_view why) {
   fail(Code::Internal, "{}: {}", op_label(view.index, view.op.kind), why);
@@ -92,56 +92,24 @@ inline uint64_t head_columns(const OpView& view, uint32_t input, uint32_t heads)
   return columns / heads;
 }
 
-// ---- Operations on rows (row_op_rules.cpp): columns of the outputs, 0 where there are none.
+/// Refuses an operation that looks back further than a cache group keeps.
+inline void require_within(const OpView& view, uint32_t window, const tenon_cache_group& group) {
+  require(group.window == 0 || (window > 0 && window <= group.window), view,
+          fmt::format("looks back {} positions, its cache group keeps {}", window, group.window));
+}
 
-uint64_t embed_columns(const OpView& view);
-uint64_t same_columns(const OpView& view);
-uint64_t norm_columns(const OpView& view);
-uint64_t linear_columns(const OpView& view);
-uint64_t rope_angles_columns(const OpView& view);
-uint64_t rope_columns(const OpView& view);
-uint64_t glu_columns(const OpView& view);
-uint64_t add_columns(const OpView& view);
-uint64_t scale_columns(const OpView& view);
-uint64_t soft_cap_columns(const OpView& view);
-uint64_t moe_route_columns(const OpView& view);
-uint64_t moe_linear_columns(const OpView& view);
-uint64_t sigmoid_gate_columns(const OpView& view);
-uint64_t activate_columns(const OpView& view);
-uint64_t mul_columns(const OpView& view);
-uint64_t sum_segments_columns(const OpView& view);
-uint64_t slice_columns(const OpView& view);
-uint64_t concat_columns(const OpView& view);
-uint64_t linear_heads_columns(const OpView& view);
-uint64_t position_scale_columns(const OpView& view);
-uint64_t pool_columns(const OpView& view);
-uint64_t mix_streams_columns(const OpView& view);
-uint64_t sinkhorn_columns(const OpView& view);
-uint64_t ngram_rows_columns(const OpView& view);
-uint64_t softmax_columns(const OpView& view);
-uint64_t round_columns(const OpView& view);
+// ---- Rules that several operations share
 
-// ---- Operations over a cache group (cache_op_rules.cpp): the same, and the values of a state.
+inline uint64_t same_columns(const OpView& view) { return columns_of(view, 0); }
 
-uint64_t kv_write_columns(const OpView& view);
-uint64_t attention_columns(const OpView& view);
-uint64_t attention_pools_columns(const OpView& view);
-uint64_t select_columns(const OpView& view);
-uint64_t select_blocks_columns(const OpView& view);
-uint64_t select_candidates_columns(const OpView& view);
-uint64_t select_within_columns(const OpView& view);
-uint64_t compress_columns(const OpView& view);
-uint64_t token_shift_state(const OpView& view);
-uint64_t token_shift_columns(const OpView& view);
-uint64_t conv_state(const OpView& view);
-uint64_t conv_columns(const OpView& view);
-uint64_t ssm_scan_state(const OpView& view);
-uint64_t ssm_scan_columns(const OpView& view);
-uint64_t delta_rule_state(const OpView& view);
-uint64_t delta_rule_columns(const OpView& view);
-uint64_t wkv7_state(const OpView& view);
-uint64_t wkv7_columns(const OpView& view);
-uint64_t wkv6_state(const OpView& view);
-uint64_t wkv6_columns(const OpView& view);
+/// A product with `rows` rows of a weight.
+inline OpCost matrix_cost(const tenon_slot& weight, uint64_t rows) {
+  return {.multiplications = rows * weight.columns,
+          .weight_bytes = rows * *row_bytes(*find_format(weight.type), weight.columns)};
+}
+
+inline OpCost linear_cost(const OpView& view) {
+  return matrix_cost(*view.inputs[1], view.inputs[1]->rows);
+}
 
 }  // namespace tenon::op_rules

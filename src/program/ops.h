@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 
+#include "backends/common/operation_list.h"
 #include "backends/common/strided.h"
 #include "tenon/backend.h"
 
@@ -62,19 +64,42 @@ struct OpCost {
   uint64_t state_multiplications = 0;  ///< with the state of its sequence
 };
 
-/// One line of the table of operations.
-struct OpInfo {
-  uint32_t kind;  ///< TENON_OP_*
-  const char* name;
+/// A selection that some operation made, for those that look at what it names.
+struct SelectionFact {
+  uint32_t parts;
+  uint32_t block;  ///< positions of a number
+  bool rest;       ///< and those after the last whole block
+  bool of_select;  ///< not of select_blocks
+};
+/// Blocks of rows that a select_candidates chose.
+struct CandidatesFact {
+  uint32_t stride;
+  uint32_t block;  ///< rows
+  bool operator==(const CandidatesFact&) const = default;
+};
+struct RouteFact {
+  uint64_t experts;
+  uint32_t weights;  ///< slot
+};
+
+/// What the operations so far have made, for those that are connected with them. By slot.
+struct ProgramFacts {
+  uint32_t token_history = 0;  ///< of the program
+  std::map<uint32_t, SelectionFact> selections{};
+  std::map<uint32_t, CandidatesFact> candidates{};
+  std::map<uint32_t, RouteFact> routes{};  ///< by the slot of the ids
+};
+
+/// What an operation asks and costs; program/ops/NAME.cpp defines it.
+struct OpRule {
   /// One letter per input: x activation (all activations of an operation have the same rows), y one
   /// that may be absent, t activation of T rows, i activation of i32, s one of i32 and T rows that
-  /// may be absent, v activation or weight, W
-  /// weight, w weight that may be absent, C constant, c constant that may be absent, b weight or
-  /// constant that may be absent.
+  /// may be absent, v activation or weight, W weight, w weight that may be absent, C constant, c
+  /// constant that may be absent, b weight or constant that may be absent.
   const char* inputs;
   /// One letter per output: x activation of f32, i of i32.
-  const char* outputs;
-  RowRule rows;
+  const char* outputs = "x";
+  RowRule rows = RowRule::Tokens;
   /// Checks columns and parameters; gives the columns of the outputs, 0 where there are none. Inputs
   /// have been checked against `inputs` before.
   uint64_t (*columns)(const OpView& view);
@@ -82,7 +107,23 @@ struct OpInfo {
   /// Values that it keeps of each sequence in a STATE group, where op.params.state says; nullptr:
   /// none.
   uint64_t (*state_values)(const OpView& view) = nullptr;
+  /// Checks it against the operations before it, and notes what later ones check; nullptr: nothing.
+  void (*connect)(const OpView& view, ProgramFacts& facts) = nullptr;
 };
+
+/// A line of the table of operations (backends/common/operation_list.h).
+struct OpInfo {
+  uint32_t kind;  ///< TENON_OP_*
+  const char* name;
+  backends::CacheUse cache;
+  const OpRule& rule;
+};
+
+namespace op_table {
+#define TENON_RULE(KIND, name, cache) extern const OpRule name;
+TENON_OPERATIONS(TENON_RULE)
+#undef TENON_RULE
+}  // namespace op_table
 
 /// All operations, in the order of their numbers.
 std::span<const OpInfo> all_ops() noexcept;

@@ -29,7 +29,8 @@ class Verifier {
       : program_(program),
         slots_(slots_of(program)),
         ops_(ops_of(program)),
-        groups_(groups_of(program)) {}
+        groups_(groups_of(program)),
+        facts_{.token_history = program.token_history} {}
 
   void run() {
     check_header();
@@ -194,11 +195,10 @@ class Verifier {
       view.inputs[i] = input_slot(index, op.inputs[i]);
     }
     check_outputs(index, check_op(view));
-    check_cache(index);
-    check_selection(index);
-    check_history(view);
-    check_state(view);
-    check_routes(index);
+    const OpInfo& info = *find_op(op.kind);
+    check_cache(index, info.cache);
+    check_state(view, info.rule);
+    if (info.rule.connect != nullptr) info.rule.connect(view, facts_);
   }
 
   void check_outputs(uint32_t index, const OpOutputs& made) {
@@ -236,34 +236,27 @@ class Verifier {
     written_[number] = true;
   }
 
-  /// A layer of the cache is written once, before the attention that reads it. That of another text
+  /// A layer of the cache is written once, before the operations that read it. That of another text
   /// (CROSS) was written by another program: a program writes such a group or reads it.
-  void check_cache(uint32_t index) {
+  void check_cache(uint32_t index, backends::CacheUse use) {
+    using backends::CacheUse;
+    if (use == CacheUse::None || use == CacheUse::State) return;
     const tenon_op& op = ops_[index];
-    if (op.kind == TENON_OP_KV_WRITE) {
-      const auto layer = std::pair(op.params.kv.group, op.params.kv.layer);
-      if (!cached_.insert(layer).second) {
-        fail(Code::Internal, "{}: layer {} of cache group {} is written twice",
-             op_label(index, op.kind), layer.second, layer.first);
-      }
-    } else if (op.kind == TENON_OP_ATTENTION) {
-      const auto layer = std::pair(op.params.attention.group, op.params.attention.layer);
-      if (groups_[layer.first].kind == TENON_CACHE_CROSS) {
-        if (!backends::writes_group(program_, layer.first)) return;
-        fail(Code::Internal, "{}: cache group {} is of another text, but this program writes it",
-             op_label(index, op.kind), layer.first);
-      }
-      check_cached(index, layer);
-    } else if (op.kind == TENON_OP_ATTENTION_POOLS) {
-      const tenon_attention_pools_params& attention = op.params.attention_pools;
-      check_cached(index, {attention.group, attention.layer});
-      check_cached(index, {attention.pool_group, attention.pool_layer});
-    } else if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS ||
-               op.kind == TENON_OP_SELECT_CANDIDATES || op.kind == TENON_OP_SELECT_WITHIN ||
-               op.kind == TENON_OP_COMPRESS) {
-      // The parameters of all begin with group and layer.
-      check_cached(index, {op.params.select.group, op.params.select.layer});
+    const auto layer = std::pair(op.params.kv.group, op.params.kv.layer);
+    if (use == CacheUse::Writes) {
+      if (cached_.insert(layer).second) return;
+      fail(Code::Internal, "{}: layer {} of cache group {} is written twice",
+           op_label(index, op.kind), layer.second, layer.first);
     }
+    if (groups_[layer.first].kind == TENON_CACHE_CROSS) {
+      if (!backends::writes_group(program_, layer.first)) return;
+      fail(Code::Internal, "{}: cache group {} is of another text, but this program writes it",
+           op_label(index, op.kind), layer.first);
+    }
+    check_cached(index, layer);
+    if (use != CacheUse::ReadsPools) return;
+    check_cached(index,
+                 {op.params.attention_pools.pool_group, op.params.attention_pools.pool_layer});
   }
 
   void check_cached(uint32_t index, std::pair<uint32_t, uint32_t> layer) const {
@@ -272,82 +265,11 @@ class Verifier {
          op_label(index, ops_[index].kind), layer.second, layer.first);
   }
 
-  /// Steps bring the tokens that operations look back at.
-  void check_history(const OpView& view) const {
-    if (view.op.kind != TENON_OP_NGRAM_ROWS) return;
-    const uint64_t back = view.inputs[1]->columns - 1;
-    if (back <= program_.token_history) return;
-    fail(Code::Internal, "{}: looks back {} tokens, steps bring {}",
-         op_label(view.index, view.op.kind), back, program_.token_history);
-  }
-
-  /// What leaves positions out is what a select chose, in as many parts and by as many positions.
-  void check_selection(uint32_t index) {
-    const tenon_op& op = ops_[index];
-    if (op.kind == TENON_OP_SELECT_CANDIDATES || op.kind == TENON_OP_SELECT_WITHIN) {
-      check_candidates(index);
-    }
-    if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_WITHIN) {
-      const uint32_t stride = std::max(1u, groups_[op.params.select.group].stride);
-      selections_[op.outputs[0]] = {1, stride, stride > 1, true};
-    } else if (op.kind == TENON_OP_SELECT_BLOCKS) {
-      const tenon_select_blocks_params& select = op.params.select_blocks;
-      selections_[op.outputs[0]] = {select.heads, select.block, false, false};
-    }
-    if (op.kind == TENON_OP_ATTENTION_POOLS && op.num_inputs == 3) check_pool_selection(index);
-    if (op.kind != TENON_OP_ATTENTION || op.num_inputs < 4) return;
-    const auto found = selections_.find(op.inputs[3]);
-    if (found == selections_.end()) {
-      fail(Code::Internal, "{}: \"{}\" is no result of select", op_label(index, op.kind),
-           slots_[op.inputs[3]].name);
-    }
-    const tenon_attention_params& attention = op.params.attention;
-    const SelectionInfo& made = found->second;
-    if (std::max(1u, attention.selections) == made.parts &&
-        std::max(1u, attention.selected_block) == made.block &&
-        attention.selected_rest == (made.rest ? 1u : 0u)) {
-      return;
-    }
-    fail(Code::Internal, "{}: \"{}\" has {} parts, whose numbers stand for {} positions{}",
-         op_label(index, op.kind), slots_[op.inputs[3]].name, made.parts, made.block,
-         made.rest ? ", beside the rest" : "");
-  }
-
-  /// What a select_within chooses among was chosen over as many positions, in blocks of as many rows.
-  void check_candidates(uint32_t index) {
-    const tenon_op& op = ops_[index];
-    const tenon_select_within_params& select = op.params.select_within;
-    const std::pair made(std::max(1u, groups_[select.group].stride), select.block);
-    if (op.kind == TENON_OP_SELECT_CANDIDATES) {
-      candidates_[op.outputs[0]] = made;
-      return;
-    }
-    const auto found = candidates_.find(op.inputs[2]);
-    if (found != candidates_.end() && found->second == made) return;
-    fail(Code::Internal,
-         "{}: \"{}\" is no result of a select_candidates of blocks of {} rows over a group with "
-         "stride {}",
-         op_label(index, op.kind), slots_[op.inputs[2]].name, made.second, made.first);
-  }
-
-  /// The rows that an attention_pools looks at were chosen by a select over as many positions each.
-  void check_pool_selection(uint32_t index) const {
-    const tenon_op& op = ops_[index];
-    const auto found = selections_.find(op.inputs[2]);
-    const uint32_t stride = std::max(1u, groups_[op.params.attention_pools.pool_group].stride);
-    const bool made_alike = found != selections_.end() && found->second.parts == 1 &&
-                            found->second.block == stride && found->second.of_select;
-    if (made_alike) return;
-    fail(Code::Internal, "{}: \"{}\" is no result of a select over a group with stride {}",
-         op_label(index, op.kind), slots_[op.inputs[2]].name, stride);
-  }
-
   /// Each value of a state belongs to one operation.
-  void check_state(const OpView& view) {
-    const auto state_values = find_op(view.op.kind)->state_values;
-    if (state_values == nullptr) return;
+  void check_state(const OpView& view, const OpRule& rule) {
+    if (rule.state_values == nullptr) return;
     const tenon_state_params& state = view.op.params.state;
-    const uint64_t end = state.offset + state_values(view);
+    const uint64_t end = state.offset + rule.state_values(view);
     if (end == state.offset) return;
     auto& parts = states_[{state.group, state.layer}];
     const auto next = parts.upper_bound(state.offset);
@@ -356,30 +278,6 @@ class Verifier {
            op_label(view.index, view.op.kind), state.offset, end);
     }
     parts[end] = state.offset;
-  }
-
-  /// The numbers of experts that a moe_linear reads come from a moe_route over as many experts, and
-  /// the weights from the same.
-  void check_routes(uint32_t index) {
-    const tenon_op& op = ops_[index];
-    if (op.kind == TENON_OP_MOE_ROUTE) {
-      routes_[op.outputs[0]] = {slots_[op.inputs[0]].columns, op.outputs[1]};
-    } else if (op.kind == TENON_OP_MOE_LINEAR) {
-      const auto found = routes_.find(op.inputs[1]);
-      if (found == routes_.end()) {
-        fail(Code::Internal, "{}: \"{}\" is no result of moe_route", op_label(index, op.kind),
-             slots_[op.inputs[1]].name);
-      }
-      const RouteInfo& route = found->second;
-      const bool weighted = op.num_inputs > 3 && op.inputs[3] != TENON_NO_SLOT;
-      if (weighted && op.inputs[3] != route.weights) {
-        fail(Code::Internal, "{}: \"{}\" are not the weights that belong to \"{}\"",
-             op_label(index, op.kind), slots_[op.inputs[3]].name, slots_[op.inputs[1]].name);
-      }
-      if (route.experts == op.params.moe_linear.experts) return;
-      fail(Code::Internal, "{}: {} experts, but \"{}\" is a route to {}", op_label(index, op.kind),
-           op.params.moe_linear.experts, slots_[op.inputs[1]].name, route.experts);
-    }
   }
 
   void check_written() const {
@@ -407,29 +305,15 @@ class Verifier {
     }
   }
 
-  struct SelectionInfo {
-    uint32_t parts;
-    uint32_t block;  // positions
-    bool rest;       // and those after the last whole block
-    bool of_select;  // not of select_blocks
-  };
-  struct RouteInfo {
-    uint64_t experts;
-    uint32_t weights;  // slot
-  };
-
   const tenon_program& program_;
   Strided<tenon_slot> slots_;
   Strided<tenon_op> ops_;
   Strided<tenon_cache_group> groups_;
   std::vector<bool> written_;
   std::set<std::pair<uint32_t, uint32_t>> cached_;
-  std::map<uint32_t, SelectionInfo> selections_;  // by slot
-  /// Stride and rows of a block of the results of select_candidates, by slot.
-  std::map<uint32_t, std::pair<uint32_t, uint32_t>> candidates_;
   /// Of each group and layer: where the part of an operation ends, and where it begins.
   std::map<std::pair<uint32_t, uint32_t>, std::map<uint64_t, uint64_t>> states_;
-  std::map<uint32_t, RouteInfo> routes_;  // by the slot of the ids
+  ProgramFacts facts_;
 };
 
 }  // namespace

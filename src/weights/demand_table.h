@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "program/program.h"
+#include "program/operations.h"
 #include "weights/row_source.h"
 
 namespace tenon {

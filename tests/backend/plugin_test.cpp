@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "backend/registry.h"
-#include "program/program.h"
+#include "program/operations.h"
 #include "tests/base/expect_error.h"
 #include "tests/base/faulty_system.h"
 #include "tests/base/temp_folder.h"
@@ -165,11 +165,11 @@ TEST(PluginTable, AnOlderOneRefusesOperationsThatCameAfterIt) {
   const Plugin plugin = load_plugin(copy_of(hostile("older_minor"), folder.path("x.so")));
   ASSERT_EQ(plugin.reason, PluginReason::None) << plugin.text;
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Slot sum = b.add(x, b.rms_norm(x, b.weight("n", Format::F32, 1, 8), 1e-5f));
-  const Route routes = b.moe_route(sum, {.used = 2});
-  const Slot y = b.moe_linear_sum(x, routes, b.weight("w", Format::F32, 64, 8), 8);
-  const Program program = std::move(b).finish(b.gather_rows(y), {});
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+  const Slot sum = op::add(b, x, op::rms_norm(b, x, b.weight("n", Format::F32, 1, 8), 1e-5f));
+  const Route routes = op::moe_route(b, sum, {.used = 2});
+  const Slot y = op::moe_linear_sum(b, x, routes, b.weight("w", Format::F32, 64, 8), 8);
+  const Program program = std::move(b).finish(op::gather_rows(b, y), {});
   EXPECT_EQ(device_of(plugin.backend)->first_unsupported(program.view()), 3u);
 }
 

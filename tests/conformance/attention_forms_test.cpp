@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "program/cache_types.h"
+#include "program/operations.h"
 #include "tests/base/expect_error.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
@@ -49,7 +50,7 @@ std::vector<double> slopes_of(const Form& f) {
 }
 
 Slot rows_of(ProgramBuilder& b, const char* name, uint64_t columns) {
-  return b.embed(b.weight(name, Format::F32, kVocab, columns));
+  return op::embed(b, b.weight(name, Format::F32, kVocab, columns));
 }
 
 CacheGroup group_of(const Form& f) {
@@ -58,9 +59,9 @@ CacheGroup group_of(const Form& f) {
 
 void write_cache(ProgramBuilder& b, const Form& f, uint32_t group) {
   const bool latent = f.kind == TENON_CACHE_LATENT;
-  b.kv_write(rows_of(b, "table_k", uint64_t{f.kv_heads} * f.key_dim),
-             latent ? kNoSlot : rows_of(b, "table_v", uint64_t{f.kv_heads} * f.value_dim), group,
-             0);
+  op::kv_write(b, rows_of(b, "table_k", uint64_t{f.kv_heads} * f.key_dim),
+               latent ? kNoSlot : rows_of(b, "table_v", uint64_t{f.kv_heads} * f.value_dim), group,
+               0);
 }
 
 /// Attention of rows of tables. That over another text reads what encoder_of wrote.
@@ -83,14 +84,16 @@ Program program_of_form(const Form& f, uint32_t max_tokens) {
   }
   if (f.sinks) options.sinks = b.weight("sinks", Format::F32, 1, f.heads);
   const Slot q = rows_of(b, "table_q", uint64_t{f.heads} * f.key_dim);
-  return std::move(b).finish(b.gather_rows(b.attention(q, options)), {max_tokens, max_tokens});
+  return std::move(b).finish(op::gather_rows(b, op::attention(b, q, options)),
+                             {max_tokens, max_tokens});
 }
 
 /// Writes a CROSS group, of which it knows nothing but its own positions.
 Program encoder_of(const Form& f, uint32_t max_tokens) {
   ProgramBuilder b;
   write_cache(b, f, b.cache_group(group_of(f)));
-  return std::move(b).finish(b.gather_rows(rows_of(b, "table_out", 1)), {max_tokens, max_tokens});
+  return std::move(b).finish(op::gather_rows(b, rows_of(b, "table_out", 1)),
+                             {max_tokens, max_tokens});
 }
 
 // ---- The oracle --------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "program/cache_types.h"
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
 
@@ -39,13 +40,13 @@ Program program_of(const Shape& s, uint32_t max_tokens) {
   const uint32_t group =
       b.cache_group({s.layers, s.kv_heads, s.key_dim, s.value_dim, s.type, s.block_tokens});
   const auto rows = [&](const std::string& name, uint32_t heads, uint32_t dim) {
-    return b.embed(b.weight("table_" + name, Format::F32, kVocab, uint64_t{heads} * dim));
+    return op::embed(b, b.weight("table_" + name, Format::F32, kVocab, uint64_t{heads} * dim));
   };
   Slot sum = kNoSlot;
   for (uint32_t layer = 0; layer < s.layers; ++layer) {
     const std::string number = std::to_string(layer);
-    b.kv_write(rows("k" + number, s.kv_heads, s.key_dim),
-               rows("v" + number, s.kv_heads, s.value_dim), group, layer);
+    op::kv_write(b, rows("k" + number, s.kv_heads, s.key_dim),
+                 rows("v" + number, s.kv_heads, s.value_dim), group, layer);
     AttentionOptions options;
     options.group = group;
     options.layer = layer;
@@ -54,10 +55,10 @@ Program program_of(const Shape& s, uint32_t max_tokens) {
     options.soft_cap = s.soft_cap;
     options.window = s.window;
     if (s.sinks) options.sinks = b.weight("sinks" + number, Format::F32, 1, s.heads);
-    const Slot out = b.attention(rows("q" + number, s.heads, s.key_dim), options);
-    sum = sum == kNoSlot ? out : b.add(sum, out);
+    const Slot out = op::attention(b, rows("q" + number, s.heads, s.key_dim), options);
+    sum = sum == kNoSlot ? out : op::add(b, sum, out);
   }
-  return std::move(b).finish(b.gather_rows(sum), {max_tokens, max_tokens});
+  return std::move(b).finish(op::gather_rows(b, sum), {max_tokens, max_tokens});
 }
 
 void check(const Shape& shape, const std::vector<StepPlan>& steps) {
@@ -205,20 +206,20 @@ TEST(Attention, TwoGroupsWithTheirOwnGeometry) {
   const uint32_t full = b.cache_group({1, 2, 32, 32, TENON_TYPE_F16, 32});
   const uint32_t window = b.cache_group({1, 1, 48, 64, TENON_TYPE_F32, 16});
   const auto rows = [&](const char* name, uint64_t width) {
-    return b.embed(b.weight(name, Format::F32, kVocab, width));
+    return op::embed(b, b.weight(name, Format::F32, kVocab, width));
   };
-  b.kv_write(rows("table_k0", 64), rows("table_v0", 64), full, 0);
-  b.kv_write(rows("table_k1", 48), rows("table_v1", 64), window, 0);
+  op::kv_write(b, rows("table_k0", 64), rows("table_v0", 64), full, 0);
+  op::kv_write(b, rows("table_k1", 48), rows("table_v1", 64), window, 0);
   AttentionOptions options;
   options.group = full;
   options.heads = 4;
   options.scale = 0.2f;
-  const Slot first = b.attention(rows("table_q0", 128), options);
+  const Slot first = op::attention(b, rows("table_q0", 128), options);
   options.group = window;
   options.heads = 2;
   options.window = 11;
-  const Slot second = b.attention(rows("table_q1", 96), options);
-  const Slot out = b.gather_rows(b.add(first, second));
+  const Slot second = op::attention(b, rows("table_q1", 96), options);
+  const Slot out = op::gather_rows(b, op::add(b, first, second));
   const std::vector<StepPlan> steps = block_edges();
   expect_like_reference(std::move(b).finish(out, {32, 32}), steps, float_tolerance());
 }

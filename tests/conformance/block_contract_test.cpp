@@ -7,6 +7,7 @@
 
 #include "backend/device_buffer.h"
 #include "base/error.h"
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 
 namespace tenon::conformance {
@@ -16,7 +17,7 @@ TEST(State, StepsWithoutTheirBlocksAreRefused) {
   ProgramBuilder builder;
   const uint32_t group = builder.state_group(1, 8);
   const Slot x = builder.input("x", TENON_ROWS_TOKENS, 8);
-  builder.result(builder.token_shift(x, {group, 0, 0}));
+  builder.result(op::token_shift(builder, x, {group, 0, 0}));
   const Program program = std::move(builder).finish(kNoSlot, {.max_tokens = 8});
   Runner runner(target(), program);
   // The pool has nine blocks.
@@ -60,10 +61,10 @@ TEST(Step, LooksAtNoTableOfASequenceWithoutTokens) {
   group.type = TENON_TYPE_F32;
   (void)builder.cache_group(group);
   const Slot x = builder.input("x", TENON_ROWS_TOKENS, 16);
-  builder.kv_write(x, x, 0, 0);
+  op::kv_write(builder, x, x, 0, 0);
   AttentionOptions attention;
   attention.heads = 1;
-  builder.result(builder.attention(x, attention));
+  builder.result(op::attention(builder, x, attention));
   const Program program = std::move(builder).finish(kNoSlot, {.max_tokens = 8});
   Runner runner(target(), program);
   const tenon_step_sequence sequence{0, 0, 100, 0, nullptr};

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "program/cache_types.h"
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
 
@@ -72,24 +73,26 @@ Program pools_program(const Pools& f, uint32_t max_tokens) {
   const Slot gate = b.input("gate", TENON_ROWS_TOKENS, f.raw_columns());
   const Slot query = b.input("query", TENON_ROWS_TOKENS, uint64_t{f.heads} * f.columns);
   const Slot weights = b.input("weights", TENON_ROWS_TOKENS, f.heads);
-  b.kv_write(value, gate, raw_group, 1);
+  op::kv_write(b, value, gate, raw_group, 1);
   const Slot row =
-      b.compress(b.weight("table_bias", Format::F32, f.stride, f.raw_columns()),
-                 {.group = raw_group, .layer = 1, .stride = f.stride, .overlap = f.overlap});
-  b.kv_write(row, kNoSlot, row_group, 1);
+      op::compress(b, b.weight("table_bias", Format::F32, f.stride, f.raw_columns()),
+                   {.group = raw_group, .layer = 1, .stride = f.stride, .overlap = f.overlap});
+  op::kv_write(b, row, kNoSlot, row_group, 1);
   AttentionOptions options;
-  options.selection = b.select(query, weights, {row_group, 1, f.heads, f.count});
+  options.selection = op::select(b, query, weights, {row_group, 1, f.heads, f.count});
   options.selected_block = f.stride;
   options.selected_rest = f.stride > 1;
   options.group = latent;
   options.heads = kLatentHeads;
   options.scale = kLatentScale;
-  b.kv_write(b.embed(b.weight("table_k", Format::F32, kVocab, kLatentDim)), kNoSlot, latent, 0);
+  op::kv_write(b, op::embed(b, b.weight("table_k", Format::F32, kVocab, kLatentDim)), kNoSlot,
+               latent, 0);
   b.result(row);
   b.result(options.selection);
   const Slot q =
-      b.embed(b.weight("table_q", Format::F32, kVocab, uint64_t{kLatentHeads} * kLatentDim));
-  return std::move(b).finish(b.gather_rows(b.attention(q, options)), {max_tokens, max_tokens});
+      op::embed(b, b.weight("table_q", Format::F32, kVocab, uint64_t{kLatentHeads} * kLatentDim));
+  return std::move(b).finish(op::gather_rows(b, op::attention(b, q, options)),
+                             {max_tokens, max_tokens});
 }
 
 // ---- The oracle ---------------------------------------------------------------------------------

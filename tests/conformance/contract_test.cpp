@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "program/operations.h"
 #include "quant/formats.h"
 #include "tests/base/expect_error.h"
 #include "tests/base/faulty_system.h"
@@ -83,10 +84,10 @@ class LoadRows : public testing::TestWithParam<Format> {
  protected:
   LoadRows() {
     ProgramBuilder b;
-    const Slot x = b.embed(b.weight("table", Format::F32, 67, 96));
+    const Slot x = op::embed(b, b.weight("table", Format::F32, 67, 96));
     weight_ = b.weight("w", GetParam(), kRows, 96);
     bias_ = b.weight("bias", Format::F32, 1, kRows);
-    const Slot out = b.gather_rows(b.linear(x, weight_, bias_));
+    const Slot out = op::gather_rows(b, op::linear(b, x, weight_, bias_));
     activation_ = x;
     program_ = std::make_unique<Program>(std::move(b).finish(out, {4, 4}));
     executable_ = std::make_unique<Executable>(make_device(target()), program_->view());
@@ -189,7 +190,7 @@ TEST(Compile, RefusesAnOperationItDoesNotKnow) {
 
 TEST(Run, RefusesAStepLargerThanTheLimits) {
   ProgramBuilder b;
-  const Slot out = b.gather_rows(b.embed(b.weight("table", Format::F32, 67, 8)));
+  const Slot out = op::gather_rows(b, op::embed(b, b.weight("table", Format::F32, 67, 8)));
   const Program program = std::move(b).finish(out, {4, 2});
   Executable executable(make_device(target()), program.view());
   executable.load_rows(0, 0, 67, random_blocks(program.slots()[0]));
@@ -218,7 +219,7 @@ TEST(Run, RefusesAStepLargerThanTheLimits) {
 
 TEST(Run, RefusesBeforeTheWeightsAreSealed) {
   ProgramBuilder b;
-  const Slot out = b.gather_rows(b.embed(b.weight("table", Format::F32, 67, 8)));
+  const Slot out = op::gather_rows(b, op::embed(b, b.weight("table", Format::F32, 67, 8)));
   const Program program = std::move(b).finish(out, {4, 2});
   Executable executable(make_device(target()), program.view());
   tenon_step step{};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/common/host_draw.h"
+#include "program/operations.h"
 #include "tests/base/expect_error.h"
 #include "tests/conformance/program_runner.h"
 
@@ -26,7 +27,8 @@ class Draws : public testing::Test {
   void SetUp() override {
     if ((target_info().flags & TENON_DEVICE_DRAWS) == 0) GTEST_SKIP() << "the device does not draw";
     ProgramBuilder b;
-    const Slot out = b.gather_rows(b.embed(b.weight("table", Format::F32, kVocab, kVocab)));
+    const Slot out =
+        op::gather_rows(b, op::embed(b, b.weight("table", Format::F32, kVocab, kVocab)));
     program_ = std::make_unique<Program>(std::move(b).finish(out, {kRows, kRows}));
     executable_ = std::make_unique<Executable>(make_device(target()), program_->view());
     table_ = random_values("logits", kVocab * kVocab);

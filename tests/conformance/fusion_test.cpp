@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
 
@@ -17,18 +18,18 @@ struct Pattern {
 
   Slot x() { return table("table_x", kWidth); }
   Slot table(const char* name, uint64_t width) {
-    return b.embed(b.weight(name, Format::F32, kVocab, width));
+    return op::embed(b, b.weight(name, Format::F32, kVocab, width));
   }
   Slot linear(Slot input, const char* name, uint64_t rows, Format own, uint64_t columns = kWidth) {
-    return b.linear(input, b.weight(name, own, rows, columns));
+    return op::linear(b, input, b.weight(name, own, rows, columns));
   }
   Slot linear(Slot input, const char* name, uint64_t rows = kWidth) {
     return linear(input, name, rows, format);
   }
   Slot with_bias(Slot input, const char* name, uint64_t rows = kWidth) {
     const std::string bias = std::string(name) + ".bias";
-    return b.linear(input, b.weight(name, format, rows, kWidth),
-                    b.weight(bias, Format::F32, 1, rows));
+    return op::linear(b, input, b.weight(name, format, rows, kWidth),
+                      b.weight(bias, Format::F32, 1, rows));
   }
   Slot vector(const char* name, uint64_t width = kWidth) {
     return b.weight(name, Format::F32, 1, width);
@@ -45,61 +46,62 @@ const Case kCases[] = {
     {"ResultReadTwice",
      [](Pattern& p) {
        const Slot y = p.linear(p.x(), "a");
-       return p.b.add(p.linear(y, "c"), y);
+       return op::add(p.b, p.linear(y, "c"), y);
      }},
     {"ResultAddedToItself",
      [](Pattern& p) {
        const Slot y = p.linear(p.x(), "a");
-       return p.b.add(y, y);
+       return op::add(p.b, y, y);
      }},
     {"ResidualOnTheRight",
      [](Pattern& p) {
        const Slot x = p.x();
-       return p.b.add(p.with_bias(x, "a"), x);
+       return op::add(p.b, p.with_bias(x, "a"), x);
      }},
     {"ResidualOnTheLeft",
      [](Pattern& p) {
        const Slot x = p.x();
-       return p.b.add(x, p.with_bias(x, "a"));
+       return op::add(p.b, x, p.with_bias(x, "a"));
      }},
     {"SumOfTwoLinears",
      [](Pattern& p) {
        const Slot x = p.x();
        const Slot y = p.linear(x, "a");
-       return p.b.add(y, p.linear(x, "c"));
+       return op::add(p.b, y, p.linear(x, "c"));
      }},
     {"SumOfLinearsOfDifferentInputs",
      [](Pattern& p) {
        const Slot y = p.linear(p.x(), "a");
-       return p.b.add(y, p.linear(p.table("table_y", kWidth), "c"));
+       return op::add(p.b, y, p.linear(p.table("table_y", kWidth), "c"));
      }},
     {"EverythingColumnwise",
      [](Pattern& p) {
        const Slot x = p.x();
-       const Slot y = p.b.scale(p.with_bias(x, "a"), 0.7f);
-       return p.b.scale(p.b.add(x, p.b.soft_cap(y, 1.5f)), -1.5f);
+       const Slot y = op::scale(p.b, p.with_bias(x, "a"), 0.7f);
+       return op::scale(p.b, op::add(p.b, x, op::soft_cap(p.b, y, 1.5f)), -1.5f);
      }},
     {"ActivationBetweenTwoLinears",
      [](Pattern& p) {
-       const Slot h = p.b.activate(TENON_ACTIVATION_RELU_SQUARED, p.with_bias(p.x(), "up", 160));
+       const Slot h =
+           op::activate(p.b, TENON_ACTIVATION_RELU_SQUARED, p.with_bias(p.x(), "up", 160));
        return p.linear(h, "down", kWidth, p.format, 160);
      }},
     {"VectorsAddedAndMultiplied",
      [](Pattern& p) {
-       const Slot y = p.b.add(p.linear(p.x(), "a"), p.vector("v"));
-       return p.b.add(p.b.mul(p.linear(y, "c"), p.vector("m")), p.vector("v"));
+       const Slot y = op::add(p.b, p.linear(p.x(), "a"), p.vector("v"));
+       return op::add(p.b, op::mul(p.b, p.linear(y, "c"), p.vector("m")), p.vector("v"));
      }},
     {"NormsWithoutWeights",
      [](Pattern& p) {
-       const Slot y = p.b.rms_norm(p.linear(p.x(), "a"), kNoSlot, 1e-5f, 16);
-       const Slot z = p.b.layer_norm(p.linear(y, "c"), kNoSlot, p.vector("m", 48), 1e-5f, 48);
-       return p.b.l2_norm(p.linear(z, "d"), 1e-6f, 32);
+       const Slot y = op::rms_norm(p.b, p.linear(p.x(), "a"), kNoSlot, 1e-5f, 16);
+       const Slot z = op::layer_norm(p.b, p.linear(y, "c"), kNoSlot, p.vector("m", 48), 1e-5f, 48);
+       return op::l2_norm(p.b, p.linear(z, "d"), 1e-6f, 32);
      }},
     {"GateOfLimitsAndAlpha",
      [](Pattern& p) {
        const Slot x = p.x();
        const Slot gate = p.with_bias(x, "gate", 160);
-       return p.b.glu(GluOptions{TENON_ACTIVATION_SILU, 1.702f, 0.9f, 1.0f}, gate,
+       return op::glu(p.b, GluOptions{TENON_ACTIVATION_SILU, 1.702f, 0.9f, 1.0f}, gate,
                       p.with_bias(x, "up", 160));
      }},
     {"GateOfEachValue",
@@ -107,154 +109,154 @@ const Case kCases[] = {
        const Slot x = p.x();
        const Slot y = p.linear(x, "a");
        const Slot gate = p.linear(x, "gate");
-       return p.b.sigmoid_gate(p.b.sigmoid_gate(y, gate), p.linear(x, "heads", 6));
+       return op::sigmoid_gate(p.b, op::sigmoid_gate(p.b, y, gate), p.linear(x, "heads", 6));
      }},
     {"LinearHeadsBetweenLinears",
      [](Pattern& p) {
        const Slot x = p.linear(p.x(), "a");
-       const Slot y = p.b.linear_heads(x, p.b.weight("h", p.format, 3 * 64, 32), 3);
+       const Slot y = op::linear_heads(p.b, x, p.b.weight("h", p.format, 3 * 64, 32), 3);
        return p.linear(y, "c", kWidth, p.format, 192);
      }},
     {"LinearHeadsOfOddRows",
      [](Pattern& p) {
-       const Slot y = p.b.linear_heads(p.x(), p.b.weight("h", p.format, 3 * 20, 32), 3);
-       const Slot z = p.b.rms_norm(p.b.scale(y, 0.5f), p.vector("n", 10), 1e-5f, 10);
+       const Slot y = op::linear_heads(p.b, p.x(), p.b.weight("h", p.format, 3 * 20, 32), 3);
+       const Slot z = op::rms_norm(p.b, op::scale(p.b, y, 0.5f), p.vector("n", 10), 1e-5f, 10);
        return p.linear(z, "c", kWidth, Format::F32, 60);
      }},
     {"LinearHeadsAndALinearOfOneInput",
      [](Pattern& p) {
-       const Slot x = p.b.rms_norm(p.x(), p.vector("n"), 1e-5f);
-       const Slot y = p.b.linear_heads(x, p.b.weight("h", p.format, kWidth, 32), 3);
+       const Slot x = op::rms_norm(p.b, p.x(), p.vector("n"), 1e-5f);
+       const Slot y = op::linear_heads(p.b, x, p.b.weight("h", p.format, kWidth, 32), 3);
        const Slot gate = p.linear(x, "a");
-       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.b.add(p.x(), y));
+       return op::glu(p.b, TENON_ACTIVATION_SILU, gate, op::add(p.b, p.x(), y));
      }},
     {"LinearHeadsAreUp",
      [](Pattern& p) {
        const Slot x = p.x();
        const Slot gate = p.linear(x, "a");
-       return p.b.glu(TENON_ACTIVATION_SILU, gate,
-                      p.b.linear_heads(x, p.b.weight("h", p.format, kWidth, 32), 3));
+       return op::glu(p.b, TENON_ACTIVATION_SILU, gate,
+                      op::linear_heads(p.b, x, p.b.weight("h", p.format, kWidth, 32), 3));
      }},
     {"LinearHeadsAreTheGate",
      [](Pattern& p) {
        const Slot x = p.x();
-       const Slot gate = p.b.linear_heads(x, p.b.weight("h", p.format, kWidth, 32), 3);
-       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(x, "a"));
+       const Slot gate = op::linear_heads(p.b, x, p.b.weight("h", p.format, kWidth, 32), 3);
+       return op::glu(p.b, TENON_ACTIVATION_SILU, gate, p.linear(x, "a"));
      }},
     {"LinearHeadsRopeAndResidual",
      [](Pattern& p) {
-       const Slot angles = p.b.rope_angles(p.b.constant("f", std::vector{1.0, 0.1}), 1);
+       const Slot angles = op::rope_angles(p.b, p.b.constant("f", std::vector{1.0, 0.1}), 1);
        const Slot x = p.x();
-       const Slot y = p.b.linear_heads(x, p.b.weight("h", p.format, kWidth, 32), 3);
-       return p.b.add(x, p.b.rope(y, angles, TENON_ROPE_HALVES, 16, 7));
+       const Slot y = op::linear_heads(p.b, x, p.b.weight("h", p.format, kWidth, 32), 3);
+       return op::add(p.b, x, op::rope(p.b, y, angles, TENON_ROPE_HALVES, 16, 7));
      }},
     {"WholeRowNorm",
      [](Pattern& p) {
-       const Slot y = p.b.rms_norm(p.with_bias(p.x(), "a"), p.vector("n"), 1e-5f);
-       return p.b.layer_norm(p.linear(y, "c"), p.vector("m"), p.vector("m.bias"), 1e-5f);
+       const Slot y = op::rms_norm(p.b, p.with_bias(p.x(), "a"), p.vector("n"), 1e-5f);
+       return op::layer_norm(p.b, p.linear(y, "c"), p.vector("m"), p.vector("m.bias"), 1e-5f);
      }},
     {"HeadNormAndRope",
      [](Pattern& p) {
        const Slot angles =
-           p.b.rope_angles(p.b.constant("f", std::vector{1.0, 0.3, 0.1, 0.03}), 1.1f);
-       const Slot q = p.b.rms_norm(p.with_bias(p.x(), "a", 80), p.vector("n", 16), 1e-5f, 16);
-       return p.b.rope(q, angles, TENON_ROPE_HALVES, 16);
+           op::rope_angles(p.b, p.b.constant("f", std::vector{1.0, 0.3, 0.1, 0.03}), 1.1f);
+       const Slot q = op::rms_norm(p.b, p.with_bias(p.x(), "a", 80), p.vector("n", 16), 1e-5f, 16);
+       return op::rope(p.b, q, angles, TENON_ROPE_HALVES, 16);
      }},
     {"AnglesAfterTheLinear",
      [](Pattern& p) {
        const Slot q = p.linear(p.x(), "a");
-       const Slot angles = p.b.rope_angles(p.b.constant("f", std::vector{1.0, 0.1}), 1);
-       return p.b.rope(q, angles, TENON_ROPE_ADJACENT, 12);
+       const Slot angles = op::rope_angles(p.b, p.b.constant("f", std::vector{1.0, 0.1}), 1);
+       return op::rope(p.b, q, angles, TENON_ROPE_ADJACENT, 12);
      }},
     {"WideHeads",
      [](Pattern& p) {
-       const Slot angles = p.b.rope_angles(p.b.constant("f", std::vector{1.0, 0.1}), 1);
-       const Slot q = p.b.rope(p.linear(p.x(), "a", 1300), angles, TENON_ROPE_HALVES, 650);
-       return p.b.rms_norm(q, p.vector("n", 325), 1e-5f, 325);
+       const Slot angles = op::rope_angles(p.b, p.b.constant("f", std::vector{1.0, 0.1}), 1);
+       const Slot q = op::rope(p.b, p.linear(p.x(), "a", 1300), angles, TENON_ROPE_HALVES, 650);
+       return op::rms_norm(p.b, q, p.vector("n", 325), 1e-5f, 325);
      }},
     {"GateThenUp",
      [](Pattern& p) {
        const Slot x = p.x();
        const Slot gate = p.with_bias(x, "gate", 160);
-       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.with_bias(x, "up", 160));
+       return op::glu(p.b, TENON_ACTIVATION_SILU, gate, p.with_bias(x, "up", 160));
      }},
     {"UpThenGate",
      [](Pattern& p) {
        const Slot x = p.x();
        const Slot up = p.linear(x, "up", 160);
-       return p.b.glu(TENON_ACTIVATION_GELU_TANH, p.linear(x, "gate", 160), up);
+       return op::glu(p.b, TENON_ACTIVATION_GELU_TANH, p.linear(x, "gate", 160), up);
      }},
     {"GateAndUpOfTwoFormats",
      [](Pattern& p) {
        const Slot x = p.x();
        const Slot gate = p.linear(x, "gate", 70, Format::Q5_1);
-       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(x, "up", 70));
+       return op::glu(p.b, TENON_ACTIVATION_SILU, gate, p.linear(x, "up", 70));
      }},
     {"GateInFloat",
      [](Pattern& p) {
        const Slot x = p.x();
        const Slot gate = p.linear(x, "gate", 70, Format::F16);
-       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(x, "up", 70));
+       return op::glu(p.b, TENON_ACTIVATION_SILU, gate, p.linear(x, "up", 70));
      }},
     {"UpInFloat",
      [](Pattern& p) {
        const Slot x = p.x();
        const Slot gate = p.linear(x, "gate", 70);
-       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(x, "up", 70, Format::BF16));
+       return op::glu(p.b, TENON_ACTIVATION_SILU, gate, p.linear(x, "up", 70, Format::BF16));
      }},
     {"GateAndUpOfDifferentInputs",
      [](Pattern& p) {
        const Slot gate = p.linear(p.x(), "gate");
-       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(p.table("table_y", kWidth), "up"));
+       return op::glu(p.b, TENON_ACTIVATION_SILU, gate, p.linear(p.table("table_y", kWidth), "up"));
      }},
     {"UpReadTwice",
      [](Pattern& p) {
        const Slot x = p.x();
        const Slot gate = p.linear(x, "gate");
        const Slot up = p.linear(x, "up");
-       return p.b.add(p.b.glu(TENON_ACTIVATION_RELU, gate, up), up);
+       return op::add(p.b, op::glu(p.b, TENON_ACTIVATION_RELU, gate, up), up);
      }},
     {"GateScaledFirst",
      [](Pattern& p) {
        const Slot x = p.x();
-       const Slot gate = p.b.scale(p.linear(x, "gate"), 2);
-       return p.b.glu(TENON_ACTIVATION_GELU_ERF, gate, p.linear(x, "up"));
+       const Slot gate = op::scale(p.b, p.linear(x, "gate"), 2);
+       return op::glu(p.b, TENON_ACTIVATION_GELU_ERF, gate, p.linear(x, "up"));
      }},
     {"GateIsUp",
      [](Pattern& p) {
        const Slot y = p.linear(p.x(), "a");
-       return p.b.glu(TENON_ACTIVATION_SILU, y, y);
+       return op::glu(p.b, TENON_ACTIVATION_SILU, y, y);
      }},
     {"UpIsNoLinear",
      [](Pattern& p) {
        const Slot x = p.x();
-       return p.b.glu(TENON_ACTIVATION_SILU, p.linear(x, "gate"), x);
+       return op::glu(p.b, TENON_ACTIVATION_SILU, p.linear(x, "gate"), x);
      }},
     {"GluDownResidual",
      [](Pattern& p) {
        const Slot x = p.x();
-       const Slot n = p.b.rms_norm(x, p.vector("n"), 1e-5f);
+       const Slot n = op::rms_norm(p.b, x, p.vector("n"), 1e-5f);
        const Slot gate = p.linear(n, "gate", 160);
-       const Slot h = p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(n, "up", 160));
-       return p.b.add(x, p.linear(h, "down", kWidth, p.format, 160));
+       const Slot h = op::glu(p.b, TENON_ACTIVATION_SILU, gate, p.linear(n, "up", 160));
+       return op::add(p.b, x, p.linear(h, "down", kWidth, p.format, 160));
      }},
     {"SameInputInTwoFormats",
      [](Pattern& p) {
-       const Slot x = p.b.rms_norm(p.x(), p.vector("n"), 1e-5f);
+       const Slot x = op::rms_norm(p.b, p.x(), p.vector("n"), 1e-5f);
        const Slot y = p.linear(x, "a", kWidth, Format::F32);
        const Slot z = p.linear(x, "c", kWidth, Format::IQ4_NL);
-       return p.b.add(p.b.add(y, z), p.linear(x, "d"));
+       return op::add(p.b, op::add(p.b, y, z), p.linear(x, "d"));
      }},
     {"TableIsAlsoAWeight",
      [](Pattern& p) {
        const Slot table = p.b.weight("table_x", p.format, kVocab, kWidth);
-       return p.b.linear(p.b.embed(table), table);
+       return op::linear(p.b, op::embed(p.b, table), table);
      }},
     {"ResultNobodyReads",
      [](Pattern& p) {
        const Slot x = p.x();
        p.linear(x, "unread");
-       p.b.scale(x, 2);
+       op::scale(p.b, x, 2);
        return p.linear(x, "a");
      }},
 };
@@ -264,7 +266,7 @@ class Fusion : public testing::TestWithParam<std::tuple<const Case*, Format>> {}
 TEST_P(Fusion, AgreesWithOneByOne) {
   const auto& [pattern_case, format] = GetParam();
   Pattern pattern{{}, format};
-  const Slot out = pattern.b.gather_rows(pattern_case->make(pattern));
+  const Slot out = op::gather_rows(pattern.b, pattern_case->make(pattern));
   const Program program = std::move(pattern.b).finish(out, {40, 40});
   const std::vector<StepPlan> steps = {one_sequence(1, kVocab), one_sequence(0, kVocab),
                                        one_sequence(40, kVocab), one_sequence(3, kVocab)};
@@ -294,11 +296,11 @@ INSTANTIATE_TEST_SUITE_P(Patterns, Fusion,
 
 TEST(Results, AreWrittenAlsoWhereAnOperationThatIsFusedReadsThem) {
   ProgramBuilder b;
-  const Slot x = b.gather_rows(b.embed(b.weight("table_x", Format::F32, kVocab, 96)));
-  const Slot gate = b.linear(x, b.weight("gate", Format::F32, 64, 96));
-  const Slot up = b.linear(x, b.weight("up", Format::F32, 64, 96));
+  const Slot x = op::gather_rows(b, op::embed(b, b.weight("table_x", Format::F32, kVocab, 96)));
+  const Slot gate = op::linear(b, x, b.weight("gate", Format::F32, 64, 96));
+  const Slot up = op::linear(b, x, b.weight("up", Format::F32, 64, 96));
   b.result(up);
-  const Slot out = b.glu(TENON_ACTIVATION_SILU, gate, up);
+  const Slot out = op::glu(b, TENON_ACTIVATION_SILU, gate, up);
   const Program program = std::move(b).finish(out, {.max_tokens = 40, .max_outputs = 40});
   const std::vector<StepPlan> steps = {one_sequence(1, kVocab), one_sequence(40, kVocab)};
   expect_like_reference(program, steps, float_tolerance());

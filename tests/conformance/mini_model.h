@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "program/program.h"
+#include "program/operations.h"
 #include "quant/formats.h"
 
 namespace tenon::conformance {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "program/operations.h"
 #include "quant/formats.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
@@ -21,24 +22,24 @@ struct Mixture {
   Format format = Format::F32;
 
   Slot table(const char* name, uint64_t width) {
-    const Slot x = b.embed(b.weight(name, Format::F32, kVocab, width));
-    return gathered ? b.gather_rows(x) : x;
+    const Slot x = op::embed(b, b.weight(name, Format::F32, kVocab, width));
+    return gathered ? op::gather_rows(b, x) : x;
   }
   Slot x() { return table("table_x", kWidth); }
   /// By logits of the same size as a router's.
   Route routes(const char* name = "table_logits") {
-    return b.moe_route(table(name, experts), {.used = used});
+    return op::moe_route(b, table(name, experts), {.used = used});
   }
   Slot weight(const char* name, uint64_t rows, uint64_t columns, Format own) {
     return b.weight(name, own, experts * rows, columns);
   }
   Slot each(Slot input, const Route& route, const char* name, uint64_t rows,
             uint64_t columns = kWidth) {
-    return b.moe_linear(input, route, weight(name, rows, columns, format), experts);
+    return op::moe_linear(b, input, route, weight(name, rows, columns, format), experts);
   }
   Slot sum(Slot input, const Route& route, const char* name, uint64_t rows,
            uint64_t columns = kWidth) {
-    return b.moe_linear_sum(input, route, weight(name, rows, columns, format), experts);
+    return op::moe_linear_sum(b, input, route, weight(name, rows, columns, format), experts);
   }
 };
 
@@ -49,7 +50,7 @@ void check(Mixture setup, double tolerance, const std::function<Slot(Mixture& m)
                  << find_format(setup.format)->name << (gathered ? ", gathered" : ""));
     Mixture m{{}, setup.experts, setup.used, gathered, setup.format};
     Slot out = make(m);
-    if (!gathered) out = m.b.gather_rows(out);
+    if (!gathered) out = op::gather_rows(m.b, out);
     expect_like_reference(std::move(m.b).finish(out, kLimits), all_counts(), tolerance);
   }
 }
@@ -59,7 +60,8 @@ void check_route(uint32_t experts, const RouteOptions& options, float scale = 1.
     SCOPED_TRACE(testing::Message() << options.used << " of " << experts);
     Mixture m{{}, experts, options.used, gathered, Format::F32};
     const Slot logits = m.table("table_logits", experts);
-    const Route route = m.b.moe_route(scale == 1.0f ? logits : m.b.scale(logits, scale), options);
+    const Route route =
+        op::moe_route(m.b, scale == 1.0f ? logits : op::scale(m.b, logits, scale), options);
     m.b.result(route.ids);
     m.b.result(route.weights);
     expect_like_reference(std::move(m.b).finish(kNoSlot, kLimits), all_counts(), float_tolerance());
@@ -115,7 +117,7 @@ void check_route_with_vectors(uint32_t experts, RouteOptions options, bool bias,
     Mixture m{{}, experts, options.used, gathered, Format::F32};
     if (bias) options.selection_bias = m.b.weight("bias", Format::F32, 1, experts);
     if (scale) options.expert_scale = m.b.weight("scale", Format::F16, 1, experts);
-    const Route route = m.b.moe_route(m.table("table_logits", experts), options);
+    const Route route = op::moe_route(m.b, m.table("table_logits", experts), options);
     m.b.result(route.ids);
     m.b.result(route.weights);
     expect_like_reference(std::move(m.b).finish(kNoSlot, kLimits), all_counts(), float_tolerance());
@@ -164,8 +166,8 @@ TEST(MoeRoute, TakesTheExpertsThatItIsTold) {
         options.normalise = scoring == TENON_MOE_SIGMOID || scoring == TENON_MOE_SQRT_SOFTPLUS;
         Mixture m{{}, experts, options.used, gathered, Format::F32};
         const Slot numbers = m.table("table_numbers", options.used);
-        options.numbers = m.b.scale(numbers, 2.0f * static_cast<float>(experts));
-        const Route route = m.b.moe_route(m.table("table_logits", experts), options);
+        options.numbers = op::scale(m.b, numbers, 2.0f * static_cast<float>(experts));
+        const Route route = op::moe_route(m.b, m.table("table_logits", experts), options);
         m.b.result(route.ids);
         m.b.result(route.weights);
         m.b.result(m.sum(m.x(), route, "w", 33));
@@ -181,8 +183,9 @@ TEST(MoeRoute, WeighsToldExpertsBySquareRootsOfSoftplus) {
   Mixture m{{}, 4, 4, false, Format::F32};
   const Slot logits = m.b.input("logits", TENON_ROWS_TOKENS, 4);
   const Slot numbers = m.b.input("numbers", TENON_ROWS_TOKENS, 4);
-  const Route route = m.b.moe_route(
-      logits, {.used = 4, .scoring = TENON_MOE_SQRT_SOFTPLUS, .scale = 2.0f, .numbers = numbers});
+  const Route route = op::moe_route(
+      m.b, logits,
+      {.used = 4, .scoring = TENON_MOE_SQRT_SOFTPLUS, .scale = 2.0f, .numbers = numbers});
   m.b.result(route.ids);
   m.b.result(route.weights);
   const Program program = std::move(m.b).finish(kNoSlot, kLimits);
@@ -252,7 +255,7 @@ TEST_P(MoeLinear, WeighsInputsOrOutputsOrNeither) {
         for (const uint64_t parts : {1, 3}) {
           check(setup(5, 3), tolerance(), [&](Mixture& m) {
             const Slot bias = biased ? m.b.weight("bias", Format::F16, 5, 40) : kNoSlot;
-            return m.b.moe_linear(m.table("table_x", parts * width()), m.routes(),
+            return op::moe_linear(m.b, m.table("table_x", parts * width()), m.routes(),
                                   m.weight("w", 40, width(), GetParam()), {5, sum, weights, bias});
           });
         }
@@ -287,8 +290,8 @@ const Case kCases[] = {
        const Slot x = m.x();
        const Route routes = m.routes();
        const Slot gate = m.each(x, routes, "gate", kHidden);
-       const Slot h = m.b.glu(TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", kHidden));
-       return m.b.add(x, m.sum(h, routes, "down", kWidth, kHidden));
+       const Slot h = op::glu(m.b, TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", kHidden));
+       return op::add(m.b, x, m.sum(h, routes, "down", kWidth, kHidden));
      }},
     {"UpThenGate",
      [](Mixture& m) {
@@ -296,16 +299,16 @@ const Case kCases[] = {
        const Route routes = m.routes();
        const Slot up = m.each(x, routes, "up", kHidden);
        const Slot gate = m.each(x, routes, "gate", kHidden);
-       const Slot h = m.b.glu(TENON_ACTIVATION_GELU_TANH, gate, up);
-       return m.b.add(m.sum(h, routes, "down", kWidth, kHidden), x);
+       const Slot h = op::glu(m.b, TENON_ACTIVATION_GELU_TANH, gate, up);
+       return op::add(m.b, m.sum(h, routes, "down", kWidth, kHidden), x);
      }},
     {"GateInFloat",
      [](Mixture& m) {
        const Slot x = m.x();
        const Route routes = m.routes();
-       const Slot gate =
-           m.b.moe_linear(x, routes, m.weight("gate", kHidden, kWidth, Format::F16), m.experts);
-       const Slot h = m.b.glu(TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", kHidden));
+       const Slot gate = op::moe_linear(m.b, x, routes,
+                                        m.weight("gate", kHidden, kWidth, Format::F16), m.experts);
+       const Slot h = op::glu(m.b, TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", kHidden));
        return m.sum(h, routes, "down", kWidth, kHidden);
      }},
     {"DownInFloat",
@@ -313,21 +316,21 @@ const Case kCases[] = {
        const Slot x = m.x();
        const Route routes = m.routes();
        const Slot gate = m.each(x, routes, "gate", 70);
-       const Slot h = m.b.glu(TENON_ACTIVATION_RELU, gate, m.each(x, routes, "up", 70));
+       const Slot h = op::glu(m.b, TENON_ACTIVATION_RELU, gate, m.each(x, routes, "up", 70));
        const Slot down = m.weight("down", kWidth, 70, Format::BF16);
-       return m.b.moe_linear_sum(h, routes, down, m.experts);
+       return op::moe_linear_sum(m.b, h, routes, down, m.experts);
      }},
     {"GluIsTheResult",
      [](Mixture& m) {
        const Slot x = m.x();
        const Route routes = m.routes();
        const Slot gate = m.each(x, routes, "gate", 70);
-       return m.b.glu(TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", 70));
+       return op::glu(m.b, TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", 70));
      }},
     {"GateIsUp",
      [](Mixture& m) {
        const Slot y = m.each(m.x(), m.routes(), "w", 70);
-       return m.b.glu(TENON_ACTIVATION_SILU, y, y);
+       return op::glu(m.b, TENON_ACTIVATION_SILU, y, y);
      }},
     {"GateUpDownWithBiasesAndLimits",
      [](Mixture& m) {
@@ -336,13 +339,13 @@ const Case kCases[] = {
        const auto biased = [&](Slot input, const char* name, uint64_t rows, uint64_t columns,
                                bool sum) {
          const std::string bias = std::string(name) + ".bias";
-         return m.b.moe_linear(input, routes, m.weight(name, rows, columns, m.format),
+         return op::moe_linear(m.b, input, routes, m.weight(name, rows, columns, m.format),
                                {m.experts, sum, sum ? ExpertWeights::Outputs : ExpertWeights::None,
                                 m.b.weight(bias, Format::F32, m.experts, rows)});
        };
        const Slot gate = biased(x, "gate", kHidden, kWidth, false);
        const Slot up = biased(x, "up", kHidden, kWidth, false);
-       const Slot h = m.b.glu(GluOptions{TENON_ACTIVATION_SILU, 1.702f, 1.0f, 1.0f}, gate, up);
+       const Slot h = op::glu(m.b, GluOptions{TENON_ACTIVATION_SILU, 1.702f, 1.0f, 1.0f}, gate, up);
        return biased(h, "down", kWidth, kHidden, true);
      }},
     {"GateUpDownWithLimitsOfActivatedGates",
@@ -352,50 +355,54 @@ const Case kCases[] = {
        const Slot gate = m.each(x, routes, "gate", kHidden);
        const Slot up = m.each(x, routes, "up", kHidden);
        const GluOptions late{.limit = 0.5f, .limit_after = true};
-       return m.sum(m.b.glu(late, gate, up), routes, "down", kWidth, kHidden);
+       return m.sum(op::glu(m.b, late, gate, up), routes, "down", kWidth, kHidden);
      }},
     {"WeightedInputs",
      [](Mixture& m) {
        const Slot x = m.x();
        const Route routes = m.routes();
        const auto weighed = [&](const char* name, ExpertWeights weights) {
-         return m.b.moe_linear(x, routes, m.weight(name, kHidden, kWidth, m.format),
+         return op::moe_linear(m.b, x, routes, m.weight(name, kHidden, kWidth, m.format),
                                {m.experts, false, weights});
        };
        const Slot gate = weighed("gate", ExpertWeights::Inputs);
-       const Slot h = m.b.glu(TENON_ACTIVATION_SILU, gate, weighed("up", ExpertWeights::Inputs));
+       const Slot h =
+           op::glu(m.b, TENON_ACTIVATION_SILU, gate, weighed("up", ExpertWeights::Inputs));
        const Slot down = m.weight("down", kWidth, kHidden, m.format);
-       const Slot y = m.b.moe_linear(h, routes, down, {m.experts, true});
+       const Slot y = op::moe_linear(m.b, h, routes, down, {m.experts, true});
        // The same rows, weighted and not, and what each makes of them weighted.
-       const Slot mixed = m.b.glu(TENON_ACTIVATION_SILU, weighed("up", ExpertWeights::None), gate);
-       const Slot outputs = m.b.glu(TENON_ACTIVATION_SILU, weighed("gate", ExpertWeights::Outputs),
-                                    weighed("up", ExpertWeights::Outputs));
-       return m.b.add(
-           m.b.add(y, m.sum(mixed, routes, "down", kWidth, kHidden)),
-           m.b.moe_linear(outputs, routes, down, {m.experts, true, ExpertWeights::Inputs}));
+       const Slot mixed =
+           op::glu(m.b, TENON_ACTIVATION_SILU, weighed("up", ExpertWeights::None), gate);
+       const Slot outputs =
+           op::glu(m.b, TENON_ACTIVATION_SILU, weighed("gate", ExpertWeights::Outputs),
+                   weighed("up", ExpertWeights::Outputs));
+       return op::add(
+           m.b, op::add(m.b, y, m.sum(mixed, routes, "down", kWidth, kHidden)),
+           op::moe_linear(m.b, outputs, routes, down, {m.experts, true, ExpertWeights::Inputs}));
      }},
     {"WeightedHiddenWeightedAgain",
      [](Mixture& m) {
        const Route routes = m.routes();
-       const Slot h = m.b.moe_linear(m.x(), routes, m.weight("w", kHidden, kWidth, m.format),
+       const Slot h = op::moe_linear(m.b, m.x(), routes, m.weight("w", kHidden, kWidth, m.format),
                                      {m.experts, false, ExpertWeights::Outputs});
        const Slot down = m.weight("down", kWidth, kHidden, m.format);
-       return m.b.add(m.b.moe_linear(h, routes, down, {m.experts, true, ExpertWeights::Inputs}),
-                      m.b.moe_linear(h, routes, down, {m.experts, true}));
+       return op::add(
+           m.b, op::moe_linear(m.b, h, routes, down, {m.experts, true, ExpertWeights::Inputs}),
+           op::moe_linear(m.b, h, routes, down, {m.experts, true}));
      }},
     {"HiddenReadTwice",
      [](Mixture& m) {
        const Route routes = m.routes();
        const Slot h = m.each(m.x(), routes, "w", kHidden);
-       return m.b.add(m.sum(h, routes, "a", kWidth, kHidden),
+       return op::add(m.b, m.sum(h, routes, "a", kWidth, kHidden),
                       m.sum(h, routes, "c", kWidth, kHidden));
      }},
     {"HiddenReadByOthers",
      [](Mixture& m) {
        const Route routes = m.routes();
-       const Slot h = m.b.scale(m.each(m.x(), routes, "w", kHidden), 0.5f);
-       return m.b.add(m.sum(h, routes, "a", kWidth, kHidden),
-                      m.b.linear(h, m.b.weight("c", m.format, kWidth, 2 * kHidden)));
+       const Slot h = op::scale(m.b, m.each(m.x(), routes, "w", kHidden), 0.5f);
+       return op::add(m.b, m.sum(h, routes, "a", kWidth, kHidden),
+                      op::linear(m.b, h, m.b.weight("c", m.format, kWidth, 2 * kHidden)));
      }},
     {"TwoRoutes",
      [](Mixture& m) {
@@ -404,7 +411,7 @@ const Case kCases[] = {
        const Route others = m.routes("table_others");
        const Slot h = m.each(x, routes, "w", kHidden);
        const Slot y = m.each(x, others, "w", kHidden);
-       return m.b.add(m.sum(h, others, "a", kWidth, kHidden),
+       return op::add(m.b, m.sum(h, others, "a", kWidth, kHidden),
                       m.sum(y, others, "a", kWidth, kHidden));
      }},
     {"HiddenTakenWhole",
@@ -421,9 +428,9 @@ const Case kCases[] = {
      }},
     {"RoutesOfALinear",
      [](Mixture& m) {
-       const Slot x = m.b.rms_norm(m.x(), m.b.weight("n", Format::F32, 1, kWidth), 1e-5f);
+       const Slot x = op::rms_norm(m.b, m.x(), m.b.weight("n", Format::F32, 1, kWidth), 1e-5f);
        const Slot router = m.b.weight("router", Format::F32, m.experts, kWidth);
-       const Route routes = m.b.moe_route(m.b.linear(x, router), {.used = 3});
+       const Route routes = op::moe_route(m.b, op::linear(m.b, x, router), {.used = 3});
        return m.sum(x, routes, "w", kWidth);
      }},
     {"ResultNobodyReads",
@@ -437,10 +444,11 @@ const Case kCases[] = {
     {"GatedByASigmoid",
      [](Mixture& m) {
        const Slot x = m.x();
-       const Slot gate = m.b.linear(x, m.b.weight("gate", Format::F32, 1, kWidth));
-       const Slot y = m.b.sigmoid_gate(m.b.linear(x, m.b.weight("w", m.format, 70, kWidth)), gate);
-       const Slot z = m.b.linear(x, m.b.weight("gates", m.format, 1, kWidth));
-       return m.b.sigmoid_gate(m.b.sigmoid_gate(y, z), m.b.sigmoid_gate(z, gate));
+       const Slot gate = op::linear(m.b, x, m.b.weight("gate", Format::F32, 1, kWidth));
+       const Slot y =
+           op::sigmoid_gate(m.b, op::linear(m.b, x, m.b.weight("w", m.format, 70, kWidth)), gate);
+       const Slot z = op::linear(m.b, x, m.b.weight("gates", m.format, 1, kWidth));
+       return op::sigmoid_gate(m.b, op::sigmoid_gate(m.b, y, z), op::sigmoid_gate(m.b, z, gate));
      }},
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
 
@@ -46,12 +47,13 @@ Program ngram_program(const Ngrams& f) {
   ProgramBuilder b;
   const Slot table = b.weight("table", f.format, kTableRows, f.columns);
   const auto multipliers = std::span(kMultipliers).first(f.n);
-  const Slot rows = b.ngram_rows(table, {.multipliers = {multipliers.begin(), multipliers.end()},
-                                         .heads = f.heads,
-                                         .end = kEnd,
-                                         .map = map_of(f)});
-  const Slot token = b.embed(b.weight("table_e", Format::F32, kVocab, 1));
-  return std::move(b).finish(b.gather_rows(b.concat(rows, token)), kLimits);
+  const Slot rows = op::ngram_rows(b, table,
+                                   {.multipliers = {multipliers.begin(), multipliers.end()},
+                                    .heads = f.heads,
+                                    .end = kEnd,
+                                    .map = map_of(f)});
+  const Slot token = op::embed(b, b.weight("table_e", Format::F32, kVocab, 1));
+  return std::move(b).finish(op::gather_rows(b, op::concat(b, rows, token)), kLimits);
 }
 
 /// Of the last token of a text.

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "program/operations.h"
 #include "quant/formats.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
@@ -15,7 +16,7 @@ constexpr uint64_t kWidths[] = {1, 3, 15, 16, 17, 32, 33, 96, 320};
 
 /// x [T, width], different in every row.
 Slot input(ProgramBuilder& b, uint64_t width, std::string_view name = "table_x") {
-  return b.embed(b.weight(name, Format::F32, kVocab, width));
+  return op::embed(b, b.weight(name, Format::F32, kVocab, width));
 }
 
 /// The operations that `make` puts on x, once before the rows are gathered and once after, so that
@@ -26,11 +27,11 @@ void check(uint64_t width, double tolerance,
   {
     ProgramBuilder b;
     const Slot x = input(b, width);
-    const Slot out = b.gather_rows(make(b, x, false));
+    const Slot out = op::gather_rows(b, make(b, x, false));
     expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), tolerance);
   }
   ProgramBuilder b;
-  const Slot x = b.gather_rows(input(b, width));
+  const Slot x = op::gather_rows(b, input(b, width));
   const Slot out = make(b, x, true);
   expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), tolerance);
 }
@@ -38,14 +39,14 @@ void check(uint64_t width, double tolerance,
 /// A second operand [. , width] with the rows of the first.
 Slot second(ProgramBuilder& b, uint64_t width, bool gathered) {
   const Slot y = input(b, width, "table_y");
-  return gathered ? b.gather_rows(y) : y;
+  return gathered ? op::gather_rows(b, y) : y;
 }
 
 TEST(GatherRows, TakesRowsInAnyOrderAndAgain) {
   using Rows = std::vector<uint32_t>;
   for (const uint64_t width : kWidths) {
     ProgramBuilder b;
-    const Slot out = b.gather_rows(input(b, width));
+    const Slot out = op::gather_rows(b, input(b, width));
     const Program program = std::move(b).finish(out, kLimits);
     std::vector<StepPlan> steps;
     for (const Rows& rows : {Rows{}, Rows{4}, Rows{4, 0, 2}, Rows{3, 3, 3, 0, 3}}) {
@@ -63,7 +64,7 @@ TEST(Embed, DecodesRowsOfEveryFormat) {
     for (const uint64_t blocks : {1, 3}) {
       ProgramBuilder b;
       const Slot table = b.weight("table", format.id, 37, blocks * format.block_values);
-      const Slot out = b.gather_rows(b.embed(table));
+      const Slot out = op::gather_rows(b, op::embed(b, table));
       const std::vector<StepPlan> steps = {one_sequence(0, 37), one_sequence(1, 37),
                                            one_sequence(65, 37)};
       expect_like_reference(std::move(b).finish(out, kLimits), steps, 0);
@@ -77,7 +78,7 @@ void check_linear(const FormatInfo& format, uint64_t rows, uint64_t columns) {
   check(columns, linear_tolerance(format.id), [&](ProgramBuilder& b, Slot x, bool gathered) {
     // Without and with a bias.
     const Slot bias = gathered ? b.weight("bias", Format::F32, 1, rows) : kNoSlot;
-    return b.linear(x, b.weight("w", format.id, rows, columns), bias);
+    return op::linear(b, x, b.weight("w", format.id, rows, columns), bias);
   });
 }
 
@@ -101,8 +102,8 @@ void check_heads(const FormatInfo& format, uint32_t heads, uint64_t rows, uint64
   SCOPED_TRACE(testing::Message() << heads << " x [" << rows << ", " << depth << "]");
   check(heads * depth, linear_tolerance(format.id), [&](ProgramBuilder& b, Slot x, bool gathered) {
     const Slot w = b.weight("w", format.id, heads * rows, depth);
-    const Slot y = b.linear_heads(x, w, heads);
-    return gathered ? b.scale(y, 0.5f) : y;
+    const Slot y = op::linear_heads(b, x, w, heads);
+    return gathered ? op::scale(b, y, 0.5f) : y;
   });
 }
 
@@ -138,7 +139,8 @@ TEST(Linear, LongRowsOfManyTokens) {
 
 TEST(Linear, BiasOfAnotherFormat) {
   check(64, float_tolerance(), [](ProgramBuilder& b, Slot x, bool) {
-    return b.linear(x, b.weight("w", Format::F32, 31, 64), b.weight("bias", Format::F16, 1, 31));
+    return op::linear(b, x, b.weight("w", Format::F32, 31, 64),
+                      b.weight("bias", Format::F16, 1, 31));
   });
 }
 
@@ -146,8 +148,8 @@ TEST(RmsNorm, OfRowsAndSegments) {
   for (const uint64_t width : kWidths) {
     for (const uint64_t parts : {1, 2, 5}) {
       check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
-        return b.rms_norm(x, b.weight("norm", Format::F32, 1, width), 1e-5f,
-                          static_cast<uint32_t>(width));
+        return op::rms_norm(b, x, b.weight("norm", Format::F32, 1, width), 1e-5f,
+                            static_cast<uint32_t>(width));
       });
     }
   }
@@ -158,8 +160,8 @@ TEST(LayerNorm, OfRowsAndSegmentsWithAndWithoutBias) {
     for (const uint64_t parts : {1, 3}) {
       check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
         const Slot bias = gathered ? b.weight("bias", Format::F16, 1, width) : kNoSlot;
-        return b.layer_norm(x, b.weight("norm", Format::BF16, 1, width), bias, 1e-6f,
-                            static_cast<uint32_t>(width));
+        return op::layer_norm(b, x, b.weight("norm", Format::BF16, 1, width), bias, 1e-6f,
+                              static_cast<uint32_t>(width));
       });
     }
   }
@@ -169,11 +171,11 @@ TEST(Norm, WithoutAWeight) {
   for (const uint64_t width : kWidths) {
     for (const uint64_t parts : {1, 3}) {
       check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
-        return b.rms_norm(x, kNoSlot, 1e-5f, static_cast<uint32_t>(width));
+        return op::rms_norm(b, x, kNoSlot, 1e-5f, static_cast<uint32_t>(width));
       });
       check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
         const Slot bias = gathered ? b.weight("bias", Format::F32, 1, width) : kNoSlot;
-        return b.layer_norm(x, kNoSlot, bias, 1e-5f, static_cast<uint32_t>(width));
+        return op::layer_norm(b, x, kNoSlot, bias, 1e-5f, static_cast<uint32_t>(width));
       });
     }
   }
@@ -185,7 +187,7 @@ TEST(L2Norm, OfRowsAndSegments) {
       // The last epsilon is longer than any row.
       for (const float epsilon : {0.0f, 1e-6f, 100.0f}) {
         check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
-          return b.l2_norm(x, epsilon, static_cast<uint32_t>(width));
+          return op::l2_norm(b, x, epsilon, static_cast<uint32_t>(width));
         });
       }
     }
@@ -195,7 +197,7 @@ TEST(L2Norm, OfRowsAndSegments) {
 TEST(Norm, OfRowsNearZeroAndOfLargeOnes) {
   for (const float factor : {1e-15f, 1e15f}) {
     check(96, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
-      return b.rms_norm(b.scale(x, factor), b.weight("norm", Format::F32, 1, 96), 1e-6f);
+      return op::rms_norm(b, op::scale(b, x, factor), b.weight("norm", Format::F32, 1, 96), 1e-6f);
     });
   }
 }
@@ -203,9 +205,10 @@ TEST(Norm, OfRowsNearZeroAndOfLargeOnes) {
 TEST(Add, TwoRowsOrARowToItself) {
   for (const uint64_t width : kWidths) {
     check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
-      return b.add(x, second(b, width, gathered));
+      return op::add(b, x, second(b, width, gathered));
     });
-    check(width, float_tolerance(), [](ProgramBuilder& b, Slot x, bool) { return b.add(x, x); });
+    check(width, float_tolerance(),
+          [](ProgramBuilder& b, Slot x, bool) { return op::add(b, x, x); });
   }
 }
 
@@ -213,7 +216,7 @@ TEST(Add, AWeightToEveryRow) {
   for (const uint64_t width : kWidths) {
     for (const Format format : {Format::F32, Format::F16}) {
       check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
-        return b.add(x, b.weight("v", format, 1, width));
+        return op::add(b, x, b.weight("v", format, 1, width));
       });
     }
   }
@@ -224,13 +227,14 @@ TEST(Mul, ByAValueForEachPiece) {
     for (const uint64_t pieces : {1, 2, 16, 33}) {
       SCOPED_TRACE(testing::Message() << pieces << " pieces");
       check(width * pieces, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
-        return b.mul(x, second(b, pieces, gathered));
+        return op::mul(b, x, second(b, pieces, gathered));
       });
       check(width * pieces, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
-        return b.mul(x, b.weight("v", Format::F16, 1, pieces));
+        return op::mul(b, x, b.weight("v", Format::F16, 1, pieces));
       });
     }
-    check(width, float_tolerance(), [](ProgramBuilder& b, Slot x, bool) { return b.mul(x, x); });
+    check(width, float_tolerance(),
+          [](ProgramBuilder& b, Slot x, bool) { return op::mul(b, x, x); });
   }
 }
 
@@ -240,12 +244,12 @@ TEST(SigmoidGate, OfAValueForEachPiece) {
       SCOPED_TRACE(testing::Message() << pieces << " pieces");
       for (const float factor : {1.0f, 60.0f}) {
         check(width * pieces, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
-          return b.sigmoid_gate(x, b.scale(second(b, pieces, gathered), factor));
+          return op::sigmoid_gate(b, x, op::scale(b, second(b, pieces, gathered), factor));
         });
       }
     }
     check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
-      return b.sigmoid_gate(x, second(b, width, gathered));
+      return op::sigmoid_gate(b, x, second(b, width, gathered));
     });
   }
 }
@@ -254,7 +258,7 @@ TEST(SumSegments, OfOneValueToAWholeRow) {
   for (const uint64_t width : kWidths) {
     for (const uint64_t segments : {1, 3, 16}) {
       check(width * segments, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
-        return b.sum_segments(x, static_cast<uint32_t>(width));
+        return op::sum_segments(b, x, static_cast<uint32_t>(width));
       });
     }
   }
@@ -271,7 +275,7 @@ TEST(Slice, TakesColumnsOfEachSegment) {
                          {4, 48, 16, 32},
                          {16, 2, 1, 1}}) {
     check(s.segments * s.segment, 0, [&](ProgramBuilder& b, Slot x, bool) {
-      return b.slice(x, s.segment, s.first, s.columns);
+      return op::slice(b, x, s.segment, s.first, s.columns);
     });
   }
 }
@@ -281,23 +285,23 @@ TEST(Concat, PutsPiecesSideBySide) {
     for (const uint64_t width : {1, 17, 32}) {
       for (const uint64_t other : {1, 16, 33}) {
         check(width * segments, 0, [&](ProgramBuilder& b, Slot x, bool gathered) {
-          return b.concat(x, second(b, other * segments, gathered), segments);
+          return op::concat(b, x, second(b, other * segments, gathered), segments);
         });
         check(width * segments, 0, [&](ProgramBuilder& b, Slot x, bool gathered) {
-          return b.concat_to_each(x, second(b, other, gathered), segments);
+          return op::concat_to_each(b, x, second(b, other, gathered), segments);
         });
       }
     }
   }
-  check(33, 0, [](ProgramBuilder& b, Slot x, bool) { return b.concat(x, x); });
+  check(33, 0, [](ProgramBuilder& b, Slot x, bool) { return op::concat(b, x, x); });
 }
 
 TEST(PositionScale, GrowsWithTheLogarithmOfThePosition) {
   for (const auto& [length, offset] :
        {std::pair{1u, 0u}, {8u, 0u}, {8u, 1u}, {8192u, UINT32_MAX}}) {
     ProgramBuilder b;
-    const Slot x = b.position_scale(input(b, 33), 0.1f, length, offset);
-    expect_like_reference(std::move(b).finish(b.gather_rows(x), kLimits), all_counts(),
+    const Slot x = op::position_scale(b, input(b, 33), 0.1f, length, offset);
+    expect_like_reference(std::move(b).finish(op::gather_rows(b, x), kLimits), all_counts(),
                           float_tolerance());
   }
 }
@@ -306,7 +310,7 @@ TEST(Scale, ByPositiveNegativeZero) {
   for (const uint64_t width : kWidths) {
     for (const float factor : {0.125f, -3.7f, 0.0f}) {
       check(width, float_tolerance(),
-            [&](ProgramBuilder& b, Slot x, bool) { return b.scale(x, factor); });
+            [&](ProgramBuilder& b, Slot x, bool) { return op::scale(b, x, factor); });
     }
   }
 }
@@ -314,11 +318,11 @@ TEST(Scale, ByPositiveNegativeZero) {
 TEST(Scale, WithAnOffset) {
   for (const uint64_t width : kWidths) {
     check(width, float_tolerance(),
-          [](ProgramBuilder& b, Slot x, bool) { return b.scale(x, -0.5f, 3.25f); });
+          [](ProgramBuilder& b, Slot x, bool) { return op::scale(b, x, -0.5f, 3.25f); });
     // After a product, and where nothing else is left of it.
     check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
-      const Slot y = b.linear(x, b.weight("w", Format::F32, 33, width));
-      return b.scale(y, gathered ? 2.0f : 0.0f, 1.5f);
+      const Slot y = op::linear(b, x, b.weight("w", Format::F32, 33, width));
+      return op::scale(b, y, gathered ? 2.0f : 0.0f, 1.5f);
     });
   }
 }
@@ -338,7 +342,7 @@ MixOptions mix(ProgramBuilder& b, uint64_t width, const MixShape& shape, const M
                bool gathered) {
   const auto operand = [&](std::string_view name, uint64_t columns) {
     const Slot made = input(b, columns, name);
-    return gathered ? b.gather_rows(made) : made;
+    return gathered ? op::gather_rows(b, made) : made;
   };
   MixOptions options{.streams = shape.streams, .results = shape.results};
   if (has.matrix) options.matrix = operand("table_m", uint64_t{shape.streams} * shape.results);
@@ -355,7 +359,7 @@ TEST(MixStreams, ByAMatrixOfEachRow) {
       SCOPED_TRACE(testing::Message() << s.streams << " streams to " << s.results);
       for (const bool adds : {false, true}) {
         check(width * s.streams, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
-          return b.mix_streams(x, mix(b, width, s, {.matrix = true, .adds = adds}, gathered));
+          return op::mix_streams(b, x, mix(b, width, s, {.matrix = true, .adds = adds}, gathered));
         });
       }
     }
@@ -368,7 +372,7 @@ TEST(MixStreams, WithoutAMatrix) {
       SCOPED_TRACE(testing::Message() << s.streams << " streams to " << s.results);
       for (const bool adds : {false, true}) {
         check(width * s.streams, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
-          return b.mix_streams(x, mix(b, width, s, {.matrix = false, .adds = adds}, gathered));
+          return op::mix_streams(b, x, mix(b, width, s, {.matrix = false, .adds = adds}, gathered));
         });
       }
     }
@@ -381,8 +385,8 @@ TEST(Sinkhorn, OfMatricesNearAndFarFromUniform) {
       for (const float factor : {0.0f, 1.0f, 8.0f}) {
         SCOPED_TRACE(testing::Message() << size << ", " << iterations << " iterations");
         check(uint64_t{size} * size, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
-          return b.sinkhorn(b.scale(x, factor),
-                            {.size = size, .iterations = iterations, .epsilon = 1e-6f});
+          return op::sinkhorn(b, op::scale(b, x, factor),
+                              {.size = size, .iterations = iterations, .epsilon = 1e-6f});
         });
       }
     }
@@ -394,8 +398,9 @@ TEST(Softmax, OfSegmentsNearAndFarFromUniform) {
     for (const uint32_t size : {1u, 2u, 15u, 16u, 33u}) {
       for (const float factor : {0.0f, 1.0f, 300.0f}) {
         SCOPED_TRACE(testing::Message() << segments << " of " << size << " x " << factor);
-        check(uint64_t{segments} * size, float_tolerance(),
-              [&](ProgramBuilder& b, Slot x, bool) { return b.softmax(b.scale(x, factor), size); });
+        check(uint64_t{segments} * size, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
+          return op::softmax(b, op::scale(b, x, factor), size);
+        });
       }
     }
   }
@@ -405,7 +410,7 @@ TEST(SoftCap, NearZeroAndSaturated) {
   for (const uint64_t width : kWidths) {
     for (const float cap : {0.01f, 1.0f, 30.0f}) {
       check(width, float_tolerance(),
-            [&](ProgramBuilder& b, Slot x, bool) { return b.soft_cap(x, cap); });
+            [&](ProgramBuilder& b, Slot x, bool) { return op::soft_cap(b, x, cap); });
     }
   }
 }
@@ -417,7 +422,7 @@ TEST(Glu, EveryActivation) {
       for (const float factor : {1.0f, 40.0f}) {
         SCOPED_TRACE(testing::Message() << "activation " << activation << " x " << factor);
         check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
-          return b.glu(activation, b.scale(x, factor), second(b, width, gathered));
+          return op::glu(b, activation, op::scale(b, x, factor), second(b, width, gathered));
         });
       }
     }
@@ -435,7 +440,8 @@ TEST(Glu, WithLimitOffsetAndAlpha) {
         SCOPED_TRACE(testing::Message() << "activation " << activation << " x " << factor);
         for (const uint64_t width : {1, 17, 96}) {
           check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
-            return b.glu(options, b.scale(x, factor), b.scale(second(b, width, gathered), factor));
+            return op::glu(b, options, op::scale(b, x, factor),
+                           op::scale(b, second(b, width, gathered), factor));
           });
         }
       }
@@ -450,10 +456,10 @@ TEST(Activate, EveryActivation) {
       for (const float factor : {1e-3f, 1.0f, activation == TENON_ACTIVATION_EXP ? 4.0f : 40.0f}) {
         SCOPED_TRACE(testing::Message() << "activation " << activation << " x " << factor);
         check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
-          const Slot scaled = b.scale(x, factor);
-          if (activation != TENON_ACTIVATION_XIELU) return b.activate(activation, scaled);
-          return b.xielu({.alpha_p = 0.8f, .alpha_n = 1.3f, .beta = 0.5f, .epsilon = -1e-6f},
-                         scaled);
+          const Slot scaled = op::scale(b, x, factor);
+          if (activation != TENON_ACTIVATION_XIELU) return op::activate(b, activation, scaled);
+          return op::xielu(b, {.alpha_p = 0.8f, .alpha_n = 1.3f, .beta = 0.5f, .epsilon = -1e-6f},
+                           scaled);
         });
       }
     }
@@ -464,7 +470,7 @@ TEST(SignedRoot, OfBothSignsNothingAndLittle) {
   for (const uint64_t width : kWidths) {
     for (const float factor : {0.0f, 1e-7f, 1.0f, 1e6f}) {
       check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
-        return b.signed_root(b.scale(x, factor), 1e-6f);
+        return op::signed_root(b, op::scale(b, x, factor), 1e-6f);
       });
     }
   }
@@ -472,7 +478,7 @@ TEST(SignedRoot, OfBothSignsNothingAndLittle) {
 
 TEST(Glu, OfARowWithItself) {
   check(33, float_tolerance(),
-        [](ProgramBuilder& b, Slot x, bool) { return b.glu(TENON_ACTIVATION_SILU, x, x); });
+        [](ProgramBuilder& b, Slot x, bool) { return op::glu(b, TENON_ACTIVATION_SILU, x, x); });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Pooling: a row for each sequence of a step, alone and beside others.
 #include <gtest/gtest.h>
 
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
 
@@ -12,9 +13,10 @@ TEST(Pool, OfSequencesSideBySide) {
     for (const uint64_t width : {1, 15, 16, 33, 320}) {
       SCOPED_TRACE(testing::Message() << "kind " << kind << ", width " << width);
       ProgramBuilder b;
-      const Slot pooled = b.pool(b.embed(b.weight("table_x", Format::F32, kVocab, width)), kind);
+      const Slot pooled =
+          op::pool(b, op::embed(b, b.weight("table_x", Format::F32, kVocab, width)), kind);
       b.result(pooled);
-      b.result(b.linear(pooled, b.weight("w", Format::F32, 3, width)));
+      b.result(op::linear(b, pooled, b.weight("w", Format::F32, 3, width)));
       const Program program = std::move(b).finish(kNoSlot, kLimits);
       const auto part = [](uint32_t sequence, uint32_t count) {
         return Part{sequence, tokens(count, kVocab, 11 * sequence)};
@@ -34,8 +36,8 @@ TEST(SameBits, OfPooledSequences) {
   }
   for (const uint32_t kind : {TENON_POOL_MEAN, TENON_POOL_FIRST, TENON_POOL_LAST}) {
     ProgramBuilder b;
-    const Slot x = b.embed(b.weight("table_x", Format::F32, kVocab, kWidth));
-    b.result(b.linear(b.pool(x, kind), b.weight("w", Format::Q8_0, 33, kWidth)));
+    const Slot x = op::embed(b, b.weight("table_x", Format::F32, kVocab, kWidth));
+    b.result(op::linear(b, op::pool(b, x, kind), b.weight("w", Format::Q8_0, 33, kWidth)));
     const Program program = std::move(b).finish(kNoSlot, {.max_tokens = 64, .max_outputs = 64});
     const auto part = [](uint32_t sequence) {
       return Part{sequence, tokens(1 + 5 * sequence, kVocab, 9 * sequence)};

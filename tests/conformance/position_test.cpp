@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 /// x [T, width], different in every row.
 Slot random_x(ProgramBuilder& b, uint64_t width) {
-  return b.embed(b.weight("table_x", Format::F32, kVocab, width));
+  return op::embed(b, b.weight("table_x", Format::F32, kVocab, width));
 }
 
 /// `pairs` frequencies as models have them.
@@ -33,9 +34,10 @@ TEST(Rope, BothStylesWholeAndPartialHeads) {
       SCOPED_TRACE(testing::Message() << s.heads << " x " << s.head_dim << ", " << s.pairs
                                       << " pairs, style " << style);
       ProgramBuilder b;
-      const Slot angles = b.rope_angles(b.constant("frequencies", frequencies(s.pairs)), 1.25f);
+      const Slot angles =
+          op::rope_angles(b, b.constant("frequencies", frequencies(s.pairs)), 1.25f);
       const Slot x = random_x(b, uint64_t{s.heads} * s.head_dim);
-      const Slot out = b.gather_rows(b.rope(x, angles, style, s.head_dim));
+      const Slot out = op::gather_rows(b, op::rope(b, x, angles, style, s.head_dim));
       // Positions go on from step to step.
       expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), float_tolerance());
     }
@@ -50,13 +52,15 @@ TEST(Rope, FromAnOffsetOfEachHead) {
     for (const uint32_t style : {TENON_ROPE_ADJACENT, TENON_ROPE_HALVES}) {
       SCOPED_TRACE(testing::Message() << s.heads << " x " << s.head_dim << " from " << s.offset);
       ProgramBuilder b;
-      const Slot angles = b.rope_angles(b.constant("frequencies", frequencies(s.pairs)), 1.25f);
+      const Slot angles =
+          op::rope_angles(b, b.constant("frequencies", frequencies(s.pairs)), 1.25f);
       const Slot x = random_x(b, uint64_t{s.heads} * s.head_dim);
-      b.result(b.gather_rows(b.rope(x, angles, style, s.head_dim, s.offset)));
+      b.result(op::gather_rows(b, op::rope(b, x, angles, style, s.head_dim, s.offset)));
       // After a linear, where it may be done in place.
       const Slot w = b.weight("w", Format::F32, uint64_t{s.heads} * s.head_dim,
                               uint64_t{s.heads} * s.head_dim);
-      b.result(b.gather_rows(b.rope(b.linear(x, w), angles, style, s.head_dim, s.offset)));
+      b.result(op::gather_rows(
+          b, op::rope(b, op::linear(b, x, w), angles, style, s.head_dim, s.offset)));
       expect_like_reference(std::move(b).finish(kNoSlot, kLimits), all_counts(), float_tolerance());
     }
   }
@@ -66,8 +70,9 @@ TEST(Rope, OfPositionsBeforeAndAfterTheOwn) {
   for (const int32_t before : {-9, -1, 3}) {
     ProgramBuilder b;
     const Slot angles =
-        b.rope_angles(b.constant("frequencies", frequencies(8)), 1.0f, kNoSlot, before);
-    const Slot out = b.gather_rows(b.rope(random_x(b, 48), angles, TENON_ROPE_HALVES, 24));
+        op::rope_angles(b, b.constant("frequencies", frequencies(8)), 1.0f, kNoSlot, before);
+    const Slot out =
+        op::gather_rows(b, op::rope(b, random_x(b, 48), angles, TENON_ROPE_HALVES, 24));
     expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), float_tolerance());
   }
 }
@@ -96,9 +101,10 @@ TEST(RopeAngles, TakeTheirPartOfThePosition) {
     b.position_parts(3);
     const std::vector<double> parts = {0, 2, 1, 0, 2};
     const Slot constant = with_parts ? b.constant("parts", parts) : kNoSlot;
-    const Slot angles = b.rope_angles(b.constant("frequencies", frequencies(5)), 1.0f, constant);
-    b.result(b.gather_rows(angles));
-    b.result(b.gather_rows(b.position_scale(random_x(b, 3), 0.5f, 4)));
+    const Slot angles =
+        op::rope_angles(b, b.constant("frequencies", frequencies(5)), 1.0f, constant);
+    b.result(op::gather_rows(b, angles));
+    b.result(op::gather_rows(b, op::position_scale(b, random_x(b, 3), 0.5f, 4)));
     expect_like_reference(std::move(b).finish(kNoSlot, kLimits), all_counts_in_three_parts(),
                           float_tolerance());
   }
@@ -109,7 +115,8 @@ TEST(Embed, LooksPositionsUp) {
     ProgramBuilder b;
     b.position_parts(parts);
     const Slot table = b.weight("table", Format::Q8_0, 75, 96);
-    const Slot out = b.gather_rows(b.add(b.embed(table, TENON_EMBED_POSITIONS), random_x(b, 96)));
+    const Slot out =
+        op::gather_rows(b, op::add(b, op::embed(b, table, TENON_EMBED_POSITIONS), random_x(b, 96)));
     expect_like_reference(std::move(b).finish(out, kLimits),
                           parts == 1 ? all_counts() : all_counts_in_three_parts(),
                           float_tolerance());
@@ -119,8 +126,8 @@ TEST(Embed, LooksPositionsUp) {
 TEST(RopeAngles, FarPositionsKeepTheirAngle) {
   // High frequencies stand for far positions: the angle is the product of the two.
   ProgramBuilder b;
-  const Slot out =
-      b.gather_rows(b.rope_angles(b.constant("frequencies", std::vector{1e6, 1e3, 1.0}), 1.0f));
+  const Slot out = op::gather_rows(
+      b, op::rope_angles(b, b.constant("frequencies", std::vector{1e6, 1e3, 1.0}), 1.0f));
   expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), float_tolerance());
 }
 

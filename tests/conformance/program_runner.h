@@ -14,7 +14,7 @@
 #include "backend/device_buffer.h"
 #include "backend/executable.h"
 #include "backends/common/strided.h"
-#include "program/program.h"
+#include "program/operations.h"
 #include "tests/conformance/target.h"
 
 namespace tenon::conformance {

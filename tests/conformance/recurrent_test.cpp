@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "program/operations.h"
 #include "tests/conformance/recurrence_checks.h"
 
 namespace tenon::conformance {
@@ -13,7 +14,7 @@ Recurrence token_shift(uint64_t n) {
           .columns = n,
           .state_values = n,
           .build = [](ProgramBuilder& b, const std::vector<Slot>& x,
-                      const StatePlace& place) { return b.token_shift(x[0], place); },
+                      const StatePlace& place) { return op::token_shift(b, x[0], place); },
           .token =
               [n](const Rows& x, std::vector<double>& state, double* out) {
                 for (uint64_t c = 0; c < n; ++c) {
@@ -32,7 +33,7 @@ Recurrence conv(uint64_t n, uint64_t taps, bool bias) {
           .build =
               [=](ProgramBuilder& b, const std::vector<Slot>& x, const StatePlace& place) {
                 const Slot added = bias ? b.weight("bias", Format::F32, 1, n) : kNoSlot;
-                return b.conv(x[0], b.weight("filters", Format::F32, n, taps), added, place);
+                return op::conv(b, x[0], b.weight("filters", Format::F32, n, taps), added, place);
               },
           .token =
               [=](const Rows& x, std::vector<double>& state, double* out) {
@@ -66,8 +67,8 @@ Recurrence ssm_scan(const ScanShape& s) {
           .build =
               [=](ProgramBuilder& b, const std::vector<Slot>& x, const StatePlace& place) {
                 const Slot skip = s.skip ? b.weight("d", Format::F32, 1, s.heads) : kNoSlot;
-                return b.ssm_scan(
-                    {x[0], x[1], b.weight("a", Format::F32, s.heads, decays), x[2], x[3], skip},
+                return op::ssm_scan(
+                    b, {x[0], x[1], b.weight("a", Format::F32, s.heads, decays), x[2], x[3], skip},
                     {place, s.heads, s.groups, s.size});
               },
           .token =
@@ -108,8 +109,8 @@ Recurrence delta_rule(const RuleShape& s) {
           .state_values = values * s.dk,
           .build =
               [=](ProgramBuilder& b, const std::vector<Slot>& x, const StatePlace& place) {
-                return b.delta_rule({x[0], x[1], x[2], x[3], x[4]},
-                                    {place, s.key_heads, s.value_heads, s.interleaved, kScale});
+                return op::delta_rule(b, {x[0], x[1], x[2], x[3], x[4]},
+                                      {place, s.key_heads, s.value_heads, s.interleaved, kScale});
               },
           .token =
               [=](const Rows& x, std::vector<double>& state, double* out) {
@@ -147,7 +148,7 @@ Recurrence wkv7(uint32_t heads, uint32_t d) {
           .state_values = n * d,
           .build =
               [=](ProgramBuilder& b, const std::vector<Slot>& x, const StatePlace& place) {
-                return b.wkv7({x[0], x[1], x[2], x[3], x[4], x[5]}, heads, place);
+                return op::wkv7(b, {x[0], x[1], x[2], x[3], x[4], x[5]}, heads, place);
               },
           .token =
               [=](const Rows& x, std::vector<double>& state, double* out) {
@@ -181,7 +182,7 @@ Recurrence wkv6(uint32_t heads, uint32_t d, bool bonus) {
           .build =
               [=](ProgramBuilder& b, const std::vector<Slot>& x, const StatePlace& place) {
                 const Slot u = bonus ? b.weight("bonus", Format::F32, 1, n) : kNoSlot;
-                return b.wkv6({x[0], x[1], x[2], x[3], u}, heads, place);
+                return op::wkv6(b, {x[0], x[1], x[2], x[3], u}, heads, place);
               },
           .token =
               [=](const Rows& x, std::vector<double>& state, double* out) {
@@ -221,13 +222,13 @@ TEST(Conv, OfAnyTaps) {
 
 TEST(Conv, WithFiltersInF16) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("table_x", Format::F32, 37, 40));
+  const Slot x = op::embed(b, b.weight("table_x", Format::F32, 37, 40));
   const Slot bias = b.weight("bias", Format::BF16, 1, 40);
   const Slot y =
-      b.conv(x, b.weight("filters", Format::F16, 40, 4), bias, {b.state_group(1, 120), 0, 0});
+      op::conv(b, x, b.weight("filters", Format::F16, 40, 4), bias, {b.state_group(1, 120), 0, 0});
   const std::vector<StepPlan> steps = {one_sequence(0, 37), one_sequence(3, 37),
                                        one_sequence(1, 37), one_sequence(64, 37)};
-  expect_like_reference(std::move(b).finish(b.gather_rows(y), kScanLimits), steps,
+  expect_like_reference(std::move(b).finish(op::gather_rows(b, y), kScanLimits), steps,
                         float_tolerance());
 }
 
@@ -296,24 +297,24 @@ TEST(State, IsSharedByOperationsBesideEachOther) {
   constexpr uint32_t kWidth = 96, kHeads = 3, kDim = 32, kVocab = 37;
   ProgramBuilder b;
   const uint32_t group = b.state_group(2, 3 * 3 * kWidth + kHeads * kDim * kDim);
-  Slot x = b.embed(b.weight("table_x", Format::F32, kVocab, kWidth));
+  Slot x = op::embed(b, b.weight("table_x", Format::F32, kVocab, kWidth));
   for (uint32_t layer = 0; layer < 2; ++layer) {
     const auto weight = [&](const char* name, uint64_t rows, uint64_t columns) {
       return b.weight(name + std::to_string(layer), Format::F32, rows, columns);
     };
     const auto filtered = [&](const char* name, uint32_t place) {
-      const Slot made = b.linear(x, weight(name, kWidth, kWidth));
-      return b.conv(made, weight((std::string(name) + " filters").c_str(), kWidth, 4), kNoSlot,
-                    {group, layer, place * 3 * kWidth});
+      const Slot made = op::linear(b, x, weight(name, kWidth, kWidth));
+      return op::conv(b, made, weight((std::string(name) + " filters").c_str(), kWidth, 4), kNoSlot,
+                      {group, layer, place * 3 * kWidth});
     };
-    const Slot q = filtered("q", 0), k = b.scale(filtered("k", 1), 0.2f), v = filtered("v", 2);
-    const Slot decay = b.scale(b.linear(x, weight("decay", kHeads, kWidth)), 0.1f);
-    const Slot beta = b.scale(b.linear(x, weight("beta", kHeads, kWidth)), 0.2f);
-    const Slot out = b.delta_rule({q, k, v, decay, beta},
-                                  {{group, layer, 9 * kWidth}, kHeads, kHeads, false, 0.2f});
-    x = b.add(x, b.linear(out, weight("out", kWidth, kWidth)));
+    const Slot q = filtered("q", 0), k = op::scale(b, filtered("k", 1), 0.2f), v = filtered("v", 2);
+    const Slot decay = op::scale(b, op::linear(b, x, weight("decay", kHeads, kWidth)), 0.1f);
+    const Slot beta = op::scale(b, op::linear(b, x, weight("beta", kHeads, kWidth)), 0.2f);
+    const Slot out = op::delta_rule(b, {q, k, v, decay, beta},
+                                    {{group, layer, 9 * kWidth}, kHeads, kHeads, false, 0.2f});
+    x = op::add(b, x, op::linear(b, out, weight("out", kWidth, kWidth)));
   }
-  const Program program = std::move(b).finish(b.gather_rows(x), kScanLimits);
+  const Program program = std::move(b).finish(op::gather_rows(b, x), kScanLimits);
   const std::vector<StepPlan> steps = {
       {{{0, tokens(19, kVocab)}}},
       {{{0, tokens(1, kVocab, 5)}}},

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 
 namespace tenon::conformance {
@@ -77,10 +78,10 @@ TEST_P(Round, GivesTheNearestValueOfTheFormat) {
   const uint32_t format = GetParam();
   ProgramBuilder b;
   const Slot x = b.input("x", TENON_ROWS_TOKENS, kColumns);
-  const Slot rounded = b.round(x, format, kSegment);
+  const Slot rounded = op::round(b, x, format, kSegment);
   b.result(rounded);
-  const Slot token = b.embed(b.weight("t", Format::F32, kVocab, 1));
-  const Program program = std::move(b).finish(b.gather_rows(token), {64, 64});
+  const Slot token = op::embed(b, b.weight("t", Format::F32, kVocab, 1));
+  const Program program = std::move(b).finish(op::gather_rows(b, token), {64, 64});
   constexpr uint32_t kRows = 40;
   std::vector<float> values = random_values("x", uint64_t{kRows} * kColumns);
   for (uint32_t row = 0; row < kRows; ++row) {

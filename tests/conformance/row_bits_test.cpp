@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 
 namespace tenon::conformance {
@@ -19,40 +20,47 @@ Slot vector(ProgramBuilder& b, const char* name, uint64_t columns) {
 /// What experts of a route with groups and biases make of x.
 Slot experts(ProgramBuilder& b, Slot x, Format format) {
   const Slot router = b.weight("router", Format::F32, 8, kWidth);
-  const Route route = b.moe_route(b.linear(x, router), {.used = 3,
-                                                        .scoring = TENON_MOE_SIGMOID,
-                                                        .normalise = true,
-                                                        .min_sum = 1e-9f,
-                                                        .groups = 4,
-                                                        .groups_used = 2,
-                                                        .selection_bias = vector(b, "s", 8)});
+  const Route route = op::moe_route(b, op::linear(b, x, router),
+                                    {.used = 3,
+                                     .scoring = TENON_MOE_SIGMOID,
+                                     .normalise = true,
+                                     .min_sum = 1e-9f,
+                                     .groups = 4,
+                                     .groups_used = 2,
+                                     .selection_bias = vector(b, "s", 8)});
   const Slot w = b.weight("experts", format, 8 * kWidth, kWidth);
   const Slot bias = b.weight("experts.bias", Format::F32, 8, kWidth);
-  const Slot each = b.moe_linear(x, route, w, {8, false, ExpertWeights::Inputs, bias});
-  return b.moe_linear(each, route, w, {8, true, ExpertWeights::Outputs, bias});
+  const Slot each = op::moe_linear(b, x, route, w, {8, false, ExpertWeights::Inputs, bias});
+  return op::moe_linear(b, each, route, w, {8, true, ExpertWeights::Outputs, bias});
 }
 
 /// Every operation on rows, one after another.
 Program all_of_them(Format format) {
   ProgramBuilder b;
-  Slot x = b.embed(b.weight("table_x", Format::F32, kVocab, kWidth));
-  x = b.add(x, b.embed(b.weight("table_p", Format::F32, 64, kWidth), TENON_EMBED_POSITIONS));
-  x = b.add(b.position_scale(b.rms_norm(x, kNoSlot, 1e-5f), 0.1f, 4), vector(b, "v", kWidth));
-  const Slot heads = b.linear_heads(x, b.weight("h", format, 3 * 64, 32), 3);
-  const Slot angles = b.rope_angles(b.constant("f", std::vector{1.0, 0.1, 0.01}), 1.0f);
-  const Slot q = b.rope(b.l2_norm(heads, 1e-6f, 64), angles, TENON_ROPE_HALVES, 64, 5);
-  const Slot pieces = b.concat_to_each(b.slice(q, 64, 3, 20), b.sum_segments(q, 16), 3);
-  x = b.concat(x, b.activate(TENON_ACTIVATION_SOFTPLUS, pieces));
-  x = b.linear(x, b.weight("down", Format::F32, kWidth, kWidth + 96));
-  x = b.layer_norm(b.mul(x, b.sigmoid_gate(x, b.slice(x, kWidth, 0, 6))), kNoSlot, kNoSlot, 1e-5f);
-  const Slot shares = b.sinkhorn(b.slice(x, kWidth, 0, 9), {.size = 3, .iterations = 3});
-  x = b.mix_streams(x, {.streams = 3,
-                        .results = 3,
-                        .matrix = shares,
-                        .added = b.slice(x, kWidth, 5, 32),
-                        .factors = b.scale(b.slice(x, kWidth, 40, 3), 0.5f, 0.25f)});
-  x = b.add(x, experts(b, b.glu(GluOptions{.limit = 1.5f, .up_offset = 1.0f}, x, x), format));
-  return std::move(b).finish(b.gather_rows(x), {.max_tokens = 64, .max_outputs = 64});
+  Slot x = op::embed(b, b.weight("table_x", Format::F32, kVocab, kWidth));
+  x = op::add(b, x,
+              op::embed(b, b.weight("table_p", Format::F32, 64, kWidth), TENON_EMBED_POSITIONS));
+  x = op::add(b, op::position_scale(b, op::rms_norm(b, x, kNoSlot, 1e-5f), 0.1f, 4),
+              vector(b, "v", kWidth));
+  const Slot heads = op::linear_heads(b, x, b.weight("h", format, 3 * 64, 32), 3);
+  const Slot angles = op::rope_angles(b, b.constant("f", std::vector{1.0, 0.1, 0.01}), 1.0f);
+  const Slot q = op::rope(b, op::l2_norm(b, heads, 1e-6f, 64), angles, TENON_ROPE_HALVES, 64, 5);
+  const Slot pieces =
+      op::concat_to_each(b, op::slice(b, q, 64, 3, 20), op::sum_segments(b, q, 16), 3);
+  x = op::concat(b, x, op::activate(b, TENON_ACTIVATION_SOFTPLUS, pieces));
+  x = op::linear(b, x, b.weight("down", Format::F32, kWidth, kWidth + 96));
+  x = op::layer_norm(b, op::mul(b, x, op::sigmoid_gate(b, x, op::slice(b, x, kWidth, 0, 6))),
+                     kNoSlot, kNoSlot, 1e-5f);
+  const Slot shares = op::sinkhorn(b, op::slice(b, x, kWidth, 0, 9), {.size = 3, .iterations = 3});
+  x = op::mix_streams(b, x,
+                      {.streams = 3,
+                       .results = 3,
+                       .matrix = shares,
+                       .added = op::slice(b, x, kWidth, 5, 32),
+                       .factors = op::scale(b, op::slice(b, x, kWidth, 40, 3), 0.5f, 0.25f)});
+  x = op::add(b, x,
+              experts(b, op::glu(b, GluOptions{.limit = 1.5f, .up_offset = 1.0f}, x, x), format));
+  return std::move(b).finish(op::gather_rows(b, x), {.max_tokens = 64, .max_outputs = 64});
 }
 
 std::vector<float> rows_in_slices(const Program& program, uint32_t slice) {
@@ -83,9 +91,9 @@ void check_linear_bits(Format format, uint64_t rows, uint64_t columns) {
                                   << "]");
   constexpr uint32_t kMany = 140;
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("table_x", Format::F32, kVocab, columns));
-  const Slot y = b.linear(x, b.weight("w", format, rows, columns), vector(b, "bias", rows));
-  const Program program = std::move(b).finish(b.gather_rows(y), {kMany, kMany});
+  const Slot x = op::embed(b, b.weight("table_x", Format::F32, kVocab, columns));
+  const Slot y = op::linear(b, x, b.weight("w", format, rows, columns), vector(b, "bias", rows));
+  const Program program = std::move(b).finish(op::gather_rows(b, y), {kMany, kMany});
   Runner runner(target(), program, {.host = {}, .max_positions = 2 * kMany});
   const std::vector<float> all = runner.run({{{0, tokens(kMany, kVocab)}}});
   ASSERT_EQ(all.size(), kMany * rows);

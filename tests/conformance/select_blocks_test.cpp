@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "program/cache_types.h"
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
 
@@ -61,7 +62,7 @@ IndexRows index_rows(const BlockIndex& f, uint32_t count) {
 }
 
 Slot rows_of_table(ProgramBuilder& b, const char* name, uint64_t columns) {
-  return b.embed(b.weight(name, Format::F32, kVocab, columns));
+  return op::embed(b, b.weight(name, Format::F32, kVocab, columns));
 }
 
 /// Results: what is chosen [T, heads * count], then the attention.
@@ -72,11 +73,11 @@ Program blocks_program(const BlockIndex& f, uint32_t max_tokens) {
   const uint32_t rows = b.cache_group({2, f.heads, kHeadKeys, kHeadValues, f.type, f.block_tokens});
   const Slot query = b.input("query", TENON_ROWS_TOKENS, uint64_t{f.heads} * f.key_dim);
   const Slot key = b.input("key", TENON_ROWS_TOKENS, f.key_dim);
-  b.kv_write(key, kNoSlot, index, 1);
-  b.kv_write(rows_of_table(b, "table_k", uint64_t{f.heads} * kHeadKeys),
-             rows_of_table(b, "table_v", uint64_t{f.heads} * kHeadValues), rows, 1);
+  op::kv_write(b, key, kNoSlot, index, 1);
+  op::kv_write(b, rows_of_table(b, "table_k", uint64_t{f.heads} * kHeadKeys),
+               rows_of_table(b, "table_v", uint64_t{f.heads} * kHeadValues), rows, 1);
   AttentionOptions options;
-  options.selection = b.select_blocks(query, {index, 1, f.heads, f.count, f.block, f.local});
+  options.selection = op::select_blocks(b, query, {index, 1, f.heads, f.count, f.block, f.local});
   options.selections = f.heads;
   options.selected_block = f.block;
   options.group = rows;
@@ -85,7 +86,7 @@ Program blocks_program(const BlockIndex& f, uint32_t max_tokens) {
   options.scale = kScoreScale;
   b.result(options.selection);
   const Slot queries = rows_of_table(b, "table_q", uint64_t{options.heads} * kHeadKeys);
-  return std::move(b).finish(b.gather_rows(b.attention(queries, options)),
+  return std::move(b).finish(op::gather_rows(b, op::attention(b, queries, options)),
                              {max_tokens, max_tokens});
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "program/cache_types.h"
+#include "program/operations.h"
 #include "tests/base/expect_error.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
@@ -73,7 +74,7 @@ Rows rows_of(const Index& f, uint32_t count, uint32_t seed = 0) {
 }
 
 Slot table(ProgramBuilder& b, const char* name, uint64_t columns) {
-  return b.embed(b.weight(name, Format::F32, kVocab, columns));
+  return op::embed(b, b.weight(name, Format::F32, kVocab, columns));
 }
 
 /// Results: what is chosen [T, count], then the attention [T, kHeads * kValueDim].
@@ -86,9 +87,9 @@ Program program_of(const Index& f, uint32_t max_tokens) {
   const Slot query = b.input("query", TENON_ROWS_TOKENS, uint64_t{f.heads} * f.key_dim);
   const Slot weights = b.input("weights", TENON_ROWS_TOKENS, f.heads);
   const Slot key = b.input("key", TENON_ROWS_TOKENS, f.key_dim);
-  b.kv_write(key, kNoSlot, index, 1);
-  b.kv_write(table(b, "table_k", kKeyDim), kNoSlot, rows, 1);
-  const Slot chosen = b.select(query, weights, {index, 1, f.heads, f.count});
+  op::kv_write(b, key, kNoSlot, index, 1);
+  op::kv_write(b, table(b, "table_k", kKeyDim), kNoSlot, rows, 1);
+  const Slot chosen = op::select(b, query, weights, {index, 1, f.heads, f.count});
   AttentionOptions options;
   options.group = rows;
   options.layer = 1;
@@ -97,8 +98,8 @@ Program program_of(const Index& f, uint32_t max_tokens) {
   options.selection = chosen;
   if (f.sinks) options.sinks = b.weight("sinks", Format::F32, 1, kHeads);
   b.result(chosen);
-  const Slot attended = b.attention(table(b, "table_q", uint64_t{kHeads} * kKeyDim), options);
-  return std::move(b).finish(b.gather_rows(attended), {max_tokens, max_tokens});
+  const Slot attended = op::attention(b, table(b, "table_q", uint64_t{kHeads} * kKeyDim), options);
+  return std::move(b).finish(op::gather_rows(b, attended), {max_tokens, max_tokens});
 }
 
 // ---- The oracle ---------------------------------------------------------------------------------
@@ -340,11 +341,12 @@ TEST(Select, AllPositionsAreWhatAttentionSeesWithoutASelection) {
   AttentionOptions options;
   options.group =
       b.cache_group({1, 1, kKeyDim, kValueDim, f.type, f.block_tokens, 0, TENON_CACHE_LATENT});
-  b.kv_write(table(b, "table_k", kKeyDim), kNoSlot, options.group, 0);
+  op::kv_write(b, table(b, "table_k", kKeyDim), kNoSlot, options.group, 0);
   options.heads = kHeads;
   options.scale = kScale;
   const Slot q = table(b, "table_q", uint64_t{kHeads} * kKeyDim);
-  const Program program = std::move(b).finish(b.gather_rows(b.attention(q, options)), {64, 64});
+  const Program program =
+      std::move(b).finish(op::gather_rows(b, op::attention(b, q, options)), {64, 64});
   Runner all(target(), program);
   const std::vector<float> expected = all.run({{{0, whole.text}}});
   Deviation deviation;

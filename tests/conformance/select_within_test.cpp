@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 
 namespace tenon::conformance {
@@ -55,15 +56,16 @@ Program two_step_program(const TwoSteps& f, uint32_t max_tokens) {
   const Slot key = input("key", f.key_dim);
   const Slot other_query = input("other query", uint64_t{f.heads} * f.key_dim);
   const Slot other_weights = input("other weights", f.heads);
-  b.kv_write(key, kNoSlot, group, 1);
+  op::kv_write(b, key, kNoSlot, group, 1);
   const SelectWithinOptions blocks{group, 1, f.heads, f.blocks, f.block};
-  const Slot candidates = b.select_candidates(query, weights, blocks);
-  const Slot chosen = b.select_within(other_query, other_weights, candidates,
-                                      {group, 1, f.heads, f.count, f.block});
+  const Slot candidates = op::select_candidates(b, query, weights, blocks);
+  const Slot chosen = op::select_within(b, other_query, other_weights, candidates,
+                                        {group, 1, f.heads, f.count, f.block});
   b.result(candidates);
   b.result(chosen);
-  return std::move(b).finish(b.gather_rows(b.embed(b.weight("t", Format::F32, kVocab, 1))),
-                             {max_tokens, max_tokens});
+  return std::move(b).finish(
+      op::gather_rows(b, op::embed(b, b.weight("t", Format::F32, kVocab, 1))),
+      {max_tokens, max_tokens});
 }
 
 /// Numbers of the `count` largest scores, ascending, then -1.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "program/cache_types.h"
+#include "program/operations.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
 
@@ -37,7 +38,7 @@ void PrintTo(const PoolAttention& f, std::ostream* out) {
 }
 
 Slot pool_table(ProgramBuilder& b, const char* name, uint64_t columns) {
-  return b.embed(b.weight(name, Format::F32, kVocab, columns));
+  return op::embed(b, b.weight(name, Format::F32, kVocab, columns));
 }
 
 /// Results: the pools that are chosen [T, count], if any are, then the attention.
@@ -52,22 +53,22 @@ Program pool_attention_program(const PoolAttention& f, uint32_t max_tokens) {
   options.layer = 1;
   options.pool_group = b.cache_group(pools);
   options.pool_layer = 1;
-  b.kv_write(pool_table(b, "table_k", f.key_dim), kNoSlot, options.group, 1);
-  b.kv_write(pool_table(b, "table_r", f.key_dim), kNoSlot, options.pool_group, 1);
+  op::kv_write(b, pool_table(b, "table_k", f.key_dim), kNoSlot, options.group, 1);
+  op::kv_write(b, pool_table(b, "table_r", f.key_dim), kNoSlot, options.pool_group, 1);
   if (f.sinks) options.sinks = b.weight("sinks", Format::F32, 1, f.heads);
   if (f.count > 0) {
     CacheGroup index{
         1, 1, kPoolIndexDim, kPoolIndexDim, TENON_TYPE_F32, f.block_tokens, 0, TENON_CACHE_LATENT};
     index.stride = f.stride;
     const uint32_t group = b.cache_group(index);
-    b.kv_write(pool_table(b, "table_i", kPoolIndexDim), kNoSlot, group, 0);
-    options.selection =
-        b.select(pool_table(b, "table_iq", uint64_t{kPoolIndexHeads} * kPoolIndexDim),
-                 pool_table(b, "table_iw", kPoolIndexHeads), {group, 0, kPoolIndexHeads, f.count});
+    op::kv_write(b, pool_table(b, "table_i", kPoolIndexDim), kNoSlot, group, 0);
+    options.selection = op::select(
+        b, pool_table(b, "table_iq", uint64_t{kPoolIndexHeads} * kPoolIndexDim),
+        pool_table(b, "table_iw", kPoolIndexHeads), {group, 0, kPoolIndexHeads, f.count});
     b.result(options.selection);
   }
   const Slot q = pool_table(b, "table_q", uint64_t{f.heads} * f.key_dim);
-  return std::move(b).finish(b.gather_rows(b.attention_pools(q, options)),
+  return std::move(b).finish(op::gather_rows(b, op::attention_pools(b, q, options)),
                              {max_tokens, max_tokens});
 }
 

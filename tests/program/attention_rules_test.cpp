@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "program/operations.h"
 #include "program/ops.h"
-#include "program/program.h"
 
 namespace tenon {
 namespace {
@@ -28,15 +28,15 @@ struct Case {
 Program build(const Case& c) {
   ProgramBuilder b;
   const uint32_t group = b.cache_group(c.group);
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 4));
-  if (c.write) b.kv_write(x, c.value ? x : kNoSlot, group, 0);
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 4));
+  if (c.write) op::kv_write(b, x, c.value ? x : kNoSlot, group, 0);
   AttentionOptions options = c.options;
   if (!c.slopes.empty()) options.bias_values = b.constant("slopes", c.slopes);
   if (c.buckets > 0) {
     options.bias_values = b.weight("table", Format::F32, c.buckets, c.bucket_heads);
   }
-  const Slot q = b.embed(b.weight("q", Format::F32, 4, 8));
-  return std::move(b).finish(b.gather_rows(b.attention(q, options)), {.max_tokens = 8});
+  const Slot q = op::embed(b, b.weight("q", Format::F32, 4, 8));
+  return std::move(b).finish(op::gather_rows(b, op::attention(b, q, options)), {.max_tokens = 8});
 }
 
 void refused(const Case& c, const char* text) {
@@ -228,9 +228,9 @@ TEST(AttentionRules, ACrossTableHasTheBlocksOfTheOtherText) {
 TEST(AttentionRules, AnEncoderHasItsOwnPositionsInACrossGroup) {
   ProgramBuilder b;
   const uint32_t group = b.cache_group(cross().group);
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 4));
-  b.kv_write(x, x, group, 0);
-  const Program program = std::move(b).finish(b.gather_rows(x), {.max_tokens = 8});
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 4));
+  op::kv_write(b, x, x, group, 0);
+  const Program program = std::move(b).finish(op::gather_rows(b, x), {.max_tokens = 8});
   EXPECT_NO_THROW(verify(program, 2, 0, 3));
   refused_step([&] { verify(program, 2, 0, 2); }, "block 2 of cache group 0 is missing");
 }

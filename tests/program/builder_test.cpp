@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "program/program.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -27,19 +27,19 @@ Program tiny_decoder(const StepLimits& limits) {
   ProgramBuilder b;
   const Slot table = b.weight("embed", Format::F32, 10, 8);
   const uint32_t group = b.cache_group({1, 1, 4, 4, TENON_TYPE_F32, 4});
-  Slot x = b.embed(table);
-  const Slot angles = b.rope_angles(b.constant("freqs", kFrequencies), 1.0f);
-  const Slot h = b.rms_norm(x, b.weight("norm", Format::F32, 1, 8), 1e-5f);
-  const Slot q = b.linear(h, b.weight("q", Format::F32, 8, 8));
-  const Slot k = b.linear(h, b.weight("k", Format::F32, 4, 8));
-  const Slot v = b.linear(h, b.weight("v", Format::F32, 4, 8));
-  b.kv_write(b.rope(k, angles, TENON_ROPE_ADJACENT, 4), v, group, 0);
+  Slot x = op::embed(b, table);
+  const Slot angles = op::rope_angles(b, b.constant("freqs", kFrequencies), 1.0f);
+  const Slot h = op::rms_norm(b, x, b.weight("norm", Format::F32, 1, 8), 1e-5f);
+  const Slot q = op::linear(b, h, b.weight("q", Format::F32, 8, 8));
+  const Slot k = op::linear(b, h, b.weight("k", Format::F32, 4, 8));
+  const Slot v = op::linear(b, h, b.weight("v", Format::F32, 4, 8));
+  op::kv_write(b, op::rope(b, k, angles, TENON_ROPE_ADJACENT, 4), v, group, 0);
   AttentionOptions options;
   options.heads = 2;
   options.scale = 0.5f;
-  const Slot o = b.attention(b.rope(q, angles, TENON_ROPE_ADJACENT, 4), options);
-  x = b.add(x, o);
-  return std::move(b).finish(b.linear(b.gather_rows(x), table), limits);
+  const Slot o = op::attention(b, op::rope(b, q, angles, TENON_ROPE_ADJACENT, 4), options);
+  x = op::add(b, x, o);
+  return std::move(b).finish(op::linear(b, op::gather_rows(b, x), table), limits);
 }
 
 TEST(ProgramBuilder, BuildsAVerifiedProgram) {
@@ -73,11 +73,11 @@ TEST(ProgramBuilder, SameWeightNameIsOneSlot) {
 
 TEST(ProgramBuilder, AbsentInputsAreNotCounted) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
   const Slot w = b.weight("w", Format::F32, 5, 8);
-  const Slot plain = b.linear(x, w);
-  const Slot biased = b.linear(x, w, b.weight("bias", Format::F32, 1, 5));
-  const Slot sum = b.gather_rows(b.add(plain, biased));
+  const Slot plain = op::linear(b, x, w);
+  const Slot biased = op::linear(b, x, w, b.weight("bias", Format::F32, 1, 5));
+  const Slot sum = op::gather_rows(b, op::add(b, plain, biased));
   const Program program = std::move(b).finish(sum, {});
   EXPECT_EQ(program.ops()[1].num_inputs, 2u);
   EXPECT_EQ(program.ops()[1].inputs[2], TENON_NO_SLOT);
@@ -86,56 +86,58 @@ TEST(ProgramBuilder, AbsentInputsAreNotCounted) {
 
 TEST(ProgramBuilder, RefusesShapesThatDoNotFit) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Slot narrow = b.linear(x, b.weight("w4", Format::F32, 4, 8));
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+  const Slot narrow = op::linear(b, x, b.weight("w4", Format::F32, 4, 8));
   const Slot odd = b.weight("w7", Format::F32, 3, 7);
-  expect_refused([&] { b.linear(x, odd); }, "operation 2 (linear)");
-  expect_refused([&] { b.linear(x, b.weight("w", Format::F32, 3, 8), odd); }, "expected [1, 3]");
-  expect_refused([&] { b.add(x, narrow); }, "differ in columns");
-  expect_refused([&] { b.glu(TENON_ACTIVATION_SILU, x, narrow); }, "differ");
-  expect_refused([&] { b.glu(99, x, x); }, "unknown activation");
-  expect_refused([&] { b.rms_norm(x, odd, 1e-5f); }, "expected [1, 8]");
-  expect_refused([&] { b.rms_norm(x, odd, 1e-5f, 3); }, "segments of 3");
-  expect_refused([&] { b.soft_cap(x, 0.0f); }, "cap is not");
-  expect_refused([&] { b.add(x, Slot{999}); }, "no slot 999");
-  expect_refused([&] { b.embed(x); }, "wrong kind");
-  expect_refused([&] { b.add(x, b.gather_rows(x)); }, "wrong rows");
-  expect_refused([&] { b.gather_rows(b.gather_rows(x)); }, "wrong rows");
+  expect_refused([&] { op::linear(b, x, odd); }, "operation 2 (linear)");
+  expect_refused([&] { op::linear(b, x, b.weight("w", Format::F32, 3, 8), odd); },
+                 "expected [1, 3]");
+  expect_refused([&] { op::add(b, x, narrow); }, "differ in columns");
+  expect_refused([&] { op::glu(b, TENON_ACTIVATION_SILU, x, narrow); }, "differ");
+  expect_refused([&] { op::glu(b, 99, x, x); }, "unknown activation");
+  expect_refused([&] { op::rms_norm(b, x, odd, 1e-5f); }, "expected [1, 8]");
+  expect_refused([&] { op::rms_norm(b, x, odd, 1e-5f, 3); }, "segments of 3");
+  expect_refused([&] { op::soft_cap(b, x, 0.0f); }, "cap is not");
+  expect_refused([&] { op::add(b, x, Slot{999}); }, "no slot 999");
+  expect_refused([&] { op::embed(b, x); }, "wrong kind");
+  expect_refused([&] { op::add(b, x, op::gather_rows(b, x)); }, "wrong rows");
+  expect_refused([&] { op::gather_rows(b, op::gather_rows(b, x)); }, "wrong rows");
 }
 
 TEST(ProgramBuilder, RefusesRopeThatDoesNotFit) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Slot angles = b.rope_angles(b.constant("f", kFrequencies), 1.0f);
-  expect_refused([&] { b.rope(x, angles, 7, 4); }, "unknown style");
-  expect_refused([&] { b.rope(x, angles, TENON_ROPE_HALVES, 3); }, "heads of 3");
-  expect_refused([&] { b.rope(x, angles, TENON_ROPE_HALVES, 2); }, "do not fit a head of 2");
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+  const Slot angles = op::rope_angles(b, b.constant("f", kFrequencies), 1.0f);
+  expect_refused([&] { op::rope(b, x, angles, 7, 4); }, "unknown style");
+  expect_refused([&] { op::rope(b, x, angles, TENON_ROPE_HALVES, 3); }, "heads of 3");
+  expect_refused([&] { op::rope(b, x, angles, TENON_ROPE_HALVES, 2); }, "do not fit a head of 2");
 }
 
 TEST(ProgramBuilder, RefusesAttentionThatDoesNotFit) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Slot kv = b.linear(x, b.weight("kv", Format::F32, 4, 8));
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+  const Slot kv = op::linear(b, x, b.weight("kv", Format::F32, 4, 8));
   const uint32_t group = b.cache_group({2, 2, 2, 2, TENON_TYPE_F16, 4});
-  expect_refused([&] { b.kv_write(x, kv, group, 0); }, "the key has 8 columns");
-  expect_refused([&] { b.kv_write(kv, x, group, 0); }, "the value has 8 columns");
-  expect_refused([&] { b.kv_write(kv, kv, 5, 0); }, "group does not exist");
-  expect_refused([&] { b.kv_write(kv, kv, group, 2); }, "no such layer");
+  expect_refused([&] { op::kv_write(b, x, kv, group, 0); }, "the key has 8 columns");
+  expect_refused([&] { op::kv_write(b, kv, x, group, 0); }, "the value has 8 columns");
+  expect_refused([&] { op::kv_write(b, kv, kv, 5, 0); }, "group does not exist");
+  expect_refused([&] { op::kv_write(b, kv, kv, group, 2); }, "no such layer");
   AttentionOptions options;
   options.heads = 3;
-  expect_refused([&] { b.attention(x, options); }, "3 heads do not share 2 KV heads");
+  expect_refused([&] { op::attention(b, x, options); }, "3 heads do not share 2 KV heads");
   options.heads = 2;
-  expect_refused([&] { b.attention(x, options); }, "expected 2 heads of 2");
+  expect_refused([&] { op::attention(b, x, options); }, "expected 2 heads of 2");
 }
 
 TEST(ProgramBuilder, GivesMixturesOfExpertsTheirShapes) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Route routes = b.moe_route(b.linear(x, b.weight("router", Format::F32, 5, 8)), {.used = 3});
-  const Slot each = b.moe_linear(x, routes, b.weight("w", Format::F32, 5 * 6, 8), 5);
-  const Slot sum = b.moe_linear_sum(each, routes, b.weight("v", Format::F32, 5 * 7, 6), 5);
-  const Slot gated = b.sigmoid_gate(sum, b.linear(x, b.weight("g", Format::F32, 1, 8)));
-  const Program program = std::move(b).finish(b.gather_rows(gated), {});
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+  const Route routes =
+      op::moe_route(b, op::linear(b, x, b.weight("router", Format::F32, 5, 8)), {.used = 3});
+  const Slot each = op::moe_linear(b, x, routes, b.weight("w", Format::F32, 5 * 6, 8), 5);
+  const Slot sum = op::moe_linear_sum(b, each, routes, b.weight("v", Format::F32, 5 * 7, 6), 5);
+  const Slot gated = op::sigmoid_gate(b, sum, op::linear(b, x, b.weight("g", Format::F32, 1, 8)));
+  const Program program = std::move(b).finish(op::gather_rows(b, gated), {});
   const auto columns = [&](Slot slot) {
     return program.slots()[static_cast<uint32_t>(slot)].columns;
   };
@@ -148,34 +150,34 @@ TEST(ProgramBuilder, GivesMixturesOfExpertsTheirShapes) {
 
 TEST(ProgramBuilder, RefusesMixturesOfExpertsThatDoNotFit) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Slot wide = b.linear(x, b.weight("wide", Format::F32, 65537, 8));
-  expect_refused([&] { b.moe_route(x, {.used = 0}); }, "0 of 8 experts");
-  expect_refused([&] { b.moe_route(x, {.used = 9}); }, "9 of 8 experts");
-  expect_refused([&] { b.moe_route(wide, {.used = 1}); }, "at most 65536");
-  expect_refused([&] { b.moe_route(x, {1, 5, 1.0f}); }, "unknown scoring");
-  expect_refused([&] { b.moe_route(x, {1, 0, NAN}); }, "scale is no number");
-  const Route routes = b.moe_route(x, {.used = 2});
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+  const Slot wide = op::linear(b, x, b.weight("wide", Format::F32, 65537, 8));
+  expect_refused([&] { op::moe_route(b, x, {.used = 0}); }, "0 of 8 experts");
+  expect_refused([&] { op::moe_route(b, x, {.used = 9}); }, "9 of 8 experts");
+  expect_refused([&] { op::moe_route(b, wide, {.used = 1}); }, "at most 65536");
+  expect_refused([&] { op::moe_route(b, x, {1, 5, 1.0f}); }, "unknown scoring");
+  expect_refused([&] { op::moe_route(b, x, {1, 0, NAN}); }, "scale is no number");
+  const Route routes = op::moe_route(b, x, {.used = 2});
   const Slot weight = b.weight("w", Format::F32, 24, 8);
-  expect_refused([&] { b.moe_linear(x, routes, weight, 0); }, "0 experts do not share");
-  expect_refused([&] { b.moe_linear(x, routes, weight, 7); }, "7 experts do not share");
-  expect_refused([&] { b.moe_linear(x, routes, weight, 1); }, "no routes to 1 experts");
-  const Route other = b.moe_route(x, {.used = 3});
+  expect_refused([&] { op::moe_linear(b, x, routes, weight, 0); }, "0 experts do not share");
+  expect_refused([&] { op::moe_linear(b, x, routes, weight, 7); }, "7 experts do not share");
+  expect_refused([&] { op::moe_linear(b, x, routes, weight, 1); }, "no routes to 1 experts");
+  const Route other = op::moe_route(b, x, {.used = 3});
   expect_refused(
       [&] {
-        b.moe_linear_sum(x, {routes.ids, other.weights}, weight, 8);
+        op::moe_linear_sum(b, x, {routes.ids, other.weights}, weight, 8);
       },
       "3 weights for 2 experts");
-  expect_refused([&] { b.moe_linear(wide, routes, weight, 8); }, "not 1 or 2 times");
-  expect_refused([&] { b.moe_linear(x, {x, x}, weight, 8); }, "wrong kind");
+  expect_refused([&] { op::moe_linear(b, wide, routes, weight, 8); }, "not 1 or 2 times");
+  expect_refused([&] { op::moe_linear(b, x, {x, x}, weight, 8); }, "wrong kind");
 }
 
 TEST(ProgramBuilder, RefusesRoutesThatDoNotFit) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
   const Slot odd = b.weight("w7", Format::F32, 1, 7);
   const auto refused = [&](const RouteOptions& options, const char* text) {
-    expect_refused([&] { b.moe_route(x, options); }, text);
+    expect_refused([&] { op::moe_route(b, x, options); }, text);
   };
   refused({.normalise = true}, "normalise");
   refused({.scoring = TENON_MOE_SIGMOID, .min_sum = -1.0f}, "min_sum is negative");
@@ -192,54 +194,56 @@ TEST(ProgramBuilder, RefusesRoutesThatDoNotFit) {
   refused({.used = 3, .groups = 4, .groups_used = 1}, "1 groups of 2 do not hold 3 experts");
   refused({.selection_bias = odd}, "expected [1, 8]");
   refused({.expert_scale = odd}, "expected [1, 8]");
-  EXPECT_NO_THROW(b.moe_route(x, {.used = 4,
-                                  .scoring = TENON_MOE_SIGMOID,
-                                  .normalise = true,
-                                  .min_sum = 1e-20f,
-                                  .groups = 4,
-                                  .groups_used = 2,
-                                  .selection_bias = b.weight("b", Format::F32, 1, 8)}));
+  EXPECT_NO_THROW(op::moe_route(b, x,
+                                {.used = 4,
+                                 .scoring = TENON_MOE_SIGMOID,
+                                 .normalise = true,
+                                 .min_sum = 1e-20f,
+                                 .groups = 4,
+                                 .groups_used = 2,
+                                 .selection_bias = b.weight("b", Format::F32, 1, 8)}));
 }
 
 TEST(ProgramBuilder, RefusesWeightsAndBiasesOfExpertsThatDoNotFit) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Route route = b.moe_route(x, {.used = 2});
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+  const Route route = op::moe_route(b, x, {.used = 2});
   const Slot weight = b.weight("w", Format::F32, 24, 8);
   const Slot bias = b.weight("b", Format::F32, 8, 2);
-  expect_refused([&] { b.moe_linear(x, route, weight, {.experts = 8, .bias = bias}); },
+  expect_refused([&] { op::moe_linear(b, x, route, weight, {.experts = 8, .bias = bias}); },
                  "the bias is not [8, 3]");
   expect_refused(
       [&] {
-        b.moe_linear(x, {route.ids, kNoSlot}, weight,
-                     {.experts = 8, .weights = ExpertWeights::Inputs});
+        op::moe_linear(b, x, {route.ids, kNoSlot}, weight,
+                       {.experts = 8, .weights = ExpertWeights::Inputs});
       },
       "no weights for the inputs");
   const Slot good = b.weight("good", Format::F32, 8, 3);
-  EXPECT_NO_THROW(b.moe_linear(x, route, weight, {.experts = 8, .sum = true, .bias = good}));
+  EXPECT_NO_THROW(op::moe_linear(b, x, route, weight, {.experts = 8, .sum = true, .bias = good}));
 }
 
 TEST(ProgramBuilder, GivesRowwiseOperationsTheirShapes) {
   ProgramBuilder b;
   b.position_parts(3);
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 12));
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 12));
   const Slot table = b.weight("p", Format::F32, 9, 12);
-  const Slot placed = b.embed(table, TENON_EMBED_POSITIONS);
+  const Slot placed = op::embed(b, table, TENON_EMBED_POSITIONS);
   const Slot parts = b.constant("parts", std::vector{0.0, 2.0});
-  const Slot angles = b.rope_angles(b.constant("f", kFrequencies), 1.0f, parts);
-  const Slot sums = b.sum_segments(x, 4);
-  const Slot slice = b.slice(x, 6, 1, 2);
-  const Slot each = b.concat(x, slice, 2);
-  const Slot all = b.concat_to_each(x, slice, 3);
-  const Slot heads = b.linear_heads(x, b.weight("h", Format::F32, 15, 4), 3);
-  const Slot pooled = b.pool(b.position_scale(x, 0.1f, 16), TENON_POOL_MEAN);
+  const Slot angles = op::rope_angles(b, b.constant("f", kFrequencies), 1.0f, parts);
+  const Slot sums = op::sum_segments(b, x, 4);
+  const Slot slice = op::slice(b, x, 6, 1, 2);
+  const Slot each = op::concat(b, x, slice, 2);
+  const Slot all = op::concat_to_each(b, x, slice, 3);
+  const Slot heads = op::linear_heads(b, x, b.weight("h", Format::F32, 15, 4), 3);
+  const Slot pooled = op::pool(b, op::position_scale(b, x, 0.1f, 16), TENON_POOL_MEAN);
   for (const Slot slot :
-       {placed, angles, sums, slice, each, all, heads, pooled, b.mul(x, sums),
-        b.sigmoid_gate(x, slice), b.add(x, b.weight("v", Format::F32, 1, 12)),
-        b.rms_norm(x, kNoSlot, 1e-5f), b.layer_norm(x, kNoSlot, kNoSlot, 1e-5f, 6),
-        b.mix_streams(x, {.streams = 4}), b.sinkhorn(b.slice(x, 12, 0, 9), {.size = 3}),
-        b.l2_norm(x, 1e-6f, 3), b.activate(TENON_ACTIVATION_EXP, x), b.xielu({}, x),
-        b.rope(x, angles, TENON_ROPE_HALVES, 6, 2)}) {
+       {placed, angles, sums, slice, each, all, heads, pooled, op::mul(b, x, sums),
+        op::sigmoid_gate(b, x, slice), op::add(b, x, b.weight("v", Format::F32, 1, 12)),
+        op::rms_norm(b, x, kNoSlot, 1e-5f), op::layer_norm(b, x, kNoSlot, kNoSlot, 1e-5f, 6),
+        op::mix_streams(b, x, {.streams = 4}),
+        op::sinkhorn(b, op::slice(b, x, 12, 0, 9), {.size = 3}), op::l2_norm(b, x, 1e-6f, 3),
+        op::activate(b, TENON_ACTIVATION_EXP, x), op::xielu(b, {}, x),
+        op::rope(b, x, angles, TENON_ROPE_HALVES, 6, 2)}) {
     b.result(slot);
   }
   const Program program = std::move(b).finish(kNoSlot, {});
@@ -259,70 +263,72 @@ TEST(ProgramBuilder, GivesRowwiseOperationsTheirShapes) {
 
 TEST(ProgramBuilder, RefusesRowwiseOperationsThatDoNotFit) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 12));
-  const Slot five = b.linear(x, b.weight("w5", Format::F32, 5, 12));
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 12));
+  const Slot five = op::linear(b, x, b.weight("w5", Format::F32, 5, 12));
   const Slot tall = b.weight("tall", Format::F32, 2, 12);
   const Slot frequencies = b.constant("f", kFrequencies);
-  const Slot angles = b.rope_angles(frequencies, 1.0f);
-  expect_refused([&] { b.embed(tall, 2); }, "unknown source");
+  const Slot angles = op::rope_angles(b, frequencies, 1.0f);
+  expect_refused([&] { op::embed(b, tall, 2); }, "unknown source");
   expect_refused([&] { b.position_parts(3); }, "after the first operation");
   const auto parts = [&](const std::vector<double>& values) {
-    expect_refused([&] { b.rope_angles(frequencies, 1.0f, b.constant("parts", values)); }, "part");
+    expect_refused([&] { op::rope_angles(b, frequencies, 1.0f, b.constant("parts", values)); },
+                   "part");
   };
   parts({0.0, 1.0});  // positions have one part
   parts({-1.0, 0.0});
   parts({0.5, 0.0});
   parts({0.0, 0.0, 0.0});
-  expect_refused([&] { b.rope(x, angles, TENON_ROPE_HALVES, 6, 3); }, "do not fit a head of 6");
-  expect_refused([&] { b.glu({.alpha = NAN}, x, x); }, "alpha is no number");
-  expect_refused([&] { b.glu({.activation = TENON_ACTIVATION_RELU, .alpha = 2.0f}, x, x); },
+  expect_refused([&] { op::rope(b, x, angles, TENON_ROPE_HALVES, 6, 3); },
+                 "do not fit a head of 6");
+  expect_refused([&] { op::glu(b, {.alpha = NAN}, x, x); }, "alpha is no number");
+  expect_refused([&] { op::glu(b, {.activation = TENON_ACTIVATION_RELU, .alpha = 2.0f}, x, x); },
                  "only SILU");
-  expect_refused([&] { b.glu({.limit = -1.0f}, x, x); }, "limit is negative");
-  expect_refused([&] { b.glu({.up_offset = INFINITY}, x, x); }, "up_offset");
-  expect_refused([&] { b.glu(TENON_ACTIVATION_SIGMOID, x, x); }, "unknown activation");
-  expect_refused([&] { b.activate(11, x); }, "unknown activation");
-  expect_refused([&] { b.signed_root(x, -1.0f); }, "epsilon");
-  expect_refused([&] { b.softmax(x, 5); }, "segments of 5");
-  expect_refused([&] { b.xielu({.beta = NAN}, x); }, "parameter of XIELU");
-  expect_refused([&] { b.add(x, tall); }, "has 2 rows");
-  expect_refused([&] { b.mul(x, tall); }, "has 2 rows");
-  expect_refused([&] { b.mul(x, five); }, "12 columns are not 5 whole pieces");
-  expect_refused([&] { b.sigmoid_gate(x, five); }, "12 columns are not 5 whole pieces");
-  expect_refused([&] { b.sum_segments(x, 0); }, "segments of 0");
-  expect_refused([&] { b.sum_segments(x, 5); }, "segments of 5");
-  expect_refused([&] { b.l2_norm(x, -1.0f); }, "epsilon");
-  expect_refused([&] { b.l2_norm(x, 1.0f, 5); }, "segments of 5");
-  expect_refused([&] { b.slice(x, 5, 0, 1); }, "segments of 5");
-  expect_refused([&] { b.slice(x, 6, 0, 0); }, "0 columns from 0");
-  expect_refused([&] { b.slice(x, 6, 5, 2); }, "2 columns from 5");
-  expect_refused([&] { b.slice(x, 6, UINT32_MAX, 2); }, "of segments of 6");
-  expect_refused([&] { b.concat(x, x, 0); }, "0 whole segments");
-  expect_refused([&] { b.concat(x, five, 2); }, "5 columns are not 2 whole segments");
-  expect_refused([&] { b.concat_to_each(five, x, 2); }, "5 columns are not 2 whole segments");
-  expect_refused([&] { b.linear_heads(x, tall, 0); }, "0 heads do not share");
-  expect_refused([&] { b.linear_heads(x, tall, 2); }, "not 2 times as many");
-  expect_refused([&] { b.position_scale(x, NAN, 1); }, "scale is no number");
-  expect_refused([&] { b.position_scale(x, 1.0f, 0); }, "length is 0");
-  expect_refused([&] { b.position_scale(b.gather_rows(x), 1.0f, 1); }, "wrong rows");
-  expect_refused([&] { b.scale(x, 1.0f, NAN); }, "offset is no number");
-  expect_refused([&] { b.mix_streams(x, {.streams = 0}); }, "12 columns are not 0 streams");
-  expect_refused([&] { b.mix_streams(x, {.streams = 5}); }, "12 columns are not 5 streams");
-  expect_refused([&] { b.mix_streams(x, {.streams = 4, .results = 0}); }, "no results");
-  expect_refused([&] { b.mix_streams(x, {.streams = 4, .results = 2}); }, "without a matrix");
-  expect_refused([&] { b.mix_streams(x, {.streams = 4, .matrix = five}); }, "expected 4");
-  const Slot three = b.slice(x, 12, 0, 3);
-  expect_refused([&] { b.mix_streams(x, {.streams = 4, .added = three}); }, "come together");
+  expect_refused([&] { op::glu(b, {.limit = -1.0f}, x, x); }, "limit is negative");
+  expect_refused([&] { op::glu(b, {.up_offset = INFINITY}, x, x); }, "up_offset");
+  expect_refused([&] { op::glu(b, TENON_ACTIVATION_SIGMOID, x, x); }, "unknown activation");
+  expect_refused([&] { op::activate(b, 11, x); }, "unknown activation");
+  expect_refused([&] { op::signed_root(b, x, -1.0f); }, "epsilon");
+  expect_refused([&] { op::softmax(b, x, 5); }, "segments of 5");
+  expect_refused([&] { op::xielu(b, {.beta = NAN}, x); }, "parameter of XIELU");
+  expect_refused([&] { op::add(b, x, tall); }, "has 2 rows");
+  expect_refused([&] { op::mul(b, x, tall); }, "has 2 rows");
+  expect_refused([&] { op::mul(b, x, five); }, "12 columns are not 5 whole pieces");
+  expect_refused([&] { op::sigmoid_gate(b, x, five); }, "12 columns are not 5 whole pieces");
+  expect_refused([&] { op::sum_segments(b, x, 0); }, "segments of 0");
+  expect_refused([&] { op::sum_segments(b, x, 5); }, "segments of 5");
+  expect_refused([&] { op::l2_norm(b, x, -1.0f); }, "epsilon");
+  expect_refused([&] { op::l2_norm(b, x, 1.0f, 5); }, "segments of 5");
+  expect_refused([&] { op::slice(b, x, 5, 0, 1); }, "segments of 5");
+  expect_refused([&] { op::slice(b, x, 6, 0, 0); }, "0 columns from 0");
+  expect_refused([&] { op::slice(b, x, 6, 5, 2); }, "2 columns from 5");
+  expect_refused([&] { op::slice(b, x, 6, UINT32_MAX, 2); }, "of segments of 6");
+  expect_refused([&] { op::concat(b, x, x, 0); }, "0 whole segments");
+  expect_refused([&] { op::concat(b, x, five, 2); }, "5 columns are not 2 whole segments");
+  expect_refused([&] { op::concat_to_each(b, five, x, 2); }, "5 columns are not 2 whole segments");
+  expect_refused([&] { op::linear_heads(b, x, tall, 0); }, "0 heads do not share");
+  expect_refused([&] { op::linear_heads(b, x, tall, 2); }, "not 2 times as many");
+  expect_refused([&] { op::position_scale(b, x, NAN, 1); }, "scale is no number");
+  expect_refused([&] { op::position_scale(b, x, 1.0f, 0); }, "length is 0");
+  expect_refused([&] { op::position_scale(b, op::gather_rows(b, x), 1.0f, 1); }, "wrong rows");
+  expect_refused([&] { op::scale(b, x, 1.0f, NAN); }, "offset is no number");
+  expect_refused([&] { op::mix_streams(b, x, {.streams = 0}); }, "12 columns are not 0 streams");
+  expect_refused([&] { op::mix_streams(b, x, {.streams = 5}); }, "12 columns are not 5 streams");
+  expect_refused([&] { op::mix_streams(b, x, {.streams = 4, .results = 0}); }, "no results");
+  expect_refused([&] { op::mix_streams(b, x, {.streams = 4, .results = 2}); }, "without a matrix");
+  expect_refused([&] { op::mix_streams(b, x, {.streams = 4, .matrix = five}); }, "expected 4");
+  const Slot three = op::slice(b, x, 12, 0, 3);
+  expect_refused([&] { op::mix_streams(b, x, {.streams = 4, .added = three}); }, "come together");
   expect_refused(
-      [&] { b.mix_streams(x, {.streams = 4, .results = 4, .added = five, .factors = three}); },
+      [&] { op::mix_streams(b, x, {.streams = 4, .results = 4, .added = five, .factors = three}); },
       "expected 3");
-  expect_refused([&] { b.mix_streams(x, {.streams = 4, .added = three, .factors = three}); },
+  expect_refused([&] { op::mix_streams(b, x, {.streams = 4, .added = three, .factors = three}); },
                  "expected 1");
-  expect_refused([&] { b.sinkhorn(x, {.size = 3}); }, "no matrix [3, 3]");
-  const Slot nine = b.slice(x, 12, 0, 9);
-  expect_refused([&] { b.sinkhorn(nine, {.size = 3, .iterations = 0}); }, "no iterations");
-  expect_refused([&] { b.sinkhorn(nine, {.size = 3, .epsilon = -1.0f}); }, "epsilon");
-  expect_refused([&] { b.pool(x, 3); }, "unknown kind");
-  expect_refused([&] { b.pool(b.gather_rows(x), TENON_POOL_MEAN); }, "wrong rows");
+  expect_refused([&] { op::sinkhorn(b, x, {.size = 3}); }, "no matrix [3, 3]");
+  const Slot nine = op::slice(b, x, 12, 0, 9);
+  expect_refused([&] { op::sinkhorn(b, nine, {.size = 3, .iterations = 0}); }, "no iterations");
+  expect_refused([&] { op::sinkhorn(b, nine, {.size = 3, .epsilon = -1.0f}); }, "epsilon");
+  expect_refused([&] { op::pool(b, x, 3); }, "unknown kind");
+  expect_refused([&] { op::pool(b, op::gather_rows(b, x), TENON_POOL_MEAN); }, "wrong rows");
 }
 
 TEST(ProgramBuilder, NgramRowsStayWithinTheirTableAndTheTokensThatStepsBring) {
@@ -330,8 +336,8 @@ TEST(ProgramBuilder, NgramRowsStayWithinTheirTableAndTheTokensThatStepsBring) {
   const Slot table = b.weight("e", Format::F32, 10, 4);
   const std::vector<int64_t> multipliers = {3, 5, 7};
   const auto rows = [&](const backends::NgramHead& head, int32_t end = 0) {
-    return b.ngram_rows(table,
-                        {.multipliers = multipliers, .heads = {{1, 0, 10}, head}, .end = end});
+    return op::ngram_rows(b, table,
+                          {.multipliers = multipliers, .heads = {{1, 0, 10}, head}, .end = end});
   };
   for (const backends::NgramHead& head : {backends::NgramHead{0, 0, 1},
                                           {4, 0, 1},
@@ -345,11 +351,11 @@ TEST(ProgramBuilder, NgramRowsStayWithinTheirTableAndTheTokensThatStepsBring) {
   const std::vector<int64_t> many(17, 1);
   expect_refused(
       [&] {
-        b.ngram_rows(table, {.multipliers = many, .heads = {{1, 0, 10}}});
+        op::ngram_rows(b, table, {.multipliers = many, .heads = {{1, 0, 10}}});
       },
       "not [1, 1 to 16]");
   const Slot out = rows({3, 4, 6});
-  Program program = std::move(b).finish(b.gather_rows(out), {});
+  Program program = std::move(b).finish(op::gather_rows(b, out), {});
   EXPECT_EQ(program.view().token_history, 2u);
   EXPECT_EQ(program.slots()[static_cast<uint32_t>(out)].columns, 8u);
   tenon_program less = program.view();
@@ -360,7 +366,7 @@ TEST(ProgramBuilder, NgramRowsStayWithinTheirTableAndTheTokensThatStepsBring) {
 TEST(ProgramBuilder, PositionsHaveOneOrThreeParts) {
   ProgramBuilder b;
   b.position_parts(2);
-  const Slot x = b.gather_rows(b.embed(b.weight("e", Format::F32, 4, 8)));
+  const Slot x = op::gather_rows(b, op::embed(b, b.weight("e", Format::F32, 4, 8)));
   expect_refused([&] { (void)std::move(b).finish(x, {}); }, "positions of 2 parts");
 }
 
@@ -369,7 +375,7 @@ struct Recurrent {
   ProgramBuilder b;
   uint32_t group = b.state_group(2, 1000);
   Slot x(const char* name, uint64_t columns) {
-    return b.embed(b.weight(name, Format::F32, 4, columns));
+    return op::embed(b, b.weight(name, Format::F32, 4, columns));
   }
   Slot weight(const char* name, uint64_t rows, uint64_t columns) {
     return b.weight(name, Format::F32, rows, columns);
@@ -379,22 +385,23 @@ struct Recurrent {
 TEST(ProgramBuilder, GivesRecurrentOperationsTheirShapes) {
   Recurrent r;
   const Slot x = r.x("x", 12);
-  const Slot shift = r.b.token_shift(x, {r.group, 0, 0});
-  const Slot conv = r.b.conv(x, r.weight("w", 12, 4), kNoSlot, {r.group, 0, 12});
+  const Slot shift = op::token_shift(r.b, x, {r.group, 0, 0});
+  const Slot conv = op::conv(r.b, x, r.weight("w", 12, 4), kNoSlot, {r.group, 0, 12});
   const Slot heads = r.x("heads", 3);
-  const Slot scan = r.b.ssm_scan({x, heads, r.weight("a", 3, 1), heads, heads, kNoSlot},
+  const Slot scan = op::ssm_scan(r.b, {x, heads, r.weight("a", 3, 1), heads, heads, kNoSlot},
                                  {{r.group, 0, 48}, 3, 3, 1});
   const Slot keys = r.x("keys", 10);
   const Slot twos = r.x("twos", 2);
   // 2 heads of 10 keys and 6 values: 120 values, at the end of the state.
   const Slot rule =
-      r.b.delta_rule({keys, keys, x, twos, twos}, {{r.group, 0, 880}, 1, 2, true, 1.0f});
-  const Slot wkv = r.b.wkv7({x, x, x, x, x, x}, 3, {r.group, 1, 952});
+      op::delta_rule(r.b, {keys, keys, x, twos, twos}, {{r.group, 0, 880}, 1, 2, true, 1.0f});
+  const Slot wkv = op::wkv7(r.b, {x, x, x, x, x, x}, 3, {r.group, 1, 952});
   (void)rule;
   const Slot bonus = r.weight("bonus", 1, 12);
-  const Slot sixth = r.b.wkv6({x, x, x, x, bonus}, 3, {r.group, 1, 904});
-  const Slot sum = r.b.add(r.b.add(r.b.add(shift, conv), r.b.add(scan, wkv)), sixth);
-  EXPECT_NO_THROW((void)std::move(r.b).finish(r.b.gather_rows(sum), {}));
+  const Slot sixth = op::wkv6(r.b, {x, x, x, x, bonus}, 3, {r.group, 1, 904});
+  const Slot sum =
+      op::add(r.b, op::add(r.b, op::add(r.b, shift, conv), op::add(r.b, scan, wkv)), sixth);
+  EXPECT_NO_THROW((void)std::move(r.b).finish(op::gather_rows(r.b, sum), {}));
 }
 
 TEST(ProgramBuilder, RefusesRecurrentOperationsThatDoNotFit) {
@@ -405,25 +412,27 @@ TEST(ProgramBuilder, RefusesRecurrentOperationsThatDoNotFit) {
   const Slot six = r.x("six", 6);
   const Slot wide = r.x("wide", 1001);
   const StatePlace place{r.group, 0, 0};
-  expect_refused([&] { b.token_shift(wide, place); }, "1001 values from 0 on of a state of 1000");
-  expect_refused([&] { b.token_shift(x, {r.group, 0, 989}); }, "12 values from 989 on");
-  expect_refused([&] { b.token_shift(x, {r.group, 0, 4000000000u}); }, "from 4000000000 on");
-  expect_refused([&] { b.token_shift(x, {r.group, 2, 0}); }, "no such layer");
-  expect_refused([&] { b.token_shift(x, {7, 0, 0}); }, "group does not exist");
-  expect_refused([&] { b.token_shift(b.gather_rows(x), place); }, "wrong rows");
+  expect_refused([&] { op::token_shift(b, wide, place); },
+                 "1001 values from 0 on of a state of 1000");
+  expect_refused([&] { op::token_shift(b, x, {r.group, 0, 989}); }, "12 values from 989 on");
+  expect_refused([&] { op::token_shift(b, x, {r.group, 0, 4000000000u}); }, "from 4000000000 on");
+  expect_refused([&] { op::token_shift(b, x, {r.group, 2, 0}); }, "no such layer");
+  expect_refused([&] { op::token_shift(b, x, {7, 0, 0}); }, "group does not exist");
+  expect_refused([&] { op::token_shift(b, op::gather_rows(b, x), place); }, "wrong rows");
   const uint32_t positions = b.cache_group({1, 1, 12, 12, TENON_TYPE_F32, 16});
-  expect_refused([&] { b.token_shift(x, {positions, 0, 0}); }, "positions, not states");
-  expect_refused([&] { b.kv_write(x, x, r.group, 0); }, "states, not positions");
-  expect_refused([&] { b.attention(x, {.group = r.group, .heads = 1}); }, "states, not positions");
+  expect_refused([&] { op::token_shift(b, x, {positions, 0, 0}); }, "positions, not states");
+  expect_refused([&] { op::kv_write(b, x, x, r.group, 0); }, "states, not positions");
+  expect_refused([&] { op::attention(b, x, {.group = r.group, .heads = 1}); },
+                 "states, not positions");
 
-  expect_refused([&] { b.conv(x, r.weight("w", 11, 4), kNoSlot, place); },
+  expect_refused([&] { op::conv(b, x, r.weight("w", 11, 4), kNoSlot, place); },
                  "filters for 11 columns");
-  expect_refused([&] { b.conv(x, r.weight("w12", 12, 4), r.weight("bias", 1, 4), place); },
+  expect_refused([&] { op::conv(b, x, r.weight("w12", 12, 4), r.weight("bias", 1, 4), place); },
                  "expected [1, 12]");
 
   const Slot a = r.weight("a", 3, 2);
   const auto scan = [&](const SsmScanInputs& in, uint32_t heads, uint32_t groups, uint32_t size) {
-    return [=, &b] { b.ssm_scan(in, {place, heads, groups, size}); };
+    return [=, &b] { op::ssm_scan(b, in, {place, heads, groups, size}); };
   };
   const SsmScanInputs in{x, three, a, six, six, kNoSlot};
   EXPECT_NO_THROW(scan(in, 3, 3, 2)());
@@ -438,7 +447,7 @@ TEST(ProgramBuilder, RefusesRecurrentOperationsThatDoNotFit) {
   expect_refused(scan({x, three, a, six, six, a}, 3, 3, 2), "expected [1, 3]");
 
   const auto rule = [&](const DeltaRuleInputs& rows, uint32_t key_heads, uint32_t value_heads) {
-    return [=, &b] { b.delta_rule(rows, {place, key_heads, value_heads, false, 1.0f}); };
+    return [=, &b] { op::delta_rule(b, rows, {place, key_heads, value_heads, false, 1.0f}); };
   };
   const DeltaRuleInputs keys{six, six, x, six, six};
   EXPECT_NO_THROW(rule(keys, 3, 6)());
@@ -449,27 +458,39 @@ TEST(ProgramBuilder, RefusesRecurrentOperationsThatDoNotFit) {
   expect_refused(rule({six, x, x, six, six}, 3, 6), "has 12 columns, expected 6");
   expect_refused(rule({six, six, x, three, six}, 3, 6), "3 decays for 6 heads of 2 keys");
   expect_refused(rule({six, six, x, six, three}, 3, 6), "has 3 columns, expected 6");
-  expect_refused([&] { b.delta_rule(keys, {place, 3, 6, false, NAN}); }, "scale is no number");
+  expect_refused([&] { op::delta_rule(b, keys, {place, 3, 6, false, NAN}); }, "scale is no number");
 
-  expect_refused([&] { b.wkv7({x, x, x, x, x, x}, 0, place); }, "not 0 heads");
-  expect_refused([&] { b.wkv7({x, x, x, x, x, x}, 5, place); }, "not 5 heads");
-  expect_refused([&] { b.wkv7({x, x, x, x, x, six}, 3, place); }, "has 6 columns, expected 12");
-
-  EXPECT_NO_THROW(b.wkv6({x, x, x, x, kNoSlot}, 3, place));
-  expect_refused([&] { b.wkv6({x, x, x, x, kNoSlot}, 0, place); }, "not 0 heads");
-  expect_refused([&] { b.wkv6({x, x, x, x, kNoSlot}, 5, place); }, "not 5 heads");
-  expect_refused([&] { b.wkv6({x, x, x, six, kNoSlot}, 3, place); }, "has 6 columns, expected 12");
-  expect_refused([&] { b.wkv6({x, x, x, x, r.weight("u", 1, 4)}, 3, place); }, "expected [1, 12]");
+  expect_refused([&] { op::wkv7(b, {x, x, x, x, x, x}, 0, place); }, "not 0 heads");
+  expect_refused([&] { op::wkv7(b, {x, x, x, x, x, x}, 5, place); }, "not 5 heads");
   expect_refused(
       [&] {
-        b.wkv6({x, x, x, x, kNoSlot}, 1, {r.group, 0, 900});
+        op::wkv7(b, {x, x, x, x, x, six}, 3, place);
+      },
+      "has 6 columns, expected 12");
+
+  EXPECT_NO_THROW(op::wkv6(b, {x, x, x, x, kNoSlot}, 3, place));
+  expect_refused([&] { op::wkv6(b, {x, x, x, x, kNoSlot}, 0, place); }, "not 0 heads");
+  expect_refused([&] { op::wkv6(b, {x, x, x, x, kNoSlot}, 5, place); }, "not 5 heads");
+  expect_refused(
+      [&] {
+        op::wkv6(b, {x, x, x, six, kNoSlot}, 3, place);
+      },
+      "has 6 columns, expected 12");
+  expect_refused(
+      [&] {
+        op::wkv6(b, {x, x, x, x, r.weight("u", 1, 4)}, 3, place);
+      },
+      "expected [1, 12]");
+  expect_refused(
+      [&] {
+        op::wkv6(b, {x, x, x, x, kNoSlot}, 1, {r.group, 0, 900});
       },
       "144 values from 900 on");
 }
 
 TEST(ProgramBuilder, FinishRefusesLogitsOfTokenRows) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
   expect_refused([&] { (void)std::move(b).finish(x, {}); }, "logits are no result of R rows");
 }
 

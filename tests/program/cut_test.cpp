@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -21,21 +22,22 @@ struct Layered {
     const uint32_t number = builder.cache_group(group);
     const Slot table = builder.weight("token_embd.weight", Format::F32, 20, 8);
     const Slot angles =
-        builder.rope_angles(builder.constant("frequencies", std::vector{1.0}), 1.0f);
-    Slot x = builder.embed(table);
+        op::rope_angles(builder, builder.constant("frequencies", std::vector{1.0}), 1.0f);
+    Slot x = op::embed(builder, table);
     for (uint32_t layer = 0; layer < layers; ++layer) {
       const std::string prefix = "blk." + std::to_string(layer) + ".";
       const Slot weight = builder.weight(prefix + "q.weight", Format::F32, 8, 8);
-      const Slot q = builder.rope(builder.linear(x, weight), angles, TENON_ROPE_HALVES, 8);
-      builder.kv_write(q, x, number, layer);
+      const Slot q =
+          op::rope(builder, op::linear(builder, x, weight), angles, TENON_ROPE_HALVES, 8);
+      op::kv_write(builder, q, x, number, layer);
       AttentionOptions attention;
       attention.group = number;
       attention.layer = layer;
       attention.heads = 1;
       if (kind == TENON_CACHE_WINDOW) attention.window = 16;
-      x = builder.add(x, builder.attention(q, attention));
+      x = op::add(builder, x, op::attention(builder, q, attention));
     }
-    logits = builder.linear(builder.gather_rows(x), table);
+    logits = op::linear(builder, op::gather_rows(builder, x), table);
   }
   Program finish() { return std::move(builder).finish(logits, {16, 16}); }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "program/program.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -59,15 +59,16 @@ TEST(Plan, RandomProgramsNeverOverlap) {
   for (uint32_t seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);
     ProgramBuilder b;
-    std::vector<Slot> live = {b.embed(b.weight("e", Format::F32, 4, 24))};
+    std::vector<Slot> live = {op::embed(b, b.weight("e", Format::F32, 4, 24))};
     for (int i = 0; i < 40; ++i) {
       const Slot x = live[random() % live.size()];
       const Slot y = live[random() % live.size()];
-      live.push_back(random() % 2 == 0 ? b.add(x, y) : b.scale(x, 2.0f));
+      live.push_back(random() % 2 == 0 ? op::add(b, x, y) : op::scale(b, x, 2.0f));
     }
-    Slot row = b.gather_rows(live.back());
-    for (int i = 0; i < 3; ++i) row = b.add(row, b.gather_rows(live[random() % live.size()]));
-    const Slot logits = b.scale(row, 1.0f);
+    Slot row = op::gather_rows(b, live.back());
+    for (int i = 0; i < 3; ++i)
+      row = op::add(b, row, op::gather_rows(b, live[random() % live.size()]));
+    const Slot logits = op::scale(b, row, 1.0f);
     const StepLimits limits{1 + static_cast<uint32_t>(random() % 9), 3};
     expect_sound(std::move(b).finish(logits, limits));
   }
@@ -75,17 +76,17 @@ TEST(Plan, RandomProgramsNeverOverlap) {
 
 TEST(Plan, AChainUsesTwoAreas) {
   ProgramBuilder b;
-  Slot x = b.embed(b.weight("e", Format::F32, 4, 16));
-  for (int i = 0; i < 30; ++i) x = b.scale(x, 2.0f);
+  Slot x = op::embed(b, b.weight("e", Format::F32, 4, 16));
+  for (int i = 0; i < 30; ++i) x = op::scale(b, x, 2.0f);
   const Program program =
-      std::move(b).finish(b.gather_rows(x), {.max_tokens = 8, .max_outputs = 8});
+      std::move(b).finish(op::gather_rows(b, x), {.max_tokens = 8, .max_outputs = 8});
   EXPECT_EQ(program.view().activation_bytes, 2u * 8 * 16 * sizeof(float));
 }
 
 TEST(Plan, RefusesSizesBeyond64Bits) {
   ProgramBuilder b;
-  Slot x = b.embed(b.weight("e", Format::F32, 1, uint64_t{1} << 40));
-  const Slot logits = b.gather_rows(b.scale(x, 1.0f));
+  Slot x = op::embed(b, b.weight("e", Format::F32, 1, uint64_t{1} << 40));
+  const Slot logits = op::gather_rows(b, op::scale(b, x, 1.0f));
   try {
     (void)std::move(b).finish(logits, {.max_tokens = 0x80000000u, .max_outputs = 1});
     FAIL() << "accepted";

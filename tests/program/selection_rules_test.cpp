@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "program/operations.h"
 #include "program/ops.h"
-#include "program/program.h"
 
 namespace tenon {
 namespace {
@@ -33,16 +33,17 @@ struct SelectionRules {
   [[nodiscard]] Program build() const {
     ProgramBuilder b;
     const auto embedded = [&](const char* name, uint64_t columns) {
-      return b.embed(b.weight(name, Format::F32, 10, columns));
+      return op::embed(b, b.weight(name, Format::F32, 10, columns));
     };
     SelectBlocksOptions chosen = select;
     AttentionOptions options = attention;
     chosen.group = b.cache_group(index);
     options.group = b.cache_group(rows);
-    b.kv_write(embedded("index key", 4), kNoSlot, chosen.group, 0);
-    b.kv_write(embedded("key", 16), embedded("value", 16), options.group, 0);
-    options.selection = b.select_blocks(embedded("index query", 8), chosen);
-    return std::move(b).finish(b.gather_rows(b.attention(embedded("query", 32), options)), {4, 4});
+    op::kv_write(b, embedded("index key", 4), kNoSlot, chosen.group, 0);
+    op::kv_write(b, embedded("key", 16), embedded("value", 16), options.group, 0);
+    options.selection = op::select_blocks(b, embedded("index query", 8), chosen);
+    return std::move(b).finish(op::gather_rows(b, op::attention(b, embedded("query", 32), options)),
+                               {4, 4});
   }
 };
 
@@ -95,12 +96,12 @@ Program pooled(uint32_t stride, uint32_t window, uint64_t bias_rows, uint32_t kv
   raw.window = window;
   raw.stride = group_stride;
   const uint32_t group = b.cache_group(raw);
-  const Slot x = b.embed(b.weight("x", Format::F32, 10, uint64_t{6} * kv_heads));
-  b.kv_write(x, x, group, 0);
+  const Slot x = op::embed(b, b.weight("x", Format::F32, 10, uint64_t{6} * kv_heads));
+  op::kv_write(b, x, x, group, 0);
   const Slot bias = b.weight("bias", Format::F32, bias_rows, 6);
   const Slot row =
-      b.compress(bias, {.group = group, .layer = 0, .stride = stride, .overlap = overlap});
-  return std::move(b).finish(b.gather_rows(row), {4, 4});
+      op::compress(b, bias, {.group = group, .layer = 0, .stride = stride, .overlap = overlap});
+  return std::move(b).finish(op::gather_rows(b, row), {4, 4});
 }
 
 TEST(SelectionRules, APoolIsWithinItsWindow) {
@@ -133,19 +134,19 @@ struct PoolRules {
   [[nodiscard]] Program build() const {
     ProgramBuilder b;
     const auto embedded = [&](const char* name, uint64_t columns) {
-      return b.embed(b.weight(name, Format::F32, 10, columns));
+      return op::embed(b, b.weight(name, Format::F32, 10, columns));
     };
     PoolAttentionOptions options = attention;
     options.group = b.cache_group(positions);
     options.pool_group = b.cache_group(pools);
     const uint32_t index_group = b.cache_group(index);
-    b.kv_write(embedded("row", 8), kNoSlot, options.group, 0);
-    if (writes_pools) b.kv_write(embedded("pool", 8), kNoSlot, options.pool_group, 0);
-    b.kv_write(embedded("index key", 4), kNoSlot, index_group, 0);
+    op::kv_write(b, embedded("row", 8), kNoSlot, options.group, 0);
+    if (writes_pools) op::kv_write(b, embedded("pool", 8), kNoSlot, options.pool_group, 0);
+    op::kv_write(b, embedded("index key", 4), kNoSlot, index_group, 0);
     options.selection =
-        b.select(embedded("index query", 8), embedded("weights", 2), {index_group, 0, 2, 3});
-    return std::move(b).finish(b.gather_rows(b.attention_pools(embedded("query", 16), options)),
-                               {4, 4});
+        op::select(b, embedded("index query", 8), embedded("weights", 2), {index_group, 0, 2, 3});
+    return std::move(b).finish(
+        op::gather_rows(b, op::attention_pools(b, embedded("query", 16), options)), {4, 4});
   }
 };
 
@@ -189,20 +190,20 @@ struct WithinRules {
   [[nodiscard]] Program build() const {
     ProgramBuilder b;
     const auto embedded = [&](const char* name, uint64_t columns) {
-      return b.embed(b.weight(name, Format::F32, 10, columns));
+      return op::embed(b, b.weight(name, Format::F32, 10, columns));
     };
     SelectWithinOptions first = candidates;
     SelectWithinOptions second = within;
     first.group = b.cache_group(group);
     second.group = b.cache_group(other);
-    b.kv_write(embedded("key", 4), kNoSlot, first.group, 0);
-    b.kv_write(embedded("other key", 4), kNoSlot, second.group, 0);
+    op::kv_write(b, embedded("key", 4), kNoSlot, first.group, 0);
+    op::kv_write(b, embedded("other key", 4), kNoSlot, second.group, 0);
     const Slot query = embedded("query", 8);
     const Slot weights = embedded("weights", 2);
-    const Slot found = by_select ? b.select(query, weights, {first.group, 0, 2, 3})
-                                 : b.select_candidates(query, weights, first);
-    b.result(b.select_within(query, weights, found, second));
-    return std::move(b).finish(b.gather_rows(query), {4, 4});
+    const Slot found = by_select ? op::select(b, query, weights, {first.group, 0, 2, 3})
+                                 : op::select_candidates(b, query, weights, first);
+    b.result(op::select_within(b, query, weights, found, second));
+    return std::move(b).finish(op::gather_rows(b, query), {4, 4});
   }
 };
 
@@ -227,8 +228,8 @@ TEST(SelectionRules, RowsAreChosenOutOfCandidatesOfTheirKind) {
 TEST(SelectionRules, ARoundHasAFormatAndWholeSegments) {
   const auto rounded = [](uint32_t format, uint32_t segment) {
     ProgramBuilder b;
-    const Slot x = b.embed(b.weight("x", Format::F32, 10, 12));
-    return std::move(b).finish(b.gather_rows(b.round(x, format, segment)), {4, 4});
+    const Slot x = op::embed(b, b.weight("x", Format::F32, 10, 12));
+    return std::move(b).finish(op::gather_rows(b, op::round(b, x, format, segment)), {4, 4});
   };
   EXPECT_NO_THROW((void)rounded(TENON_ROUND_FP4_FP8, 4));
   expect_rule([&] { (void)rounded(3, 4); }, "unknown format");

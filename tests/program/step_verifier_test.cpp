@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "base/error.h"
-#include "program/program.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -14,11 +14,11 @@ namespace {
 Program sample_for_steps() {
   ProgramBuilder b;
   const uint32_t group = b.cache_group({1, 1, 4, 4, TENON_TYPE_F32, 2});
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 4));
-  b.kv_write(x, x, group, 0);
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 4));
+  op::kv_write(b, x, x, group, 0);
   AttentionOptions options;
   options.heads = 1;
-  return std::move(b).finish(b.gather_rows(b.attention(x, options)), {.max_tokens = 8});
+  return std::move(b).finish(op::gather_rows(b, op::attention(b, x, options)), {.max_tokens = 8});
 }
 
 /// Two sequences: three new tokens after one, and one new token after three.
@@ -112,9 +112,9 @@ INSTANTIATE_TEST_SUITE_P(StepVerifier, StepDamage, testing::ValuesIn(kStepDamage
 
 TEST(StepVerifier, StepsBringTheTokensBeforeThem) {
   ProgramBuilder b;
-  const Slot x =
-      b.ngram_rows(b.weight("e", Format::F32, 4, 4), {.multipliers = {3, 5}, .heads = {{2, 0, 4}}});
-  const Program program = std::move(b).finish(b.gather_rows(x), {.max_tokens = 8});
+  const Slot x = op::ngram_rows(b, b.weight("e", Format::F32, 4, 4),
+                                {.multipliers = {3, 5}, .heads = {{2, 0, 4}}});
+  const Program program = std::move(b).finish(op::gather_rows(b, x), {.max_tokens = 8});
   Fixture fixture;
   fixture.step.num_pools = 0;
   fixture.logits_binding.slot = program.view().logits;
@@ -137,8 +137,8 @@ TEST(StepVerifier, StepsBringTheTokensBeforeThem) {
 TEST(StepVerifier, PositionsThatAreLookedUpAreRowsOfTheTable) {
   ProgramBuilder b;
   b.position_parts(3);
-  const Slot x = b.embed(b.weight("p", Format::F32, 4, 4), TENON_EMBED_POSITIONS);
-  const Program program = std::move(b).finish(b.gather_rows(x), {.max_tokens = 8});
+  const Slot x = op::embed(b, b.weight("p", Format::F32, 4, 4), TENON_EMBED_POSITIONS);
+  const Program program = std::move(b).finish(op::gather_rows(b, x), {.max_tokens = 8});
   Fixture fixture;
   fixture.step.num_pools = 0;
   fixture.logits_binding.slot = program.view().logits;
@@ -157,9 +157,9 @@ TEST(StepVerifier, PositionsThatAreLookedUpAreRowsOfTheTable) {
 TEST(StepVerifier, StatesAreReadAndWrittenByOneSequence) {
   ProgramBuilder b;
   const uint32_t group = b.state_group(1, 4);
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 4));
-  const Program program =
-      std::move(b).finish(b.gather_rows(b.token_shift(x, {group, 0, 0})), {.max_tokens = 8});
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 4));
+  const Program program = std::move(b).finish(
+      op::gather_rows(b, op::token_shift(b, x, {group, 0, 0})), {.max_tokens = 8});
   const auto verify = [&](std::array<uint32_t, 2> first, std::array<uint32_t, 2> second,
                           uint32_t past = 1) {
     Fixture fixture;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "program/program.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -37,14 +37,14 @@ struct Editable {
 Program sample() {
   ProgramBuilder b;
   const uint32_t group = b.cache_group({1, 2, 4, 4, TENON_TYPE_F32, 16});
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Slot y = b.add(x, x);
-  const Slot kv = b.linear(y, b.weight("kv", Format::F32, 8, 8));
-  b.kv_write(kv, kv, group, 0);
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+  const Slot y = op::add(b, x, x);
+  const Slot kv = op::linear(b, y, b.weight("kv", Format::F32, 8, 8));
+  op::kv_write(b, kv, kv, group, 0);
   AttentionOptions options;
   options.heads = 2;
-  const Slot out = b.attention(y, options);
-  return std::move(b).finish(b.gather_rows(out), {});
+  const Slot out = op::attention(b, y, options);
+  return std::move(b).finish(op::gather_rows(b, out), {});
 }
 
 struct Damage {
@@ -148,11 +148,11 @@ TEST(Verifier, RoutesComeFromAMoeRouteOfAsManyExperts) {
   enum class Weights { Own, Others };
   const auto verify = [](uint32_t experts, Weights weights) {
     ProgramBuilder b;
-    const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-    Route route = b.moe_route(x, {.used = 2});
-    if (weights == Weights::Others) route.weights = b.moe_route(x, {.used = 2}).weights;
-    const Slot y = b.moe_linear_sum(x, route, b.weight("w", Format::F32, 24, 8), experts);
-    (void)std::move(b).finish(b.gather_rows(y), {});
+    const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+    Route route = op::moe_route(b, x, {.used = 2});
+    if (weights == Weights::Others) route.weights = op::moe_route(b, x, {.used = 2}).weights;
+    const Slot y = op::moe_linear_sum(b, x, route, b.weight("w", Format::F32, 24, 8), experts);
+    (void)std::move(b).finish(op::gather_rows(b, y), {});
   };
   EXPECT_NO_THROW(verify(8, Weights::Own));
   const auto refused = [&](uint32_t experts, Weights weights, const char* text) {
@@ -166,21 +166,21 @@ TEST(Verifier, RoutesComeFromAMoeRouteOfAsManyExperts) {
 
 TEST(Verifier, ExpertsNeedNoWeights) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Route route = b.moe_route(x, {.used = 2});
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+  const Route route = op::moe_route(b, x, {.used = 2});
   const Slot bias = b.weight("b", Format::F32, 8, 3);
-  const Slot y = b.moe_linear(x, route, b.weight("w", Format::F32, 24, 8),
-                              {.experts = 8, .sum = true, .bias = bias});
-  EXPECT_NO_THROW((void)std::move(b).finish(b.gather_rows(y), {}));
+  const Slot y = op::moe_linear(b, x, route, b.weight("w", Format::F32, 24, 8),
+                                {.experts = 8, .sum = true, .bias = bias});
+  EXPECT_NO_THROW((void)std::move(b).finish(op::gather_rows(b, y), {}));
 }
 
 // Two shifts of 8 values beside each other in a state of 16.
 Program recurrent() {
   ProgramBuilder b;
   const uint32_t group = b.state_group(2, 16);
-  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Slot y = b.token_shift(b.token_shift(x, {group, 0, 8}), {group, 0, 0});
-  return std::move(b).finish(b.gather_rows(y), {});
+  const Slot x = op::embed(b, b.weight("e", Format::F32, 4, 8));
+  const Slot y = op::token_shift(b, op::token_shift(b, x, {group, 0, 8}), {group, 0, 0});
+  return std::move(b).finish(op::gather_rows(b, y), {});
 }
 
 TEST(Verifier, StatesHaveValuesAndNothingElse) {
@@ -211,9 +211,9 @@ TEST(Verifier, StatesHaveValuesAndNothingElse) {
 TEST(Verifier, ResultsMayBeReadAndInputsAreThereFromTheStart) {
   ProgramBuilder b;
   const Slot x = b.input("hidden", TENON_ROWS_TOKENS, 8);
-  const Slot y = b.linear(x, b.weight("w", Format::F32, 8, 8));
+  const Slot y = op::linear(b, x, b.weight("w", Format::F32, 8, 8));
   b.result(y);
-  const Program program = std::move(b).finish(b.gather_rows(b.add(x, y)), {});
+  const Program program = std::move(b).finish(op::gather_rows(b, op::add(b, x, y)), {});
   EXPECT_EQ(program.results().size(), 2u);
   for (const uint32_t result : program.results()) {
     EXPECT_EQ(program.slots()[result].plan_offset, TENON_NO_PLAN);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arch/blocks/sparse_index.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -30,8 +31,8 @@ void gated_query(BuildContext& context, uint32_t layer, Slot x, Qkv& qkv) {
   const RowSource both =
       context.tensors.tensor(name, {2 * rows, context.model.width}, TensorRole::Matrix);
   const auto project = [&](const char* part, uint64_t kind) {
-    return context.ops.linear(
-        x, context.tensors.bind(name + part, both.in_turn(kind, 2, spec.key_dim)));
+    return op::linear(context.ops, x,
+                      context.tensors.bind(name + part, both.in_turn(kind, 2, spec.key_dim)));
   };
   qkv.query = project(" (query)", 0);
   qkv.gate = project(" (gate)", 1);
@@ -88,7 +89,7 @@ Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
         spec.fused_by_head ? weight.in_turn(kind, 3, spec.key_dim) : weight.rows(first, rows));
     const Slot own_bias =
         bias ? tensors.bind(name + ".bias" + part, bias->columns(first, rows)) : kNoSlot;
-    return context.ops.linear(x, own, own_bias);
+    return op::linear(context.ops, x, own, own_bias);
   };
   const Slot query = project(" (q)", 0, 0, query_rows);
   const Slot key = project(" (k)", 1, query_rows, key_rows);
@@ -101,7 +102,7 @@ Slot with_gain(BuildContext& context, uint32_t layer, Slot query) {
   const std::string name = context.in_layer(layer, "attn_q_norm.weight");
   const uint64_t columns = context.tensors.columns_of(name).value_or(1) == 1 ? 1 : spec.key_dim;
   const RowSource gains = context.tensors.tensor(name, {spec.heads, columns}, TensorRole::Norm);
-  return context.ops.mul(query, context.tensors.bind(name, gains.as_row()));
+  return op::mul(context.ops, query, context.tensors.bind(name, gains.as_row()));
 }
 
 Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view name,
@@ -109,7 +110,7 @@ Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view n
   const AttentionSpec& spec = context.layer(layer).attention;
   if (spec.qk_norm == QkNorm::None || x == kNoSlot) return x;
   if (spec.qk_norm == QkNorm::Unweighted) {
-    return context.ops.rms_norm(x, kNoSlot, spec.qk_norm_epsilon, spec.key_dim);
+    return op::rms_norm(context.ops, x, kNoSlot, spec.qk_norm_epsilon, spec.key_dim);
   }
   const NormSpec norm{name, NormKind::Rms, spec.qk_norm_epsilon};
   const std::string tensor = context.in_layer(layer, name);
@@ -119,26 +120,26 @@ Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view n
   if (spec.qk_norm == QkNorm::MayBeEachHead) {
     const Slot weight =
         context.tensors.optional_weight(tensor + ".weight", {spec.key_dim}, TensorRole::Norm);
-    return weight == kNoSlot ? x : context.ops.rms_norm(x, weight, norm.epsilon, spec.key_dim);
+    return weight == kNoSlot ? x : op::rms_norm(context.ops, x, weight, norm.epsilon, spec.key_dim);
   }
   if (spec.qk_norm == QkNorm::RmsOfHead || spec.qk_norm == QkNorm::LayerOfHead) {
     const RowSource weights =
         context.tensors.tensor(tensor + ".weight", {heads, spec.key_dim}, TensorRole::Norm);
     const Slot normed =
         spec.qk_norm == QkNorm::RmsOfHead
-            ? context.ops.rms_norm(x, kNoSlot, norm.epsilon, spec.key_dim)
-            : context.ops.layer_norm(x, kNoSlot, kNoSlot, norm.epsilon, spec.key_dim);
+            ? op::rms_norm(context.ops, x, kNoSlot, norm.epsilon, spec.key_dim)
+            : op::layer_norm(context.ops, x, kNoSlot, kNoSlot, norm.epsilon, spec.key_dim);
     const Slot scaled =
-        context.ops.mul(normed, context.tensors.bind(tensor + ".weight", weights.as_row()));
+        op::mul(context.ops, normed, context.tensors.bind(tensor + ".weight", weights.as_row()));
     if (spec.qk_norm == QkNorm::RmsOfHead) return scaled;
     const auto biases =
         context.tensors.optional_tensor(tensor + ".bias", {heads, spec.key_dim}, TensorRole::Bias);
-    return biases
-               ? context.ops.add(scaled, context.tensors.bind(tensor + ".bias", biases->as_row()))
-               : scaled;
+    return biases ? op::add(context.ops, scaled,
+                            context.tensors.bind(tensor + ".bias", biases->as_row()))
+                  : scaled;
   }
   if (spec.qk_norm == QkNorm::GainOfQuery) {
-    const Slot normed = context.ops.rms_norm(x, kNoSlot, norm.epsilon, spec.key_dim);
+    const Slot normed = op::rms_norm(context.ops, x, kNoSlot, norm.epsilon, spec.key_dim);
     return name == "attn_q_norm" ? with_gain(context, layer, normed) : normed;
   }
   return context.norm(x, tensor, norm, uint64_t{heads} * spec.key_dim);
@@ -153,9 +154,9 @@ void position(BuildContext& context, uint32_t layer, Qkv& qkv) {
   };
   if (!spec.rope_before_norm) normalise();
   if (const Slot angles = context.angles(layer); angles != kNoSlot) {
-    qkv.query = context.ops.rope(qkv.query, angles, spec.rope.style, spec.key_dim);
+    qkv.query = op::rope(context.ops, qkv.query, angles, spec.rope.style, spec.key_dim);
     if (qkv.key != kNoSlot) {
-      qkv.key = context.ops.rope(qkv.key, angles, spec.rope.style, spec.key_dim);
+      qkv.key = op::rope(context.ops, qkv.key, angles, spec.rope.style, spec.key_dim);
     }
   }
   if (spec.rope_before_norm) normalise();
@@ -167,7 +168,7 @@ void position(BuildContext& context, uint32_t layer, Qkv& qkv) {
 Slot scaled_by_position(BuildContext& context, uint32_t layer, Slot query) {
   const PositionScale& spec = context.layer(layer).attention.query_scale;
   if (spec.scale == 0.0f) return query;
-  return context.ops.position_scale(query, spec.scale, spec.length, spec.offset);
+  return op::position_scale(context.ops, query, spec.scale, spec.length, spec.offset);
 }
 
 AttentionOptions attention_options(const BuildContext& context, uint32_t layer) {
@@ -210,7 +211,7 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
     *part = context.clamped(*part, spec.qkv_clamp);
   }
   if (spec.value_norm && qkv.value != kNoSlot) {
-    qkv.value = context.ops.rms_norm(qkv.value, kNoSlot, spec.qk_norm_epsilon, spec.value_dim);
+    qkv.value = op::rms_norm(context.ops, qkv.value, kNoSlot, spec.qk_norm_epsilon, spec.value_dim);
   }
   position(context, layer, qkv);
   AttentionOptions options = attention_options(context, layer);
@@ -220,15 +221,15 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
     select(context, layer, x).put_into(options);
   }
   if (qkv.key != kNoSlot) {
-    context.ops.kv_write(qkv.key, qkv.value, options.group, options.layer);
+    op::kv_write(context.ops, qkv.key, qkv.value, options.group, options.layer);
   }
   if (spec.alibi) {
     options.bias = TENON_BIAS_ALIBI;
     options.bias_values = context.ops.constant("slopes", alibi_slopes(spec.heads));
   }
   options.sinks = attention_sinks(context, layer);
-  Slot attended = context.ops.attention(qkv.query, options);
-  if (qkv.gate != kNoSlot) attended = context.ops.sigmoid_gate(attended, qkv.gate);
+  Slot attended = op::attention(context.ops, qkv.query, options);
+  if (qkv.gate != kNoSlot) attended = op::sigmoid_gate(context.ops, attended, qkv.gate);
   attended = context.scaled(gated_by_input(context, layer, x, attended), spec.attended_scale);
   return attention_output(context, layer, attended, uint64_t{spec.heads} * spec.value_dim);
 }
@@ -252,8 +253,9 @@ Slot gated_by_input(BuildContext& context, uint32_t layer, Slot x, Slot attended
   if (spec.columns == 0) return attended;
   const Slot gate =
       context.linear(x, context.in_layer(layer, "attn_gate"), spec.columns, context.model.width);
-  if (spec.activation == TENON_ACTIVATION_SIGMOID) return context.ops.sigmoid_gate(attended, gate);
-  return context.ops.mul(attended, context.ops.activate(spec.activation, gate));
+  if (spec.activation == TENON_ACTIVATION_SIGMOID)
+    return op::sigmoid_gate(context.ops, attended, gate);
+  return op::mul(context.ops, attended, op::activate(context.ops, spec.activation, gate));
 }
 
 Slot attention_output(BuildContext& context, uint32_t layer, Slot attended, uint64_t columns) {

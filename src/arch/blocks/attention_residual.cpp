@@ -6,6 +6,7 @@
 #include "arch/blocks/feed_forward.h"
 #include "arch/blocks/mixer.h"
 #include "arch/decoder.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -30,14 +31,14 @@ class AttentionResidualDecoder {
     const Slot mixed =
         mixer(context_, layer, context_.layer_norm(read, layer, spec.attention_norm));
     sealed_ = context_.wanted_rows(layer, sealed_);
-    residual_ = begins ? mixed : ops_.add(context_.wanted_rows(layer, residual_), mixed);
+    residual_ = begins ? mixed : op::add(ops_, context_.wanted_rows(layer, residual_), mixed);
     const Slot input =
         context_.layer_norm(looked_at(name("ffn_res_score")), layer, spec.feed_forward_norm);
-    residual_ = ops_.add(residual_, feed_forward(context_, layer, input));
+    residual_ = op::add(ops_, residual_, feed_forward(context_, layer, input));
   }
 
   void seal() {
-    sealed_ = num_sealed_ == 0 ? residual_ : ops_.concat(sealed_, residual_);
+    sealed_ = num_sealed_ == 0 ? residual_ : op::concat(ops_, sealed_, residual_);
     ++num_sealed_;
   }
 
@@ -46,10 +47,10 @@ class AttentionResidualDecoder {
     const uint32_t width = context_.model.width;
     const uint32_t count = num_sealed_ + 1;
     const Slot weight = context_.tensors.weight(name + ".weight", {width}, TensorRole::Norm);
-    const Slot values = ops_.concat(sealed_, residual_);
-    const Slot keys = ops_.rms_norm(values, weight, context_.model.output_norm.epsilon, width);
-    const Slot shares = ops_.softmax(ops_.sum_segments(keys, width), count);
-    return ops_.mix_streams(values, {.streams = count, .matrix = shares});
+    const Slot values = op::concat(ops_, sealed_, residual_);
+    const Slot keys = op::rms_norm(ops_, values, weight, context_.model.output_norm.epsilon, width);
+    const Slot shares = op::softmax(ops_, op::sum_segments(ops_, keys, width), count);
+    return op::mix_streams(ops_, values, {.streams = count, .matrix = shares});
   }
 
   BuildContext& context_;

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "program/operations.h"
+
 namespace tenon {
 namespace {
 
@@ -21,9 +23,9 @@ class DeltaRuleBlock {
     scalar_rates(x, inputs);
     const Slot gate =
         context_.linear(x, name("attn_gate"), spec_.value_columns(), context_.model.width);
-    const Slot out = normed(ops_.delta_rule(inputs, options()));
-    return spec_.sigmoid_gate ? ops_.sigmoid_gate(out, gate)
-                              : ops_.glu(TENON_ACTIVATION_SILU, gate, out);
+    const Slot out = normed(op::delta_rule(ops_, inputs, options()));
+    return spec_.sigmoid_gate ? op::sigmoid_gate(ops_, out, gate)
+                              : op::glu(ops_, TENON_ACTIVATION_SILU, gate, out);
   }
 
   Slot kimi_delta_attention(Slot x) {
@@ -31,8 +33,8 @@ class DeltaRuleBlock {
     separate_qkv(x, inputs);
     channel_decay(x, inputs);
     inputs.beta =
-        ops_.activate(TENON_ACTIVATION_SIGMOID, project(x, "ssm_beta", spec_.value_heads));
-    return ops_.sigmoid_gate(normed(ops_.delta_rule(inputs, options())), channel_gate(x));
+        op::activate(ops_, TENON_ACTIVATION_SIGMOID, project(x, "ssm_beta", spec_.value_heads));
+    return op::sigmoid_gate(ops_, normed(op::delta_rule(ops_, inputs, options())), channel_gate(x));
   }
 
  private:
@@ -66,20 +68,20 @@ class DeltaRuleBlock {
                                 spec_.each_channel ? std::vector<uint64_t>{columns, 1, spec_.kernel}
                                                    : std::vector<uint64_t>{columns, spec_.kernel},
                                 TensorRole::Convolution);
-    const Slot mixed = ops_.conv(x, context_.tensors.bind(name(tensor), weight), kNoSlot,
-                                 context_.state(layer_, offset));
-    return ops_.activate(TENON_ACTIVATION_SILU, mixed);
+    const Slot mixed = op::conv(ops_, x, context_.tensors.bind(name(tensor), weight), kNoSlot,
+                                context_.state(layer_, offset));
+    return op::activate(ops_, TENON_ACTIVATION_SILU, mixed);
   }
 
-  Slot unit_heads(Slot x) { return ops_.l2_norm(x, spec_.epsilon, spec_.key_dim); }
+  Slot unit_heads(Slot x) { return op::l2_norm(ops_, x, spec_.epsilon, spec_.key_dim); }
 
   void fused_qkv(Slot x, DeltaRuleInputs& inputs) {
     const uint32_t all = spec_.conv_columns();
     const Slot mixed = convolved(project(x, "attn_qkv", all), "ssm_conv1d.weight", all, 0);
     const uint32_t keys = spec_.key_columns();
-    inputs.q = unit_heads(ops_.slice(mixed, all, 0, keys));
-    inputs.k = unit_heads(ops_.slice(mixed, all, keys, keys));
-    inputs.v = ops_.slice(mixed, all, 2 * keys, spec_.value_columns());
+    inputs.q = unit_heads(op::slice(ops_, mixed, all, 0, keys));
+    inputs.k = unit_heads(op::slice(ops_, mixed, all, keys, keys));
+    inputs.v = op::slice(ops_, mixed, all, 2 * keys, spec_.value_columns());
   }
 
   void separate_qkv(Slot x, DeltaRuleInputs& inputs) {
@@ -100,9 +102,10 @@ class DeltaRuleBlock {
     const Slot bias = context_.tensors.weight(name("ssm_dt.bias"), {heads}, TensorRole::Bias);
     const auto [alpha, beta] = spec_.fused_rates ? fused_rates() : separate_rates();
     const Slot rate = context_.tensors.weight(name("ssm_a"), {heads}, TensorRole::Decay);
-    inputs.beta = ops_.activate(TENON_ACTIVATION_SIGMOID, ops_.linear(x, beta));
-    inputs.decay =
-        ops_.mul(ops_.activate(TENON_ACTIVATION_SOFTPLUS, ops_.linear(x, alpha, bias)), rate);
+    inputs.beta = op::activate(ops_, TENON_ACTIVATION_SIGMOID, op::linear(ops_, x, beta));
+    inputs.decay = op::mul(
+        ops_, op::activate(ops_, TENON_ACTIVATION_SOFTPLUS, op::linear(ops_, x, alpha, bias)),
+        rate);
   }
 
   std::pair<Slot, Slot> separate_rates() {
@@ -148,16 +151,16 @@ class DeltaRuleBlock {
   void channel_decay(Slot x, DeltaRuleInputs& inputs) {
     const uint32_t columns = spec_.value_heads * spec_.key_dim;
     const Slot bias = context_.tensors.weight(name("ssm_dt.bias"), {columns}, TensorRole::Bias);
-    const Slot from = spec_.full_rank ? ops_.linear(x, matrix("ssm_f_a", columns), bias)
+    const Slot from = spec_.full_rank ? op::linear(ops_, x, matrix("ssm_f_a", columns), bias)
                                       : low_rank(x, "ssm_f_a", "ssm_f_b", columns, bias);
     const Slot rate = channel_rate();
     if (spec_.lower_bound < 0.0f) {
       const Slot product =
-          context_.scaled(ops_.mul(from, rate), spec_.negative_rate ? -1.0f : 1.0f);
-      const Slot share = ops_.activate(TENON_ACTIVATION_SIGMOID, product);
-      inputs.decay = ops_.scale(share, spec_.lower_bound);
+          context_.scaled(op::mul(ops_, from, rate), spec_.negative_rate ? -1.0f : 1.0f);
+      const Slot share = op::activate(ops_, TENON_ACTIVATION_SIGMOID, product);
+      inputs.decay = op::scale(ops_, share, spec_.lower_bound);
     } else {
-      inputs.decay = ops_.mul(ops_.activate(TENON_ACTIVATION_SOFTPLUS, from), rate);
+      inputs.decay = op::mul(ops_, op::activate(ops_, TENON_ACTIVATION_SOFTPLUS, from), rate);
     }
   }
 
@@ -166,7 +169,7 @@ class DeltaRuleBlock {
     const Slot low = project(x, first, spec_.key_dim);
     const Slot weight = context_.tensors.weight(name(std::string(second) + ".weight"),
                                                 {rows, spec_.key_dim}, TensorRole::Matrix);
-    return ops_.linear(low, weight, bias);
+    return op::linear(ops_, low, weight, bias);
   }
 
   Slot normed(Slot x) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -36,7 +37,7 @@ GateUp fused_gate_up(BuildContext& context, uint32_t layer, Slot x, std::string_
   const RowSource both =
       context.tensors.tensor(name, {2 * rows, context.model.width}, TensorRole::Matrix);
   const auto project = [&](const char* part, uint64_t first) {
-    return context.ops.linear(x, context.tensors.bind(name + part, both.rows(first, rows)));
+    return op::linear(context.ops, x, context.tensors.bind(name + part, both.rows(first, rows)));
   };
   const Slot gate = project(" (gate)", 0);
   return {gate, project(" (up)", rows)};
@@ -46,47 +47,50 @@ GateUp fused_gate_up(BuildContext& context, uint32_t layer, Slot x, std::string_
 Slot above_cut(BuildContext& context, Slot x, uint32_t columns, float deviations) {
   constexpr float kEpsilon = 1e-12f;
   ProgramBuilder& ops = context.ops;
-  const Slot unit = ops.layer_norm(x, kNoSlot, kNoSlot, kEpsilon);
-  const Slot deviation =
-      ops.scale(ops.sum_segments(ops.mul(x, unit), columns), 1.0f / static_cast<float>(columns));
+  const Slot unit = op::layer_norm(ops, x, kNoSlot, kNoSlot, kEpsilon);
+  const Slot deviation = op::scale(ops, op::sum_segments(ops, op::mul(ops, x, unit), columns),
+                                   1.0f / static_cast<float>(columns));
   // 1 (unit - deviations)
-  const Slot one = ops.activate(TENON_ACTIVATION_EXP, ops.scale(unit, 0.0f));
-  const Slot over =
-      ops.glu(GluOptions{.activation = TENON_ACTIVATION_RELU, .up_offset = -deviations}, one, unit);
-  return ops.mul(ops.activate(TENON_ACTIVATION_RELU, over), deviation);
+  const Slot one = op::activate(ops, TENON_ACTIVATION_EXP, op::scale(ops, unit, 0.0f));
+  const Slot over = op::glu(
+      ops, GluOptions{.activation = TENON_ACTIVATION_RELU, .up_offset = -deviations}, one, unit);
+  return op::mul(ops, op::activate(ops, TENON_ACTIVATION_RELU, over), deviation);
 }
 
 /// act(gate) up, bent as `spec` says.
 Slot gated(BuildContext& context, uint32_t layer, const GateSpec& spec, const GateUp& both) {
   if (spec.situ > 0.0f) {
-    const Slot bent = context.ops.soft_cap(both.gate, spec.situ);
-    const Slot up = spec.situ_up > 0.0f ? context.ops.soft_cap(both.up, spec.situ_up) : both.up;
-    return context.ops.mul(context.ops.sigmoid_gate(bent, both.gate), up);
+    const Slot bent = op::soft_cap(context.ops, both.gate, spec.situ);
+    const Slot up =
+        spec.situ_up > 0.0f ? op::soft_cap(context.ops, both.up, spec.situ_up) : both.up;
+    return op::mul(context.ops, op::sigmoid_gate(context.ops, bent, both.gate), up);
   }
   const uint32_t activation = context.layer(layer).feed_forward.activation;
   if (activation == TENON_ACTIVATION_RELU_SQUARED) {  // which no glu has, and nothing bends
-    return context.ops.mul(context.ops.activate(activation, both.gate), both.up);
+    return op::mul(context.ops, op::activate(context.ops, activation, both.gate), both.up);
   }
-  return context.ops.glu({.activation = activation,
-                          .alpha = spec.alpha,
-                          .limit = spec.limit,
-                          .up_offset = spec.up_offset,
-                          .limit_after = spec.limit_after},
-                         both.gate, both.up);
+  return op::glu(context.ops,
+                 {.activation = activation,
+                  .alpha = spec.alpha,
+                  .limit = spec.limit,
+                  .up_offset = spec.up_offset,
+                  .limit_after = spec.limit_after},
+                 both.gate, both.up);
 }
 
 /// act(up), of a feed-forward without a gate.
 Slot activated(BuildContext& context, uint32_t layer, Slot up) {
   const FeedForwardSpec& spec = context.layer(layer).feed_forward;
   if (spec.activation != TENON_ACTIVATION_XIELU) {
-    return context.ops.activate(spec.activation, up);
+    return op::activate(context.ops, spec.activation, up);
   }
   const XieluSpec& xielu = spec.xielu;
-  return context.ops.xielu({.alpha_p = xielu.alpha_p,
-                            .alpha_n = xielu.alpha_n,
-                            .beta = xielu.beta,
-                            .epsilon = xielu.epsilon},
-                           up);
+  return op::xielu(context.ops,
+                   {.alpha_p = xielu.alpha_p,
+                    .alpha_n = xielu.alpha_n,
+                    .beta = xielu.beta,
+                    .epsilon = xielu.epsilon},
+                   up);
 }
 
 Slot shared_expert(BuildContext& context, uint32_t layer, Slot x) {
@@ -108,7 +112,7 @@ Slot shared_expert(BuildContext& context, uint32_t layer, Slot x) {
   }
   if (!spec.experts.shared_gate) return project(hidden, "ffn_down_shexp", width, inner);
   const Slot share = project(x, "ffn_gate_inp_shexp", 1, width);
-  return context.ops.sigmoid_gate(project(hidden, "ffn_down_shexp", width, inner), share);
+  return op::sigmoid_gate(context.ops, project(hidden, "ffn_down_shexp", width, inner), share);
 }
 
 RouteOptions route_options(const ExpertSpec& spec, bool is_biased) {
@@ -143,21 +147,23 @@ class Experts {
   Slot project(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
     MoeLinearOptions how = options(name, rows);
     if (spec().weighs_input) how.weights = ExpertWeights::Inputs;
-    return context_.ops.moe_linear(x, chosen_, weight(name, rows, columns), how);
+    return op::moe_linear(context_.ops, x, chosen_, weight(name, rows, columns), how);
   }
   /// The same, weighted and added up.
   Slot sum(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
     MoeLinearOptions how = options(name, rows);
     how.sum = true;
     if (!spec().weighs_input) how.weights = ExpertWeights::Outputs;
-    return context_.ops.moe_linear(x, chosen_, weight(name, rows, columns), how);
+    return op::moe_linear(context_.ops, x, chosen_, weight(name, rows, columns), how);
   }
   /// The same two with `name` [groups, rows, columns], the matrix of each expert's group.
   Slot project_by_group(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
-    return context_.ops.moe_linear(x, chosen_, group_weight(name, rows, columns), spec().count);
+    return op::moe_linear(context_.ops, x, chosen_, group_weight(name, rows, columns),
+                          spec().count);
   }
   Slot sum_by_group(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
-    return context_.ops.moe_linear_sum(x, chosen_, group_weight(name, rows, columns), spec().count);
+    return op::moe_linear_sum(context_.ops, x, chosen_, group_weight(name, rows, columns),
+                              spec().count);
   }
   /// "ffn_gate_up_exps" [experts, 2 rows, columns], as converters write any architecture: per
   /// expert the gate's rows, then the rows of up. Nothing if the file has two tensors.
@@ -183,7 +189,7 @@ class Experts {
         how.bias = context_.tensors.bind(stem + ".bias" + suffix, biases->columns(first, rows));
       }
       if (spec().weighs_input) how.weights = ExpertWeights::Inputs;
-      return context_.ops.moe_linear(x, chosen_, slot, how);
+      return op::moe_linear(context_.ops, x, chosen_, slot, how);
     };
     const Slot gate = part(" (gate)", 0);
     return GateUp{gate, part(" (up)", rows)};
@@ -274,7 +280,7 @@ Slot told_experts(BuildContext& context, uint32_t layer) {
   const std::string name = context.in_layer(layer, "ffn_gate_tid2eid.weight");
   const RowSource table =
       context.tensors.numbers(name, {context.model.vocab_rows, spec.used}, spec.count);
-  const Slot rows = context.ops.embed(context.tensors.bind(name, table));
+  const Slot rows = op::embed(context.ops, context.tensors.bind(name, table));
   return context.wanted_rows(layer, rows);
 }
 
@@ -285,8 +291,8 @@ Route expert_routes(BuildContext& context, uint32_t layer, Slot x, Slot expert_s
   const std::string router = context.in_layer(layer, "ffn_gate_inp");
   const Slot weight = context.tensors.weight(router + ".weight", {spec.count, context.model.width},
                                              TensorRole::Router);
-  Slot logits = context.ops.linear(x, weight, context.bias(router, spec.count, spec.bias));
-  if (spec.router_soft_cap > 0.0f) logits = context.ops.soft_cap(logits, spec.router_soft_cap);
+  Slot logits = op::linear(context.ops, x, weight, context.bias(router, spec.count, spec.bias));
+  if (spec.router_soft_cap > 0.0f) logits = op::soft_cap(context.ops, logits, spec.router_soft_cap);
   const std::string probs = context.in_layer(layer, "exp_probs_b");
   Slot selection_bias = context.bias(probs, spec.count, spec.selection_bias);
   if (selection_bias == kNoSlot && spec.selection_bias == Presence::Optional) {
@@ -297,7 +303,7 @@ Route expert_routes(BuildContext& context, uint32_t layer, Slot x, Slot expert_s
   options.selection_bias = selection_bias;
   options.expert_scale = expert_scale;
   options.numbers = told_experts(context, layer);
-  return context.ops.moe_route(logits, options);
+  return op::moe_route(context.ops, logits, options);
 }
 
 Slot routed_experts(BuildContext& context, uint32_t layer, Slot x, const Route& chosen,
@@ -350,7 +356,7 @@ Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
       const Slot weight =
           context.tensors.optional_weight(name + "_norm.weight", {latent}, TensorRole::Norm);
       if (weight != kNoSlot) {
-        given = context.ops.rms_norm(given, weight, context.model.output_norm.epsilon);
+        given = op::rms_norm(context.ops, given, weight, context.model.output_norm.epsilon);
       }
     }
     sum = context.linear(given, name + "_up", context.model.width, latent);
@@ -358,10 +364,10 @@ Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
     sum = routed_experts(context, layer, x, chosen, context.model.width);
   }
   if (experts.adjugate.group > 0) {
-    sum = context.ops.add(sum, adjugate_experts(context, layer, x, chosen));
+    sum = op::add(context.ops, sum, adjugate_experts(context, layer, x, chosen));
   }
   if (shared == kNoSlot) return sum;
-  return context.scaled(context.ops.add(sum, shared), experts.sum_scale);
+  return context.scaled(op::add(context.ops, sum, shared), experts.sum_scale);
 }
 
 namespace {
@@ -383,7 +389,7 @@ Slot feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   if (experts.count == 0) return dense_feed_forward(context, layer, x);
   const Slot routed = expert_feed_forward(context, layer, x);
   if (experts.dense_beside == 0.0f) return routed;
-  return context.scaled(context.ops.add(routed, dense_feed_forward(context, layer, x)),
+  return context.scaled(op::add(context.ops, routed, dense_feed_forward(context, layer, x)),
                         experts.dense_beside);
 }
 

@@ -5,6 +5,7 @@
 #include "arch/blocks/mixer.h"
 #include "arch/blocks/ngram_embedding.h"
 #include "arch/decoder.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -17,7 +18,7 @@ class GatedResidualDecoder {
   Slot build() {
     const Slot x = embedding(context_);
     Slot streams = x;
-    for (uint32_t i = 1; i < spec_.streams; ++i) streams = ops_.concat(streams, x);
+    for (uint32_t i = 1; i < spec_.streams; ++i) streams = op::concat(ops_, streams, x);
     for (uint32_t layer = 0; layer < context_.model.layers.size(); ++layer) {
       streams = layer_of(layer, streams);
     }
@@ -27,7 +28,7 @@ class GatedResidualDecoder {
  private:
   Slot layer_of(uint32_t layer, Slot streams) {
     if (context_.layer(layer).ngram.adds()) {
-      streams = ops_.add(streams, ngram_embedding(context_, layer, streams));
+      streams = op::add(ops_, streams, ngram_embedding(context_, layer, streams));
     }
     const std::string attention = context_.in_layer(layer, "hc_attn_");
     const Slot before = normed(streams, attention);
@@ -51,22 +52,23 @@ class GatedResidualDecoder {
   Slot read(Slot normed, const std::string& prefix) {
     const Slot low = context_.linear(normed, prefix + "down", spec_.low_rank, columns());
     const Slot gate =
-        context_.linear(ops_.activate(TENON_ACTIVATION_SILU, ops_.scale(low, share())),
+        context_.linear(op::activate(ops_, TENON_ACTIVATION_SILU, op::scale(ops_, low, share())),
                         prefix + "up", columns(), spec_.low_rank);
-    const Slot gated = ops_.sigmoid_gate(normed, gate);
-    return ops_.scale(ops_.mix_streams(gated, {.streams = spec_.streams}), share());
+    const Slot gated = op::sigmoid_gate(ops_, normed, gate);
+    return op::scale(ops_, op::mix_streams(ops_, gated, {.streams = spec_.streams}), share());
   }
 
   /// [., streams], of what a block gives.
   Slot factors(Slot normed, const std::string& prefix) {
     const Slot logits = context_.linear(normed, prefix + "inject", spec_.streams, columns());
-    const Slot halves = ops_.activate(TENON_ACTIVATION_SIGMOID, ops_.scale(logits, share()));
-    return ops_.scale(halves, spec_.magnitude);
+    const Slot halves =
+        op::activate(ops_, TENON_ACTIVATION_SIGMOID, op::scale(ops_, logits, share()));
+    return op::scale(ops_, halves, spec_.magnitude);
   }
 
   Slot written(Slot streams, Slot added, Slot factors) {
-    return ops_.mix_streams(
-        streams,
+    return op::mix_streams(
+        ops_, streams,
         {.streams = spec_.streams, .results = spec_.streams, .added = added, .factors = factors});
   }
 
@@ -81,8 +83,9 @@ Slot norm_of_streams(BuildContext& context, Slot x, const std::string& name) {
   const ModelSpec& model = context.model;
   const uint64_t columns = uint64_t{model.hyper_connection.streams} * model.width;
   const Slot weight = context.tensors.weight(name + ".weight", {columns}, TensorRole::Norm);
-  return context.ops.mul(context.ops.rms_norm(x, kNoSlot, model.output_norm.epsilon, model.width),
-                         weight);
+  return op::mul(context.ops,
+                 op::rms_norm(context.ops, x, kNoSlot, model.output_norm.epsilon, model.width),
+                 weight);
 }
 
 Slot build_gated_residual_decoder(BuildContext& context) {

@@ -8,6 +8,7 @@
 #include "arch/blocks/mixer.h"
 #include "arch/blocks/ngram_embedding.h"
 #include "arch/decoder.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -20,7 +21,7 @@ class HyperDecoder {
   Slot build() {
     const Slot x = embedding(context_);
     Slot streams = x;
-    for (uint32_t i = 1; i < spec_.streams; ++i) streams = ops_.concat(streams, x);
+    for (uint32_t i = 1; i < spec_.streams; ++i) streams = op::concat(ops_, streams, x);
     for (uint32_t layer = 0; layer < context_.model.layers.size(); ++layer) {
       streams = layer_of(layer, streams);
     }
@@ -56,8 +57,9 @@ class HyperDecoder {
     const uint32_t n = spec_.streams;
     if (spec_.iterations > 0) return enter_mixed(streams, prefix);
     const Slot both = gates(streams, prefix, 2);
-    const Slot shares = ops_.scale(ops_.slice(both, 2 * n, 0, n), 1.0f, spec_.epsilon);
-    const Slot factors = ops_.scale(ops_.slice(both, 2 * n, n, n), spec_.magnitude, spec_.epsilon);
+    const Slot shares = op::scale(ops_, op::slice(ops_, both, 2 * n, 0, n), 1.0f, spec_.epsilon);
+    const Slot factors =
+        op::scale(ops_, op::slice(ops_, both, 2 * n, n, n), spec_.magnitude, spec_.epsilon);
     return {.input = read(streams, shares), .factors = factors};
   }
 
@@ -74,22 +76,24 @@ class HyperDecoder {
           context_.tensors.bind(prefix + "scale.weight" + name, scales.columns(kind, 1));
       const Slot bias =
           context_.tensors.bind(prefix + "base.weight" + name, biases.columns(first, columns));
-      return ops_.add(ops_.mul(ops_.slice(logits, all, first, columns), scale), bias);
+      return op::add(ops_, op::mul(ops_, op::slice(ops_, logits, all, first, columns), scale),
+                     bias);
     };
-    Slot shares = ops_.scale(ops_.activate(TENON_ACTIVATION_SIGMOID, part(" (shares)", 0, 0, n)),
-                             1.0f, spec_.epsilon);
+    Slot shares =
+        op::scale(ops_, op::activate(ops_, TENON_ACTIVATION_SIGMOID, part(" (shares)", 0, 0, n)),
+                  1.0f, spec_.epsilon);
     if (spec_.late) std::swap(shares, shares_);
-    const Slot factors = ops_.activate(TENON_ACTIVATION_SIGMOID, part(" (factors)", 1, n, n));
+    const Slot factors = op::activate(ops_, TENON_ACTIVATION_SIGMOID, part(" (factors)", 1, n, n));
     return {.input = read(streams, shares),
-            .factors = ops_.scale(factors, spec_.magnitude),
-            .matrix = ops_.sinkhorn(part(" (matrix)", 2, 2 * n, n * n),
-                                    {spec_.streams, spec_.iterations, spec_.epsilon})};
+            .factors = op::scale(ops_, factors, spec_.magnitude),
+            .matrix = op::sinkhorn(ops_, part(" (matrix)", 2, 2 * n, n * n),
+                                   {spec_.streams, spec_.iterations, spec_.epsilon})};
   }
 
   /// [., rows], linear in the normalised streams.
   Slot linear_in(Slot streams, const std::string& prefix, uint64_t rows) {
     const uint64_t columns = uint64_t{spec_.streams} * context_.model.width;
-    const Slot normed = ops_.rms_norm(streams, kNoSlot, context_.model.output_norm.epsilon);
+    const Slot normed = op::rms_norm(ops_, streams, kNoSlot, context_.model.output_norm.epsilon);
     return context_.linear(normed, prefix + "fn", rows, columns);
   }
 
@@ -100,35 +104,36 @@ class HyperDecoder {
     const auto vector = [&](const char* name, uint64_t size, TensorRole role) {
       return context_.tensors.weight(prefix + name, {size}, role);
     };
-    const Slot scaled = ops_.mul(logits, vector("scale.weight", kinds, TensorRole::Norm));
-    return ops_.activate(TENON_ACTIVATION_SIGMOID,
-                         ops_.add(scaled, vector("base.weight", rows, TensorRole::Bias)));
+    const Slot scaled = op::mul(ops_, logits, vector("scale.weight", kinds, TensorRole::Norm));
+    return op::activate(ops_, TENON_ACTIVATION_SIGMOID,
+                        op::add(ops_, scaled, vector("base.weight", rows, TensorRole::Bias)));
   }
 
   /// Without shares, the first stream.
   Slot read(Slot streams, Slot shares) {
     if (shares == kNoSlot) {
       const uint32_t width = context_.model.width;
-      return ops_.slice(streams, spec_.streams * width, 0, width);
+      return op::slice(ops_, streams, spec_.streams * width, 0, width);
     }
-    return ops_.mix_streams(streams, {.streams = spec_.streams, .matrix = shares});
+    return op::mix_streams(ops_, streams, {.streams = spec_.streams, .matrix = shares});
   }
   Slot written(Slot streams, Slot added, const Entered& how) {
-    return ops_.mix_streams(streams, {.streams = spec_.streams,
-                                      .results = spec_.streams,
-                                      .matrix = how.matrix,
-                                      .added = added,
-                                      .factors = how.factors});
+    return op::mix_streams(ops_, streams,
+                           {.streams = spec_.streams,
+                            .results = spec_.streams,
+                            .matrix = how.matrix,
+                            .added = added,
+                            .factors = how.factors});
   }
   /// What the output norm reads.
   Slot left(Slot streams) {
     if (spec_.late) return read(streams, shares_);
     if (spec_.mean) {
-      const Slot sum = ops_.mix_streams(streams, {.streams = spec_.streams});
+      const Slot sum = op::mix_streams(ops_, streams, {.streams = spec_.streams});
       return context_.scaled(sum, 1.0f / static_cast<float>(spec_.streams));
     }
     const Slot shares = gates(streams, "output_hc_", 1);
-    return read(streams, ops_.scale(shares, 1.0f, spec_.epsilon));
+    return read(streams, op::scale(ops_, shares, 1.0f, spec_.epsilon));
   }
 
   BuildContext& context_;

@@ -6,6 +6,7 @@
 
 #include "arch/blocks/attention.h"
 #include "arch/blocks/sparse_index.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -44,15 +45,16 @@ Slot latent_rows(BuildContext& context, uint32_t layer, Slot x) {
       context.tensors.tensor(name, {all, context.model.width}, TensorRole::Matrix);
   const NormSpec norm{"attn_kv_a_norm", NormKind::Rms, spec.qk_norm_epsilon};
   if (spec.latent.rope_dim == 0) {
-    return context.norm(context.ops.linear(x, context.tensors.bind(name, both)),
+    return context.norm(op::linear(context.ops, x, context.tensors.bind(name, both)),
                         context.in_layer(layer, norm.name), norm, rank);
   }
   const Slot latent = context.norm(
-      context.ops.linear(x, context.tensors.bind(name + " (latent)", both.rows(0, rank))),
+      op::linear(context.ops, x, context.tensors.bind(name + " (latent)", both.rows(0, rank))),
       context.in_layer(layer, norm.name), norm, rank);
-  const Slot key = context.ops.linear(
-      x, context.tensors.bind(name + " (rotated)", both.rows(rank, spec.latent.rope_dim)));
-  return context.ops.concat(latent, key);
+  const Slot key =
+      op::linear(context.ops, x,
+                 context.tensors.bind(name + " (rotated)", both.rows(rank, spec.latent.rope_dim)));
+  return op::concat(context.ops, latent, key);
 }
 
 /// What brings each head's plain query into the latent space, [heads * rank, plain_dim], and the
@@ -103,26 +105,27 @@ Slot latent_attention(BuildContext& context, uint32_t layer, Slot x) {
   Slot query = queries(context, layer, source);
   Slot row = latent_rows(context, layer, x);
   if (const Slot angles = context.angles(layer); angles != kNoSlot) {
-    query = ops.rope(query, angles, spec.rope.style, spec.key_dim, plain_dim(spec));
-    row = ops.rope(row, angles, spec.rope.style, latent.rank + latent.rope_dim, latent.rank);
+    query = op::rope(ops, query, angles, spec.rope.style, spec.key_dim, plain_dim(spec));
+    row = op::rope(ops, row, angles, spec.rope.style, latent.rank + latent.rope_dim, latent.rank);
   }
   query = scaled_by_position(context, layer, query);
   const HeadMatrices matrices =
       latent.fused ? fused_matrices(context, layer) : split_matrices(context, layer);
   Slot absorbed;
   if (latent.rope_dim == 0) {
-    absorbed = ops.linear_heads(query, matrices.key, spec.heads);
+    absorbed = op::linear_heads(ops, query, matrices.key, spec.heads);
   } else {
-    const Slot plain = ops.slice(query, spec.key_dim, 0, plain_dim(spec));
-    const Slot rotated = ops.slice(query, spec.key_dim, plain_dim(spec), latent.rope_dim);
-    absorbed = ops.concat(ops.linear_heads(plain, matrices.key, spec.heads), rotated, spec.heads);
+    const Slot plain = op::slice(ops, query, spec.key_dim, 0, plain_dim(spec));
+    const Slot rotated = op::slice(ops, query, spec.key_dim, plain_dim(spec), latent.rope_dim);
+    absorbed = op::concat(ops, op::linear_heads(ops, plain, matrices.key, spec.heads), rotated,
+                          spec.heads);
   }
   AttentionOptions options = attention_options(context, layer);
   options.sinks = attention_sinks(context, layer);
   selection.put_into(options);
-  ops.kv_write(row, kNoSlot, options.group, options.layer);
+  op::kv_write(ops, row, kNoSlot, options.group, options.layer);
   const Slot attended =
-      ops.linear_heads(ops.attention(absorbed, options), matrices.value, spec.heads);
+      op::linear_heads(ops, op::attention(ops, absorbed, options), matrices.value, spec.heads);
   return attention_output(context, layer, gated_by_input(context, layer, x, attended),
                           uint64_t{spec.heads} * spec.value_dim);
 }

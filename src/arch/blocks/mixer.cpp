@@ -8,6 +8,7 @@
 #include "arch/blocks/short_conv.h"
 #include "arch/blocks/state_space.h"
 #include "arch/blocks/wkv.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -49,7 +50,7 @@ Slot mixer(BuildContext& context, uint32_t layer, Slot x) {
   for (const Mixer& one : kMixers) {
     if (!one.is_in(context.layer(layer))) continue;
     const Slot mixed = one.build(context, layer, x);
-    sum = sum == kNoSlot ? mixed : context.ops.add(sum, mixed);
+    sum = sum == kNoSlot ? mixed : op::add(context.ops, sum, mixed);
   }
   return sum;
 }

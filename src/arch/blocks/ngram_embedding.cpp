@@ -6,6 +6,7 @@
 #include <string>
 
 #include "arch/blocks/gated_residual.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -28,9 +29,9 @@ Slot rows_of_ngrams(BuildContext& context, const NgramSpec& spec, const std::str
 Slot gates_of(BuildContext& context, Slot key, Slot query) {
   ProgramBuilder& ops = context.ops;
   const uint32_t width = context.model.width;
-  const Slot products = ops.scale(ops.sum_segments(ops.mul(key, query), width),
+  const Slot products = op::scale(ops, op::sum_segments(ops, op::mul(ops, key, query), width),
                                   1.0f / std::sqrt(static_cast<float>(width)));
-  return ops.activate(TENON_ACTIVATION_SIGMOID, ops.signed_root(products, kLeastProduct));
+  return op::activate(ops, TENON_ACTIVATION_SIGMOID, op::signed_root(ops, products, kLeastProduct));
 }
 
 }  // namespace
@@ -50,16 +51,16 @@ Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams) {
   const Slot value = context.linear(found, name("ple_value"), width, found_columns);
   const Slot query = norm_of_streams(context, streams, name("ple_norm_query"));
   const Slot gates = gates_of(context, key, query);
-  const Slot gated = ops.mix_streams(value, {.streams = 1, .results = count, .matrix = gates});
+  const Slot gated = op::mix_streams(ops, value, {.streams = 1, .results = count, .matrix = gates});
   const Slot normed = norm_of_streams(context, gated, name("ple_norm_conv"));
   const RowSource taps =
       context.tensors
           .tensor(name("ple_conv1d.weight"), {columns, spec.kernel}, TensorRole::Convolution)
           .spread(spec.dilation);
   const auto offset = static_cast<uint32_t>(context.layer(layer).delta.state_values());
-  const Slot mixed = ops.conv(normed, context.tensors.bind(name("ple_conv1d.weight"), taps),
+  const Slot mixed = op::conv(ops, normed, context.tensors.bind(name("ple_conv1d.weight"), taps),
                               kNoSlot, context.state(layer, offset));
-  return ops.add(gated, ops.activate(TENON_ACTIVATION_SILU, mixed));
+  return op::add(ops, gated, op::activate(ops, TENON_ACTIVATION_SILU, mixed));
 }
 
 Slot add_ngram_values(BuildContext& context, uint32_t layer, Slot streams) {
@@ -75,15 +76,17 @@ Slot add_ngram_values(BuildContext& context, uint32_t layer, Slot streams) {
   const auto normed = [&](Slot x, const std::string& weight) {
     const RowSource values =
         context.tensors.tensor(weight, {count, width}, TensorRole::Norm).as_row().decoded();
-    return ops.mul(ops.rms_norm(x, kNoSlot, context.model.output_norm.epsilon, width),
+    return op::mul(ops, op::rms_norm(ops, x, kNoSlot, context.model.output_norm.epsilon, width),
                    context.tensors.bind(weight, values));
   };
-  const Slot key = normed(ops.slice(both, columns + width, 0, columns), name("engram_k.weight"));
+  const Slot key =
+      normed(op::slice(ops, both, columns + width, 0, columns), name("engram_k.weight"));
   const Slot query = normed(streams, name("engram_q.weight"));
-  return ops.mix_streams(streams, {.streams = count,
-                                   .results = count,
-                                   .added = ops.slice(both, columns + width, columns, width),
-                                   .factors = gates_of(context, key, query)});
+  return op::mix_streams(ops, streams,
+                         {.streams = count,
+                          .results = count,
+                          .added = op::slice(ops, both, columns + width, columns, width),
+                          .factors = gates_of(context, key, query)});
 }
 
 }  // namespace tenon

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "arch/blocks/attention.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -28,16 +29,17 @@ class PooledAttention {
     const Slot source = normed(linear(x, "attn_q_a", spec_.pools.query_rank, width()),
                                "attn_q_a_norm", spec_.pools.query_rank);
     const Slot heads = linear(source, "attn_q_b", head_values(), spec_.pools.query_rank);
-    const Slot query = rotated(
-        spec_.pools.query_norm ? ops_.rms_norm(heads, kNoSlot, spec_.qk_norm_epsilon, spec_.key_dim)
-                               : heads,
-        context_.angles(layer_), spec_.key_dim);
+    const Slot query =
+        rotated(spec_.pools.query_norm
+                    ? op::rms_norm(ops_, heads, kNoSlot, spec_.qk_norm_epsilon, spec_.key_dim)
+                    : heads,
+                context_.angles(layer_), spec_.key_dim);
     const Slot row = rotated(
         normed(linear(x, "attn_kv", spec_.key_dim, width()), "attn_kv_a_norm", spec_.key_dim),
         context_.angles(layer_), spec_.key_dim);
     const Slot kept = rounded(row, TENON_ROUND_FP8, 32, spec_.key_dim);
     const auto [group, place] = context_.cache(layer_);
-    ops_.kv_write(kept, kNoSlot, group, place);
+    op::kv_write(ops_, kept, kNoSlot, group, place);
     const Slot attended = spec_.pools.stride == 0 ? attend(query) : attend_pools(query, x, source);
     return output(rotated(attended, context_.angles_back(layer_), spec_.key_dim));
   }
@@ -57,18 +59,18 @@ class PooledAttention {
   /// The last values of each head.
   Slot rotated(Slot x, Slot angles, uint32_t head_dim) {
     if (angles == kNoSlot) return x;
-    return ops_.rope(x, angles, spec_.rope.style, head_dim, head_dim - spec_.rope.dimensions);
+    return op::rope(ops_, x, angles, spec_.rope.style, head_dim, head_dim - spec_.rope.dimensions);
   }
 
   /// With few bits, where the values of a row are whole blocks, as published code has it.
   Slot rounded(Slot x, uint32_t format, uint32_t block, uint32_t columns) {
-    return spec_.pools.rounded && columns % block == 0 ? ops_.round(x, format, block) : x;
+    return spec_.pools.rounded && columns % block == 0 ? op::round(ops_, x, format, block) : x;
   }
 
   Slot attend(Slot query) {
     AttentionOptions options = attention_options(context_, layer_);
     options.sinks = attention_sinks(context_, layer_);
-    return ops_.attention(query, options);
+    return op::attention(ops_, query, options);
   }
 
   Slot attend_pools(Slot query, Slot x, Slot source) {
@@ -81,19 +83,20 @@ class PooledAttention {
             rows);
       if (spec_.index.kind == IndexKind::LinearRows) write_keys(made);
     }
-    return ops_.attention_pools(query, {.group = positions.group,
-                                        .layer = positions.layer,
-                                        .heads = spec_.heads,
-                                        .window = spec_.window,
-                                        .scale = spec_.scale,
-                                        .pool_group = rows.group,
-                                        .pool_layer = rows.layer,
-                                        .sinks = attention_sinks(context_, layer_),
-                                        .selection = chosen(x, source)});
+    return op::attention_pools(ops_, query,
+                               {.group = positions.group,
+                                .layer = positions.layer,
+                                .heads = spec_.heads,
+                                .window = spec_.window,
+                                .scale = spec_.scale,
+                                .pool_group = rows.group,
+                                .pool_layer = rows.layer,
+                                .sinks = attention_sinks(context_, layer_),
+                                .selection = chosen(x, source)});
   }
 
   void write(Slot row, const BuildContext::CachePlace& place) {
-    ops_.kv_write(row, kNoSlot, place.group, place.layer);
+    op::kv_write(ops_, row, kNoSlot, place.group, place.layer);
   }
 
   /// A row of a pool, which is complete with its last token, turned as its first.
@@ -107,19 +110,20 @@ class PooledAttention {
     const uint64_t columns = uint64_t{pooling.columns} * (pools.overlap ? 2 : 1);
     const std::string matrix = name(pooling.prefix + "kv.weight");
     const RowSource rows = context_.tensors.tensor(matrix, {columns, width()}, TensorRole::Matrix);
-    Slot row = ops_.linear(x, context_.tensors.bind(matrix, rows));
+    Slot row = op::linear(ops_, x, context_.tensors.bind(matrix, rows));
     if (pools.pools_positions()) {
-      ops_.kv_write(row, linear(x, pooling.prefix + "gate", columns, width()), pooling.raw.group,
-                    pooling.raw.layer);
+      op::kv_write(ops_, row, linear(x, pooling.prefix + "gate", columns, width()),
+                   pooling.raw.group, pooling.raw.layer);
       const std::string bias = name(pooling.prefix + "ape.weight");
       const Slot places =
           pools.place_bias
               ? context_.tensors.weight(bias, {pools.stride, columns}, TensorRole::Bias)
               : context_.tensors.bind(bias, rows.rows(0, pools.stride).filled(columns, 0.0f));
-      row = ops_.compress(places, {.group = pooling.raw.group,
-                                   .layer = pooling.raw.layer,
-                                   .stride = pools.stride,
-                                   .overlap = pools.overlap});
+      row = op::compress(ops_, places,
+                         {.group = pooling.raw.group,
+                          .layer = pooling.raw.layer,
+                          .stride = pools.stride,
+                          .overlap = pools.overlap});
     }
     return normed(row, pooling.prefix + "norm", pooling.columns);
   }
@@ -155,13 +159,14 @@ class PooledAttention {
     if (index.candidate_blocks > 0 && !index.finds_candidates) {
       SelectWithinOptions within = blocks;
       within.count = index.count;
-      return context_.selection = ops_.select_within(query, weights, context_.candidates, within);
+      return context_.selection =
+                 op::select_within(ops_, query, weights, context_.candidates, within);
     }
     if (index.finds_candidates) {
-      context_.candidates = ops_.select_candidates(query, weights, blocks);
+      context_.candidates = op::select_candidates(ops_, query, weights, blocks);
     }
     return context_.selection =
-               ops_.select(query, weights, {group, place, index.heads, index.count});
+               op::select(ops_, query, weights, {group, place, index.heads, index.count});
   }
 
   Slot output(Slot attended) {
@@ -170,8 +175,8 @@ class PooledAttention {
     const Slot matrices =
         context_.tensors.weight(name("attn_output_a.weight"),
                                 {rank, head_values() / pools.output_groups}, TensorRole::Matrix);
-    const Slot low =
-        ops_.linear_heads(context_.wanted_rows(layer_, attended), matrices, pools.output_groups);
+    const Slot low = op::linear_heads(ops_, context_.wanted_rows(layer_, attended), matrices,
+                                      pools.output_groups);
     return linear(low, "attn_output_b", width(), rank);
   }
 

@@ -6,6 +6,7 @@
 
 #include "arch/keys/keys.h"
 #include "base/error.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -32,12 +33,12 @@ Slot classify(BuildContext& context, Slot x) {
   uint64_t columns = context.model.width;
   if (spec.width > 0) {
     x = context.linear(x, kDense, spec.width, columns, Presence::Optional);
-    x = context.ops.activate(spec.activation, x);
+    x = op::activate(context.ops, spec.activation, x);
     columns = spec.width;
     const Slot weight =
         context.tensors.optional_weight("cls.norm.weight", {columns}, TensorRole::Norm);
     constexpr float kEpsilon = 1e-5f;  // of all norms of ModernBERT, which alone has this one
-    if (weight != kNoSlot) x = context.ops.layer_norm(x, weight, kNoSlot, kEpsilon);
+    if (weight != kNoSlot) x = op::layer_norm(context.ops, x, weight, kNoSlot, kEpsilon);
   }
   if (!spec.scores) return x;
   return context.linear(x, kScores, spec.labels, columns, Presence::Optional);
@@ -50,10 +51,10 @@ Slot row_head(BuildContext& context, Slot x) {
   context.token_rows = x;
   const bool classifies = model.classifier.labels > 0;
   if (model.sees_ahead()) {
-    const Slot pooled = context.ops.pool(x, *model.pooling);
+    const Slot pooled = op::pool(context.ops, x, *model.pooling);
     return classifies ? classify(context, pooled) : pooled;
   }
-  return classifies ? classify(context, context.ops.gather_rows(x)) : x;
+  return classifies ? classify(context, op::gather_rows(context.ops, x)) : x;
 }
 
 void read_classifier(const ModelFile& file, const Keys& keys, ModelSpec& model) {

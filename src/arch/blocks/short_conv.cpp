@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "program/operations.h"
+
 namespace tenon {
 
 Slot short_conv(BuildContext& context, uint32_t layer, Slot x) {
@@ -9,16 +11,16 @@ Slot short_conv(BuildContext& context, uint32_t layer, Slot x) {
   const std::string in = context.in_layer(layer, "shortconv.in_proj.weight");
   const RowSource rows = context.tensors.tensor(in, {3 * width, width}, TensorRole::Matrix);
   const auto project = [&](const char* part, uint64_t first) {
-    return context.ops.linear(x, context.tensors.bind(in + part, rows.rows(first, width)));
+    return op::linear(context.ops, x, context.tensors.bind(in + part, rows.rows(first, width)));
   };
   const Slot b = project(" (b)", 0);
   const Slot c = project(" (c)", width);
-  const Slot gated = context.ops.mul(b, project(" (v)", 2 * width));
+  const Slot gated = op::mul(context.ops, b, project(" (v)", 2 * width));
   const Slot weight = context.tensors.weight(context.in_layer(layer, "shortconv.conv.weight"),
                                              {width, context.layer(layer).short_conv.kernel},
                                              TensorRole::Convolution);
-  const Slot mixed =
-      context.ops.mul(c, context.ops.conv(gated, weight, kNoSlot, context.state(layer, 0)));
+  const Slot mixed = op::mul(
+      context.ops, c, op::conv(context.ops, gated, weight, kNoSlot, context.state(layer, 0)));
   return context.linear(context.wanted_rows(layer, mixed),
                         context.in_layer(layer, "shortconv.out_proj"), width, width);
 }

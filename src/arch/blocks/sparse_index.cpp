@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "program/operations.h"
+
 namespace tenon {
 namespace {
 
@@ -13,7 +15,7 @@ Slot rotated(BuildContext& context, uint32_t layer, Slot x, uint32_t style) {
   if (angles == kNoSlot) return x;
   const uint32_t key_dim = spec.index.key_dim;
   const uint32_t first = spec.index.rotates_last ? key_dim - spec.rope.dimensions : 0;
-  return context.ops.rope(x, angles, style, key_dim, first);
+  return op::rope(context.ops, x, angles, style, key_dim, first);
 }
 
 /// What an index that layers share has chosen.
@@ -34,8 +36,9 @@ Slot pooled(BuildContext& context, uint32_t layer, Slot x, Slot key) {
   const Slot places = context.tensors.weight(name(prefix + "ape.weight"),
                                              {index.together, index.key_dim}, TensorRole::Bias);
   const auto [group, place] = context.pool_cache(layer);
-  context.ops.kv_write(key, gate, group, place);
-  return context.ops.compress(places, {.group = group, .layer = place, .stride = index.together});
+  op::kv_write(context.ops, key, gate, group, place);
+  return op::compress(context.ops, places,
+                      {.group = group, .layer = place, .stride = index.together});
 }
 
 /// Mean of the last index.together rows of x [T, key_dim]: at the last position of a block, of it.
@@ -45,7 +48,8 @@ Slot mean_back(BuildContext& context, uint32_t layer, Slot x, const RowSource& l
   if (block == 1) return x;
   const RowSource taps = like.transposed().filled(block, 1.0 / block);
   const std::string name = context.in_layer(layer, "indexer.k_proj (mean)");
-  return context.ops.conv(x, context.tensors.bind(name, taps), kNoSlot, context.state(layer, 0));
+  return op::conv(context.ops, x, context.tensors.bind(name, taps), kNoSlot,
+                  context.state(layer, 0));
 }
 
 }  // namespace
@@ -74,9 +78,9 @@ Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot s
   if (index.kind == IndexKind::Pools) row = pooled(context, layer, x, row);
   const Slot weights = context.linear(x, name("indexer.proj"), index.heads, width);
   const BuildContext::CachePlace place = context.index_cache(layer);
-  context.ops.kv_write(row, kNoSlot, place.group, place.layer);
-  context.selection =
-      context.ops.select(turned, weights, {place.group, place.layer, index.heads, index.count});
+  op::kv_write(context.ops, row, kNoSlot, place.group, place.layer);
+  context.selection = op::select(context.ops, turned, weights,
+                                 {place.group, place.layer, index.heads, index.count});
   return selection_of(index, context.selection);
 }
 
@@ -93,13 +97,14 @@ Selection select_blocks(BuildContext& context, uint32_t layer, Slot x) {
   const Slot query = head_rows("indexer.q_proj", "indexer.q_norm", index.heads);
   const Slot key = head_rows("indexer.k_proj", "indexer.k_norm", 1);
   const auto [group, place] = context.index_cache(layer);
-  context.ops.kv_write(key, kNoSlot, group, place);
-  const Slot chosen = context.ops.select_blocks(query, {.group = group,
-                                                        .layer = place,
-                                                        .heads = index.heads,
-                                                        .count = index.count,
-                                                        .block = index.together,
-                                                        .local = index.local});
+  op::kv_write(context.ops, key, kNoSlot, group, place);
+  const Slot chosen = op::select_blocks(context.ops, query,
+                                        {.group = group,
+                                         .layer = place,
+                                         .heads = index.heads,
+                                         .count = index.count,
+                                         .block = index.together,
+                                         .local = index.local});
   return {.slot = chosen, .parts = index.heads, .block = index.together};
 }
 
@@ -116,17 +121,18 @@ Selection select_by_means(BuildContext& context, uint32_t layer, Slot x) {
   const std::string key_norm = name("indexer.k_norm.weight");
   const RowSource weights = context.tensors.tensor(key_norm, {index.key_dim}, TensorRole::Norm);
   const Slot mean = mean_back(context, layer, project("indexer.k_proj", 1), weights);
-  Slot key = ops.rms_norm(mean, context.tensors.bind(key_norm, weights), index.epsilon);
+  Slot key = op::rms_norm(ops, mean, context.tensors.bind(key_norm, weights), index.epsilon);
   if (const Slot angles = context.angles(layer); angles != kNoSlot) {
-    query = ops.rope(query, angles, index.rope_style, index.key_dim);
+    query = op::rope(ops, query, angles, index.rope_style, index.key_dim);
     const Slot first = context.angles_before(layer, index.together - 1);
-    key = ops.rope(key, first, index.rope_style, index.key_dim);
+    key = op::rope(ops, key, first, index.rope_style, index.key_dim);
   }
   const auto [group, place] = context.index_cache(layer);
-  ops.kv_write(key, kNoSlot, group, place);
+  op::kv_write(ops, key, kNoSlot, group, place);
   // All heads count the same.
-  const Slot ones = ops.scale(ops.slice(query, index.key_dim, 0, 1), 0.0f, 1.0f);
-  return selection_of(index, ops.select(query, ones, {group, place, index.heads, index.count}));
+  const Slot ones = op::scale(ops, op::slice(ops, query, index.key_dim, 0, 1), 0.0f, 1.0f);
+  return selection_of(index,
+                      op::select(ops, query, ones, {group, place, index.heads, index.count}));
 }
 
 }  // namespace tenon

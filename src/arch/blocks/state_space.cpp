@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "program/operations.h"
+
 namespace tenon {
 namespace {
 
@@ -31,12 +33,12 @@ class StateSpaceBlock {
         context_.linear(low, name("ssm_dt"), spec_.heads, spec_.rank, Presence::Required);
     SsmScanInputs scan;
     scan.x = mixed;
-    scan.dt = context_.ops.activate(TENON_ACTIVATION_SOFTPLUS, step);
+    scan.dt = op::activate(context_.ops, TENON_ACTIVATION_SOFTPLUS, step);
     scan.a = decays();
     scan.b = part(" (B)", "ssm_b_norm", first_b, spec_.state);
     scan.c = part(" (C)", "ssm_c_norm", first_b + spec_.state, spec_.state);
     scan.d = context_.tensors.weight(name("ssm_d"), {spec_.heads}, TensorRole::Norm);
-    return context_.ops.glu(TENON_ACTIVATION_SILU, gate, scanned(scan));
+    return op::glu(context_.ops, TENON_ACTIVATION_SILU, gate, scanned(scan));
   }
 
   /// x -> [T, inner], gated. Dao and Gu 2024, section 7: all that depends on x comes from one
@@ -51,20 +53,20 @@ class StateSpaceBlock {
     const Slot weight = context_.tensors.bind(name("ssm_in.weight (dt)"),
                                               in.rows(2 * inner + 2 * shared, spec_.heads));
     const auto part = [&](uint64_t first, uint64_t count) {
-      return context_.ops.slice(mixed, spec_.conv_columns(), static_cast<uint32_t>(first),
-                                static_cast<uint32_t>(count));
+      return op::slice(context_.ops, mixed, spec_.conv_columns(), static_cast<uint32_t>(first),
+                       static_cast<uint32_t>(count));
     };
     SsmScanInputs scan;
     scan.x = part(0, inner);
-    scan.dt =
-        context_.ops.activate(TENON_ACTIVATION_SOFTPLUS, context_.ops.linear(x, weight, bias));
+    scan.dt = op::activate(context_.ops, TENON_ACTIVATION_SOFTPLUS,
+                           op::linear(context_.ops, x, weight, bias));
     scan.a = context_.tensors.weight(name("ssm_a"), {spec_.heads, 1}, TensorRole::Decay);
     scan.b = part(inner, shared);
     scan.c = part(inner + shared, shared);
     scan.d = context_.tensors.bind(
         name("ssm_d"),
         context_.tensors.tensor(name("ssm_d"), {spec_.heads, 1}, TensorRole::Norm).as_row());
-    return grouped_norm(context_.ops.glu(TENON_ACTIVATION_SILU, gate, scanned(scan)));
+    return grouped_norm(op::glu(context_.ops, TENON_ACTIVATION_SILU, gate, scanned(scan)));
   }
 
  private:
@@ -117,8 +119,8 @@ class StateSpaceBlock {
 
   Slot project(Slot x, const RowSource& source, const char* suffix, uint64_t first, uint64_t rows,
                const char* tensor = "ssm_in.weight") {
-    return context_.ops.linear(
-        x, context_.tensors.bind(name(tensor) + suffix, source.rows(first, rows)));
+    return op::linear(context_.ops, x,
+                      context_.tensors.bind(name(tensor) + suffix, source.rows(first, rows)));
   }
 
   Slot convolved(Slot x) {
@@ -127,8 +129,8 @@ class StateSpaceBlock {
                                                 TensorRole::Convolution);
     const Slot bias =
         context_.tensors.optional_weight(name("ssm_conv1d.bias"), {columns}, TensorRole::Bias);
-    return context_.ops.activate(TENON_ACTIVATION_SILU,
-                                 context_.ops.conv(x, weight, bias, context_.state(layer_, 0)));
+    return op::activate(context_.ops, TENON_ACTIVATION_SILU,
+                        op::conv(context_.ops, x, weight, bias, context_.state(layer_, 0)));
   }
 
   Slot scanned(const SsmScanInputs& inputs) {
@@ -137,7 +139,7 @@ class StateSpaceBlock {
     options.heads = spec_.heads;
     options.groups = spec_.groups;
     options.size = spec_.state;
-    return context_.ops.ssm_scan(inputs, options);
+    return op::ssm_scan(context_.ops, inputs, options);
   }
 
   /// RMS norm of each group of columns; "ssm_norm" [groups, inner / groups].
@@ -147,9 +149,9 @@ class StateSpaceBlock {
                                                          {spec_.groups, size}, TensorRole::Norm);
     if (!weight) return x;
     const Slot normed =
-        context_.ops.rms_norm(x, kNoSlot, spec_.epsilon, static_cast<uint32_t>(size));
-    return context_.ops.mul(normed,
-                            context_.tensors.bind(name("ssm_norm.weight"), weight->as_row()));
+        op::rms_norm(context_.ops, x, kNoSlot, spec_.epsilon, static_cast<uint32_t>(size));
+    return op::mul(context_.ops, normed,
+                   context_.tensors.bind(name("ssm_norm.weight"), weight->as_row()));
   }
 
   BuildContext& context_;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "arch/blocks/wkv.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -15,14 +16,14 @@ class TimeMix6 {
 
   /// x [T, width], normalised -> [T, width].
   Slot build(Slot x) {
-    const Slot step =
-        ops_.add(ops_.token_shift(x, context_.state(layer_, 0)), ops_.scale(x, -1.0f));
+    const Slot step = op::add(ops_, op::token_shift(ops_, x, context_.state(layer_, 0)),
+                              op::scale(ops_, x, -1.0f));
     const Slot moves = share_moves(x, step);
     read_shares();
     const auto mixed = [&](uint32_t which) {
       const uint32_t columns = context_.model.width;
-      const Slot move = ops_.slice(moves, kMixes * columns, which * columns, columns);
-      return ops_.add(x, ops_.mul(step, ops_.add(move, shares_[which])));
+      const Slot move = op::slice(ops_, moves, kMixes * columns, which * columns, columns);
+      return op::add(ops_, x, op::mul(ops_, step, op::add(ops_, move, shares_[which])));
     };
     Wkv6Inputs inputs;
     inputs.w = decays(mixed(0));
@@ -32,16 +33,16 @@ class TimeMix6 {
     const Slot gate = context_.linear(mixed(4), name("time_mix_gate"), width(), width());
     if (spec_.linear) {
       // k (1 - w)
-      inputs.k = ops_.add(inputs.k, ops_.scale(ops_.mul(inputs.k, inputs.w), -1.0f));
-      inputs.r = ops_.scale(inputs.r, 1.0f / std::sqrt(static_cast<float>(spec_.head_dim)));
-      return ops_.sigmoid_gate(read(inputs), gate);
+      inputs.k = op::add(ops_, inputs.k, op::scale(ops_, op::mul(ops_, inputs.k, inputs.w), -1.0f));
+      inputs.r = op::scale(ops_, inputs.r, 1.0f / std::sqrt(static_cast<float>(spec_.head_dim)));
+      return op::sigmoid_gate(ops_, read(inputs), gate);
     }
     inputs.u = context_.tensors.bind(
         name("time_mix_first.weight"),
         context_.tensors
             .tensor(name("time_mix_first.weight"), {heads(), spec_.head_dim}, TensorRole::Norm)
             .as_row());
-    return ops_.glu(TENON_ACTIVATION_SILU, gate, head_norm(read(inputs)));
+    return op::glu(ops_, TENON_ACTIVATION_SILU, gate, head_norm(read(inputs)));
   }
 
  private:
@@ -67,15 +68,15 @@ class TimeMix6 {
 
   /// The paper's ddlerp: by how much x moves the shares of the token before, [T, 5 width].
   Slot share_moves(Slot x, Slot step) {
-    const Slot first = ops_.add(x, ops_.mul(step, vector("time_mix_lerp_x.weight")));
+    const Slot first = op::add(ops_, x, op::mul(ops_, step, vector("time_mix_lerp_x.weight")));
     const uint64_t rank = spec_.mix_rank;
     const Slot low =
-        ops_.activate(TENON_ACTIVATION_TANH,
-                      ops_.linear(first, matrix("time_mix_w1.weight", kMixes * rank, width())));
+        op::activate(ops_, TENON_ACTIVATION_TANH,
+                     op::linear(ops_, first, matrix("time_mix_w1.weight", kMixes * rank, width())));
     const std::string second = name("time_mix_w2.weight");
     const RowSource rows =
         context_.tensors.tensor(second, {kMixes, width(), rank}, TensorRole::Matrix);
-    return ops_.linear_heads(low, context_.tensors.bind(second, rows), kMixes);
+    return op::linear_heads(ops_, low, context_.tensors.bind(second, rows), kMixes);
   }
 
   /// The shares themselves: "time_mix_lerp_fused" [5, width] or, in older files, five vectors.
@@ -96,36 +97,37 @@ class TimeMix6 {
 
   /// exp(-exp(.)).
   Slot decays(Slot x) {
-    const Slot low = ops_.activate(
-        TENON_ACTIVATION_TANH,
-        ops_.linear(x, matrix("time_mix_decay_w1.weight", spec_.decay_rank, width())));
+    const Slot low = op::activate(
+        ops_, TENON_ACTIVATION_TANH,
+        op::linear(ops_, x, matrix("time_mix_decay_w1.weight", spec_.decay_rank, width())));
     const Slot bias =
         context_.tensors.weight(name("time_mix_decay.weight"), {width()}, TensorRole::Bias);
     const Slot raw =
-        ops_.linear(low, matrix("time_mix_decay_w2.weight", width(), spec_.decay_rank), bias);
-    return ops_.activate(TENON_ACTIVATION_EXP,
-                         ops_.scale(ops_.activate(TENON_ACTIVATION_EXP, raw), -1.0f));
+        op::linear(ops_, low, matrix("time_mix_decay_w2.weight", width(), spec_.decay_rank), bias);
+    return op::activate(ops_, TENON_ACTIVATION_EXP,
+                        op::scale(ops_, op::activate(ops_, TENON_ACTIVATION_EXP, raw), -1.0f));
   }
 
   /// x [., kv_heads head_dim] -> [., width]: each head as often as heads share it, by doubling.
   Slot each_head(Slot x) {
     Slot all = kNoSlot;
-    for (uint32_t left = heads() / spec_.kv_heads;; x = ops_.concat(x, x, spec_.kv_heads)) {
-      if (left % 2 != 0) all = all == kNoSlot ? x : ops_.concat(all, x, spec_.kv_heads);
+    for (uint32_t left = heads() / spec_.kv_heads;; x = op::concat(ops_, x, x, spec_.kv_heads)) {
+      if (left % 2 != 0) all = all == kNoSlot ? x : op::concat(ops_, all, x, spec_.kv_heads);
       left /= 2;
       if (left == 0) return all;
     }
   }
 
   Slot read(const Wkv6Inputs& inputs) {
-    return ops_.wkv6(inputs, heads(), context_.state(layer_, spec_.shifts * context_.model.width));
+    return op::wkv6(ops_, inputs, heads(),
+                    context_.state(layer_, spec_.shifts * context_.model.width));
   }
 
   Slot head_norm(Slot x) {
-    const Slot normed = ops_.layer_norm(x, kNoSlot, kNoSlot, spec_.epsilon, spec_.head_dim);
+    const Slot normed = op::layer_norm(ops_, x, kNoSlot, kNoSlot, spec_.epsilon, spec_.head_dim);
     const Slot bias =
         context_.tensors.weight(name("time_mix_ln.bias"), {width()}, TensorRole::Bias);
-    return ops_.add(ops_.mul(normed, vector("time_mix_ln.weight")), bias);
+    return op::add(ops_, op::mul(ops_, normed, vector("time_mix_ln.weight")), bias);
   }
 
   BuildContext& context_;

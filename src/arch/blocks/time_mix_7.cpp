@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "arch/blocks/wkv.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -14,8 +15,8 @@ class TimeMix7 {
 
   /// x [T, width], normalised -> [T, width].
   Slot build(Slot x) {
-    const Slot step =
-        ops_.add(ops_.token_shift(x, context_.state(layer_, 0)), ops_.scale(x, -1.0f));
+    const Slot step = op::add(ops_, op::token_shift(ops_, x, context_.state(layer_, 0)),
+                              op::scale(ops_, x, -1.0f));
     mix_weights();
     const auto mixed = [&](size_t which) { return mix(x, step, which); };
     const Slot receptance = project(mixed(0), "time_mix_receptance");
@@ -26,25 +27,26 @@ class TimeMix7 {
     const Slot rate = rates(mixed(4));
     const Slot gate = spec_.gate_rank > 0 ? gates(mixed(5)) : kNoSlot;
 
-    const Slot unit =
-        ops_.l2_norm(ops_.mul(key, vector("time_mix_k_k.weight")), 1e-12f, spec_.head_dim);
+    const Slot unit = op::l2_norm(ops_, op::mul(ops_, key, vector("time_mix_k_k.weight")), 1e-12f,
+                                  spec_.head_dim);
     // k (1 + (a - 1) k_a) = k + (a k - k) k_a
-    const Slot change = ops_.add(ops_.mul(rate, key), ops_.scale(key, -1.0f));
-    key = ops_.add(key, ops_.mul(change, vector("time_mix_k_a.weight")));
+    const Slot change = op::add(ops_, op::mul(ops_, rate, key), op::scale(ops_, key, -1.0f));
+    key = op::add(ops_, key, op::mul(ops_, change, vector("time_mix_k_a.weight")));
 
     Wkv7Inputs inputs{.r = receptance,
                       .w = decay,
                       .k = key,
                       .v = value,
-                      .a = ops_.scale(unit, -1.0f),
-                      .b = ops_.mul(unit, rate)};
-    Slot out = ops_.wkv7(inputs, context_.model.width / spec_.head_dim,
-                         context_.state(layer_, spec_.shifts * context_.model.width));
+                      .a = op::scale(ops_, unit, -1.0f),
+                      .b = op::mul(ops_, unit, rate)};
+    Slot out = op::wkv7(ops_, inputs, context_.model.width / spec_.head_dim,
+                        context_.state(layer_, spec_.shifts * context_.model.width));
     out = head_norm(out);
-    const Slot match = ops_.sum_segments(
-        ops_.mul(ops_.mul(receptance, key), vector("time_mix_r_k.weight")), spec_.head_dim);
-    out = ops_.add(out, ops_.mul(value, match));
-    return gate == kNoSlot ? out : ops_.mul(out, gate);
+    const Slot match = op::sum_segments(
+        ops_, op::mul(ops_, op::mul(ops_, receptance, key), vector("time_mix_r_k.weight")),
+        spec_.head_dim);
+    out = op::add(ops_, out, op::mul(ops_, value, match));
+    return gate == kNoSlot ? out : op::mul(ops_, out, gate);
   }
 
  private:
@@ -69,28 +71,31 @@ class TimeMix7 {
       mixes_[i] = context_.tensors.bind(fused + " " + std::to_string(i), rows.rows(i, 1));
     }
   }
-  Slot mix(Slot x, Slot step, size_t which) { return ops_.add(x, ops_.mul(step, mixes_[which])); }
+  Slot mix(Slot x, Slot step, size_t which) {
+    return op::add(ops_, x, op::mul(ops_, step, mixes_[which]));
+  }
   /// second(act(first x)) + bias; first [rank, width], second [width, rank].
   Slot low_rank(Slot x, const std::string& stem, uint32_t rank, uint32_t activation, bool biased) {
     const auto matrix = [&](const char* which, uint64_t rows, uint64_t columns) {
       return context_.tensors.weight(name(stem + which), {rows, columns}, TensorRole::Matrix);
     };
-    Slot low = ops_.linear(x, matrix("1.weight", rank, width()));
-    if (activation != kNoActivation) low = ops_.activate(activation, low);
+    Slot low = op::linear(ops_, x, matrix("1.weight", rank, width()));
+    if (activation != kNoActivation) low = op::activate(ops_, activation, low);
     const Slot bias =
         biased ? context_.tensors.weight(name(stem + "0.weight"), {width()}, TensorRole::Bias)
                : kNoSlot;
-    return ops_.linear(low, matrix("2.weight", width(), rank), bias);
+    return op::linear(ops_, low, matrix("2.weight", width(), rank), bias);
   }
   /// exp(-e^(-1/2) sigmoid(.)), the paper's equation for w.
   Slot decays(Slot x) {
     const Slot raw = low_rank(x, "time_mix_w", spec_.decay_rank, TENON_ACTIVATION_TANH, true);
-    return ops_.activate(TENON_ACTIVATION_EXP,
-                         ops_.scale(ops_.activate(TENON_ACTIVATION_SIGMOID, raw), -0.60653065971f));
+    return op::activate(
+        ops_, TENON_ACTIVATION_EXP,
+        op::scale(ops_, op::activate(ops_, TENON_ACTIVATION_SIGMOID, raw), -0.60653065971f));
   }
   Slot rates(Slot x) {
-    return ops_.activate(TENON_ACTIVATION_SIGMOID,
-                         low_rank(x, "time_mix_a", spec_.rate_rank, kNoActivation, true));
+    return op::activate(ops_, TENON_ACTIVATION_SIGMOID,
+                        low_rank(x, "time_mix_a", spec_.rate_rank, kNoActivation, true));
   }
   Slot gates(Slot x) {
     return low_rank(x, "time_mix_g", spec_.gate_rank, TENON_ACTIVATION_SIGMOID, false);
@@ -98,19 +103,22 @@ class TimeMix7 {
   /// In later layers a share of the way to the first layer's values.
   Slot values(Slot x, Slot own) {
     if (layer_ == 0) return context_.first_values = own;
-    const Slot share = ops_.activate(
-        TENON_ACTIVATION_SIGMOID, low_rank(x, "time_mix_v", spec_.value_rank, kNoActivation, true));
-    return ops_.add(own, ops_.mul(ops_.add(context_.first_values, ops_.scale(own, -1.0f)), share));
+    const Slot share =
+        op::activate(ops_, TENON_ACTIVATION_SIGMOID,
+                     low_rank(x, "time_mix_v", spec_.value_rank, kNoActivation, true));
+    return op::add(
+        ops_, own,
+        op::mul(ops_, op::add(ops_, context_.first_values, op::scale(ops_, own, -1.0f)), share));
   }
   Slot head_norm(Slot x) {
     if (spec_.head_norm == Presence::Optional &&
         !context_.tensors.has(name("time_mix_ln.weight"))) {
       return x;
     }
-    const Slot normed = ops_.layer_norm(x, kNoSlot, kNoSlot, spec_.epsilon, spec_.head_dim);
+    const Slot normed = op::layer_norm(ops_, x, kNoSlot, kNoSlot, spec_.epsilon, spec_.head_dim);
     const Slot bias =
         context_.tensors.weight(name("time_mix_ln.bias"), {width()}, TensorRole::Bias);
-    return ops_.add(ops_.mul(normed, vector("time_mix_ln.weight")), bias);
+    return op::add(ops_, op::mul(ops_, normed, vector("time_mix_ln.weight")), bias);
   }
 
   static constexpr uint32_t kNoActivation = UINT32_MAX;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "arch/decoder.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -24,18 +25,20 @@ Slot channel_mix(BuildContext& context, uint32_t layer, Slot x) {
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint64_t width = context.model.width;
   const uint64_t inner = context.layer(layer).feed_forward.width;
-  const Slot step =
-      ops.add(ops.token_shift(x, context.state(layer, context.model.width)), ops.scale(x, -1.0f));
+  const Slot step = op::add(ops, op::token_shift(ops, x, context.state(layer, context.model.width)),
+                            op::scale(ops, x, -1.0f));
   const auto mixed = [&](const char* lerp) {
-    return ops.add(x, ops.mul(step, context.tensors.weight(name(lerp), {width}, TensorRole::Norm)));
+    return op::add(
+        ops, x, op::mul(ops, step, context.tensors.weight(name(lerp), {width}, TensorRole::Norm)));
   };
-  const Slot key = ops.activate(
-      TENON_ACTIVATION_RELU_SQUARED,
+  const Slot key = op::activate(
+      ops, TENON_ACTIVATION_RELU_SQUARED,
       context.linear(mixed("channel_mix_lerp_k.weight"), name("channel_mix_key"), inner, width));
   const Slot value = context.linear(key, name("channel_mix_value"), width, inner);
   if (context.layer(layer).wkv.mix_rank == 0) return value;
-  return ops.sigmoid_gate(value, context.linear(mixed("channel_mix_lerp_r.weight"),
-                                                name("channel_mix_receptance"), width, width));
+  return op::sigmoid_gate(ops, value,
+                          context.linear(mixed("channel_mix_lerp_r.weight"),
+                                         name("channel_mix_receptance"), width, width));
 }
 
 }  // namespace
@@ -54,8 +57,8 @@ Slot build_rwkv(BuildContext& context) {
     };
     // All rows go on to the last channel mix, which reads the token before.
     const Slot mixed = time_mix(context, layer, normed("attn_norm"));
-    x = context.ops.add(x, time_mix_output(context, layer, mixed));
-    x = context.ops.add(x, channel_mix(context, layer, normed("attn_norm_2")));
+    x = op::add(context.ops, x, time_mix_output(context, layer, mixed));
+    x = op::add(context.ops, x, channel_mix(context, layer, normed("attn_norm_2")));
     x = context.scaled(x, context.layer(layer).wkv.result_scale);
   }
   return output_head(context, context.wanted_rows(context.last_layer(), x));

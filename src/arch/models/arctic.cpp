@@ -2,6 +2,7 @@
 #include "arch/architecture.h"
 #include "arch/blocks/feed_forward.h"
 #include "arch/blocks/mixer.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -20,13 +21,13 @@ Slot arctic_layer(BuildContext& context, uint32_t layer, Slot x) {
   ProgramBuilder& ops = context.ops;
   const Slot mixed = mixer(context, layer, context.layer_norm(x, layer, spec.attention_norm));
   x = context.wanted_rows(layer, x);
-  const Slot y = ops.add(x, mixed);
+  const Slot y = op::add(ops, x, mixed);
   const Slot dense =
       gated_feed_forward(context, layer, context.layer_norm(y, layer, spec.feed_forward_norm));
   NormSpec norm = spec.feed_forward_norm;
   norm.name = "ffn_norm_exps";
   const Slot routed = expert_feed_forward(context, layer, context.layer_norm(x, layer, norm));
-  return ops.add(ops.add(y, dense), routed);
+  return op::add(ops, op::add(ops, y, dense), routed);
 }
 
 Slot build_arctic(BuildContext& context) {

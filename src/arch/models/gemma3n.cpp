@@ -7,6 +7,7 @@
 #include "arch/blocks/feed_forward.h"
 #include "arch/blocks/layer_embedding.h"
 #include "arch/blocks/mixer.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -87,9 +88,9 @@ class Gemma3n {
 
   /// The root of the mean square of each row, [., 1].
   Slot magnitude(Slot x) {
-    const Slot square = ops_.mul(x, ops_.rms_norm(x, kNoSlot, kGemma3nEpsilon));
-    return ops_.scale(ops_.sum_segments(square, model_.width),
-                      1.0f / static_cast<float>(model_.width));
+    const Slot square = op::mul(ops_, x, op::rms_norm(ops_, x, kNoSlot, kGemma3nEpsilon));
+    return op::scale(ops_, op::sum_segments(ops_, square, model_.width),
+                     1.0f / static_cast<float>(model_.width));
   }
   /// x times matrix `stream` - 1 of a tensor, as large as a magnitude says.
   Slot projected(const RowSource& matrices, const std::string& tensor, Slot x, uint32_t stream,
@@ -97,7 +98,8 @@ class Gemma3n {
     const uint64_t width = model_.width;
     const Slot matrix = context_.tensors.bind(tensor + " " + std::to_string(stream),
                                               matrices.rows((stream - 1) * width, width));
-    return ops_.mul(ops_.rms_norm(ops_.linear(x, matrix), kNoSlot, kGemma3nEpsilon), magnitude);
+    return op::mul(ops_, op::rms_norm(ops_, op::linear(ops_, x, matrix), kNoSlot, kGemma3nEpsilon),
+                   magnitude);
   }
   RowSource matrices(const std::string& tensor) {
     return context_.tensors.tensor(tensor, {model_.streams - 1, model_.width, model_.width},
@@ -120,16 +122,16 @@ class Gemma3n {
     const Slot size = magnitude(streams[0]);
     Slot sum = streams[0];
     for (uint32_t i = 1; i < model_.streams; ++i) {
-      sum = ops_.add(sum, projected(all, tensor, streams[i], i, size));
+      sum = op::add(ops_, sum, projected(all, tensor, streams[i], i, size));
     }
-    return ops_.scale(sum, 1.0f / static_cast<float>(model_.streams));
+    return op::scale(ops_, sum, 1.0f / static_cast<float>(model_.streams));
   }
 
   /// What the coefficients of a layer are made from, [., streams]; router_ is the layer's.
   Slot modalities(Slot x) {
-    const Slot normed = ops_.scale(ops_.rms_norm(x, router_.norm, epsilon_),
-                                   1.0f / static_cast<float>(model_.width));
-    return ops_.activate(TENON_ACTIVATION_TANH, ops_.linear(normed, router_.weight));
+    const Slot normed = op::scale(ops_, op::rms_norm(ops_, x, router_.norm, epsilon_),
+                                  1.0f / static_cast<float>(model_.width));
+    return op::activate(ops_, TENON_ACTIVATION_TANH, op::linear(ops_, normed, router_.weight));
   }
 
   Streams predicted(uint32_t layer, const Streams& streams) {
@@ -141,7 +143,9 @@ class Gemma3n {
     for (uint32_t i = 0; i < n; ++i) {
       Slot sum = streams[i];
       for (uint32_t j = 0; j < n; ++j) {
-        sum = ops_.add(sum, ops_.mul(streams[j], ops_.slice(coefficients, n * n, i * n + j, 1)));
+        sum =
+            op::add(ops_, sum,
+                    op::mul(ops_, streams[j], op::slice(ops_, coefficients, n * n, i * n + j, 1)));
       }
       out.push_back(sum);
     }
@@ -152,11 +156,12 @@ class Gemma3n {
     const uint32_t n = model_.streams;
     const Slot coefficients =
         context_.linear(modalities(activated), name(layer, "altup_correct_coef"), n, n);
-    const Slot innovation = ops_.add(activated, ops_.scale(predicted[model_.active_stream], -1.0f));
+    const Slot innovation =
+        op::add(ops_, activated, op::scale(ops_, predicted[model_.active_stream], -1.0f));
     Streams out;
     for (uint32_t i = 0; i < n; ++i) {
-      const Slot share = ops_.mul(innovation, ops_.slice(coefficients, n, i, 1));
-      out.push_back(ops_.add(ops_.add(predicted[i], innovation), share));
+      const Slot share = op::mul(ops_, innovation, op::slice(ops_, coefficients, n, i, 1));
+      out.push_back(op::add(ops_, op::add(ops_, predicted[i], innovation), share));
     }
     return out;
   }
@@ -167,7 +172,7 @@ class Gemma3n {
     const uint64_t rank = context_.tensors.rows_of(left).value_or(64);
     const Slot low = context_.linear(x, name(layer, "laurel_l"), rank, model_.width);
     const Slot high = context_.linear(low, name(layer, "laurel_r"), model_.width, rank);
-    return ops_.add(x, norm(high, layer, "laurel_post_norm"));
+    return op::add(ops_, x, norm(high, layer, "laurel_post_norm"));
   }
 
   Streams layer_of(uint32_t layer, const Streams& streams, Slot embeddings) {
@@ -182,17 +187,18 @@ class Gemma3n {
         context_.layer_norm(mixer(context_, layer, normed), layer, spec.attention_post_norm);
     for (Slot& stream : all) stream = context_.wanted_rows(layer, stream);
     const Slot beside = laurel(layer, context_.wanted_rows(layer, normed));
-    const Slot x = ops_.scale(ops_.add(ops_.add(attended, all[model_.active_stream]), beside),
-                              std::sqrt(0.5f));
+    const Slot x =
+        op::scale(ops_, op::add(ops_, op::add(ops_, attended, all[model_.active_stream]), beside),
+                  std::sqrt(0.5f));
     const Slot fed = context_.layer_norm(
         feed_forward(context_, layer, context_.layer_norm(x, layer, spec.feed_forward_norm)), layer,
         spec.feed_forward_post_norm);
-    Streams out = corrected(layer, all, ops_.add(x, fed));
+    Streams out = corrected(layer, all, op::add(ops_, x, fed));
     const Slot scale = context_.tensors.weight(name(layer, "altup_correct_scale.weight"),
                                                {model_.width}, TensorRole::Norm);
     const Slot branch = layer_embedding_branch(
-        context_, layer, ops_.mul(out[model_.active_stream], scale), embeddings);
-    for (uint32_t i = 1; i < model_.streams; ++i) out[i] = ops_.add(out[i], branch);
+        context_, layer, op::mul(ops_, out[model_.active_stream], scale), embeddings);
+    for (uint32_t i = 1; i < model_.streams; ++i) out[i] = op::add(ops_, out[i], branch);
     return out;
   }
 

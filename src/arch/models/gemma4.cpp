@@ -6,6 +6,7 @@
 #include "arch/blocks/feed_forward.h"
 #include "arch/blocks/layer_embedding.h"
 #include "arch/blocks/mixer.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -70,16 +71,17 @@ Slot dense_and_experts(BuildContext& context, uint32_t layer, Slot x) {
   const Slot scale = context.tensors.weight(context.in_layer(layer, "ffn_gate_inp.scale"),
                                             {context.model.width}, TensorRole::Norm);
   const Slot read =
-      context.ops.mul(context.scaled(context.ops.rms_norm(x, kNoSlot, epsilon),
-                                     1.0f / std::sqrt(static_cast<float>(context.model.width))),
-                      scale);
+      op::mul(context.ops,
+              context.scaled(op::rms_norm(context.ops, x, kNoSlot, epsilon),
+                             1.0f / std::sqrt(static_cast<float>(context.model.width))),
+              scale);
   const Slot expert_scale =
       context.tensors.weight(context.in_layer(layer, "ffn_down_exps.scale"),
                              {spec.feed_forward.experts.count}, TensorRole::Norm);
   const Route chosen = expert_routes(context, layer, read, expert_scale);
   const Slot experts =
       routed_experts(context, layer, norm(x, "pre_ffw_norm_2"), chosen, context.model.width);
-  return context.ops.add(dense, norm(experts, "post_ffw_norm_2"));
+  return op::add(context.ops, dense, norm(experts, "post_ffw_norm_2"));
 }
 
 Slot gemma4_layer(BuildContext& context, uint32_t layer, Slot x, Slot embeddings) {
@@ -88,18 +90,18 @@ Slot gemma4_layer(BuildContext& context, uint32_t layer, Slot x, Slot embeddings
   x = context.wanted_rows(layer, x);
   const Slot mixed =
       mixer(context, layer, context.layer_norm(all_rows, layer, spec.attention_norm));
-  x = context.ops.add(x, context.layer_norm(mixed, layer, spec.attention_post_norm));
+  x = op::add(context.ops, x, context.layer_norm(mixed, layer, spec.attention_post_norm));
   const Slot fed = spec.feed_forward.experts.count > 0
                        ? dense_and_experts(context, layer, x)
                        : gated_feed_forward(context, layer,
                                             context.layer_norm(x, layer, spec.feed_forward_norm));
-  x = context.ops.add(x, context.layer_norm(fed, layer, spec.feed_forward_post_norm));
+  x = op::add(context.ops, x, context.layer_norm(fed, layer, spec.feed_forward_post_norm));
   if (embeddings != kNoSlot) {
-    x = context.ops.add(x, layer_embedding_branch(context, layer, x, embeddings));
+    x = op::add(context.ops, x, layer_embedding_branch(context, layer, x, embeddings));
   }
   const Slot scale = context.tensors.optional_weight(
       context.in_layer(layer, "layer_output_scale.weight"), {1}, TensorRole::Norm);
-  return scale == kNoSlot ? x : context.ops.mul(x, scale);
+  return scale == kNoSlot ? x : op::mul(context.ops, x, scale);
 }
 
 Slot build_gemma4(BuildContext& context) {

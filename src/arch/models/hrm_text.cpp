@@ -1,5 +1,6 @@
 // HRM-Text (general.architecture "hrm_text").
 #include "arch/architecture.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -39,7 +40,7 @@ Slot build_hrm_text(BuildContext& context) {
   Slot high = embedding(context);
   Slot low = context.tensors.weight("hrm.z_l_init", {model.width}, TensorRole::Bias);
   for (uint32_t first = 0;; first += stack) {
-    Slot x = context.ops.add(high, low);
+    Slot x = op::add(context.ops, high, low);
     for (uint32_t i = 0; i < stack; ++i) x = decoder_layer(context, first + i, x);
     if (first + stack == layers) return output_head(context, x);
     const bool is_high = *model.layers[first].block >= stack;

@@ -7,6 +7,7 @@
 #include "arch/blocks/attention.h"
 #include "arch/blocks/feed_forward.h"
 #include "arch/keys/recurrent_keys.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -61,7 +62,7 @@ Slot lightning_attention(BuildContext& context, uint32_t layer, Slot x) {
       context.tensors.tensor(name, {3 * rows, context.model.width}, TensorRole::Matrix);
   const auto part = [&](const char* suffix, uint64_t kind) {
     const Slot own = context.tensors.bind(name + suffix, fused.in_turn(kind, 3, spec.state));
-    return context.ops.activate(TENON_ACTIVATION_SILU, context.ops.linear(x, own));
+    return op::activate(context.ops, TENON_ACTIVATION_SILU, op::linear(context.ops, x, own));
   };
   const double depth = static_cast<double>(context.model.layers.size()) - 1.0;
   const double share = 1.0 - layer / (depth + 1e-5) + 1e-5;
@@ -70,7 +71,8 @@ Slot lightning_attention(BuildContext& context, uint32_t layer, Slot x) {
   scan.c = part(" (q)", 0);
   scan.b = part(" (k)", 1);
   scan.x = part(" (v)", 2);
-  scan.dt = context.ops.scale(context.ops.slice(x, context.model.width, 0, spec.heads), 0.0f, 1.0f);
+  scan.dt = op::scale(context.ops, op::slice(context.ops, x, context.model.width, 0, spec.heads),
+                      0.0f, 1.0f);
   scan.a = context.tensors.bind(name + " (slopes)",
                                 fused.rows(0, spec.heads).filled(1, -share * ratio, ratio));
   SsmScanOptions options;
@@ -78,11 +80,11 @@ Slot lightning_attention(BuildContext& context, uint32_t layer, Slot x) {
   options.heads = options.groups = spec.heads;
   options.size = spec.state;
   const NormSpec norm{"attn_norm_2", NormKind::Rms, spec.epsilon};
-  const Slot normed = context.norm(context.ops.ssm_scan(scan, options),
+  const Slot normed = context.norm(op::ssm_scan(context.ops, scan, options),
                                    context.in_layer(layer, norm.name), norm, rows);
   const Slot gate =
       context.linear(x, context.in_layer(layer, "attn_gate"), rows, context.model.width);
-  return context.linear(context.wanted_rows(layer, context.ops.sigmoid_gate(normed, gate)),
+  return context.linear(context.wanted_rows(layer, op::sigmoid_gate(context.ops, normed, gate)),
                         context.in_layer(layer, "attn_output"), context.model.width, rows);
 }
 
@@ -95,9 +97,10 @@ Slot build_minimax_01(BuildContext& context) {
     const Slot mixed = spec.attention.heads > 0 ? attention_block(context, layer, all_rows)
                                                 : lightning_attention(context, layer, all_rows);
     const Slot residual = context.wanted_rows(layer, all_rows);
-    x = context.ops.add(context.scaled(residual, spec.residual_scale), mixed);
+    x = op::add(context.ops, context.scaled(residual, spec.residual_scale), mixed);
     x = context.layer_norm(x, layer, spec.feed_forward_norm);
-    x = context.ops.add(context.scaled(x, spec.residual_scale), feed_forward(context, layer, x));
+    x = op::add(context.ops, context.scaled(x, spec.residual_scale),
+                feed_forward(context, layer, x));
   }
   return output_head(context, x);
 }

@@ -2,6 +2,7 @@
 #include "arch/architecture.h"
 #include "arch/blocks/feed_forward.h"
 #include "arch/blocks/mixer.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -27,9 +28,10 @@ Slot smallthinker_layer(BuildContext& context, uint32_t layer, Slot x) {
   const Slot mixed = mixer(context, layer, context.layer_norm(x, layer, spec.attention_norm));
   x = context.wanted_rows(layer, x);
   const Route chosen = expert_routes(context, layer, x);
-  x = context.ops.add(x, mixed);
+  x = op::add(context.ops, x, mixed);
   const Slot normed = context.layer_norm(x, layer, spec.feed_forward_norm);
-  return context.ops.add(x, routed_experts(context, layer, normed, chosen, context.model.width));
+  return op::add(context.ops, x,
+                 routed_experts(context, layer, normed, chosen, context.model.width));
 }
 
 Slot build_smallthinker(BuildContext& context) {

@@ -5,6 +5,7 @@
 
 #include "arch/architecture.h"
 #include "arch/blocks/row_head.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -82,14 +83,14 @@ class T5Side {
     const BuildContext::CachePlace cache = context_.cache(layer);
     const Slot key = project(layer, "attn_k", normed, spec.kv_heads * spec.key_dim);
     const Slot value = project(layer, "attn_v", normed, spec.kv_heads * spec.value_dim);
-    ops_.kv_write(key, value, cache.group, cache.layer);
+    op::kv_write(ops_, key, value, cache.group, cache.layer);
     AttentionOptions options = options_of(layer, cache);
     options.mask = spec.mask;
     options.bias = TENON_BIAS_RELATIVE;
     options.bias_values = bias_of(layer);
     options.two_sided = spec.mask == TENON_MASK_SYMMETRIC;
     options.max_distance = kMaxDistance;
-    return ops_.add(x, project_back(layer, "attn_o", ops_.attention(query, options)));
+    return op::add(ops_, x, project_back(layer, "attn_o", op::attention(ops_, query, options)));
   }
 
   Slot cross_attention(uint32_t layer, Slot x, uint32_t group) {
@@ -98,7 +99,8 @@ class T5Side {
                                spec.heads * spec.key_dim);
     AttentionOptions options = options_of(layer, {group, layer});
     options.mask = TENON_MASK_CROSS;
-    return ops_.add(x, project_back(layer, "cross_attn_o", ops_.attention(query, options)));
+    return op::add(ops_, x,
+                   project_back(layer, "cross_attn_o", op::attention(ops_, query, options)));
   }
 
   /// With "ffn_gate" gelu(gate) up, else relu(up).
@@ -109,10 +111,10 @@ class T5Side {
     const Slot up = project(layer, "ffn_up", normed, inner);
     const Slot gate = context_.tensors.optional_weight(name(layer, "ffn_gate.weight"),
                                                        {inner, width}, TensorRole::Matrix);
-    const Slot hidden = gate == kNoSlot
-                            ? ops_.activate(TENON_ACTIVATION_RELU, up)
-                            : ops_.glu(TENON_ACTIVATION_GELU_TANH, ops_.linear(normed, gate), up);
-    return ops_.add(x, context_.linear(hidden, name(layer, "ffn_down"), width, inner));
+    const Slot hidden = gate == kNoSlot ? op::activate(ops_, TENON_ACTIVATION_RELU, up)
+                                        : op::glu(ops_, TENON_ACTIVATION_GELU_TANH,
+                                                  op::linear(ops_, normed, gate), up);
+    return op::add(ops_, x, context_.linear(hidden, name(layer, "ffn_down"), width, inner));
   }
 
  private:
@@ -167,7 +169,7 @@ void write_cross(BuildContext& context, uint32_t layer, Slot x,
     return context.linear(x, stem + which, uint64_t{spec.kv_heads} * columns, context.model.width);
   };
   const Slot key = project("k", spec.key_dim);
-  context.ops.kv_write(key, project("v", spec.value_dim), cache.group, cache.layer);
+  op::kv_write(context.ops, key, project("v", spec.value_dim), cache.group, cache.layer);
 }
 
 /// What the encoder writes and the decoder reads: keys and values of its text for each decoder
@@ -203,7 +205,7 @@ Slot build_t5_encoder(BuildContext& context) {
   for (uint32_t layer = 0; layer < decoder_layers; ++layer) {
     write_cross(context, layer, x, {group, layer});
   }
-  return context.ops.pool(x, TENON_POOL_MEAN);  // a step has a result
+  return op::pool(context.ops, x, TENON_POOL_MEAN);  // a step has a result
 }
 
 Slot build_t5(BuildContext& context) {
@@ -214,7 +216,7 @@ Slot build_t5(BuildContext& context) {
     x = decoder.cross_attention(layer, decoder.self_attention(layer, x), group);
     x = decoder.feed_forward(layer, x);
   }
-  return output_head(context, context.ops.gather_rows(x));
+  return output_head(context, op::gather_rows(context.ops, x));
 }
 
 Slot build_t5encoder_rows(BuildContext& context) {

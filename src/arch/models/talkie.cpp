@@ -1,5 +1,6 @@
 // Talkie (general.architecture "talkie").
 #include "arch/architecture.h"
+#include "program/operations.h"
 
 namespace tenon {
 namespace {
@@ -22,7 +23,7 @@ Slot build_talkie(BuildContext& context) {
     x = decoder_layer(context, layer, x);
     const Slot share = context.tensors.weight(context.in_layer(layer, "layer_output_scale.weight"),
                                               {1}, TensorRole::Norm);
-    x = context.ops.add(x, context.ops.mul(context.wanted_rows(layer, embedded), share));
+    x = op::add(context.ops, x, op::mul(context.ops, context.wanted_rows(layer, embedded), share));
   }
   return output_head(context, x);
 }

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "backends/blas/blas_entry.h"
+#include "program/operations.h"
 #include "tests/backends/reference/reference_runner.h"
 
 namespace tenon::testing_blas {
@@ -46,7 +47,7 @@ constexpr double kTolerance = 1e-5;  // conformance, TENON_PRECISION_F32
 
 /// The program whose results are x.
 Program finish(ProgramBuilder& b, Slot x) {
-  return std::move(b).finish(b.gather_rows(x), {.max_tokens = 512, .max_outputs = 512});
+  return std::move(b).finish(op::gather_rows(b, x), {.max_tokens = 512, .max_outputs = 512});
 }
 
 /// Runs steps on both, here with several numbers of threads, which change no bit. A program is moved
@@ -76,9 +77,9 @@ TEST(BlasProducts, OfEveryPanel) {
   for (const Format format : {Format::F32, Format::F16, Format::BF16, Format::Q8_0}) {
     const auto make = [&] {
       ProgramBuilder b;
-      const Slot x = b.embed(b.weight("x", Format::F32, kVocab, kWidth));
+      const Slot x = op::embed(b, b.weight("x", Format::F32, kVocab, kWidth));
       const Slot bias = b.weight("b", Format::F32, 1, kRows);
-      return finish(b, b.linear(x, b.weight("w", format, kRows, kWidth), bias));
+      return finish(b, op::linear(b, x, b.weight("w", format, kRows, kWidth), bias));
     };
     const Weights weights = {{"x", random_values(kVocab * kWidth, 1)},
                              {"w", random_values(kRows * kWidth, 2, 0.1f)},
@@ -92,8 +93,9 @@ TEST(BlasProducts, OfEveryPanelOfHeads) {
   constexpr uint32_t kRows = 700;  // of a head
   const auto make = [&] {
     ProgramBuilder b;
-    const Slot x = b.embed(b.weight("x", Format::F32, kVocab, kHeads * 32));
-    return finish(b, b.linear_heads(x, b.weight("w", Format::F16, kHeads * kRows, 32), kHeads));
+    const Slot x = op::embed(b, b.weight("x", Format::F32, kVocab, kHeads * 32));
+    return finish(b,
+                  op::linear_heads(b, x, b.weight("w", Format::F16, kHeads * kRows, 32), kHeads));
   };
   const Weights weights = {{"x", random_values(kVocab * kHeads * 32, 1)},
                            {"w", random_values(kHeads * kRows * 32, 2, 0.2f)}};
@@ -106,13 +108,15 @@ TEST(BlasProducts, OfEveryExpert) {
   for (const bool sum : {false, true}) {
     const auto make = [&] {
       ProgramBuilder b;
-      const Slot x = b.embed(b.weight("x", Format::F32, kVocab, kWidth));
+      const Slot x = op::embed(b, b.weight("x", Format::F32, kVocab, kWidth));
       const Slot router = b.weight("r", Format::F32, kExperts, kWidth);
-      const Route route = b.moe_route(
-          b.linear(x, router), {.used = 2, .scoring = TENON_MOE_SOFTMAX_ALL, .normalise = true});
+      const Route route =
+          op::moe_route(b, op::linear(b, x, router),
+                        {.used = 2, .scoring = TENON_MOE_SOFTMAX_ALL, .normalise = true});
       const Slot w = b.weight("w", Format::F16, kExperts * kRows, kWidth);
       const Slot bias = b.weight("b", Format::F32, kExperts, kRows);
-      return finish(b, b.moe_linear(x, route, w, {kExperts, sum, ExpertWeights::Outputs, bias}));
+      return finish(b,
+                    op::moe_linear(b, x, route, w, {kExperts, sum, ExpertWeights::Outputs, bias}));
     };
     const Weights weights = {{"x", random_values(kVocab * kWidth, 1)},
                              {"r", random_values(kExperts * kWidth, 2)},
@@ -136,7 +140,7 @@ TEST(BlasAttention, OfEveryTileAndChunk) {
     const auto make = [&] {
       ProgramBuilder b;
       const auto rows = [&](const char* name, uint64_t columns) {
-        return b.embed(b.weight(name, Format::F32, kVocab, columns));
+        return op::embed(b, b.weight(name, Format::F32, kVocab, columns));
       };
       AttentionOptions options;
       options.group = b.cache_group(kGroup);
@@ -145,8 +149,8 @@ TEST(BlasAttention, OfEveryTileAndChunk) {
       options.mask = mask.mask;
       options.window = mask.window;
       options.sinks = b.weight("s", Format::F32, 1, kHeads);
-      b.kv_write(rows("k", 2 * 24), rows("v", 2 * 16), options.group, 0);
-      return finish(b, b.attention(rows("q", kHeads * 24), options));
+      op::kv_write(b, rows("k", 2 * 24), rows("v", 2 * 16), options.group, 0);
+      return finish(b, op::attention(b, rows("q", kHeads * 24), options));
     };
     const Weights weights = {{"q", random_values(kVocab * kHeads * 24, 1)},
                              {"k", random_values(kVocab * 2 * 24, 2)},
@@ -160,9 +164,9 @@ TEST(BlasAttention, OfEveryTileAndChunk) {
 
 TEST(BlasProducts, EndWhenTheStepIsCancelledMeanwhile) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("x", Format::F32, kVocab, kWidth));
+  const Slot x = op::embed(b, b.weight("x", Format::F32, kVocab, kWidth));
   BlasRunner runner(
-      finish(b, b.linear(x, b.weight("w", Format::F32, 1100, kWidth))),
+      finish(b, op::linear(b, x, b.weight("w", Format::F32, 1100, kWidth))),
       {{"x", random_values(kVocab * kWidth, 1)}, {"w", random_values(1100 * kWidth, 2)}});
   testing_reference::OwnedStep owned(runner.view(), {Part{{1, 2, 3}}}, runner.slab(),
                                      BlasRunner::kBlocks);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "program/program.h"
+#include "program/operations.h"
 
 namespace tenon::gpu {
 namespace {
@@ -78,8 +78,8 @@ TEST(SmallWeights, AreThoseThatSomeOperationUsesAsTheyAre) {
   const Slot table = b.weight("table", Format::F16, 10, 64);
   const Slot scale = b.weight("scale", Format::F16, 1, 64);
   const Slot bias = b.weight("bias", Format::F16, 1, 10);
-  const Slot x = b.rms_norm(b.embed(table), scale, 1e-5f);
-  const Slot logits = b.gather_rows(b.linear(x, table, bias));
+  const Slot x = op::rms_norm(b, op::embed(b, table), scale, 1e-5f);
+  const Slot logits = op::gather_rows(b, op::linear(b, x, table, bias));
   const Program program = std::move(b).finish(logits, {4, 4});
   const auto is_small = [&](Slot slot) {
     return is_small_weight(program.view(), static_cast<uint32_t>(slot));

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "program/operations.h"
 #include "tests/backends/reference/reference_runner.h"
 
 namespace tenon::testing_reference {
@@ -29,13 +30,13 @@ ReferenceRunner make_runner(const AttentionCase& c, uint32_t threads = 1) {
   ProgramBuilder b;
   const uint64_t vocab = c.key.size() / (c.group.kv_heads * c.group.key_dim);
   const auto table = [&](const char* name, const std::vector<float>& values) {
-    return b.embed(b.weight(name, Format::F32, vocab, values.size() / vocab));
+    return op::embed(b, b.weight(name, Format::F32, vocab, values.size() / vocab));
   };
   AttentionOptions options = c.options;
   options.group = b.cache_group(c.group);
-  b.kv_write(table("k", c.key), table("v", c.value), options.group, 0);
+  op::kv_write(b, table("k", c.key), table("v", c.value), options.group, 0);
   if (!c.sinks.empty()) options.sinks = b.weight("s", Format::F32, 1, c.sinks.size());
-  const Slot logits = b.gather_rows(b.attention(table("q", c.query), options));
+  const Slot logits = op::gather_rows(b, op::attention(b, table("q", c.query), options));
   return ReferenceRunner(std::move(b).finish(logits, {}),
                          {{"q", c.query}, {"k", c.key}, {"v", c.value}, {"s", c.sinks}}, threads);
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 
+#include "program/operations.h"
 #include "tests/backends/reference/reference_runner.h"
 
 namespace tenon::testing_reference {
@@ -20,12 +21,12 @@ const tenon_backend_api& api() { return ReferenceRunner::api(); }
 Program sample() {
   ProgramBuilder b;
   const uint32_t group = b.cache_group({1, 1, 2, 2, TENON_TYPE_F32, 2});
-  const Slot x = b.embed(b.weight("x", Format::F32, 3, 2));
-  const Slot y = b.linear(x, b.weight("w", Format::F32, 2, 2));
-  b.kv_write(y, y, group, 0);
+  const Slot x = op::embed(b, b.weight("x", Format::F32, 3, 2));
+  const Slot y = op::linear(b, x, b.weight("w", Format::F32, 2, 2));
+  op::kv_write(b, y, y, group, 0);
   AttentionOptions options;
   options.heads = 1;
-  return std::move(b).finish(b.gather_rows(b.attention(x, options)),
+  return std::move(b).finish(op::gather_rows(b, op::attention(b, x, options)),
                              {.max_tokens = 4, .max_outputs = 4});
 }
 

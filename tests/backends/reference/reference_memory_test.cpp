@@ -1,6 +1,7 @@
 // No failed allocation, of the host or of operator new, crashes the reference backend or leaks.
 #include <gtest/gtest.h>
 
+#include "program/operations.h"
 #include "tests/backends/reference/reference_runner.h"
 #include "tests/base/counted_new.h"
 
@@ -13,14 +14,16 @@ Program sample_with_rope() {
   ProgramBuilder b;
   const uint32_t group = b.cache_group({1, 1, 2, 2, TENON_TYPE_F32, 2});
   const double frequency[] = {1.0};
-  const Slot x = b.embed(b.weight("x", Format::F32, 3, 2));
-  const Slot n = b.rms_norm(x, b.weight("n", Format::F32, 1, 2), 1e-5f);
-  const Slot y = b.linear(n, b.weight("w", Format::F32, 2, 2), b.weight("n", Format::F32, 1, 2));
-  const Slot k = b.rope(y, b.rope_angles(b.constant("f", frequency), 1), TENON_ROPE_HALVES, 2);
-  b.kv_write(k, y, group, 0);
+  const Slot x = op::embed(b, b.weight("x", Format::F32, 3, 2));
+  const Slot n = op::rms_norm(b, x, b.weight("n", Format::F32, 1, 2), 1e-5f);
+  const Slot y =
+      op::linear(b, n, b.weight("w", Format::F32, 2, 2), b.weight("n", Format::F32, 1, 2));
+  const Slot k =
+      op::rope(b, y, op::rope_angles(b, b.constant("f", frequency), 1), TENON_ROPE_HALVES, 2);
+  op::kv_write(b, k, y, group, 0);
   AttentionOptions options;
   options.heads = 1;
-  return std::move(b).finish(b.gather_rows(b.attention(x, options)), {.max_tokens = 4});
+  return std::move(b).finish(op::gather_rows(b, op::attention(b, x, options)), {.max_tokens = 4});
 }
 
 /// A backend from its entry to the end of one step, with failures where the counters say. Frees

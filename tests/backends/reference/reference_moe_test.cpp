@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "program/operations.h"
 #include "tests/backends/reference/reference_runner.h"
 
 namespace tenon::testing_reference {
@@ -18,8 +19,8 @@ template <typename Body>
 std::vector<float> run_on_row(const std::vector<float>& row, const Body& body,
                               Weights weights = {}) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("x", Format::F32, 1, row.size()));
-  const Slot logits = b.gather_rows(body(b, x));
+  const Slot x = op::embed(b, b.weight("x", Format::F32, 1, row.size()));
+  const Slot logits = op::gather_rows(b, body(b, x));
   weights["x"] = row;
   ReferenceRunner runner(std::move(b).finish(logits, {}), weights);
   return runner.run({Part{{0}}});
@@ -36,7 +37,8 @@ const double kE = std::exp(1.0);
 /// Numbers and then weights of the experts that a row of logits chooses.
 std::vector<float> route_of(const std::vector<float>& logits, const RouteOptions& options) {
   ProgramBuilder b;
-  const Route route = b.moe_route(b.embed(b.weight("x", Format::F32, 1, logits.size())), options);
+  const Route route =
+      op::moe_route(b, op::embed(b, b.weight("x", Format::F32, 1, logits.size())), options);
   b.result(route.ids);
   b.result(route.weights);
   ReferenceRunner runner(std::move(b).finish(kNoSlot, {}), Weights{{"x", logits}});
@@ -91,7 +93,8 @@ std::vector<float> route_with_vectors(const std::vector<float>& logits, RouteOpt
   ProgramBuilder b;
   options.selection_bias = b.weight("s", Format::F32, 1, logits.size());
   options.expert_scale = b.weight("e", Format::F32, 1, logits.size());
-  const Route route = b.moe_route(b.embed(b.weight("x", Format::F32, 1, logits.size())), options);
+  const Route route =
+      op::moe_route(b, op::embed(b, b.weight("x", Format::F32, 1, logits.size())), options);
   b.result(route.ids);
   b.result(route.weights);
   ReferenceRunner runner(std::move(b).finish(kNoSlot, {}),
@@ -134,15 +137,16 @@ TEST(ReferenceMoeLinear, WeightsBiasesAndSums) {
     return run_on_row({0, 1},
                       [&](ProgramBuilder& b, Slot x) {
                         const Slot scale = b.weight("e", Format::F32, 1, 2);
-                        const Route route = b.moe_route(
-                            b.scale(x, 0), {.used = 2,
-                                            .scoring = TENON_MOE_SIGMOID,
-                                            .selection_bias = b.weight("s", Format::F32, 1, 2),
-                                            .expert_scale = scale});
+                        const Route route =
+                            op::moe_route(b, op::scale(b, x, 0),
+                                          {.used = 2,
+                                           .scoring = TENON_MOE_SIGMOID,
+                                           .selection_bias = b.weight("s", Format::F32, 1, 2),
+                                           .expert_scale = scale});
                         MoeLinearOptions full = options;
                         full.experts = 2;
                         if (biased) full.bias = b.weight("b", Format::F32, 2, 1);
-                        return b.moe_linear(x, route, b.weight("w", Format::F32, 2, 2), full);
+                        return op::moe_linear(b, x, route, b.weight("w", Format::F32, 2, 2), full);
                       },
                       {{"e", {0.5f, 1}}, {"s", {0, 1}}, {"w", {0, 8, 0, 4}}, {"b", {100, 1000}}});
   };
@@ -182,8 +186,8 @@ TEST(ReferenceMoeLinear, EachExpertOnTheSameRow) {
   expect_row(run_on_row(
                  kRow,
                  [](ProgramBuilder& b, Slot x) {
-                   const Route routes = b.moe_route(x, {.used = 2});
-                   return b.moe_linear(x, routes, b.weight("w", Format::F32, 6, 3), 3);
+                   const Route routes = op::moe_route(b, x, {.used = 2});
+                   return op::moe_linear(b, x, routes, b.weight("w", Format::F32, 6, 3), 3);
                  },
                  kExperts),
              {2, 10, 1, -5});
@@ -194,8 +198,8 @@ TEST(ReferenceMoeLinear, WeightedAndAddedUp) {
   expect_row(run_on_row(
                  kRow,
                  [](ProgramBuilder& b, Slot x) {
-                   const Route routes = b.moe_route(x, {.used = 2});
-                   return b.moe_linear_sum(x, routes, b.weight("w", Format::F32, 6, 3), 3);
+                   const Route routes = op::moe_route(b, x, {.used = 2});
+                   return op::moe_linear_sum(b, x, routes, b.weight("w", Format::F32, 6, 3), 3);
                  },
                  kExperts),
              {2 * w + (1 - w), 10 * w - 5 * (1 - w)});
@@ -208,9 +212,9 @@ TEST(ReferenceMoeLinear, APartOfTheRowForEachExpert) {
   expect_row(run_on_row(
                  kRow,
                  [](ProgramBuilder& b, Slot x) {
-                   const Route routes = b.moe_route(x, {.used = 2});
-                   const Slot h = b.moe_linear(x, routes, b.weight("w", Format::F32, 6, 3), 3);
-                   return b.moe_linear_sum(h, routes, b.weight("v", Format::F32, 3, 2), 3);
+                   const Route routes = op::moe_route(b, x, {.used = 2});
+                   const Slot h = op::moe_linear(b, x, routes, b.weight("w", Format::F32, 6, 3), 3);
+                   return op::moe_linear_sum(b, h, routes, b.weight("v", Format::F32, 3, 2), 3);
                  },
                  weights),
              {w * (2 - 10) + (1 - w) * (1 - 5)});
@@ -219,8 +223,8 @@ TEST(ReferenceMoeLinear, APartOfTheRowForEachExpert) {
 TEST(ReferenceSigmoidGate, MultipliesTheRow) {
   expect_row(run_on_row({3, -4},
                         [](ProgramBuilder& b, Slot x) {
-                          const Slot g = b.linear(x, b.weight("g", Format::F32, 1, 2));
-                          return b.sigmoid_gate(x, g);
+                          const Slot g = op::linear(b, x, b.weight("g", Format::F32, 1, 2));
+                          return op::sigmoid_gate(b, x, g);
                         },
                         {{"g", {1, 1}}}),
              {3 / (1 + kE), -4 / (1 + kE)});

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "program/operations.h"
 #include "tests/backends/reference/reference_runner.h"
 
 namespace tenon::testing_reference {
@@ -20,8 +21,8 @@ std::vector<float> run_on_table(const std::vector<float>& table, uint64_t column
                                 Weights weights = {}) {
   ProgramBuilder b;
   const uint64_t rows = table.size() / columns;
-  const Slot x = b.embed(b.weight("x", Format::F32, rows, columns));
-  const Slot logits = b.gather_rows(body(b, x));
+  const Slot x = op::embed(b, b.weight("x", Format::F32, rows, columns));
+  const Slot logits = op::gather_rows(b, body(b, x));
   weights["x"] = table;
   Part part;
   for (uint64_t i = 0; i < rows; ++i) part.tokens.push_back(static_cast<int32_t>(i));
@@ -31,7 +32,7 @@ std::vector<float> run_on_table(const std::vector<float>& table, uint64_t column
 
 TEST(ReferenceEmbed, PicksRowsAndGathersThem) {
   ProgramBuilder b;
-  const Slot logits = b.gather_rows(b.embed(b.weight("x", Format::F32, 3, 2)));
+  const Slot logits = op::gather_rows(b, op::embed(b, b.weight("x", Format::F32, 3, 2)));
   ReferenceRunner runner(std::move(b).finish(logits, {}), {{"x", {1, 2, 3, 4, 5, 6}}});
   OwnedStep owned(runner.view(), {Part{{2, 0, 1}}}, runner.slab(), ReferenceRunner::kBlocks);
   owned.rows = {1, 1, 0};
@@ -42,19 +43,21 @@ TEST(ReferenceEmbed, PicksRowsAndGathersThem) {
 }
 
 TEST(ReferenceNorm, RmsOfARow) {
-  const auto out = run_on_table(
-      {3, 4}, 2,
-      [](ProgramBuilder& b, Slot x) { return b.rms_norm(x, b.weight("w", Format::F32, 1, 2), 0); },
-      {{"w", {1, 2}}});
+  const auto out = run_on_table({3, 4}, 2,
+                                [](ProgramBuilder& b, Slot x) {
+                                  return op::rms_norm(b, x, b.weight("w", Format::F32, 1, 2), 0);
+                                },
+                                {{"w", {1, 2}}});
   expect_values(out, {3 / std::sqrt(12.5), 8 / std::sqrt(12.5)});
 }
 
 TEST(ReferenceNorm, RmsOfSegmentsShareTheWeight) {
-  const auto out = run_on_table({3, 4, 0, 2}, 4,
-                                [](ProgramBuilder& b, Slot x) {
-                                  return b.rms_norm(x, b.weight("w", Format::F32, 1, 2), 0.5f, 2);
-                                },
-                                {{"w", {1, 2}}});
+  const auto out =
+      run_on_table({3, 4, 0, 2}, 4,
+                   [](ProgramBuilder& b, Slot x) {
+                     return op::rms_norm(b, x, b.weight("w", Format::F32, 1, 2), 0.5f, 2);
+                   },
+                   {{"w", {1, 2}}});
   expect_values(out, {3 / std::sqrt(13.0), 8 / std::sqrt(13.0), 0, 4 / std::sqrt(2.5)});
 }
 
@@ -64,7 +67,7 @@ TEST(ReferenceNorm, LayerNormWithAndWithoutBias) {
         run_on_table({1, 5}, 2,
                      [&](ProgramBuilder& b, Slot x) {
                        const Slot bias = biased ? b.weight("b", Format::F32, 1, 2) : kNoSlot;
-                       return b.layer_norm(x, b.weight("w", Format::F32, 1, 2), bias, 0.5f);
+                       return op::layer_norm(b, x, b.weight("w", Format::F32, 1, 2), bias, 0.5f);
                      },
                      {{"w", {1, 2}}, {"b", {10, 20}}});
     const double unit = 2 / std::sqrt(4.5);
@@ -74,13 +77,14 @@ TEST(ReferenceNorm, LayerNormWithAndWithoutBias) {
 
 TEST(ReferenceNorm, WithoutWeights) {
   expect_values(
-      run_on_table({3, 4}, 2, [](ProgramBuilder& b, Slot x) { return b.rms_norm(x, kNoSlot, 0); }),
+      run_on_table({3, 4}, 2,
+                   [](ProgramBuilder& b, Slot x) { return op::rms_norm(b, x, kNoSlot, 0); }),
       {3 / std::sqrt(12.5), 4 / std::sqrt(12.5)});
   const double unit = 2 / std::sqrt(4.5);
   expect_values(run_on_table({1, 5}, 2,
                              [](ProgramBuilder& b, Slot x) {
-                               return b.layer_norm(x, kNoSlot, b.weight("b", Format::F32, 1, 2),
-                                                   0.5f);
+                               return op::layer_norm(b, x, kNoSlot,
+                                                     b.weight("b", Format::F32, 1, 2), 0.5f);
                              },
                              {{"b", {10, 20}}}),
                 {10 - unit, 20 + unit});
@@ -88,24 +92,25 @@ TEST(ReferenceNorm, WithoutWeights) {
 
 TEST(ReferenceNorm, L2OfSegmentsNoShorterThanEpsilon) {
   expect_values(run_on_table({3, 4, 0.3f, 0.4f, 0, 0}, 6,
-                             [](ProgramBuilder& b, Slot x) { return b.l2_norm(x, 2.0f, 2); }),
+                             [](ProgramBuilder& b, Slot x) { return op::l2_norm(b, x, 2.0f, 2); }),
                 {0.6, 0.8, 0.15, 0.2, 0, 0});
 }
 
 TEST(ReferenceLinearHeads, EachHeadHasItsOwnMatrix) {
-  const auto out = run_on_table({1, 2, 3, 4}, 4,
-                                [](ProgramBuilder& b, Slot x) {
-                                  return b.linear_heads(x, b.weight("w", Format::F32, 6, 2), 2);
-                                },
-                                {{"w", {1, 0, 0, 1, 1, 1, 10, 0, 0, 10, 10, -10}}});
+  const auto out =
+      run_on_table({1, 2, 3, 4}, 4,
+                   [](ProgramBuilder& b, Slot x) {
+                     return op::linear_heads(b, x, b.weight("w", Format::F32, 6, 2), 2);
+                   },
+                   {{"w", {1, 0, 0, 1, 1, 1, 10, 0, 0, 10, 10, -10}}});
   expect_values(out, {1, 2, 3, 30, 40, -10});
 }
 
 TEST(ReferenceLinear, RowsTimesRowsOfTheWeight) {
   const auto out = run_on_table({1, 2, -1, 0.5f}, 2,
                                 [](ProgramBuilder& b, Slot x) {
-                                  return b.linear(x, b.weight("w", Format::F32, 3, 2),
-                                                  b.weight("b", Format::F32, 1, 3));
+                                  return op::linear(b, x, b.weight("w", Format::F32, 3, 2),
+                                                    b.weight("b", Format::F32, 1, 3));
                                 },
                                 {{"w", {1, 0, 0, 1, 3, -2}}, {"b", {0, 10, 100}}});
   expect_values(out, {1, 12, 99, -1, 10.5, 96});
@@ -115,7 +120,7 @@ TEST(ReferenceLinear, SumsInDoublePrecision) {
   // In f32 the small term would vanish beside the large ones.
   const auto out = run_on_table(
       {1e8f, 1, -1e8f}, 3,
-      [](ProgramBuilder& b, Slot x) { return b.linear(x, b.weight("w", Format::F32, 1, 3)); },
+      [](ProgramBuilder& b, Slot x) { return op::linear(b, x, b.weight("w", Format::F32, 1, 3)); },
       {{"w", {1, 1, 1}}});
   expect_values(out, {1});
 }
@@ -125,9 +130,9 @@ std::vector<float> rotate(const std::vector<float>& table, uint32_t head_dim,
                           const std::vector<double>& frequencies, uint32_t style, uint32_t past,
                           float magnitude = 1.0f) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("x", Format::F32, 1, table.size()));
-  const Slot angles = b.rope_angles(b.constant("f", frequencies), magnitude);
-  const Slot logits = b.gather_rows(b.rope(x, angles, style, head_dim));
+  const Slot x = op::embed(b, b.weight("x", Format::F32, 1, table.size()));
+  const Slot angles = op::rope_angles(b, b.constant("f", frequencies), magnitude);
+  const Slot logits = op::gather_rows(b, op::rope(b, x, angles, style, head_dim));
   ReferenceRunner runner(std::move(b).finish(logits, {}), {{"x", table}});
   Part part{{0}};
   part.past = past;
@@ -147,9 +152,9 @@ TEST(ReferenceRope, HalvesLeaveTheTailOfEachHead) {
 
 TEST(ReferenceRope, FromAnOffset) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("x", Format::F32, 1, 4));
-  const Slot angles = b.rope_angles(b.constant("f", std::vector{1.0}), 1.0f);
-  const Slot logits = b.gather_rows(b.rope(x, angles, TENON_ROPE_ADJACENT, 4, 1));
+  const Slot x = op::embed(b, b.weight("x", Format::F32, 1, 4));
+  const Slot angles = op::rope_angles(b, b.constant("f", std::vector{1.0}), 1.0f);
+  const Slot logits = op::gather_rows(b, op::rope(b, x, angles, TENON_ROPE_ADJACENT, 4, 1));
   ReferenceRunner runner(std::move(b).finish(logits, {}), {{"x", {7, 1, 2, 8}}});
   Part part{{0}};
   part.past = 2;
@@ -176,7 +181,7 @@ TEST(ReferenceGlu, ActivationsAtOneAndMinusOne) {
   };
   for (const auto& c : kCases) {
     const auto out = run_on_table({1, -1}, 2, [&](ProgramBuilder& b, Slot x) {
-      return b.glu(c.activation, x, b.scale(x, 2.0f));
+      return op::glu(b, c.activation, x, op::scale(b, x, 2.0f));
     });
     expect_values(out, {2 * c.at_one, -2 * c.at_minus_one});
   }
@@ -184,7 +189,7 @@ TEST(ReferenceGlu, ActivationsAtOneAndMinusOne) {
 
 TEST(ReferenceGlu, LimitOffsetAndAlpha) {
   const auto out = run_on_table({1, 9, -9}, 3, [](ProgramBuilder& b, Slot x) {
-    return b.glu({.alpha = 2.0f, .limit = 3.0f, .up_offset = 1.0f}, x, x);
+    return op::glu(b, {.alpha = 2.0f, .limit = 3.0f, .up_offset = 1.0f}, x, x);
   });
   const auto silu = [](double x) { return x / (1 + std::exp(-2 * x)); };
   expect_values(out, {silu(1) * 2, silu(3) * 4, silu(-9) * -2});
@@ -192,7 +197,7 @@ TEST(ReferenceGlu, LimitOffsetAndAlpha) {
 
 TEST(ReferenceGlu, LimitOfTheActivatedGate) {
   const auto out = run_on_table({1, 9, -9}, 3, [](ProgramBuilder& b, Slot x) {
-    return b.glu({.limit = 3.0f, .limit_after = true}, x, x);
+    return op::glu(b, {.limit = 3.0f, .limit_after = true}, x, x);
   });
   const auto silu = [](double x) { return x / (1 + std::exp(-x)); };
   expect_values(out, {silu(1), 3 * 3, silu(-9) * -3});
@@ -216,15 +221,15 @@ TEST(ReferenceActivate, ValuesAtOneAndMinusTwo) {
   };
   for (const auto& c : kCases) {
     const auto out = run_on_table(
-        {1, -2}, 2, [&](ProgramBuilder& b, Slot x) { return b.activate(c.activation, x); });
+        {1, -2}, 2, [&](ProgramBuilder& b, Slot x) { return op::activate(b, c.activation, x); });
     expect_values(out, {c.at_one, c.at_minus_two});
   }
 }
 
 TEST(ReferenceActivate, Xielu) {
   const XieluOptions options{.alpha_p = 0.5f, .alpha_n = 2.0f, .beta = 0.25f, .epsilon = -1.0f};
-  const auto out = run_on_table({2, -3, -0.5f}, 3,
-                                [&](ProgramBuilder& b, Slot x) { return b.xielu(options, x); });
+  const auto out = run_on_table(
+      {2, -3, -0.5f}, 3, [&](ProgramBuilder& b, Slot x) { return op::xielu(b, options, x); });
   // -0.5 is above epsilon, which the exponential takes instead.
   expect_values(out, {0.5 * 4 + 0.5, 2 * (std::expm1(-3.0) + 3) - 0.75,
                       2 * (std::expm1(-1.0) + 0.5) - 0.125});
@@ -237,22 +242,25 @@ TEST(ReferenceElementwise, VectorsAndPieces) {
   };
   const auto v = [](ProgramBuilder& b) { return b.weight("v", Format::F32, 1, 4); };
   const auto s = [](ProgramBuilder& b) { return b.weight("s", Format::F32, 1, 2); };
-  expect_values(run([&](ProgramBuilder& b, Slot x) { return b.add(x, v(b)); }),
+  expect_values(run([&](ProgramBuilder& b, Slot x) { return op::add(b, x, v(b)); }),
                 {11, 22, 33, 44, 15, 26, 37, 48});
-  expect_values(run([&](ProgramBuilder& b, Slot x) { return b.mul(x, s(b)); }),
+  expect_values(run([&](ProgramBuilder& b, Slot x) { return op::mul(b, x, s(b)); }),
                 {2, 4, 9, 12, 10, 12, 21, 24});
-  expect_values(run([](ProgramBuilder& b, Slot x) { return b.mul(x, b.slice(x, 4, 1, 1)); }),
-                {2, 4, 6, 8, 30, 36, 42, 48});
-  const auto gate = [](double g) { return 1 / (1 + std::exp(-g)); };
   expect_values(
-      run([](ProgramBuilder& b, Slot x) { return b.sigmoid_gate(x, b.slice(x, 2, 1, 1)); }),
-      {gate(2), 2 * gate(2), 3 * gate(4), 4 * gate(4), 5 * gate(6), 6 * gate(6), 7 * gate(8),
-       8 * gate(8)});
+      run([](ProgramBuilder& b, Slot x) { return op::mul(b, x, op::slice(b, x, 4, 1, 1)); }),
+      {2, 4, 6, 8, 30, 36, 42, 48});
+  const auto gate = [](double g) { return 1 / (1 + std::exp(-g)); };
+  expect_values(run([](ProgramBuilder& b, Slot x) {
+                  return op::sigmoid_gate(b, x, op::slice(b, x, 2, 1, 1));
+                }),
+                {gate(2), 2 * gate(2), 3 * gate(4), 4 * gate(4), 5 * gate(6), 6 * gate(6),
+                 7 * gate(8), 8 * gate(8)});
 }
 
 TEST(ReferenceScale, WithAnOffset) {
   expect_values(
-      run_on_table({1, 2, 3}, 3, [](ProgramBuilder& b, Slot x) { return b.scale(x, 2.0f, -5.0f); }),
+      run_on_table({1, 2, 3}, 3,
+                   [](ProgramBuilder& b, Slot x) { return op::scale(b, x, 2.0f, -5.0f); }),
       {-3, -1, 1});
 }
 
@@ -260,23 +268,24 @@ TEST(ReferenceMixStreams, OneOfTwoTwoOfTwoAndWhatIsAdded) {
   // Two streams of two columns; 5, 6 are their factors, and 7, 8, 9, 10 a matrix by input stream.
   const auto run = [](const std::function<MixOptions(ProgramBuilder&, Slot)>& options) {
     return run_on_table({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 10, [&](ProgramBuilder& b, Slot x) {
-      return b.mix_streams(b.slice(x, 10, 0, 4), options(b, x));
+      return op::mix_streams(b, op::slice(b, x, 10, 0, 4), options(b, x));
     });
   };
   expect_values(run([](ProgramBuilder&, Slot) { return MixOptions{.streams = 2}; }), {4, 6});
   expect_values(run([](ProgramBuilder& b, Slot x) {
-                  return MixOptions{.streams = 2, .matrix = b.slice(x, 10, 4, 2)};
+                  return MixOptions{.streams = 2, .matrix = op::slice(b, x, 10, 4, 2)};
                 }),
                 {5 + 18, 10 + 24});
   expect_values(run([](ProgramBuilder& b, Slot x) {
-                  return MixOptions{.streams = 2, .results = 2, .matrix = b.slice(x, 10, 6, 4)};
+                  return MixOptions{
+                      .streams = 2, .results = 2, .matrix = op::slice(b, x, 10, 6, 4)};
                 }),
                 {7 + 27, 14 + 36, 8 + 30, 16 + 40});
   expect_values(run([](ProgramBuilder& b, Slot x) {
                   return MixOptions{.streams = 2,
                                     .results = 2,
-                                    .added = b.slice(x, 10, 6, 2),
-                                    .factors = b.slice(x, 10, 4, 2)};
+                                    .added = op::slice(b, x, 10, 6, 2),
+                                    .factors = op::slice(b, x, 10, 4, 2)};
                 }),
                 {1 + 35, 2 + 40, 3 + 42, 4 + 48});
 }
@@ -285,7 +294,7 @@ TEST(ReferenceSinkhorn, FirstColumnsThenRowsAndColumns) {
   const float l = std::log(3.0f);
   const auto run = [&](uint32_t iterations, float epsilon) {
     return run_on_table({0, l, 0, 0}, 4, [&](ProgramBuilder& b, Slot x) {
-      return b.sinkhorn(x, {.size = 2, .iterations = iterations, .epsilon = epsilon});
+      return op::sinkhorn(b, x, {.size = 2, .iterations = iterations, .epsilon = epsilon});
     });
   };
   // Softmax: 1/4 3/4, 1/2 1/2.
@@ -301,19 +310,22 @@ TEST(ReferenceSegments, SumSliceConcat) {
   const auto run = [&](const std::function<Slot(ProgramBuilder&, Slot)>& body) {
     return run_on_table({1, 2, 3, 4, 5, 6}, 6, body);
   };
-  expect_values(run([](ProgramBuilder& b, Slot x) { return b.sum_segments(x, 3); }), {6, 15});
-  expect_values(run([](ProgramBuilder& b, Slot x) { return b.slice(x, 3, 1, 2); }), {2, 3, 5, 6});
-  expect_values(run([](ProgramBuilder& b, Slot x) { return b.concat(x, b.sum_segments(x, 3), 2); }),
-                {1, 2, 3, 6, 4, 5, 6, 15});
+  expect_values(run([](ProgramBuilder& b, Slot x) { return op::sum_segments(b, x, 3); }), {6, 15});
+  expect_values(run([](ProgramBuilder& b, Slot x) { return op::slice(b, x, 3, 1, 2); }),
+                {2, 3, 5, 6});
   expect_values(
-      run([](ProgramBuilder& b, Slot x) { return b.concat_to_each(x, b.sum_segments(x, 3), 2); }),
-      {1, 2, 3, 6, 15, 4, 5, 6, 6, 15});
+      run([](ProgramBuilder& b, Slot x) { return op::concat(b, x, op::sum_segments(b, x, 3), 2); }),
+      {1, 2, 3, 6, 4, 5, 6, 15});
+  expect_values(run([](ProgramBuilder& b, Slot x) {
+                  return op::concat_to_each(b, x, op::sum_segments(b, x, 3), 2);
+                }),
+                {1, 2, 3, 6, 15, 4, 5, 6, 6, 15});
 }
 
 TEST(ReferencePositionScale, GrowsEveryLength) {
   ProgramBuilder b;
-  const Slot x = b.embed(b.weight("x", Format::F32, 1, 1));
-  const Slot logits = b.gather_rows(b.position_scale(x, 0.5f, 2, 1));
+  const Slot x = op::embed(b, b.weight("x", Format::F32, 1, 1));
+  const Slot logits = op::gather_rows(b, op::position_scale(b, x, 0.5f, 2, 1));
   ReferenceRunner runner(std::move(b).finish(logits, {}), {{"x", {1}}});
   expect_values(runner.run({Part{{0, 0, 0, 0}}}),
                 {1, 1 + 0.5 * std::log(2), 1 + 0.5 * std::log(2), 1 + 0.5 * std::log(3)});
@@ -322,7 +334,7 @@ TEST(ReferencePositionScale, GrowsEveryLength) {
 TEST(ReferencePool, RowsOfEachSequence) {
   const auto pooled = [](uint32_t kind) {
     ProgramBuilder b;
-    b.result(b.pool(b.embed(b.weight("x", Format::F32, 3, 2)), kind));
+    b.result(op::pool(b, op::embed(b, b.weight("x", Format::F32, 3, 2)), kind));
     ReferenceRunner runner(std::move(b).finish(kNoSlot, {}), {{"x", {1, 2, 3, 4, 8, 9}}});
     std::vector<float> rows = runner.run({Part{{0, 1}}, Part{{}}, Part{{2, 1}}});
     rows.resize(6);  // three sequences
@@ -337,9 +349,10 @@ TEST(ReferencePositions, OfThreeParts) {
   ProgramBuilder b;
   b.position_parts(3);
   const Slot parts = b.constant("parts", std::vector{1.0, 0.0, 2.0});
-  const Slot angles = b.rope_angles(b.constant("f", std::vector{1.0, 1.0, 0.5}), 1.0f, parts);
-  b.result(b.gather_rows(angles));
-  b.result(b.gather_rows(b.embed(b.weight("x", Format::F32, 8, 1), TENON_EMBED_POSITIONS)));
+  const Slot angles = op::rope_angles(b, b.constant("f", std::vector{1.0, 1.0, 0.5}), 1.0f, parts);
+  b.result(op::gather_rows(b, angles));
+  b.result(
+      op::gather_rows(b, op::embed(b, b.weight("x", Format::F32, 8, 1), TENON_EMBED_POSITIONS)));
   ReferenceRunner runner(std::move(b).finish(kNoSlot, {}), {{"x", {0, 1, 2, 3, 4, 5, 6, 7}}});
   OwnedStep owned(runner.view(), {Part{{0, 0}}}, runner.slab(), ReferenceRunner::kBlocks);
   owned.positions = {0, 1, 2, 5, 7, 11};
@@ -356,12 +369,14 @@ TEST(ReferencePositions, OfThreeParts) {
 }
 
 TEST(ReferenceElementwise, AddScaleSoftCap) {
-  expect_values(run_on_table({1, -2}, 2, [](ProgramBuilder& b, Slot x) { return b.add(x, x); }),
-                {2, -4});
-  expect_values(run_on_table({1, -2}, 2, [](ProgramBuilder& b, Slot x) { return b.scale(x, 3); }),
-                {3, -6});
   expect_values(
-      run_on_table({15, -60}, 2, [](ProgramBuilder& b, Slot x) { return b.soft_cap(x, 30); }),
+      run_on_table({1, -2}, 2, [](ProgramBuilder& b, Slot x) { return op::add(b, x, x); }),
+      {2, -4});
+  expect_values(
+      run_on_table({1, -2}, 2, [](ProgramBuilder& b, Slot x) { return op::scale(b, x, 3); }),
+      {3, -6});
+  expect_values(
+      run_on_table({15, -60}, 2, [](ProgramBuilder& b, Slot x) { return op::soft_cap(b, x, 30); }),
       {30 * std::tanh(0.5), 30 * std::tanh(-2.0)});
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backends/reference/reference_entry.h"
-#include "program/program.h"
+#include "program/operations.h"
 #include "quant/formats.h"
 #include "tests/backends/reference/fake_host.h"
 
