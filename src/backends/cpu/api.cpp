@@ -95,7 +95,7 @@ struct Cpu {
   }
 
   static bool supports(const tenon_program& program, uint32_t op) noexcept {
-    return supports_op(program, ops_of(program)[op]);
+    return supports_op(program, op);
   }
 
   static std::unique_ptr<Executable> compile(const Device& device, const tenon_program& program) {

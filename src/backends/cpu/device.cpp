@@ -9,12 +9,9 @@
 #include <sys/auxv.h>
 #endif
 
-#include "backends/common/recurrence.h"
 #include "backends/common/strided.h"
-#include "backends/cpu/layouts/cache_block.h"
-#include "backends/cpu/layouts/state_tiles.h"
-#include "backends/cpu/phases/phases.h"
-#include "quant/cache_row.h"
+#include "backends/cpu/operation.h"
+#include "backends/cpu/phases/plain_phase.h"
 #include "quant/formats.h"
 
 namespace tenon::cpu {
@@ -88,65 +85,6 @@ constexpr Variant kVariants[] = {
     {"portable", [] { return true; }, kernels_portable},
 };
 
-bool group_supported(const tenon_program& program, uint32_t group) {
-  const tenon_cache_group& g = groups_of(program)[group];
-  const CacheType type = cache_type(g.type);
-  const bool short_rows = g.key_dim <= kMaxCacheRow && g.value_dim <= kMaxCacheRow;
-  // The score kernel takes 16 consecutive positions of one block.
-  return g.kind != TENON_CACHE_STATE && type != CacheType::Count && g.block_tokens % 16 == 0 &&
-         (short_rows || type == CacheType::F32 || type == CacheType::F16);
-}
-
-bool latent_supported(const tenon_program& program, uint32_t group) {
-  return group_supported(program, group) && groups_of(program)[group].kind == TENON_CACHE_LATENT;
-}
-
-bool selection_supported(const tenon_program& program, const tenon_attention_params& params) {
-  const tenon_cache_group& group = groups_of(program)[params.group];
-  return (group.kind == TENON_CACHE_LATENT || group.kind == TENON_CACHE_FULL) &&
-         (params.selections <= 1 || params.selections == group.kv_heads);
-}
-
-bool attention_supported(const tenon_program& program, const tenon_op& op) {
-  const tenon_attention_params& params = op.params.attention;
-  if (op.inputs[3] != TENON_NO_SLOT &&
-      (params.mask != TENON_MASK_CAUSAL || params.window != 0 || params.bias != TENON_BIAS_NONE ||
-       !selection_supported(program, params))) {
-    return false;
-  }
-  return group_supported(program, params.group) && params.mask <= TENON_MASK_CROSS &&
-         params.bias <= TENON_BIAS_RELATIVE;
-}
-
-/// Whether all who read a weight see as many matrices in it as `op` does, since its panels depend
-/// on that.
-bool matrices_supported(const tenon_program& program, const tenon_op& op, uint32_t input) {
-  for (uint32_t i = 0; i < program.num_ops; ++i) {
-    const tenon_op& other = ops_of(program)[i];
-    for (uint32_t j = 0; j < other.num_inputs; ++j) {
-      const bool same_weight = other.inputs[j] == op.inputs[input];
-      if (same_weight && num_matrices(other, j) != num_matrices(op, input)) return false;
-    }
-  }
-  return true;
-}
-
-/// What reads the table of a recurrence, which lies transposed, reads it as one.
-bool recurrence_supported(const tenon_program& program, const tenon_op& op) {
-  const uint32_t group = op.params.state.group;
-  if (group >= program.num_groups || groups_of(program)[group].kind != TENON_CACHE_STATE) {
-    return false;
-  }
-  const uint32_t table = state_table(op);
-  for (uint32_t i = 0; table != TENON_NO_SLOT && i < program.num_ops; ++i) {
-    const tenon_op& other = ops_of(program)[i];
-    for (uint32_t j = 0; j < other.num_inputs; ++j) {
-      if (other.inputs[j] == table && state_table(other) != table) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 const Kernels* choose_kernels(const std::string& name) {
@@ -185,39 +123,34 @@ std::string processor_name() {
 #endif
 }
 
-bool supports_op(const tenon_program& program, const tenon_op& op) {
-  const bool known = (op.kind >= TENON_OP_EMBED && op.kind <= TENON_OP_POOL) ||
-                     backends::is_recurrent(op.kind) || op.kind == TENON_OP_MIX_STREAMS ||
-                     op.kind == TENON_OP_SINKHORN || op.kind == TENON_OP_NGRAM_ROWS ||
-                     op.kind == TENON_OP_SOFTMAX || op.kind == TENON_OP_COMPRESS ||
-                     op.kind == TENON_OP_ATTENTION_POOLS || op.kind == TENON_OP_ROUND ||
-                     is_select(op.kind);
-  if (!known) return false;
+bool matrices_supported(const tenon_program& program, const tenon_op& op, uint32_t input) noexcept {
+  const CpuOperation* own = all_operations().find(op.kind);
+  for (uint32_t i = 0; i < program.num_ops; ++i) {
+    const tenon_op& other = ops_of(program)[i];
+    for (uint32_t j = 0; j < other.num_inputs; ++j) {
+      if (other.inputs[j] != op.inputs[input]) continue;
+      const CpuOperation* entry = all_operations().entry_of(program, other);
+      const bool plain = entry == nullptr;  // reads rows however they lie
+      if (!plain && num_matrices(entry, other, j) != num_matrices(own, op, input)) return false;
+    }
+  }
+  return true;
+}
+
+bool supports_op(const tenon_program& program, uint32_t index, const OperationTable& operations) {
+  const tenon_op& op = ops_of(program)[index];
+  const CpuOperation* entry = operations.entry_of(program, op);
+  if (entry == nullptr) return fits_plain(program, index);
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
     if (op.inputs[i] == TENON_NO_SLOT) continue;
     const tenon_slot& slot = slots_of(program)[op.inputs[i]];
-    const uint32_t constants = op.kind == TENON_OP_NGRAM_ROWS ? TENON_TYPE_I64 : TENON_TYPE_F64;
-    if (slot.kind == TENON_SLOT_CONSTANT && slot.type != constants) return false;
+    if (slot.kind == TENON_SLOT_CONSTANT && slot.type != entry->constants) return false;
     if (slot.kind != TENON_SLOT_WEIGHT) continue;
     const FormatInfo* format = find_format(slot.type);
     if (format == nullptr || !format->weight || slot.columns % format->block_values != 0)
       return false;
   }
-  if (op.kind == TENON_OP_KV_WRITE) return group_supported(program, op.params.kv.group);
-  if (op.kind == TENON_OP_ATTENTION) return attention_supported(program, op);
-  if (op.kind == TENON_OP_COMPRESS) {
-    const uint32_t group = op.params.compress.group;  // which has raw values in the layout of keys
-    return group_supported(program, group) && groups_of(program)[group].type == TENON_TYPE_F32;
-  }
-  if (op.kind == TENON_OP_ATTENTION_POOLS) {
-    const tenon_attention_pools_params& pools = op.params.attention_pools;
-    return latent_supported(program, pools.group) && latent_supported(program, pools.pool_group);
-  }
-  if (is_select(op.kind)) return latent_supported(program, op.params.select.group);
-  if (backends::is_recurrent(op.kind)) return recurrence_supported(program, op);
-  if (op.kind == TENON_OP_MOE_LINEAR) return matrices_supported(program, op, 2);
-  if (op.kind == TENON_OP_LINEAR_HEADS) return matrices_supported(program, op, 1);
-  return true;
+  return entry->fits == nullptr || entry->fits(program, op);
 }
 
 }  // namespace tenon::cpu

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/operation.h"
 #include "tenon/backend.h"
 
 namespace tenon::cpu {
@@ -24,6 +25,11 @@ std::string available_kernels();
 std::string processor_name();
 
 /// Whether this backend can run operation `op`; the slots it names exist.
-bool supports_op(const tenon_program& program, const tenon_op& op);
+bool supports_op(const tenon_program& program, uint32_t op,
+                 const OperationTable& operations = all_operations());
+
+/// Whether all who multiply with the weight at an input see as many matrices in it as `op` does, since
+/// its panels depend on that.
+bool matrices_supported(const tenon_program& program, const tenon_op& op, uint32_t input) noexcept;
 
 }  // namespace tenon::cpu

@@ -10,8 +10,8 @@
 #include "backends/cpu/device.h"
 #include "backends/cpu/layouts/cache_block.h"
 #include "backends/cpu/layouts/state_tiles.h"
+#include "backends/cpu/operation.h"
 #include "backends/cpu/phases/area_plan.h"
-#include "backends/cpu/phases/attention_scratch.h"
 #include "backends/cpu/phases/phase_runner.h"
 
 namespace tenon::cpu {
@@ -37,9 +37,19 @@ QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns, Activ
 
 }  // namespace
 
-Executable::Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program)
-    : host_(host), kernels_(kernels), program_(program), plan_(build_phases(program_, kernels)) {
-  for (const tenon_cache_group& group : program_.groups()) {
+Executable::Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program,
+                       const OperationTable& operations)
+    : host_(host),
+      kernels_(kernels),
+      program_(program),
+      operations_(operations),
+      plan_(build_phases(program_, kernels, operations)) {
+  for (uint32_t g = 0; g < program_.groups().size(); ++g) {
+    const tenon_cache_group& group = program_.groups()[g];
+    if (operations_.is_plain_group(program_.view(), g)) {
+      block_bytes_.push_back(plain_block_bytes(group));
+      continue;
+    }
     if (group.kind == TENON_CACHE_STATE) {
       const uint64_t layer_bytes = state_layer_values(group) * sizeof(float);
       block_bytes_.push_back(backends::multiply(group.layers, layer_bytes, "a state"));
@@ -55,6 +65,9 @@ Executable::Executable(const tenon_host& host, const Kernels& kernels, const ten
   make_attention_plans();
   allocate_scratch();
   allocate_missing_block();
+  if (std::ranges::any_of(plan_.phases, &Phase::is_plain)) {
+    plain_ = std::make_unique<PlainPhases>(*this);
+  }
   state_.barriers.reserve(plan_.phases.size());
   state_.token_sequence.resize(program_.view().max_tokens);
   state_.token_position.resize(program_.view().max_tokens);
@@ -68,16 +81,25 @@ void Executable::allocate_weights() {
   std::vector<bool> linear(plan_.slots.size());
   std::vector<bool> vectors(plan_.slots.size());
   std::vector<uint32_t> matrices(plan_.slots.size(), 0);
+  std::vector<bool> plain(plan_.slots.size());
   for (const tenon_op& op : program_.ops()) {
+    const CpuOperation* entry = operations_.entry_of(program_.view(), op);
     for (uint32_t j = 0; j < op.num_inputs; ++j) {
       const uint32_t slot = op.inputs[j];
       if (slot == TENON_NO_SLOT) continue;
-      const uint32_t seen = num_matrices(op, j);
+      if (entry == nullptr) {
+        plain[slot] = true;
+        continue;
+      }
+      const uint32_t seen = num_matrices(entry, op, j);
       matrices[slot] = std::max(matrices[slot], seen);
       if (seen == 0) vectors[slot] = true;
-      const bool looked_up = op.kind == TENON_OP_EMBED || op.kind == TENON_OP_NGRAM_ROWS;
-      if (seen != 0 && !looked_up) linear[slot] = true;
+      if (seen != 0 && !entry->looks_up) linear[slot] = true;
     }
+  }
+  // Plain forms read rows, however they are packed.
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    if (plain[i] && matrices[i] == 0) matrices[i] = 1;
   }
   const auto carve = [&](Carver& carver) {
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
@@ -183,8 +205,10 @@ void Executable::make_attention_plans() {
   const uint32_t num_threads = host_.num_threads(host_.user);
   uint64_t partial_floats = 0;
   for (Phase& phase : plan_.phases) {
-    if (phase.kind != PhaseKind::Attention || phase.looks_at_selected()) continue;
-    const tenon_attention_params& params = phase.attention.params.attention;
+    const bool seen = phase.entry != nullptr && phase.op.kind == TENON_OP_ATTENTION &&
+                      phase.op.inputs[3] == TENON_NO_SLOT;
+    if (!seen) continue;
+    const tenon_attention_params& params = phase.op.params.attention;
     const AttentionShape shape(params, program_.groups()[params.group]);
     const auto same =
         std::find_if(attention_plans_.begin(), attention_plans_.end(),
@@ -196,10 +220,19 @@ void Executable::make_attention_plans() {
     partial_floats = std::max(partial_floats,
                               attention_plans_.back().partial_floats_of_context(kReservedContext));
   }
-  const uint64_t of_pools = pool_partial_floats(plan_, program_.groups(), kReservedContext);
-  partial_floats = std::max(partial_floats, num_threads * of_pools);
+  partial_floats = std::max(partial_floats, num_threads * thread_partials(kReservedContext));
   attention_partials_ =
       HostMemory(&host_, partial_floats * sizeof(float), TENON_MEMORY_SCRATCH, "attention");
+}
+
+uint64_t Executable::thread_partials(uint64_t end) const {
+  const ScratchContext context{plan_, program_.groups(), attention_plans_};
+  uint64_t floats = 0;
+  for (const Phase& phase : plan_.phases) {
+    if (phase.entry == nullptr || phase.entry->partials == nullptr) continue;
+    floats = std::max(floats, phase.entry->partials(context, phase, end));
+  }
+  return floats;
 }
 
 /// Room for so many part results, and for half as many more where there was less.
@@ -219,14 +252,14 @@ void Executable::prepare_attention(const tenon_step& step) {
   for (const uint32_t position : std::span(state_.token_position).first(step.num_tokens)) {
     longest = std::max<uint64_t>(longest, position + 1);
   }
-  pool_partial_floats_ = pool_partial_floats(plan_, program_.groups(), longest);
-  reserve_partials(scratch_.size() * pool_partial_floats_);
+  thread_partial_floats_ = thread_partials(longest);
+  reserve_partials(scratch_.size() * thread_partial_floats_);
 }
 
 void Executable::allocate_scratch() {
   uint64_t max_block = 0;
-  uint64_t scores = 0;
-  uint64_t recurrence_floats = 0;
+  ScratchSizes sizes_of_ops;
+  const ScratchContext context{plan_, program_.groups(), attention_plans_};
   bool glu = false, floats = false;
   const auto count_linear = [&](uint32_t weight, uint32_t second, uint64_t width) {
     max_block = std::max(max_block, width);
@@ -243,16 +276,9 @@ void Executable::allocate_scratch() {
     for (const ExpertTask& task : phase.experts) {
       count_linear(task.weight, task.second, joined_width(task.block));
     }
+    if (phase.entry == nullptr || phase.entry->scratch == nullptr) continue;
+    phase.entry->scratch(context, phase, sizes_of_ops);
   }
-  for (const RouteInfo& route : plan_.routes) {
-    if (route.by_scores) scores = std::max<uint64_t>(scores, kScoreArrays * route.experts);
-  }
-  for (const tenon_op& op : program_.ops()) {
-    if (op.kind != TENON_OP_DELTA_RULE) continue;
-    const uint64_t keys = plan_.slots[op.inputs[0]].slot.columns / op.params.delta_rule.key_heads;
-    recurrence_floats = std::max(recurrence_floats, 2 * keys);
-  }
-  const AttentionScratch attention = attention_scratch(plan_, program_.groups(), attention_plans_);
   // As wide as few rows may be (max_width), and the rest of their last panel.
   const uint64_t results = max_rows() * whole_panels(max_block + kFloatPanelRows - 1);
   scratch_.resize(std::max(1u, host_.num_threads(host_.user)));
@@ -262,13 +288,13 @@ void Executable::allocate_scratch() {
       s.y2 = carver.take<float>(glu ? results : 0);
       s.tile = carver.take<float>(static_cast<uint64_t>(kTileDepth) * kFloatPanelRows);
       s.chunk = carver.take<float>(floats ? kChunkFloats : 0);
-      s.attention = carver.take<float>(attention.floats);
-      s.index_scores = carver.take<float>(attention.candidates > 0 ? kAttentionSpan : 0);
-      s.candidates = carver.take<Candidate>(attention.candidates);
-      s.selected = carver.take<uint8_t>(attention.area_bytes);
-      s.areas = carver.take<const uint8_t*>(attention.areas);
-      s.scores = carver.take<double>(scores);
-      s.recurrence = carver.take<float>(recurrence_floats);
+      s.attention = carver.take<float>(sizes_of_ops.attention);
+      s.index_scores = carver.take<float>(sizes_of_ops.candidates > 0 ? kAttentionSpan : 0);
+      s.candidates = carver.take<Candidate>(sizes_of_ops.candidates);
+      s.selected = carver.take<uint8_t>(sizes_of_ops.area_bytes);
+      s.areas = carver.take<const uint8_t*>(sizes_of_ops.areas);
+      s.scores = carver.take<double>(sizes_of_ops.scores);
+      s.recurrence = carver.take<float>(sizes_of_ops.recurrence);
     }
   };
   Carver sizes(nullptr);
@@ -338,7 +364,7 @@ void Executable::seal() {
   if (sealed_) return;
   std::vector<bool> transposed(weights_.size());
   for (const tenon_op& op : program_.ops()) {
-    const uint32_t slot = state_table(op);
+    const uint32_t slot = state_table(operations_.entry_of(program_.view(), op), op);
     if (slot == TENON_NO_SLOT || transposed[slot]) continue;
     transposed[slot] = true;
     const uint64_t rows = plan_.slots[slot].slot.rows;
@@ -442,15 +468,28 @@ void Executable::run_phases() {
   for (size_t p = 0; p < plan_.phases.size(); ++p)
     next_item_[p].store(0, std::memory_order_relaxed);
   PhaseRunner runner(*this);
+  const auto end = static_cast<uint32_t>(plan_.phases.size());
+  for (uint32_t first = 0; first < end;) {
+    uint32_t last = first;
+    while (last < end && !plan_.phases[last].is_plain()) ++last;
+    if (last > first) run_job(runner, first, last);
+    if (last < end) plain_->run(plan_.phases[last].op, *state_.step);
+    first = last + 1;
+  }
+  state_.step = nullptr;
+}
+
+void Executable::run_job(PhaseRunner& runner, uint32_t first, uint32_t end) {
   // The last phase is run by all, so that none is left over.
   state_.barriers.clear();
-  for (uint32_t p = 0; p < plan_.phases.size(); ++p) {
-    if (p + 1 == plan_.phases.size() || !runner.is_for_one(p)) state_.barriers.push_back(p);
+  for (uint32_t p = first; p < end; ++p) {
+    if (p + 1 == end || !runner.is_for_one(p)) state_.barriers.push_back(p);
   }
   struct Job {
     PhaseRunner& runner;
     const std::vector<uint32_t>& barriers;
-  } phases{runner, state_.barriers};
+    uint32_t first;
+  } phases{runner, state_.barriers, first};
   tenon_parallel_job job{};
   job.struct_size = sizeof(job);
   job.num_phases = static_cast<uint32_t>(state_.barriers.size());
@@ -461,13 +500,12 @@ void Executable::run_phases() {
   };
   job.before_phase = [](void* arg, uint32_t barrier) {
     const Job& self = *static_cast<const Job*>(arg);
-    uint32_t phase = barrier == 0 ? 0 : self.barriers[barrier - 1] + 1;
+    uint32_t phase = barrier == 0 ? self.first : self.barriers[barrier - 1] + 1;
     for (; phase < self.barriers[barrier]; ++phase) self.runner.run(phase, 0, 1);
     return self.runner.cancelled() ? TENON_BACKEND_CANCELLED : 0;
   };
   const int32_t stopped = host_.parallel(host_.user, &job);
   const bool cancelled = stopped == TENON_BACKEND_CANCELLED || runner.cancelled();
-  state_.step = nullptr;
   if (cancelled) backends::refuse(TENON_BACKEND_CANCELLED, "the step was cancelled");
   if (stopped != 0) backends::fail_as_host(stopped);
 }
@@ -478,7 +516,7 @@ uint64_t Executable::memory_bytes(uint32_t purpose) const {
       return weight_memory_.size();
     case TENON_MEMORY_SCRATCH:
       return activation_memory_.size() + scratch_memory_.size() + attention_partials_.size() +
-             missing_block_.size();
+             missing_block_.size() + (plain_ ? plain_->memory_bytes() : 0);
     default:
       return 0;
   }

@@ -12,58 +12,21 @@
 #include "backends/cpu/kernels/best_candidates.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/layouts/panels.h"
+#include "backends/cpu/operation.h"
 #include "backends/cpu/phases/attention_plan.h"
 #include "backends/cpu/phases/carver.h"
 #include "backends/cpu/phases/expert_plan.h"
 #include "backends/cpu/phases/phases.h"
+#include "backends/cpu/phases/plain_phase.h"
 
 namespace tenon::cpu {
 
 using backends::HostMemory;
 
+class PhaseRunner;
+
 class Executable {
  public:
-  /// The program is supported. Throws Failure, std::bad_alloc. The host table must outlive the
-  /// object.
-  Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program);
-
-  [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
-  [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
-  /// Throws Failure, saying what is wrong with the request. Disjoint calls may run concurrently.
-  void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
-                 uint64_t size_bytes);
-  /// Turns the tables of recurrences (state_tiles.h) round. May throw std::bad_alloc.
-  void seal();
-
-  /// Runs a step to its end; returns its ticket. Throws Failure: CANCELLED, what is wrong with the
-  /// step, STATE before seal() and when the last step was not waited for. May throw std::bad_alloc
-  /// while the block address tables grow to a longer context than seen before.
-  uint64_t run(const tenon_step& step);
-  /// Throws Failure for a ticket that is not the last one's.
-  void wait(uint64_t ticket);
-
-  [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
-  [[nodiscard]] const tenon_host* host() const { return &host_; }
-  [[nodiscard]] const tenon_program& program() const { return program_.view(); }
-
- private:
-  friend class PhaseRunner;
-
-  /// Of any step, in whole groups.
-  [[nodiscard]] uint64_t max_rows() const {
-    return grouped_rows(
-        std::max<uint64_t>(program_.view().max_tokens, program_.view().max_outputs));
-  }
-
-  /// Rows [first_row, first_row + num_rows) of a weight slot, as load_rows gives them.
-  struct RowsToLoad {
-    uint32_t slot;
-    uint64_t first_row;
-    uint64_t num_rows;
-    const uint8_t* blocks;
-    uint64_t size_bytes;
-  };
-
   /// A weight matrix in packed form, or vectors or a small table (norm weight, bias, sinks) as f32,
   /// or both.
   struct Weight {
@@ -94,6 +57,51 @@ class Executable {
     double* scores = nullptr;         // of a route by scores (choose_by_scores)
     float* recurrence = nullptr;      // [2 keys], where decays are per key
   };
+
+  /// The program is supported. Throws Failure, std::bad_alloc. The host table must outlive the
+  /// object.
+  Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program,
+             const OperationTable& operations = all_operations());
+
+  [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
+  [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
+  /// Throws Failure, saying what is wrong with the request. Disjoint calls may run concurrently.
+  void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
+                 uint64_t size_bytes);
+  /// Turns the tables of recurrences (state_tiles.h) round. May throw std::bad_alloc.
+  void seal();
+
+  /// Runs a step to its end; returns its ticket. Throws Failure: CANCELLED, what is wrong with the
+  /// step, STATE before seal() and when the last step was not waited for. May throw std::bad_alloc
+  /// while the block address tables grow to a longer context than seen before.
+  uint64_t run(const tenon_step& step);
+  /// Throws Failure for a ticket that is not the last one's.
+  void wait(uint64_t ticket);
+
+  [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
+  [[nodiscard]] const tenon_host* host() const { return &host_; }
+  [[nodiscard]] const tenon_program& program() const { return program_.view(); }
+
+ private:
+  friend class OpRun;
+  friend class PhaseRunner;
+  friend class PlainProgram;
+
+  /// Of any step, in whole groups.
+  [[nodiscard]] uint64_t max_rows() const {
+    return grouped_rows(
+        std::max<uint64_t>(program_.view().max_tokens, program_.view().max_outputs));
+  }
+
+  /// Rows [first_row, first_row + num_rows) of a weight slot, as load_rows gives them.
+  struct RowsToLoad {
+    uint32_t slot;
+    uint64_t first_row;
+    uint64_t num_rows;
+    const uint8_t* blocks;
+    uint64_t size_bytes;
+  };
+
   /// What a step adds: where each token is and where the cache blocks are.
   struct StepState {
     const tenon_step* step = nullptr;
@@ -106,6 +114,8 @@ class Executable {
 
   void bind(const tenon_step& step);
   void run_phases();
+  /// Those of [first, end), none of which is plain, in one job of the host.
+  void run_job(PhaseRunner& runner, uint32_t first, uint32_t end);
   void allocate_weights();
   void allocate_missing_block();
   void allocate_activations();
@@ -117,14 +127,12 @@ class Executable {
   void find_blocks(const tenon_step_sequence& sequence, uint32_t group);
   void prepare_attention(const tenon_step& step);
   void reserve_partials(uint64_t floats);
-  /// Of an attention_pools.
-  [[nodiscard]] float* pool_partials(uint32_t thread) const {
-    return reinterpret_cast<float*>(attention_partials_.data()) + thread * pool_partial_floats_;
-  }
-
+  /// CpuOperation::partials of the most demanding phase.
+  [[nodiscard]] uint64_t thread_partials(uint64_t end) const;
   const tenon_host& host_;
   const Kernels kernels_;
   backends::ProgramCopy program_;
+  const OperationTable& operations_;
   PhasePlan plan_;
   std::vector<uint64_t> block_bytes_;                   // [groups]
   std::vector<Weight> weights_;                         // by slot
@@ -134,12 +142,13 @@ class Executable {
   std::vector<ThreadScratch> scratch_;                  // by thread
   std::unique_ptr<std::atomic<uint32_t>[]> next_item_;  // by phase
   std::vector<AttentionPlan> attention_plans_;
-  HostMemory attention_partials_;     // of one attention phase: part results where it is cut
-  uint64_t pool_partial_floats_ = 0;  // of a thread in an attention_pools phase
+  HostMemory attention_partials_;       // of one attention phase: part results where it is cut
+  uint64_t thread_partial_floats_ = 0;  // of a thread (CpuOperation::partials)
   HostMemory weight_memory_;
   HostMemory activation_memory_;
   HostMemory scratch_memory_;
-  HostMemory missing_block_;  // zeros, for blocks before a window
+  HostMemory missing_block_;            // zeros, for blocks before a window
+  std::unique_ptr<PlainPhases> plain_;  // null: there are none
   StepState state_;
   bool sealed_ = false;
   bool under_way_ = false;  // the last step was not waited for

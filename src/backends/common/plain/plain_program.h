@@ -27,6 +27,22 @@ namespace tenon::plain {
 
 using backends::HostMemory;
 
+/// Bytes of a cache block: [layers, rows_of_block, heads x (key_dim + value_dim)] elements; of a state
+/// [layers, state_values] f32.
+inline uint64_t cache_block_bytes(const tenon_cache_group& group) {
+  using backends::multiply;
+  if (group.kind == TENON_CACHE_STATE) {
+    const uint64_t values = multiply(group.layers, group.state_values, "cache block");
+    return multiply(values, sizeof(float), "cache block");
+  }
+  const uint64_t key = cache_head_bytes(group.type, group.key_dim);
+  const uint64_t value =
+      group.kind == TENON_CACHE_LATENT ? 0 : cache_head_bytes(group.type, group.value_dim);
+  const uint64_t head = key + value;
+  const uint64_t rows = multiply(group.layers, backends::rows_of_block(group), "cache block");
+  return multiply(multiply(group.kv_heads, head, "cache block"), rows, "cache block");
+}
+
 template <typename Math>
 class LoadedProgram {
  public:
@@ -38,7 +54,8 @@ class LoadedProgram {
                 const OperationTable<Math>& operations)
       : host_(host), program_(program), operations_(operations) {
     check_operations();
-    for (uint32_t i = 0; i < program.num_groups; ++i) block_bytes_.push_back(bytes_of_block(i));
+    for (uint32_t i = 0; i < program.num_groups; ++i)
+      block_bytes_.push_back(cache_block_bytes(group(i)));
     weights_.resize(num_slots());
     row_bytes_.assign(num_slots(), 0);
     offsets_.assign(num_slots(), 0);
@@ -59,8 +76,6 @@ class LoadedProgram {
     return program_.groups()[group];
   }
 
-  /// Bytes of a cache block: [layers, rows_of_block, heads x (key_dim + value_dim)] elements; of a
-  /// state [layers, state_values] f32.
   [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
   [[nodiscard]] std::span<const uint64_t> block_bytes() const { return block_bytes_; }
 
@@ -99,6 +114,30 @@ class LoadedProgram {
   /// Blocks of row `row` of a weight, the next rows after them.
   [[nodiscard]] const std::byte* weight_blocks(uint32_t slot, uint64_t row) const {
     return weights_[slot].data() + row * row_bytes_[slot];
+  }
+
+  /// Decodes row `row` of a weight into out [columns].
+  void weight_row(uint32_t slot_number, uint64_t row, Real* out) const noexcept {
+    const tenon_slot& info = slot(slot_number);
+    const FormatInfo& format = *find_format(info.type);
+    const std::byte* blocks = weight_blocks(slot_number, row);
+    if constexpr (std::is_same_v<Real, float>) {
+      format.decode_row(blocks, out, info.columns);
+    } else {
+      constexpr uint64_t kPart = 256;  // whole blocks of every format
+      float decoded[kPart];
+      for (uint64_t first = 0; first < info.columns; first += kPart) {
+        const uint64_t count = std::min(kPart, info.columns - first);
+        const std::byte* part = blocks + first / format.block_values * format.block_bytes;
+        format.decode_row(part, decoded, count);
+        std::copy_n(decoded, count, out + first);
+      }
+    }
+  }
+
+  /// f32 values from one layer of a state to the next.
+  [[nodiscard]] uint64_t state_layer_values(uint32_t group) const {
+    return this->group(group).state_values;
   }
 
   /// Whether the step binds it: an input or a result.
@@ -171,21 +210,6 @@ class LoadedProgram {
       }
     }
     area_ = HostMemory(host_, area, TENON_MEMORY_SCRATCH, "activations");
-  }
-
-  [[nodiscard]] uint64_t bytes_of_block(uint32_t group) const {
-    using backends::multiply;
-    const tenon_cache_group& info = this->group(group);
-    if (info.kind == TENON_CACHE_STATE) {
-      const uint64_t values = multiply(info.layers, info.state_values, "cache block");
-      return multiply(values, sizeof(float), "cache block");
-    }
-    const uint64_t key = cache_head_bytes(info.type, info.key_dim);
-    const uint64_t value =
-        info.kind == TENON_CACHE_LATENT ? 0 : cache_head_bytes(info.type, info.value_dim);
-    const uint64_t head = key + value;
-    const uint64_t rows = multiply(info.layers, backends::rows_of_block(info), "cache block");
-    return multiply(multiply(info.kv_heads, head, "cache block"), rows, "cache block");
   }
 
   const tenon_host* host_;

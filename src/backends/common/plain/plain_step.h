@@ -56,19 +56,33 @@ inline void reserve(HostMemory& memory, const tenon_host* host, uint64_t bytes, 
   memory = HostMemory(host, bytes, TENON_MEMORY_SCRATCH, what);
 }
 
+/// What holds a program's weights and activations. A backend that keeps them in a way of its own
+/// specialises it, with the functions of LoadedProgram that StepRun calls.
+template <typename Math>
+struct ProgramOf {
+  using Type = LoadedProgram<Math>;
+};
+
 /// Valid during one run of an executable.
 template <typename Math>
 class StepRun {
  public:
   using Real = typename Math::Real;
+  using Program = typename ProgramOf<Math>::Type;
 
   /// Checks the step against the program (ARGUMENT). `scratch` outlives the step and only grows.
-  StepRun(const LoadedProgram<Math>& program, const Math& math, const tenon_step& step,
-          StepScratch& scratch)
+  StepRun(const Program& program, const Math& math, const tenon_step& step, StepScratch& scratch)
       : program_(program), math_(math), step_(step), scratch_(scratch) {
     backends::check_step(program_.copy(), step, program_.block_bytes(), true);
     place_tokens();
     reserve_bound();
+  }
+  /// A step that was checked, for run(op) alone; a program that has the memory of bound slots itself.
+  struct Checked {};
+  StepRun(const Program& program, const Math& math, const tenon_step& step, StepScratch& scratch,
+          Checked)
+      : program_(program), math_(math), step_(step), scratch_(scratch) {
+    place_tokens();
   }
 
   /// Runs every operation; CANCELLED when the flag of the step is set before one of them or while one
@@ -77,11 +91,14 @@ class StepRun {
     for (uint32_t i = 0; i < program_.num_slots(); ++i) {
       if (slot(i).kind == TENON_SLOT_INPUT) read_input(i);
     }
-    for (const tenon_op& op : program_.copy().ops()) {
-      check_cancelled();
-      program_.operations().find(op.kind)->run(*this, op);
-    }
+    for (const tenon_op& op : program_.copy().ops()) run(op);
     for (const uint32_t result : program_.copy().results()) write_result(result);
+  }
+
+  /// Runs one operation of the program; CANCELLED as run().
+  void run(const tenon_op& op) {
+    check_cancelled();
+    program_.operations().find(op.kind)->run(*this, op);
   }
 
   /// What the backend computes with.
@@ -107,21 +124,7 @@ class StepRun {
   }
   /// Decodes row `row` of a weight into out [columns].
   void weight_row(uint32_t slot_number, uint64_t row, Real* out) const noexcept {
-    const tenon_slot& info = slot(slot_number);
-    const FormatInfo& format = *find_format(info.type);
-    const std::byte* blocks = program_.weight_blocks(slot_number, row);
-    if constexpr (std::is_same_v<Real, float>) {
-      format.decode_row(blocks, out, info.columns);
-    } else {
-      constexpr uint64_t kPart = 256;  // whole blocks of every format
-      float decoded[kPart];
-      for (uint64_t first = 0; first < info.columns; first += kPart) {
-        const uint64_t count = std::min(kPart, info.columns - first);
-        const std::byte* part = blocks + first / format.block_values * format.block_bytes;
-        format.decode_row(part, decoded, count);
-        std::copy_n(decoded, count, out + first);
-      }
-    }
+    program_.weight_row(slot_number, row, out);
   }
   /// A weight vector; empty when the slot is absent.
   [[nodiscard]] std::vector<Real> weight_vector(uint32_t slot_number) const {
@@ -174,7 +177,7 @@ class StepRun {
                                    const tenon_state_params& state,
                                    uint64_t num_values) const noexcept {
     const backends::StateBlocks blocks = backends::state_blocks(sequence, state.group);
-    const uint64_t first = uint64_t{state.layer} * group(state.group).state_values + state.offset;
+    const uint64_t first = state.layer * program_.state_layer_values(state.group) + state.offset;
     const auto values_of = [&](uint32_t block) {
       return reinterpret_cast<float*>(block_address(state.group, block)) + first;
     };
@@ -291,7 +294,7 @@ class StepRun {
     }
   }
 
-  const LoadedProgram<Math>& program_;
+  const Program& program_;
   const Math& math_;
   const tenon_step& step_;
   StepScratch& scratch_;

@@ -66,13 +66,6 @@ constexpr StateTiles wkv6_tiles(const tenon_wkv6_params& wkv, const tenon_slot& 
   return {shape.heads, shape.rows, shape.columns};
 }
 
-/// The small matrix of a recurrence that lies transposed, so that its lanes are side by side: the
-/// filters of a conv, A of an ssm_scan. TENON_NO_SLOT: it has none.
-constexpr uint32_t state_table(const tenon_op& op) {
-  if (op.kind == TENON_OP_CONV) return op.inputs[1];
-  return op.kind == TENON_OP_SSM_SCAN ? op.inputs[2] : TENON_NO_SLOT;
-}
-
 /// f32 values from one layer of a state to the next: whole cache lines.
 constexpr uint64_t state_layer_values(const tenon_cache_group& group) {
   return CacheBlock::round_up(group.state_values, 16);

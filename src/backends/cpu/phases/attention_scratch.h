@@ -1,29 +1,22 @@
-// How much scratch memory a thread takes for the attention and the selects of a plan.
+// Counting the scratch memory of attention kernels and of rows gathered for them.
 #pragma once
 
-#include <cstdint>
-#include <span>
+#include <algorithm>
 
-#include "backends/cpu/phases/attention_plan.h"
-#include "backends/cpu/phases/phases.h"
+#include "backends/cpu/layouts/cache_block.h"
+#include "backends/cpu/operation.h"
 
 namespace tenon::cpu {
 
-struct AttentionScratch {
-  uint64_t floats = 0;      ///< of the kernels
-  uint64_t candidates = 0;  ///< of a select: two for each position that it gives
-  uint64_t areas = 0;       ///< of cache blocks, where rows that were chosen lie side by side
-  uint64_t area_bytes = 0;  ///< of these together
-};
+/// Room for `positions` rows side by side.
+inline void count_areas(const CacheBlock& block, uint64_t positions, ScratchSizes& sizes) {
+  const uint64_t areas = (positions + block.block_tokens - 1) / block.block_tokens;
+  sizes.areas = std::max(sizes.areas, areas);
+  sizes.area_bytes = std::max(sizes.area_bytes, areas * block.area_bytes());
+}
 
-/// What the most demanding phase takes.
-///   groups  of the program
-AttentionScratch attention_scratch(const PhasePlan& plan, std::span<const tenon_cache_group> groups,
-                                   std::span<const AttentionPlan> attention_plans);
-
-/// Floats that a thread takes for the part results of an attention_pools, the most demanding one, of a
-/// sequence that has `end` positions after the step.
-uint64_t pool_partial_floats(const PhasePlan& plan, std::span<const tenon_cache_group> groups,
-                             uint64_t end);
+inline void count_attention(uint64_t columns, const CacheBlock& block, ScratchSizes& sizes) {
+  sizes.attention = std::max<uint64_t>(sizes.attention, attention_scratch_floats(columns, block));
+}
 
 }  // namespace tenon::cpu

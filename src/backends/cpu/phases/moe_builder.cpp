@@ -34,18 +34,20 @@ void add_reader(GatheredRows& rows, ActivationFormat format) {
 
 /// A moe_linear with a sum becomes one without, whose results are weighted as they are written, and
 /// a sum over them.
-void PhaseBuilder::add_expert_sum(const tenon_op& op) {
+void PhaseBuilder::add_expert_sum(const RowOp& row) {
+  const tenon_op& op = row.op;
   SlotInfo parts;
   parts.slot = plan_.slots[op.outputs[0]].slot;
   parts.slot.columns *= columns(op.inputs[kIds]);
   parts.bound = false;
   plan_.slots.push_back(parts);
   Item multiply;
-  multiply.row.op = op;
+  multiply.row = row;
   multiply.row.op.outputs[0] = static_cast<uint32_t>(plan_.slots.size() - 1);
   Item sum;
   sum.row.op = op;
   sum.row.op.kind = kOpSumExperts;
+  sum.row.entry = &ops::sum_experts;
   sum.row.op.num_inputs = 1;
   for (uint32_t& input : sum.row.op.inputs) input = TENON_NO_SLOT;
   sum.row.op.inputs[0] = multiply.row.op.outputs[0];
@@ -60,20 +62,12 @@ uint32_t PhaseBuilder::route_of(uint32_t slot) const {
 }
 
 void PhaseBuilder::place_route(size_t index) {
-  const tenon_op& op = items_[index].row.op;
-  Phase phase;
-  phase.kind = PhaseKind::Route;
-  phase.row_class = info(op.outputs[0]).slot.row_class;
-  phase.rows.push_back(items_[index].row);
-  phase.route = static_cast<uint32_t>(plan_.routes.size());
+  const tenon_op op = items_[index].row.op;
+  place_operation(index);
+  plan_.phases.back().route = static_cast<uint32_t>(plan_.routes.size());
   plan_.routes.push_back({op.outputs[0], op.outputs[1],
                           static_cast<uint32_t>(columns(op.inputs[0])), op.params.moe_route.used,
                           chooses_by_scores(op)});
-  plan_.phases.push_back(std::move(phase));
-  for (const uint32_t output : op.outputs) {
-    info(output).first_phase = last_phase();
-    info(output).stored = true;
-  }
 }
 
 /// The number of the gathered rows of a moe_linear's input. Where there is none yet, a gather phase

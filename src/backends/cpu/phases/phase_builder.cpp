@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <numeric>
-
-#include "backends/common/recurrence.h"
-#include "backends/common/relative_bucket.h"
 
 namespace tenon::cpu {
 namespace {
@@ -14,21 +10,13 @@ namespace {
 /// Wider column blocks than this are not worth a fused operation.
 constexpr uint64_t kMaxBlock = 512;
 
-bool is_linear(const tenon_op& op) { return op.kind == TENON_OP_LINEAR; }
-
-/// AttentionBias::buckets, of a table of `rows`.
-std::vector<uint16_t> buckets_of(const tenon_attention_params& params, uint32_t rows) {
-  const int64_t reach = params.max_distance;
-  std::vector<uint16_t> buckets;
-  buckets.reserve(static_cast<size_t>(2 * reach + 1));
-  for (int64_t distance = -reach; distance <= reach; ++distance) {
-    buckets.push_back(static_cast<uint16_t>(backends::relative_bucket(distance, rows, params)));
-  }
-  return buckets;
-}
+bool is_linear(const RowOp& row) { return row.entry != nullptr && row.op.kind == TENON_OP_LINEAR; }
 
 /// Whether it is placed in a linear phase.
-bool is_product(const tenon_op& op) { return is_linear(op) || op.kind == TENON_OP_LINEAR_HEADS; }
+bool is_product(const RowOp& row) {
+  return row.kind == RowKind::Op && row.entry != nullptr &&
+         row.entry->placement == Placement::Linear;
+}
 
 /// Whether the columns of a head are whole blocks.
 bool fits_heads(const LinearTask& task, uint64_t block) {
@@ -37,23 +25,8 @@ bool fits_heads(const LinearTask& task, uint64_t block) {
 
 }  // namespace
 
-uint32_t num_matrices(const tenon_op& op, uint32_t input) noexcept {
-  switch (op.kind) {
-    case TENON_OP_EMBED:
-    case TENON_OP_NGRAM_ROWS:
-      return input == 0 ? 1 : 0;
-    case TENON_OP_LINEAR:
-      return input == 1 ? 1 : 0;
-    case TENON_OP_MOE_LINEAR:
-      return input == 2 ? op.params.moe_linear.experts : 0;
-    case TENON_OP_LINEAR_HEADS:
-      return input == 1 ? op.params.linear_heads.heads : 0;
-    default:
-      return 0;
-  }
-}
-
-PhaseBuilder::PhaseBuilder(const backends::ProgramCopy& program, const Kernels& kernels)
+PhaseBuilder::PhaseBuilder(const backends::ProgramCopy& program, const Kernels& kernels,
+                           const OperationTable& operations)
     : groups_(program.groups()), kernels_(kernels) {
   for (const tenon_slot& slot : program.slots()) {
     SlotInfo made;
@@ -67,11 +40,13 @@ PhaseBuilder::PhaseBuilder(const backends::ProgramCopy& program, const Kernels& 
   for (const tenon_op& op : program.ops()) {
     Item item;
     item.row.op = op;
-    if (item.row.op.kind == TENON_OP_MOE_LINEAR && item.row.op.params.moe_linear.sum == 1) {
-      add_expert_sum(item.row.op);
+    item.row.entry = operations.entry_of(program.view(), op);
+    const bool plain = item.row.entry == nullptr;
+    if (!plain && op.kind == TENON_OP_MOE_LINEAR && op.params.moe_linear.sum == 1) {
+      add_expert_sum(item.row);
       continue;
     }
-    if (item.row.op.kind != TENON_OP_KV_WRITE) {
+    if (plain || op.kind != TENON_OP_KV_WRITE) {
       items_.push_back(item);
       continue;
     }
@@ -110,8 +85,7 @@ ActivationFormat PhaseBuilder::format_read_by(uint32_t weight) const {
 
 /// The same of an operation; other ones than linears read f32.
 ActivationFormat PhaseBuilder::format_read_by(const Item& item) const {
-  const bool product = item.row.kind == RowKind::Op && is_product(item.row.op);
-  return product ? format_read_by(item.row.op.inputs[1]) : 0;
+  return is_product(item.row) ? format_read_by(item.row.op.inputs[1]) : 0;
 }
 
 /// All quantised formats in which a slot is read.
@@ -126,24 +100,6 @@ bool PhaseBuilder::ready_before(uint32_t slot, int32_t phase) const {
   const SlotInfo& s = plan_.slots[slot];
   if (s.slot.kind != TENON_SLOT_ACTIVATION) return true;  // inputs are there from the start
   return s.stored && s.first_phase >= 0 && s.first_phase < phase;
-}
-
-/// Columns that belong together in a column-wise operation.
-uint64_t PhaseBuilder::granularity(const RowOp& row) const {
-  switch (row.op.kind) {
-    case TENON_OP_RMS_NORM:
-    case TENON_OP_LAYER_NORM:
-    case TENON_OP_L2_NORM:
-      return row.op.params.norm.segment;
-    case TENON_OP_ROPE:
-      return row.op.params.rope.head_dim;
-    case TENON_OP_KV_WRITE: {
-      const tenon_cache_group& group = groups_[row.op.params.kv.group];
-      return row.kind == RowKind::WriteKeys ? group.key_dim : group.value_dim;
-    }
-    default:
-      return 1;
-  }
 }
 
 /// The linear phase this operation joins, or a new one.
@@ -172,7 +128,7 @@ bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer,
   }
   for (Item& item : items_) {
     const tenon_op& op = item.row.op;
-    if (item.done || item.row.kind != RowKind::Op || !is_linear(op) || op.outputs[0] != up)
+    if (item.done || item.row.kind != RowKind::Op || !is_linear(item.row) || op.outputs[0] != up)
       continue;
     if (op.inputs[0] != plan_.phases[static_cast<size_t>(phase)].input) return false;
     if (format_read_by(op.inputs[1]) != format_read_by(task.weight)) return false;
@@ -187,26 +143,6 @@ bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer,
   return false;
 }
 
-/// Whether an operation on the result of a linear works column by column.
-bool PhaseBuilder::follows_columns(const RowOp& row, uint32_t result) const {
-  switch (row.op.kind) {
-    case TENON_OP_RMS_NORM:
-    case TENON_OP_LAYER_NORM:
-    case TENON_OP_ROPE:
-    case TENON_OP_KV_WRITE:
-    case TENON_OP_ADD:
-    case TENON_OP_SCALE:
-    case TENON_OP_SOFT_CAP:
-    case TENON_OP_ACTIVATE:
-    case TENON_OP_L2_NORM:
-      return true;
-    case TENON_OP_SIGMOID_GATE:
-      return row.op.inputs[0] == result && columns(row.op.inputs[1]) == 1;
-    default:
-      return false;
-  }
-}
-
 /// Moves the one reader of `result` into the task, if it works column by column on what is ready.
 bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
   const std::vector<size_t> readers = consumers(result);
@@ -214,11 +150,14 @@ bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
   Item& item = items_[readers[0]];
   const RowOp& row = item.row;
   if (item.done) return false;
-  if (row.kind == RowKind::Op && row.op.kind == TENON_OP_GLU) {
+  if (row.entry == nullptr || row.entry->columns.apply == nullptr) return false;
+  const ColumnForm& form = row.entry->columns;
+  if (row.op.kind == TENON_OP_GLU) {
     return task.heads == 1 && fuse_glu(task, result, readers[0], phase);
   }
-  if (!follows_columns(row, result)) return false;
-  const uint64_t block = std::lcm(task.block, granularity(row));
+  if (form.fits != nullptr && !form.fits(plan_, row, result)) return false;
+  const uint64_t together = form.together == nullptr ? 1 : form.together(row, groups_);
+  const uint64_t block = std::lcm(task.block, together);
   if (block > kMaxBlock || !fits_heads(task, block)) return false;
   if (row.op.kind != TENON_OP_KV_WRITE) {
     for (const uint32_t input : reads(item)) {
@@ -269,14 +208,14 @@ void PhaseBuilder::need_quantised(uint32_t slot) {
     last->rows.push_back(row);
     return;
   }
-  if (same_rows && last->kind == PhaseKind::Attention && last->attention.outputs[0] == slot) {
-    const tenon_cache_group& group = groups_[last->attention.params.attention.group];
-    const uint32_t heads_together =
-        last->attention.params.attention.heads / group.kv_heads * group.value_dim;
-    if (heads_together % kActivationBlock == 0) {
-      last->quantise_attention = true;
-      return;
-    }
+  const auto quantises = [&](const Phase& made) {
+    return made.kind == PhaseKind::Operation && made.op.outputs[0] == slot &&
+           made.entry != nullptr && made.entry->phase.quantises != nullptr &&
+           made.entry->phase.quantises(made.op, groups_) % kActivationBlock == 0;
+  };
+  if (same_rows && quantises(*last)) {
+    last->quantise_result = true;
+    return;
   }
   Phase phase;
   phase.row_class = s.slot.row_class;
@@ -294,7 +233,7 @@ void PhaseBuilder::place_linear(size_t index) {
   task.weight = op.inputs[1];
   task.bias = op.inputs[2];
   task.columns = columns(op.outputs[0]);
-  task.heads = num_matrices(op, 1);
+  task.heads = num_matrices(items_[index].row.entry, op, 1);
   task.block = std::lcm<uint64_t>(layout.panel_rows, kActivationBlock);
   uint32_t result = op.outputs[0];
   while (result != TENON_NO_SLOT && fuse_one(task, result, number)) {
@@ -304,55 +243,22 @@ void PhaseBuilder::place_linear(size_t index) {
   info(op.inputs[0]).last_phase = number;
 }
 
-/// A phase of one operation, whose result is stored.
-void PhaseBuilder::place_phase(Phase phase, uint32_t output) {
-  plan_.phases.push_back(std::move(phase));
-  info(output).first_phase = last_phase();
-  info(output).stored = true;
-}
-
-void PhaseBuilder::place_attention(size_t index) {
+/// A phase of one operation, whose results are stored.
+void PhaseBuilder::place_operation(size_t index) {
   Phase phase;
-  phase.kind = PhaseKind::Attention;
-  phase.attention = items_[index].row.op;
-  if (phase.attention.params.attention.bias == TENON_BIAS_RELATIVE) {
-    const auto rows = static_cast<uint32_t>(info(phase.attention.inputs[2]).slot.rows);
-    phase.buckets = buckets_of(phase.attention.params.attention, rows);
+  phase.kind = PhaseKind::Operation;
+  phase.op = items_[index].row.op;
+  phase.entry = items_[index].row.entry;
+  const uint32_t* outputs = phase.op.outputs;
+  if (phase.op.num_outputs > 0) phase.row_class = info(outputs[0]).slot.row_class;
+  if (phase.entry != nullptr && phase.entry->phase.prepare != nullptr) {
+    phase.entry->phase.prepare(plan_, phase);
   }
-  const uint32_t output = phase.attention.outputs[0];
-  place_phase(std::move(phase), output);
-}
-
-void PhaseBuilder::place_attention_pools(size_t index) {
-  Phase phase;
-  phase.kind = PhaseKind::AttentionPools;
-  phase.attention = items_[index].row.op;
-  const uint32_t output = phase.attention.outputs[0];
-  place_phase(std::move(phase), output);
-}
-
-void PhaseBuilder::place_select(size_t index) {
-  Phase phase;
-  phase.kind = PhaseKind::Select;
-  phase.select = items_[index].row.op;
-  const uint32_t output = phase.select.outputs[0];
-  place_phase(std::move(phase), output);
-}
-
-void PhaseBuilder::place_compress(size_t index) {
-  Phase phase;
-  phase.kind = PhaseKind::Compress;
-  phase.compress = items_[index].row.op;
-  const uint32_t output = phase.compress.outputs[0];
-  place_phase(std::move(phase), output);
-}
-
-void PhaseBuilder::place_recurrent(size_t index) {
-  Phase phase;
-  phase.kind = PhaseKind::Recurrent;
-  phase.recurrent = items_[index].row.op;
-  const uint32_t output = phase.recurrent.outputs[0];
-  place_phase(std::move(phase), output);
+  for (uint32_t o = 0; o < phase.op.num_outputs; ++o) {
+    info(outputs[o]).first_phase = last_phase() + 1;
+    info(outputs[o]).stored = true;
+  }
+  plan_.phases.push_back(std::move(phase));
 }
 
 void PhaseBuilder::place_rows(size_t index) {
@@ -394,13 +300,7 @@ void PhaseBuilder::find_lifetimes() {
     for (const LinearTask& task : phase.tasks) {
       if (format_read_by(task.weight) == 0) touch(phase.input);
     }
-    if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[0]);
-    if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[3]);
-    if (phase.kind == PhaseKind::Attention) touch(phase.attention.outputs[0]);
-    if (phase.kind == PhaseKind::AttentionPools) touch_row({.op = phase.attention});
-    if (phase.kind == PhaseKind::Select) touch_row({.op = phase.select});
-    if (phase.kind == PhaseKind::Compress) touch_row({.op = phase.compress});
-    if (phase.kind == PhaseKind::Recurrent) touch_row({.op = phase.recurrent});
+    if (phase.kind == PhaseKind::Operation) touch_row({.op = phase.op});
     for (const RowOp& row : phase.rows) touch_row(row);
     if (phase.kind == PhaseKind::Experts) {
       touch(plan_.routes[phase.route].ids);
@@ -448,25 +348,23 @@ PhasePlan PhaseBuilder::build() && {
   for (size_t i = 0; i < items_.size(); ++i) {
     if (items_[i].done) continue;
     items_[i].done = true;
-    const RowOp& row = items_[i].row;
-    if (row.kind == RowKind::Op && is_product(row.op)) {
-      place_linear(i);
-    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION) {
-      place_attention(i);
-    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION_POOLS) {
-      place_attention_pools(i);
-    } else if (row.kind == RowKind::Op && is_select(row.op.kind)) {
-      place_select(i);
-    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_COMPRESS) {
-      place_compress(i);
-    } else if (row.kind == RowKind::Op && backends::is_recurrent(row.op.kind)) {
-      place_recurrent(i);
-    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_MOE_ROUTE) {
-      place_route(i);
-    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_MOE_LINEAR) {
-      place_experts(i);
-    } else {
-      place_rows(i);
+    const CpuOperation* entry = items_[i].row.entry;
+    switch (entry == nullptr ? Placement::Own : entry->placement) {
+      case Placement::Rows:
+        place_rows(i);
+        break;
+      case Placement::Linear:
+        place_linear(i);
+        break;
+      case Placement::Route:
+        place_route(i);
+        break;
+      case Placement::Experts:
+        place_experts(i);
+        break;
+      case Placement::Own:
+        place_operation(i);
+        break;
     }
   }
   find_lifetimes();
@@ -474,8 +372,9 @@ PhasePlan PhaseBuilder::build() && {
   return std::move(plan_);
 }
 
-PhasePlan build_phases(const backends::ProgramCopy& program, const Kernels& kernels) {
-  return PhaseBuilder(program, kernels).build();
+PhasePlan build_phases(const backends::ProgramCopy& program, const Kernels& kernels,
+                       const OperationTable& operations) {
+  return PhaseBuilder(program, kernels, operations).build();
 }
 
 }  // namespace tenon::cpu

@@ -9,6 +9,7 @@
 
 #include "backends/common/program_copy.h"
 #include "backends/cpu/layouts/panels.h"
+#include "backends/cpu/operation.h"
 #include "backends/cpu/phases/phases.h"
 
 namespace tenon::cpu {
@@ -16,7 +17,8 @@ namespace tenon::cpu {
 /// What one call of build_phases works on.
 class PhaseBuilder {
  public:
-  PhaseBuilder(const backends::ProgramCopy& program, const Kernels& kernels);
+  PhaseBuilder(const backends::ProgramCopy& program, const Kernels& kernels,
+               const OperationTable& operations);
   PhasePlan build() &&;
 
  private:
@@ -39,28 +41,21 @@ class PhaseBuilder {
   [[nodiscard]] bool ready_before(uint32_t slot, int32_t phase) const;
 
   void place_linear(size_t index);
-  void place_phase(Phase phase, uint32_t output);
-  void place_attention(size_t index);
-  void place_select(size_t index);
-  void place_attention_pools(size_t index);
-  void place_compress(size_t index);
-  void place_recurrent(size_t index);
+  void place_operation(size_t index);
   void place_rows(size_t index);
   void place_route(size_t index);
   void place_experts(size_t index);
   void need_quantised(uint32_t slot);
 
   bool fuse_glu(LinearTask& task, uint32_t& result, size_t consumer, int32_t phase);
-  [[nodiscard]] bool follows_columns(const RowOp& row, uint32_t result) const;
   bool fuse_one(LinearTask& task, uint32_t& result, int32_t phase);
   void finish_task(LinearTask& task, uint32_t result, int32_t phase);
-  uint64_t granularity(const RowOp& row) const;
   Phase& phase_for_linear(const tenon_op& op);
 
   void find_lifetimes();
   void find_results_in_place();
 
-  void add_expert_sum(const tenon_op& op);
+  void add_expert_sum(const RowOp& row);
   [[nodiscard]] uint32_t route_of(uint32_t slot) const;
   uint32_t gathered_input(const tenon_op& op);
   void fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint32_t& result);

@@ -7,14 +7,10 @@
 //   linear phase     all linears that read one slot; a block of output columns goes through
 //                    everything that can be done column-wise (bias, head norm, rope, cache write,
 //                    gate, residual, quantisation) before it leaves the core
-//   attention phase  a tile of tokens and a KV head at a time, or a chunk of its positions
-//   select phase     a token at a time, or a token and a head: what its index scores highest, positions
-//                    or blocks of them. An attention of these gathers their rows, a token and some
-//                    heads at a time
-//   attention_pools  a token and some heads at a time: what it looks at is gathered a span at a time
-//   compress phase   a token at a time: the row of the positions that it is the last of, if any
-//   recurrent phase  a tile of the state of a sequence at a time, through all its tokens
-//   route phase      chooses experts row by row; the last row sorts all of them by expert
+//   operation phase  one operation, in items that its entry of the table cuts it into (ops/NAME.cpp):
+//                    a tile of tokens and a KV head of an attention, a tile of a state, a row of a
+//                    route, whose last row sorts all rows by expert. An operation without an entry
+//                    runs in its plain form (plain_phase.h)
 //   gather phase     the activations that experts read, in the order of the experts
 //   experts phase    an expert and a block of its output columns at a time
 //
@@ -40,10 +36,14 @@ inline constexpr uint32_t kOpSumExperts = 0x80000001u;
 /// An operation on rows of slots. kv_write is split in its two halves; quantise is ours.
 enum class RowKind : uint32_t { Op, WriteKeys, WriteValues, Quantise };
 
+struct CpuOperation;
+class OperationTable;
+
 struct RowOp {
   RowKind kind = RowKind::Op;
-  tenon_op op{};                  ///< Op, WriteKeys, WriteValues
-  uint32_t slot = TENON_NO_SLOT;  ///< Quantise: what; Write*: the source
+  tenon_op op{};                        ///< Op, WriteKeys, WriteValues
+  const CpuOperation* entry = nullptr;  ///< of `op`; nullptr: its plain form
+  uint32_t slot = TENON_NO_SLOT;        ///< Quantise: what; Write*: the source
 };
 
 /// One linear and what follows it column by column. With `second`, the results of two weights go
@@ -119,38 +119,24 @@ struct GatheredRows {
   int32_t last_phase = -1;
 };
 
-enum class PhaseKind : uint32_t {
-  Rows,
-  Linear,
-  Attention,
-  AttentionPools,
-  Select,
-  Compress,
-  Recurrent,
-  Route,
-  Gather,
-  Experts
-};
+enum class PhaseKind : uint32_t { Rows, Linear, Operation, Gather, Experts };
 
 struct Phase {
   PhaseKind kind = PhaseKind::Rows;
   uint32_t row_class = TENON_ROWS_TOKENS;
-  std::vector<RowOp> rows;          ///< Rows, Route; after an attention: Quantise only
-  uint32_t input = TENON_NO_SLOT;   ///< Linear
-  std::vector<LinearTask> tasks;    ///< Linear
-  tenon_op attention{};             ///< Attention, AttentionPools
-  bool quantise_attention = false;  ///< quantise the output, head by head
-  std::vector<uint16_t> buckets;    ///< Attention: AttentionBias::buckets of a relative bias
-  uint32_t attention_plan = 0;      ///< Attention: which plan of the step cuts it into work
-  tenon_op select{};                ///< Select
-  tenon_op compress{};              ///< Compress
-  tenon_op recurrent{};             ///< Recurrent
-  uint32_t route = 0;               ///< Route, Gather, Experts: number among PhasePlan::routes
+  std::vector<RowOp> rows;              ///< Rows
+  uint32_t input = TENON_NO_SLOT;       ///< Linear
+  std::vector<LinearTask> tasks;        ///< Linear
+  tenon_op op{};                        ///< Operation
+  const CpuOperation* entry = nullptr;  ///< Operation; nullptr: its plain form
+  bool quantise_result = false;         ///< Operation: items quantise what they write
+  std::vector<uint16_t> buckets;        ///< attention: AttentionBias::buckets of a relative bias
+  uint32_t attention_plan = 0;          ///< attention: which plan of the step cuts it into work
+  uint32_t route = 0;               ///< moe_route, Gather, Experts: number among PhasePlan::routes
   uint32_t gathered = 0;            ///< Gather, Experts: number among PhasePlan::gathered
   std::vector<ExpertTask> experts;  ///< Experts
 
-  /// Of an attention: whether it looks at selected positions only.
-  [[nodiscard]] bool looks_at_selected() const { return attention.inputs[3] != TENON_NO_SLOT; }
+  [[nodiscard]] bool is_plain() const { return kind == PhaseKind::Operation && entry == nullptr; }
 };
 
 /// What is known of a slot at compile time.
@@ -167,22 +153,6 @@ struct SlotInfo {
   uint32_t in_place_of = TENON_NO_SLOT;
 };
 
-/// Whether an operation is computed by a select phase. The parameters of all begin with group and
-/// layer.
-constexpr bool is_select(uint32_t kind) {
-  return kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
-         kind == TENON_OP_SELECT_CANDIDATES || kind == TENON_OP_SELECT_WITHIN;
-}
-
-/// Work items of a row of a select phase.
-constexpr uint32_t select_parts(const tenon_op& op) {
-  return op.kind == TENON_OP_SELECT_BLOCKS ? op.params.select_blocks.heads : 1;
-}
-
-/// The matrices that an operation sees in a weight: experts, heads, or one; 0 where it reads
-/// vectors.
-uint32_t num_matrices(const tenon_op& op, uint32_t input) noexcept;
-
 /// Everything derived from a program.
 struct PhasePlan {
   std::vector<SlotInfo> slots;
@@ -197,6 +167,7 @@ struct PhasePlan {
 };
 
 /// Throws std::bad_alloc only: the program was checked by supports().
-PhasePlan build_phases(const backends::ProgramCopy& program, const Kernels& kernels);
+PhasePlan build_phases(const backends::ProgramCopy& program, const Kernels& kernels,
+                       const OperationTable& operations);
 
 }  // namespace tenon::cpu

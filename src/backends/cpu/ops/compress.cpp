@@ -1,28 +1,35 @@
-// The phases of a PhaseRunner that make one row of several positions, a token at a time.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "backends/cpu/layouts/cache_block.h"
-#include "backends/cpu/phases/phase_runner.h"
+#include "backends/cpu/phases/cache_fits.h"
+#include "backends/cpu/phases/op_run.h"
 
 namespace tenon::cpu {
+namespace {
+
+/// The cache has raw values in the layout of keys.
+bool compress_fits(const tenon_program& program, const tenon_op& op) noexcept {
+  const uint32_t group = op.params.compress.group;
+  return group_supported(program, group) && groups_of(program)[group].type == TENON_TYPE_F32;
+}
 
 /// A column after the other, the positions in ascending order: a weight is exp(logit - highest).
-void PhaseRunner::run_compress(const Phase& phase, uint32_t token) noexcept {
-  const tenon_op& op = phase.compress;
+void run_compress(OpRun& run, const Phase& phase, uint32_t token, uint32_t) noexcept {
+  const tenon_op& op = phase.op;
   const tenon_compress_params& params = op.params.compress;
-  const tenon_cache_group& group = x_.program_.groups()[params.group];
+  const tenon_cache_group& group = run.group(params.group);
   const CacheBlock block(group);
-  const uint32_t own = x_.state_.token_position[token];
-  float* out = f32_row(op.outputs[0], token);
-  const uint64_t n = columns(op.outputs[0]);
+  const uint32_t own = run.token_position(token);
+  float* out = run.f32_row(op.outputs[0], token);
+  const uint64_t n = run.columns(op.outputs[0]);
   if (own % params.stride != params.stride - 1) {
     std::memset(out, 0, n * sizeof(float));
     return;
   }
-  const uint8_t* const* blocks = cache_blocks(params.group, token);
-  const float* bias = vector(op.inputs[0]);  // [stride, key_dim]
+  const uint8_t* const* blocks = run.cache_blocks(params.group, token);
+  const float* bias = run.vector(op.inputs[0]);  // [stride, key_dim]
   const uint32_t pool = own + 1 - params.stride;
   const bool overlaps = params.overlap == 1;
   const uint32_t first = overlaps && pool > 0 ? pool - params.stride : pool;
@@ -57,5 +64,17 @@ void PhaseRunner::run_compress(const Phase& phase, uint32_t token) noexcept {
     out[c] = result / sum;
   }
 }
+
+uint32_t compress_items(const OpRun& run, const Phase& phase) noexcept {
+  return static_cast<uint32_t>(run.num_rows(phase.row_class));
+}
+
+}  // namespace
+
+constexpr CpuOperation ops::compress{
+    .kind = TENON_OP_COMPRESS,
+    .placement = Placement::Own,
+    .fits = compress_fits,
+    .phase = {.items = compress_items, .run = run_compress, .small = true}};
 
 }  // namespace tenon::cpu
