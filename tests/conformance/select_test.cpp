@@ -77,7 +77,7 @@ Slot table(ProgramBuilder& b, const char* name, uint64_t columns) {
   return op::embed(b, b.weight(name, Format::F32, kVocab, columns));
 }
 
-/// Results: what is chosen [T, count], then the attention [T, kHeads * kValueDim].
+/// ChosenRows: what is chosen [T, count], then the attention [T, kHeads * kValueDim].
 Program program_of(const Index& f, uint32_t max_tokens) {
   ProgramBuilder b;
   const uint32_t index =
@@ -164,13 +164,13 @@ std::vector<float> attend(const Index& f, const std::vector<int32_t>& text, uint
 // ---- Against it ---------------------------------------------------------------------------------
 
 /// The results of rows [first, first + count) of a step, apart.
-struct Results {
+struct ChosenRows {
   std::vector<float> chosen, attended;
-  void add(const Results& more) {
+  void add(const ChosenRows& more) {
     chosen.insert(chosen.end(), more.chosen.begin(), more.chosen.end());
     attended.insert(attended.end(), more.attended.begin(), more.attended.end());
   }
-  bool operator==(const Results&) const = default;
+  bool operator==(const ChosenRows&) const = default;
 };
 
 struct Sequence {
@@ -179,7 +179,7 @@ struct Sequence {
   Rows rows;
 };
 
-Results run(Runner& runner, const Index& f, const std::vector<Sequence>& sequences) {
+ChosenRows run(Runner& runner, const Index& f, const std::vector<Sequence>& sequences) {
   StepPlan plan;
   Rows all;
   uint64_t tokens = 0;
@@ -199,9 +199,9 @@ Results run(Runner& runner, const Index& f, const std::vector<Sequence>& sequenc
   return {{both.begin(), middle}, {middle, both.end()}};
 }
 
-Results run_sliced(Runner& runner, const Index& f, const Sequence& whole,
-                   const std::vector<uint32_t>& slices) {
-  Results all;
+ChosenRows run_sliced(Runner& runner, const Index& f, const Sequence& whole,
+                      const std::vector<uint32_t>& slices) {
+  ChosenRows all;
   uint32_t first = 0;
   const auto length = static_cast<uint32_t>(whole.text.size());
   for (size_t s = 0; first < length; ++s) {
@@ -223,8 +223,8 @@ void check(const Index& f, const Rows& rows, bool exact = true) {
   const Program program = program_of(f, length + 8);
   const RunnerOptions room{.host = {}, .max_positions = length + 256};
   Runner alone(target(), program, room);
-  const Results result = run(alone, f, {whole});
-  Results expected;
+  const ChosenRows result = run(alone, f, {whole});
+  ChosenRows expected;
   for (uint32_t own = 0; exact && own < length; ++own) {
     const std::vector<float> row = choice(f, rows, own);
     expected.add({row, attend(f, whole.text, own, row)});
@@ -240,7 +240,7 @@ void check(const Index& f, const Rows& rows, bool exact = true) {
   for (const std::vector<uint32_t>& slices :
        {std::vector<uint32_t>{1, 14, 2, 1, 33}, {std::max(length, 2u) - 1, 1}}) {
     Runner sliced(target(), program, room);
-    const Results cut = run_sliced(sliced, f, whole, slices);
+    const ChosenRows cut = run_sliced(sliced, f, whole, slices);
     EXPECT_EQ(cut.chosen, result.chosen);
     if (is_batch_invariant()) {
       EXPECT_EQ(cut.attended, result.attended);
@@ -249,10 +249,10 @@ void check(const Index& f, const Rows& rows, bool exact = true) {
   RunnerOptions crowd = room;
   crowd.host.threads = 5;
   Runner among(target(), program, crowd);
-  const Results rest = run(among, f,
-                           {{1, mixed_tokens(3, 1), rows_of(f, 3, 1)},
-                            whole,
-                            {2, mixed_tokens(5, 2), rows_of(f, 5, 2)}});
+  const ChosenRows rest = run(among, f,
+                              {{1, mixed_tokens(3, 1), rows_of(f, 3, 1)},
+                               whole,
+                               {2, mixed_tokens(5, 2), rows_of(f, 5, 2)}});
   const auto own_rows = [&](const std::vector<float>& all, uint64_t columns) {
     const auto begin = all.begin() + static_cast<ptrdiff_t>(3 * columns);
     return std::vector<float>(begin, begin + static_cast<ptrdiff_t>(length * columns));
@@ -302,8 +302,8 @@ TEST(Select, ByRowsThatTheCacheRounds) {
     const Program program = program_of(f, 80);
     Runner tested(target(), program);
     Runner expected(reference(), program, {.host = {.threads = 1}});
-    const Results result = run(tested, f, {{0, mixed_tokens(80), rows}});
-    const Results known = run(expected, f, {{0, mixed_tokens(80), rows}});
+    const ChosenRows result = run(tested, f, {{0, mixed_tokens(80), rows}});
+    const ChosenRows known = run(expected, f, {{0, mixed_tokens(80), rows}});
     EXPECT_EQ(result.chosen, known.chosen);
     Deviation deviation;
     deviation.add(result.attended, known.attended);
@@ -336,7 +336,7 @@ TEST(Select, AllPositionsAreWhatAttentionSeesWithoutASelection) {
   const Sequence whole{0, mixed_tokens(64), rows};
   const Program selecting = program_of(f, 64);
   Runner some(target(), selecting);
-  const Results result = run(some, f, {whole});
+  const ChosenRows result = run(some, f, {whole});
   ProgramBuilder b;
   AttentionOptions options;
   options.group =
@@ -369,7 +369,7 @@ TEST(Select, ARewoundSequenceChoosesAmongWhatIsLeft) {
   Runner runner(target(), program);
   run(runner, f, {{0, mixed_tokens(50), first}});
   runner.rewind(0, 20);
-  const Results result = run(runner, f, {{0, mixed_tokens(30, 9), second}});
+  const ChosenRows result = run(runner, f, {{0, mixed_tokens(30, 9), second}});
   std::vector<float> expected;
   for (uint32_t own = 20; own < 50; ++own) {
     const std::vector<float> row = choice(f, joined, own);

@@ -101,7 +101,7 @@ struct CpuOperation {
 /// Entries of the table, by the names of files in ops/ (cmake/rooms.cmake lists them).
 namespace ops {
 #define TENON_CPU_OPERATION(name) extern const CpuOperation name;
-#include "cpu_operations.h"
+#include <cpu_operations.h>
 #undef TENON_CPU_OPERATION
 }  // namespace ops
 

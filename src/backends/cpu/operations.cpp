@@ -11,7 +11,7 @@ using backends::CacheUse;
 
 constexpr const CpuOperation* kTable[] = {
 #define TENON_CPU_OPERATION(name) &ops::name,
-#include "cpu_operations.h"
+#include <cpu_operations.h>
 #undef TENON_CPU_OPERATION
 };
 

@@ -2,11 +2,12 @@
 // run_NAME in some plain_*.h, all of which plain_forms.h includes (cmake/rooms.cmake writes it).
 #pragma once
 
+#include <plain_forms.h>
+
 #include <span>
 
 #include "backends/common/operation_list.h"
 #include "backends/common/plain/plain_table.h"
-#include "plain_forms.h"
 
 namespace tenon::plain {
 

@@ -1,3 +1,5 @@
+// Attention to the last positions and pools of all: a token and some heads at a time, the rows gathered a span at a
+// time. The spans are merged in order, so no neighbour, slice or thread changes a bit.
 #include <algorithm>
 
 #include "backends/cpu/layouts/area_rows.h"
@@ -7,8 +9,6 @@
 #include "backends/cpu/phases/op_run.h"
 
 namespace tenon::cpu {
-/// The last positions and pools of all: a token and some heads at a time, the rows gathered a span at a
-/// time. The spans are merged in order, so no neighbour, slice or thread changes a bit.
 namespace {
 
 bool attention_pools_fits(const tenon_program& program, const tenon_op& op) noexcept {

@@ -8,9 +8,9 @@
 //                    everything that can be done column-wise (bias, head norm, rope, cache write,
 //                    gate, residual, quantisation) before it leaves the core
 //   operation phase  one operation, in items that its entry of the table cuts it into (ops/NAME.cpp):
-//                    a tile of tokens and a KV head of an attention, a tile of a state; one without
-//                    an entry in its plain form
-//                    a route: the last row sorts all rows by expert
+//                    a tile of tokens and a KV head of an attention, a tile of a state, a row of a
+//                    route, whose last row sorts all rows by expert. An operation without an entry
+//                    runs in its plain form (plain_phase.h)
 //   gather phase     the activations that experts read, in the order of the experts
 //   experts phase    an expert and a block of its output columns at a time
 //
