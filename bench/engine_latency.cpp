@@ -197,7 +197,7 @@ void measure_scheduling_of_32(const ModelPointer& model) {
 }
 
 void measure_shared_prefix_of_64(const ModelPointer& model) {
-  EngineOptions sharing;
+  EngineOptions sharing = unbounded_engine();
   sharing.prefix_cache = true;
   const auto engine = Engine::create(model, sharing);
   const std::vector<Token> prefix = make_tokens(*model, 1000, 5);

@@ -42,7 +42,7 @@ ModelOptions options_of(const Way& way, uint64_t tables, uint32_t threads) {
   ModelOptions options;
   options.threads = threads;
   options.context = 512;
-  options.rows_on_demand = way.part == 0 ? "off" : "on";
+  options.rows_on_demand = way.part == 0 ? Switch::Off : Switch::On;
   options.row_cache_bytes = way.part == 0 ? 0 : tables / way.part;
   return options;
 }
@@ -74,7 +74,7 @@ double median(std::vector<double> values) {
 void compare(const std::string& path, uint32_t threads) {
   ModelOptions inspect;
   inspect.inspect = true;
-  inspect.rows_on_demand = "on";
+  inspect.rows_on_demand = Switch::On;
   const auto like = Model::load(path, std::move(inspect));
   const uint64_t tables = table_bytes(like->demand_tables());
   Way ways[] = {{"in memory", 0}, {"cache 1/4", 4}, {"cache 1/16", 16}};

@@ -123,11 +123,11 @@ void tenon::capi::finish_reply(tenon_chat_reply& reply, const ReplySink& sink) {
 tenon::ChatOptions tenon::capi::chat_options(const OptionSet& set, const tenon::Model* model) {
   tenon::ChatOptions options;
   choose_template(set, model, options);
-  options.format = set.string("chat_format");
-  options.adapt = !set.boolean("template_raw");
-  options.constrain_calls = set.boolean("constrain_calls");
-  options.generic_tools = set.boolean("generic_tools");
-  options.time_ms = static_cast<uint64_t>(set.integer("template_time_ms"));
+#define OPTION(key, member, kind, doc) options.member = option_in(set, #key, kind);
+#define OPTION_APART(key, kind, doc)
+#include "text/chat/chat_options.def"
+#undef OPTION
+#undef OPTION_APART
   return options;
 }
 

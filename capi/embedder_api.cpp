@@ -16,32 +16,6 @@ using namespace tenon::capi;
 
 namespace {
 
-constexpr std::array kPoolings = {"none", "mean", "cls", "last", "rank"};
-
-}  // namespace
-
-tenon::EmbedderOptions tenon::capi::embedder_options(const OptionSet& set) {
-  tenon::EmbedderOptions options;
-  const std::string pooling = set.string("pooling");
-  const auto found = std::ranges::find(kPoolings, pooling);
-  if (found != kPoolings.end()) {
-    options.pooling = static_cast<tenon::Pooling>(found - kPoolings.begin());
-  }
-  const std::string normalize = set.string("normalize");
-  if (normalize != "auto") options.normalize = normalize == "l2";
-  options.dimensions = static_cast<uint32_t>(set.integer("dimensions"));
-  options.truncate = set.boolean("truncate");
-  const auto prefix = [&](const char* key) {
-    std::optional<std::string> text(set.string(key));
-    return text == "auto" ? std::nullopt : text;
-  };
-  options.query_prefix = prefix("query_prefix");
-  options.document_prefix = prefix("document_prefix");
-  return options;
-}
-
-namespace {
-
 tenon::TextRole role_in(int32_t role) {
   if (role < TENON_TEXT_PLAIN || role > TENON_TEXT_DOCUMENT) {
     tenon::fail(tenon::Code::Argument, "batch.role is {}, not one of TENON_TEXT_*", role);

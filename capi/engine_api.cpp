@@ -15,31 +15,6 @@ using namespace tenon::capi;
 
 namespace {
 
-uint64_t unless_zero(int64_t value) {
-  return value == 0 ? UINT64_MAX : static_cast<uint64_t>(value);
-}
-
-}  // namespace
-
-tenon::EngineOptions tenon::capi::engine_options(const OptionSet& set, tenon::System& system) {
-  tenon::EngineOptions options;
-  options.cache_bytes = static_cast<uint64_t>(set.integer("cache_bytes"));
-  if (options.cache_bytes == 0) options.cache_bytes = system.available_memory() / 4;
-  options.step_tokens = static_cast<uint32_t>(set.integer("step_tokens"));
-  options.max_running = static_cast<uint32_t>(set.integer("running"));
-  options.max_queued = static_cast<uint64_t>(set.integer("queue"));
-  options.max_queued_tokens = unless_zero(set.integer("queue_tokens"));
-  options.ageing_ns = static_cast<uint64_t>(set.real("ageing") * 1e9);
-  options.decode_stretch = set.real("decode_stretch");
-  options.max_stall_ns = static_cast<uint64_t>(set.real("max_stall_ms") * 1e6);
-  options.prefix_cache = set.boolean("prefix_cache");
-  options.state_checkpoints = static_cast<uint32_t>(set.integer("state_checkpoints"));
-  options.state_checkpoint_tokens = static_cast<uint32_t>(set.integer("state_checkpoint_tokens"));
-  return options;
-}
-
-namespace {
-
 void fill(const tenon::Histogram& from, uint64_t (&counts)[TENON_HISTOGRAM_COUNTS],
           double& seconds) {
   static_assert(std::tuple_size_v<decltype(from.counts)> == TENON_HISTOGRAM_COUNTS);

@@ -23,53 +23,6 @@ std::shared_ptr<tenon::Engine> tenon_model::engine() const {
 
 namespace {
 
-/// backend.KEY, and the two options that say the same under a name of their own.
-std::vector<std::pair<std::string, std::string>> backend_options(const OptionSet& set) {
-  auto options = set.backend_options();
-  for (const char* key : {"isa", "bf16_activations"}) {
-    const std::string value = set.string(key);
-    if (value != find_option(key).string_default) options.emplace_back(key, value);
-  }
-  return options;
-}
-
-}  // namespace
-
-tenon::ModelOptions tenon::capi::model_options(const OptionSet& set,
-                                               const std::shared_ptr<Host>& host) {
-  tenon::ModelOptions options;
-  options.backend = set.string("backend");
-  options.devices = set.string("devices");
-  options.device_memory = set.string("device_memory");
-  options.gpu_layers = set.integer("gpu_layers");
-  options.experts_on = set.string("experts_on");
-  options.kernel_cache = set.string("kernel_cache");
-  options.threads = static_cast<uint32_t>(set.integer("threads"));
-  options.cache_type = set.string("cache_type");
-  options.context = static_cast<uint32_t>(set.integer("default_context"));
-  options.slice = static_cast<uint32_t>(set.integer("slice"));
-  options.embeddings = set.string("embeddings");
-  options.rows_on_demand = set.string("rows_on_demand");
-  options.row_cache_bytes = static_cast<uint64_t>(set.integer("row_cache_bytes"));
-  options.backend_options = backend_options(set);
-  options.vocabulary_only = set.boolean("vocabulary_only");
-  options.inspect = set.boolean("inspect");
-  options.metadata_only = set.boolean("metadata_only");
-  options.check_weights = set.boolean("check_weights");
-  for (const std::string& text : set.strings("override")) {
-    options.overrides.push_back(tenon::parse_metadata_override(text));
-  }
-  options.plugin_paths = set.strings("plugin");
-  options.executor = host->executor();
-  options.log = host->log();
-  options.system = host->system();
-  // A plain pointer: the model handle and its sessions hold the host.
-  options.progress = [raw = host.get()](double fraction) { return raw->progress(fraction); };
-  return options;
-}
-
-namespace {
-
 /// Of what differs from layer to layer the largest.
 void put_sizes(const tenon::ModelSpec& model, tenon_model_info& out) {
   out.trained_context = model.trained_context;

@@ -1,11 +1,12 @@
-// Converts a host's options to the rooms' structs: keys to members, seconds and milliseconds to
-// nanoseconds. Options of sessions are in session_handle.h.
+// Converts a host's options to the rooms' structs, as the tables *_options.def say.
 #pragma once
 
 #include <memory>
+#include <type_traits>
 
 #include "engine/embedder.h"
 #include "engine/engine.h"
+#include "engine/session_options.h"
 #include "host.h"
 #include "model/model.h"
 #include "option_set.h"
@@ -13,8 +14,27 @@
 
 namespace tenon::capi {
 
+/// The value of an option for its room: of what was given, or of the default.
+template <typename Kind>
+typename Kind::Value option_in(const OptionSet& set, const char* key, const Kind& kind) {
+  using Given = typename Kind::Given;
+  if constexpr (std::is_same_v<Given, int64_t>) {
+    return kind.value(set.integer(key));
+  } else if constexpr (std::is_same_v<Given, double>) {
+    return kind.value(set.real(key));
+  } else if constexpr (std::is_same_v<Given, bool>) {
+    return kind.value(set.boolean(key));
+  } else if constexpr (std::is_same_v<Given, std::string>) {
+    return kind.value(set.string(key));
+  } else {
+    return kind.value(set.strings(key));
+  }
+}
+
 /// Scope MODEL, with the host's callbacks.
 tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Host>& host);
+/// Scope SESSION.
+tenon::SessionOptions session_options(const OptionSet& set);
 /// Scope ENGINE.
 tenon::EngineOptions engine_options(const OptionSet& set, tenon::System& system);
 /// Scope EMBEDDER.

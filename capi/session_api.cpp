@@ -5,6 +5,7 @@
 #include "base/byte_source.h"
 #include "fence.h"
 #include "model_handle.h"
+#include "option_readers.h"
 #include "option_set.h"
 #include "sampler_handle.h"
 #include "session_handle.h"
@@ -69,16 +70,6 @@ void restore(tenon_session& session, const tenon::ByteSource& source, uint32_t f
 }
 
 }  // namespace
-
-tenon::SessionOptions tenon::capi::session_options(const OptionSet& set) {
-  tenon::SessionOptions options;
-  options.context = static_cast<uint32_t>(set.integer("context"));
-  options.salt = set.string("salt");
-  options.priority = static_cast<int32_t>(set.integer("priority"));
-  options.client = set.string("client");
-  options.weight = set.real("weight");
-  return options;
-}
 
 tenon_status tenon_session_create(const tenon_model* model, const tenon_options* options,
                                   tenon_session** session) {

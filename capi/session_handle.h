@@ -51,7 +51,4 @@ class SessionCall {
   tenon_session* session_;
 };
 
-/// The options of scope SESSION.
-tenon::SessionOptions session_options(const OptionSet& set);
-
 }  // namespace tenon::capi

@@ -11,32 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/embedder_options.h"
 #include "engine/embedding_step.h"
 #include "model/model.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
 
-/// What becomes of the rows of a text's tokens. The values are those of TENON_POOLING_*.
-enum class Pooling : int32_t {
-  None = 0,   ///< they stay: a row for each token
-  Mean = 1,   ///< their mean
-  First = 2,  ///< the first one: [CLS]
-  Last = 3,   ///< the last one
-  Rank = 4,   ///< the scores of the classifier
-};
-
 /// What a text is for: which words go before it. The values are those of TENON_TEXT_*.
 enum class TextRole : int32_t { Plain = 0, Query = 1, Document = 2 };
-
-struct EmbedderOptions {
-  std::optional<Pooling> pooling{};           ///< or that of the file
-  std::optional<bool> normalize{};            ///< or: all but the rows of tokens, and scores
-  uint32_t dimensions = 0;                    ///< of a row, from the first on; 0: all
-  bool truncate = false;                      ///< texts that are too long lose their ends
-  std::optional<std::string> query_prefix{};  ///< or that of the model's card
-  std::optional<std::string> document_prefix{};
-};
 
 struct EmbedderInfo {
   Pooling pooling = Pooling::Mean;

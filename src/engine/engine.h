@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "engine/device_slabs.h"
+#include "engine/engine_options.h"
 #include "engine/idle_sequences.h"
 #include "engine/metrics.h"
 #include "engine/request.h"
@@ -26,22 +27,6 @@
 #include "model/model.h"
 
 namespace tenon {
-
-struct EngineOptions {
-  uint64_t cache_bytes = UINT64_MAX;  ///< hard budget of the KV pools together
-  uint32_t step_tokens = 0;           ///< of a step at most; 0: the model's slice
-  uint32_t max_running = 256;         ///< requests that have begun and not ended
-  uint64_t max_queued = UINT64_MAX;   ///< generations that have not begun
-  uint64_t max_queued_tokens = UINT64_MAX;
-  uint64_t ageing_ns = 2'000'000'000;  ///< without a token for so long: one priority more
-  double decode_stretch = 1.4;         ///< what prompts may make of the time of a decode step
-  uint64_t max_stall_ns = 0;           ///< the same as a time, where that is less; 0: any
-  bool prefix_cache = false;           ///< share equal beginnings of texts
-  /// Of a text of a model with a recurrent state: earlier states that are kept, so that it can go
-  /// back without being computed from its beginning, and how far they lie apart.
-  uint32_t state_checkpoints = 4;
-  uint32_t state_checkpoint_tokens = 1024;
-};
 
 /// The tokens [begin, end) of a sequence are to be computed, and those before them that are not.
 struct BatchItem {
@@ -83,7 +68,7 @@ class Engine : public std::enable_shared_from_this<Engine>,
  public:
   /// Throws State when the model cannot run ("model.gguf holds a vocabulary only"); NoMemory.
   static std::shared_ptr<Engine> create(std::shared_ptr<const Model> model,
-                                        const EngineOptions& options = {});
+                                        const EngineOptions& options = unbounded_engine());
   ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -15,21 +15,12 @@
 #include "engine/continuation_scorer.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
+#include "engine/session_options.h"
 #include "engine/snapshot.h"
 #include "sampler/sampler.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
-
-struct SessionOptions {
-  uint32_t context = 0;  ///< positions at most; 0: the model's default_context()
-  /// Computed blocks are shared with sessions of the same salt only.
-  std::string salt{};
-  /// Rank and share of the session's calls; a generation may have others.
-  int32_t priority = 0;
-  std::string client{};
-  double weight = 1;
-};
 
 /// What a session has computed since it was made.
 struct SessionStats {

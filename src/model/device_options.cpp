@@ -89,25 +89,18 @@ std::vector<WantedDevice> parse_devices(const ModelOptions& options) {
 
 bool asks_for_placement(const ModelOptions& options) {
   return !options.devices.empty() || !options.device_memory.empty() || options.gpu_layers >= 0 ||
-         options.experts_on == "cpu";
+         options.experts_on == ExpertsOn::Cpu;
 }
 
 std::optional<DeviceName> only_device(const ModelOptions& options) {
-  const bool says_more =
-      !options.device_memory.empty() || options.gpu_layers >= 0 || options.experts_on == "cpu";
+  const bool says_more = !options.device_memory.empty() || options.gpu_layers >= 0 ||
+                         options.experts_on == ExpertsOn::Cpu;
   const std::vector<WantedDevice> wanted = parse_devices(options);
   if (says_more || wanted.size() != 1 || wanted[0].layers) return std::nullopt;
   return wanted[0].name;
 }
 
 void check_device_options(const ModelOptions& options) {
-  if (options.gpu_layers < -1 || options.gpu_layers > kMaxLayers) {
-    fail(Code::Argument, "gpu_layers is {}, not in -1..{}", options.gpu_layers, kMaxLayers);
-  }
-  if (options.experts_on != "auto" && options.experts_on != "cpu") {
-    fail(Code::Argument, "experts_on is \"{}\", not one of auto, cpu",
-         shown_value(options.experts_on));
-  }
   if (options.devices.empty() && !options.device_memory.empty()) {
     fail(Code::Argument, "device_memory is \"{}\", but the option devices names none",
          shown_value(options.device_memory));

@@ -28,7 +28,7 @@ bool asks_for_placement(const ModelOptions& options);
 /// The one device that they name for everything, where they say no more than that: "vulkan:1".
 std::optional<DeviceName> only_device(const ModelOptions& options);
 
-/// Throws Argument for values of these options that mean nothing.
+/// Throws Argument for devices and sizes that mean nothing.
 void check_device_options(const ModelOptions& options);
 
 }  // namespace tenon

@@ -40,7 +40,7 @@ struct LayerNeeds {
 LayerNeeds layer_needs(const BuiltProgram& built, const ModelOptions& options) {
   const tenon_program& program = built.program.view();
   LayerNeeds needs{find_layers(program), std::vector<bool>(program.num_ops, false), {}};
-  if (options.experts_on == kCpu) needs.experts = find_expert_ops(program);
+  if (options.experts_on == ExpertsOn::Cpu) needs.experts = find_expert_ops(program);
   std::vector<bool> counted = needs.experts;
   counted.flip();
   needs.bytes = layer_weight_bytes(program, needs.layers, counted);
@@ -147,7 +147,7 @@ class ProgramPlacer {
     build_anew();
     const ProgramLayers layers = find_layers(built_.program.view());
     std::vector<uint32_t> of_op(built_.program.ops().size());
-    const std::vector<bool> experts = options_.experts_on == kCpu
+    const std::vector<bool> experts = options_.experts_on == ExpertsOn::Cpu
                                           ? find_expert_ops(built_.program.view())
                                           : std::vector<bool>(of_op.size(), false);
     std::set<uint32_t> used;

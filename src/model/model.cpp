@@ -22,44 +22,22 @@
 namespace tenon {
 namespace {
 
-constexpr uint32_t kMaxSlice = 1u << 16;
 constexpr uint32_t kMaxContext = 0x7fffffff;
-
-uint32_t cache_type_of(const ModelOptions& options) {
-  const CacheTypeInfo* info = find_cache_type(options.cache_type);
-  if (info != nullptr) return info->type;
-  fail(Code::Argument, "cache_type is \"{}\", not one of {}", options.cache_type.substr(0, 64),
-       cache_type_names(", "));
-}
-
-void check_options(const ModelOptions& options) {
-  cache_type_of(options);
-  if (options.slice > kMaxSlice) {
-    fail(Code::Argument, "slice is {}, not in 0..{}", options.slice, kMaxSlice);
-  }
-  if (options.embeddings != "auto" && options.embeddings != "on" && options.embeddings != "off") {
-    fail(Code::Argument, "embeddings is \"{}\", not one of auto, on, off",
-         options.embeddings.substr(0, 64));
-  }
-  if (options.rows_on_demand != "auto" && options.rows_on_demand != "on" &&
-      options.rows_on_demand != "off") {
-    fail(Code::Argument, "rows_on_demand is \"{}\", not one of auto, on, off",
-         options.rows_on_demand.substr(0, 64));
-  }
-  check_device_options(options);
-  if (options.context > kMaxContext) {
-    fail(Code::Argument, "context is {}, not in 0..{}", options.context, kMaxContext);
-  }
-  if (options.threads > ThreadTeam::kMaxThreads) {
-    fail(Code::Argument, "threads is {}, not in 0..{}", options.threads, ThreadTeam::kMaxThreads);
-  }
-}
 
 /// The steps of a model that computes a text whole: as long as a text may be.
 StepLimits whole_texts(const ModelSpec& model, const ModelOptions& options, uint32_t slice) {
   const uint32_t context = options.context != 0 ? options.context : kMaxDefaultContext;
   const uint32_t tokens = std::max(slice, std::min(model.trained_context, context));
   return {tokens, tokens};
+}
+
+/// The metadata that the options replace, which they then no longer hold.
+std::vector<MetadataOverride> take_overrides(ModelOptions& options) {
+  std::vector<MetadataOverride> overrides;
+  for (const std::string& text : std::exchange(options.overrides, {})) {
+    overrides.push_back(parse_metadata_override(text));
+  }
+  return overrides;
 }
 
 /// Bytes of one block if it holds nothing but keys and values.
@@ -101,35 +79,12 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
   const uint32_t slice = options.slice != 0 ? options.slice : sizes.step_tokens;
   ProgramOptions program;
   const bool is_encoder = spec.pooling.has_value() && spec.sees_ahead();
-  program.cache_type = is_encoder ? uint32_t{TENON_TYPE_F32} : cache_type_of(options);
+  program.cache_type = is_encoder ? uint32_t{TENON_TYPE_F32} : info_of(options.cache_type).type;
   program.block_tokens = sizes.block_tokens;
   program.limits = {slice, slice};
   program.context = default_context(options, spec);
-  program.rows_on_demand = options.rows_on_demand == "on";
+  program.rows_on_demand = options.rows_on_demand == Switch::On;
   return program;
-}
-
-ModelOptions runtime_options(const Model& model) {
-  const ModelOptions& options = model.options();
-  ModelOptions copy;
-  copy.backend = options.backend;
-  copy.devices = options.devices;
-  copy.device_memory = options.device_memory;
-  copy.gpu_layers = options.gpu_layers;
-  copy.experts_on = options.experts_on;
-  copy.kernel_cache = options.kernel_cache;
-  copy.context = options.context;
-  copy.threads = options.threads;
-  copy.executor = options.executor;
-  copy.cache_type = options.cache_type;
-  copy.slice = options.slice;
-  copy.embeddings = options.embeddings;
-  copy.rows_on_demand = model.demand_tables().empty() ? "off" : "on";
-  copy.row_cache_bytes = options.row_cache_bytes;
-  copy.backend_options = options.backend_options;
-  copy.plugin_paths = options.plugin_paths;
-  copy.system = options.system;
-  return copy;
 }
 
 BuiltProgram encoder_beside(const ModelFile& file, const ModelSpec& spec,
@@ -161,7 +116,7 @@ uint64_t encoder_cache_bytes(const Program& encoder, const Executable* executabl
 
 std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions options) {
   check_options(options);
-  auto file = open_model_file(path, {options.system, std::move(options.overrides)});
+  auto file = open_model_file(path, {options.system, take_overrides(options)});
   std::shared_ptr<Model> model(new Model(std::move(file), std::move(options)));
   model->build();
   return model;
@@ -170,7 +125,7 @@ std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions o
 std::shared_ptr<const Model> Model::load(std::span<const std::shared_ptr<const ByteSource>> sources,
                                          ModelOptions options) {
   check_options(options);
-  auto file = open_model_file(sources, {options.system, std::move(options.overrides)});
+  auto file = open_model_file(sources, {options.system, take_overrides(options)});
   std::shared_ptr<Model> model(new Model(std::move(file), std::move(options)));
   model->build();
   return model;
@@ -231,7 +186,7 @@ void Model::build_program_and_weights() {
     fail(Code::Internal, "{}: the tokenizer has {} tokens, the model {}", file_->name(),
          tokenizer_->size(), built.model.vocab);
   }
-  if (built.tables.empty() && options_.rows_on_demand == "on") {
+  if (built.tables.empty() && options_.rows_on_demand == Switch::On) {
     fail(Code::Unsupported,
          "{}: rows_on_demand is \"on\", but no table can stay in the file: the embedding is the "
          "output matrix, too",
@@ -285,8 +240,8 @@ void Model::expect_overrides_read() const {
 }
 
 bool Model::wants_rows(const ModelSpec& model) const {
-  if (options_.embeddings == "on") return true;
-  if (options_.embeddings == "auto") return asks_for_rows(*file_, model);
+  if (options_.embeddings == Switch::On) return true;
+  if (options_.embeddings == Switch::Auto) return asks_for_rows(*file_, model);
   if (model.pooling) {
     fail(Code::Unsupported, "{}: embeddings is \"off\", but \"{}\" is an encoder without logits",
          file_->name(), model.architecture);
@@ -295,7 +250,7 @@ bool Model::wants_rows(const ModelSpec& model) const {
 }
 
 bool Model::wants_rows_on_demand() const {
-  if (options_.rows_on_demand != "auto") return options_.rows_on_demand == "on";
+  if (options_.rows_on_demand != Switch::Auto) return options_.rows_on_demand == Switch::On;
   // The last quarter is for the cache.
   return file_->tensor_bytes() / 3 > options_.system->available_memory() / 4;
 }

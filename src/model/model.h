@@ -20,6 +20,7 @@
 #include "base/system.h"
 #include "base/thread_team.h"
 #include "file/model_file.h"
+#include "model/model_options.h"
 #include "program/program.h"
 #include "text/tokenizer/tokenizer.h"
 #include "weights/bound_weight.h"
@@ -33,51 +34,6 @@ class Device;
 class Executable;
 class HostServices;
 class PlacedExecutable;
-
-/// How a model is opened. The defaults suit a program on a machine of its own.
-struct ModelOptions {
-  /// "cpu", "reference", a plugin's name; "auto": the first that runs the model, fastest first.
-  std::string backend = "auto";
-  uint32_t threads = 0;              ///< 0: as many as CPUs; unused with an executor
-  std::optional<Executor> executor;  ///< the host's threads instead of own ones
-  /// Devices that layers are placed on, in this order, "vulkan:0,vulkan:1=8,cpu": BACKEND, with :DEVICE
-  /// its number or name, with =LAYERS exactly so many layers. The CPU takes what they leave. Empty:
-  /// `backend` says which.
-  std::string devices;
-  std::string device_memory;        ///< bytes of each of `devices`, "8000000000,0"; 0: what is free
-  int64_t gpu_layers = -1;          ///< layers on devices besides the CPU; -1: as many as fit
-  std::string experts_on = "auto";  ///< "cpu": the work of chosen experts is done there
-  /// Name in kCacheTypes. Encoder rows, which no cache keeps, are always f32.
-  std::string cache_type = "f16";
-  /// Of a session by default, and what LongRoPE's table is chosen for; 0: the trained one, 8192 at most.
-  uint32_t context = 0;
-  uint32_t slice = 0;  ///< tokens of one step at most; 0: as many as suit the device
-  /// Keys and values for the backend, which lists what it takes (list_options): {"isa", "avx2"}.
-  std::vector<std::pair<std::string, std::string>> backend_options;
-  /// A folder where backends keep compiled kernels between processes; empty: nothing is kept.
-  std::string kernel_cache;
-  bool plans_only = false;  ///< compiled for its sizes alone; of planning
-  /// What the model is for: "off": text; "on": rows of texts (Embedder), without logits; "auto": rows
-  /// where the file is an encoder or names a pooling.
-  std::string embeddings = "auto";
-  /// Where tables are of which a step reads a row for each token: "off": in memory; "on": in the
-  /// file; "auto": in the file where its tensors take more than three quarters of the memory that is
-  /// available.
-  std::string rows_on_demand = "auto";
-  /// Bytes for rows of tables in the file, never exceeded; 0: a quarter of the tables, 256 MiB at most.
-  uint64_t row_cache_bytes = 0;
-  bool vocabulary_only = false;  ///< neither program nor weights
-  bool inspect = false;          ///< program and memory figures, but no weights
-  /// Reads metadata only: any file of the format opens, with an empty tokenizer.
-  bool metadata_only = false;
-  bool check_weights = false;  ///< refuse NaN and infinities among the weights
-  std::vector<MetadataOverride> overrides;
-  std::vector<std::string> plugin_paths;
-  Log log;
-  /// Called while weights are loaded, on the loading thread; false cancels.
-  std::function<bool(double fraction)> progress;
-  std::shared_ptr<System> system = System::real();
-};
 
 /// Bytes that a model takes with one session. Exact once weights are loaded, else an estimate from
 /// the file's formats.

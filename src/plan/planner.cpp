@@ -171,8 +171,7 @@ class Needs {
 };
 
 /// How the model is compiled for its plan.
-ModelOptions planning_options(const Model& model, std::string_view cache_type,
-                              const Hardware& hardware) {
+ModelOptions planning_options(const Model& model, CacheType cache_type, const Hardware& hardware) {
   ModelOptions options = runtime_options(model);
   options.cache_type = cache_type;
   options.threads = hardware.threads;
@@ -209,11 +208,13 @@ uint64_t largest(uint64_t most, Fits fits) {
 /// Of the types that fit, the one of most bits, but no more than the model was opened with.
 std::string_view fitting_cache_type(const Model& model, const Plan& plan,
                                     const Hardware& hardware) {
-  const CacheTypeInfo& own = *find_cache_type(model.options().cache_type);
+  const CacheTypeInfo& own = info_of(model.options().cache_type);
   const CacheTypeInfo* best = nullptr;
-  for (const CacheTypeInfo& type : kCacheTypes) {
+  for (size_t i = 0; i < std::size(kCacheTypes); ++i) {
+    const CacheTypeInfo& type = kCacheTypes[i];
     if (type.bits > own.bits || (best != nullptr && type.bits <= best->bits)) continue;
-    const Needs needs(model, planning_options(model, type.name, hardware), hardware);
+    const Needs needs(model, planning_options(model, static_cast<CacheType>(i), hardware),
+                      hardware);
     if (needs.total_bytes(plan.context, plan.sessions) <= hardware.memory_bytes &&
         needs.fit_devices(plan.context, plan.sessions)) {
       best = &type;

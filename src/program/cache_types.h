@@ -2,6 +2,7 @@
 // backends' (quant/cache_row.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,12 +11,15 @@
 
 namespace tenon {
 
+enum class CacheType : uint8_t { F16, F32, Int8, Q4 };
+
 struct CacheTypeInfo {
   std::string_view name;
   uint32_t type;        ///< tenon_cache_group.type
   uint32_t bits;        ///< of a value
   uint32_t head_bytes;  ///< besides the values, for each key and each value of a position and head
 };
+/// In the order of CacheType.
 inline constexpr CacheTypeInfo kCacheTypes[] = {
     {"f16", TENON_TYPE_F16, 16, 0},
     {"f32", TENON_TYPE_F32, 32, 0},
@@ -23,13 +27,11 @@ inline constexpr CacheTypeInfo kCacheTypes[] = {
     {"q4", TENON_CACHE_Q4, 4, 2},
 };
 
-/// NULL when there is no such type.
-constexpr const CacheTypeInfo* find_cache_type(std::string_view name) {
-  for (const CacheTypeInfo& info : kCacheTypes) {
-    if (info.name == name) return &info;
-  }
-  return nullptr;
+constexpr const CacheTypeInfo& info_of(CacheType type) {
+  return kCacheTypes[static_cast<size_t>(type)];
 }
+
+/// NULL when there is no such type.
 constexpr const CacheTypeInfo* find_cache_type(uint32_t type) {
   for (const CacheTypeInfo& info : kCacheTypes) {
     if (info.type == type) return &info;

@@ -282,7 +282,7 @@ TEST(Architectures, PutsRopeDivisorsIntoTheFrequencies) {
 std::vector<float> logits_of(const std::shared_ptr<const ByteSource>& source, const char* backend) {
   ModelOptions options;
   options.backend = backend;
-  options.cache_type = "f32";
+  options.cache_type = CacheType::F32;
   Session session(Engine::create(load_source(source, std::move(options))));
   return evaluate_all(session, make_tokens(40));
 }

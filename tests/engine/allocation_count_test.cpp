@@ -38,7 +38,7 @@ TEST(TokenPath, AllocatesNothingForRowsOfTablesInTheFile) {
   TinyModel tiny;
   tiny.tied = false;
   ModelOptions options;
-  options.rows_on_demand = "on";
+  options.rows_on_demand = Switch::On;
   options.row_cache_bytes = 1000;  // nine rows: most are read again
   Session session(tiny_engine(tiny, std::move(options)), SessionOptions{256});
   const std::vector<Token> text = make_tokens(120);
@@ -60,7 +60,7 @@ TEST(TokenPath, AllocatesNothingForRowsOfTablesInTheFile) {
 
 /// Create, submit, step, fork, draw, save and restore; everything is given back at the end.
 std::vector<Token> answer(const std::shared_ptr<const Model>& model, const std::string& path) {
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.prefix_cache = true;
   const auto engine = Engine::create(model, options);
   Session session(engine, SessionOptions{128});

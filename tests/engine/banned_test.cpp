@@ -161,7 +161,7 @@ TEST_F(Banned, AreAvoidedAsByALoopThatSeesAll) {
 }
 
 TEST_F(Banned, GiveTheSameInAnyBatchAndWithLittleMemory) {
-  EngineOptions narrow;
+  EngineOptions narrow = unbounded_engine();
   narrow.cache_bytes = 5 * Engine::create(model_)->pools()[0]->block_bytes();
   narrow.step_tokens = 16;
   const auto engine = Engine::create(model_, narrow);

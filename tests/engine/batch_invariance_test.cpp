@@ -107,7 +107,7 @@ class BatchInvariance : public testing::Test {
   }
 
   EngineOptions draw_options(Random& random) {
-    EngineOptions options;
+    EngineOptions options = unbounded_engine();
     const auto engine = Engine::create(model(1));
     uint64_t block = 0;
     for (const auto& pool : engine->pools()) block = std::max(block, pool->block_bytes());

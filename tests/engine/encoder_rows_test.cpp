@@ -11,9 +11,9 @@
 namespace tenon {
 namespace {
 
-std::vector<float> row_of(const std::string& path, const std::string& cache_type) {
+std::vector<float> row_of(const std::string& path, CacheType cache_type) {
   ModelOptions options;
-  options.embeddings = "on";
+  options.embeddings = Switch::On;
   options.cache_type = cache_type;
   options.threads = 1;
   const auto model = Model::load(path, std::move(options));
@@ -31,8 +31,10 @@ TEST(EncoderRows, AreThoseOfF32WhateverTheCacheIs) {
   for (const char* name : {"bert", "nomic-bert", "modern-bert", "gemma-embedding", "t5encoder"}) {
     const std::string path = folder.path("m.gguf");
     write_random_model(System::real(), path, std::string("tiny-") + name, "f32");
-    const std::vector<float> exact = row_of(path, "f32");
-    for (const char* type : {"f16", "int8"}) EXPECT_EQ(row_of(path, type), exact) << name << type;
+    const std::vector<float> exact = row_of(path, CacheType::F32);
+    for (const CacheType type : {CacheType::F16, CacheType::Int8}) {
+      EXPECT_EQ(row_of(path, type), exact) << name << info_of(type).name;
+    }
     std::filesystem::remove(path);
   }
 }
@@ -41,7 +43,7 @@ TEST(EncoderRows, OfADecoderGoThroughItsCache) {
   const TempFolder folder;
   const std::string path = folder.path("m.gguf");
   write_random_model(System::real(), path, "tiny-qwen3", "f32");
-  EXPECT_NE(row_of(path, "f16"), row_of(path, "f32"));
+  EXPECT_NE(row_of(path, CacheType::F16), row_of(path, CacheType::F32));
 }
 
 }  // namespace

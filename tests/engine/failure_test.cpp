@@ -147,7 +147,7 @@ TEST(Cancel, OfOneSessionLeavesItsNeighbours) {
 /// Room for `blocks` blocks of 32 positions.
 std::shared_ptr<Engine> engine_with_room(uint64_t blocks) {
   const auto model = load_tiny();
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.cache_bytes = blocks * Engine::create(model)->pools()[0]->block_bytes();
   return Engine::create(model, options);
 }
@@ -183,7 +183,7 @@ TEST(CacheBudget, UsedUpWhileGeneratingLeavesTheTextAsItWas) {
 }
 
 TEST(CacheBudget, BelowOneBlockRunsNothing) {
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.cache_bytes = 1;
   Session session(Engine::create(load_tiny(), options));
   session.append(make_tokens(1));

@@ -27,7 +27,7 @@ std::vector<Token> finish(Engine& engine, Generation& generation) {
 
 class Generations : public testing::Test {
  protected:
-  std::shared_ptr<Engine> make(EngineOptions options = {}, uint32_t slice = 32) {
+  std::shared_ptr<Engine> make(EngineOptions options = unbounded_engine(), uint32_t slice = 32) {
     ModelOptions model;
     model.slice = slice;
     if (model_ == nullptr) model_ = load_tiny({}, std::move(model));
@@ -212,7 +212,7 @@ TEST_F(Generations, OfExpiredRequestsNeverRun) {
 }
 
 TEST_F(Generations, BeyondTheQueueAreRefused) {
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.max_queued = 2;
   options.max_queued_tokens = 100;
   const auto engine = make(options);
@@ -235,7 +235,7 @@ TEST_F(Generations, BeyondTheQueueAreRefused) {
 }
 
 TEST_F(Generations, GiveTheirBlocksUpAndGetThemBackUnseen) {
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.cache_bytes = 6 * block_bytes();  // 192 positions for what wants up to 4 * 80
   const auto engine = make(options);
   std::vector<std::unique_ptr<Session>> sessions;
@@ -254,7 +254,7 @@ TEST_F(Generations, GiveTheirBlocksUpAndGetThemBackUnseen) {
 }
 
 TEST_F(Generations, OfHighPriorityTakeTheBlocksOfLowOnes) {
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.cache_bytes = 3 * block_bytes();
   const auto engine = make(options);
   Session low(engine);
@@ -272,7 +272,7 @@ TEST_F(Generations, OfHighPriorityTakeTheBlocksOfLowOnes) {
 }
 
 TEST_F(Generations, ThatCannotFitEndWithBothNumbers) {
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.cache_bytes = 2 * block_bytes();
   const auto engine = make(options);
   Session session(engine);
@@ -306,7 +306,7 @@ class Reuse : public Generations {
     return answer;
   }
   static EngineOptions sharing() {
-    EngineOptions options;
+    EngineOptions options = unbounded_engine();
     options.prefix_cache = true;
     return options;
   }

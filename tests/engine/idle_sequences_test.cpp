@@ -12,7 +12,7 @@ class Idle : public testing::Test {
  protected:
   /// Room for `blocks` blocks of 32 positions.
   std::shared_ptr<Engine> engine(uint64_t blocks, bool prefix_cache = false) const {
-    EngineOptions options;
+    EngineOptions options = unbounded_engine();
     options.cache_bytes = blocks * Engine::create(model_)->pools()[0]->block_bytes();
     options.prefix_cache = prefix_cache;
     return Engine::create(model_, options);

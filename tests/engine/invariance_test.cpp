@@ -14,7 +14,7 @@ namespace {
 struct Subject {
   std::string name;
   TinyModel tiny;
-  std::string cache_type = "f16";
+  CacheType cache_type = CacheType::F16;
   /// More than four blocks of the cache, and a part of one.
   uint32_t length = 150;
   uint32_t context = 256;
@@ -82,7 +82,7 @@ TinyModel experts(const char* architecture, std::vector<Format> formats) {
 }
 
 std::vector<Subject> subjects() {
-  return {{"float", with_formats({Format::F32, Format::F16, Format::BF16}), "f32"},
+  return {{"float", with_formats({Format::F32, Format::F16, Format::BF16}), CacheType::F32},
           {"q8_0", with_formats({Format::Q8_0})},
           {"bf16_mixed", with_formats({Format::BF16, Format::Q8_0})},
           {"bf16_experts", experts("qwen3moe", {Format::BF16, Format::Q4_0})},
@@ -93,12 +93,12 @@ std::vector<Subject> subjects() {
           {"qwen3", of_architecture("qwen3")},
           {"qwen3moe", experts("qwen3moe", {Format::Q4_0, Format::F16, Format::Q8_0})},
           {"qwen2moe", experts("qwen2moe", {Format::Q5_1, Format::Q4_0})},
-          {"int8_cache", with_formats({Format::Q8_0}), "int8"},
-          {"q4_cache", with_formats({Format::Q8_0}), "q4"},
-          {"k_experts_int8_cache", k_experts(), "int8"},
-          {"k_experts_q4_cache", k_experts(), "q4"},
+          {"int8_cache", with_formats({Format::Q8_0}), CacheType::Int8},
+          {"q4_cache", with_formats({Format::Q8_0}), CacheType::Q4},
+          {"k_experts_int8_cache", k_experts(), CacheType::Int8},
+          {"k_experts_q4_cache", k_experts(), CacheType::Q4},
           // Attention adds up spans of 256 positions.
-          {"two_spans", with_formats({Format::Q8_0}), "f16", 300, 384}};
+          {"two_spans", with_formats({Format::Q8_0}), CacheType::F16, 300, 384}};
 }
 
 class Invariance : public testing::TestWithParam<Subject> {

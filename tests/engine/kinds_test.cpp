@@ -33,7 +33,7 @@ class Kinds : public testing::TestWithParam<KindsCase> {
       sliced_ = load_random_placed(architecture, 16, std::move(cut));
       ASSERT_EQ(sliced_->executable().devices().size(), 2u);
     }
-    EngineOptions options;
+    EngineOptions options = unbounded_engine();
     options.state_checkpoint_tokens = 64;
     engine_ = Engine::create(sliced_, options);
   }
@@ -139,7 +139,7 @@ TEST_P(Kinds, SnapshotsChangeNoBit) {
 }
 
 TEST_P(Kinds, SharedBeginningsChangeNoBit) {
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.prefix_cache = true;
   options.state_checkpoint_tokens = 64;
   const auto engine = Engine::create(sliced_, options);
@@ -155,7 +155,7 @@ TEST_P(Kinds, SharedBeginningsChangeNoBit) {
 TEST_P(Kinds, IdleSessionsGiveWayAndGoOn) {
   uint64_t slab = 0;
   for (const auto& pool : engine_->pools()) slab = std::max(slab, pool->block_bytes());
-  EngineOptions narrow;
+  EngineOptions narrow = unbounded_engine();
   narrow.cache_bytes = slab * (6 * engine_->pools().size() + 2);
   const auto engine = Engine::create(sliced_, narrow);
   // More than fit, however small the blocks of some groups are; a cut makes more of them.
@@ -204,7 +204,7 @@ TEST_P(Kinds, TakeWhatIsForetold) {
     EXPECT_GE(said, most[group]) << group;
     EXPECT_LE(said, most[group] + (info.window > 0 ? 1 : 0)) << group;
   }
-  EngineOptions narrow;
+  EngineOptions narrow = unbounded_engine();
   narrow.cache_bytes = sliced_->memory(kContext).kv_bytes;
   const auto engine = Engine::create(sliced_, narrow);
   EXPECT_EQ(most_used(engine), most) << "nothing had to be given up";

@@ -79,7 +79,7 @@ class OnDevices : public testing::TestWithParam<TestedDevice> {
   }
 
   [[nodiscard]] std::shared_ptr<Engine> engine(uint64_t cache_bytes = 0) const {
-    EngineOptions options;
+    EngineOptions options = unbounded_engine();
     options.prefix_cache = true;
     if (cache_bytes != 0) options.cache_bytes = cache_bytes;
     return Engine::create(model_, options);

@@ -46,7 +46,7 @@ ModelOptions in_memory(const std::string& backend = "cpu", uint32_t slice = 16) 
   options.threads = 2;
   options.slice = slice;
   options.context = 256;
-  options.rows_on_demand = "off";
+  options.rows_on_demand = Switch::Off;
   return options;
 }
 
@@ -54,7 +54,7 @@ ModelOptions in_memory(const std::string& backend = "cpu", uint32_t slice = 16) 
 ModelOptions in_file(const Model& like, uint64_t rows, const std::string& backend = "cpu",
                      uint32_t slice = 16) {
   ModelOptions options = in_memory(backend, slice);
-  options.rows_on_demand = "on";
+  options.rows_on_demand = Switch::On;
   options.row_cache_bytes = 1;
   for (const DemandTable& table : like.demand_tables()) {
     options.row_cache_bytes +=
@@ -66,7 +66,7 @@ ModelOptions in_file(const Model& like, uint64_t rows, const std::string& backen
 std::shared_ptr<const Model> inspected(const std::string& path) {
   ModelOptions options;
   options.inspect = true;
-  options.rows_on_demand = "on";
+  options.rows_on_demand = Switch::On;
   return Model::load(path, std::move(options));
 }
 
@@ -142,7 +142,7 @@ TEST_P(RowsOnDemand, HaveThemAfterForkAndRewind) {
   const auto held = this->held();
   const std::vector<Token> text = text_for(*held, 40);
   const auto answer = [&text](const std::shared_ptr<const Model>& model) {
-    EngineOptions options;
+    EngineOptions options = unbounded_engine();
     options.prefix_cache = true;
     const auto engine = Engine::create(model, options);
     Session session(engine);
@@ -187,13 +187,13 @@ TEST(RowsOnDemandTables, AreThoseThatOnlyTokensChooseRowsOf) {
 
 TEST(RowsOnDemandTables, GiveAnEmbedderTheSameRows) {
   // Tied, but there are no logits.
-  const auto rows_of = [](const char* on_demand) {
+  const auto rows_of = [](Switch on_demand) {
     ModelOptions options = in_memory();
-    options.embeddings = "on";
+    options.embeddings = Switch::On;
     options.rows_on_demand = on_demand;
     options.row_cache_bytes = 1000;
     const auto model = load_tiny({}, std::move(options));
-    EXPECT_EQ(model->row_fetcher() != nullptr, on_demand == std::string("on"));
+    EXPECT_EQ(model->row_fetcher() != nullptr, on_demand == Switch::On);
     Embedder embedder(model, {});
     std::vector<EmbedderText> texts;
     for (const uint32_t count : {5, 40, 1}) texts.push_back({make_tokens(count, count)});
@@ -201,13 +201,13 @@ TEST(RowsOnDemandTables, GiveAnEmbedderTheSameRows) {
     embedder.embed(texts, rows.data(), UINT64_MAX);
     return rows;
   };
-  EXPECT_EQ(rows_of("on"), rows_of("off"));
+  EXPECT_EQ(rows_of(Switch::On), rows_of(Switch::Off));
 }
 
 // ---- Steps --------------------------------------------------------------------------------------
 
 TEST(RowsOnDemandSteps, ComeOneAfterTheOtherOnADeviceThatDraws) {
-  const auto answer = [](const char* on_demand, uint64_t& steps_ahead) {
+  const auto answer = [](Switch on_demand, uint64_t& steps_ahead) {
     ModelOptions options = on_delayed({});
     options.rows_on_demand = on_demand;
     options.row_cache_bytes = 1000;
@@ -227,16 +227,16 @@ TEST(RowsOnDemandSteps, ComeOneAfterTheOtherOnADeviceThatDraws) {
   };
   uint64_t ahead_in_memory = 0;
   uint64_t ahead_in_file = 0;
-  const std::vector<Token> expected = answer("off", ahead_in_memory);
+  const std::vector<Token> expected = answer(Switch::Off, ahead_in_memory);
   EXPECT_EQ(expected.size(), 20u);
-  EXPECT_EQ(answer("on", ahead_in_file), expected);
+  EXPECT_EQ(answer(Switch::On, ahead_in_file), expected);
   EXPECT_GT(ahead_in_memory, 0u);
   EXPECT_EQ(ahead_in_file, 0u);
 }
 
 TEST(RowsOnDemandSteps, TakeTurnsAmongTheEnginesOfAModel) {
   ModelOptions options = in_memory();
-  options.rows_on_demand = "on";
+  options.rows_on_demand = Switch::On;
   options.row_cache_bytes = 500;
   const auto model = load_tiny(untied(), std::move(options));
   const auto answer = [](const std::shared_ptr<const Model>& of, uint32_t seed) {
@@ -255,7 +255,7 @@ TEST(RowsOnDemandSteps, TakeTurnsAmongTheEnginesOfAModel) {
 }
 
 TEST(RowsOnDemandSteps, ReadOnTheThreadsOfTheHost) {
-  const auto logits_of = [](const char* on_demand) {
+  const auto logits_of = [](Switch on_demand) {
     ModelOptions options = in_memory();
     options.rows_on_demand = on_demand;
     options.row_cache_bytes = 500;
@@ -266,7 +266,7 @@ TEST(RowsOnDemandSteps, ReadOnTheThreadsOfTheHost) {
     Session session(Engine::create(load_tiny(untied(), std::move(options))));
     return evaluate_all(session, make_tokens(40));
   };
-  EXPECT_TRUE(same_bits(logits_of("on"), logits_of("off")));
+  EXPECT_TRUE(same_bits(logits_of(Switch::On), logits_of(Switch::Off)));
 }
 
 // ---- Files that cannot be read ------------------------------------------------------------------
@@ -292,7 +292,7 @@ struct HostFile {
     };
     ModelOptions options;
     options.inspect = true;
-    options.rows_on_demand = "on";
+    options.rows_on_demand = Switch::On;
     const auto like = load_source(source(), std::move(options));
     return load_source(source(), in_file(*like, rows));
   }
@@ -402,16 +402,9 @@ TEST(RowsOnDemandFailures, NoneButTheEndOfTheRequestComesOfACancelBetweenRows) {
 
 // ---- Options ------------------------------------------------------------------------------------
 
-TEST(RowsOnDemandOption, IsOneOfThreeWords) {
-  ModelOptions options;
-  options.rows_on_demand = "sometimes";
-  expect_error(Code::Argument, AllOf(HasSubstr("rows_on_demand"), HasSubstr("sometimes")),
-               [&] { load_tiny({}, std::move(options)); });
-}
-
 TEST(RowsOnDemandOption, IsRefusedWhereNoTableCanStayInTheFile) {
   ModelOptions options;
-  options.rows_on_demand = "on";
+  options.rows_on_demand = Switch::On;
   expect_error(Code::Unsupported, AllOf(HasSubstr("rows_on_demand"), HasSubstr("output matrix")),
                [&] { load_tiny({}, std::move(options)); });
 }
@@ -440,7 +433,7 @@ TEST(RowsOnDemandOption, ChecksTheTablesThatItLeavesInTheFile) {
   };
   const auto load = [&tiny](bool check) {
     ModelOptions options = in_memory();
-    options.rows_on_demand = "on";
+    options.rows_on_demand = Switch::On;
     options.check_weights = check;
     return load_tiny(tiny, std::move(options));
   };

@@ -120,7 +120,7 @@ TEST_F(Score, KeepsToTheBudget) {
   Texts many;
   for (uint32_t i = 0; i < 12; ++i) many.push_back(make_tokens(20, i));
   for (const uint64_t blocks : {3u, 4u, 6u}) {
-    EngineOptions narrow;
+    EngineOptions narrow = unbounded_engine();
     narrow.cache_bytes = blocks * block;
     const auto engine = Engine::create(model_, narrow);
     const auto session = over(engine);
@@ -128,7 +128,7 @@ TEST_F(Score, KeepsToTheBudget) {
     EXPECT_LE(engine->metrics().kv_held_bytes, narrow.cache_bytes);
     EXPECT_TRUE(same_bits(last_logits(*session), last_logits(*over(Engine::create(model_)))));
   }
-  EngineOptions none;
+  EngineOptions none = unbounded_engine();
   none.cache_bytes = 2 * block;
   const auto engine = Engine::create(model_, none);
   const auto session = over(engine);
@@ -138,7 +138,7 @@ TEST_F(Score, KeepsToTheBudget) {
 }
 
 TEST_F(Score, GivesTheSameBitsInCompany) {
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.prefix_cache = true;
   const auto engine = Engine::create(model_, options);
   const auto alone = score(*over(engine), texts_);

@@ -255,7 +255,7 @@ TEST(SessionsOfReference, GenerateWhatTheCpuGenerates) {
   for (const char* backend : {"cpu", "reference"}) {
     ModelOptions options;
     options.backend = backend;
-    options.cache_type = "f32";
+    options.cache_type = CacheType::F32;
     Session session(tiny_engine(tiny, std::move(options)));
     session.append(make_tokens(40));
     texts.push_back(generate(session, 8));

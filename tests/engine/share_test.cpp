@@ -35,7 +35,7 @@ Asked ask(const std::shared_ptr<Engine>& engine, std::span<const Token> prompt,
 }
 
 TEST(Share, OfTwoSaturatingClientsFollowsTheirWeights) {
-  EngineOptions few;
+  EngineOptions few = unbounded_engine();
   few.max_running = 4;
   const auto engine = Engine::create(load_small(), few);
   std::array<std::deque<Asked>, 2> clients;
@@ -67,7 +67,7 @@ TEST(Share, OfTwoSaturatingClientsFollowsTheirWeights) {
 }
 
 TEST(Share, OfAPrefixIsComputedAndKeptOnce) {
-  EngineOptions sharing;
+  EngineOptions sharing = unbounded_engine();
   sharing.prefix_cache = true;
   const auto engine = Engine::create(load_small(), sharing);
   std::vector<Token> prompt = make_tokens(1008);

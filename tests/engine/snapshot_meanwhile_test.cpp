@@ -73,7 +73,7 @@ TEST_P(SavedMeanwhile, IsASnapshotWheneverBlocksAreTaken) {
   for (size_t at = num_parts; at == SIZE_MAX || at < num_parts; at = at == SIZE_MAX ? 0 : at + 1) {
     SCOPED_TRACE(testing::Message() << "at part " << at);
     // Room for the other session's text alone.
-    EngineOptions narrow;
+    EngineOptions narrow = unbounded_engine();
     for (const auto& pool : plenty->pools()) narrow.cache_bytes += 6 * pool->block_bytes();
     const auto engine = Engine::create(model_, narrow);
     Session session(engine, SessionOptions{256});

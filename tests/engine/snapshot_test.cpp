@@ -60,7 +60,7 @@ class Snapshots : public testing::Test {
   }
   [[nodiscard]] uint64_t block_bytes() const { return engine_->pools()[0]->block_bytes(); }
   std::shared_ptr<Engine> with_room(uint64_t blocks) const {
-    EngineOptions options;
+    EngineOptions options = unbounded_engine();
     options.cache_bytes = blocks * engine_->pools()[0]->block_bytes();
     return Engine::create(model_, options);
   }
@@ -203,14 +203,14 @@ TEST_F(Snapshots, OfOtherModelsAreRefused) {
   Session other(tiny_engine(shallow(2)));
   expect_error(Code::Format, HasSubstr("another model"), [&] { restore(other, saved_); });
   ModelOptions options;
-  options.overrides.push_back(parse_metadata_override("llama.rope.freq_base=float:20000"));
+  options.overrides.push_back("llama.rope.freq_base=float:20000");
   Session turned(tiny_engine(shallow(), std::move(options)));
   expect_error(Code::Format, HasSubstr("another model"), [&] { restore(turned, saved_, true); });
 }
 
 TEST_F(Snapshots, OfOtherCachesAreRefusedButForTheirText) {
   ModelOptions options;
-  options.cache_type = "f32";
+  options.cache_type = CacheType::F32;
   const auto engine = tiny_engine(shallow(), std::move(options));
   Session in_f32(engine, SessionOptions{128});
   expect_error(Code::Format, AllOf(HasSubstr("f16"), HasSubstr("f32")),
@@ -277,7 +277,7 @@ TEST_F(Snapshots, AreCompleteWhenBlocksAreTakenMeanwhile) {
 }
 
 TEST_F(Snapshots, DoNotReachOtherSessions) {
-  EngineOptions sharing;
+  EngineOptions sharing = unbounded_engine();
   sharing.prefix_cache = true;
   const auto engine = Engine::create(model_, sharing);
   Bytes forged = saved_;  // well formed, with values that nobody computed

@@ -46,7 +46,7 @@ class Sources : public testing::Test {
   }
   /// An engine with room for one full session and no more.
   [[nodiscard]] std::shared_ptr<Engine> narrow_engine() const {
-    EngineOptions options;
+    EngineOptions options = unbounded_engine();
     options.cache_bytes = model_->memory(kContext).kv_bytes;
     return Engine::create(model_, options);
   }
@@ -185,7 +185,7 @@ TEST_F(Sources, AreAnsweredFromTheTokenThatTheFileTells) {
   ModelOptions options;
   options.threads = 1;
   options.context = kContext;
-  options.overrides.push_back(parse_metadata_override("t5.decoder_start_token_id=int:5"));
+  options.overrides.push_back("t5.decoder_start_token_id=int:5");
   Session session(Engine::create(Model::load(folder.path("m"), std::move(options))));
   session.set_source(source_);
   EXPECT_THAT(session.tokens(), ElementsAreArray({5}));
@@ -313,7 +313,7 @@ TEST_F(Sources, AreReadOnDevicesWithAQueue) {
 }
 
 TEST_F(Sources, TakeTheirShareOfAHardBudget) {
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.cache_bytes = model_->memory(32).kv_bytes / 2;
   const auto engine = Engine::create(model_, options);
   const auto session = open(engine, make_tokens(200, 1, kSourceVocab));

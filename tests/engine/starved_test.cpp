@@ -149,7 +149,7 @@ class Starved : public testing::TestWithParam<Case> {
   /// Of a model that nobody shares, in a cache without a budget.
   const Answer& expected(const Ask& ask) {
     Answer& answer = answers_[std::make_tuple(ask.source, ask.text, ask.max_tokens, ask.seed)];
-    if (answer.tokens.empty()) answer = answer_alone(alone_, {}, ask);
+    if (answer.tokens.empty()) answer = answer_alone(alone_, unbounded_engine(), ask);
     return answer;
   }
   static Answer answer_alone(const std::shared_ptr<const Model>& model,
@@ -183,7 +183,7 @@ class Starved : public testing::TestWithParam<Case> {
 
   // Of a round.
   std::optional<SplitMix> random_;
-  EngineOptions options_;
+  EngineOptions options_ = unbounded_engine();
   std::shared_ptr<Engine> engine_;
   std::vector<std::unique_ptr<Client>> clients_;
   bool is_short_ = false;    ///< the budget is below what one full session needs

@@ -205,7 +205,7 @@ TEST_F(Steps, UnderWayEndAtADeadline) {
 TEST_F(Steps, UnderWayGiveTheirBlocksToWhoRanksHigher) {
   const auto one = one_at_a_time();
   const uint64_t block = one->pools()[0]->block_bytes();
-  EngineOptions starved;
+  EngineOptions starved = unbounded_engine();
   starved.cache_bytes = 6 * block;
   const auto two = Engine::create(load_delayed({}, {.steps = 2}), starved);
   std::vector<std::unique_ptr<Session>> sessions;

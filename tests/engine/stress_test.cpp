@@ -86,7 +86,7 @@ TEST(Stress, LeavesNothingBehind) {
   ModelOptions of_model;
   of_model.slice = 32;
   of_model.threads = 2;
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.prefix_cache = true;
   const auto model = load_tiny(tiny, std::move(of_model));
   options.cache_bytes = 16 * Engine::create(model)->pools()[0]->block_bytes();

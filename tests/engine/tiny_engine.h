@@ -36,7 +36,7 @@ inline std::shared_ptr<const Model> header_of(const TinyModel& tiny = {},
 }
 
 inline std::shared_ptr<Engine> tiny_engine(const TinyModel& tiny = {}, ModelOptions options = {},
-                                           EngineOptions engine = {}) {
+                                           EngineOptions engine = unbounded_engine()) {
   return Engine::create(load_tiny(tiny, std::move(options)), engine);
 }
 

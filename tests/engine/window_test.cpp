@@ -67,7 +67,7 @@ TEST_F(Windows, OfOnePositionAreReused) {
   options.slice = 16;
   options.context = 256;
   const auto model = load_tiny(tiny_window(1), std::move(options));
-  EngineOptions shared;
+  EngineOptions shared = unbounded_engine();
   shared.prefix_cache = true;
   const auto engine = Engine::create(model, shared);
   std::vector<float> first;
@@ -117,7 +117,7 @@ TEST_F(Windows, AreSharedByForks) {
 }
 
 TEST_F(Windows, GoOnFromTheBeginningsOfOthers) {
-  EngineOptions options;
+  EngineOptions options = unbounded_engine();
   options.prefix_cache = true;
   const auto engine = Engine::create(sliced_, options);
   Session first(engine);
@@ -161,7 +161,7 @@ TEST_F(Windows, OfSnapshotsWithoutRoomAreComputedAgain) {
   session.save([&saved](std::span<const std::byte> part) {
     saved.insert(saved.end(), part.begin(), part.end());
   });
-  EngineOptions narrow;
+  EngineOptions narrow = unbounded_engine();
   narrow.cache_bytes = 9 * window_pool(*engine).block_bytes();
   const auto small = Engine::create(sliced_, narrow);
   GenerationOptions limits;
@@ -179,7 +179,7 @@ TEST_F(Windows, OfSnapshotsWithoutRoomAreComputedAgain) {
 }
 
 TEST_F(Windows, GiveMemoryToOtherGroupsAndGetItBack) {
-  EngineOptions narrow;
+  EngineOptions narrow = unbounded_engine();
   const uint64_t slab = window_pool(*Engine::create(sliced_)).block_bytes();
   narrow.cache_bytes = 8 * slab;
   const auto engine = Engine::create(sliced_, narrow);

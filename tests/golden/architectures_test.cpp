@@ -128,10 +128,10 @@ class TinyFiles : public testing::TestWithParam<TinyFile> {
   }
   void expect_rows_of_an_embedder() const {
     ModelOptions options;
-    options.embeddings = "on";
-    options.cache_type = "f32";
+    options.embeddings = Switch::On;
+    options.cache_type = CacheType::F32;
     options.threads = 2;
-    if (GetParam().name == "bert") options.overrides.push_back(parse_metadata_override(kTanh));
+    if (GetParam().name == "bert") options.overrides.push_back(kTanh);
     const auto model = Model::load(models_.path(GetParam().name + ".gguf"), std::move(options));
     const auto rows = [&](std::optional<Pooling> pooling) {
       Embedder embedder(model, {.pooling = pooling, .normalize = false});

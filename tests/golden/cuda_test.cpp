@@ -23,7 +23,7 @@ ModelOptions on_cuda() {
   ModelOptions options;
   options.plugin_paths = {TENON_CUDA_PLUGIN};
   options.backend = "cuda";
-  options.cache_type = "f32";
+  options.cache_type = CacheType::F32;
   options.threads = 1;
   return options;
 }

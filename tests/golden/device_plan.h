@@ -47,7 +47,7 @@ inline void expect_peak_of_plan(ModelOptions (*make_options)(), const DeviceByte
       << "a plan takes no memory of the device";
 
   bytes.restart_peak();
-  EngineOptions engine_options;
+  EngineOptions engine_options = unbounded_engine();
   engine_options.cache_bytes = device.kv_bytes;
   const auto engine = Engine::create(load(false), engine_options);
   // All blocks that full sessions have, without computing what is in them: an emulator takes minutes for that.

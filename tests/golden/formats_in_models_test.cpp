@@ -57,7 +57,7 @@ std::vector<float> logits_of(const std::shared_ptr<const ByteSource>& file, cons
     options.backend_options = {{"bf16_activations", bf16_activations}};
   }
   options.backend = backend;
-  options.cache_type = "f32";
+  options.cache_type = CacheType::F32;
   options.threads = 2;
   Session session(Engine::create(load_source(file, std::move(options))));
   return evaluate_all(session, make_tokens(37));

@@ -53,7 +53,7 @@ class Golden : public testing::TestWithParam<const char*> {
 #endif
     options.plugin_paths.emplace_back(TENON_CUDA_PLUGIN);
     if (*isa != 0) options.backend_options = {{"isa", isa}};
-    options.cache_type = "f32";
+    options.cache_type = CacheType::F32;
     options.threads = 2;
     Session session(Engine::create(load_source(golden_.source(), std::move(options))));
     EXPECT_EQ(session.engine()->model().backend_name(), backend);

@@ -20,7 +20,7 @@ class LongRope : public testing::Test {
   static std::shared_ptr<Engine> engine(const GoldenModel& golden, uint32_t context) {
     ModelOptions options;
     options.backend = "reference";
-    options.cache_type = "f32";
+    options.cache_type = CacheType::F32;
     options.threads = 2;
     options.context = context;
     return Engine::create(load_source(golden.source(), std::move(options)));

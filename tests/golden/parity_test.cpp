@@ -56,7 +56,7 @@ std::vector<Token> read_tokens() {
 }
 
 /// Logits [kTokens, kVocab] of a model of the folder.
-std::vector<float> logits_of(const std::string& name, const char* backend, const char* cache_type,
+std::vector<float> logits_of(const std::string& name, const char* backend, CacheType cache_type,
                              const char* bf16_activations = "fixed") {
   ModelOptions options;
   if (std::string_view(bf16_activations) != "fixed") {
@@ -84,7 +84,7 @@ class ParityOf : public testing::TestWithParam<Parity> {
 
 TEST_P(ParityOf, CpuComesNearTheExactLogits) {
   const Parity& model = GetParam();
-  const std::vector<float> actual = logits_of(model.name, "cpu", "f32");
+  const std::vector<float> actual = logits_of(model.name, "cpu", CacheType::F32);
   const std::vector<float> expected = expected_of(model.name);
   ASSERT_EQ(actual.size(), expected.size());
   const double kl = mean_kl(actual, expected, kVocab);
@@ -97,7 +97,7 @@ TEST_P(ParityOf, CpuComesNearTheExactLogits) {
 
 TEST_P(ParityOf, CpuKeepsTheBoundWithAHalfPrecisionCache) {
   const Parity& model = GetParam();
-  const std::vector<float> actual = logits_of(model.name, "cpu", "f16");
+  const std::vector<float> actual = logits_of(model.name, "cpu", CacheType::F16);
   // Float models have no figure of their own; that of f16 weights is as good for an f16 cache.
   const double max_kl = std::max(model.max_kl, kLlamaCpp * 1.5e-6);
   EXPECT_LE(mean_kl(actual, expected_of(model.name), kVocab), max_kl);
@@ -105,13 +105,13 @@ TEST_P(ParityOf, CpuKeepsTheBoundWithAHalfPrecisionCache) {
 
 TEST_P(ParityOf, ReferenceIsExactUpToFloat) {
   const Parity& model = GetParam();
-  const std::vector<float> actual = logits_of(model.name, "reference", "f32");
+  const std::vector<float> actual = logits_of(model.name, "reference", CacheType::F32);
   EXPECT_LE(relative_rmse(actual, expected_of(model.name)), 1e-6);
 }
 
 TEST(Parity, OfBf16IsThatOfFloatsOnDemand) {
   TENON_SKIP_WITHOUT(folder());
-  const std::vector<float> actual = logits_of("llama-BF16", "cpu", "f32", "f32");
+  const std::vector<float> actual = logits_of("llama-BF16", "cpu", CacheType::F32, "f32");
   const std::vector<float> expected = expected_of("llama-BF16");
   EXPECT_LE(relative_rmse(actual, expected), 1e-4);
   EXPECT_LE(mean_kl(actual, expected, kVocab), 1e-9);
@@ -126,10 +126,10 @@ INSTANTIATE_TEST_SUITE_P(Models, ParityOf, testing::ValuesIn(kModels), [](const 
 TEST(Parity, QuantisedCachesStayNearTheF32Cache) {
   TENON_SKIP_WITHOUT(folder());
   // Measured: 2e-7, 4.2e-4, 9.5e-2. A random model feels its cache more than a trained one.
-  const std::vector<float> exact = logits_of("llama-f32", "cpu", "f32");
-  EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", "f16"), exact, kVocab), 1e-6);
-  EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", "int8"), exact, kVocab), 6e-4);
-  EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", "q4"), exact, kVocab), 1.3e-1);
+  const std::vector<float> exact = logits_of("llama-f32", "cpu", CacheType::F32);
+  EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", CacheType::F16), exact, kVocab), 1e-6);
+  EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", CacheType::Int8), exact, kVocab), 6e-4);
+  EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", CacheType::Q4), exact, kVocab), 1.3e-1);
 }
 
 TEST(Parity, EveryModelOfTheFolderHasABound) {

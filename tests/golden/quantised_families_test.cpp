@@ -56,7 +56,7 @@ std::vector<float> answers(const std::string& path, const char* backend,
   options.backend_options = std::move(backend_options);
   options.threads = 2;
   options.backend = backend;
-  options.cache_type = "f32";
+  options.cache_type = CacheType::F32;
   const auto model = Model::load(path, std::move(options));
   const std::vector<Token> tokens = make_tokens(24, 1, 512);
   if (!read_model_spec(*open_model_file(path)).pooling) {

@@ -31,7 +31,7 @@ ModelOptions on_faulty_vulkan() {
   options.plugin_paths = {TENON_VULKAN_PLUGIN};
   options.backend = "vulkan";
   options.backend_options = {{"memory_limit", "100000000"}};
-  options.cache_type = "f32";
+  options.cache_type = CacheType::F32;
   options.threads = 1;
   return options;
 }

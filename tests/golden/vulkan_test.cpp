@@ -52,8 +52,8 @@ TEST_F(VulkanModels, GoOnWithAStoryTokenForToken) {
 }
 
 TEST_F(VulkanModels, AnswerWithEveryCacheAsTheReference) {
-  for (const char* cache : {"f32", "f16", "int8"}) {
-    SCOPED_TRACE(cache);
+  for (const CacheType cache : {CacheType::F32, CacheType::F16, CacheType::Int8}) {
+    SCOPED_TRACE(info_of(cache).name);
     std::vector<std::vector<Token>> answers;
     for (const char* backend : {"vulkan", "reference"}) {
       ModelOptions options = options_for(backend);

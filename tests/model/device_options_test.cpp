@@ -82,7 +82,7 @@ TEST(DeviceOptions, AskForAPlacementWhenTheySayMoreThanADevice) {
   layers.gpu_layers = 0;
   EXPECT_TRUE(asks_for_placement(layers));
   ModelOptions experts;
-  experts.experts_on = "cpu";
+  experts.experts_on = ExpertsOn::Cpu;
   EXPECT_TRUE(asks_for_placement(experts));
 }
 
@@ -102,7 +102,7 @@ TEST(DeviceOptions, NameTheOnlyDeviceWhereTheySayNoMore) {
   EXPECT_EQ(only(layers), "none");
   layers.gpu_layers = -1;
   EXPECT_EQ(only(layers), "vulkan:");
-  layers.experts_on = "cpu";
+  layers.experts_on = ExpertsOn::Cpu;
   EXPECT_EQ(only(layers), "none");
 }
 
@@ -110,7 +110,7 @@ TEST(DeviceOptions, ValuesAtTheirEndsAreTaken) {
   const auto with_layers = [](int64_t layers) {
     ModelOptions options;
     options.gpu_layers = layers;
-    check_device_options(options);
+    check_options(options);
   };
   for (const int64_t layers : {-1, 0, 65536}) EXPECT_NO_THROW(with_layers(layers)) << layers;
   for (const int64_t layers : {-2, 65537}) {

@@ -92,7 +92,7 @@ TEST(Variants, AreNotTakenForDamagedFiles) {
                      HasSubstr("a variant of \"llama\""), Not(HasSubstr("fetch"))),
                [&] { (void)load(poor); });
   ModelOptions options;
-  options.overrides.push_back({"llama.feed_forward_length", MetadataValue::of(int64_t{192})});
+  options.overrides.push_back("llama.feed_forward_length=int:192");
   expect_error(Code::Format,
                AllOf(HasSubstr("but the hyper-parameters ask for [192, 96]"),
                      HasSubstr("a variant of \"llama\"")),
@@ -114,7 +114,7 @@ TEST(Overrides, ThatNothingReadsAreRefusedWithTheNearest) {
   const auto load_with = [](const char* text) {
     ModelOptions options;
     options.inspect = true;
-    options.overrides.push_back(parse_metadata_override(text));
+    options.overrides.push_back(text);
     return load({}, std::move(options));
   };
   expect_error(Code::Argument,
@@ -137,7 +137,7 @@ TEST(Overrides, ThatNothingReadsAreRefusedWithTheNearest) {
 TEST(Overrides, AreNotCountedWhereOnlyTheVocabularyIsRead) {
   ModelOptions options;
   options.vocabulary_only = true;
-  options.overrides.push_back(parse_metadata_override("llama.rope.freq_base=float:500"));
+  options.overrides.push_back("llama.rope.freq_base=float:500");
   EXPECT_NO_THROW(load({}, std::move(options)));
 }
 

@@ -141,7 +141,6 @@ TEST(ModelOptions, OutOfRangeAreRefusedBeforeAnythingIsRead) {
                  [&] { Model::load("/does/not/matter.gguf", std::move(options)); });
     EXPECT_EQ(system->num_calls(), 0u) << what;
   };
-  refuse("cache_type is \"q9\"", [](ModelOptions& o) { o.cache_type = "q9"; });
   refuse("slice is 65537", [](ModelOptions& o) { o.slice = 65537; });
   refuse("context is 2147483648", [](ModelOptions& o) { o.context = 0x80000000u; });
   refuse("threads is 1025", [](ModelOptions& o) { o.threads = 1025; });
@@ -189,7 +188,7 @@ TEST(ModelOptions, OverridesChangeWhatTheFileSays) {
   other.left_out = {"llama.rope.freq_base"};
   other.more = [](GgufWriter& writer) { writer.add("llama.rope.freq_base", 500.0f); };
   ModelOptions options;
-  options.overrides.push_back({"llama.rope.freq_base", MetadataValue::of(500.0)});
+  options.overrides.push_back("llama.rope.freq_base=float:500");
   const std::vector<float> overridden = logits_of(load_tiny({}, std::move(options)));
   EXPECT_TRUE(same_bits(overridden, logits_of(load_tiny(other))));
   EXPECT_FALSE(same_bits(overridden, logits_of(load_tiny())));
@@ -197,11 +196,11 @@ TEST(ModelOptions, OverridesChangeWhatTheFileSays) {
 
 TEST(ModelOptions, OverridesAreCheckedLikeTheFile) {
   ModelOptions options;
-  options.overrides.push_back({"llama.attention.head_count", MetadataValue::of(int64_t{0})});
+  options.overrides.push_back("llama.attention.head_count=int:0");
   expect_error(Code::Format, AllOf(HasSubstr("head_count"), HasSubstr("0")),
                [&] { load_tiny({}, std::move(options)); });
   ModelOptions mistyped;
-  mistyped.overrides.push_back({"llama.block_count", MetadataValue::of("two")});
+  mistyped.overrides.push_back("llama.block_count=str:two");
   expect_error(Code::Format, AllOf(HasSubstr("llama.block_count"), HasSubstr("string")),
                [&] { load_tiny({}, std::move(mistyped)); });
 }

@@ -105,14 +105,14 @@ class Mutations : public testing::TestWithParam<Base> {
     ModelOptions options;
     options.backend = backend;
     options.threads = 1 + static_cast<uint32_t>(draws.below(2));
-    options.cache_type = kCacheTypes[draws.below(std::size(kCacheTypes))].name;
+    options.cache_type = static_cast<CacheType>(draws.below(std::size(kCacheTypes)));
     options.slice = slice;
-    options.embeddings = "off";  // of files that tell a pooling as well
+    options.embeddings = Switch::Off;  // of files that tell a pooling as well
     options.context = kContext;
     options.system = system;
     const auto model = load_source(source, std::move(options));
     const MemoryNeeds needs = model->memory(kContext);
-    EngineOptions engine;
+    EngineOptions engine = unbounded_engine();
     engine.cache_bytes = needs.kv_bytes;
     const Outcome outcome = answer(Engine::create(model, engine));
     // Beside what is said: chunks while loading, or a session's logits and the tables of steps.

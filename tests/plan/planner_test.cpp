@@ -121,7 +121,8 @@ TEST(Planner, ReadsTheHeaderOnly) {
 
 TEST(Planner, SizesAreThoseOfTheLoadedModel) {
   for (const char* backend : {"cpu", "reference"}) {
-    for (const char* cache_type : {"f16", "f32", "int8", "q4"}) {
+    for (const CacheType cache_type :
+         {CacheType::F16, CacheType::F32, CacheType::Int8, CacheType::Q4}) {
       const auto options = [&] {
         ModelOptions made;
         made.backend = backend;
@@ -134,7 +135,8 @@ TEST(Planner, SizesAreThoseOfTheLoadedModel) {
       const PlacedExecutable& executable = loaded->executable();
       EXPECT_EQ(plan.weights_bytes, executable.memory_bytes(TENON_MEMORY_WEIGHTS)) << backend;
       // Three blocks of 32 positions for each of three sessions.
-      EXPECT_EQ(plan.kv_bytes, 9 * executable.block_bytes(0)) << backend << " " << cache_type;
+      EXPECT_EQ(plan.kv_bytes, 9 * executable.block_bytes(0))
+          << backend << " " << info_of(cache_type).name;
       // And the logits of a step of three.
       EXPECT_EQ(plan.scratch_bytes, executable.memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * 4);
       // Loaded or not, the plan is the same.
@@ -210,17 +212,17 @@ TEST(Planner, NamesTheLayersThatWouldFit) {
 TEST(Planner, CountsARowCacheInPlaceOfTablesInTheFile) {
   TinyModel tiny;
   tiny.tied = false;
-  const auto options = [](const char* on_demand) {
+  const auto options = [](Switch on_demand) {
     ModelOptions made;
     made.slice = 48;
     made.rows_on_demand = on_demand;
     made.row_cache_bytes = 5000;
     return made;
   };
-  const auto held = header_of(tiny, options("off"));
-  const auto fetched = header_of(tiny, options("on"));
+  const auto held = header_of(tiny, options(Switch::Off));
+  const auto fetched = header_of(tiny, options(Switch::On));
   const Plan plan = make_plan(*fetched, {70, 3}, machine());
-  const auto loaded = load_tiny(tiny, options("on"));
+  const auto loaded = load_tiny(tiny, options(Switch::On));
   EXPECT_EQ(plan.weights_bytes, loaded->memory(70).weights_bytes);
   EXPECT_EQ(plan.scratch_bytes, loaded->memory(70).scratch_bytes + 3 * 300 * 4);
   const uint64_t table = table_bytes(fetched->demand_tables());
@@ -304,7 +306,7 @@ TEST(Planner, SaysWhatWouldFit) {
   EXPECT_FALSE(make_plan(*model, {4096, plan.max_sessions + 1}, small).fits);
   ASSERT_EQ(plan.fitting_cache_type, "int8");
   ModelOptions other;
-  other.cache_type = "int8";
+  other.cache_type = CacheType::Int8;
   EXPECT_TRUE(make_plan(*header_of({}, std::move(other)), wanted, small).fits);
   EXPECT_TRUE(make_plan(*model, wanted, machine(all)).fits);
   EXPECT_FALSE(make_plan(*model, wanted, machine(all - 1)).fits);

@@ -107,7 +107,7 @@ TEST(ProbeModel, LeavesTablesInTheFileAsTheModelDoes) {
   tiny.vocab = 5000;
   tiny.formats = {Format::Q8_0};
   ModelOptions options;
-  options.rows_on_demand = "on";
+  options.rows_on_demand = Switch::On;
   const auto model = header_of(tiny, std::move(options));
   const uint64_t table = table_bytes(model->demand_tables());
   ASSERT_GT(table, model->file().tensor_bytes() / 4);

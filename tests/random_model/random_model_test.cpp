@@ -118,7 +118,7 @@ TEST(RandomModel, ThereIsATinyOneOfEveryArchitecture) {
       ModelOptions options;
       options.threads = 1;
       options.backend = backend;
-      options.cache_type = "f32";
+      options.cache_type = CacheType::F32;
       const auto model = Model::load(path, std::move(options));
       EXPECT_EQ(model->architecture(), one.name);
       if (spec.pooling) {

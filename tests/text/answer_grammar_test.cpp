@@ -36,7 +36,7 @@ Chat chat_of(std::string_view format, const std::string& prompt = "") {
   return Chat({.source = "{% if add_generation_prompt %}" + prompt + "{% endif %}{# [ARGS] #}",
                .source_name = "t",
                .format = std::string(format),
-               .adapt = false},
+               .raw = true},
               nullptr);
 }
 
@@ -316,7 +316,7 @@ TEST(AnswerGrammar, CallsMayEndTheReasoning) {
 
 TEST(AnswerGrammar, IdsAreWrittenWhereTheTemplateReadsThem) {
   const auto mistral = [](const std::string& mark) {
-    return Chat({.source = "{# [TOOL_CALLS] " + mark + " #}", .source_name = "t", .adapt = false},
+    return Chat({.source = "{# [TOOL_CALLS] " + mark + " #}", .source_name = "t", .raw = true},
                 nullptr);
   };
   EXPECT_TRUE(accepts(mistral("[ARGS][CALL_ID]"), conversation(kRequired),

@@ -53,7 +53,7 @@ void Chat::add_form(std::string source, std::string name) {
   const ChatFormat& format = format_of(options_, source);
   auto form = std::make_unique<ChatForm>(
       ChatForm{.source = ChatTemplate(std::move(source), std::move(name)), .format = &format});
-  if (options_.adapt) probe(*form);
+  if (!options_.raw) probe(*form);
   if (options_.generic_tools && options_.tool_source.empty()) probe_tools(*form);
   if (tokenizer_ != nullptr) form->marks = marks_of(*form->format, *tokenizer_);
   forms_.push_back(std::move(form));

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/chat/chat_options.h"
 #include "text/chat/conversation.h"
 #include "text/chat_formats/reply_parser.h"
 #include "text/grammar/grammar.h"
@@ -16,20 +17,6 @@
 #include "text/tokenizer/tokenizer.h"
 
 namespace tenon {
-
-struct ChatOptions {
-  std::string source{};       ///< template; empty: the format's, if any
-  std::string source_name{};  ///< name for messages
-  std::string tool_source{};  ///< for conversations with tools; empty: the same
-  std::string tool_source_name{};
-  std::string format = "auto";  ///< a family of chat_format.h, or "auto": by the template
-  /// Content and arguments in the form that the template expects, where the host's is another.
-  bool adapt = true;
-  bool constrain_calls = true;  ///< calls in answer_grammar() even where they are optional
-  bool generic_tools = false;   ///< for templates without tools: generic_tools.h
-  uint64_t time_ms = 100;       ///< processor time of a rendering
-  std::function<uint64_t()> thread_time_ns{};  ///< see base/system.h; none: time is not limited
-};
 
 /// Template with the facts known about it.
 struct ChatForm {

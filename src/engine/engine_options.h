@@ -1,0 +1,28 @@
+// What a host may say of an engine (engine_options.def).
+#pragma once
+
+#include <cstdint>
+
+#include "base/option_kinds.h"
+
+namespace tenon {
+
+struct EngineOptions {
+#define OPTION(key, member, kind, doc) decltype(kind)::Value member = option::initial(kind);
+#define OPTION_APART(key, kind, doc)
+#include "engine/engine_options.def"
+#undef OPTION
+#undef OPTION_APART
+};
+
+/// The engine of sessions that share nothing: without bounds, and without a prefix cache.
+inline EngineOptions unbounded_engine() {
+  EngineOptions options;
+  options.cache_bytes = UINT64_MAX;
+  options.max_running = 256;
+  options.max_queued = UINT64_MAX;
+  options.prefix_cache = false;
+  return options;
+}
+
+}  // namespace tenon

@@ -1,0 +1,18 @@
+// What a host may say of a session (session_options.def).
+#pragma once
+
+#include "base/option_kinds.h"
+#include "engine/scheduler.h"
+
+namespace tenon {
+
+/// Rank and share are of the session's calls; a generation may have others.
+struct SessionOptions {
+#define OPTION(key, member, kind, doc) decltype(kind)::Value member = option::initial(kind);
+#define OPTION_APART(key, kind, doc)
+#include "engine/session_options.def"
+#undef OPTION
+#undef OPTION_APART
+};
+
+}  // namespace tenon
