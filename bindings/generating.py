@@ -1,10 +1,15 @@
 """What the generators of all languages share: the description as they see it, what a binding compares with a library
-when it loads one, and writing or checking files."""
+when it loads one, and writing or checking files.
+
+Some generated files are in the repository: headers, docs, types for editors, and the code of Go and Rust, whose packages
+are sources. The others are made when a package is built (`made`), which git ignores.
+"""
 
 import json
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = {"struct_size", "reserved"}
 
 
@@ -85,10 +90,11 @@ def made_for(interface, functions, field=lambda f: [f["name"], f["offset"], f["s
     }, separators=(",", ":")) + "\n"
 
 
-def write(here, files):
+def write(here, files, made=frozenset()):
     """Writes the files, or with --check says which of them are not new. The status for sys.exit.
 
     files  their texts by their names below `here`; None: there is to be none of that name
+    made   names of those that are not in the repository, and not checked
     """
     old = []
     for name, text in files.items():
@@ -96,13 +102,14 @@ def write(here, files):
         if (path.read_text() if path.exists() else None) == text:
             continue
         if "--check" in sys.argv:
-            old.append(name)
+            old += [] if name in made else [name]
         elif text is None:
             path.unlink()
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
     if old:
-        print(f"bindings/{here.name}: {', '.join(old)} are not new: run bindings/generate.sh BUILD_FOLDER",
+        places = ", ".join(str((here / name).relative_to(ROOT)) for name in old)
+        print(f"{places}: not what bindings/interface.json says: run bindings/generate.sh BUILD_FOLDER",
               file=sys.stderr)
     return 1 if old else 0

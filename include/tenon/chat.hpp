@@ -21,14 +21,6 @@
 namespace tenon {
 inline namespace v1 {
 
-struct ChatOptions {
-  std::optional<std::string> chat_template{};  ///< source; unset: the model's
-  std::optional<std::string> template_name{};  ///< tokenizer.chat_template.NAME of the model
-  std::optional<std::string> format{};         ///< how answers are written; unset: by the template
-  std::optional<bool> raw{};                   ///< no adaptation of parts and arguments
-  ExtraOptions extra{};
-};
-
 /// A piece of an answer; the texts are valid until the callback returns.
 struct ChatDelta {
   int32_t kind = TENON_CHAT_CONTENT;  ///< TENON_CHAT_*
@@ -118,14 +110,8 @@ class Chat {
   explicit Chat(const ChatOptions& options) : Chat(nullptr, options) {}
   /// Of a model that is held as a handle of the C interface; null: none.
   explicit Chat(const tenon_model* model, const ChatOptions& from = {}) {
-    Options options;
-    options.set("template", from.chat_template);
-    options.set("template_name", from.template_name);
-    options.set("chat_format", from.format);
-    options.set("template_raw", from.raw);
-    options.parse(from.extra);
     tenon_chat* raw = nullptr;
-    check(tenon_chat_create(model, options.get(), &raw));
+    check(tenon_chat_create(model, Options(from).get(), &raw));
     handle_.reset(raw);
   }
 

@@ -1,5 +1,6 @@
 // Options as structs for designated initialisers: Model("x.gguf", {.threads = 4}). What is not set
 // keeps the library's default; option_list() tells ranges, defaults and meaning of every key.
+// bindings/headers/generate.py writes the blocks that are generated.
 #pragma once
 
 #include <cstddef>
@@ -25,26 +26,65 @@ struct Log {
 };
 
 struct ModelOptions {
+  // generated: members of model
+  /// What runs the model: cpu, reference, the name of a plugin, or auto: the first that can.
   std::optional<std::string> backend{};
-  std::optional<std::string>
-      devices{};  ///< "vulkan:0,vulkan:1=8": instead of backend, in this order
-  std::optional<std::string> device_memory{};  ///< bytes of each of devices: "8000000000,0"
-  std::optional<int64_t> gpu_layers{};        ///< on devices other than the CPU; -1: as many as fit
-  std::optional<std::string> experts_on{};    ///< "cpu", "auto"
-  std::optional<std::string> kernel_cache{};  ///< folder for compiled kernels; empty: none
+  /// Devices that the model's layers are placed on, in this order, instead of backend:
+  /// vulkan:0,vulkan:1=8,cpu is BACKEND, with :DEVICE its number or name, with =LAYERS exactly so
+  /// many layers; the CPU takes what the others leave.
+  std::optional<std::string> devices{};
+  /// Bytes that the model may take of each of devices, with its cache, separated by commas; 0: of a
+  /// GPU what is free, of others any.
+  std::optional<std::string> device_memory{};
+  /// Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none.
+  std::optional<int64_t> gpu_layers{};
+  /// Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device
+  /// has the rest of the layer. One of auto, cpu.
+  std::optional<std::string> experts_on{};
+  /// A folder where backends keep compiled kernels for the next process; it is there, and trusted
+  /// as a plugin is. Empty: nothing is kept.
+  std::optional<std::string> kernel_cache{};
+  /// Threads that compute, the caller's included; 0: as many as the CPUs that the process may use,
+  /// by its mask and the quotas of its control groups, rounded down.
   std::optional<int64_t> threads{};
+  /// Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a
+  /// quarter, both with one scale per position and head. One of f16, f32, int8, q4.
   std::optional<std::string> cache_type{};
-  std::optional<int64_t> default_context{};  ///< of sessions that do not say
+  /// Most tokens of sessions that do not say; models with two tables of rope, for short and for
+  /// long texts, take the one for so many (LongRoPE). 0: what the model was trained for, at most
+  /// 8192.
+  std::optional<int64_t> default_context{};
+  /// Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu);
+  /// more is faster and takes more scratch memory.
   std::optional<int64_t> slice{};
-  std::optional<std::string> embeddings{};      ///< "on", "off", "auto"
-  std::optional<std::string> rows_on_demand{};  ///< "on", "off", "auto"
+  /// What the model is for: on: rows of texts (tenon_embedder_create); off: text; auto: rows where
+  /// the file is an encoder or names a pooling. One of auto, on, off.
+  std::optional<std::string> embeddings{};
+  /// Whether tables of which each token needs a row stay in the file (embeddings, unless they are
+  /// the output matrix, too); auto: where the weights would take more than three quarters of the
+  /// memory available. One of auto, on, off.
+  std::optional<std::string> rows_on_demand{};
+  /// Memory for rows of tables in the file; 0: a quarter of the tables, 256 MiB at most.
   std::optional<int64_t> row_cache_bytes{};
+  /// The same as backend.isa.
+  std::optional<std::string> isa{};
+  /// The same as backend.bf16_activations. One of fixed, f32.
+  std::optional<std::string> bf16_activations{};
+  /// Read the metadata and the vocabulary only: to tokenize.
   std::optional<bool> vocabulary_only{};
+  /// Plan the program and its memory, but load no weights: to look at a model.
   std::optional<bool> inspect{};
+  /// Read nothing but the metadata and the list of tensors, of any GGUF file: to look at one that
+  /// cannot run. Its tokenizer is empty.
   std::optional<bool> metadata_only{};
+  /// Look for NaN and infinity in the weights while loading and refuse a file that has any.
   std::optional<bool> check_weights{};
-  std::vector<std::string> plugins{};    ///< paths
-  std::vector<std::string> overrides{};  ///< metadata: "llama.rope.freq_base=float:500000"
+  /// Path of a backend plugin to load besides those in the folder tenon beside the shared library;
+  /// one that ends in a slash is a folder of plugins.
+  std::vector<std::string> plugins{};
+  /// A metadata value in place of the file's: key=type:value, type int, float, bool or str.
+  std::vector<std::string> overrides{};
+  // generated: end
   ExtraOptions extra{};
 
   /// Called while loading with 0 <= fraction <= 1; false cancels. May throw.
@@ -54,53 +94,161 @@ struct ModelOptions {
 };
 
 struct SessionOptions {
+  // generated: members of session
+  /// Most tokens that the session holds; 0: the model's default_context.
   std::optional<int64_t> context{};
+  /// What the session computes is reused by sessions with the same salt only.
   std::optional<std::string> salt{};
+  /// Rank of the session's calls in its engine: higher runs first.
   std::optional<int64_t> priority{};
+  /// Key under which the session's calls get their fair share of the engine.
   std::optional<std::string> client{};
+  /// Share of the client: one with weight 3 gets three tokens for one of weight 1.
   std::optional<double> weight{};
+  // generated: end
   ExtraOptions extra{};
 };
 
 struct EngineOptions {
+  // generated: members of engine
+  /// Memory of the KV cache of all sessions, never exceeded; 0: a quarter of what is free.
   std::optional<int64_t> cache_bytes{};
+  /// Tokens in a step at most; 0, or more than it: the model's option slice.
   std::optional<int64_t> step_tokens{};
+  /// Requests that may have begun and not ended; the others wait in the queue.
   std::optional<int64_t> running{};
+  /// Requests that may wait to begin; one more is BUSY.
   std::optional<int64_t> queue{};
+  /// Prompt tokens of the requests that wait to begin, at most; 0: any.
   std::optional<int64_t> queue_tokens{};
+  /// Seconds without a token that raise a client's priority by one; 0: never.
   std::optional<double> ageing{};
+  /// How many times as long a step of single tokens may take with prompts beside them.
   std::optional<double> decode_stretch{};
+  /// Most milliseconds that a step of single tokens may take with prompts beside them; 0: any. Four
+  /// tokens of prompts go on all the same.
   std::optional<double> max_stall_ms{};
+  /// Compute equal beginnings of texts once and keep them while there is room.
   std::optional<bool> prefix_cache{};
+  /// Earlier states that a text of a recurrent model keeps while there is room, so that it can go
+  /// back without being computed from its beginning.
   std::optional<int64_t> state_checkpoints{};
+  /// Tokens between two of them; one more is kept at the end of each prompt.
   std::optional<int64_t> state_checkpoint_tokens{};
+  // generated: end
   ExtraOptions extra{};
 };
 
 struct SamplerOptions {
+  // generated: members of sampler
+  /// Divides the logits; 1 leaves them alone, 0 always takes the likeliest token.
   std::optional<double> temperature{};
+  /// Keeps the k likeliest tokens; 0 or more than the vocabulary disables.
   std::optional<int64_t> top_k{};
+  /// Keeps the fewest likeliest tokens that together have this probability; 1 disables.
   std::optional<double> top_p{};
+  /// Keeps the tokens at least this many times as likely as the likeliest; 0 disables.
   std::optional<double> min_p{};
+  /// Keeps the tokens of most typical surprise that together have this probability; 1 disables.
   std::optional<double> typical_p{};
+  /// Divides the logits above 0 of tokens seen lately and multiplies those below; 1 disables.
   std::optional<double> repeat_penalty{};
+  /// How many of the last tokens the penalties look at; 0 disables them, -1 means all.
   std::optional<int64_t> repeat_last_n{};
+  /// Subtracted from the logit of each token seen lately; 0 disables.
   std::optional<double> presence_penalty{};
+  /// Subtracted from the logit of a token for each time it was seen lately; 0 disables.
   std::optional<double> frequency_penalty{};
-  std::optional<int64_t> seed{};              ///< -1, and unset: another one for each answer
-  std::vector<std::string> stop{};            ///< texts that end an answer
-  std::vector<std::string> banned_strings{};  ///< texts that are never generated
+  /// Key of the random numbers: the same seed, logits and position draw the same token; -1: another
+  /// one for each generation, which can be read back.
+  std::optional<int64_t> seed{};
+  /// Generation ends before this text, of which nothing is handed out. At most 1000 texts of 65536
+  /// bytes in all.
+  std::vector<std::string> stop{};
+  /// This text is never generated: another way is taken from where it would begin. At most 1000
+  /// texts of 128 bytes.
+  std::vector<std::string> banned_strings{};
+  /// banned_strings are meant in capital and small letters alike (of ASCII).
   std::optional<bool> banned_ignore_case{};
+  /// Nothing ends a generation before so many tokens: neither end tokens nor stop tokens nor stop
+  /// texts.
+  std::optional<int64_t> min_tokens{};
+  /// Subtracted, times a power of dry_base, from the logit of a token that would lengthen a
+  /// repetition; 0 disables.
+  std::optional<double> dry_multiplier{};
+  /// The penalty grows by this factor with each token that a repetition is longer.
+  std::optional<double> dry_base{};
+  /// Repetitions shorter than so many tokens are not penalised.
+  std::optional<int64_t> dry_allowed_length{};
+  /// How many of the last tokens repetitions are looked for in; -1 means as many as the vocabulary
+  /// has.
+  std::optional<int64_t> dry_last_n{};
+  /// Version of Mirostat, which then decides instead of top_k, top_p and the like; 0 disables.
+  std::optional<int64_t> mirostat{};
+  /// Surprise of a token to aim at, in bits.
+  std::optional<double> mirostat_tau{};
+  /// How fast Mirostat corrects itself.
+  std::optional<double> mirostat_eta{};
+  /// Keeps the tokens whose logits are within so many standard deviations of the largest; 0
+  /// disables.
+  std::optional<double> top_n_sigma{};
+  /// How often the likeliest tokens are excluded where several reach xtc_threshold; 0 disables.
+  std::optional<double> xtc_probability{};
+  /// The probability from which a token counts as a top choice; above 0.5 disables.
+  std::optional<double> xtc_threshold{};
+  /// The temperature moves by so much around its value, low where the model is sure; 0 disables.
+  std::optional<double> dynatemp_range{};
+  /// How the entropy, between 0 and 1, becomes the temperature between its bounds.
+  std::optional<double> dynatemp_exponent{};
+  /// The probability that drawn tokens shall have on average; below 0 disables.
+  std::optional<double> adaptive_target{};
+  /// How much each token drawn before counts less than the one after it.
+  std::optional<double> adaptive_decay{};
+  // generated: end
   ExtraOptions extra{};
 };
 
 struct EmbedderOptions {
-  std::optional<std::string> pooling{};    ///< "none", "mean", "cls", "last", "rank"
-  std::optional<std::string> normalize{};  ///< "l2", "none"
+  // generated: members of embedder
+  /// What becomes of the rows of a text's tokens; auto: what the file says. One of auto, none,
+  /// mean, cls, last, rank.
+  std::optional<std::string> pooling{};
+  /// Whether rows are divided by their length; auto: all but those of tokens, and scores. One of
+  /// auto, l2, none.
+  std::optional<std::string> normalize{};
+  /// The first so many numbers of a row, before it is normalised (Matryoshka); 0: all.
   std::optional<int64_t> dimensions{};
+  /// Cut the ends of texts that are too long rather than refuse them.
   std::optional<bool> truncate{};
+  /// What goes before a query; auto: the words of the model's card, where it is known.
   std::optional<std::string> query_prefix{};
+  /// The same for what is searched.
   std::optional<std::string> document_prefix{};
+  // generated: end
+  ExtraOptions extra{};
+};
+
+struct ChatOptions {
+  // generated: members of chat
+  /// Text of the chat template, or the name of one: of the model's own, or chatml; empty: the
+  /// model's.
+  std::optional<std::string> chat_template{};
+  /// Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one, and
+  /// tool_use where a conversation has tools.
+  std::optional<std::string> template_name{};
+  /// How the model writes its answers: a family such as hermes, llama3 or harmony; auto: by the
+  /// template. deepseek-v4.1 has a template of its own, which its files lack.
+  std::optional<std::string> format{};
+  /// Hand messages to the template as they are, without adapting parts and arguments.
+  std::optional<bool> raw{};
+  /// Where the model may call tools, keep its calls to the tools' schemas.
+  std::optional<bool> constrain_calls{};
+  /// Where the template knows no tools, tell them in the message of the system, in the form of
+  /// Hermes.
+  std::optional<bool> generic_tools{};
+  /// Longest processor time that a template may take, in milliseconds.
+  std::optional<int64_t> template_time_ms{};
+  // generated: end
   ExtraOptions extra{};
 };
 
@@ -113,6 +261,7 @@ class Options {
     handle_.reset(raw);
   }
   explicit Options(const ModelOptions& from) : Options() {
+    // generated: keys of model
     set("backend", from.backend);
     set("devices", from.devices);
     set("device_memory", from.device_memory);
@@ -126,23 +275,29 @@ class Options {
     set("embeddings", from.embeddings);
     set("rows_on_demand", from.rows_on_demand);
     set("row_cache_bytes", from.row_cache_bytes);
+    set("isa", from.isa);
+    set("bf16_activations", from.bf16_activations);
     set("vocabulary_only", from.vocabulary_only);
     set("inspect", from.inspect);
     set("metadata_only", from.metadata_only);
     set("check_weights", from.check_weights);
-    for (const std::string& path : from.plugins) add("plugin", path);
-    for (const std::string& text : from.overrides) add("override", text);
+    add("plugin", from.plugins);
+    add("override", from.overrides);
+    // generated: end
     parse(from.extra);
   }
   explicit Options(const SessionOptions& from) : Options() {
+    // generated: keys of session
     set("context", from.context);
     set("salt", from.salt);
     set("priority", from.priority);
     set("client", from.client);
     set("weight", from.weight);
+    // generated: end
     parse(from.extra);
   }
   explicit Options(const EngineOptions& from) : Options() {
+    // generated: keys of engine
     set("cache_bytes", from.cache_bytes);
     set("step_tokens", from.step_tokens);
     set("running", from.running);
@@ -154,9 +309,11 @@ class Options {
     set("prefix_cache", from.prefix_cache);
     set("state_checkpoints", from.state_checkpoints);
     set("state_checkpoint_tokens", from.state_checkpoint_tokens);
+    // generated: end
     parse(from.extra);
   }
   explicit Options(const SamplerOptions& from) : Options() {
+    // generated: keys of sampler
     set("temperature", from.temperature);
     set("top_k", from.top_k);
     set("top_p", from.top_p);
@@ -167,19 +324,50 @@ class Options {
     set("presence_penalty", from.presence_penalty);
     set("frequency_penalty", from.frequency_penalty);
     set("seed", from.seed);
-    for (const std::string& text : from.stop) add("stop", text);
-    for (const std::string& text : from.banned_strings) add("banned_strings", text);
+    add("stop", from.stop);
+    add("banned_strings", from.banned_strings);
     set("banned_ignore_case", from.banned_ignore_case);
+    set("min_tokens", from.min_tokens);
+    set("dry_multiplier", from.dry_multiplier);
+    set("dry_base", from.dry_base);
+    set("dry_allowed_length", from.dry_allowed_length);
+    set("dry_last_n", from.dry_last_n);
+    set("mirostat", from.mirostat);
+    set("mirostat_tau", from.mirostat_tau);
+    set("mirostat_eta", from.mirostat_eta);
+    set("top_n_sigma", from.top_n_sigma);
+    set("xtc_probability", from.xtc_probability);
+    set("xtc_threshold", from.xtc_threshold);
+    set("dynatemp_range", from.dynatemp_range);
+    set("dynatemp_exponent", from.dynatemp_exponent);
+    set("adaptive_target", from.adaptive_target);
+    set("adaptive_decay", from.adaptive_decay);
+    // generated: end
     parse(from.extra);
   }
 
   explicit Options(const EmbedderOptions& from) : Options() {
+    // generated: keys of embedder
     set("pooling", from.pooling);
     set("normalize", from.normalize);
     set("dimensions", from.dimensions);
     set("truncate", from.truncate);
     set("query_prefix", from.query_prefix);
     set("document_prefix", from.document_prefix);
+    // generated: end
+    parse(from.extra);
+  }
+
+  explicit Options(const ChatOptions& from) : Options() {
+    // generated: keys of chat
+    set("template", from.chat_template);
+    set("template_name", from.template_name);
+    set("chat_format", from.format);
+    set("template_raw", from.raw);
+    set("constrain_calls", from.constrain_calls);
+    set("generic_tools", from.generic_tools);
+    set("template_time_ms", from.template_time_ms);
+    // generated: end
     parse(from.extra);
   }
 
@@ -193,6 +381,9 @@ class Options {
   /// One more value of a list.
   void add(const char* key, std::string_view value) {
     check(tenon_options_add_string(get(), key, value.data(), value.size()));
+  }
+  void add(const char* key, const std::vector<std::string>& values) {
+    for (const std::string& value : values) add(key, value);
   }
   /// Sets nothing when there is no value.
   template <typename T>

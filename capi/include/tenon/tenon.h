@@ -216,6 +216,27 @@ TENON_API const char* tenon_interface_description(void);
  *
  * Typed values under string keys, checked when they are set. One set may serve several calls: each
  * takes the keys of its scope and copies them, so the set can be changed or destroyed afterwards.
+ * tenon_option_get_info and docs/options.md tell values, defaults and meaning of each key.
+ *
+ * generated: keys of options
+ * MODEL    "backend", "devices", "device_memory", "gpu_layers", "experts_on", "kernel_cache",
+ *          "threads", "cache_type", "default_context", "slice", "embeddings", "rows_on_demand",
+ *          "row_cache_bytes", "backend.KEY", "isa", "bf16_activations", "vocabulary_only",
+ *          "inspect", "metadata_only", "check_weights", "plugin", "override"
+ * SESSION  "context", "salt", "priority", "client", "weight"
+ * ENGINE   "cache_bytes", "step_tokens", "running", "queue", "queue_tokens", "ageing",
+ *          "decode_stretch", "max_stall_ms", "prefix_cache", "state_checkpoints",
+ *          "state_checkpoint_tokens"
+ * SAMPLER  "stop", "banned_strings", "banned_ignore_case", "min_tokens", "repeat_penalty",
+ *          "repeat_last_n", "presence_penalty", "frequency_penalty", "dry_multiplier", "dry_base",
+ *          "dry_allowed_length", "dry_last_n", "mirostat", "mirostat_tau", "mirostat_eta",
+ *          "top_n_sigma", "top_k", "typical_p", "top_p", "min_p", "xtc_probability",
+ *          "xtc_threshold", "temperature", "dynatemp_range", "dynatemp_exponent",
+ *          "adaptive_target", "adaptive_decay", "seed"
+ * EMBEDDER "pooling", "normalize", "dimensions", "truncate", "query_prefix", "document_prefix"
+ * CHAT     "template", "template_name", "chat_format", "template_raw", "constrain_calls",
+ *          "generic_tools", "template_time_ms"
+ * generated: end
  */
 
 TENON_API tenon_status tenon_options_create(tenon_options** options);

@@ -28,6 +28,8 @@ std::vector<CppOption> cpp_options() {
       {"embeddings", handle_of(ModelOptions{.embeddings = "on"})},
       {"rows_on_demand", handle_of(ModelOptions{.rows_on_demand = "off"})},
       {"row_cache_bytes", handle_of(ModelOptions{.row_cache_bytes = 4321})},
+      {"isa", handle_of(ModelOptions{.isa = "avx2"})},
+      {"bf16_activations", handle_of(ModelOptions{.bf16_activations = "f32"})},
       {"vocabulary_only", handle_of(ModelOptions{.vocabulary_only = true})},
       {"inspect", handle_of(ModelOptions{.inspect = true})},
       {"metadata_only", handle_of(ModelOptions{.metadata_only = true})},
@@ -56,6 +58,13 @@ std::vector<CppOption> cpp_options() {
       {"truncate", handle_of(EmbedderOptions{.truncate = true})},
       {"query_prefix", handle_of(EmbedderOptions{.query_prefix = "q: "})},
       {"document_prefix", handle_of(EmbedderOptions{.document_prefix = "d: "})},
+      {"template", handle_of(ChatOptions{.chat_template = "{{ 1 }}"})},
+      {"template_name", handle_of(ChatOptions{.template_name = "other"})},
+      {"chat_format", handle_of(ChatOptions{.format = "hermes"})},
+      {"template_raw", handle_of(ChatOptions{.raw = true})},
+      {"constrain_calls", handle_of(ChatOptions{.constrain_calls = false})},
+      {"generic_tools", handle_of(ChatOptions{.generic_tools = true})},
+      {"template_time_ms", handle_of(ChatOptions{.template_time_ms = 250})},
       {"temperature", handle_of(SamplerOptions{.temperature = 0.625})},
       {"top_k", handle_of(SamplerOptions{.top_k = 21})},
       {"top_p", handle_of(SamplerOptions{.top_p = 0.875})},
@@ -85,6 +94,8 @@ std::shared_ptr<tenon_options> cpp_extra_option(int32_t scope, const std::string
       return handle_of(tenon::EngineOptions{.extra = extra});
     case TENON_SCOPE_EMBEDDER:
       return handle_of(tenon::EmbedderOptions{.extra = extra});
+    case TENON_SCOPE_CHAT:
+      return handle_of(tenon::ChatOptions{.extra = extra});
     case TENON_SCOPE_SAMPLER:
       return handle_of(tenon::SamplerOptions{.extra = extra});
     default:
