@@ -14,17 +14,13 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 
 # Each file that names the version, and how: nothing but CMakeLists.txt is written by hand. What is made from the
-# version when a package is built (METADATA, package.json, pom.xml, conanfile.py) is not here.
+# version when a package is built (METADATA, package.json, pom.xml, made_for.json, conanfile.py) is not here.
 NAMED = [
     ("CMakeLists.txt", r"project\(tenon VERSION ([0-9.]+)"),
     ("bindings/interface.json", r'"version": "([0-9.]+)"'),
     ("bindings/server_interface.json", r'"version": "([0-9.]+)"'),
-    ("bindings/python/tenon/_made_for.json", r'"version":\s*"([0-9.]+)"'),
-    ("bindings/node/lib/made_for.json", r'"version":\s*"([0-9.]+)"'),
     ("bindings/go/made_for.json", r'"version":\s*"([0-9.]+)"'),
     ("bindings/go/made_for_server.json", r'"version":\s*"([0-9.]+)"'),
-    ("bindings/java/generated/tenon/made_for.json", r'"version":\s*"([0-9.]+)"'),
-    ("bindings/java/generated/tenon/made_for_server.json", r'"version":\s*"([0-9.]+)"'),
     ("bindings/rust/tenon-sys/src/made_for.rs", r'VERSION: &str = "([0-9.]+)"'),
     ("bindings/rust/Cargo.toml", r'(?<!-)\bversion = "([0-9.]+)"'),
     ("bindings/rust/Cargo.lock", r'name = "tenon-llm(?:-sys)?"\nversion = "([0-9.]+)"'),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the jars: tenon (both ways to the library, the library itself, its plugins), its sources, and
+"""Builds the jars: tenon (both ways to the library, generated; the library itself, its plugins), its sources, and
 tenon-langchain4j where Maven reaches LangChain4j. Needs a JDK from 17 on, a C compiler and cmake; without one from
 22 on the jar has JNI alone.
 
@@ -21,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 sys.dont_write_bytecode = True
+import generate  # noqa: E402
 from names import MAVEN_GROUP  # noqa: E402
 from package_parts import Parts, project_version  # noqa: E402
 
@@ -167,6 +168,7 @@ def main():
     if not found or found[0][0] < 17:
         sys.exit("no JDK from 17 on was found (Debian: openjdk-17-jdk-headless)")
     version = project_version()
+    generate.main()
     output.mkdir(parents=True, exist_ok=True)
     for old in output.glob("tenon-*.jar"):
         old.unlink()

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes what of the Java binding follows from bindings/interface.json and server_interface.json.
 
-    generate.py           generated/, generated22/, native/generated.h
-    generate.py --check   says which of them are not new, status 1
+    generate.py           generated/, generated22/, native/generated.h: build_jar.py makes them, the repository does not
+                          hold them
+    generate.py --check   nothing to compare: that they can be made
 
 Three layers, lowest first:
     NativeCalls   a method for each function of both headers, with its C types: pointers and size_t are long. JniCalls
@@ -403,7 +404,7 @@ def main():
     files = files_of(Interface())
     generated = [path for folder in ("generated", "generated22") for path in (HERE / folder).rglob("*.*")]
     gone = {str(path.relative_to(HERE)): None for path in generated}
-    return write(HERE, gone | files)
+    return write(HERE, gone | files, made=set(gone | files))
 
 
 if __name__ == "__main__":

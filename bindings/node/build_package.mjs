@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// Builds two packages: the JavaScript of this folder, and what is compiled for this machine (NAME-linux-x64): the addon,
+// Builds two packages: the JavaScript of this folder, with what generate.py makes for it, and what is compiled for this machine (NAME-linux-x64): the addon,
 // made by the C compiler alone, and from a build of the library libtenon.so, its plugins, and libtenon-server.so where the
 // build has it. The first names those of all platforms as optional dependencies, of which npm installs the one that fits.
-// Needs a C compiler, cmake, npm and Node's headers.
+// Needs a C compiler, cmake, npm, python3 (PYTHON names it) and Node's headers.
 //
 //     build_package.mjs BUILD_FOLDER OUTPUT_FOLDER
 //
@@ -107,6 +107,7 @@ function makePlatform(folder, staged, { name, license, engines, os: systems, lib
   compileAddon(path.join(folder, 'tenon.node'))
 }
 
+execFileSync(process.env.PYTHON ?? 'python3', [path.join(here, 'generate.py')], { stdio: 'inherit' })
 const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'tenon-node-'))
 try {
   const staged = path.join(temporary, 'staged')

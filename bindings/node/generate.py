@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes what of the Node binding follows from bindings/interface.json and server_interface.json.
 
-    generate.py           native/generated.h, lib/constants.js, lib/fields.js, lib/made_for.json,
-                          types/options.d.ts, types/structs.d.ts
-    generate.py --check   says which of them are not new, status 1
+    generate.py           types/options.d.ts, types/structs.d.ts, and what build_package.mjs makes and the repository
+                          does not hold: native/generated.h, lib/constants.js, lib/fields.js, lib/made_for.json
+    generate.py --check   says which of the first two are not new, status 1
 
 For each function of the interfaces generated.h has three C functions: `parse_` reads the arguments on the
 thread of JavaScript, `run_` calls the library on any thread, `result_` makes the answer, on the thread of
@@ -470,7 +470,8 @@ def main():
     files = {"native/generated.h": generated_header, "lib/constants.js": constants_module,
              "lib/fields.js": fields_module, "lib/made_for.json": made_for_both,
              "types/options.d.ts": options_types, "types/structs.d.ts": structs_types}
-    return write(HERE, {name: make(interface) for name, make in files.items()})
+    return write(HERE, {name: make(interface) for name, make in files.items()},
+                 made={name for name in files if not name.startswith("types/")})
 
 
 if __name__ == "__main__":

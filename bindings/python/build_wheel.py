@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Builds the wheel: the extension module compiled for the limited API, the package, and from a build of the
-library libtenon.so, its plugins and the program. Needs a C compiler, binutils, cmake and Python's headers.
+"""Builds the wheel: the extension module generated and compiled for the limited API, the package, and from a build of
+the library libtenon.so, its plugins and the program. Needs a C compiler, binutils, cmake and Python's headers.
 
     build_wheel.py BUILD_FOLDER OUTPUT_FOLDER
 
@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 sys.dont_write_bytecode = True
+import generate  # noqa: E402
 from names import PYPI  # noqa: E402
 from package_parts import Parts  # noqa: E402
 
@@ -96,6 +97,7 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     build, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
+    generate.main()
     with tempfile.TemporaryDirectory() as temporary:
         staged = Path(temporary)
         parts = Parts(build, staged)

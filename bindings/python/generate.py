@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes what of the Python binding follows from bindings/interface.json and server_interface.json.
 
-    generate.py           native/generated.h, tenon/_native.pyi, tenon/_options.py, tenon/constants.py,
-                          tenon/_made_for.json, tenon/_server_made_for.json
-    generate.py --check   says which of them are not new, status 1
+    generate.py           tenon/_native.pyi, and what build_wheel.py makes and the repository does not hold:
+                          native/generated.h, tenon/_options.py, tenon/constants.py, tenon/_made_for.json,
+                          tenon/_server_made_for.json
+    generate.py --check   says whether the first is new, status 1
 
 For each function of the interfaces generated.h has a Python function of the same name without `tenon_`:
 in-parameters are its arguments in order (a text or array without its length, no `user`), out-parameters
@@ -368,7 +369,7 @@ def main():
              "tenon/_options.py": options_module(interfaces), "tenon/constants.py": constants_module(tenon),
              "tenon/_made_for.json": made_for(tenon, tenon.functions),
              "tenon/_server_made_for.json": made_for(server, server.functions)}
-    return write(HERE, files)
+    return write(HERE, files, made=set(files) - {"tenon/_native.pyi"})
 
 
 if __name__ == "__main__":
