@@ -10,7 +10,7 @@ namespace tenon {
 
 /// [count] the same for a seed; of the model's vocabulary.
 inline std::vector<Token> make_tokens(const Model& model, uint64_t count, uint32_t seed) {
-  const auto vocab = static_cast<uint32_t>(model.hyper_parameters().vocab);
+  const auto vocab = static_cast<uint32_t>(model.spec().vocab);
   std::vector<Token> tokens;
   uint32_t state = seed * 2654435761u + 1;
   for (uint64_t i = 0; i < count; ++i) {

@@ -50,7 +50,7 @@ ModelOptions options_of(const Way& way, uint64_t tables, uint32_t threads) {
 /// Decodes a round; tokens per second.
 double run_round(Way& way, uint32_t& state) {
   Session session(way.engine);
-  const uint32_t vocab = way.model->hyper_parameters().vocab;
+  const uint32_t vocab = way.model->spec().vocab;
   const auto next = [&] {
     state = state * 1664525u + 1013904223u;
     return static_cast<Token>(uint64_t{state} * vocab >> 32);

@@ -89,8 +89,7 @@ tenon_status tenon_engine_open_session(tenon_engine* engine, const tenon_options
     const tenon_engine& of_handle = checked(engine);
     auto opened = std::make_unique<tenon::Session>(of_handle.engine,
                                                    session_options(options_or_default(options)));
-    of_handle.host->note_context(opened->context(),
-                                 opened->model().hyper_parameters().trained_context);
+    of_handle.host->note_context(opened->context(), opened->model().spec().trained_context);
     out = new tenon_session(of_handle.host, std::move(opened));
   });
 }

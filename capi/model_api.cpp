@@ -111,7 +111,7 @@ tenon_status tenon_model_get_info(const tenon_model* model, tenon_model_info* in
     out.tensor_bytes = of_handle.file().tensor_bytes();
     if (!of_handle.options().metadata_only) out.vocabulary = of_handle.tokenizer()->size();
     if (of_handle.has_program()) {
-      put_sizes(of_handle.hyper_parameters(), out);
+      put_sizes(of_handle.spec(), out);
       if (of_handle.has_encoder()) {
         out.source_tokens = of_handle.encoder_program().view().max_tokens;
       }

@@ -77,7 +77,7 @@ tenon_status tenon_model_plan(const tenon_model* model, uint64_t context, uint64
     tenon_plan out{};
     out.fits = made.fits ? 1 : 0;
     out.context = made.context;
-    checked(model).host->note_context(made.context, planned.hyper_parameters().trained_context);
+    checked(model).host->note_context(made.context, planned.spec().trained_context);
     out.sessions = made.sessions;
     out.process_bytes = made.process_bytes;
     out.weights_bytes = made.weights_bytes;

@@ -78,8 +78,7 @@ tenon_status tenon_session_create(const tenon_model* model, const tenon_options*
     const tenon_model& of_handle = checked(model);
     const OptionSet set = options_or_default(options);
     auto created = std::make_unique<tenon::Session>(of_handle.engine(), session_options(set));
-    of_handle.host->note_context(created->context(),
-                                 created->model().hyper_parameters().trained_context);
+    of_handle.host->note_context(created->context(), created->model().spec().trained_context);
     out = new tenon_session(of_handle.host, std::move(created));
   });
 }

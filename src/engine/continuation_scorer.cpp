@@ -41,7 +41,7 @@ ContinuationScorer::ContinuationScorer(Engine& engine, IdleSequences::Entry& tex
       watch_(*engine.model().options().system, call.deadline_ns, call.cancel),
       continuations_(continuations),
       text_size_(text.sequence->size()),
-      vocab_(engine.model().hyper_parameters().vocab),
+      vocab_(engine.model().spec().vocab),
       order_(continuations.size()) {
   std::iota(order_.begin(), order_.end(), size_t{0});
   std::ranges::sort(order_, [&](size_t a, size_t b) {

@@ -30,7 +30,7 @@ Pooling pooling_of(uint32_t kind) {
 std::vector<std::string> labels_of(const Model& model) {
   const std::string key = std::string(model.architecture()) + ".classifier.output_labels";
   const auto names = model.metadata().find<StringArray>(key);
-  if (!names || names->size() != model.hyper_parameters().classifier.labels) return {};
+  if (!names || names->size() != model.spec().classifier.labels) return {};
   std::vector<std::string> labels;
   for (uint64_t i = 0; i < names->size(); ++i) labels.emplace_back((*names)[i]);
   return labels;
@@ -77,7 +77,7 @@ Embedder::Embedder(std::shared_ptr<const Model> model, const EmbedderOptions& op
   steps_.reserve(1);
   steps_.push_back(std::make_unique<EmbeddingStep>(model_));
   choose_pooling(options);
-  const ModelSpec& spec = model_->hyper_parameters();
+  const ModelSpec& spec = model_->spec();
   info_.max_tokens = spec.sees_ahead()
                          ? std::min(spec.trained_context, model_->program().view().max_tokens)
                          : spec.trained_context;
@@ -89,7 +89,7 @@ Embedder::Embedder(std::shared_ptr<const Model> model, const EmbedderOptions& op
 Embedder::~Embedder() = default;
 
 Pooling Embedder::own_pooling() const {
-  const ModelSpec& spec = model_->hyper_parameters();
+  const ModelSpec& spec = model_->spec();
   return spec.classifier.labels > 0 ? Pooling::Rank : pooling_of(*spec.pooling);
 }
 
@@ -103,7 +103,7 @@ void Embedder::choose_pooling(const EmbedderOptions& options) {
          model_->file().name());
   }
   from_text_row_ = info_.pooling == own && step.text_columns() > 0;
-  const bool more_layers = own != Pooling::Rank && model_->hyper_parameters().pooled_widths[0] != 0;
+  const bool more_layers = own != Pooling::Rank && model_->spec().pooled_widths[0] != 0;
   if (more_layers && !from_text_row_ && info_.pooling != Pooling::None) {
     fail(Code::Unsupported, "{}: pooling is {}, but the model has layers after its own, {}",
          model_->file().name(), name_of(info_.pooling), name_of(own));
@@ -192,7 +192,7 @@ void Embedder::check(EmbedderText& text, size_t number) const {
     fail(Code::Limit, "embedder: text {} has {} tokens > {}, the most that the model reads", number,
          text.tokens.size(), info_.max_tokens);
   }
-  const uint32_t vocab = model_->hyper_parameters().vocab;
+  const uint32_t vocab = model_->spec().vocab;
   for (const Token token : text.tokens) {
     if (token < 0 || static_cast<uint32_t>(token) >= vocab) {
       fail(Code::Argument, "embedder: text {}: token {} is not in the vocabulary of {}", number,
@@ -364,7 +364,7 @@ void Embedder::finish_row(std::span<const float> row, float* out) const {
     out[i] = scales ? static_cast<float>(row[i] * factor) : row[i];
   }
   const bool ranks = info_.pooling == Pooling::Rank;
-  if (ranks && info_.dimensions > 1 && !model_->hyper_parameters().sees_ahead()) {
+  if (ranks && info_.dimensions > 1 && !model_->spec().sees_ahead()) {
     softmax({out, info_.dimensions});
   }
 }

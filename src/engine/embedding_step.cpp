@@ -72,8 +72,7 @@ void EmbeddingStep::clear() {
 
 bool EmbeddingStep::add(const EmbedderText& text) {
   const bool alone = parts_.empty();
-  const size_t most =
-      alone && model_->hyper_parameters().sees_ahead() ? program_.max_tokens : most_tokens_;
+  const size_t most = alone && model_->spec().sees_ahead() ? program_.max_tokens : most_tokens_;
   if (text.tokens.size() > most - std::min<size_t>(most, tokens_.size())) return false;
   for (uint32_t group = 0; group < groups_.size() && !alone; ++group) {
     const uint64_t room = kSpareBlocks * blocks_of(group, most_tokens_);

@@ -76,7 +76,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     : model_(std::move(model)),
       options_(options),
       system_(*model_->options().system),
-      vocab_(model_->hyper_parameters().vocab),
+      vocab_(model_->spec().vocab),
       owner_pid_(::getpid()),
       scheduler_(scheduler_options(*model_, options)),
       idle_(model_->program().groups().size()),

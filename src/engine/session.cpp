@@ -25,7 +25,7 @@ uint32_t checked_context(const Model& model, const SessionOptions& options) {
   if (context > kMaxContext) {
     fail(Code::Argument, "session: context is {}, not in 1..{}", context, kMaxContext);
   }
-  const ModelSpec& spec = model.hyper_parameters();
+  const ModelSpec& spec = model.spec();
   if (spec.learned_positions && context > spec.trained_context) {
     fail(Code::Limit, "session: context is {}, but \"{}\" has a table of {} positions", context,
          spec.architecture, spec.trained_context);

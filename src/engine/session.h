@@ -168,7 +168,7 @@ class Session {
   [[nodiscard]] uint64_t num_pending();
   [[nodiscard]] bool has_logits() const { return logits_position_ == sequence_.size(); }
   void require_logits(AnswerLoop* loop = nullptr);
-  [[nodiscard]] uint64_t vocab() const { return model().hyper_parameters().vocab; }
+  [[nodiscard]] uint64_t vocab() const { return model().spec().vocab; }
   [[nodiscard]] float* logits_row() const { return reinterpret_cast<float*>(logits_.data()); }
 
   std::shared_ptr<Engine> engine_;

@@ -54,7 +54,7 @@ std::string cache_text(const Model& model) {
       fmt::format_to(std::back_inserter(text), ", of every {}", group.stride);
   }
   // Keys are rotated by the one table of LongRoPE or by the other.
-  if (const uint32_t most = model.hyper_parameters().short_context(); most > 0) {
+  if (const uint32_t most = model.spec().short_context(); most > 0) {
     fmt::format_to(std::back_inserter(text), "; for texts of {} than {}",
                    model.default_context() > most ? "more" : "no more", most);
   }

@@ -14,7 +14,7 @@ namespace tenon {
 Step::Step(const Model& model, std::span<const std::shared_ptr<BlockPool>> pools, bool is_alone)
     : model_(model),
       system_(*model.options().system),
-      vocab_(model.hyper_parameters().vocab),
+      vocab_(model.spec().vocab),
       is_alone_(is_alone),
       builder_(model.program().view(), pools) {
   const uint32_t most = builder_.max_tokens();

@@ -197,7 +197,7 @@ void Model::build_program_and_weights() {
   if (!options_.inspect) executable = make_executable(built, options_, build);
   std::optional<BuiltProgram> encoder;
   if (has_encoder) encoder = encoder_beside(*file_, spec, options_, executable.get());
-  hyper_parameters_ = std::move(built.model);
+  spec_ = std::move(built.model);
   program_ = std::make_unique<const Program>(std::move(built.program));
   tables_ = std::move(built.tables);
   if (encoder) encoder_program_ = std::make_unique<const Program>(std::move(encoder->program));
@@ -299,9 +299,9 @@ void Model::fail_without_program() const {
   fail(Code::State, "{} holds a vocabulary only, or was opened for its vocabulary", file_->name());
 }
 
-const ModelSpec& Model::hyper_parameters() const {
+const ModelSpec& Model::spec() const {
   if (!has_program()) fail_without_program();
-  return hyper_parameters_;
+  return spec_;
 }
 
 const Program& Model::program() const {
@@ -312,7 +312,7 @@ const Program& Model::program() const {
 std::optional<Token> Model::decoder_start() const {
   const std::string key = std::string(architecture()) + ".decoder_start_token_id";
   const auto token = metadata().find<int64_t>(key);
-  if (!token || *token < 0 || *token >= int64_t{hyper_parameters().vocab}) return std::nullopt;
+  if (!token || *token < 0 || *token >= int64_t{spec().vocab}) return std::nullopt;
   return static_cast<Token>(*token);
 }
 
@@ -345,9 +345,7 @@ double attention_multiplications(const Program& program, SeenPositions seen) {
 
 uint64_t loading_bytes_per_thread() { return LoadOptions{}.chunk_bytes; }
 
-uint32_t Model::default_context() const {
-  return tenon::default_context(options_, hyper_parameters());
-}
+uint32_t Model::default_context() const { return tenon::default_context(options_, spec()); }
 
 uint32_t default_context(const ModelOptions& options, const ModelSpec& spec) {
   if (options.context != 0) return options.context;

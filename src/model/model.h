@@ -86,13 +86,13 @@ class Model {
   /// Whether there is a program, that is, whether the file holds more than a vocabulary and was not
   /// opened for it alone. Without one, the three that follow throw State.
   [[nodiscard]] bool has_program() const { return program_ != nullptr; }
-  [[nodiscard]] const ModelSpec& hyper_parameters() const;
+  [[nodiscard]] const ModelSpec& spec() const;
   [[nodiscard]] const Program& program() const;
   /// Memory at `context` positions; 0: default_context().
   [[nodiscard]] MemoryNeeds memory(uint64_t context) const;
 
   /// Whether the program gives rows of texts, for Embedder, and has no logits for an engine.
-  [[nodiscard]] bool gives_rows() const { return hyper_parameters_.pooling.has_value(); }
+  [[nodiscard]] bool gives_rows() const { return spec_.pooling.has_value(); }
   /// Whether the weights are loaded.
   [[nodiscard]] bool can_run() const { return executable_ != nullptr; }
   /// What runs the program of a model with logits. Throws State, saying why, when nothing does.
@@ -154,7 +154,7 @@ class Model {
   std::shared_ptr<const ModelFile> file_;
   ModelOptions options_;
   std::shared_ptr<const Tokenizer> tokenizer_;
-  ModelSpec hyper_parameters_;
+  ModelSpec spec_;
   std::unique_ptr<const Program> program_;
   std::vector<DemandTable> tables_;
   std::unique_ptr<PlacedExecutable> executable_;  // what runs it; or null

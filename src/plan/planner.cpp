@@ -31,11 +31,11 @@ constexpr uint64_t kTooMuch = UINT64_MAX;
 class Needs {
  public:
   Needs(const Model& model, const ModelOptions& options, const Hardware& hardware)
-      : vocab_(model.hyper_parameters().vocab),
+      : vocab_(model.spec().vocab),
         threads_(hardware.threads),
         process_bytes_(hardware.process_bytes) {
     const auto build = [&](const StepSizes& sizes) {
-      return build_program(model.file(), program_options(options, model.hyper_parameters(), sizes));
+      return build_program(model.file(), program_options(options, model.spec(), sizes));
     };
     BuiltProgram built = build({});
     const std::unique_ptr<PlacedExecutable> executable = make_executable(built, options, build);

@@ -77,8 +77,8 @@ class MadeUpSource : public ByteSource {
 
 /// How many layers are taken.
 uint32_t num_layers(const Model& model, uint64_t bytes) {
-  const auto layers = static_cast<uint32_t>(model.hyper_parameters().layers.size());
-  if (!model.hyper_parameters().layers_stand_alone()) return layers;
+  const auto layers = static_cast<uint32_t>(model.spec().layers.size());
+  if (!model.spec().layers_stand_alone()) return layers;
   uint64_t in_layers = 0;
   uint64_t besides = 0;
   for (const TensorInfo& tensor : model.file().tensors()) {
@@ -94,7 +94,7 @@ uint32_t num_layers(const Model& model, uint64_t bytes) {
 
 ProbeModel make_probe_model(const Model& model, uint64_t bytes, uint32_t max_tokens) {
   const ModelFile& original = model.file();
-  ModelSpec spec = model.hyper_parameters();
+  ModelSpec spec = model.spec();
   const std::vector<LayerSpec> layers = std::exchange(spec.layers, {});
   const uint32_t taken = num_layers(model, bytes);
   std::vector<uint64_t> origins;  // [taken] which layers

@@ -72,10 +72,10 @@ TEST_P(OfArchitecture, HasTheSameBitsAloneAndInCompany) {
   options.slice = 32;  // of decoders: longer texts come in slices
   options.threads = 2;
   const auto model = Model::load(path, std::move(options));
-  const uint32_t vocab = model->hyper_parameters().vocab;
+  const uint32_t vocab = model->spec().vocab;
   for (const Pooling pooling : {Pooling::None, Pooling::Mean, Pooling::First, Pooling::Last}) {
     if (GetParam() == std::string("gemma-embedding") && pooling != Pooling::None &&
-        model->hyper_parameters().pooled_widths[0] != 0) {
+        model->spec().pooled_widths[0] != 0) {
       continue;
     }
     SCOPED_TRACE(testing::Message() << "pooling " << static_cast<int>(pooling));

@@ -166,8 +166,7 @@ TEST_P(Invariance, AHostsExecutorChangesNoBit) {
 /// A sequence and how much of it goes into each step.
 struct Lane {
   Lane(Engine& engine, std::vector<Token> text)
-      : sequence(engine.pools(), text.size()),
-        logits(text.size() * engine.model().hyper_parameters().vocab) {
+      : sequence(engine.pools(), text.size()), logits(text.size() * engine.model().spec().vocab) {
     sequence.append(text);
   }
   BatchItem next(uint32_t count) {

@@ -115,7 +115,7 @@ TEST_P(ExpertsOnCpu, ChangeNoBit) {
   ModelOptions header = on_backend("cpu");
   header.inspect = true;
   const size_t layers =
-      load_random_placed(architecture, 16, std::move(header))->hyper_parameters().layers.size();
+      load_random_placed(architecture, 16, std::move(header))->spec().layers.size();
   // All layers on one device, their experts on another of the same kind.
   ModelOptions options = on_devices("cpu=" + std::to_string(layers) + ",cpu");
   options.experts_on = ExpertsOn::Cpu;

@@ -71,7 +71,7 @@ std::shared_ptr<const Model> inspected(const std::string& path) {
 }
 
 std::vector<Token> text_for(const Model& model, uint32_t count, uint32_t seed = 1) {
-  return make_tokens(count, seed, model.hyper_parameters().vocab);
+  return make_tokens(count, seed, model.spec().vocab);
 }
 
 // ---- Bits ---------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ TEST_P(RowsOnDemand, HaveTheBitsOfTablesInMemoryInSlicesOfAllSizes) {
 
 TEST_P(RowsOnDemand, HaveThemInCompany) {
   const auto held = this->held();
-  const uint32_t vocab = held->hyper_parameters().vocab;
+  const uint32_t vocab = held->spec().vocab;
   const auto answers = [vocab](const std::shared_ptr<const Model>& model) {
     const auto engine = Engine::create(model);
     constexpr uint32_t kLengths[] = {5, 33, 1, 60, 18};

@@ -141,7 +141,7 @@ class Starved : public testing::TestWithParam<Case> {
     };
     model_ = load(16, system_);
     alone_ = load(256, System::real());
-    vocab_ = model_->hyper_parameters().vocab;
+    vocab_ = model_->spec().vocab;
   }
 
   uint64_t below(uint64_t limit) { return random_->next() % limit; }

@@ -154,7 +154,7 @@ TEST(MetadataOnly, OpensWhatCannotRun) {
   EXPECT_FALSE(model->can_run());
   EXPECT_GT(model->file().tensors().size(), 10u);
   EXPECT_TRUE(model->tokenizer()->encode("text").empty());
-  expect_error(Code::State, HasSubstr("tiny.gguf"), [&] { (void)model->hyper_parameters(); });
+  expect_error(Code::State, HasSubstr("tiny.gguf"), [&] { (void)model->spec(); });
 }
 
 TEST(Warnings, OfTheVocabularyReachTheLog) {

@@ -43,8 +43,8 @@ TEST(Model, SaysWhatItIs) {
   EXPECT_EQ(model->architecture(), "llama");
   EXPECT_EQ(model->chat_template(), "{{ messages }}");
   EXPECT_EQ(model->tokenizer()->size(), 300u);
-  EXPECT_EQ(model->hyper_parameters().layers.size(), 2u);
-  EXPECT_EQ(model->hyper_parameters().vocab, 300u);
+  EXPECT_EQ(model->spec().layers.size(), 2u);
+  EXPECT_EQ(model->spec().vocab, 300u);
   EXPECT_EQ(model->default_context(), 256u);
   EXPECT_EQ(model->backend_name(), "cpu");
   EXPECT_TRUE(model->can_run());
@@ -83,7 +83,7 @@ TEST(Model, OpenedForItsVocabularyHasNoProgram) {
   EXPECT_FALSE(model->can_run());
   const auto message = AllOf(HasSubstr("tiny.gguf"), HasSubstr("vocabulary only"));
   expect_error(Code::State, message, [&] { Engine::create(model); });
-  expect_error(Code::State, message, [&] { (void)model->hyper_parameters(); });
+  expect_error(Code::State, message, [&] { (void)model->spec(); });
   expect_error(Code::State, message, [&] { (void)model->memory(0); });
 }
 

@@ -123,7 +123,7 @@ class Mutations : public testing::TestWithParam<Base> {
   }
 
   static Outcome answer(const std::shared_ptr<Engine>& engine) {
-    const uint32_t vocab = engine->model().hyper_parameters().vocab;
+    const uint32_t vocab = engine->model().spec().vocab;
     Session session(engine, SessionOptions{kContext});
     try {
       session.append(make_tokens(45, 1, vocab));

@@ -244,8 +244,7 @@ TEST(Planner, CountsAnEncoderBesideItsDecoder) {
   const auto loaded = open(false);
   const MemoryNeeds needs = loaded->memory(70);
   EXPECT_EQ(plan.weights_bytes, needs.weights_bytes);
-  EXPECT_EQ(plan.scratch_bytes,
-            needs.scratch_bytes + 3 * loaded->hyper_parameters().vocab * sizeof(float));
+  EXPECT_EQ(plan.scratch_bytes, needs.scratch_bytes + 3 * loaded->spec().vocab * sizeof(float));
   EXPECT_GT(plan.weights_bytes, loaded->executable().memory_bytes(TENON_MEMORY_WEIGHTS) * 3 / 2);
 }
 
