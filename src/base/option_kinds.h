@@ -40,7 +40,7 @@ struct AutoText {
   }
 };
 
-/// One word of a list, for which the room gets a value: Word<T>("a", "a|b", value_of_a, value_of_b).
+/// A word of a list, which is a value to the room: word<T>("a", "a|b", value_of_a, value_of_b).
 template <typename T, size_t kWords>
 struct Word {
   using Given = std::string;
