@@ -13,6 +13,7 @@
 #include "sampler_handle.h"
 #include "text/chat/template_names.h"
 #include "text/unicode/utf8_codec.h"
+#include "tokenizer_handle.h"
 #include "values.h"
 
 using namespace tenon::capi;
@@ -190,6 +191,22 @@ tenon_status tenon_chat_grammar(const tenon_chat* chat, const char* conversation
     const tenon::Chat& of_handle = *checked(chat).chat;
     auto made =
         of_handle.answer_grammar(of_handle.render(text_in(conversation, length, "conversation")));
+    out = made != nullptr ? new tenon_grammar(std::move(made)) : nullptr;
+  });
+}
+
+tenon_status tenon_chat_compile(const tenon_chat* chat, const char* conversation, size_t length,
+                                const tenon_tokenizer* tokenizer, tenon_stop_callback should_stop,
+                                void* user, tenon_grammar** grammar) {
+  return fence([&] {
+    tenon_grammar*& out = checked_out(grammar, "grammar");
+    const tenon::Chat& of_handle = *checked(chat).chat;
+    tenon::grammar::MaskCache* const masks =
+        tokenizer != nullptr ? checked(tokenizer).masks.get() : nullptr;
+    StopWatch watch(should_stop, user);
+    auto made = of_handle.answer_grammar(
+        of_handle.render(text_in(conversation, length, "conversation")), &watch);
+    if (made != nullptr && masks != nullptr) (void)masks->of(made, &watch);
     out = made != nullptr ? new tenon_grammar(std::move(made)) : nullptr;
   });
 }

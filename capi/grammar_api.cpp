@@ -2,10 +2,36 @@
 #include "fence.h"
 #include "grammar_handle.h"
 #include "sampler_handle.h"
+#include "text/chat_formats/json_scan.h"
 #include "tokenizer_handle.h"
 #include "values.h"
 
 using namespace tenon::capi;
+
+namespace {
+
+std::string notes_json(const std::vector<tenon::grammar::SchemaNote>& notes) {
+  std::string json = "[";
+  for (const tenon::grammar::SchemaNote& note : notes) {
+    json += json.size() > 1 ? R"(, {"pointer": )" : R"({"pointer": )";
+    tenon::append_json_string(note.pointer, json);
+    json += R"(, "keyword": )";
+    if (note.keyword) {
+      tenon::append_json_string(*note.keyword, json);
+    } else {
+      json += "null";
+    }
+    json += R"(, "reason": )";
+    tenon::append_json_string(note.reason, json);
+    json += '}';
+  }
+  return json + ']';
+}
+
+}  // namespace
+
+tenon_grammar::tenon_grammar(std::shared_ptr<const tenon::Grammar> compiled)
+    : grammar(std::move(compiled)), notes(notes_json(grammar->notes())) {}
 
 tenon_status tenon_grammar_create(int32_t kind, const char* text, size_t length,
                                   tenon_grammar** grammar) {
@@ -17,6 +43,34 @@ tenon_status tenon_grammar_create(int32_t kind, const char* text, size_t length,
 }
 
 void tenon_grammar_destroy(tenon_grammar* grammar) { destroy(grammar); }
+
+tenon_status tenon_grammar_compile(int32_t kind, const char* text, size_t length, uint32_t flags,
+                                   const tenon_tokenizer* tokenizer,
+                                   tenon_stop_callback should_stop, void* user,
+                                   tenon_grammar** grammar) {
+  return fence([&] {
+    tenon_grammar*& out = checked_out(grammar, "grammar");
+    check_flags(flags, TENON_GRAMMAR_LENIENT);
+    tenon::grammar::MaskCache* const masks =
+        tokenizer != nullptr ? checked(tokenizer).masks.get() : nullptr;
+    StopWatch watch(should_stop, user);
+    auto made = tenon::Grammar::compile(
+        static_cast<tenon::GrammarKind>(kind), text_in(text, length, "text"),
+        {.watch = &watch, .lenient = (flags & TENON_GRAMMAR_LENIENT) != 0});
+    if (masks != nullptr) (void)masks->of(made, &watch);
+    out = new tenon_grammar(std::move(made));
+  });
+}
+
+tenon_status tenon_grammar_notes(const tenon_grammar* grammar, const char** json, size_t* length) {
+  return fence([&] {
+    const char*& data = checked_out(json, "json");
+    size_t& size = checked_out(length, "length");
+    const tenon_grammar& of_handle = checked(grammar);
+    data = of_handle.notes.c_str();
+    size = of_handle.notes.size();
+  });
+}
 
 tenon_status tenon_grammar_accepts(const tenon_grammar* grammar, const char* text, size_t length,
                                    int32_t* accepted) {

@@ -160,6 +160,18 @@ class Chat {
     if (raw == nullptr) return std::nullopt;
     return Grammar::adopt(raw);
   }
+  /// The same under a stop function, prepared for a vocabulary. options.lenient is not used.
+  [[nodiscard]] std::optional<Grammar> compile(std::string_view conversation,
+                                               const CompileOptions& options) const {
+    detail::StopCarrier carrier(options);
+    tenon_grammar* raw = nullptr;
+    carrier.check(
+        tenon_chat_compile(get(), conversation.data(), conversation.size(),
+                           options.tokenizer != nullptr ? options.tokenizer->get() : nullptr,
+                           carrier.callback(), &carrier, &raw));
+    if (raw == nullptr) return std::nullopt;
+    return Grammar::adopt(raw);
+  }
   /// Reads the answer to a conversation.
   [[nodiscard]] ChatReply reply(std::string_view conversation) const {
     tenon_chat_reply* raw = nullptr;

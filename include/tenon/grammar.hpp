@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,9 +17,61 @@
 namespace tenon {
 inline namespace v1 {
 
+/// What a compilation is asked for besides its text.
+struct CompileOptions {
+  bool lenient = false;  ///< JSON schemas: what has no grammar is left out (Grammar::notes)
+  const Tokenizer* tokenizer = nullptr;  ///< prepares the grammar for this vocabulary; may be null
+  /// Asked every few milliseconds, on the calling thread; true ends the work with
+  /// Error(Cancelled). What it throws comes out.
+  std::function<bool()> should_stop{};
+};
+
+namespace detail {
+
+/// Carries a program's stop function, and what it throws, through the C interface.
+class StopCarrier {
+ public:
+  explicit StopCarrier(const CompileOptions& options) : function_(options.should_stop) {}
+
+  [[nodiscard]] tenon_stop_callback callback() const noexcept {
+    return function_ ? &StopCarrier::call : nullptr;
+  }
+  void check(tenon_status status) const {
+    if (thrown_) std::rethrow_exception(thrown_);
+    v1::check(status);
+  }
+
+ private:
+  static int32_t call(void* user) noexcept {
+    auto& carrier = *static_cast<StopCarrier*>(user);
+    try {
+      return carrier.function_() ? 1 : 0;
+    } catch (...) {
+      carrier.thrown_ = std::current_exception();
+      return 1;
+    }
+  }
+
+  const std::function<bool()>& function_;
+  std::exception_ptr thrown_;
+};
+
+}  // namespace detail
+
 /// Immutable, move-only; any thread. tenon.h, section 12.
 class Grammar {
  public:
+  /// kind: TENON_GRAMMAR_*.
+  [[nodiscard]] static Grammar compile(int32_t kind, std::string_view text,
+                                       const CompileOptions& options) {
+    detail::StopCarrier carrier(options);
+    tenon_grammar* raw = nullptr;
+    carrier.check(tenon_grammar_compile(
+        kind, text.data(), text.size(), options.lenient ? TENON_GRAMMAR_LENIENT : 0u,
+        options.tokenizer != nullptr ? options.tokenizer->get() : nullptr, carrier.callback(),
+        &carrier, &raw));
+    return Grammar(raw);
+  }
   [[nodiscard]] static Grammar json_schema(std::string_view text) {
     return Grammar(TENON_GRAMMAR_JSON_SCHEMA, text);
   }
@@ -40,6 +94,15 @@ class Grammar {
     int32_t accepted = 0;
     check(tenon_grammar_accepts(get(), text.data(), text.size(), &accepted));
     return accepted != 0;
+  }
+
+  /// Parts of a schema that were left out, as JSON (tenon_grammar_notes). Lives as long as the
+  /// grammar.
+  [[nodiscard]] std::string_view notes() const {
+    const char* json = nullptr;
+    size_t length = 0;
+    check(tenon_grammar_notes(get(), &json, &length));
+    return {json, length};
   }
 
   [[nodiscard]] tenon_grammar* get() const noexcept { return handle_.get(); }

@@ -136,4 +136,22 @@ TEST(CChat, TheModelsTemplateAndTokens) {
             tenon::Code::State);
 }
 
+TEST(CChat, CompilingAsksWhetherToStop) {
+  const tenon::Chat made = chat();
+  EXPECT_FALSE(made.compile(kHello, {}).has_value()) << "anything may come";
+  const std::string tools =
+      R"({"messages": [], "tools": [{"type": "function", "function": {"name": "f", "parameters": )"
+      R"({"type": "object", "properties": {"p": {"pattern": "^(a|b)*(c|d).{0,14}x[^y]{3,8}$"}}}}}]})";
+  EXPECT_EQ(code_of([&] { (void)made.compile(tools, {.should_stop = [] { return true; }}); }),
+            tenon::Code::Cancelled);
+  size_t asked = 0;
+  EXPECT_TRUE(made.compile(tools, {.should_stop = [&] { return ++asked == 0; }}).has_value());
+  EXPECT_GT(asked, 4u);
+  const size_t first = asked;
+  EXPECT_TRUE(made.compile(tools, {.should_stop = [&] { return ++asked == 0; }}).has_value());
+  EXPECT_EQ(asked, first) << "a known grammar is not compiled again";
+  EXPECT_EQ(tenon_chat_compile(made.get(), "{", 1, nullptr, nullptr, nullptr, nullptr),
+            TENON_ERROR_ARGUMENT);
+}
+
 }  // namespace

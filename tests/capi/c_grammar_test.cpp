@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <tenon/tenon.hpp>
 #include <vector>
@@ -254,6 +255,71 @@ TEST(PromptLogprobs, OfAText) {
             all.back().logprob);
   const auto last = other.append_with_logprobs(std::span(tokens).last(1));
   EXPECT_EQ(last.front().logprob, all.back().logprob);
+}
+
+/// A pattern that takes many milliseconds to compile.
+const std::string kSlowPattern = "^(a|b)*(c|d).{0,14}x[^y]{3,8}$";
+
+TEST(CGrammar, CompilingAsksWhetherToStop) {
+  size_t asked = 0;
+  const tenon::Tokenizer tokenizer = model().tokenizer();
+  const tenon::Grammar whole = tenon::Grammar::compile(
+      TENON_GRAMMAR_REGEX, kSlowPattern,
+      {.tokenizer = &tokenizer, .should_stop = [&] { return ++asked == 0; }});
+  EXPECT_GT(asked, 4u);
+  EXPECT_TRUE(whole.accepts("acxzzz"));
+  EXPECT_EQ(whole.notes(), "[]");
+  for (size_t last = 1; last < asked; last += 3) {
+    size_t so_far = 0;
+    EXPECT_EQ(code_of([&] {
+                (void)tenon::Grammar::compile(TENON_GRAMMAR_REGEX, kSlowPattern,
+                                              {.should_stop = [&] { return ++so_far == last; }});
+              }),
+              tenon::Code::Cancelled);
+    EXPECT_EQ(so_far, last);
+  }
+  EXPECT_THROW((void)tenon::Grammar::compile(
+                   TENON_GRAMMAR_REGEX, kSlowPattern,
+                   {.should_stop = []() -> bool { throw std::length_error("mine"); }}),
+               std::length_error);
+}
+
+TEST(CGrammar, CompilingChecksItsArguments) {
+  tenon_grammar* grammar = nullptr;
+  const auto compile = [&](int32_t kind, const char* text, uint32_t flags,
+                           tenon_stop_callback should_stop) {
+    return tenon_grammar_compile(kind, text, TENON_NUL_TERMINATED, flags, nullptr, should_stop,
+                                 nullptr, &grammar);
+  };
+  EXPECT_EQ(compile(TENON_GRAMMAR_REGEX, "a", 2, nullptr), TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(compile(TENON_GRAMMAR_REGEX, "a", TENON_GRAMMAR_LENIENT, nullptr),
+            TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(compile(9, "a", 0, nullptr), TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(compile(TENON_GRAMMAR_REGEX, "(", 0, nullptr), TENON_ERROR_GRAMMAR);
+  EXPECT_EQ(
+      compile(TENON_GRAMMAR_REGEX, kSlowPattern.c_str(), 0, [](void*) -> int32_t { throw 1; }),
+      TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(grammar, nullptr);
+  EXPECT_EQ(tenon_grammar_notes(nullptr, nullptr, nullptr), TENON_ERROR_ARGUMENT);
+  ASSERT_EQ(compile(TENON_GRAMMAR_REGEX, "a", 0, nullptr), TENON_OK);
+  tenon_grammar_destroy(grammar);
+}
+
+TEST(CGrammar, ALenientSchemaTellsWhatItLeavesOut) {
+  const tenon::Grammar grammar = tenon::Grammar::compile(
+      TENON_GRAMMAR_JSON_SCHEMA,
+      R"({"type": "object", "properties": {"a\"": {"type": "string", "pattern": "(?<=x)y"}}})",
+      {.lenient = true});
+  EXPECT_TRUE(grammar.accepts(R"({"a\"": "z"})"));
+  EXPECT_FALSE(grammar.accepts(R"({"a\"": 1})"));
+  EXPECT_THAT(std::string(grammar.notes()),
+              testing::StartsWith(R"([{"pointer": "/properties/a\"", "keyword": "pattern", )"
+                                  R"("reason": "pattern, byte )"));
+  const tenon::Grammar whole = tenon::Grammar::compile(
+      TENON_GRAMMAR_JSON_SCHEMA, R"({"type": "string", "const": 1})", {.lenient = true});
+  EXPECT_TRUE(whole.accepts("[]"));
+  EXPECT_THAT(std::string(whole.notes()),
+              testing::StartsWith(R"([{"pointer": "", "keyword": null, "reason": ")"));
 }
 
 }  // namespace

@@ -1082,6 +1082,31 @@ TENON_API tenon_status tenon_grammar_create(int32_t kind, const char* text, size
                                             tenon_grammar** grammar);
 TENON_API void tenon_grammar_destroy(tenon_grammar* grammar);
 
+/* Asks whether the work under way is still wanted: every few milliseconds, on the thread of the
+ * call. Nonzero ends the call: CANCELLED. Since 0.1 */
+typedef int32_t (*tenon_stop_callback)(void* user);
+
+#define TENON_GRAMMAR_LENIENT 1u /* JSON_SCHEMA: what has no grammar is left out */
+
+/* As tenon_grammar_create, for texts that come with requests.
+ *   flags        0 or TENON_GRAMMAR_LENIENT: keywords and subschemas that would be refused are
+ *                skipped, and tenon_grammar_notes tells which. ARGUMENT for another kind
+ *   tokenizer    may be NULL; prepares the grammar for this vocabulary, so that
+ *                tenon_sampler_set_grammar and tenon_matcher_create are quick later
+ *   should_stop  may be NULL; not called for the first grammar's sorting of the vocabulary
+ * LIMIT for a text that takes more than 256 MiB to compile, CANCELLED. Since 0.1 */
+TENON_API tenon_status tenon_grammar_compile(int32_t kind, const char* text, size_t length,
+                                             uint32_t flags, const tenon_tokenizer* tokenizer,
+                                             tenon_stop_callback should_stop, void* user,
+                                             tenon_grammar** grammar);
+
+/* Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
+ *   [{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}]
+ * pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null
+ * for a subschema that any value satisfies instead. "[]" for other grammars. Since 0.1 */
+TENON_API tenon_status tenon_grammar_notes(const tenon_grammar* grammar, const char** json,
+                                           size_t* length);
+
 /* *accepted becomes 1 when `text` is a complete text of the grammar, else 0. LIMIT for a grammar so
  * ambiguous that thousands of ways to read the text are open at once, and for a text nested so deep
  * that 128 MiB would not hold its place. */
@@ -1241,6 +1266,13 @@ TENON_API tenon_status tenon_chat_encode(const tenon_chat* chat, const char* con
  * the family's calls have no grammar. The option "constrain_calls" leaves "auto" free. */
 TENON_API tenon_status tenon_chat_grammar(const tenon_chat* chat, const char* conversation,
                                           size_t length, tenon_grammar** grammar);
+/* As tenon_chat_grammar; tokenizer, should_stop and user as tenon_grammar_compile. Both are LIMIT for
+ * tools that together take more than 16 times the work that one tool may take; this one may be
+ * CANCELLED. Since 0.1 */
+TENON_API tenon_status tenon_chat_compile(const tenon_chat* chat, const char* conversation,
+                                          size_t length, const tenon_tokenizer* tokenizer,
+                                          tenon_stop_callback should_stop, void* user,
+                                          tenon_grammar** grammar);
 /* tenon_chat_grammar and tenon_sampler_set_grammar in one, with the tokenizer of the chat's model;
  * *constrained, which may be NULL, becomes 0 when any answer may come: any token is then drawn. */
 TENON_API tenon_status tenon_chat_constrain(const tenon_chat* chat, const char* conversation,

@@ -491,10 +491,11 @@ const CallShape* call_shape_of(const ChatFormat& format, std::string_view templa
 
 std::shared_ptr<const Grammar> answer_grammar(const AnswerShape& shape, const AnswerRules& rules,
                                               std::vector<std::string> marks,
-                                              grammar::KeptParts& parts) {
+                                              grammar::KeptParts& parts, WorkWatch* watch) {
   const std::vector<std::string> known = marks;
   return Grammar::written_by(
-      [&](Nfa& nfa) { AnswerWriter(nfa, shape, rules, known, parts).write(); }, std::move(marks));
+      [&](Nfa& nfa) { AnswerWriter(nfa, shape, rules, known, parts).write(); }, std::move(marks),
+      watch);
 }
 
 }  // namespace tenon

@@ -39,10 +39,13 @@ struct AnswerShape {
 
 /// Throws Error(Grammar) naming the tool and the JSON pointer for a schema that is malformed,
 /// impossible or not supported; Error(Argument) for a name that cannot be written.
+/// Error(Limit) for tools that together take too much work; what the watch throws.
 ///   parts  where parts of grammars are kept and looked for
+///   watch  may be null
 std::shared_ptr<const Grammar> answer_grammar(const AnswerShape& shape, const AnswerRules& rules,
                                               std::vector<std::string> marks,
-                                              grammar::KeptParts& parts);
+                                              grammar::KeptParts& parts,
+                                              WorkWatch* watch = nullptr);
 
 /// A value as JSON on one line.
 std::string json_of(const jinja::Value& value);

@@ -218,7 +218,8 @@ std::vector<Token> Chat::encode(const ChatPrompt& prompt) const {
   return tokens;
 }
 
-std::shared_ptr<const Grammar> Chat::answer_grammar(const ChatPrompt& prompt) const {
+std::shared_ptr<const Grammar> Chat::answer_grammar(const ChatPrompt& prompt,
+                                                    WorkWatch* watch) const {
   using Calls = AnswerRules::Calls;
   AnswerRules rules = prompt.rules;
   const ChatFormat& format = *prompt.form->format;
@@ -258,7 +259,7 @@ std::shared_ptr<const Grammar> Chat::answer_grammar(const ChatPrompt& prompt) co
   }
   return grammars_.get(GrammarKind::Written, key, [&] {
     return tenon::answer_grammar({format, shape, begin, content_opened}, rules, prompt.form->marks,
-                                 grammars_.parts());
+                                 grammars_.parts(), watch);
   });
 }
 

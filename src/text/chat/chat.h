@@ -72,7 +72,9 @@ class Chat {
   /// What the answer may be; null when that is anything. Remembers the grammars made last. Throws
   /// Error(Unsupported) when calls are required of a family without a shape of calls; errors as
   /// answer_grammar of answer_grammar.h.
-  [[nodiscard]] std::shared_ptr<const Grammar> answer_grammar(const ChatPrompt& prompt) const;
+  ///   watch  may be null; looks at the compilation of a grammar that is new
+  [[nodiscard]] std::shared_ptr<const Grammar> answer_grammar(const ChatPrompt& prompt,
+                                                              WorkWatch* watch = nullptr) const;
 
   /// Grammars of answers made last, and their parts.
   [[nodiscard]] GrammarCache& grammars() const { return grammars_; }

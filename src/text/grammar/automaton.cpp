@@ -102,6 +102,7 @@ void Automaton::refuse_left_recursion(const Nfa& nfa) const {
   while (!todo.empty()) {
     const uint32_t s = todo.back();
     todo.pop_back();
+    nfa.budget().pass(1);
     const uint32_t r = rule_of_[s];
     if (is_final(s) && !nullable[r]) {
       nullable[r] = true;
@@ -155,6 +156,7 @@ void Automaton::remove_dead_ends(Budget& budget) {
   std::vector<uint32_t> in_begin(n + 1, 0), in;
   const auto for_each_edge = [&](auto visit) {
     for (uint32_t s = 1; s < n; ++s) {
+      budget.pass(1);
       for (const ByteRange& range : ranges(s)) visit(s, range.to);
       for (const Special& special : specials(s)) {
         const bool passes =
@@ -197,6 +199,7 @@ void Automaton::remove_dead_ends(Budget& budget) {
   while (!work.empty()) {
     const uint32_t s = work.back();
     work.pop_back();
+    budget.pass(1);
     for (uint32_t i = in_begin[s]; i < in_begin[s + 1]; ++i) mark(in[i]);
     for (const uint32_t call : calls_to[s]) {
       if (ends[calls[call].second]) mark(calls[call].first);
@@ -215,6 +218,7 @@ void Automaton::remove_dead_ends(Budget& budget) {
   std::vector<Special> kept_specials;
   std::vector<uint32_t> new_range_begin{0, 0}, new_special_begin{0, 0};
   for (uint32_t s = 1; s < n; ++s) {
+    budget.pass(1);
     for (const ByteRange& range : ranges(s)) {
       if (alive[s] && alive[range.to]) kept_ranges.push_back(range);
     }
@@ -256,6 +260,7 @@ void Automaton::make_table(Budget& budget) {
   Interner shapes, parts, distinct;
   std::vector<uint32_t> shape, number_of(n, 0), met_by(n, 0);
   for (uint32_t s = 1; s < n; ++s) {
+    budget.pass(1);
     shape.clear();
     uint32_t num_targets = 0;
     for (const ByteRange& range : ranges(s)) {
@@ -300,11 +305,13 @@ void Automaton::make_table(Budget& budget) {
   }
 }
 
-Automaton Automaton::restricted_to(const ByteSet& allowed) const {
+Automaton Automaton::restricted_to(const ByteSet& allowed, WorkWatch* watch) const {
+  Budget budget(watch);
   Automaton result = *this;
   std::vector<ByteRange> kept;
   std::vector<uint32_t> begin{0, 0};
   for (uint32_t s = 1; s < num_states(); ++s) {
+    budget.pass(1 + ranges(s).size());
     for (const ByteRange& range : ranges(s)) {
       for (uint32_t b = range.low; b <= range.high; ++b) {
         if (!allowed[b]) continue;
@@ -321,7 +328,6 @@ Automaton Automaton::restricted_to(const ByteSet& allowed) const {
   }
   result.ranges_ = std::move(kept);
   result.range_begin_ = std::move(begin);
-  Budget budget;
   result.finish(budget);
   return result;
 }

@@ -53,7 +53,7 @@ class Automaton {
 
   /// The same grammar without the bytes that are not in `allowed`. Throws Error(Grammar) "no token
   /// can follow" when no text is left.
-  [[nodiscard]] Automaton restricted_to(const ByteSet& allowed) const;
+  [[nodiscard]] Automaton restricted_to(const ByteSet& allowed, WorkWatch* watch = nullptr) const;
 
   [[nodiscard]] uint32_t num_states() const { return static_cast<uint32_t>(rule_of_.size()); }
   [[nodiscard]] uint32_t num_classes() const { return num_classes_; }

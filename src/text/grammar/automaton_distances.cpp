@@ -77,6 +77,7 @@ void Automaton::measure(Budget& budget) {
   std::vector<uint64_t> work(rules_.size());
   for (uint32_t s = 1; s < num_states(); ++s) {
     const uint32_t caller = rule_of_[s];
+    budget.pass(1);
     work[caller] += 1 + (ranges(s).size() + specials(s).size()) / 2;
     for (const Special& special : specials(s)) {
       if (special.kind != EdgeKind::Call) continue;
@@ -201,6 +202,7 @@ void Automaton::find_ahead(Budget& budget) {
   std::vector<bool> free;
   for (uint32_t s = 1; s < num_states(); ++s) {
     const RuleInfo& rule = rules_[rule_of_[s]];
+    budget.pass(1);
     const bool plain = rule.object == kNoObject && !rule.counts;
     const uint32_t first_state = states_of_[rule_of_[s]].front();
     if (s == first_state && budget.num_units() > 1) budget.enter(units_[rule_of_[s]]);

@@ -5,15 +5,35 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/stack_room.h"
+#include "text/grammar/work_watch.h"
 
 namespace tenon::grammar {
+
+struct JsonValue;
+
+/// A notation that is refused, with what a lenient reader needs to leave the refused part out.
+class Refusal : public Error {
+ public:
+  Refusal(const std::string& message, std::string why, const JsonValue* at, bool limit)
+      : Error(Code::Grammar, message), reason(std::move(why)), place(at), is_limit(limit) {}
+
+  std::string reason;                 ///< the message without its place
+  const JsonValue* place;             ///< part of a schema; null: the whole, or no schema
+  std::string keyword = {};           ///< of `place`, which is to be left out; empty: none is known
+  bool is_limit;                      ///< the budget is used up: nothing more can be compiled
+  const JsonValue* reader = nullptr;  ///< innermost schema that was read; null: none was
+  std::string read_keyword = {};      ///< keyword of `reader` that was read
+};
 
 /// Resources used by a part of a compilation.
 struct BudgetUse {
@@ -27,13 +47,25 @@ struct BudgetUse {
 /// (grammar_limits_test).
 ///
 /// A compilation of independent things, such as a conversation's tools, has a unit for each. The
-/// limits apply per unit; all units together may take kMaxUnits times as much.
+/// limits apply per unit; all units together may do kMaxUnitsOfWork times the work of one. What
+/// several units use counts for each of them, and once for all together.
 class Budget {
  public:
   using Unit = uint32_t;
   static constexpr Unit kWhole = 0;  ///< unit of everything outside other units
   static constexpr uint64_t kMaxUnits = 256;
+  static constexpr uint64_t kMaxUnitsOfWork = 16;
+  /// Work on something that is kept for others, without what it uses that is kept itself.
+  struct Payment {
+    Hash128 key;
+    uint64_t work;
+    auto operator<=>(const Payment&) const = default;
+  };
+  static constexpr uint64_t kMaxHeldBytes = uint64_t{256} << 20;  ///< of the NFA
   static constexpr uint64_t kMaxHeldStates = 1'600'000;  ///< of the automaton, all units together
+
+  /// watch: null, or alive as long as the budget.
+  explicit Budget(WorkWatch* watch = nullptr) : watch_(watch) {}
 
   /// Begins a unit, which owns all that follows. name: for messages of later stages.
   Unit begin_unit(std::string name) {
@@ -42,9 +74,11 @@ class Budget {
   }
   /// Budget of a part that is compiled on its own: what it uses is charged afterwards.
   [[nodiscard]] Budget for_part() const {
-    Budget part;
+    Budget part(watch_);
+    part.together_ = together_;
     part.place_ = place_;
     part.find_place_ = find_place_;
+    part.place_value_ = place_value_;
     return part;
   }
   /// Returns to an earlier unit.
@@ -61,15 +95,29 @@ class Budget {
     add_parts(use.parts);
     add_nodes(use.nodes);
     add_states(use.states);
-    spend(use.work);
+    pass(use.work);
+    count_work(use.work);
   }
-  /// Charges all units together once for `key`, whose cost was already counted.
-  void pay_once(const std::string& key, const BudgetUse& use) {
-    if (paid_.insert(key).second) return;
-    sum_.work -= use.work;
-    sum_.parts -= use.parts;
-    sum_.nodes -= use.nodes;
-    sum_.states -= use.states;
+  /// Work of this budget that is in no payment.
+  [[nodiscard]] uint64_t own_work() const { return own_work_; }
+  /// Counts a cached result for all units together, unless one of them has paid for it.
+  void pay(const Payment& payment) {
+    payments_.push_back(payment);
+    if (together_->paid.insert(payment.key).second) add_together(payment.work);
+  }
+  /// Makes the work since own_work() was `before` a payment, which is returned.
+  Payment pay_for_own(const Hash128& key, uint64_t before) {
+    const Payment payment{key, std::exchange(own_work_, before) - before};
+    payments_.push_back(payment);
+    // Made a second time, as it was not kept.
+    if (!together_->paid.insert(key).second) together_->work -= payment.work;
+    return payment;
+  }
+  /// All payments, each once.
+  [[nodiscard]] std::vector<Payment> take_payments() {
+    std::sort(payments_.begin(), payments_.end());
+    payments_.erase(std::unique(payments_.begin(), payments_.end()), payments_.end());
+    return std::move(payments_);
   }
 
   static constexpr uint64_t kMaxWork = 6'000'000;
@@ -83,9 +131,18 @@ class Budget {
   void set_place(std::string place) {
     place_ = std::move(place);
     find_place_ = nullptr;
+    place_value_ = nullptr;
   }
   /// The same for a place that is looked for only when a message needs it.
-  void set_place(std::function<std::string()> find) { find_place_ = std::move(find); }
+  void set_place(std::function<std::string()> find) {
+    find_place_ = std::move(find);
+    place_value_ = nullptr;
+  }
+  /// The same for a part of a schema.
+  void set_place(const JsonValue& value, std::function<std::string()> find) {
+    place_value_ = &value;
+    find_place_ = std::move(find);
+  }
 
   /// For functions that call themselves: deeper than kMaxDepth, or than the thread's stack allows.
   [[nodiscard]] bool is_too_deep(size_t depth, size_t limit = kMaxDepth) const {
@@ -94,60 +151,115 @@ class Budget {
 
   /// Counts elementary steps.
   void spend(uint64_t work) {
-    if (count(&BudgetUse::work, work) > kMaxWork) refuse("too much work to compile");
-    if (sum_.work > kMaxWork * kMaxUnits) refuse("too much work to compile, all together");
+    pass(work);
+    count_work(work);
+    own_work_ += work;
+    add_together(work);
   }
-  /// Spends work that grows with all units together.
+  /// Spends work that grows with all units together. Loops over it pass() their steps.
   void spend_on_all(uint64_t work) { spend(work / num_units()); }
+  /// Shows the watch steps that are counted elsewhere. Throws what the watch throws.
+  void pass(uint64_t work) {
+    since_look_ += work;
+    if (since_look_ >= kBetweenLooks) look();
+  }
+  /// Counts memory of the NFA before it grows. Throws Error(Limit).
+  void hold_bytes(uint64_t bytes) {
+    held_bytes_ += bytes;
+    if (held_bytes_ <= kMaxHeldBytes) return;
+    fail(Code::Limit, "grammar: larger than {} MiB when written out", kMaxHeldBytes >> 20);
+  }
   /// Of the tree of a pattern: characters, sets, groups.
   void add_parts(uint64_t parts) {
-    if (count(&BudgetUse::parts, parts) > kMaxParts) refuse("more than {} parts", kMaxParts);
+    pass(parts);
+    if (count(&BudgetUse::parts, parts) > kMaxParts) refuse_limit("more than {} parts", kMaxParts);
   }
   void add_nodes(uint64_t nodes) {
+    pass(nodes);
     if (count(&BudgetUse::nodes, nodes) > kMaxNodes) {
-      refuse("larger than {} nodes when written out", kMaxNodes);
+      refuse_limit("larger than {} nodes when written out", kMaxNodes);
     }
-    if (sum_.nodes > kMaxNodes * kMaxUnits) refuse("all together larger than the limit of nodes");
   }
   void add_states(uint64_t states) {
+    pass(states);
     if (count(&BudgetUse::states, states) > kMaxStates) {
-      refuse("more than {} states", kMaxStates);
+      refuse_limit("more than {} states", kMaxStates);
     }
-    if (sum_.states > kMaxStates * kMaxUnits) refuse("all together more than the limit of states");
   }
   /// Counts states of the finished automaton, which shared rules have once.
   void hold_states(uint64_t states) {
+    pass(states);
     held_states_ += states;
-    if (held_states_ > kMaxHeldStates) refuse("all together more than {} states", kMaxHeldStates);
+    if (held_states_ > kMaxHeldStates) {
+      refuse_limit("all together more than {} states", kMaxHeldStates);
+    }
   }
-  /// Throws Error(Grammar) with the place in front.
+  /// Throws Refusal, an Error(Grammar), with the place in front.
   template <typename... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
-    const std::string what =
-        (names_unit_ ? units_[unit_].name : "") + fmt::format(text, std::forward<Args>(args)...);
-    const std::string place = find_place_ ? find_place_() : place_;
-    if (place.empty()) throw Error(Code::Grammar, "grammar: " + what);
-    throw Error(Code::Grammar, "grammar: " + place + ": " + what);
+    throw refusal(fmt::format(text, std::forward<Args>(args)...), false);
+  }
+  /// Refuses a keyword of the schema that is the place.
+  template <typename... Args>
+  [[noreturn]] void refuse_keyword(std::string_view keyword, fmt::format_string<Args...> text,
+                                   Args&&... args) const {
+    Refusal refused = refusal(fmt::format(text, std::forward<Args>(args)...), false);
+    refused.keyword = keyword;
+    throw Refusal(std::move(refused));
   }
 
  private:
+  static constexpr uint64_t kBetweenLooks = 20'000;  ///< about a millisecond
+
+  template <typename... Args>
+  [[noreturn]] void refuse_limit(fmt::format_string<Args...> text, Args&&... args) const {
+    throw refusal(fmt::format(text, std::forward<Args>(args)...), true);
+  }
+  [[nodiscard]] Refusal refusal(const std::string& reason, bool is_limit) const {
+    const std::string what = (names_unit_ ? units_[unit_].name : "") + reason;
+    const std::string place = find_place_ ? find_place_() : place_;
+    return {"grammar: " + (place.empty() ? what : place + ": " + what), what, place_value_,
+            is_limit};
+  }
+  void look() {
+    since_look_ = 0;
+    if (watch_ != nullptr) watch_->look();
+  }
   struct UnitUse {
     std::string name = {};
     BudgetUse use = {};
   };
+  /// Of all units, and of the budgets of their parts.
+  struct Together {
+    uint64_t work = 0;
+    std::set<Hash128> paid;
+  };
   uint64_t count(uint64_t BudgetUse::*what, uint64_t more) {
-    sum_.*what += more;
     return units_[unit_].use.*what += more;
+  }
+  void count_work(uint64_t work) {
+    if (count(&BudgetUse::work, work) > kMaxWork) refuse_limit("too much work to compile");
+  }
+  void add_together(uint64_t work) {
+    together_->work += work;
+    if (together_->work <= kMaxWork * kMaxUnitsOfWork) return;
+    fail(Code::Limit, "grammar: all tools together take more than {} times the work of one",
+         kMaxUnitsOfWork);
   }
 
   std::vector<UnitUse> units_{1};
   Unit unit_ = kWhole;
   bool names_unit_ = false;
-  BudgetUse sum_;
+  std::shared_ptr<Together> together_ = std::make_shared<Together>();
+  uint64_t own_work_ = 0;
+  std::vector<Payment> payments_;
+  WorkWatch* watch_;
+  uint64_t since_look_ = 0;
   uint64_t held_states_ = 0;
-  std::set<std::string> paid_;
+  uint64_t held_bytes_ = 0;
   StackRoom stack_;
   std::string place_;
+  const JsonValue* place_value_ = nullptr;
   std::function<std::string()> find_place_;
 };
 

@@ -80,7 +80,8 @@ class PartMaker {
 CompiledPart compile_part(const Nfa& nfa) { return PartMaker(nfa).make(); }
 
 size_t CompiledPart::size_bytes() const {
-  size_t size = sizeof(CompiledPart) + imports.size() * sizeof(imports[0]);
+  size_t size = sizeof(CompiledPart) + imports.size() * sizeof(imports[0]) +
+                payments.capacity() * sizeof(payments[0]);
   for (const CompiledRule& rule : rules) {
     size += sizeof(CompiledRule) + rule.states.size() * 3 * sizeof(uint32_t) +
             rule.states.ranges.capacity() * sizeof(ByteRange) +

@@ -27,7 +27,8 @@ struct CompiledRule {
 struct CompiledPart {
   std::vector<CompiledRule> rules;  ///< the first one is the part's
   std::vector<std::shared_ptr<const CompiledPart>> imports;
-  BudgetUse use;  ///< cost of compiling it, imports included
+  BudgetUse use;                          ///< cost of compiling it, imports included
+  std::vector<Budget::Payment> payments;  ///< the same for all units together
 
   /// Without its imports.
   [[nodiscard]] size_t size_bytes() const;

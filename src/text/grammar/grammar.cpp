@@ -56,14 +56,21 @@ void read_regex(std::string_view text, Nfa& nfa) {
 
 }  // namespace
 
-std::shared_ptr<const Grammar> Grammar::compile(GrammarKind kind, std::string_view text) {
+std::shared_ptr<const Grammar> Grammar::compile(GrammarKind kind, std::string_view text,
+                                                const CompileOptions& options) {
   KeptParts parts;
-  return compile(kind, text, parts);
+  return compile(kind, text, parts, options);
 }
 
 std::shared_ptr<const Grammar> Grammar::compile(GrammarKind kind, std::string_view text,
-                                                KeptParts& parts) {
-  Budget budget;
+                                                KeptParts& parts, const CompileOptions& options) {
+  if (options.lenient) {
+    if (kind != GrammarKind::JsonSchema) {
+      fail(Code::Argument, "grammar: only a JSON schema is compiled leniently");
+    }
+    return compile_leniently(text, parts, options.watch);
+  }
+  Budget budget(options.watch);
   Nfa nfa(budget);
   switch (kind) {
     case GrammarKind::JsonSchema:
@@ -84,6 +91,30 @@ std::shared_ptr<const Grammar> Grammar::compile(GrammarKind kind, std::string_vi
   return std::shared_ptr<const Grammar>(new Grammar(std::make_shared<const Automaton>(nfa), kind));
 }
 
+std::shared_ptr<const Grammar> Grammar::compile_leniently(std::string_view text, KeptParts& parts,
+                                                          WorkWatch* watch) {
+  Budget reading(watch);
+  LenientReader reader(text, reading);
+  for (;;) {
+    Budget budget(watch);
+    Nfa nfa(budget);
+    std::vector<Refusal> refusals;
+    try {
+      read_schema(reader.root(), nfa, parts, &refusals);
+      if (refusals.empty()) {
+        auto grammar = std::shared_ptr<Grammar>(
+            new Grammar(std::make_shared<const Automaton>(nfa), GrammarKind::JsonSchema));
+        grammar->notes_ = std::move(reader.notes());
+        return grammar;
+      }
+    } catch (const Refusal& refusal) {
+      if (reader.root().kind == JsonValue::Kind::True) throw;  // nothing is left to leave out
+      refusals.push_back(refusal);
+    }
+    reader.leave_out(refusals);
+  }
+}
+
 std::shared_ptr<const Grammar> Grammar::of_choices(std::span<const std::string> choices) {
   Budget budget;
   Nfa nfa(budget);
@@ -93,11 +124,12 @@ std::shared_ptr<const Grammar> Grammar::of_choices(std::span<const std::string> 
 }
 
 std::shared_ptr<const Grammar> Grammar::written_by(const std::function<void(Nfa&)>& write,
-                                                   std::vector<std::string> marks) {
+                                                   std::vector<std::string> marks,
+                                                   WorkWatch* watch) {
   if (marks.size() > kMaxMarks) {
     fail(Code::Internal, "grammar: {} control tokens, at most {}", marks.size(), kMaxMarks);
   }
-  Budget budget;
+  Budget budget(watch);
   Nfa nfa(budget);
   (void)nfa.add_rule("");
   write(nfa);

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "text/grammar/automaton.h"
 #include "text/grammar/kept_parts.h"
+#include "text/grammar/lenient_reader.h"
 
 namespace tenon {
 
@@ -28,22 +29,33 @@ enum class GrammarKind : uint32_t {
   Written = 5,  ///< no notation: made by Grammar::written_by
 };
 
+/// What a compilation is asked for besides its text.
+struct CompileOptions {
+  WorkWatch* watch = nullptr;  ///< may be null; looks at the compilation about every millisecond
+  bool lenient = false;        ///< JsonSchema: what has no grammar is left out and noted
+};
+
 /// Immutable: share freely between threads.
 class Grammar {
  public:
   /// Throws Error(Grammar) saying what is refused and where: a line, a JSON pointer or a byte.
   /// A schema's documents are generated with the white space and the escapes that are usual.
-  static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text);
+  /// Throws Error(Limit) for what takes too much memory, and what options.watch throws.
+  static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text,
+                                                const CompileOptions& options = {});
   /// Takes parts that other grammars have compiled, and leaves its own for them.
   static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text,
-                                                grammar::KeptParts& parts);
+                                                grammar::KeptParts& parts,
+                                                const CompileOptions& options = {});
   /// The whole text is one of `choices`. Errors as compile().
   static std::shared_ptr<const Grammar> of_choices(std::span<const std::string> choices);
 
   /// The grammar that `write` writes down. marks: control tokens in it, as a vocabulary spells
-  /// them; the i-th is one byte in the NFA (control_bytes.h). Errors as compile().
+  /// them; the i-th is one byte in the NFA (control_bytes.h). watch: may be null. Errors as
+  /// compile().
   static std::shared_ptr<const Grammar> written_by(const std::function<void(grammar::Nfa&)>& write,
-                                                   std::vector<std::string> marks);
+                                                   std::vector<std::string> marks,
+                                                   WorkWatch* watch = nullptr);
 
   /// Whether `text` is a complete text of the grammar; of a schema: a valid document, however its
   /// values are written.
@@ -53,14 +65,20 @@ class Grammar {
     return automaton_;
   }
   [[nodiscard]] const std::vector<std::string>& marks() const { return marks_; }
+  /// Parts of a schema that were left out.
+  [[nodiscard]] const std::vector<grammar::SchemaNote>& notes() const { return notes_; }
   [[nodiscard]] size_t size_bytes() const { return automaton_->size_bytes(); }
 
  private:
+  static std::shared_ptr<const Grammar> compile_leniently(std::string_view text,
+                                                          grammar::KeptParts& parts,
+                                                          WorkWatch* watch);
   Grammar(std::shared_ptr<const grammar::Automaton> automaton, GrammarKind kind)
       : automaton_(std::move(automaton)), kind_(kind) {}
   std::shared_ptr<const grammar::Automaton> automaton_;
   GrammarKind kind_;
   std::vector<std::string> marks_;
+  std::vector<grammar::SchemaNote> notes_;
 };
 
 /// The grammars used last, up to a number of bytes: the same text is compiled once. Any thread.

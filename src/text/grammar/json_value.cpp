@@ -11,7 +11,7 @@ using Json = nlohmann::json;
 /// Builds the tree; `false` stops the reader.
 class ValueBuilder : public nlohmann::json_sax<Json> {
  public:
-  explicit ValueBuilder(JsonValue& root) : root_(root) {}
+  ValueBuilder(JsonValue& root, Budget& budget) : root_(root), budget_(budget) {}
   std::string failure;
 
   /// Where it stopped, as a JSON pointer; of deep places the beginning.
@@ -69,6 +69,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   }
 
   JsonValue* put(JsonValue value) {
+    budget_.pass(16 + value.text.size());
     if (++count_ > JsonDocument::kMaxValues) {
       failure = "more than " + std::to_string(JsonDocument::kMaxValues) + " values";
       return nullptr;
@@ -106,6 +107,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   }
 
   JsonValue& root_;
+  Budget& budget_;
   std::vector<JsonValue*> open_;
   std::vector<std::set<std::string>> names_;
   size_t count_ = 0;
@@ -116,7 +118,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
 JsonDocument::JsonDocument(std::string_view text, Budget& budget) {
   budget.spend(text.size() / 2);  // one compilation may read many documents
   if (text.size() > kMaxBytes) budget.refuse("larger than {} bytes", kMaxBytes);
-  ValueBuilder builder(root_);
+  ValueBuilder builder(root_, budget);
   if (Json::sax_parse(text.begin(), text.end(), &builder)) return;
   budget.set_place(builder.pointer());
   budget.refuse("{}", builder.failure.empty() ? "not JSON" : builder.failure);

@@ -35,6 +35,7 @@ class JsonDocument {
  public:
   JsonDocument(std::string_view text, Budget& budget);
   [[nodiscard]] const JsonValue& root() const { return root_; }
+  [[nodiscard]] JsonValue& root() { return root_; }
 
   static constexpr size_t kMaxBytes = size_t{16} << 20;
   static constexpr size_t kMaxValues = 200'000;

@@ -1,5 +1,7 @@
 #include "text/grammar/kept_parts.h"
 
+#include <span>
+
 namespace tenon::grammar {
 namespace {
 
@@ -15,25 +17,34 @@ BudgetUse difference(const BudgetUse& after, const BudgetUse& before) {
           .states = after.states - before.states};
 }
 
+/// The kinds of keys, which differ in their hashes.
+enum class Keyed : uint64_t { Dfa = 1, Limited, Piece, Schema };
+
+Hash128 hash_of(Keyed kind, std::string_view key) {
+  return hash_bytes(std::as_bytes(std::span(key)), static_cast<uint64_t>(kind));
+}
+
 /// The value of `key`, or the result of `make`, which charges the budget.
 template <typename Charged, typename Make, typename Size>
-std::shared_ptr<const Charged> kept_or_made(KeptByText<Charged>& all, const std::string& key,
-                                            Budget& budget, const Make& make, const Size& size) {
+std::shared_ptr<const Charged> kept_or_made(KeptByText<Charged>& all, Keyed kind,
+                                            const std::string& key, Budget& budget,
+                                            const Make& make, const Size& size) {
   if (auto kept = all.find(key)) {
     budget.charge(kept->use);
-    budget.pay_once(key, kept->use);
+    budget.pay(kept->payment);
     return kept;
   }
   const BudgetUse before = budget.used();
-  auto made = std::make_shared<Charged>(Charged{make(), {}});
+  const uint64_t own_before = budget.own_work();
+  auto made = std::make_shared<Charged>(Charged{make(), {}, {}});
   made->use = difference(budget.used(), before);
-  budget.pay_once(key, made->use);
+  made->payment = budget.pay_for_own(hash_of(kind, key), own_before);
   const size_t bytes = sizeof(Charged) + size(made->value);
   return all.add(key, std::move(made), bytes);
 }
 
-std::shared_ptr<const CompiledPart> part_of(KeptByText<CompiledPart>& all, std::string_view key,
-                                            Budget& budget,
+std::shared_ptr<const CompiledPart> part_of(KeptByText<CompiledPart>& all, Keyed kind,
+                                            std::string_view key, Budget& budget,
                                             const std::function<void(Nfa&)>& write) {
   std::shared_ptr<const CompiledPart> kept = all.find(key);
   if (kept == nullptr) {
@@ -42,10 +53,13 @@ std::shared_ptr<const CompiledPart> part_of(KeptByText<CompiledPart>& all, std::
     write(nfa);
     auto made = std::make_shared<CompiledPart>(compile_part(nfa));
     made->use = own.used();
+    (void)own.pay_for_own(hash_of(kind, key), 0);
+    made->payments = own.take_payments();
     const size_t bytes = made->size_bytes();
     kept = all.add(key, std::move(made), bytes);
   }
   budget.charge(kept->use);
+  for (const Budget::Payment& payment : kept->payments) budget.pay(payment);
   return kept;
 }
 
@@ -53,27 +67,28 @@ std::shared_ptr<const CompiledPart> part_of(KeptByText<CompiledPart>& all, std::
 
 std::shared_ptr<const Dfa> KeptParts::dfa(const std::string& key, Budget& budget,
                                           const std::function<Dfa()>& make) {
-  const auto kept = kept_or_made(dfas_, key, budget, make, size_of);
+  const auto kept = kept_or_made(dfas_, Keyed::Dfa, key, budget, make, size_of);
   return {kept, &kept->value};
 }
 
 std::shared_ptr<const LimitedTexts> KeptParts::limited(const std::string& key, Budget& budget,
                                                        const std::function<LimitedTexts()>& make) {
-  const auto kept = kept_or_made(limited_, key, budget, make, [](const LimitedTexts& limited) {
-    return size_of(*limited.texts) +
-           (limited.counted ? limited.counted->below.capacity() * sizeof(uint32_t) : 0);
-  });
+  const auto kept =
+      kept_or_made(limited_, Keyed::Limited, key, budget, make, [](const LimitedTexts& limited) {
+        return size_of(*limited.texts) +
+               (limited.counted ? limited.counted->below.capacity() * sizeof(uint32_t) : 0);
+      });
   return {kept, &kept->value};
 }
 
 std::shared_ptr<const CompiledPart> KeptParts::piece(const std::string& key, Budget& budget,
                                                      const std::function<void(Nfa&)>& write) {
-  return part_of(pieces_, key, budget, write);
+  return part_of(pieces_, Keyed::Piece, key, budget, write);
 }
 
 std::shared_ptr<const CompiledPart> KeptParts::schema(std::string_view text, Budget& budget,
                                                       const std::function<void(Nfa&)>& write) {
-  return part_of(schemas_, text, budget, write);
+  return part_of(schemas_, Keyed::Schema, text, budget, write);
 }
 
 }  // namespace tenon::grammar

@@ -119,6 +119,7 @@ class KeptParts {
   struct Charged {
     T value;
     BudgetUse use;
+    Budget::Payment payment;
   };
   KeptByText<Charged<Dfa>> dfas_{kDfaBytes};
   KeptByText<Charged<LimitedTexts>> limited_{kDfaBytes};

@@ -23,17 +23,26 @@ std::shared_ptr<const TokenSet> MaskCache::token_set(const std::vector<std::stri
   return vocabularies_.front().tokens;
 }
 
-std::shared_ptr<const TokenMasks> MaskCache::of(const std::shared_ptr<const Grammar>& grammar) {
-  const std::lock_guard lock(mutex_);
+std::shared_ptr<const TokenMasks> MaskCache::find(const std::shared_ptr<const Grammar>& grammar) {
   std::erase_if(entries_, [](const Entry& entry) { return entry.grammar.expired(); });
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return !entry.grammar.owner_before(grammar) && !grammar.owner_before(entry.grammar);
   });
-  if (found != entries_.end()) {
-    entries_.splice(entries_.begin(), entries_, found);
-    return found->masks;
-  }
-  auto masks = std::make_shared<const TokenMasks>(grammar, token_set(grammar->marks()));
+  if (found == entries_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found);
+  return found->masks;
+}
+
+std::shared_ptr<const TokenMasks> MaskCache::of(const std::shared_ptr<const Grammar>& grammar,
+                                                WorkWatch* watch) {
+  std::unique_lock lock(mutex_);
+  if (auto known = find(grammar)) return known;
+  const std::shared_ptr<const TokenSet> tokens = token_set(grammar->marks());
+  // Not under the lock: others go on meanwhile.
+  lock.unlock();
+  auto masks = std::make_shared<const TokenMasks>(grammar, tokens, watch);
+  lock.lock();
+  if (auto known = find(grammar)) return known;
   size_t bytes = 0;
   for (const Entry& entry : entries_) bytes += entry.masks->size_bytes();
   while (!entries_.empty() && (entries_.size() >= kMaxGrammars || bytes > kMaxBytes)) {

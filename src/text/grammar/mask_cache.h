@@ -19,13 +19,17 @@ class MaskCache {
       : tokenizer_(std::move(tokenizer)) {}
 
   /// Throws Error(Grammar) "no token can follow" when the vocabulary cannot spell any text.
-  std::shared_ptr<const TokenMasks> of(const std::shared_ptr<const Grammar>& grammar);
+  ///   watch  may be null; looks at the work on a grammar that is new here
+  std::shared_ptr<const TokenMasks> of(const std::shared_ptr<const Grammar>& grammar,
+                                       WorkWatch* watch = nullptr);
 
   static constexpr size_t kMaxGrammars = 64;
   static constexpr size_t kMaxBytes = size_t{128} << 20;
 
  private:
+  /// These two need the lock.
   std::shared_ptr<const TokenSet> token_set(const std::vector<std::string>& marks);
+  std::shared_ptr<const TokenMasks> find(const std::shared_ptr<const Grammar>& grammar);
 
   struct Entry {
     std::weak_ptr<const Grammar> grammar;

@@ -4,12 +4,14 @@ namespace tenon::grammar {
 
 uint32_t Nfa::add_node() {
   budget_->add_nodes(1);
+  budget_->hold_bytes(sizeof(first_[0]));
   first_.push_back(kNoEdge);
   return num_nodes() - 1;
 }
 
 void Nfa::add_edge(uint32_t from, NfaEdge edge) {
   budget_->spend(1);
+  budget_->hold_bytes(sizeof(edge));
   edge.next = first_[from];
   first_[from] = static_cast<uint32_t>(edges_.size());
   edges_.push_back(edge);

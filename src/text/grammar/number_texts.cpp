@@ -66,7 +66,8 @@ Divisor divisor_of(const Decimal& value, bool wanted, Budget& budget) {
     modulus = std::min<uint64_t>(modulus * 10 + static_cast<uint64_t>(c - '0'), UINT32_MAX);
   }
   if (modulus > kMaxModulus) {
-    budget.refuse("multipleOf with more than the digits of {} is not supported", kMaxModulus);
+    budget.refuse_keyword(
+        "multipleOf", "multipleOf with more than the digits of {} is not supported", kMaxModulus);
   }
   return {static_cast<uint32_t>(modulus), static_cast<uint32_t>(value.fraction.size()), wanted};
 }

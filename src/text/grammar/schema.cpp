@@ -174,8 +174,9 @@ class SchemaWriter {
       last = std::max<uint64_t>({last, shape.minimum, maximum == UINT64_MAX ? 0 : maximum});
       constexpr uint64_t kMostPlaces = 10'000;
       if (last > kMostPlaces) {
-        nfa_.budget().refuse("contains with minItems or maxItems above {} is not supported",
-                             kMostPlaces);
+        nfa_.budget().refuse_keyword("contains",
+                                     "contains with minItems or maxItems above {} is not supported",
+                                     kMostPlaces);
       }
     }
     nfa_.rule(rule).counts = counts;
@@ -251,7 +252,8 @@ class SchemaWriter {
   /// An array of few different values: which it has is remembered as properties are of an object.
   uint32_t unique_array_rule(const Alternative& alternative) {
     if (!alternative.values) {
-      nfa_.budget().refuse(
+      nfa_.budget().refuse_keyword(
+          "uniqueItems",
           "uniqueItems is supported for items of at most {} values (enum, const, booleans, short "
           "ranges of integers) and without prefixItems and contains",
           kMaxFewValues);
@@ -367,8 +369,9 @@ class SchemaWriter {
     });
     const ObjectSpec& spec = nfa_.objects[object];
     if (kinds > 0 && spec.properties.size() + kinds_met.size() < spec.minimum) {
-      nfa_.budget().refuse("minProperties {} is more than can be told apart of such names",
-                           spec.minimum);
+      nfa_.budget().refuse_keyword("minProperties",
+                                   "minProperties {} is more than can be told apart of such names",
+                                   spec.minimum);
     }
     return rule;
   }
@@ -413,7 +416,8 @@ class SchemaWriter {
       }
     }
     if (!shape.needs.empty() && spec.minimum > 0 && spec.maximum != kUnlimited) {
-      nfa_.budget().refuse(
+      nfa_.budget().refuse_keyword(
+          "dependentRequired",
           "dependentRequired with minProperties and maxProperties is not supported");
     }
     return spec;
@@ -433,8 +437,13 @@ class SchemaWriter {
 
 void read_schema(std::string_view text, Nfa& nfa, KeptParts& parts) {
   const JsonDocument document(text, nfa.budget());
-  const bool any_order = any_order_of(document.root(), nfa.budget());
-  SchemaCompiler plan(document.root(), parts, nfa.budget());
+  read_schema(document.root(), nfa, parts, nullptr);
+}
+
+void read_schema(const JsonValue& root, Nfa& nfa, KeptParts& parts,
+                 std::vector<Refusal>* refusals) {
+  const bool any_order = any_order_of(root, nfa.budget());
+  SchemaCompiler plan(root, parts, nfa.budget(), refusals);
   SchemaWriter(plan, nfa, parts, any_order).run();
   nfa.budget().set_place("");
 }

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
+#include "text/grammar/json_value.h"
 #include "text/grammar/kept_parts.h"
 
 namespace tenon::grammar {
@@ -13,6 +15,9 @@ namespace tenon::grammar {
 /// Throws Error(Grammar) with the JSON pointer of what is wrong, impossible or not supported.
 ///   parts  where parts are kept and looked for
 void read_schema(std::string_view text, Nfa& nfa, KeptParts& parts);
+/// The same of a schema that is read already.
+///   refusals  null, or gets the keywords that are refused, without which the NFA is written
+void read_schema(const JsonValue& root, Nfa& nfa, KeptParts& parts, std::vector<Refusal>* refusals);
 
 /// The same as one more rule of an NFA, whose number is returned. A schema is compiled once as long as
 /// the parts keep it.

@@ -47,10 +47,11 @@ uint64_t contains_cap(const ArrayShape::Contains& contains) {
   return contains.maximum == UINT64_MAX ? contains.minimum : contains.maximum;
 }
 
-SchemaCompiler::SchemaCompiler(const JsonValue& root, KeptParts& kept, Budget& budget)
+SchemaCompiler::SchemaCompiler(const JsonValue& root, KeptParts& kept, Budget& budget,
+                               std::vector<Refusal>* refusals)
     : kept_(kept),
       budget_(budget),
-      normalizer_(root, kept, budget),
+      normalizer_(root, kept, budget, refusals),
       any_text_(kept.dfa("any text", budget, [&] { return any_text(budget); })) {
   (void)node_of(normalizer_.only(root, false));
   for (NodeId node = 0; node < nodes_.size(); ++node) expand(node);

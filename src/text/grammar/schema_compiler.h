@@ -59,7 +59,9 @@ struct SchemaNode {
 class SchemaCompiler {
  public:
   /// Everything below the root, node 0. Throws Error(Grammar) when no value is valid.
-  SchemaCompiler(const JsonValue& root, KeptParts& kept, Budget& budget);
+  ///   refusals  null, or gets the keywords that are refused, which are then skipped
+  SchemaCompiler(const JsonValue& root, KeptParts& kept, Budget& budget,
+                 std::vector<Refusal>* refusals = nullptr);
   [[nodiscard]] const std::vector<SchemaNode>& nodes() const { return nodes_; }
   SchemaNormalizer& normalizer() { return normalizer_; }
 

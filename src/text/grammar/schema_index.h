@@ -24,7 +24,7 @@ class SchemaIndex {
   [[nodiscard]] std::string pointer_to(const JsonValue& value) const;
   /// Makes that the place of messages.
   void set_place(const JsonValue& value) const {
-    budget_.set_place([this, &value] { return pointer_to(value); });
+    budget_.set_place(value, [this, &value] { return pointer_to(value); });
   }
 
  private:

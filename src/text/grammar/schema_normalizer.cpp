@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "text/grammar/lenient_reader.h"
 #include "text/grammar/number_texts.h"
 
 namespace tenon::grammar {
@@ -15,8 +16,9 @@ constexpr size_t kMaxOpen = 150;
 
 }  // namespace
 
-SchemaNormalizer::SchemaNormalizer(const JsonValue& root, KeptParts& kept, Budget& budget)
-    : kept_(kept), budget_(budget), index_(root, budget) {
+SchemaNormalizer::SchemaNormalizer(const JsonValue& root, KeptParts& kept, Budget& budget,
+                                   std::vector<Refusal>* refusals)
+    : kept_(kept), budget_(budget), index_(root, budget), refusals_(refusals) {
   subs_.push_back({&never_, false, false});
 }
 
@@ -133,8 +135,7 @@ SchemaDnf SchemaNormalizer::compute(const JsonValue& schema, Ask ask) {
     }
   };
   bool items = false, contains = false, properties = false, condition = false;
-  for (const auto& [key, value] : schema.members) {
-    budget_.spend(50);
+  const auto add_keyword = [&](const std::string& key, const JsonValue& value) {
     if (key == "$recursiveRef") {
       index_.set_place(value);
       budget_.refuse("{} is not supported", key);
@@ -171,7 +172,7 @@ SchemaDnf SchemaNormalizer::compute(const JsonValue& schema, Ask ask) {
       if (once(contains)) add(of_contains(schema, negated));
     } else if (type == JsonType::Array && key == "uniqueItems") {
       if (value.kind != JsonValue::Kind::True) {
-        if (negated) continue;
+        if (negated) return;
       } else if (negated) {
         index_.set_place(value);
         budget_.refuse("the negation of uniqueItems is not supported");
@@ -188,9 +189,44 @@ SchemaDnf SchemaNormalizer::compute(const JsonValue& schema, Ask ask) {
                (key == "dependentRequired" || key == "dependentSchemas" || key == "dependencies")) {
       add(of_dependent(key, value, ask));
     }
+  };
+  const size_t num_open = open_.size();
+  for (const auto& [key, value] : schema.members) {
+    budget_.spend(50);
+    try {
+      add_keyword(key, value);
+    } catch (Refusal& refusal) {
+      skip_refused(refusal, schema, key, num_open);
+    }
   }
-  if (unevaluated) add_unevaluated(schema, type, result);
+  if (!unevaluated) return result;
+  try {
+    add_unevaluated(schema, type, result);
+  } catch (Refusal& refusal) {
+    const bool items_alone = schema.find("unevaluatedProperties") == nullptr;
+    skip_refused(refusal, schema, items_alone ? "unevaluatedItems" : "unevaluatedProperties",
+                 num_open);
+  }
   return result;
+}
+
+/// Called while the refusal is handled.
+void SchemaNormalizer::skip_refused(Refusal& refusal, const JsonValue& schema,
+                                    std::string_view keyword, size_t num_open) {
+  if (refusal.reader == nullptr) {
+    refusal.reader = &schema;
+    refusal.read_keyword = keyword;
+  }
+  constexpr size_t kMost = 2 * LenientReader::kMaxNotes;
+  if (refusals_ == nullptr || refusal.is_limit || refusals_->size() >= kMost) throw;
+  open_.resize(num_open);
+  // One keyword may be refused for several types of values.
+  const bool is_known =
+      std::any_of(refusals_->begin(), refusals_->end(), [&](const Refusal& other) {
+        return other.reader == refusal.reader && other.read_keyword == refusal.read_keyword &&
+               other.place == refusal.place && other.keyword == refusal.keyword;
+      });
+  if (!is_known) refusals_->push_back(refusal);
 }
 
 SchemaDnf SchemaNormalizer::of_type(const JsonValue& value, JsonType type, bool negated) {

@@ -17,7 +17,9 @@ namespace tenon::grammar {
 
 class SchemaNormalizer {
  public:
-  SchemaNormalizer(const JsonValue& root, KeptParts& kept, Budget& budget);
+  ///   refusals  null, or gets the keywords that are refused, which are then skipped
+  SchemaNormalizer(const JsonValue& root, KeptParts& kept, Budget& budget,
+                   std::vector<Refusal>* refusals = nullptr);
 
   /// The number of a schema, of a constant, or of their negation. 0 is satisfied by no value.
   SubId id_of(const JsonValue& schema, bool negated, bool constant = false);
@@ -50,6 +52,9 @@ class SchemaNormalizer {
   SchemaDnf of_sub(SubId id, JsonType type);
   SchemaDnf of_schema(const JsonValue& schema, Ask ask);
   SchemaDnf compute(const JsonValue& schema, Ask ask);
+  /// Skips a keyword that is refused, or throws on.
+  void skip_refused(Refusal& refusal, const JsonValue& schema, std::string_view keyword,
+                    size_t num_open);
   SchemaDnf of_constant(const JsonValue& value, JsonType type, bool negated);
   SchemaDnf of_enum(const JsonValue& values, JsonType type, bool negated);
   SchemaDnf strings_among(const std::vector<std::string>& texts, bool negated);
@@ -92,6 +97,7 @@ class SchemaNormalizer {
   std::map<Key, SchemaDnf> known_;
   std::vector<Key> open_;  // being computed: a reference back is a circle
   std::map<std::string, std::shared_ptr<const Dfa>> patterns_;
+  std::vector<Refusal>* refusals_;
 };
 
 }  // namespace tenon::grammar

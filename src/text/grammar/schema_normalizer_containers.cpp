@@ -57,7 +57,8 @@ SchemaDnf SchemaNormalizer::of_contains(const JsonValue& schema, bool negated) {
   constexpr uint64_t kMost = 1000;
   if (minimum > kMost || (most != nullptr && maximum > kMost)) {
     index_.set_place(schema);
-    budget_.refuse("minContains or maxContains above {} is not supported", kMost);
+    budget_.refuse_keyword(minimum > kMost ? "minContains" : "maxContains",
+                           "minContains or maxContains above {} is not supported", kMost);
   }
   const SubId yes = id_of(what, false);
   const SubId no = id_of(what, true);
@@ -102,7 +103,15 @@ SchemaDnf SchemaNormalizer::of_properties(const JsonValue& schema, bool negated)
     if (patterns != nullptr) {
       for (const auto& [text, member] : patterns->members) {
         index_.set_place(member);
-        clause.patterns.emplace_back(pattern(text), only(member, false));
+        try {
+          clause.patterns.emplace_back(pattern(text), only(member, false));
+        } catch (Refusal& refusal) {
+          if (refusal.place == &member) {
+            refusal.place = patterns;
+            refusal.keyword = text;
+          }
+          throw;
+        }
       }
     }
     if (additional != nullptr) clause.additional = only(*additional, false);

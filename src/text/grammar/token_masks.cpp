@@ -58,10 +58,11 @@ bool goes_on_with(PushdownMachine& machine, const TokenTrie& tree, size_t node,
 
 /// [rules] Whether the rule returns to a place with an estimated distance that includes counts: the
 /// actual distance may be shorter.
-std::vector<bool> estimates_after_rules(const Automaton& automaton) {
+std::vector<bool> estimates_after_rules(const Automaton& automaton, WorkWatch* watch) {
   std::vector<bool> estimates(automaton.num_rules(), false);
   for (bool grew = true; grew;) {
     grew = false;
+    if (watch != nullptr) watch->look();
     for (uint32_t s = 1; s < automaton.num_states(); ++s) {
       for (const Special& special : automaton.specials(s)) {
         if (special.kind != EdgeKind::Call || estimates[special.data]) continue;
@@ -78,10 +79,10 @@ std::vector<bool> estimates_after_rules(const Automaton& automaton) {
 }
 
 std::shared_ptr<const Automaton> spelled_with(const std::shared_ptr<const Automaton>& automaton,
-                                              const TokenSet& tokens) {
+                                              const TokenSet& tokens, WorkWatch* watch) {
   // A byte without a token of its own could leave a text that cannot be spelled to its end.
   if (tokens.bytes().all()) return automaton;
-  return std::make_shared<const Automaton>(automaton->restricted_to(tokens.bytes()));
+  return std::make_shared<const Automaton>(automaton->restricted_to(tokens.bytes(), watch));
 }
 
 }  // namespace
@@ -156,11 +157,11 @@ class TokenMasks::Walker {
 };
 
 TokenMasks::TokenMasks(const std::shared_ptr<const Grammar>& grammar,
-                       std::shared_ptr<const TokenSet> tokens)
+                       std::shared_ptr<const TokenSet> tokens, WorkWatch* watch)
     : tokens_(std::move(tokens)),
-      automaton_(spelled_with(grammar->automaton(), *tokens_)),
+      automaton_(spelled_with(grammar->automaton(), *tokens_, watch)),
       follow_(*automaton_),
-      estimates_after_(estimates_after_rules(*automaton_)),
+      estimates_after_(estimates_after_rules(*automaton_, watch)),
       equivalent_(*automaton_, TokenSet::kLong),
       short_equivalent_(*automaton_, TokenSet::kMiddle) {}
 

@@ -26,7 +26,9 @@ namespace tenon::grammar {
 class TokenMasks {
  public:
   /// Throws Error(Grammar) "no token can follow" when the vocabulary cannot spell any text.
-  TokenMasks(const std::shared_ptr<const Grammar>& grammar, std::shared_ptr<const TokenSet> tokens);
+  ///   watch  may be null; looks at this constructor's work
+  TokenMasks(const std::shared_ptr<const Grammar>& grammar, std::shared_ptr<const TokenSet> tokens,
+             WorkWatch* watch = nullptr);
 
   [[nodiscard]] const std::shared_ptr<const Automaton>& automaton() const { return automaton_; }
   [[nodiscard]] const TokenSet& tokens() const { return *tokens_; }

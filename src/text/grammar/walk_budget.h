@@ -6,18 +6,9 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "text/grammar/work_watch.h"
 
-namespace tenon {
-
-/// Looks at work under way, on the thread that does it, about once in 0.2 ms.
-class WorkWatch {
- public:
-  virtual ~WorkWatch() = default;
-  /// Throws to end the work.
-  virtual void look() = 0;
-};
-
-namespace grammar {
+namespace tenon::grammar {
 
 class WalkBudget {
  public:
@@ -58,5 +49,4 @@ class WalkBudget {
   WorkWatch* watch_ = nullptr;
 };
 
-}  // namespace grammar
-}  // namespace tenon
+}  // namespace tenon::grammar

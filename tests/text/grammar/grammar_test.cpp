@@ -323,7 +323,7 @@ TEST(GrammarCache, MakesAnAutomatonOnceAndSharesItWithNoOtherCache) {
 // Limits are those of a unit: what others use does not count.
 TEST(Budget, HasItsLimitsForEachUnit) {
   grammar::Budget budget;
-  for (int unit = 0; unit < 200; ++unit) {
+  for (int unit = 0; unit < 15; ++unit) {
     (void)budget.begin_unit("tool: ");
     budget.spend(grammar::Budget::kMaxWork);
     budget.add_parts(grammar::Budget::kMaxParts);
@@ -336,6 +336,16 @@ TEST(Budget, HasItsLimitsForEachUnit) {
   EXPECT_THROW(budget.add_states(1), Error);
   budget.hold_states(grammar::Budget::kMaxHeldStates);
   EXPECT_THROW(budget.hold_states(1), Error) << "memory is bounded for all together";
+  (void)budget.begin_unit("tool: ");
+  budget.add_states(1);
+  budget.spend(grammar::Budget::kMaxWork);
+  (void)budget.begin_unit("tool: ");
+  try {
+    budget.spend(1);
+    ADD_FAILURE() << "work is bounded for all together";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::Limit);
+  }
 }
 
 // What a kept part costs counts as if it were made, in the unit that uses it.

@@ -12,11 +12,11 @@ namespace {
 using grammar::TokenMasks;
 using grammar::TokenSet;
 
-constexpr Token kEnd = 0;
+constexpr Token kEndOfLimited = 0;
 
 /// Bytes and pieces of JSON, and runs of letters around the lengths at which masks are parted;
 /// token 0 ends.
-std::shared_ptr<const TokenSet> vocabulary(bool with_runs = false) {
+std::shared_ptr<const TokenSet> limited_vocabulary(bool with_runs = false) {
   std::vector<std::string> texts{""};
   for (int b = 0; b < 256; ++b) texts.push_back(std::string(1, static_cast<char>(b)));
   for (const char* text :
@@ -30,7 +30,7 @@ std::shared_ptr<const TokenSet> vocabulary(bool with_runs = false) {
     texts.push_back(std::string(bytes - 1, 'b') + "\"");
   }
   const std::vector<std::string_view> views(texts.begin(), texts.end());
-  return std::make_shared<const TokenSet>(views, std::vector<Token>{kEnd});
+  return std::make_shared<const TokenSet>(views, std::vector<Token>{kEndOfLimited});
 }
 
 class Random {
@@ -133,7 +133,7 @@ std::string generate(GrammarMatcher& matcher, uint64_t limit, Random& random) {
   for (uint64_t i = 0; i < limit && !matcher.is_ended(); ++i) {
     // As a sampler does: a token is tried first, and a mask is made when it is refused.
     auto token = static_cast<Token>(random.below(static_cast<uint32_t>(matcher.tokens().size())));
-    if (token == kEnd || !matcher.allows(token)) {
+    if (token == kEndOfLimited || !matcher.allows(token)) {
       std::vector<Token> allowed;
       const auto mask = matcher.mask(true);
       for (size_t t = 0; t < matcher.tokens().size(); ++t) {
@@ -146,7 +146,7 @@ std::string generate(GrammarMatcher& matcher, uint64_t limit, Random& random) {
       token = allowed[random.below(static_cast<uint32_t>(allowed.size()))];
     }
     matcher.accept(token);
-    if (token == kEnd) break;
+    if (token == kEndOfLimited) break;
     text += matcher.tokens().text(token);
   }
   return text;
@@ -155,7 +155,7 @@ std::string generate(GrammarMatcher& matcher, uint64_t limit, Random& random) {
 void expect_complete(GrammarKind kind, const std::string& source, Random& random,
                      bool with_runs = false) {
   const auto compiled = Grammar::compile(kind, source);
-  static const auto kTokens = vocabulary(), kRuns = vocabulary(true);
+  static const auto kTokens = limited_vocabulary(), kRuns = limited_vocabulary(true);
   const auto masks = std::make_shared<const TokenMasks>(compiled, with_runs ? kRuns : kTokens);
   GrammarMatcher matcher(masks);
   const uint64_t least = matcher.shortest_bytes();
@@ -249,7 +249,7 @@ TEST(TokenLimit, KnowsWhatArraysMustHold) {
 }
 
 TEST(TokenLimit, BelowTheBytesTakesTheLongestSteps) {
-  static const auto kTokens = vocabulary();
+  static const auto kTokens = limited_vocabulary();
   const auto compiled = Grammar::compile(
       GrammarKind::JsonSchema,
       R"({"type":"object","properties":{"name":{"const":"name"}},"required":["name"]})");

@@ -41,8 +41,8 @@ const std::shared_ptr<const TokenSet>& vocabulary_of_words() {
   return tokens;
 }
 
-std::string listed(size_t count, const char* between,
-                   const std::function<std::string(size_t)>& make) {
+std::string listed_texts(size_t count, const char* between,
+                         const std::function<std::string(size_t)>& make) {
   std::string result;
   for (size_t i = 0; i < count; ++i) result += (i > 0 ? between : "") + make(i);
   return result;
@@ -51,7 +51,7 @@ std::string listed(size_t count, const char* between,
 /// Rules that call two others each, both of which may go on with the same letters.
 std::string tangle(size_t rules) {
   const auto name = [&](size_t i) { return "r" + std::to_string(i % rules); };
-  return "root ::= r0\n" + listed(rules, "\n", [&](size_t i) {
+  return "root ::= r0\n" + listed_texts(rules, "\n", [&](size_t i) {
            return name(i) + " ::= [a-z] " + name(i * 7 + 1) + " | [a-m ] " + name(i * 13 + 5) +
                   " | \".\"";
          });
@@ -120,12 +120,12 @@ TEST(WalkLimits, LargeSchemasAreServed) {
     return "{\"type\":\"object\",\"properties\":{\"name\":{\"const\":\"tool" + std::to_string(i) +
            "\"},\"arguments\":{\"type\":\"object\"}},\"required\":[\"name\"]}";
   };
-  EXPECT_EQ(generate(kind, "{\"anyOf\":[" + listed(64, ",", tool) + "]}"), std::nullopt);
+  EXPECT_EQ(generate(kind, "{\"anyOf\":[" + listed_texts(64, ",", tool) + "]}"), std::nullopt);
   const auto value = [](size_t i) { return "\"v" + std::to_string(i * 7919 % 1000) + "\""; };
   EXPECT_EQ(generate(kind,
                      "{\"type\":\"array\",\"uniqueItems\":true,\"minItems\":200,\"items\":"
                      "{\"enum\":[" +
-                         listed(250, ",", value) + "]}}"),
+                         listed_texts(250, ",", value) + "]}}"),
             std::nullopt);
 }
 

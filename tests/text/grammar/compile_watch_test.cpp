@@ -1,0 +1,193 @@
+// Compilations under a watch: how often it looks, and that it ends them. And what a lenient
+// compilation leaves out.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <string>
+
+#include "tests/base/processor_time.h"
+#include "text/grammar/grammar.h"
+#include "text/grammar/mask_cache.h"
+
+namespace tenon {
+namespace {
+
+double watch_clock_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+/// Counts looks and the longest processor time between two; throws at the look number `last`.
+class CountingWatch : public WorkWatch {
+ public:
+  explicit CountingWatch(size_t last = SIZE_MAX) : last_(last), before_(watch_clock_ms()) {}
+
+  void look() override {
+    longest_ms = std::max(longest_ms, watch_clock_ms() - before_);
+    before_ = watch_clock_ms();
+    if (++num_looks == last_) fail(Code::Cancelled, "enough");
+  }
+
+  size_t num_looks = 0;
+  double longest_ms = 0;
+
+ private:
+  size_t last_;
+  double before_;
+};
+
+/// A pattern that takes much to compile, different for each n.
+std::string heavy_pattern(int n) {
+  return "^(a|b" + std::to_string(n) + ")*(c|d).{0,14}x[^y]{3,8}$";
+}
+
+struct Compiled {
+  GrammarKind kind;
+  std::string text;
+};
+
+std::vector<Compiled> slow_ones() {
+  std::string choices, rules = "root ::= r0\n", properties;
+  for (int i = 0; i < 20'000; ++i)
+    choices += (i > 0 ? ",\"" : "\"") + std::to_string(i * 7919) + "\"";
+  for (int i = 0; i < 400; ++i) {
+    rules += "r" + std::to_string(i) + " ::= \"a" + std::to_string(i) + "\" [a-z0-9]{0,9}";
+    rules += i < 399 ? " | r" + std::to_string(i + 1) + " \"x\"\n" : "\n";
+  }
+  for (int i = 0; i < 150; ++i) {
+    properties += (i > 0 ? ",\"" : "\"") + std::to_string(i) + R"(": {"pattern": "^x)" +
+                  std::to_string(i) + "[0-9]{2}\"}";
+  }
+  return {{GrammarKind::Regex, heavy_pattern(1)},
+          {GrammarKind::Choices, "[" + choices + "]"},
+          {GrammarKind::Gbnf, rules},
+          {GrammarKind::JsonSchema, R"({"properties": {)" + properties + "}}"}};
+}
+
+TEST(CompileWatch, LooksEveryFewMilliseconds) {
+  for (const Compiled& each : slow_ones()) {
+    double longest = 1e9;
+    // Others' work counts for nothing: the least of three.
+    for (int i = 0; i < 3; ++i) {
+      CountingWatch watch;
+      (void)Grammar::compile(each.kind, each.text, {.watch = &watch});
+      EXPECT_GT(watch.num_looks, 4u) << each.text.substr(0, 40);
+      longest = std::min(longest, watch.longest_ms);
+    }
+    EXPECT_LT(kSanitized ? 0 : longest, 10) << each.text.substr(0, 40);
+  }
+}
+
+TEST(CompileWatch, EndsACompilationWithWhatItThrows) {
+  for (const Compiled& each : slow_ones()) {
+    CountingWatch watch(2);
+    try {
+      (void)Grammar::compile(each.kind, each.text, {.watch = &watch});
+      ADD_FAILURE() << each.text.substr(0, 40);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::Cancelled) << error.what();
+    }
+    EXPECT_EQ(watch.num_looks, 2u) << "nothing goes on after the end";
+  }
+}
+
+TEST(CompileWatch, LooksAtThePreparationOfMasks) {
+  // No token spells 'z': the automaton is built again without it.
+  std::vector<std::string> texts{""};
+  for (int b = 1; b < 256; ++b) {
+    if (b != 'z') texts.push_back(std::string(1, static_cast<char>(b)));
+  }
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  const auto tokens = std::make_shared<const grammar::TokenSet>(views, std::vector<Token>{0});
+  const Compiled large = slow_ones()[3];
+  const auto compiled = Grammar::compile(large.kind, large.text);
+  CountingWatch watch(3);
+  try {
+    (void)grammar::TokenMasks(compiled, tokens, &watch);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::Cancelled) << error.what();
+  }
+}
+
+std::vector<grammar::SchemaNote> notes_of(const std::string& schema) {
+  return Grammar::compile(GrammarKind::JsonSchema, schema, {.lenient = true})->notes();
+}
+
+TEST(LenientReader, LeavesOutTheRefusedMemberAlone) {
+  struct Lenient {
+    const char *schema, *pointer, *keyword, *like;  // `like`: without what is left out
+  };
+  constexpr Lenient kCases[] = {
+      {R"({"type": "string", "pattern": "(?<=x)y"})", "", "pattern", R"({"type": "string"})"},
+      {R"({"properties": {"a~/b": {"type": "integer", "multipleOf": 0}}})", "/properties/a~0~1b",
+       "multipleOf", R"({"properties": {"a~/b": {"type": "integer"}}})"},
+      {R"({"items": {"format": "idn-email", "minLength": 2}})", "/items", "format",
+       R"({"items": {"minLength": 2}})"},
+      {R"({"allOf": [{"minLength": 1}, {"$ref": "http://x/y"}]})", "/allOf/1", "$ref",
+       R"({"allOf": [{"minLength": 1}, {}]})"},
+      {R"({"patternProperties": {"(?<=a)b": {"type": "null"}, "b": {"type": "null"}}})",
+       "/patternProperties", "(?<=a)b", R"({"patternProperties": {"b": {"type": "null"}}})"},
+      {R"({"properties": {"a": 5, "b": {"type": "null"}}})", "/properties", "a",
+       R"({"properties": {"b": {"type": "null"}}})"},
+      {R"({"type": ["string", "strnig"], "minLength": 2})", "", "type", R"({"minLength": 2})"},
+      {R"({"type": "array", "uniqueItems": true, "items": {"type": "string"}})", "", "uniqueItems",
+       R"({"type": "array", "items": {"type": "string"}})"}};
+  for (const Lenient& each : kCases) {
+    const auto notes = notes_of(each.schema);
+    ASSERT_EQ(notes.size(), 1u) << each.schema;
+    EXPECT_EQ(notes[0].pointer, each.pointer) << each.schema;
+    EXPECT_EQ(notes[0].keyword.value_or("none"), each.keyword) << each.schema;
+    EXPECT_FALSE(notes[0].reason.empty());
+    const auto lenient = Grammar::compile(GrammarKind::JsonSchema, each.schema, {.lenient = true});
+    const auto like = Grammar::compile(GrammarKind::JsonSchema, each.like);
+    for (const char* value :
+         {"null", "1", "\"\"", "\"a\"", "\"ab\"", "[]", "[\"\"]", "[\"a\",\"a\"]", "[\"ab\"]", "{}",
+          "{\"a\":1}", "{\"b\":null}", "{\"b\":1}", "{\"a~/b\":7}", "{\"a~/b\":\"x\"}"}) {
+      EXPECT_EQ(lenient->accepts(value), like->accepts(value)) << each.schema << " " << value;
+    }
+  }
+}
+
+TEST(LenientReader, LeavesOutSeveralPartsAndWholeSchemas) {
+  const auto notes = notes_of(
+      R"({"type": "object", "properties": {"a": {"pattern": "(?<=x)y"}, "b": {"pattern": "(a)\\1"},
+          "c": {"type": "string", "const": 7, "minLength": 3}}, "required": ["c"]})");
+  ASSERT_EQ(notes.size(), 3u);
+  EXPECT_EQ(notes[0].pointer, "/properties/a");
+  EXPECT_EQ(notes[1].pointer, "/properties/b");
+  EXPECT_EQ(notes[2].pointer, "") << "no value is valid: all of it goes";
+  EXPECT_FALSE(notes[2].keyword.has_value());
+  EXPECT_TRUE(notes_of(R"({"type": "string"})").empty());
+}
+
+// What is too much work goes, and the rest is compiled.
+TEST(LenientReader, LeavesOutWhatIsTooLarge) {
+  const auto notes = notes_of(
+      R"({"properties": {"a": {"pattern": "^(a|b)*a(a|b){30}$"}, "b": {"type": "integer"}}})");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].pointer, "/properties/a");
+  EXPECT_EQ(notes[0].keyword.value_or("none"), "pattern");
+}
+
+TEST(LenientReader, EndsWithManyPartsAndKeepsTheWatch) {
+  std::string properties;
+  for (int i = 0; i < 600; ++i) {
+    properties += (i > 0 ? ",\"" : "\"") + std::to_string(i) + R"(": {"pattern": "(?<=x)y"})";
+  }
+  const auto notes = notes_of("{\"properties\": {" + properties + "}}");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].pointer, "");
+  CountingWatch watch(1);
+  EXPECT_THROW((void)Grammar::compile(GrammarKind::JsonSchema, slow_ones()[3].text,
+                                      {.watch = &watch, .lenient = true}),
+               Error);
+  EXPECT_THROW((void)notes_of("{"), Error) << "no JSON";
+  EXPECT_THROW((void)Grammar::compile(GrammarKind::Regex, "a", {.lenient = true}), Error);
+}
+
+}  // namespace
+}  // namespace tenon
