@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/compat/loose_schema.h"
+#include "server/compat/lenient_schema.h"
 #include "server/compat/thought_signer.h"
 #include "server/compat/volatile_lines.h"
 #include "server/http/http_head.h"
@@ -27,29 +27,29 @@ const Value& unkept_schema() {
   return schema;
 }
 
-TEST(LooseSchema, LeavesOutWhatHasNoGrammar) {
+TEST(LenientSchema, LeavesOutWhatHasNoGrammar) {
   std::vector<std::string> notes;
-  const Value kept = loose_schema(unkept_schema(), "schema", notes);
+  const Value kept = lenient_schema(unkept_schema(), "schema", notes);
   EXPECT_EQ(kept["properties"]["a"], Value({{"type", "string"}}));
   EXPECT_EQ(kept["properties"]["b"], Value({{"type", "integer"}}));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("schema: #/properties/a/pattern is not kept: ")));
 }
 
-TEST(LooseSchema, FindsKeywordsOfASchemaAndItself) {
+TEST(LenientSchema, FindsKeywordsOfASchemaAndItself) {
   std::vector<std::string> notes;
   const Value unique = Value::parse(
       R"({"properties": {"a~/b": {"type": "array", "uniqueItems": true, "items": {"type": "string"}}}})");
-  const Value kept = loose_schema(unique, "s", notes);
+  const Value kept = lenient_schema(unique, "s", notes);
   EXPECT_EQ(kept["properties"]["a~/b"],
             Value::parse(R"({"type": "array", "items": {"type": "string"}})"));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("#/properties/a~0~1b/uniqueItems")));
   notes.clear();
   const Value of_reference =
-      loose_schema({{"$ref", "http://x/y"}, {"type", "integer"}}, "s", notes);
+      lenient_schema({{"$ref", "http://x/y"}, {"type", "integer"}}, "s", notes);
   EXPECT_EQ(of_reference, Value({{"type", "integer"}}));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("#/$ref")));
   notes.clear();
-  const Value whole = loose_schema({{"type", "integer"}}, "s", notes);
+  const Value whole = lenient_schema({{"type", "integer"}}, "s", notes);
   EXPECT_EQ(whole, Value({{"type", "integer"}}));
   EXPECT_TRUE(notes.empty());
 }
@@ -96,7 +96,7 @@ TEST(VolatileLines, TakesDatesOutWhereAgentsWriteThem) {
 
 class NotesTest : public ServerTest {};
 
-TEST_F(NotesTest, LooseSchemasAreKeptAsFarAsTheyGo) {
+TEST_F(NotesTest, LenientSchemasAreKeptAsFarAsTheyGo) {
   const auto format = [](bool strict) {
     return Value{
         {"response_format",

@@ -9,10 +9,11 @@
 #include "server/answers/left_out.h"
 #include "server/api_error.h"
 #include "server/compat/echo_repair.h"
-#include "server/compat/loose_schema.h"
+#include "server/compat/lenient_schema.h"
 #include "server/compat/volatile_lines.h"
 #include "server/operations/api_keys.h"
 #include "server/protocols/chat_messages.h"
+#include "server/work/limited_compile.h"
 
 namespace tenon_http {
 namespace {
@@ -73,60 +74,59 @@ std::string grammar_field(const ChatRequest& request) {
   if (!request.response_format.contains("json_schema")) return request.tools.tools_field;
   try {
     const Json& schema = request.response_format["json_schema"]["schema"];
-    (void)tenon::Grammar::json_schema(to_text(schema));
+    (void)tenon::Grammar::compile(TENON_GRAMMAR_JSON_SCHEMA, to_text(schema), under_work_limit());
   } catch (const std::exception&) {
     return request.format_field;
   }
   return request.tools.tools_field;
 }
 
-/// Throws ApiError naming the field.
-void constrain(const tenon::Chat& chat, const ChatRequest& request, const std::string& conversation,
-               const ServedModel& model, tenon::Sampler& sampler) {
-  if (request.grammar) return sampler.set_grammar(*request.grammar, model.tokenizer());
+/// Compiles the constraint of a conversation without unsupported parts of tools that are not
+/// strict, which are noted; false if even that is refused. Looks at single tools only now.
+///   too_large  the tools together are: all constraints of such tools go
+bool compile_leniently(const tenon::Chat& chat, ChatRequest& request, bool too_large,
+                       const tenon::CompileOptions& options,
+                       std::optional<tenon::Grammar>& grammar) {
+  // First drop unsupported parts of each tool, then all constraints of each.
+  for (const bool all : {false, true}) {
+    if (too_large && !all) continue;
+    std::vector<std::string> notes;
+    const std::optional<Json> kept = lenient_tools(request.tools, all, notes);
+    if (!kept) continue;
+    try {
+      grammar = chat.compile(conversation_of(request, request.messages, *kept), options);
+    } catch (const tenon::Error&) {
+      continue;
+    }
+    request.notes.insert(request.notes.end(), notes.begin(), notes.end());
+    return true;
+  }
+  return false;
+}
+
+/// What the answers may be, beside request.grammar; none: anything. Throws ApiError naming the
+/// field.
+std::optional<tenon::Grammar> constraint_of(const tenon::Chat& chat, ChatRequest& request,
+                                            const std::string& conversation,
+                                            const ServedModel& model) {
+  if (request.grammar) return std::nullopt;
+  const tenon::Tokenizer tokenizer = model.tokenizer();
+  const tenon::CompileOptions options = under_work_limit(&tokenizer);
   try {
-    chat.constrain(sampler, conversation);
+    return chat.compile(conversation, options);
   } catch (const tenon::Error& error) {
+    const std::vector<std::string>& fields = request.tools.lenient_fields;
+    const bool is_lenient = std::any_of(fields.begin(), fields.end(),
+                                        [](const std::string& field) { return !field.empty(); });
+    const bool too_large = error.code() == tenon::Code::Limit;
+    std::optional<tenon::Grammar> grammar;
+    if (is_lenient && (too_large || error.code() == tenon::Code::Grammar) &&
+        compile_leniently(chat, request, too_large, options, grammar)) {
+      return grammar;
+    }
     const bool of_call = error.code() == tenon::Code::Unsupported && request.tools.must_call();
     throw api_error_of(error, of_call ? request.tools.choice_field : grammar_field(request));
   }
-}
-
-bool can_constrain(const tenon::Chat& chat, const std::string& conversation,
-                   tenon::Sampler& sampler) {
-  try {
-    chat.constrain(sampler, conversation);
-    return true;
-  } catch (const tenon::Error& error) {
-    if (error.code() == tenon::Code::Grammar) return false;
-    throw;
-  }
-}
-
-/// Conversation that constrains the answers. Drops and notes unsupported parts of tools that are
-/// not strict. Looks at single tools only after a grammar was refused.
-std::string constraining_conversation(const tenon::Chat& chat, ChatRequest& request,
-                                      const std::string& conversation, tenon::Sampler& sampler) {
-  const std::vector<std::string>& loose = request.tools.loose_fields;
-  const bool is_strict = std::all_of(loose.begin(), loose.end(),
-                                     [](const std::string& field) { return field.empty(); });
-  if (request.grammar || is_strict) return conversation;
-  try {
-    if (can_constrain(chat, conversation, sampler)) return conversation;
-    // First drop unsupported parts of each tool, then all constraints of each.
-    for (const bool all : {false, true}) {
-      std::vector<std::string> notes;
-      const std::optional<Json> kept = loose_tools(request.tools, all, notes);
-      if (!kept) continue;
-      std::string rest = conversation_of(request, request.messages, *kept);
-      if (!can_constrain(chat, rest, sampler)) continue;
-      request.notes.insert(request.notes.end(), notes.begin(), notes.end());
-      return rest;
-    }
-  } catch (const tenon::Error&) {
-    // constrain() reports the error.
-  }
-  return conversation;
 }
 
 /// The messages without the oldest `count` but those of the system; what is left begins with the user's.
@@ -227,7 +227,7 @@ Json schema_format(const Fields& format, std::vector<std::string>& notes) {
     format.refuse("schema", "must be a JSON Schema: an object, true or false");
   }
   if (!format.boolean("strict").value_or(true)) {
-    schema = loose_schema(std::move(schema), format.path_of("schema"), notes);
+    schema = lenient_schema(std::move(schema), format.path_of("schema"), notes);
   }
   return {{"type", "json_schema"}, {"json_schema", {{"schema", std::move(schema)}}}};
 }
@@ -316,6 +316,7 @@ Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
 
 AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
   const tenon::Chat& chat = model.chat(request.tells_tools);
+  model.check_queue();
   EchoPrompt echo{encode_prompt(model, request)};
   if (request.truncates && echo.tokens.size() >= model.context()) {
     echo.tokens = truncate_messages(model, request, std::move(echo.tokens));
@@ -347,7 +348,7 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
       may_call ? room_for_answer(model, prompt->size(), std::nullopt, request.messages_field)
                : max_tokens;
   const std::string conversation = conversation_of(request);
-  std::string kept = conversation;  // conversation for the constraint
+  std::optional<tenon::Grammar> constraint;
   for (size_t i = 0; i < request.num_choices; ++i) {
     WorkLimit::look(WorkLimit::kLongWork);
     ChoicePlan choice{prompt,
@@ -357,8 +358,9 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
                       may_call ? max_tokens : 0,
                       turn,
                       echo.num_repaired};
-    if (i == 0) kept = constraining_conversation(chat, request, conversation, choice.sampler);
-    constrain(chat, request, kept, model, choice.sampler);
+    if (i == 0) constraint = constraint_of(chat, request, conversation, model);
+    const std::optional<tenon::Grammar>& grammar = request.grammar ? request.grammar : constraint;
+    if (grammar) choice.sampler.set_grammar(*grammar, model.tokenizer());
     plan.choices.push_back(std::move(choice));
   }
   plan.notes = std::move(request.notes);

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "server/api_error.h"
-#include "server/compat/loose_schema.h"
+#include "server/compat/lenient_schema.h"
 #include "server/protocols/custom_tools.h"
 
 namespace tenon_http {
@@ -50,7 +50,7 @@ void read_custom_tool(const Fields& tool, ToolUse& use) {
   use.custom_names.push_back(name_of(function));
   check_is_new(use, function, tool.path());
   add_function(use, std::move(function), *custom, "parameters");
-  use.loose_fields.back().clear();  // the grammar is no loose field
+  use.lenient_fields.back().clear();  // the grammar is no lenient field
 }
 
 /// The object that holds the name of a tool: under its kind, or itself.
@@ -146,19 +146,19 @@ Json function_tool(const Fields& fields, std::string_view schema_field) {
 
 void add_function(ToolUse& use, Json tool, const Fields& fields, std::string_view schema_field) {
   const bool is_strict = fields.boolean("strict").value_or(false);
-  use.loose_fields.push_back(is_strict ? "" : fields.path_of(schema_field));
+  use.lenient_fields.push_back(is_strict ? "" : fields.path_of(schema_field));
   use.tools.push_back(std::move(tool));
 }
 
-std::optional<Json> loose_tools(const ToolUse& use, bool all, std::vector<std::string>& notes) {
+std::optional<Json> lenient_tools(const ToolUse& use, bool all, std::vector<std::string>& notes) {
   std::optional<Json> kept;
   for (size_t i = 0; i < use.tools.size(); ++i) {
-    const std::string& field = use.loose_fields[i];
+    const std::string& field = use.lenient_fields[i];
     if (field.empty()) continue;
     const Json& given = use.tools[i]["function"]["parameters"];
     Json schema = {{"type", "object"}};
     if (!all) {
-      schema = loose_schema(given, field, notes);
+      schema = lenient_schema(given, field, notes);
       // Arguments stay an object, whatever is dropped.
       if (!schema.is_object()) schema = {{"type", "object"}};
     } else if (schema != given) {
@@ -179,14 +179,14 @@ Json named_choice(const ToolUse& use, const std::string& name, const Fields& fie
 
 void keep_tools(ToolUse& use, const Json& names) {
   Json tools = Json::array();
-  std::vector<std::string> loose_fields;
+  std::vector<std::string> lenient_fields;
   for (size_t i = 0; i < use.tools.size(); ++i) {
     if (std::find(names.begin(), names.end(), Json(name_of(use.tools[i]))) == names.end()) continue;
     tools.push_back(std::move(use.tools[i]));
-    loose_fields.push_back(std::move(use.loose_fields[i]));
+    lenient_fields.push_back(std::move(use.lenient_fields[i]));
   }
   use.tools = std::move(tools);
-  use.loose_fields = std::move(loose_fields);
+  use.lenient_fields = std::move(lenient_fields);
 }
 
 void read_tool_choice(const Fields& fields, ToolUse& use) {

@@ -18,7 +18,7 @@ struct ToolUse {
   std::vector<std::string> custom_names{};  ///< of tools that take a text (custom_tools.h)
   /// [tools] field with the schema of a tool that is not strict, whose unsupported parts may be
   /// dropped; empty for a strict tool.
-  std::vector<std::string> loose_fields{};
+  std::vector<std::string> lenient_fields{};
   std::string tools_field = "tools";  ///< where the client finds them
   std::string choice_field = "tool_choice";
 
@@ -38,12 +38,12 @@ void read_tool_choice(const Fields& fields, ToolUse& use);
 /// `schema_field`, the schema of its parameters.
 Json function_tool(const Fields& fields, std::string_view schema_field);
 
-/// Adds a tool that function_tool() made from `fields`; loose without "strict": true.
+/// Adds a tool that function_tool() made from `fields`; lenient without "strict": true.
 void add_function(ToolUse& use, Json tool, const Fields& fields, std::string_view schema_field);
 
-/// Tools without the unsupported schema parts of loose tools, each part noted; nothing if none was
-/// dropped. all: drops the whole schema of each loose tool.
-std::optional<Json> loose_tools(const ToolUse& use, bool all, std::vector<std::string>& notes);
+/// Tools without the unsupported schema parts of lenient tools, each part noted; nothing if none was
+/// dropped. all: drops the whole schema of each lenient tool.
+std::optional<Json> lenient_tools(const ToolUse& use, bool all, std::vector<std::string>& notes);
 
 /// The tool that must be called. Throws ApiError at `field` of `fields` when it is not there.
 Json named_choice(const ToolUse& use, const std::string& name, const Fields& fields,

@@ -16,6 +16,7 @@
 #include "server/protocols/sampling_fields.h"
 #include "server/protocols/usage.h"
 #include "server/routes.h"
+#include "server/work/limited_compile.h"
 
 namespace tenon_http {
 namespace {
@@ -248,7 +249,7 @@ std::optional<tenon::Grammar> read_grammar(const Fields& fields, std::vector<std
                                  ? R"({"type":"object"})"
                                  : to_text(format["json_schema"]["schema"]);
   try {
-    return tenon::Grammar::json_schema(schema);
+    return tenon::Grammar::compile(TENON_GRAMMAR_JSON_SCHEMA, schema, under_work_limit());
   } catch (const tenon::Error& error) {
     throw api_error_of(error, schema_field(fields));
   }
@@ -273,6 +274,7 @@ Start handle_completions(const HttpRequest& request, ServerState& state) {
   const ServedModel& model = state.model(fields.text("model"), request);
   model.check_generates();
   refuse_unserved(fields);
+  model.check_queue();
 
   std::vector<Tokens> prompts = read_prompts(fields, model);
   const Sampling sampling = read_sampling(fields, model.tokenizer());

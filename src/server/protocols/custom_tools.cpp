@@ -4,6 +4,7 @@
 
 #include "server/api_error.h"
 #include "server/compat/lark_pattern.h"
+#include "server/work/limited_compile.h"
 
 namespace tenon_http {
 namespace {
@@ -24,7 +25,7 @@ std::string pattern_in(const Fields& grammar) {
     }
   }
   try {
-    (void)tenon::Grammar::regular_expression(pattern);
+    (void)tenon::Grammar::compile(TENON_GRAMMAR_REGEX, pattern, under_work_limit());
   } catch (const tenon::Error& error) {
     throw api_error_of(error, grammar.path_of("definition"));
   }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "server/api_error.h"
+#include "server/work/limited_compile.h"
 
 namespace tenon_http {
 namespace {
@@ -163,17 +164,20 @@ tenon::Grammar compile(const Fields& fields, std::string_view name, std::string_
   const Json& value = fields.required(name);
   try {
     if (kind == "json") {
-      return tenon::Grammar::json_schema(value.is_string() ? value.get<std::string>()
-                                                           : to_text(value));
+      return tenon::Grammar::compile(
+          TENON_GRAMMAR_JSON_SCHEMA,
+          value.is_string() ? value.get_ref<const std::string&>() : to_text(value),
+          under_work_limit());
     }
     if (kind == "choice") {
       const bool holds_texts = std::all_of(value.begin(), value.end(),
                                            [](const Json& choice) { return choice.is_string(); });
       if (!value.is_array() || !holds_texts) fields.refuse(name, "must be a list of strings");
-      return tenon::Grammar::choices(to_text(value));
+      return tenon::Grammar::compile(TENON_GRAMMAR_CHOICES, to_text(value), under_work_limit());
     }
     const std::string& text = fields.required_text(name);
-    return kind == "regex" ? tenon::Grammar::regular_expression(text) : tenon::Grammar::gbnf(text);
+    return tenon::Grammar::compile(kind == "regex" ? TENON_GRAMMAR_REGEX : TENON_GRAMMAR_GBNF, text,
+                                   under_work_limit());
   } catch (const tenon::Error& error) {
     throw api_error_of(error, fields.path_of(name));
   }

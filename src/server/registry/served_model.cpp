@@ -111,6 +111,14 @@ void ServedModel::check_generates() const {
   throw invalid_request("model \"" + name_ + "\" makes embeddings and generates no text", "model");
 }
 
+void ServedModel::check_queue() const {
+  tenon_engine_stats stats{};
+  stats.struct_size = sizeof stats;
+  tenon::check(tenon_engine_get_stats(engine_, &stats));
+  if (stats.queue_room > 0) return;
+  throw api_error_of(tenon::Error(tenon::Code::Busy, "engine: the queue is full"));
+}
+
 tenon::Session ServedModel::open_session(const Share& share) const {
   check_generates();
   tenon::Options options;

@@ -42,6 +42,8 @@ class ServedModel {
 
   /// Throws ApiError when the model does not generate text.
   void check_generates() const;
+  /// Throws ApiError 429 when the engine's queue is full: cheaper before a request is planned.
+  void check_queue() const;
   /// Opens a session whose own computing counts towards `share`.
   [[nodiscard]] tenon::Session open_session(const Share& share = {}) const;
   /// Throws ApiError without a chat template.

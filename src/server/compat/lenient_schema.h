@@ -13,7 +13,7 @@ namespace tenon_http {
 ///     {"type": "string", "pattern": "(?<=x)y"}   ->   {"type": "string"}
 ///     "response_format.json_schema.schema: #/pattern is not kept: lookaround is not supported"
 ///
-/// A schema that has none is itself. path: of its field.
-Json loose_schema(Json schema, const std::string& path, std::vector<std::string>& notes);
+/// A schema without such parts stays as it is. path: of its field. Under the thread's WorkLimit.
+Json lenient_schema(Json schema, const std::string& path, std::vector<std::string>& notes);
 
 }  // namespace tenon_http
