@@ -184,6 +184,11 @@ Dfa combine(std::span<const Dfa* const> parts,
 }
 
 void append_words(const Dfa& dfa, std::string& out) {
+  if (const uint64_t number = dfa.number.get(); number != 0) {
+    out += '#';
+    out.append(reinterpret_cast<const char*>(&number), sizeof number);
+    return;
+  }
   std::vector<uint32_t> words;
   words.reserve(2 + 2 * size_t{dfa.size()} + 2 * dfa.ranges.size());
   words.insert(words.end(), {dfa.size(), dfa.start});

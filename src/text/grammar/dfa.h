@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "text/grammar/nfa.h"
@@ -23,12 +24,37 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
+/// Number of an automaton that is kept (kept_parts.h): equal ones are the same automaton. A copy,
+/// which may change, has none.
+class DfaNumber {
+ public:
+  DfaNumber() = default;
+  explicit DfaNumber(uint64_t number) : number_(number) {}
+  DfaNumber(const DfaNumber&) noexcept {}
+  DfaNumber(DfaNumber&& other) noexcept : number_(std::exchange(other.number_, 0)) {}
+  DfaNumber& operator=(const DfaNumber&) noexcept {
+    number_ = 0;
+    return *this;
+  }
+  DfaNumber& operator=(DfaNumber&& other) noexcept {
+    number_ = std::exchange(other.number_, 0);
+    return *this;
+  }
+  ~DfaNumber() = default;
+  /// 0: none.
+  [[nodiscard]] uint64_t get() const { return number_; }
+
+ private:
+  uint64_t number_ = 0;
+};
+
 /// A byte without a range leads nowhere.
 struct Dfa {
   std::vector<uint32_t> begin{0};  ///< [states + 1] into ranges
   std::vector<ByteRange> ranges;   ///< of a state: ascending, disjoint
   std::vector<uint32_t> label;     ///< [states] 0: no text ends here
   uint32_t start = 0;
+  DfaNumber number{};
 
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(label.size()); }
   [[nodiscard]] std::span<const ByteRange> of(uint32_t state) const {
@@ -47,7 +73,7 @@ struct Dfa {
 /// States that reach no label go; of small automata equal states become one.
 Dfa minimise(const Dfa& dfa, Budget& budget);
 
-/// Appends what tells it from other automata.
+/// Appends what tells it from other automata: its number, or else its states.
 void append_words(const Dfa& dfa, std::string& out);
 
 /// The product of automata, run side by side. `label` is asked with the labels of all of them, 0

@@ -134,17 +134,22 @@ constexpr std::array kUnsupported = {std::string_view("idn-email"),
 
 }  // namespace
 
-FormatKind find_format(std::string_view name, std::string& pattern) {
+FormatKind find_format(std::string_view name) {
   for (const Format& format : kFormats) {
-    if (format.name != name) continue;
-    // "." and [^...] take line ends here, as in no other pattern.
-    pattern = "(?s:" + format.pattern() + ")";
-    return FormatKind::Supported;
+    if (format.name == name) return FormatKind::Supported;
   }
   for (const std::string_view other : kUnsupported) {
     if (other == name) return FormatKind::Unsupported;
   }
   return FormatKind::Unknown;
+}
+
+std::string format_pattern(std::string_view name) {
+  for (const Format& format : kFormats) {
+    // "." and [^...] take line ends here, as in no other pattern.
+    if (format.name == name) return "(?s:" + format.pattern() + ")";
+  }
+  return "";
 }
 
 }  // namespace tenon::grammar

@@ -9,7 +9,8 @@ namespace tenon::grammar {
 
 enum class FormatKind { Unknown, Supported, Unsupported };
 
-/// What a format name is; `pattern` gets the pattern of its texts when it is supported.
-FormatKind find_format(std::string_view name, std::string& pattern);
+FormatKind find_format(std::string_view name);
+/// Pattern of the texts of a supported format.
+std::string format_pattern(std::string_view name);
 
 }  // namespace tenon::grammar

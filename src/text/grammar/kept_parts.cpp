@@ -67,14 +67,24 @@ std::shared_ptr<const CompiledPart> part_of(KeptByText<CompiledPart>& all, Keyed
 
 std::shared_ptr<const Dfa> KeptParts::dfa(const std::string& key, Budget& budget,
                                           const std::function<Dfa()>& make) {
-  const auto kept = kept_or_made(dfas_, Keyed::Dfa, key, budget, make, size_of);
+  const auto made = [&] {
+    Dfa dfa = make();
+    dfa.number = DfaNumber(next_number_.fetch_add(1, std::memory_order_relaxed));
+    return dfa;
+  };
+  const auto kept = kept_or_made(dfas_, Keyed::Dfa, key, budget, made, size_of);
   return {kept, &kept->value};
 }
 
 std::shared_ptr<const LimitedTexts> KeptParts::limited(const std::string& key, Budget& budget,
                                                        const std::function<LimitedTexts()>& make) {
+  const auto made = [&] {
+    LimitedTexts texts = make();
+    texts.number = next_number_.fetch_add(1, std::memory_order_relaxed);
+    return texts;
+  };
   const auto kept =
-      kept_or_made(limited_, Keyed::Limited, key, budget, make, [](const LimitedTexts& limited) {
+      kept_or_made(limited_, Keyed::Limited, key, budget, made, [](const LimitedTexts& limited) {
         return size_of(*limited.texts) +
                (limited.counted ? limited.counted->below.capacity() * sizeof(uint32_t) : 0);
       });

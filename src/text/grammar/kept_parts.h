@@ -3,6 +3,7 @@
 // grammars; a compilation without one has its own.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <list>
@@ -82,7 +83,8 @@ class KeptByText {
 /// Texts of a pattern or format within bounds on their characters.
 struct LimitedTexts {
   std::shared_ptr<const Dfa> texts;
-  std::optional<CountLimit> counted;  ///< upper bound, counted while reading
+  std::optional<CountLimit> counted = {};  ///< upper bound, counted while reading
+  uint64_t number = 0;                     ///< of its own among what is kept; 0: not kept
 };
 
 /// What is kept charges the budget as making it did, so refusals do not depend on what is kept. Any
@@ -121,6 +123,7 @@ class KeptParts {
     BudgetUse use;
     Budget::Payment payment;
   };
+  std::atomic<uint64_t> next_number_{1};
   KeptByText<Charged<Dfa>> dfas_{kDfaBytes};
   KeptByText<Charged<LimitedTexts>> limited_{kDfaBytes};
   KeptByText<CompiledPart> pieces_{kPieceBytes};

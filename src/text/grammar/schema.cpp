@@ -104,8 +104,12 @@ class SchemaWriter {
     const Dfa& texts = *alternative.texts;
     const std::vector<uint32_t>& below = alternative.counted->below;
     std::string key = "number ";
-    append_words(texts, key);
-    append_words(below, key);
+    if (alternative.kept_number != 0) {
+      key = fmt::format("kept number {}", alternative.kept_number);
+    } else {
+      append_words(texts, key);
+      append_words(below, key);
+    }
     return piece(key, [&](Nfa& nfa) { write_counted_number(texts, below, nfa); });
   }
 
@@ -144,6 +148,8 @@ class SchemaWriter {
     std::string key = "string ";
     if (!alternative.texts) {
       key = fmt::format("characters {} {}", shape.minimum, shape.maximum);
+    } else if (alternative.kept_number != 0) {
+      key = fmt::format("kept string {}", alternative.kept_number);
     } else {
       append_words(*alternative.texts, key);
       if (alternative.counted) append_words(alternative.counted->below, key);

@@ -41,6 +41,27 @@ LimitedTexts limited_texts(const StringShape& shape, Budget& budget) {
   return {std::make_shared<const Dfa>(std::move(texts)), std::nullopt};
 }
 
+void append_decimal(const Decimal& value, std::string& out) {
+  out += value.negative ? "-" : "";
+  out.append(value.integer).append(1, '.').append(value.fraction).append(1, ' ');
+}
+
+/// What tells the texts of a number from others.
+std::string key_of_number(const NumberShape& shape) {
+  std::string key = "number ";
+  for (const auto* const bound : {&shape.lower, &shape.upper}) {
+    key += !*bound ? '-' : (*bound)->exclusive ? 'x' : 'i';
+    if (*bound) append_decimal((*bound)->value, key);
+  }
+  key += shape.integer ? 'n' : '-';
+  key += shape.not_integer ? 'n' : '-';
+  for (const auto* const values : {&shape.multiples, &shape.not_multiples}) {
+    for (const Decimal& value : *values) append_decimal(value, key);
+    key += '|';
+  }
+  return key;
+}
+
 }  // namespace
 
 uint64_t contains_cap(const ArrayShape::Contains& contains) {
@@ -99,14 +120,29 @@ void SchemaCompiler::expand(NodeId node) {
 
 void SchemaCompiler::compile_number(Alternative& alternative) {
   const NumberShape& shape = alternative.shape.number;
+  if (shape.spelled.empty()) {
+    const auto limited = kept_.limited(key_of_number(shape), budget_, [&] {
+      auto texts = std::make_shared<const Dfa>(number_texts(shape, budget_));
+      auto counted = limit_of_digits(*texts, budget_);
+      return LimitedTexts{std::move(texts), std::move(counted)};
+    });
+    return take(limited, alternative);
+  }
   Dfa texts = number_texts(shape, budget_);
-  if (!shape.spelled.empty() && !texts.empty()) {
+  if (!texts.empty()) {
     alternative.checked = std::make_shared<const Dfa>(std::move(texts));
     texts = of_texts({&shape.spelled, 1}, true, budget_);
   } else {
     alternative.counted = limit_of_digits(texts, budget_);
   }
   alternative.texts = std::make_shared<const Dfa>(std::move(texts));
+}
+
+void SchemaCompiler::take(const std::shared_ptr<const LimitedTexts>& limited,
+                          Alternative& alternative) {
+  alternative.texts = {limited, limited->texts.get()};
+  alternative.counted = limited->counted;
+  alternative.kept_number = limited->number;
 }
 
 void SchemaCompiler::compile_string(Alternative& alternative) {
@@ -119,9 +155,7 @@ void SchemaCompiler::compile_string(Alternative& alternative) {
   if (shape.minimum == 0 && shape.maximum == UINT64_MAX) return;
   std::string key = fmt::format("{} {} ", shape.minimum, shape.maximum);
   append_words(*shape.texts, key);
-  const auto limited = kept_.limited(key, budget_, [&] { return limited_texts(shape, budget_); });
-  alternative.texts = {limited, limited->texts.get()};
-  alternative.counted = limited->counted;
+  take(kept_.limited(key, budget_, [&] { return limited_texts(shape, budget_); }), alternative);
 }
 
 void SchemaCompiler::write_out_length(Alternative& alternative) {
@@ -130,6 +164,7 @@ void SchemaCompiler::write_out_length(Alternative& alternative) {
   alternative.texts = std::make_shared<const Dfa>(
       both(*alternative.texts, of_length(0, maximum, budget_), budget_));
   alternative.counted.reset();
+  alternative.kept_number = 0;
 }
 
 void SchemaCompiler::compile_array(Alternative& alternative) {

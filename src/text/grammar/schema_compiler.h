@@ -31,6 +31,7 @@ struct Alternative {
   std::shared_ptr<const Dfa> texts = {};  ///< Number; String: null for counted characters
   /// Number, String: additional upper bound on `texts`, counted while reading.
   std::optional<CountLimit> counted = {};
+  uint64_t kept_number = 0;  ///< LimitedTexts::number of `texts` and `counted`; 0: not kept
   /// Number: all spellings of a number generated in the schema's spelling; else null.
   std::shared_ptr<const Dfa> checked = {};
 
@@ -70,6 +71,7 @@ class SchemaCompiler {
   void expand(NodeId node);
   void compile_number(Alternative& alternative);
   void compile_string(Alternative& alternative);
+  static void take(const std::shared_ptr<const LimitedTexts>& limited, Alternative& alternative);
   void write_out_length(Alternative& alternative);
   void compile_array(Alternative& alternative);
   void compile_object(Alternative& alternative);

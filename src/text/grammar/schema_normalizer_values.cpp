@@ -209,8 +209,7 @@ SchemaDnf SchemaNormalizer::of_strings(const std::string& key, const JsonValue& 
     index_.set_place(value);
     texts = pattern(value.text);
   } else {
-    std::string source;
-    const FormatKind kind = find_format(value.text, source);
+    const FormatKind kind = find_format(value.text);
     if (kind == FormatKind::Unknown) return negated ? SchemaDnf{} : SchemaDnf{Shape{}};
     index_.set_place(value);
     if (kind == FormatKind::Unsupported) {
@@ -218,7 +217,8 @@ SchemaDnf SchemaNormalizer::of_strings(const std::string& key, const JsonValue& 
     }
     auto& known = patterns_["format " + value.text];
     if (!known) {
-      known = kept_.dfa("f" + source, budget_, [&] { return regex_dfa(source, false, budget_); });
+      known = kept_.dfa("f" + value.text, budget_,
+                        [&] { return regex_dfa(format_pattern(value.text), false, budget_); });
     }
     texts = known;
   }

@@ -78,21 +78,25 @@ class SubsetBuilder {
     edges_.clear();
     ranges_.clear();
     std::vector<Special> specials;
-    bool bounds[257] = {};
+    cuts_.clear();
     for (const uint32_t node : from_) {
       nfa_.for_each_edge(node, [&](const NfaEdge& edge) {
         if (edge.kind == EdgeKind::Bytes) {
           edges_.push_back(edge);
-          bounds[edge.low] = bounds[edge.high + 1] = true;
+          cuts_.push_back(edge.low);
+          cuts_.push_back(edge.high + 1u);
         } else if (edge.kind == EdgeKind::Call || edge.kind == EdgeKind::Act) {
           specials.push_back({edge.kind, edge.data, edge.to});
         }
       });
     }
     if (!edges_.empty()) {
-      for (uint32_t low = 0; low < 256;) {
-        uint32_t high = low;
-        while (high < 255 && !bounds[high + 1]) ++high;
+      // Bytes between two cuts lead to the same nodes.
+      std::sort(cuts_.begin(), cuts_.end());
+      cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+      if (cuts_.front() > 0) nfa_.budget().spend(edges_.size());
+      for (size_t cut = 0; cut + 1 < cuts_.size(); ++cut) {
+        const uint32_t low = cuts_[cut], high = cuts_[cut + 1] - 1;
         targets_.clear();
         for (const NfaEdge& edge : edges_) {
           if (edge.low <= low && high <= edge.high) targets_.push_back(edge.to);
@@ -110,8 +114,8 @@ class SubsetBuilder {
           }
           last_targets_ = targets_;
         }
-        low = high + 1;
       }
+      if (cuts_.back() < 256) nfa_.budget().spend(edges_.size());
     }
     for (Special& special : specials) {
       const uint32_t one[] = {special.to};
@@ -129,7 +133,7 @@ class SubsetBuilder {
   const Nfa& nfa_;
   uint32_t final_;
   Nfa::Marks& marks_;
-  std::vector<uint32_t> nodes_, key_, from_, targets_, last_targets_;
+  std::vector<uint32_t> nodes_, key_, from_, cuts_, targets_, last_targets_;
   std::vector<NfaEdge> edges_;
   std::vector<ByteRange> ranges_;
   Interner states_;
