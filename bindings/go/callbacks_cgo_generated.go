@@ -23,6 +23,8 @@ extern int32_t tenonOnProgress(uintptr_t, double);
 static inline uintptr_t address_of_progress_callback(void) { return (uintptr_t)tenonOnProgress; }
 extern int64_t tenonOnRead(uintptr_t, uint64_t, void*, uint64_t);
 static inline uintptr_t address_of_read_callback(void) { return (uintptr_t)tenonOnRead; }
+extern int32_t tenonOnStop(uintptr_t);
+static inline uintptr_t address_of_stop_callback(void) { return (uintptr_t)tenonOnStop; }
 */
 import "C"
 
@@ -37,6 +39,7 @@ func makeCallbacks() {
 	addressPost = uintptr(C.address_of_post_callback())
 	addressProgress = uintptr(C.address_of_progress_callback())
 	addressRead = uintptr(C.address_of_read_callback())
+	addressStop = uintptr(C.address_of_stop_callback())
 }
 
 //export tenonOnCandidate
@@ -77,4 +80,9 @@ func tenonOnProgress(user C.uintptr_t, fraction C.double) C.int32_t {
 //export tenonOnRead
 func tenonOnRead(user C.uintptr_t, offset C.uint64_t, buffer unsafe.Pointer, size C.uint64_t) C.int64_t {
 	return C.int64_t(onRead(uintptr(user), uint64(offset), buffer, uint64(size)))
+}
+
+//export tenonOnStop
+func tenonOnStop(user C.uintptr_t) C.int32_t {
+	return C.int32_t(onStop(uintptr(user)))
 }

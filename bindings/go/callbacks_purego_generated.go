@@ -15,4 +15,5 @@ func makeCallbacks() {
 	addressPost = purego.NewCallback(onPost)
 	addressProgress = purego.NewCallback(onProgress)
 	addressRead = purego.NewCallback(onRead)
+	addressStop = purego.NewCallback(onStop)
 }

@@ -313,6 +313,12 @@ static int32_t call_grammar_create(uintptr_t function, int32_t kind, void* text,
 static void call_grammar_destroy(uintptr_t function, uintptr_t grammar) {
   ((void (*)(uintptr_t))function)(grammar);
 }
+static int32_t call_grammar_compile(uintptr_t function, int32_t kind, void* text, uintptr_t length, uint32_t flags, uintptr_t tokenizer, uintptr_t shouldStop, uintptr_t user, void* grammar) {
+  return ((int32_t (*)(int32_t, void*, uintptr_t, uint32_t, uintptr_t, uintptr_t, uintptr_t, void*))function)(kind, text, length, flags, tokenizer, shouldStop, user, grammar);
+}
+static int32_t call_grammar_notes(uintptr_t function, uintptr_t grammar, void* json, void* length) {
+  return ((int32_t (*)(uintptr_t, void*, void*))function)(grammar, json, length);
+}
 static int32_t call_grammar_accepts(uintptr_t function, uintptr_t grammar, void* text, uintptr_t length, void* accepted) {
   return ((int32_t (*)(uintptr_t, void*, uintptr_t, void*))function)(grammar, text, length, accepted);
 }
@@ -393,6 +399,9 @@ static int32_t call_chat_encode(uintptr_t function, uintptr_t chat, void* conver
 }
 static int32_t call_chat_grammar(uintptr_t function, uintptr_t chat, void* conversation, uintptr_t length, void* grammar) {
   return ((int32_t (*)(uintptr_t, void*, uintptr_t, void*))function)(chat, conversation, length, grammar);
+}
+static int32_t call_chat_compile(uintptr_t function, uintptr_t chat, void* conversation, uintptr_t length, uintptr_t tokenizer, uintptr_t shouldStop, uintptr_t user, void* grammar) {
+  return ((int32_t (*)(uintptr_t, void*, uintptr_t, uintptr_t, uintptr_t, uintptr_t, void*))function)(chat, conversation, length, tokenizer, shouldStop, user, grammar);
 }
 static int32_t call_chat_constrain(uintptr_t function, uintptr_t chat, void* conversation, uintptr_t length, uintptr_t sampler, void* constrained) {
   return ((int32_t (*)(uintptr_t, void*, uintptr_t, uintptr_t, void*))function)(chat, conversation, length, sampler, constrained);
@@ -924,6 +933,14 @@ func callGrammarDestroy(grammar uintptr) {
 	C.call_grammar_destroy(C.uintptr_t(functions[fnGrammarDestroy]), C.uintptr_t(grammar))
 }
 
+func callGrammarCompile(kind int32, text unsafe.Pointer, length uintptr, flags uint32, tokenizer uintptr, shouldStop uintptr, user uintptr, grammar unsafe.Pointer) int32 {
+	return int32(C.call_grammar_compile(C.uintptr_t(functions[fnGrammarCompile]), C.int32_t(kind), text, C.uintptr_t(length), C.uint32_t(flags), C.uintptr_t(tokenizer), C.uintptr_t(shouldStop), C.uintptr_t(user), grammar))
+}
+
+func callGrammarNotes(grammar uintptr, json unsafe.Pointer, length unsafe.Pointer) int32 {
+	return int32(C.call_grammar_notes(C.uintptr_t(functions[fnGrammarNotes]), C.uintptr_t(grammar), json, length))
+}
+
 func callGrammarAccepts(grammar uintptr, text unsafe.Pointer, length uintptr, accepted unsafe.Pointer) int32 {
 	return int32(C.call_grammar_accepts(C.uintptr_t(functions[fnGrammarAccepts]), C.uintptr_t(grammar), text, C.uintptr_t(length), accepted))
 }
@@ -1030,6 +1047,10 @@ func callChatEncode(chat uintptr, conversation unsafe.Pointer, length uintptr, t
 
 func callChatGrammar(chat uintptr, conversation unsafe.Pointer, length uintptr, grammar unsafe.Pointer) int32 {
 	return int32(C.call_chat_grammar(C.uintptr_t(functions[fnChatGrammar]), C.uintptr_t(chat), conversation, C.uintptr_t(length), grammar))
+}
+
+func callChatCompile(chat uintptr, conversation unsafe.Pointer, length uintptr, tokenizer uintptr, shouldStop uintptr, user uintptr, grammar unsafe.Pointer) int32 {
+	return int32(C.call_chat_compile(C.uintptr_t(functions[fnChatCompile]), C.uintptr_t(chat), conversation, C.uintptr_t(length), C.uintptr_t(tokenizer), C.uintptr_t(shouldStop), C.uintptr_t(user), grammar))
 }
 
 func callChatConstrain(chat uintptr, conversation unsafe.Pointer, length uintptr, sampler uintptr, constrained unsafe.Pointer) int32 {

@@ -532,6 +532,16 @@ func callGrammarDestroy(grammar uintptr) {
 	purego.SyscallN(functions[fnGrammarDestroy], grammar)
 }
 
+func callGrammarCompile(kind int32, text unsafe.Pointer, length uintptr, flags uint32, tokenizer uintptr, shouldStop uintptr, user uintptr, grammar unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnGrammarCompile], uintptr(kind), uintptr(text), length, uintptr(flags), tokenizer, shouldStop, user, uintptr(grammar))
+	return int32(result)
+}
+
+func callGrammarNotes(grammar uintptr, json unsafe.Pointer, length unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnGrammarNotes], grammar, uintptr(json), uintptr(length))
+	return int32(result)
+}
+
 func callGrammarAccepts(grammar uintptr, text unsafe.Pointer, length uintptr, accepted unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnGrammarAccepts], grammar, uintptr(text), length, uintptr(accepted))
 	return int32(result)
@@ -661,6 +671,11 @@ func callChatEncode(chat uintptr, conversation unsafe.Pointer, length uintptr, t
 
 func callChatGrammar(chat uintptr, conversation unsafe.Pointer, length uintptr, grammar unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnChatGrammar], chat, uintptr(conversation), length, uintptr(grammar))
+	return int32(result)
+}
+
+func callChatCompile(chat uintptr, conversation unsafe.Pointer, length uintptr, tokenizer uintptr, shouldStop uintptr, user uintptr, grammar unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnChatCompile], chat, uintptr(conversation), length, tokenizer, shouldStop, user, uintptr(grammar))
 	return int32(result)
 }
 

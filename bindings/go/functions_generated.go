@@ -108,6 +108,8 @@ const (
 	fnEngineStatsText
 	fnGrammarCreate
 	fnGrammarDestroy
+	fnGrammarCompile
+	fnGrammarNotes
 	fnGrammarAccepts
 	fnGrammarCacheCreate
 	fnGrammarCacheDestroy
@@ -135,6 +137,7 @@ const (
 	fnChatRender
 	fnChatEncode
 	fnChatGrammar
+	fnChatCompile
 	fnChatConstrain
 	fnChatReplyCreate
 	fnChatReplyDestroy
@@ -177,7 +180,7 @@ const (
 	numFunctions
 
 	// The server's are those from here on.
-	numLibraryFunctions = 153
+	numLibraryFunctions = 156
 )
 
 var functionNames = [numFunctions]string{
@@ -283,6 +286,8 @@ var functionNames = [numFunctions]string{
 	"tenon_engine_stats_text",
 	"tenon_grammar_create",
 	"tenon_grammar_destroy",
+	"tenon_grammar_compile",
+	"tenon_grammar_notes",
 	"tenon_grammar_accepts",
 	"tenon_grammar_cache_create",
 	"tenon_grammar_cache_destroy",
@@ -310,6 +315,7 @@ var functionNames = [numFunctions]string{
 	"tenon_chat_render",
 	"tenon_chat_encode",
 	"tenon_chat_grammar",
+	"tenon_chat_compile",
 	"tenon_chat_constrain",
 	"tenon_chat_reply_create",
 	"tenon_chat_reply_destroy",
@@ -361,6 +367,7 @@ var (
 	addressPost      uintptr
 	addressProgress  uintptr
 	addressRead      uintptr
+	addressStop      uintptr
 )
 
 // What a handle is of.
@@ -1480,6 +1487,36 @@ func grammarCreate(kind int32, text string) (*handle, error) {
 	return newHandle(kindGrammar, grammar, nil), nil
 }
 
+func grammarCompile(kind int32, text string, flags uint32, tokenizer *handle, shouldStop func() error) (*handle, error) {
+	c := begin(fnGrammarCompile)
+	defer c.end()
+	tokenizerPointer := c.use(tokenizer, kindTokenizer, nullable)
+	shouldStopAddress, user := c.callback(addressStop, shouldStop, shouldStop == nil)
+	var grammar uintptr
+	if c.err != nil {
+		return nil, c.err
+	}
+	if err := c.done(callGrammarCompile(kind, textPointer(text), uintptr(len(text)), flags, tokenizerPointer, shouldStopAddress, user, unsafe.Pointer(&grammar))); err != nil {
+		return nil, err
+	}
+	return newHandle(kindGrammar, grammar, nil), nil
+}
+
+func grammarNotes(grammar *handle) (string, error) {
+	c := begin(fnGrammarNotes)
+	defer c.end()
+	grammarPointer := c.use(grammar, kindGrammar, 0)
+	var json unsafe.Pointer
+	var length uintptr
+	if c.err != nil {
+		return "", c.err
+	}
+	if err := c.done(callGrammarNotes(grammarPointer, unsafe.Pointer(&json), unsafe.Pointer(&length))); err != nil {
+		return "", err
+	}
+	return textAt(json, uint64(length)), nil
+}
+
 func grammarAccepts(grammar *handle, text string) (int32, error) {
 	c := begin(fnGrammarAccepts)
 	defer c.end()
@@ -1804,6 +1841,22 @@ func chatGrammar(chat *handle, conversation string) (*handle, error) {
 		return nil, c.err
 	}
 	if err := c.done(callChatGrammar(chatPointer, textPointer(conversation), uintptr(len(conversation)), unsafe.Pointer(&grammar))); err != nil {
+		return nil, err
+	}
+	return newHandle(kindGrammar, grammar, nil), nil
+}
+
+func chatCompile(chat *handle, conversation string, tokenizer *handle, shouldStop func() error) (*handle, error) {
+	c := begin(fnChatCompile)
+	defer c.end()
+	chatPointer := c.use(chat, kindChat, 0)
+	tokenizerPointer := c.use(tokenizer, kindTokenizer, nullable)
+	shouldStopAddress, user := c.callback(addressStop, shouldStop, shouldStop == nil)
+	var grammar uintptr
+	if c.err != nil {
+		return nil, c.err
+	}
+	if err := c.done(callChatCompile(chatPointer, textPointer(conversation), uintptr(len(conversation)), tokenizerPointer, shouldStopAddress, user, unsafe.Pointer(&grammar))); err != nil {
 		return nil, err
 	}
 	return newHandle(kindGrammar, grammar, nil), nil
@@ -2234,5 +2287,12 @@ func onProgress(user uintptr, fraction float64) int32 {
 	kept := keptOf(user)
 	return kept.run(func() error {
 		return kept.function.(func(fraction float64) error)(fraction)
+	})
+}
+
+func onStop(user uintptr) int32 {
+	kept := keptOf(user)
+	return kept.run(func() error {
+		return kept.function.(func() error)()
 	})
 }

@@ -23,7 +23,7 @@ LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_server_inte
            "tenon_server_last_error"}
 # Callbacks that generated functions take.
 CALLBACKS = {"tenon_progress_callback", "tenon_candidate_callback", "tenon_logits_callback",
-             "tenon_chat_callback"}
+             "tenon_chat_callback", "tenon_stop_callback"}
 
 # Those that functions of HAND take, or structures: what Go does in them is in callbacks.go.
 BY_HAND = {"tenon_notify_callback", "tenon_log_callback", "tenon_read_callback", "tenon_post_callback"}

@@ -467,9 +467,10 @@ type cEngineStats struct {
 	firstTokenSeconds float64
 	tokenGapSeconds   float64
 	requestSeconds    float64
+	queueRoom         uint64
 }
 
-var _ [632]byte = [unsafe.Sizeof(cEngineStats{})]byte{}
+var _ [640]byte = [unsafe.Sizeof(cEngineStats{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cEngineStats{}.reserved)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cEngineStats{}.waiting)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cEngineStats{}.waitingTokens)]byte{}
@@ -501,6 +502,7 @@ var _ [472]byte = [unsafe.Offsetof(cEngineStats{}.requestCounts)]byte{}
 var _ [608]byte = [unsafe.Offsetof(cEngineStats{}.firstTokenSeconds)]byte{}
 var _ [616]byte = [unsafe.Offsetof(cEngineStats{}.tokenGapSeconds)]byte{}
 var _ [624]byte = [unsafe.Offsetof(cEngineStats{}.requestSeconds)]byte{}
+var _ [632]byte = [unsafe.Offsetof(cEngineStats{}.queueRoom)]byte{}
 
 type cChatDelta struct {
 	structSize uint32
@@ -1145,6 +1147,8 @@ type EngineStats struct {
 	FirstTokenSeconds float64
 	TokenGapSeconds   float64
 	RequestSeconds    float64
+	// requests that the queue still takes; 0: the next is BUSY. Since 0.1
+	QueueRoom uint64
 }
 
 func (c *cEngineStats) value() EngineStats {
@@ -1179,6 +1183,7 @@ func (c *cEngineStats) value() EngineStats {
 		FirstTokenSeconds: c.firstTokenSeconds,
 		TokenGapSeconds:   c.tokenGapSeconds,
 		RequestSeconds:    c.requestSeconds,
+		QueueRoom:         c.queueRoom,
 	}
 }
 

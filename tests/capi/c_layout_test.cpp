@@ -216,7 +216,7 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_request_stats, prompt_tokens, 8);
   EXPECT_FIELD(tenon_request_stats, reused_tokens, 16);
   EXPECT_FIELD(tenon_request_stats, miss_position, 24);
-  expect_struct<tenon_engine_stats>(632);
+  expect_struct<tenon_engine_stats>(640);
   EXPECT_FIELD(tenon_engine_stats, waiting, 8);
   EXPECT_FIELD(tenon_engine_stats, preempted, 80);
   EXPECT_FIELD(tenon_engine_stats, kv_limit_bytes, 88);
@@ -231,6 +231,7 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_engine_stats, request_counts, 472);
   EXPECT_FIELD(tenon_engine_stats, first_token_seconds, 608);
   EXPECT_FIELD(tenon_engine_stats, request_seconds, 624);
+  EXPECT_FIELD(tenon_engine_stats, queue_room, 632);
 }
 
 TEST(Layout, Planning) {

@@ -105,6 +105,8 @@
   DO(engine_stats_text) \
   DO(grammar_create) \
   DO(grammar_destroy) \
+  DO(grammar_compile) \
+  DO(grammar_notes) \
   DO(grammar_accepts) \
   DO(grammar_cache_create) \
   DO(grammar_cache_destroy) \
@@ -132,6 +134,7 @@
   DO(chat_render) \
   DO(chat_encode) \
   DO(chat_grammar) \
+  DO(chat_compile) \
   DO(chat_constrain) \
   DO(chat_reply_create) \
   DO(chat_reply_destroy) \
@@ -174,7 +177,7 @@
   DO(server_last_error) \
   DO(server_interface_description) \
 
-enum { NUM_UPCALLS = 7 };
+enum { NUM_UPCALLS = 8 };
 
 #else
 
@@ -214,10 +217,16 @@ static void on_notify_callback(void* user) {
   (*env)->CallStaticVoidMethod(env, upcalls, upcall_methods[5], (jlong)(intptr_t)user);
   (void)has_thrown(env);
 }
+static int32_t on_stop_callback(void* user) {
+  JNIEnv* const env = environment();
+  if (env == NULL) return 1;
+  const jint ends = (*env)->CallStaticIntMethod(env, upcalls, upcall_methods[6], (jlong)(intptr_t)user);
+  return has_thrown(env) ? 1 : ends;
+}
 static void on_chat_callback(void* user, const tenon_chat_delta* delta) {
   JNIEnv* const env = environment();
   if (env == NULL) return;
-  (*env)->CallStaticVoidMethod(env, upcalls, upcall_methods[6], (jlong)(intptr_t)user, (jlong)(intptr_t)delta);
+  (*env)->CallStaticVoidMethod(env, upcalls, upcall_methods[7], (jlong)(intptr_t)user, (jlong)(intptr_t)delta);
   (void)has_thrown(env);
 }
 
@@ -232,6 +241,7 @@ static const struct Upcall {
     {"onCandidate", "(JJ)I", (void*)&on_candidate_callback},
     {"onLogits", "(JJJJ)I", (void*)&on_logits_callback},
     {"onNotify", "(J)V", (void*)&on_notify_callback},
+    {"onStop", "(J)I", (void*)&on_stop_callback},
     {"onChat", "(JJ)V", (void*)&on_chat_callback},
 };
 
@@ -1051,6 +1061,22 @@ JNIEXPORT void JNICALL Java_tenon_JniCalls_grammarDestroy(JNIEnv* env, jobject s
   }
   api.grammar_destroy((tenon_grammar*)(intptr_t)grammar);
 }
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_grammarCompile(JNIEnv* env, jobject self, jint kind, jlong text, jlong length, jint flags, jlong tokenizer, jlong should_stop, jlong user, jlong grammar) {
+  (void)self;
+  if (api.grammar_compile == NULL) {
+    missing(env, "tenon_grammar_compile");
+    return 0;
+  }
+  return (jint)api.grammar_compile((int32_t)kind, (const char*)(intptr_t)text, (size_t)length, (uint32_t)flags, (const tenon_tokenizer*)(intptr_t)tokenizer, (tenon_stop_callback)(intptr_t)should_stop, (void*)(intptr_t)user, (tenon_grammar**)(intptr_t)grammar);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_grammarNotes(JNIEnv* env, jobject self, jlong grammar, jlong json, jlong length) {
+  (void)self;
+  if (api.grammar_notes == NULL) {
+    missing(env, "tenon_grammar_notes");
+    return 0;
+  }
+  return (jint)api.grammar_notes((const tenon_grammar*)(intptr_t)grammar, (const char**)(intptr_t)json, (size_t*)(intptr_t)length);
+}
 JNIEXPORT jint JNICALL Java_tenon_JniCalls_grammarAccepts(JNIEnv* env, jobject self, jlong grammar, jlong text, jlong length, jlong accepted) {
   (void)self;
   if (api.grammar_accepts == NULL) {
@@ -1266,6 +1292,14 @@ JNIEXPORT jint JNICALL Java_tenon_JniCalls_chatGrammar(JNIEnv* env, jobject self
     return 0;
   }
   return (jint)api.chat_grammar((const tenon_chat*)(intptr_t)chat, (const char*)(intptr_t)conversation, (size_t)length, (tenon_grammar**)(intptr_t)grammar);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_chatCompile(JNIEnv* env, jobject self, jlong chat, jlong conversation, jlong length, jlong tokenizer, jlong should_stop, jlong user, jlong grammar) {
+  (void)self;
+  if (api.chat_compile == NULL) {
+    missing(env, "tenon_chat_compile");
+    return 0;
+  }
+  return (jint)api.chat_compile((const tenon_chat*)(intptr_t)chat, (const char*)(intptr_t)conversation, (size_t)length, (const tenon_tokenizer*)(intptr_t)tokenizer, (tenon_stop_callback)(intptr_t)should_stop, (void*)(intptr_t)user, (tenon_grammar**)(intptr_t)grammar);
 }
 JNIEXPORT jint JNICALL Java_tenon_JniCalls_chatConstrain(JNIEnv* env, jobject self, jlong chat, jlong conversation, jlong length, jlong sampler, jlong constrained) {
   (void)self;

@@ -104,6 +104,8 @@
   DO(engine_stats_text) \
   DO(grammar_create) \
   DO(grammar_destroy) \
+  DO(grammar_compile) \
+  DO(grammar_notes) \
   DO(grammar_accepts) \
   DO(grammar_cache_create) \
   DO(grammar_cache_destroy) \
@@ -131,6 +133,7 @@
   DO(chat_render) \
   DO(chat_encode) \
   DO(chat_grammar) \
+  DO(chat_compile) \
   DO(chat_constrain) \
   DO(chat_reply_create) \
   DO(chat_reply_destroy) \
@@ -396,6 +399,7 @@ static napi_value from_engine_stats(napi_env env, const tenon_engine_stats* valu
   set_member(env, object, "firstTokenSeconds", double_value(env, value->first_token_seconds));
   set_member(env, object, "tokenGapSeconds", double_value(env, value->token_gap_seconds));
   set_member(env, object, "requestSeconds", double_value(env, value->request_seconds));
+  set_member(env, object, "queueRoom", uint64_value(env, value->queue_room));
   return object;
 }
 
@@ -729,6 +733,16 @@ static size_t arguments_logits_callback(napi_env env, const void* data, napi_val
 static int32_t on_logits_callback(void* user, uint64_t row, const float* logits, uint64_t vocabulary) {
   const Given_logits_callback given = {row, logits, vocabulary};
   return ask_javascript(user, &arguments_logits_callback, &given);
+}
+
+typedef struct {  } Given_stop_callback;
+static size_t arguments_stop_callback(napi_env env, const void* data, napi_value* arguments) {
+  const Given_stop_callback* given = data;
+  return 0;
+}
+static int32_t on_stop_callback(void* user) {
+  const Given_stop_callback given = {};
+  return ask_javascript(user, &arguments_stop_callback, &given);
 }
 
 typedef struct { const tenon_chat_delta* delta; } Given_chat_callback;
@@ -2448,6 +2462,54 @@ static napi_value result_grammar_create(Call* call) {
 
 typedef struct {
   Call call;
+  int32_t kind;
+  const char* text;
+  size_t length;
+  uint32_t flags;
+  const tenon_tokenizer* tokenizer;
+  tenon_grammar* grammar;
+} Call_grammar_compile;
+static void parse_grammar_compile(Call* call) {
+  Call_grammar_compile* const c = (Call_grammar_compile*)call;
+  c->kind = as_int32_t(call, argument(call, 0), "kind");
+  c->text = as_text(call, argument(call, 1), "text", &c->length);
+  c->flags = as_uint32_t(call, argument(call, 2), "flags");
+  c->tokenizer = as_handle(call, argument(call, 3), "tokenizer", KIND_tokenizer, NULLABLE);
+  as_callback(call, argument(call, 4), "shouldStop");
+}
+static void run_grammar_compile(Call* call) {
+  Call_grammar_compile* const c = (Call_grammar_compile*)call;
+  call->status = api.grammar_compile(c->kind, c->text, c->length, c->flags, c->tokenizer, call->callback == NULL ? NULL : &on_stop_callback, call, &c->grammar);
+  keep_message(call);
+}
+static napi_value result_grammar_compile(Call* call) {
+  Call_grammar_compile* const c = (Call_grammar_compile*)call;
+  return handle_value(call, KIND_grammar, (void*)c->grammar, 0);
+}
+
+typedef struct {
+  Call call;
+  const tenon_grammar* grammar;
+  const char* json;
+  size_t length;
+} Call_grammar_notes;
+static void parse_grammar_notes(Call* call) {
+  Call_grammar_notes* const c = (Call_grammar_notes*)call;
+  c->grammar = as_handle(call, argument(call, 0), "grammar", KIND_grammar, 0);
+}
+static void run_grammar_notes(Call* call) {
+  Call_grammar_notes* const c = (Call_grammar_notes*)call;
+  call->status = api.grammar_notes(c->grammar, &c->json, &c->length);
+  keep_message(call);
+}
+static napi_value result_grammar_notes(Call* call) {
+  Call_grammar_notes* const c = (Call_grammar_notes*)call;
+  napi_env const env = call->env;
+  return text_value(env, c->json, (size_t)c->length);
+}
+
+typedef struct {
+  Call call;
   const tenon_grammar* grammar;
   const char* text;
   size_t length;
@@ -2982,6 +3044,31 @@ static void run_chat_grammar(Call* call) {
 }
 static napi_value result_chat_grammar(Call* call) {
   Call_chat_grammar* const c = (Call_chat_grammar*)call;
+  return handle_value(call, KIND_grammar, (void*)c->grammar, 0);
+}
+
+typedef struct {
+  Call call;
+  const tenon_chat* chat;
+  const char* conversation;
+  size_t length;
+  const tenon_tokenizer* tokenizer;
+  tenon_grammar* grammar;
+} Call_chat_compile;
+static void parse_chat_compile(Call* call) {
+  Call_chat_compile* const c = (Call_chat_compile*)call;
+  c->chat = as_handle(call, argument(call, 0), "chat", KIND_chat, 0);
+  c->conversation = as_text(call, argument(call, 1), "conversation", &c->length);
+  c->tokenizer = as_handle(call, argument(call, 2), "tokenizer", KIND_tokenizer, NULLABLE);
+  as_callback(call, argument(call, 3), "shouldStop");
+}
+static void run_chat_compile(Call* call) {
+  Call_chat_compile* const c = (Call_chat_compile*)call;
+  call->status = api.chat_compile(c->chat, c->conversation, c->length, c->tokenizer, call->callback == NULL ? NULL : &on_stop_callback, call, &c->grammar);
+  keep_message(call);
+}
+static napi_value result_chat_compile(Call* call) {
+  Call_chat_compile* const c = (Call_chat_compile*)call;
   return handle_value(call, KIND_grammar, (void*)c->grammar, 0);
 }
 
@@ -3710,6 +3797,8 @@ static const Function generated_functions[] = {
     {"engine_get_stats", 1, sizeof(Call_engine_get_stats), (void**)&api.engine_get_stats, &parse_engine_get_stats, &run_engine_get_stats, &result_engine_get_stats, NULL},
     {"engine_stats_text", 1, sizeof(Call_engine_stats_text), (void**)&api.engine_stats_text, &parse_engine_stats_text, &run_engine_stats_text, &result_engine_stats_text, &free_engine_stats_text},
     {"grammar_create", 2, sizeof(Call_grammar_create), (void**)&api.grammar_create, &parse_grammar_create, &run_grammar_create, &result_grammar_create, NULL},
+    {"grammar_compile", 5, sizeof(Call_grammar_compile), (void**)&api.grammar_compile, &parse_grammar_compile, &run_grammar_compile, &result_grammar_compile, NULL},
+    {"grammar_notes", 1, sizeof(Call_grammar_notes), (void**)&api.grammar_notes, &parse_grammar_notes, &run_grammar_notes, &result_grammar_notes, NULL},
     {"grammar_accepts", 2, sizeof(Call_grammar_accepts), (void**)&api.grammar_accepts, &parse_grammar_accepts, &run_grammar_accepts, &result_grammar_accepts, NULL},
     {"grammar_cache_create", 1, sizeof(Call_grammar_cache_create), (void**)&api.grammar_cache_create, &parse_grammar_cache_create, &run_grammar_cache_create, &result_grammar_cache_create, NULL},
     {"grammar_cache_get", 3, sizeof(Call_grammar_cache_get), (void**)&api.grammar_cache_get, &parse_grammar_cache_get, &run_grammar_cache_get, &result_grammar_cache_get, NULL},
@@ -3734,6 +3823,7 @@ static const Function generated_functions[] = {
     {"chat_render", 2, sizeof(Call_chat_render), (void**)&api.chat_render, &parse_chat_render, &run_chat_render, &result_chat_render, &free_chat_render},
     {"chat_encode", 2, sizeof(Call_chat_encode), (void**)&api.chat_encode, &parse_chat_encode, &run_chat_encode, &result_chat_encode, &free_chat_encode},
     {"chat_grammar", 2, sizeof(Call_chat_grammar), (void**)&api.chat_grammar, &parse_chat_grammar, &run_chat_grammar, &result_chat_grammar, NULL},
+    {"chat_compile", 4, sizeof(Call_chat_compile), (void**)&api.chat_compile, &parse_chat_compile, &run_chat_compile, &result_chat_compile, NULL},
     {"chat_constrain", 3, sizeof(Call_chat_constrain), (void**)&api.chat_constrain, &parse_chat_constrain, &run_chat_constrain, &result_chat_constrain, NULL},
     {"chat_reply_create", 2, sizeof(Call_chat_reply_create), (void**)&api.chat_reply_create, &parse_chat_reply_create, &run_chat_reply_create, &result_chat_reply_create, NULL},
     {"chat_reply_push_token", 3, sizeof(Call_chat_reply_push_token), (void**)&api.chat_reply_push_token, &parse_chat_reply_push_token, &run_chat_reply_push_token, &result_chat_reply_push_token, NULL},

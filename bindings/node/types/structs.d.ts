@@ -241,6 +241,8 @@ export interface EngineStats {
   readonly firstTokenSeconds: number
   readonly tokenGapSeconds: number
   readonly requestSeconds: number
+  /** requests that the queue still takes; 0: the next is BUSY. Since 0.1 */
+  readonly queueRoom: number
 }
 
 /** A machine as planning sees it. Fill it in yourself, or have it measured. Speeds are those of all threads together; 0: not known, and nothing is predicted from it. */
@@ -455,6 +457,7 @@ export const constants: Readonly<{
   GRAMMAR_GBNF: 2
   GRAMMAR_REGEX: 3
   GRAMMAR_CHOICES: 4
+  GRAMMAR_LENIENT: 1
   CHAT_CONTENT: 1
   CHAT_REASONING: 2
   CHAT_CALL_BEGIN: 3

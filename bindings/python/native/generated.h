@@ -105,6 +105,8 @@
   DO(engine_stats_text) \
   DO(grammar_create) \
   DO(grammar_destroy) \
+  DO(grammar_compile) \
+  DO(grammar_notes) \
   DO(grammar_accepts) \
   DO(grammar_cache_create) \
   DO(grammar_cache_destroy) \
@@ -132,6 +134,7 @@
   DO(chat_render) \
   DO(chat_encode) \
   DO(chat_grammar) \
+  DO(chat_compile) \
   DO(chat_constrain) \
   DO(chat_reply_create) \
   DO(chat_reply_destroy) \
@@ -585,9 +588,10 @@ static PyStructSequence_Field fields_engine_stats[] = {
     {"first_token_seconds", "the sums of these durations"},
     {"token_gap_seconds", NULL},
     {"request_seconds", NULL},
+    {"queue_room", "requests that the queue still takes; 0: the next is BUSY. Since 0.1"},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_engine_stats = {
-    "tenon.EngineStats", "Totals are since the engine was made, the rest is as it is now.", fields_engine_stats, 30};
+    "tenon.EngineStats", "Totals are since the engine was made, the rest is as it is now.", fields_engine_stats, 31};
 static PyObject* from_engine_stats(const tenon_engine_stats* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->waiting),
@@ -620,8 +624,9 @@ static PyObject* from_engine_stats(const tenon_engine_stats* value) {
       PyFloat_FromDouble(value->first_token_seconds),
       PyFloat_FromDouble(value->token_gap_seconds),
       PyFloat_FromDouble(value->request_seconds),
+      PyLong_FromUnsignedLongLong(value->queue_room),
   };
-  return sequence_object(type_engine_stats, members, 30);
+  return sequence_object(type_engine_stats, members, 31);
 }
 
 static PyTypeObject* type_hardware;
@@ -903,6 +908,16 @@ static int32_t on_logits_callback(void* user, uint64_t row, const float* logits,
   if (!enter_python(&lock)) return 1;
   PyObject* const arguments[] = {PyLong_FromUnsignedLongLong(row), copy_object(logits, (size_t)vocabulary * sizeof *logits)};
   const int32_t ends = call_python(callback, arguments, 2);
+  leave_python(lock);
+  return ends;
+}
+
+static int32_t on_stop_callback(void* user) {
+  Callback* callback = user;
+  PyGILState_STATE lock;
+  if (!enter_python(&lock)) return 1;
+  PyObject* const arguments[] = {};
+  const int32_t ends = call_python(callback, arguments, 0);
   leave_python(lock);
   return ends;
 }
@@ -2499,6 +2514,49 @@ static PyObject* call_grammar_create(PyObject* module, PyObject* args) {
   return end(&call, result);
 }
 
+static PyObject* call_grammar_compile(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "grammar_compile", 5, (void*)api.grammar_compile);
+  const int32_t kind = as_int32_t(&call, argument(&call, 0));
+  size_t length = 0;
+  const char* text = as_text(&call, argument(&call, 1), &length);
+  const uint32_t flags = as_uint32_t(&call, argument(&call, 2));
+  tenon_tokenizer* tokenizer = as_handle(&call, argument(&call, 3), KIND_tokenizer, NULLABLE);
+  Callback callback = {.function = as_callable(&call, argument(&call, 4))};
+  call.callback = &callback;
+  tenon_grammar* grammar = NULL;
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.grammar_compile(kind, text, length, flags, tokenizer, callback.function == NULL ? NULL : &on_stop_callback, &callback, &grammar);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = handle_object(KIND_grammar, grammar, NULL, 0);
+  }
+  return end(&call, result);
+}
+
+static PyObject* call_grammar_notes(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "grammar_notes", 1, (void*)api.grammar_notes);
+  tenon_grammar* grammar = as_handle(&call, argument(&call, 0), KIND_grammar, 0);
+  const char* json = NULL;
+  size_t length = 0;
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.grammar_notes(grammar, &json, &length);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = text_object(json, (size_t)length);
+  }
+  return end(&call, result);
+}
+
 static PyObject* call_grammar_accepts(PyObject* module, PyObject* args) {
   (void)module;
   Call call;
@@ -2949,6 +3007,29 @@ static PyObject* call_chat_grammar(PyObject* module, PyObject* args) {
   tenon_status status;
   release_lock(&call);
   status = api.chat_grammar(chat, conversation, length, &grammar);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = handle_object(KIND_grammar, grammar, NULL, 0);
+  }
+  return end(&call, result);
+}
+
+static PyObject* call_chat_compile(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "chat_compile", 4, (void*)api.chat_compile);
+  tenon_chat* chat = as_handle(&call, argument(&call, 0), KIND_chat, 0);
+  size_t length = 0;
+  const char* conversation = as_text(&call, argument(&call, 1), &length);
+  tenon_tokenizer* tokenizer = as_handle(&call, argument(&call, 2), KIND_tokenizer, NULLABLE);
+  Callback callback = {.function = as_callable(&call, argument(&call, 3))};
+  call.callback = &callback;
+  tenon_grammar* grammar = NULL;
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.chat_compile(chat, conversation, length, tokenizer, callback.function == NULL ? NULL : &on_stop_callback, &callback, &grammar);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -3834,6 +3915,8 @@ static const struct StructType {
   {"engine_get_stats", call_engine_get_stats, METH_VARARGS, NULL}, \
   {"engine_stats_text", call_engine_stats_text, METH_VARARGS, NULL}, \
   {"grammar_create", call_grammar_create, METH_VARARGS, NULL}, \
+  {"grammar_compile", call_grammar_compile, METH_VARARGS, NULL}, \
+  {"grammar_notes", call_grammar_notes, METH_VARARGS, NULL}, \
   {"grammar_accepts", call_grammar_accepts, METH_VARARGS, NULL}, \
   {"grammar_cache_create", call_grammar_cache_create, METH_VARARGS, NULL}, \
   {"grammar_cache_get", call_grammar_cache_get, METH_VARARGS, NULL}, \
@@ -3858,6 +3941,7 @@ static const struct StructType {
   {"chat_render", call_chat_render, METH_VARARGS, NULL}, \
   {"chat_encode", call_chat_encode, METH_VARARGS, NULL}, \
   {"chat_grammar", call_chat_grammar, METH_VARARGS, NULL}, \
+  {"chat_compile", call_chat_compile, METH_VARARGS, NULL}, \
   {"chat_constrain", call_chat_constrain, METH_VARARGS, NULL}, \
   {"chat_reply_create", call_chat_reply_create, METH_VARARGS, NULL}, \
   {"chat_reply_push_token", call_chat_reply_push_token, METH_VARARGS, NULL}, \

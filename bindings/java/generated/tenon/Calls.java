@@ -710,7 +710,7 @@ final class Calls {
   static EngineStats engineGetStats(Handle engine) {
     try (Call call = new Call()) {
       long engineAt = call.handle(engine, false);
-      Block statsAt = call.struct(632);
+      Block statsAt = call.struct(640);
       call.check(call.library.engineGetStats(engineAt, statsAt.address));
       return Structs.readEngineStats(statsAt);
     }
@@ -731,6 +731,26 @@ final class Calls {
       Block grammarAt = call.block(8);
       call.check(call.library.grammarCreate(kind, textAt.address, textAt.count, grammarAt.address));
       return Handle.of(Kind.GRAMMAR, grammarAt.int64(0), null);
+    }
+  }
+
+  static Handle grammarCompile(int kind, String text, int flags, Handle tokenizer, Upcalls.OnStop shouldStop) {
+    try (Call call = new Call()) {
+      Block textAt = call.text(text);
+      long tokenizerAt = call.handle(tokenizer, false);
+      Block grammarAt = call.block(8);
+      call.check(call.library.grammarCompile(kind, textAt.address, textAt.count, flags, tokenizerAt, call.upcall(shouldStop, Upcalls.STOP_CALLBACK), call.user(), grammarAt.address));
+      return Handle.of(Kind.GRAMMAR, grammarAt.int64(0), tokenizer);
+    }
+  }
+
+  static String grammarNotes(Handle grammar) {
+    try (Call call = new Call()) {
+      long grammarAt = call.handle(grammar, false);
+      Block jsonAt = call.block(8);
+      Block lengthAt = call.block(8);
+      call.check(call.library.grammarNotes(grammarAt, jsonAt.address, lengthAt.address));
+      return Structs.text(jsonAt.int64(0), lengthAt.int64(0));
     }
   }
 
@@ -937,6 +957,17 @@ final class Calls {
       Block conversationAt = call.text(conversation);
       Block grammarAt = call.block(8);
       call.check(call.library.chatGrammar(chatAt, conversationAt.address, conversationAt.count, grammarAt.address));
+      return Handle.of(Kind.GRAMMAR, grammarAt.int64(0), chat);
+    }
+  }
+
+  static Handle chatCompile(Handle chat, String conversation, Handle tokenizer, Upcalls.OnStop shouldStop) {
+    try (Call call = new Call()) {
+      long chatAt = call.handle(chat, false);
+      Block conversationAt = call.text(conversation);
+      long tokenizerAt = call.handle(tokenizer, false);
+      Block grammarAt = call.block(8);
+      call.check(call.library.chatCompile(chatAt, conversationAt.address, conversationAt.count, tokenizerAt, call.upcall(shouldStop, Upcalls.STOP_CALLBACK), call.user(), grammarAt.address));
       return Handle.of(Kind.GRAMMAR, grammarAt.int64(0), chat);
     }
   }

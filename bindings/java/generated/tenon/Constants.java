@@ -215,6 +215,8 @@ public final class Constants {
   public static final int GRAMMAR_REGEX = 3;
   /** a JSON array of strings: the text is one of them */
   public static final int GRAMMAR_CHOICES = 4;
+  /** JSON_SCHEMA: what has no grammar is left out */
+  public static final int GRAMMAR_LENIENT = 1;
   /** How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s
    * and above, each without those before it. */
   public static final int CHAT_CONTENT = 1;

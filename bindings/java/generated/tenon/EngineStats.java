@@ -20,6 +20,7 @@ package tenon;
  * @param tokenGapCounts between tokens
  * @param requestCounts from submit to the end
  * @param firstTokenSeconds the sums of these durations
+ * @param queueRoom requests that the queue still takes; 0: the next is BUSY. Since 0.1
  */
 public record EngineStats(
     long waiting,
@@ -51,4 +52,5 @@ public record EngineStats(
     java.util.List<Long> requestCounts,
     double firstTokenSeconds,
     double tokenGapSeconds,
-    double requestSeconds) {}
+    double requestSeconds,
+    long queueRoom) {}

@@ -207,6 +207,10 @@ abstract class JniCalls extends NativeCalls {
   @Override
   native void grammarDestroy(long grammar);
   @Override
+  native int grammarCompile(int kind, long text, long length, int flags, long tokenizer, long shouldStop, long user, long grammar);
+  @Override
+  native int grammarNotes(long grammar, long json, long length);
+  @Override
   native int grammarAccepts(long grammar, long text, long length, long accepted);
   @Override
   native int grammarCacheCreate(long limitBytes, long cache);
@@ -260,6 +264,8 @@ abstract class JniCalls extends NativeCalls {
   native int chatEncode(long chat, long conversation, long length, long tokens, long capacity, long numTokens);
   @Override
   native int chatGrammar(long chat, long conversation, long length, long grammar);
+  @Override
+  native int chatCompile(long chat, long conversation, long length, long tokenizer, long shouldStop, long user, long grammar);
   @Override
   native int chatConstrain(long chat, long conversation, long length, long sampler, long constrained);
   @Override

@@ -104,6 +104,8 @@ abstract class NativeCalls extends NativeMemory {
   abstract int engineStatsText(long engine, long text, long capacity, long length);
   abstract int grammarCreate(int kind, long text, long length, long grammar);
   abstract void grammarDestroy(long grammar);
+  abstract int grammarCompile(int kind, long text, long length, int flags, long tokenizer, long shouldStop, long user, long grammar);
+  abstract int grammarNotes(long grammar, long json, long length);
   abstract int grammarAccepts(long grammar, long text, long length, long accepted);
   abstract int grammarCacheCreate(long limitBytes, long cache);
   abstract void grammarCacheDestroy(long cache);
@@ -131,6 +133,7 @@ abstract class NativeCalls extends NativeMemory {
   abstract int chatRender(long chat, long conversation, long length, long text, long capacity, long needed);
   abstract int chatEncode(long chat, long conversation, long length, long tokens, long capacity, long numTokens);
   abstract int chatGrammar(long chat, long conversation, long length, long grammar);
+  abstract int chatCompile(long chat, long conversation, long length, long tokenizer, long shouldStop, long user, long grammar);
   abstract int chatConstrain(long chat, long conversation, long length, long sampler, long constrained);
   abstract int chatReplyCreate(long chat, long conversation, long length, long reply);
   abstract void chatReplyDestroy(long reply);

@@ -170,7 +170,8 @@ final class Structs extends StructFields {
         int64s(at, 472, 17),
         at.float64(608),
         at.float64(616),
-        at.float64(624));
+        at.float64(624),
+        at.int64(632));
   }
 
   static Hardware readHardware(Block at) {

@@ -10,7 +10,8 @@ final class Upcalls {
   static final int CANDIDATE_CALLBACK = 3;
   static final int LOGITS_CALLBACK = 4;
   static final int NOTIFY_CALLBACK = 5;
-  static final int CHAT_CALLBACK = 6;
+  static final int STOP_CALLBACK = 6;
+  static final int CHAT_CALLBACK = 7;
 
   interface OnPiece {
     /** Nonzero ends the generation after this piece. True stands for nonzero. */
@@ -75,6 +76,18 @@ final class Upcalls {
 
   static void onNotify(long user) {
     Dispatcher.notified(user);
+  }
+
+  interface OnStop {
+    /** Asks whether the work under way is still wanted: every few milliseconds, on the thread of the call.
+     * Nonzero ends the call: CANCELLED. Since 0.1 True stands for nonzero. */
+    boolean call() throws Exception;
+  }
+
+  static int onStop(long user) {
+    return Callback.run(user, function -> {
+      return ((OnStop) function).call();
+    });
   }
 
   interface OnChat {

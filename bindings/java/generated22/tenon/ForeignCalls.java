@@ -18,6 +18,7 @@ abstract class ForeignCalls extends NativeCalls {
       FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG),
       FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
       FunctionDescriptor.ofVoid(JAVA_LONG),
+      FunctionDescriptor.of(JAVA_INT, JAVA_LONG),
       FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG),
   };
 
@@ -276,6 +277,10 @@ abstract class ForeignCalls extends NativeCalls {
         Foreign.find("tenon_grammar_create", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle GRAMMAR_DESTROY =
         Foreign.find("tenon_grammar_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle GRAMMAR_COMPILE =
+        Foreign.find("tenon_grammar_compile", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle GRAMMAR_NOTES =
+        Foreign.find("tenon_grammar_notes", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle GRAMMAR_ACCEPTS =
         Foreign.find("tenon_grammar_accepts", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle GRAMMAR_CACHE_CREATE =
@@ -335,6 +340,8 @@ abstract class ForeignCalls extends NativeCalls {
         Foreign.find("tenon_chat_encode", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle CHAT_GRAMMAR =
         Foreign.find("tenon_chat_grammar", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_COMPILE =
+        Foreign.find("tenon_chat_compile", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle CHAT_CONSTRAIN =
         Foreign.find("tenon_chat_constrain", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle CHAT_REPLY_CREATE =
@@ -1446,6 +1453,26 @@ abstract class ForeignCalls extends NativeCalls {
   }
 
   @Override
+  int grammarCompile(int kind, long text, long length, int flags, long tokenizer, long shouldStop, long user, long grammar) {
+    if (GrammarFunctions.GRAMMAR_COMPILE == null) throw missing("tenon_grammar_compile");
+    try {
+      return (int) GrammarFunctions.GRAMMAR_COMPILE.invokeExact(kind, text, length, flags, tokenizer, shouldStop, user, grammar);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int grammarNotes(long grammar, long json, long length) {
+    if (GrammarFunctions.GRAMMAR_NOTES == null) throw missing("tenon_grammar_notes");
+    try {
+      return (int) GrammarFunctions.GRAMMAR_NOTES.invokeExact(grammar, json, length);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
   int grammarAccepts(long grammar, long text, long length, long accepted) {
     if (GrammarFunctions.GRAMMAR_ACCEPTS == null) throw missing("tenon_grammar_accepts");
     try {
@@ -1710,6 +1737,16 @@ abstract class ForeignCalls extends NativeCalls {
     if (ChatFunctions.CHAT_GRAMMAR == null) throw missing("tenon_chat_grammar");
     try {
       return (int) ChatFunctions.CHAT_GRAMMAR.invokeExact(chat, conversation, length, grammar);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int chatCompile(long chat, long conversation, long length, long tokenizer, long shouldStop, long user, long grammar) {
+    if (ChatFunctions.CHAT_COMPILE == null) throw missing("tenon_chat_compile");
+    try {
+      return (int) ChatFunctions.CHAT_COMPILE.invokeExact(chat, conversation, length, tokenizer, shouldStop, user, grammar);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }

@@ -340,6 +340,18 @@ pub struct Api {
     /// text is malformed, impossible, too large or uses what is not supported; the message says where (line,
     /// JSON pointer, byte) and why.
     pub tenon_grammar_destroy: Option<unsafe extern "C" fn(grammar: *mut tenon_grammar)>,
+    /// As tenon_grammar_create, for texts that come with requests. flags 0 or TENON_GRAMMAR_LENIENT: keywords
+    /// and subschemas that would be refused are skipped, and tenon_grammar_notes tells which. ARGUMENT for
+    /// another kind tokenizer may be NULL; prepares the grammar for this vocabulary, so that
+    /// tenon_sampler_set_grammar and tenon_matcher_create are quick later should_stop may be NULL; not called
+    /// for the first grammar's sorting of the vocabulary LIMIT for a text that takes more than 256 MiB to
+    /// compile, CANCELLED. Since 0.1
+    pub tenon_grammar_compile: Option<unsafe extern "C" fn(kind: i32, text: *const c_char, length: usize, flags: u32, tokenizer: *const tenon_tokenizer, should_stop: tenon_stop_callback, user: *mut c_void, grammar: *mut *mut tenon_grammar) -> tenon_status>,
+    /// Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
+    /// \[{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}\]
+    /// pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null for a
+    /// subschema that any value satisfies instead. "\[\]" for other grammars. Since 0.1
+    pub tenon_grammar_notes: Option<unsafe extern "C" fn(grammar: *const tenon_grammar, json: *mut *const c_char, length: *mut usize) -> tenon_status>,
     /// accepted becomes 1 when `text` is a complete text of the grammar, else 0. LIMIT for a grammar so
     /// ambiguous that thousands of ways to read the text are open at once, and for a text nested so deep that
     /// 128 MiB would not hold its place.
@@ -433,6 +445,10 @@ pub struct Api {
     /// GRAMMAR (tool, JSON pointer) for a schema that is refused, UNSUPPORTED when a call must come and the
     /// family's calls have no grammar. The option "constrain_calls" leaves "auto" free.
     pub tenon_chat_grammar: Option<unsafe extern "C" fn(chat: *const tenon_chat, conversation: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status>,
+    /// As tenon_chat_grammar; tokenizer, should_stop and user as tenon_grammar_compile. Both are LIMIT for
+    /// tools that together take more than 16 times the work that one tool may take; this one may be
+    /// CANCELLED. Since 0.1
+    pub tenon_chat_compile: Option<unsafe extern "C" fn(chat: *const tenon_chat, conversation: *const c_char, length: usize, tokenizer: *const tenon_tokenizer, should_stop: tenon_stop_callback, user: *mut c_void, grammar: *mut *mut tenon_grammar) -> tenon_status>,
     /// tenon_chat_grammar and tenon_sampler_set_grammar in one, with the tokenizer of the chat's model;
     /// *constrained, which may be NULL, becomes 0 when any answer may come: any token is then drawn.
     pub tenon_chat_constrain: Option<unsafe extern "C" fn(chat: *const tenon_chat, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, constrained: *mut i32) -> tenon_status>,
@@ -636,6 +652,8 @@ impl Api {
                 tenon_engine_stats_text: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine, *mut c_char, usize, *mut usize) -> tenon_status>>(find(c"tenon_engine_stats_text")),
                 tenon_grammar_create: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(i32, *const c_char, usize, *mut *mut tenon_grammar) -> tenon_status>>(find(c"tenon_grammar_create")),
                 tenon_grammar_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_grammar)>>(find(c"tenon_grammar_destroy")),
+                tenon_grammar_compile: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(i32, *const c_char, usize, u32, *const tenon_tokenizer, tenon_stop_callback, *mut c_void, *mut *mut tenon_grammar) -> tenon_status>>(find(c"tenon_grammar_compile")),
+                tenon_grammar_notes: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_grammar, *mut *const c_char, *mut usize) -> tenon_status>>(find(c"tenon_grammar_notes")),
                 tenon_grammar_accepts: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_grammar, *const c_char, usize, *mut i32) -> tenon_status>>(find(c"tenon_grammar_accepts")),
                 tenon_grammar_cache_create: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(u64, *mut *mut tenon_grammar_cache) -> tenon_status>>(find(c"tenon_grammar_cache_create")),
                 tenon_grammar_cache_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_grammar_cache)>>(find(c"tenon_grammar_cache_destroy")),
@@ -663,6 +681,7 @@ impl Api {
                 tenon_chat_render: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_chat, *const c_char, usize, *mut c_char, usize, *mut usize) -> tenon_status>>(find(c"tenon_chat_render")),
                 tenon_chat_encode: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_chat, *const c_char, usize, *mut i32, usize, *mut usize) -> tenon_status>>(find(c"tenon_chat_encode")),
                 tenon_chat_grammar: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_chat, *const c_char, usize, *mut *mut tenon_grammar) -> tenon_status>>(find(c"tenon_chat_grammar")),
+                tenon_chat_compile: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_chat, *const c_char, usize, *const tenon_tokenizer, tenon_stop_callback, *mut c_void, *mut *mut tenon_grammar) -> tenon_status>>(find(c"tenon_chat_compile")),
                 tenon_chat_constrain: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_chat, *const c_char, usize, *mut tenon_sampler, *mut i32) -> tenon_status>>(find(c"tenon_chat_constrain")),
                 tenon_chat_reply_create: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_chat, *const c_char, usize, *mut *mut tenon_chat_reply) -> tenon_status>>(find(c"tenon_chat_reply_create")),
                 tenon_chat_reply_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_chat_reply)>>(find(c"tenon_chat_reply_destroy")),
@@ -798,6 +817,8 @@ impl Api {
             tenon_engine_stats_text: Some(linked::tenon_engine_stats_text),
             tenon_grammar_create: Some(linked::tenon_grammar_create),
             tenon_grammar_destroy: Some(linked::tenon_grammar_destroy),
+            tenon_grammar_compile: Some(linked::tenon_grammar_compile),
+            tenon_grammar_notes: Some(linked::tenon_grammar_notes),
             tenon_grammar_accepts: Some(linked::tenon_grammar_accepts),
             tenon_grammar_cache_create: Some(linked::tenon_grammar_cache_create),
             tenon_grammar_cache_destroy: Some(linked::tenon_grammar_cache_destroy),
@@ -825,6 +846,7 @@ impl Api {
             tenon_chat_render: Some(linked::tenon_chat_render),
             tenon_chat_encode: Some(linked::tenon_chat_encode),
             tenon_chat_grammar: Some(linked::tenon_chat_grammar),
+            tenon_chat_compile: Some(linked::tenon_chat_compile),
             tenon_chat_constrain: Some(linked::tenon_chat_constrain),
             tenon_chat_reply_create: Some(linked::tenon_chat_reply_create),
             tenon_chat_reply_destroy: Some(linked::tenon_chat_reply_destroy),
@@ -1201,6 +1223,18 @@ pub mod linked {
         /// the text is malformed, impossible, too large or uses what is not supported; the message says where
         /// (line, JSON pointer, byte) and why.
         pub fn tenon_grammar_destroy(grammar: *mut tenon_grammar);
+        /// As tenon_grammar_create, for texts that come with requests. flags 0 or TENON_GRAMMAR_LENIENT:
+        /// keywords and subschemas that would be refused are skipped, and tenon_grammar_notes tells which.
+        /// ARGUMENT for another kind tokenizer may be NULL; prepares the grammar for this vocabulary, so that
+        /// tenon_sampler_set_grammar and tenon_matcher_create are quick later should_stop may be NULL; not
+        /// called for the first grammar's sorting of the vocabulary LIMIT for a text that takes more than 256
+        /// MiB to compile, CANCELLED. Since 0.1
+        pub fn tenon_grammar_compile(kind: i32, text: *const c_char, length: usize, flags: u32, tokenizer: *const tenon_tokenizer, should_stop: tenon_stop_callback, user: *mut c_void, grammar: *mut *mut tenon_grammar) -> tenon_status;
+        /// Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
+        /// \[{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}\]
+        /// pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null
+        /// for a subschema that any value satisfies instead. "\[\]" for other grammars. Since 0.1
+        pub fn tenon_grammar_notes(grammar: *const tenon_grammar, json: *mut *const c_char, length: *mut usize) -> tenon_status;
         /// accepted becomes 1 when `text` is a complete text of the grammar, else 0. LIMIT for a grammar so
         /// ambiguous that thousands of ways to read the text are open at once, and for a text nested so deep
         /// that 128 MiB would not hold its place.
@@ -1296,6 +1330,10 @@ pub mod linked {
         /// GRAMMAR (tool, JSON pointer) for a schema that is refused, UNSUPPORTED when a call must come and
         /// the family's calls have no grammar. The option "constrain_calls" leaves "auto" free.
         pub fn tenon_chat_grammar(chat: *const tenon_chat, conversation: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status;
+        /// As tenon_chat_grammar; tokenizer, should_stop and user as tenon_grammar_compile. Both are LIMIT
+        /// for tools that together take more than 16 times the work that one tool may take; this one may be
+        /// CANCELLED. Since 0.1
+        pub fn tenon_chat_compile(chat: *const tenon_chat, conversation: *const c_char, length: usize, tokenizer: *const tenon_tokenizer, should_stop: tenon_stop_callback, user: *mut c_void, grammar: *mut *mut tenon_grammar) -> tenon_status;
         /// tenon_chat_grammar and tenon_sampler_set_grammar in one, with the tokenizer of the chat's model;
         /// *constrained, which may be NULL, becomes 0 when any answer may come: any token is then drawn.
         pub fn tenon_chat_constrain(chat: *const tenon_chat, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, constrained: *mut i32) -> tenon_status;

@@ -137,6 +137,7 @@ pub static TENON: Interface = Interface {
         ("TENON_GRAMMAR_GBNF", 2),
         ("TENON_GRAMMAR_REGEX", 3),
         ("TENON_GRAMMAR_CHOICES", 4),
+        ("TENON_GRAMMAR_LENIENT", 1),
         ("TENON_CHAT_CONTENT", 1),
         ("TENON_CHAT_REASONING", 2),
         ("TENON_CHAT_CALL_BEGIN", 3),
@@ -370,7 +371,7 @@ pub static TENON: Interface = Interface {
             field("reused_tokens", 16, 8, "uint64_t"),
             field("miss_position", 24, 8, "uint64_t"),
         ] },
-        Struct { name: "tenon_engine_stats", size: 632, fields: &[
+        Struct { name: "tenon_engine_stats", size: 640, fields: &[
             field("struct_size", 0, 4, "uint32_t"),
             field("reserved", 4, 4, "uint32_t"),
             field("waiting", 8, 8, "uint64_t"),
@@ -403,6 +404,7 @@ pub static TENON: Interface = Interface {
             field("first_token_seconds", 608, 8, "double"),
             field("token_gap_seconds", 616, 8, "double"),
             field("request_seconds", 624, 8, "double"),
+            field("queue_room", 632, 8, "uint64_t"),
         ] },
         Struct { name: "tenon_chat_delta", size: 48, fields: &[
             field("struct_size", 0, 4, "uint32_t"),
@@ -492,6 +494,7 @@ pub static TENON: Interface = Interface {
         ("tenon_notify_callback", &["void", "void*"]),
         ("tenon_task", &["void", "void*"]),
         ("tenon_post_callback", &["void", "void*", "tenon_task", "void*"]),
+        ("tenon_stop_callback", &["int32_t", "void*"]),
         ("tenon_chat_callback", &["void", "void*", "const tenon_chat_delta*"]),
     ],
     functions: &[
@@ -598,6 +601,8 @@ pub static TENON: Interface = Interface {
         ("tenon_engine_stats_text", &["tenon_status", "tenon_engine*", "char*", "size_t", "size_t*"]),
         ("tenon_grammar_create", &["tenon_status", "int32_t", "const char*", "size_t", "tenon_grammar**"]),
         ("tenon_grammar_destroy", &["void", "tenon_grammar*"]),
+        ("tenon_grammar_compile", &["tenon_status", "int32_t", "const char*", "size_t", "uint32_t", "const tenon_tokenizer*", "tenon_stop_callback", "void*", "tenon_grammar**"]),
+        ("tenon_grammar_notes", &["tenon_status", "const tenon_grammar*", "const char**", "size_t*"]),
         ("tenon_grammar_accepts", &["tenon_status", "const tenon_grammar*", "const char*", "size_t", "int32_t*"]),
         ("tenon_grammar_cache_create", &["tenon_status", "uint64_t", "tenon_grammar_cache**"]),
         ("tenon_grammar_cache_destroy", &["void", "tenon_grammar_cache*"]),
@@ -625,6 +630,7 @@ pub static TENON: Interface = Interface {
         ("tenon_chat_render", &["tenon_status", "const tenon_chat*", "const char*", "size_t", "char*", "size_t", "size_t*"]),
         ("tenon_chat_encode", &["tenon_status", "const tenon_chat*", "const char*", "size_t", "int32_t*", "size_t", "size_t*"]),
         ("tenon_chat_grammar", &["tenon_status", "const tenon_chat*", "const char*", "size_t", "tenon_grammar**"]),
+        ("tenon_chat_compile", &["tenon_status", "const tenon_chat*", "const char*", "size_t", "const tenon_tokenizer*", "tenon_stop_callback", "void*", "tenon_grammar**"]),
         ("tenon_chat_constrain", &["tenon_status", "const tenon_chat*", "const char*", "size_t", "tenon_sampler*", "int32_t*"]),
         ("tenon_chat_reply_create", &["tenon_status", "const tenon_chat*", "const char*", "size_t", "tenon_chat_reply**"]),
         ("tenon_chat_reply_destroy", &["void", "tenon_chat_reply*"]),

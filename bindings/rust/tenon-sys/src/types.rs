@@ -217,6 +217,8 @@ pub const TENON_GRAMMAR_GBNF: i32 = 2;
 pub const TENON_GRAMMAR_REGEX: i32 = 3;
 /// a JSON array of strings: the text is one of them
 pub const TENON_GRAMMAR_CHOICES: i32 = 4;
+/// JSON_SCHEMA: what has no grammar is left out
+pub const TENON_GRAMMAR_LENIENT: u32 = 1;
 /// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
 /// above, each without those before it.
 pub const TENON_CHAT_CONTENT: i32 = 1;
@@ -368,6 +370,9 @@ pub type tenon_notify_callback = Option<unsafe extern "C" fn(user: *mut c_void)>
 pub type tenon_task = Option<unsafe extern "C" fn(arg: *mut c_void)>;
 /// Has task(arg) called once, soon, on any thread.
 pub type tenon_post_callback = Option<unsafe extern "C" fn(user: *mut c_void, task: tenon_task, arg: *mut c_void)>;
+/// Asks whether the work under way is still wanted: every few milliseconds, on the thread of the call.
+/// Nonzero ends the call: CANCELLED. Since 0.1
+pub type tenon_stop_callback = Option<unsafe extern "C" fn(user: *mut c_void) -> i32>;
 pub type tenon_chat_callback = Option<unsafe extern "C" fn(user: *mut c_void, delta: *const tenon_chat_delta)>;
 
 /// What one step of generation brings. Valid until the callback returns, or until the next call on the
@@ -1311,6 +1316,8 @@ pub struct tenon_engine_stats {
     pub first_token_seconds: f64,
     pub token_gap_seconds: f64,
     pub request_seconds: f64,
+    /// requests that the queue still takes; 0: the next is BUSY. Since 0.1
+    pub queue_room: u64,
 }
 impl tenon_engine_stats {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -1327,7 +1334,7 @@ impl Default for tenon_engine_stats {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_engine_stats>() == 632);
+    assert!(size_of::<tenon_engine_stats>() == 640);
     assert!(align_of::<tenon_engine_stats>() == 8);
     assert!(offset_of!(tenon_engine_stats, struct_size) == 0);
     assert!(offset_of!(tenon_engine_stats, reserved) == 4);
@@ -1361,6 +1368,7 @@ const _: () = {
     assert!(offset_of!(tenon_engine_stats, first_token_seconds) == 608);
     assert!(offset_of!(tenon_engine_stats, token_gap_seconds) == 616);
     assert!(offset_of!(tenon_engine_stats, request_seconds) == 624);
+    assert!(offset_of!(tenon_engine_stats, queue_room) == 632);
 };
 
 /// A piece of an answer. Valid until the callback returns.

@@ -933,6 +933,28 @@ pub(crate) fn grammar_create(kind: i32, text: &str) -> Result<Option<Handle<sys:
     Ok(unsafe { Handle::new(grammar) })
 }
 
+/// tenon_grammar_compile
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn grammar_compile(kind: i32, text: &str, flags: u32, tokenizer: Option<&Handle<sys::tenon_tokenizer>>, should_stop: sys::tenon_stop_callback, user: *mut c_void) -> Result<Option<Handle<sys::tenon_grammar>>> {
+    let function = found(library()?.api.tenon_grammar_compile, "tenon_grammar_compile")?;
+    let mut grammar = ptr::null_mut();
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(kind, text.as_ptr().cast(), text.len(), flags, tokenizer.map_or(ptr::null_mut(), |handle| handle.as_ptr()), should_stop, user, &mut grammar) })?;
+    Ok(unsafe { Handle::new(grammar) })
+}
+
+/// tenon_grammar_notes
+pub(crate) fn grammar_notes<'a>(grammar: &'a Handle<sys::tenon_grammar>) -> Result<&'a str> {
+    let function = found(library()?.api.tenon_grammar_notes, "tenon_grammar_notes")?;
+    let mut json = ptr::null();
+    let mut length = 0;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(grammar.as_ptr(), &mut json, &mut length) })?;
+    Ok(unsafe { lent_text(json, length)? })
+}
+
 /// tenon_grammar_accepts
 pub(crate) fn grammar_accepts(grammar: &Handle<sys::tenon_grammar>, text: &str) -> Result<i32> {
     let function = found(library()?.api.tenon_grammar_accepts, "tenon_grammar_accepts")?;
@@ -1137,6 +1159,18 @@ pub(crate) fn chat_grammar(chat: &Handle<sys::tenon_chat>, conversation: &str) -
     let mut grammar = ptr::null_mut();
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
     check(unsafe { function(chat.as_ptr(), conversation.as_ptr().cast(), conversation.len(), &mut grammar) })?;
+    Ok(unsafe { Handle::new(grammar) })
+}
+
+/// tenon_chat_compile
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn chat_compile(chat: &Handle<sys::tenon_chat>, conversation: &str, tokenizer: Option<&Handle<sys::tenon_tokenizer>>, should_stop: sys::tenon_stop_callback, user: *mut c_void) -> Result<Option<Handle<sys::tenon_grammar>>> {
+    let function = found(library()?.api.tenon_chat_compile, "tenon_chat_compile")?;
+    let mut grammar = ptr::null_mut();
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(chat.as_ptr(), conversation.as_ptr().cast(), conversation.len(), tokenizer.map_or(ptr::null_mut(), |handle| handle.as_ptr()), should_stop, user, &mut grammar) })?;
     Ok(unsafe { Handle::new(grammar) })
 }
 

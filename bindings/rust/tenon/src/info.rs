@@ -473,6 +473,8 @@ pub struct EngineStats {
     pub token_gap_seconds: f64,
     /// Request seconds.
     pub request_seconds: f64,
+    /// Requests that the queue still takes; 0: the next is BUSY. Since 0.1.
+    pub queue_room: u64,
 }
 impl EngineStats {
     /// # Safety
@@ -509,6 +511,7 @@ impl EngineStats {
             first_token_seconds: raw.first_token_seconds,
             token_gap_seconds: raw.token_gap_seconds,
             request_seconds: raw.request_seconds,
+            queue_room: raw.queue_room,
         }
     }
 }
