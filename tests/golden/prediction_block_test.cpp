@@ -120,6 +120,28 @@ TEST_P(PredictionBlocks, HaveTheSameBitsInSlices) {
   EXPECT_EQ(values(load("cpu", 64), 64), values(load("cpu", 5), 5));
 }
 
+/// A text of several cache blocks keeps its cache while it grows.
+TEST_P(PredictionBlocks, HaveTheSameBitsTokenByToken) {
+  constexpr uint32_t kTokens = 80;
+  const auto model = load("cpu", 64);
+  const Rows trunk = trunk_rows(*model, 64);
+  const auto rows_in = [&](uint32_t slice) {
+    PredictionBlock block(model, 0, kTokens);
+    Rows rows;
+    for (uint32_t i = 0; i < kTokens; ++i) {
+      const size_t at = i % tokens_.size();
+      block.add(std::span(tokens_).subspan(at, 1),
+                std::span(trunk.hidden).subspan(at * block.width(), block.width()));
+      if ((i + 1) % slice != 0) continue;
+      const Rows more = run_all(*model, block);
+      rows.logits.insert(rows.logits.end(), more.logits.begin(), more.logits.end());
+      rows.hidden.insert(rows.hidden.end(), more.hidden.begin(), more.hidden.end());
+    }
+    return rows;
+  };
+  EXPECT_EQ(rows_in(1), rows_in(kTokens));
+}
+
 TEST_P(PredictionBlocks, GoBackToAnyToken) {
   const auto model = load("cpu", 64);
   const Rows trunk = trunk_rows(*model, 64);
