@@ -59,6 +59,31 @@ inline std::vector<Vector> read_shared_vectors() {
   return out;
 }
 
+/// A vector of this tree: no values, but their fingerprint.
+struct SmallVector : Vector {
+  std::string weight;
+  MatrixSize size;
+  std::string values;  ///< fingerprint in hexadecimal
+};
+
+inline std::vector<SmallVector> read_small_vectors() {
+  const std::filesystem::path folder = std::filesystem::path(TENON_TEST_DATA_DIR) / "foreign";
+  const JsonNode cases = parse_json_tree(file_text(folder / "cases.json"), "cases.json");
+  std::vector<SmallVector> out;
+  for (const JsonNode& item : cases.items) {
+    SmallVector vector;
+    vector.name = item.text_of("file");
+    vector.folder = folder;
+    vector.tensors = open_file(folder / vector.name);
+    vector.config = read_quant_config(*item.find("config"), vector.name);
+    vector.weight = item.text_of("weight");
+    vector.size = {item.find("rows")->count, item.find("columns")->count};
+    vector.values = item.text_of("values");
+    out.push_back(std::move(vector));
+  }
+  return out;
+}
+
 /// All rows of a weight.
 inline std::vector<float> all_rows(const RowReader& reader) {
   std::vector<float> out(reader.size().rows * reader.size().columns);

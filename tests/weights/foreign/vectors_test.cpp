@@ -2,6 +2,8 @@
 // EXL3, whose sums have another order.
 #include "tests/weights/foreign/vectors.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 
@@ -91,29 +93,68 @@ TEST(ForeignVectors, DecodeToTheStoredValues) {
   EXPECT_GE(count, 137u);
 }
 
+TEST(ForeignVectors, SmallOnesDecodeToTheStoredFingerprints) {
+  size_t count = 0;
+  for (const SmallVector& vector : read_small_vectors()) {
+    const auto reader = open_rows(vector.tensors, vector.weight, vector.config, vector.size);
+    EXPECT_EQ(reader->size(), vector.size) << vector.name;
+    EXPECT_EQ(fmt::format("{:016x}", fingerprint(all_rows(*reader))), vector.values) << vector.name;
+    ++count;
+  }
+  EXPECT_EQ(count, 39u);
+}
+
 /// Rows come out the same in any pieces: bands inside the readers leave no trace.
 TEST(ForeignVectors, PiecesAreThoseOfTheWhole) {
-  if (!std::filesystem::exists(shared_vectors())) GTEST_SKIP() << "no shared test vectors";
-  for (const Vector& vector : read_shared_vectors()) {
-    const auto expected = open_file(vector.folder / "expected.safetensors");
-    for (const StoredTensor& tensor : expected->tensors()) {
-      if (!tensor.name.ends_with(".weight") || vector.name.starts_with("fp8/all_codes")) continue;
-      const auto reader = open_rows(vector.tensors, tensor.name, vector.config);
-      const std::vector<float> whole = all_rows(*reader);
-      const MatrixSize size = reader->size();
-      std::vector<float> piece;
-      uint64_t step = 1;
-      for (uint64_t first = 0; first < size.rows; step = step * 3 % 71 + 1) {
-        const uint64_t rows = std::min(step, size.rows - first);
-        piece.assign(rows * size.columns, -1.0f);
-        reader->read(first, rows, piece);
-        ASSERT_EQ(std::memcmp(piece.data(), whole.data() + first * size.columns,
-                              piece.size() * sizeof(float)),
-                  0)
-            << vector.name << " rows from " << first;
-        first += rows;
-      }
+  for (const SmallVector& vector : read_small_vectors()) {
+    const auto reader = open_rows(vector.tensors, vector.weight, vector.config, vector.size);
+    const std::vector<float> whole = all_rows(*reader);
+    const MatrixSize size = vector.size;
+    std::vector<float> piece;
+    uint64_t step = 1;
+    for (uint64_t first = 0; first < size.rows; step = step * 3 % 71 + 1) {
+      const uint64_t rows = std::min(step, size.rows - first);
+      piece.assign(rows * size.columns, -1.0f);
+      reader->read(first, rows, piece);
+      ASSERT_EQ(std::memcmp(piece.data(), whole.data() + first * size.columns,
+                            piece.size() * sizeof(float)),
+                0)
+          << vector.name << " rows from " << first;
+      first += rows;
     }
+  }
+}
+
+/// All weights of the stored quantised folders are of a known scheme.
+TEST(ForeignVectors, WeightsOfTheStoredFoldersOpen) {
+  const std::filesystem::path root = shared_vectors().parent_path() / "folders";
+  if (!std::filesystem::exists(root)) GTEST_SKIP() << "no shared test vectors";
+  std::map<std::string_view, size_t> schemes;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    if (!entry.is_directory()) continue;
+    const std::string path = entry.path().string();
+    const auto folder =
+        TensorFolder::open(FileFolder::from_path(path, System::real()), System::real());
+    const QuantConfig config =
+        read_quant_config(parse_json_tree(file_text(path + "/config.json"), path), path);
+    for (const StoredTensor& tensor : folder->tensors()) {
+      std::string weight = tensor.name;
+      for (const char* suffix : {".qweight", ".weight_packed", ".trellis", "_blocks"}) {
+        if (weight.ends_with(suffix)) weight.resize(weight.size() - std::strlen(suffix));
+      }
+      if (weight == tensor.name && !weight.ends_with(".weight")) continue;
+      const std::string_view scheme = scheme_of(folder, weight, config);
+      EXPECT_NE(scheme, "") << path << " " << tensor.name;
+      const auto reader = open_rows(folder, weight, config);
+      std::vector<float> row(reader->size().columns);
+      reader->read(reader->size().rows - 1, 1, row);
+      ++schemes[scheme];
+    }
+  }
+  EXPECT_GT(schemes["plain"], 300u);
+  for (const char* scheme : {"GPTQ", "AWQ", "compressed-tensors integers", "scaled FP8 or int8",
+                             "block floats", "bitsandbytes 4-bit", "MLX affine", "EXL3"}) {
+    EXPECT_GE(schemes[scheme], 4u) << scheme;
   }
 }
 
