@@ -1,6 +1,6 @@
 #include "weights/foreign/quant_config.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -76,6 +76,26 @@ void read_compressed_tensors(const JsonNode& section, std::string_view name, Qua
   }
 }
 
+QuantConfig read_section(const JsonNode& section, std::string_view name) {
+  QuantConfig out;
+  out.method = section.text_of("quant_method");
+  out.gptq_format = section.text_of("checkpoint_format");
+  if (out.gptq_format.empty()) out.gptq_format = section.text_of("format");
+  out.is_symmetric = flag_of(section, "sym");
+  out.packing = section.text_of("packing_format");
+  if (out.packing.empty()) out.packing = section.text_of("backend");
+  out.scale_divides = section.text_of("weight_scale_semantics") == "inverse";
+  out.group_size = count_of(section, "group_size");
+  if (out.group_size == 0) out.group_size = count_of(section, "q_group_size");
+  read_block(section.find("weight_block_size"), out);
+  read_compressed_tensors(section, name, out);
+  for (size_t i = 0; i < section.keys.size(); ++i) {
+    const uint64_t group = count_of(section.items[i], "group_size");
+    if (group > 0) out.module_groups[section.keys[i]] = group;
+  }
+  return out;
+}
+
 }  // namespace
 
 uint64_t QuantConfig::group_size_of(std::string_view module) const {
@@ -84,25 +104,29 @@ uint64_t QuantConfig::group_size_of(std::string_view module) const {
 }
 
 QuantConfig read_quant_config(const JsonNode& config, std::string_view name) {
-  QuantConfig out;
   const JsonNode* section = quant_section(config);
-  if (section == nullptr) return out;
-  out.method = section->text_of("quant_method");
-  out.gptq_format = section->text_of("checkpoint_format");
-  if (out.gptq_format.empty()) out.gptq_format = section->text_of("format");
-  out.is_symmetric = flag_of(*section, "sym");
-  out.awq_version = section->text_of("version");
-  out.packing = section->text_of("packing_format");
-  if (out.packing.empty()) out.packing = section->text_of("backend");
-  out.scale_divides = section->text_of("weight_scale_semantics") == "inverse";
-  out.group_size = count_of(*section, "group_size");
-  read_block(section->find("weight_block_size"), out);
-  read_compressed_tensors(*section, name, out);
-  for (size_t i = 0; i < section->keys.size(); ++i) {
-    const uint64_t group = count_of(section->items[i], "group_size");
-    if (group > 0) out.module_groups[section->keys[i]] = group;
+  return section == nullptr ? QuantConfig() : read_section(*section, name);
+}
+
+QuantConfig read_quant_config(const FileFolder& folder) {
+  constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
+  const auto read = [&](const char* file) {
+    return parse_json_tree(folder.read_text(file, kMaxConfigBytes), folder.name() + "/" + file);
+  };
+  if (folder.contains("config.json")) {
+    const JsonNode config = read("config.json");
+    if (const JsonNode* section = quant_section(config)) {
+      return read_section(*section, folder.name() + "/config.json");
+    }
   }
-  return out;
+  for (const auto& [file, method] :
+       {std::pair("quantize_config.json", "gptq"), std::pair("quant_config.json", "awq")}) {
+    if (!folder.contains(file)) continue;
+    QuantConfig out = read_section(read(file), folder.name() + "/" + file);
+    if (out.method.empty()) out.method = method;
+    return out;
+  }
+  return {};
 }
 
 }  // namespace tenon

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "file/file_folder.h"
 #include "file/json_tree.h"
 
 namespace tenon {
@@ -15,7 +16,6 @@ struct QuantConfig {
   std::string method;          ///< "quant_method"; empty for none
   std::string gptq_format;     ///< "gptq", "gptq_v2", "gptq_p"
   bool is_symmetric = false;   ///< "sym" of GPTQ
-  std::string awq_version;     ///< "gemm", "gemv", "gemv_fast"
   std::string packing;         ///< "packing_format" or "backend" of AutoRound
   bool scale_divides = false;  ///< FP8 of GPTQModel: weights are divided by the scale
   uint64_t block_rows = 0;     ///< FP8: tile of a scale; 0 for none
@@ -36,5 +36,9 @@ struct QuantConfig {
 /// activations, sparse formats).
 ///   name  how messages call the file
 QuantConfig read_quant_config(const JsonNode& config, std::string_view name);
+
+/// The same of a folder: its config.json, else the "quantize_config.json" of old GPTQ folders, else
+/// the "quant_config.json" of old AWQ folders. Throws as parse_json_tree, too.
+QuantConfig read_quant_config(const FileFolder& folder);
 
 }  // namespace tenon

@@ -265,6 +265,90 @@ TEST(RowReader, IndicesOutsideATensorAreRefused) {
   gptq(-1).refuse(Code::Format, "input 3 is in group -1 of 2");
 }
 
+/// Two inputs of 4 bits in a group each, and which group an input is in.
+TEST(RowReader, GroupsOfPackedIntegersAreUsedUnlessOneIsUnset) {
+  const auto packed = [](const std::vector<int32_t>& groups) {
+    Tensors tensors;
+    tensors.add(".weight_packed", "I32", {1, 1}, bytes_of<uint32_t>({0x0000009au}));
+    tensors.add(".weight_shape", "I64", {2}, bytes_of<int64_t>({1, 2}));
+    tensors.add(".weight_scale", "F32", {1, 2}, floats({1, 10}));
+    tensors.add(".weight_g_idx", "I32", {groups.size()}, bytes_of(groups));
+    return tensors;
+  };
+  QuantConfig config;
+  config.packed_bits = {4};
+  EXPECT_THAT(packed({0, 1}).rows(config), ElementsAre(2, 10));
+  EXPECT_THAT(packed({1, 0}).rows(config), ElementsAre(20, 1));
+  EXPECT_THAT(packed({-1, 0}).rows(config), ElementsAre(2, 10));
+  packed({0, 2}).refuse(Code::Format, "one of 2 groups for each of 2 inputs", config);
+  packed({0}).refuse(Code::Format, "one of 2 groups for each of 2 inputs", config);
+}
+
+TEST(RowReader, WidthsOfPackedIntegersComeFromTheWords) {
+  const auto packed = [](uint64_t words, const std::vector<uint32_t>& named) {
+    QuantConfig config;
+    config.packed_bits = named;
+    Tensors tensors;
+    tensors.add(".weight_packed", "I32", {1, words}, std::string(4 * words, '\xff'));
+    tensors.add(".weight_shape", "I64", {2}, bytes_of<int64_t>({1, 64}));
+    tensors.add(".weight_scale", "F32", {1}, floats({1}));
+    std::string out;
+    try {
+      out = std::to_string(static_cast<int>(tensors.rows(config).front()));
+    } catch (const Error& error) {
+      out = error.what();
+    }
+    return out;
+  };
+  // All bits are set: the largest value of the width.
+  EXPECT_EQ(packed(2, {}), "0");
+  EXPECT_EQ(packed(4, {}), "1");
+  EXPECT_EQ(packed(6, {}), "3");
+  EXPECT_EQ(packed(7, {}), "3");  // whole fields
+  EXPECT_EQ(packed(8, {}), "7");
+  EXPECT_EQ(packed(10, {}), "15");
+  EXPECT_EQ(packed(14, {}), "63");
+  EXPECT_EQ(packed(16, {8}), "127");
+  EXPECT_EQ(packed(16, {4, 7}), "63");
+  EXPECT_THAT(packed(16, {}), HasSubstr("of more than one width"));
+  EXPECT_THAT(packed(5, {4}), HasSubstr("of no width"));
+}
+
+TEST(RowReader, ModulesOfMlxHaveGroupsOfTheirOwn) {
+  QuantConfig config;
+  config.group_size = 16;
+  Tensors tensors;
+  tensors.add(".weight", "U32", {1, 2}, bytes_of<uint32_t>({0x76543210u, 0xfedcba98u}));
+  tensors.add(".scales", "F32", {1, 2}, floats({1, 2}));
+  tensors.add(".biases", "F32", {1, 2}, floats({0, 100}));
+  EXPECT_EQ(tensors.rows(config).size(), 32u);  // of two bits
+  config.module_groups["m"] = 8;
+  EXPECT_THAT(tensors.rows(config),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 116, 118, 120, 122, 124, 126, 128, 130));
+  config.module_groups["m"] = 5;
+  tensors.refuse(Code::Format, "2 groups of 5 inputs take no whole bits", config);
+  tensors.refuse(Code::Format, "2 groups of 0 inputs");
+}
+
+/// Shapes tell AWQ from GPTQ, whatever the configuration says.
+TEST(RowReader, AwqAndGptqAreToldByTheirShapes) {
+  const auto scheme = [](std::vector<uint64_t> words, std::vector<uint64_t> zeros,
+                         std::vector<uint64_t> scales, const char* type = "I32") {
+    const auto data = [](const std::vector<uint64_t>& shape, uint64_t size) {
+      return std::string(shape[0] * shape[1] * size, '\0');
+    };
+    Tensors tensors;
+    tensors.add(".qweight", type, words, data(words, type == std::string("I16") ? 2 : 4));
+    tensors.add(".qzeros", "I32", zeros, data(zeros, 4));
+    tensors.add(".scales", "F16", scales, data(scales, 2));
+    return std::string(tensors.scheme());
+  };
+  EXPECT_EQ(scheme({64, 8}, {2, 8}, {2, 64}), "AWQ");
+  EXPECT_EQ(scheme({8, 64}, {2, 8}, {2, 64}), "GPTQ");
+  EXPECT_EQ(scheme({64, 8}, {64, 1}, {64, 8}), "AWQ");  // gemv
+  EXPECT_EQ(scheme({16, 64}, {2, 64}, {16, 64}, "I16"), "");
+}
+
 /// Vectors whose tensors were left out, swapped or given other types and shapes are read or refused
 /// with a sentence; never more than that.
 TEST(RowReader, DamagedVectorsAreReadOrRefused) {
@@ -366,6 +450,30 @@ TEST(QuantConfig, ReadsWhatTensorsCannotTell) {
         R"({"quantization_config":{"sparsity_config":{"format":"sparse-bitmask"}}})"}) {
     expect_error(Code::Unsupported, HasSubstr("is not supported"), [&] { read(text); });
   }
+}
+
+TEST(QuantConfig, IsThatOfTheFilesOfAFolder) {
+  const auto read = [](const std::map<std::string, std::string>& files) {
+    std::vector<FolderFile> given;
+    for (const auto& [name, text] : files) {
+      given.push_back({name, ByteSource::from_memory(std::as_bytes(std::span(text)), name)});
+    }
+    return read_quant_config(*FileFolder::from_files(std::move(given), "given"));
+  };
+  const std::string quantized = R"({"quantization_config":{"quant_method":"fp8"}})";
+  const std::string gptq = R"({"bits":4,"group_size":128,"sym":true})";
+  EXPECT_EQ(read({}).method, "");
+  EXPECT_EQ(read({{"config.json", "{}"}}).method, "");
+  EXPECT_EQ(read({{"config.json", quantized}, {"quantize_config.json", gptq}}).method, "fp8");
+  const QuantConfig old = read({{"config.json", "{}"}, {"quantize_config.json", gptq}});
+  EXPECT_EQ(old.method, "gptq");
+  EXPECT_TRUE(old.is_symmetric);
+  const QuantConfig awq = read({{"quant_config.json", R"({"w_bit":4,"q_group_size":64})"}});
+  EXPECT_EQ(awq.method, "awq");
+  EXPECT_EQ(awq.group_size, 64u);
+  expect_error(Code::Format, HasSubstr("given/config.json: not JSON"), [&] {
+    read({{"config.json", "{"}});
+  });
 }
 
 /// Codes at the edges of the small floats, as their specifications have them.

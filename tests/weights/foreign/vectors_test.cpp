@@ -133,10 +133,9 @@ TEST(ForeignVectors, WeightsOfTheStoredFoldersOpen) {
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     if (!entry.is_directory()) continue;
     const std::string path = entry.path().string();
-    const auto folder =
-        TensorFolder::open(FileFolder::from_path(path, System::real()), System::real());
-    const QuantConfig config =
-        read_quant_config(parse_json_tree(file_text(path + "/config.json"), path), path);
+    const auto files = FileFolder::from_path(path, System::real());
+    const auto folder = TensorFolder::open(files, System::real());
+    const QuantConfig config = read_quant_config(*files);
     for (const StoredTensor& tensor : folder->tensors()) {
       std::string weight = tensor.name;
       for (const char* suffix : {".qweight", ".weight_packed", ".trellis", "_blocks"}) {
