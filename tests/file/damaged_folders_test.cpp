@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "base/error.h"
 #include "base/utf8.h"
 #include "file/tensor_folder.h"
 #include "tests/base/faulty_system.h"

@@ -15,10 +15,6 @@ namespace {
 /// Where the nibble of output j of eight is.
 constexpr uint32_t kNibbleOf[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
-uint32_t interleaved_nibble(uint32_t word, uint64_t output) {
-  return word >> (4 * kNibbleOf[output % 8]) & 15u;
-}
-
 class AwqGemmReader final : public RowReader {
  public:
   AwqGemmReader(const Module& module, uint64_t inputs, uint64_t outputs, uint64_t groups)
@@ -29,7 +25,7 @@ class AwqGemmReader final : public RowReader {
         group_(inputs / groups) {}
 
  private:
-  static constexpr uint64_t kBandWords = 8;  // 64 outputs
+  static constexpr uint64_t kBandWords = 32;  // 256 outputs
 
   void read_rows(uint64_t first, uint64_t count, float* out) const override {
     while (count > 0) {
@@ -53,13 +49,16 @@ class AwqGemmReader final : public RowReader {
     scales_.read_floats(0, scales_.rows(), first, count, scales.data());
     for (uint64_t o = 0; o < count; ++o) {
       const uint64_t word = (first + o) / 8 - first_word;
-      for (uint64_t i = 0; i < inputs; ++i) {
-        const uint64_t g = i / group_;
-        const auto code =
-            static_cast<int>(interleaved_nibble(words[i * num_words + word], first + o));
-        const auto zero =
-            static_cast<int>(interleaved_nibble(zeros[g * num_words + word], first + o));
-        out[o * inputs + i] = static_cast<float>(code - zero) * scales[g * count + o];
+      const uint32_t shift = 4 * kNibbleOf[(first + o) % 8];
+      float* row = out + o * inputs;
+      for (uint64_t g = 0; g < scales_.rows(); ++g) {
+        const float scale = scales[g * count + o];
+        const auto zero = static_cast<int>(zeros[g * num_words + word] >> shift & 15u);
+        const uint32_t* column = words.data() + g * group_ * num_words + word;
+        for (uint64_t i = 0; i < group_; ++i) {
+          const auto code = static_cast<int>(column[i * num_words] >> shift & 15u);
+          row[g * group_ + i] = static_cast<float>(code - zero) * scale;
+        }
       }
     }
   }

@@ -12,6 +12,12 @@ namespace tenon::foreign {
 inline void unpack_stream(const uint8_t* bytes, uint64_t first, uint64_t count, uint32_t bits,
                           uint8_t* out) noexcept {
   const uint32_t mask = (1u << bits) - 1u;
+  if (bits == 4 && first % 2 == 0) {
+    for (uint64_t i = 0; i < count; ++i) {
+      out[i] = static_cast<uint8_t>(bytes[(first + i) / 2] >> (i % 2 * 4) & 15u);
+    }
+    return;
+  }
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t at = (first + i) * bits;
     uint32_t value = bytes[at / 8] >> (at % 8);

@@ -12,7 +12,7 @@ namespace tenon::foreign {
 
 /// Outputs that are decoded at once: bounds memory, and makes the pieces read of each row of words
 /// long enough.
-inline constexpr uint64_t kColumnBand = 64;
+inline constexpr uint64_t kColumnBand = 256;
 
 /// Codes of `values` inputs of one column of words [.., stride], from word row `first`.
 inline void unpack_column(const uint32_t* words, uint64_t stride, uint64_t first, uint64_t values,

@@ -41,20 +41,31 @@ float codebook_value(uint32_t state, Codebook codebook) {
   return as_half(half_value(x) + half_value(x >> 16));
 }
 
-/// In place over values[0 .. n) at a stride, times 1 / sqrt(n); natural order.
-void rotate(float* values, uint64_t n, uint64_t stride) {
+/// Rotates n runs of `width` values in place, value by value, times 1 / sqrt(n); natural order.
+void rotate(float* values, uint64_t n, uint64_t width) {
   for (uint64_t half = 1; half < n; half *= 2) {
     for (uint64_t i = 0; i < n; ++i) {
       if ((i & half) != 0) continue;
-      float& low = values[i * stride];
-      float& high = values[(i + half) * stride];
-      const float sum = low + high;
-      high = low - high;
-      low = sum;
+      float* low = values + i * width;
+      float* high = values + (i + half) * width;
+      for (uint64_t k = 0; k < width; ++k) {
+        const float sum = low[k] + high[k];
+        high[k] = low[k] - high[k];
+        low[k] = sum;
+      }
     }
   }
   const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(n)));
-  for (uint64_t i = 0; i < n; ++i) values[i * stride] *= scale;
+  for (uint64_t i = 0; i < n * width; ++i) values[i] *= scale;
+}
+
+/// The values of all states.
+std::vector<float> codebook_table(Codebook codebook) {
+  std::vector<float> table(65536);
+  for (uint32_t state = 0; state < table.size(); ++state) {
+    table[state] = codebook_value(state, codebook);
+  }
+  return table;
 }
 
 /// One tile: words of 32 bits, the highest bit first.
@@ -63,7 +74,8 @@ class TileRing {
   TileRing(const uint8_t* tile, uint32_t half_bits) : tile_(tile), half_bits_(half_bits) {}
 
   /// Values by row (input) * 16 + column (output).
-  void decode(Codebook codebook, float* out) const {
+  ///   table  of codebook_table()
+  void decode(const std::vector<float>& table, float* out) const {
     uint32_t end = 0;
     for (uint32_t t = 0; t < kTileValues; ++t) {
       end += half_bits_ / 2 + (half_bits_ % 2 != 0 && t % 2 != 0 ? 1 : 0);
@@ -71,7 +83,7 @@ class TileRing {
       const uint32_t j = t % 8;
       const uint32_t row = lane % 4 * 2 + (j & 1u) + 8 * (j >> 1 & 1u);
       const uint32_t column = lane / 4 + 8 * (j >> 2);
-      out[row * kTile + column] = codebook_value(state_before(end), codebook);
+      out[row * kTile + column] = table[state_before(end)];
     }
   }
 
@@ -132,10 +144,11 @@ class Exl3Reader final : public RowReader {
   void read_rows(uint64_t first, uint64_t count, float* out) const override {
     const uint64_t inputs = size().columns;
     std::vector<float> band(kRotated * inputs);
+    const std::vector<float> table = codebook_table(codebook_);
     while (count > 0) {
       const uint64_t begin = first / kRotated * kRotated;
       const uint64_t taken = std::min(count, begin + kRotated - first);
-      read_band(begin, band.data());
+      read_band(begin, table, band.data());
       std::copy_n(band.data() + (first - begin) * inputs, taken * inputs, out);
       out += taken * inputs;
       first += taken;
@@ -144,7 +157,7 @@ class Exl3Reader final : public RowReader {
   }
 
   /// Rows begin .. begin + 127.
-  void read_band(uint64_t begin, float* out) const {
+  void read_band(uint64_t begin, const std::vector<float>& table, float* out) const {
     const uint64_t inputs = size().columns;
     constexpr uint64_t kBandTiles = kRotated / kTile;
     std::vector<uint8_t> tiles(kBandTiles * tile_words_ * 2);
@@ -152,7 +165,7 @@ class Exl3Reader final : public RowReader {
     for (uint64_t a = 0; a < tiles_.rows(); ++a) {
       tiles_.read(a, 1, begin / kTile * tile_words_, kBandTiles * tile_words_, tiles.data());
       for (uint64_t b = 0; b < kBandTiles; ++b) {
-        TileRing(tiles.data() + b * tile_words_ * 2, half_bits_).decode(codebook_, tile);
+        TileRing(tiles.data() + b * tile_words_ * 2, half_bits_).decode(table, tile);
         for (uint64_t i = 0; i < kTileValues; ++i) {
           out[(b * kTile + i % kTile) * inputs + a * kTile + i / kTile] = tile[i];
         }
@@ -163,7 +176,7 @@ class Exl3Reader final : public RowReader {
       for (uint64_t i = 0; i < inputs; i += kRotated) rotate(row + i, kRotated, 1);
       for (uint64_t i = 0; i < inputs; ++i) row[i] *= input_scales_[i];
     }
-    for (uint64_t i = 0; i < inputs; ++i) rotate(out + i, kRotated, inputs);
+    rotate(out, kRotated, inputs);
     for (uint64_t o = 0; o < kRotated; ++o) {
       for (uint64_t i = 0; i < inputs; ++i) out[o * inputs + i] *= output_scales_[begin + o];
     }

@@ -166,18 +166,23 @@ class BlockFloatReader final : public RowReader {
         unpack_stream(codes.data(), 0, size().columns, 6, elements.data());
       }
       float* values = out + i * size().columns;
-      for (uint64_t c = 0; c < size().columns; ++c) {
-        const float scale = form_.scale_table[scales[c / form_.block]] * factor;
-        values[c] = element(codes, elements, c) * scale;
+      for (uint64_t b = 0; b < scales.size(); ++b) {
+        const float scale = form_.scale_table[scales[b]] * factor;
+        const uint64_t begin = b * form_.block;
+        if (form_.element_bits == 4) {
+          for (uint64_t c = 0; c < form_.block; c += 2) {
+            const uint8_t pair = codes[(begin + c) / 2];
+            values[begin + c] = kE2M1Table[pair & 15] * scale;
+            values[begin + c + 1] = kE2M1Table[pair >> 4] * scale;
+          }
+          continue;
+        }
+        for (uint64_t c = begin; c < begin + form_.block; ++c) {
+          const float element = form_.element_bits == 8 ? kE4M3[codes[c]] : kE2M3Table[elements[c]];
+          values[c] = element * scale;
+        }
       }
     }
-  }
-
-  [[nodiscard]] float element(const std::vector<uint8_t>& codes,
-                              const std::vector<uint8_t>& elements, uint64_t c) const {
-    if (form_.element_bits == 8) return kE4M3[codes[c]];
-    if (form_.element_bits == 6) return kE2M3Table[elements[c]];
-    return kE2M1Table[c % 2 == 0 ? codes[c / 2] & 15 : codes[c / 2] >> 4];
   }
 
   BlockForm form_;

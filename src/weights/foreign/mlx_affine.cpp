@@ -31,9 +31,13 @@ class MlxReader final : public RowReader {
       scales_.read_floats(first + o, 1, scales.data());
       biases_.read_floats(first + o, 1, biases.data());
       unpack_stream(bytes.data(), 0, inputs, bits_, codes.data());
-      for (uint64_t i = 0; i < inputs; ++i) {
-        const uint64_t g = i / group_;
-        out[o * inputs + i] = static_cast<float>(codes[i]) * scales[g] + biases[g];
+      float* row = out + o * inputs;
+      for (uint64_t g = 0; g < scales.size(); ++g) {
+        const float scale = scales[g];
+        const float bias = biases[g];
+        for (uint64_t i = g * group_; i < (g + 1) * group_; ++i) {
+          row[i] = static_cast<float>(codes[i]) * scale + bias;
+        }
       }
     }
   }

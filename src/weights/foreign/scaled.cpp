@@ -116,9 +116,12 @@ class ScaledReader final : public RowReader {
         at = grid_row;
       }
       float* values = out + i * codes_.columns();
-      for (uint64_t c = 0; c < codes_.columns(); ++c) {
-        const uint64_t tile = c / grid_.tile_columns;
-        values[c] = (values[c] - zeros[tile]) * scales[tile];
+      for (uint64_t tile = 0; tile < grid_.columns; ++tile) {
+        const uint64_t begin = tile * grid_.tile_columns;
+        const uint64_t end = std::min(codes_.columns(), begin + grid_.tile_columns);
+        const float scale = scales[tile];
+        const float zero = zeros[tile];
+        for (uint64_t c = begin; c < end; ++c) values[c] = (values[c] - zero) * scale;
       }
     }
   }
