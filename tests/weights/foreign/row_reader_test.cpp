@@ -349,6 +349,55 @@ TEST(RowReader, AwqAndGptqAreToldByTheirShapes) {
   EXPECT_EQ(scheme({16, 64}, {2, 64}, {16, 64}, "I16"), "");
 }
 
+/// More outputs than are decoded at once: the rows alone are those of the whole.
+TEST(RowReader, BandsOfOutputsLeaveNoTrace) {
+  std::mt19937 random(3);
+  const auto words = [&](uint64_t count) {
+    std::string bytes(count * 4, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    return bytes;
+  };
+  const auto scales = [&](uint64_t count) {
+    std::vector<float> out(count);
+    for (size_t i = 0; i < count; ++i) out[i] = 1.0f + static_cast<float>(i);
+    return floats(out);
+  };
+  constexpr uint64_t kOutputs = 576;
+  const auto check = [&](Tensors& tensors, std::string_view scheme) {
+    EXPECT_EQ(tensors.scheme(), scheme);
+    const auto reader = open_rows(tensors.open(), "m.weight", {});
+    ASSERT_EQ(reader->size(), (MatrixSize{kOutputs, 32}));
+    const std::vector<float> whole = all_rows(*reader);
+    std::vector<float> row(32);
+    for (uint64_t o = 0; o < kOutputs; ++o) {
+      reader->read(o, 1, row);
+      ASSERT_TRUE(std::equal(row.begin(), row.end(), whole.begin() + static_cast<int64_t>(o * 32)))
+          << scheme << " " << o;
+    }
+  };
+  for (const uint64_t bits : {3, 4, 7}) {
+    Tensors gptq;
+    gptq.add(".qweight", "I32", {bits, kOutputs}, words(bits * kOutputs));
+    gptq.add(".qzeros", "I32", {2, kOutputs * bits / 32}, words(2 * kOutputs * bits / 32));
+    gptq.add(".scales", "F32", {2, kOutputs}, scales(2 * kOutputs));
+    check(gptq, "GPTQ");
+  }
+  Tensors awq;
+  awq.add(".qweight", "I32", {32, kOutputs / 8}, words(4 * kOutputs));
+  awq.add(".qzeros", "I32", {2, kOutputs / 8}, words(kOutputs / 4));
+  awq.add(".scales", "F32", {2, kOutputs}, scales(2 * kOutputs));
+  check(awq, "AWQ");
+  Tensors exl2;
+  exl2.add(".q_weight", "I32", {4, kOutputs}, words(4 * kOutputs));
+  exl2.add(".q_scale", "I32", {1, kOutputs / 8}, words(kOutputs / 8));
+  exl2.add(".q_scale_max", "F16", {1}, bytes_of<uint16_t>({0x3c00}));
+  exl2.add(".q_groups", "I16", {2}, bytes_of<int16_t>({4, 0}));
+  std::vector<int32_t> order(32);
+  for (int i = 0; i < 32; ++i) order[i] = (i * 5) % 32;
+  exl2.add(".q_invperm", "I32", {32}, bytes_of(order));
+  check(exl2, "EXL2");
+}
+
 /// Vectors whose tensors were left out, swapped or given other types and shapes are read or refused
 /// with a sentence; never more than that.
 TEST(RowReader, DamagedVectorsAreReadOrRefused) {
