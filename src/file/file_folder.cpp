@@ -127,7 +127,7 @@ class DiskFolder final : public FileFolder {
     }
   }
 
-  /// Where a link leads as written in it; empty for what is no link.
+  /// Target of a link as written in it; empty for a file or a folder.
   [[nodiscard]] std::string link_target(const std::string& path) const {
     std::string target(kMaxFolderPathBytes + 1, '\0');
     const int64_t size = system_->read_link(path.c_str(), target.data(), target.size());
@@ -150,7 +150,7 @@ class DiskFolder final : public FileFolder {
     return open_plain(path.substr(0, path.rfind('/') + 1) + target, wanted);
   }
 
-  /// Opens what is no link. A link that took its place since is refused by the system.
+  /// Opens a file that is no link. The system refuses a link that took its place since.
   [[nodiscard]] std::shared_ptr<const ByteSource> open_plain(const std::string& path,
                                                              const std::string& wanted) const {
     int fd = -EINTR;

@@ -28,16 +28,16 @@ class FileFolder {
 
   /// A folder on the disk, listed at once. Throws Io for anything else.
   ///
-  /// Symbolic links in it are followed to files of the folder and, where the folder is a snapshot
-  /// of a Hugging Face cache, to its blobs; any other link is refused when it is opened.
+  /// Symbolic links are followed to files of the folder, and to the blobs of a Hugging Face cache
+  /// if the folder is a snapshot of it. Any other link is refused when it is opened.
   static std::shared_ptr<const FileFolder> from_path(const std::string& path,
                                                      std::shared_ptr<System> system);
   /// Files in memory, by descriptor or from a host's reader. Throws Argument for a null source, an
-  /// unusable name and a name that is there twice.
+  /// unusable name and a repeated name.
   static std::shared_ptr<const FileFolder> from_files(std::vector<FolderFile> files,
                                                       std::string name);
 
-  /// How messages call the folder.
+  /// Name of the folder in messages.
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Sorted names; of a folder on the disk, those of its top level.
   [[nodiscard]] std::span<const std::string> files() const { return files_; }

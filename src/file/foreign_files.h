@@ -13,11 +13,11 @@ namespace tenon {
 inline constexpr size_t kForeignBytes = 32;
 
 /// Throws Unsupported for the beginning of a file of a known other kind: ONNX, TensorFlow Lite,
-/// LiteRT-LM, HDF5, NumPy, a pickle, a Core ML or tar archive. Returns for all others.
+/// LiteRT-LM, HDF5, NumPy, a pickle. Returns for all others.
 void refuse_foreign_file(std::string_view name, std::string_view beginning);
 
-/// Throws Unsupported for a folder without safetensors: says what its files are and what to fetch
-/// instead.
+/// Throws Unsupported for a folder without safetensors: names the kind of its files and the files
+/// to fetch instead.
 [[noreturn]] void refuse_folder_without_weights(const FileFolder& folder);
 
 }  // namespace tenon

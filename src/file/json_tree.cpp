@@ -151,8 +151,11 @@ void run_builder(std::string_view text, std::string_view name, const JsonLimits&
   }
   // Not nlohmann::json::sax_parse, which brings the readers of four binary formats along: 40 kB.
   nlohmann::json_sax<nlohmann::json>* handler = &builder;
-  auto input = nlohmann::detail::input_adapter(text.data(), text.data() + text.size());
-  nlohmann::detail::parser<nlohmann::json, decltype(input)>(std::move(input)).sax_parse(handler);
+  const char* begin = text.data();
+  using Input = decltype(nlohmann::detail::input_adapter(begin, begin));
+  nlohmann::detail::parser<nlohmann::json, Input>(
+      nlohmann::detail::input_adapter(begin, begin + text.size()))
+      .sax_parse(handler);
 }
 
 }  // namespace

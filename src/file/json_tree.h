@@ -1,4 +1,4 @@
-// Small trees of JSON texts in model folders, read within limits. Their members' meaning is not
+// Small trees of JSON texts in model folders, read within limits. The meaning of members is not
 // known here.
 #pragma once
 
@@ -41,9 +41,8 @@ struct JsonLimits {
 JsonNode parse_json_tree(std::string_view text, std::string_view name,
                          const JsonLimits& limits = {});
 
-/// Parses a text that is one object and hands over its members one by one, so that memory holds
-/// one of them at a time; keys may repeat. Throws as parse_json_tree, and Format for a root that
-/// is no object.
+/// Parses the text of an object and hands over its members one by one: memory holds one member at a
+/// time. Keys may repeat. Throws as parse_json_tree, and Format for a root that is no object.
 void for_each_json_member(std::string_view text, std::string_view name, const JsonLimits& limits,
                           const std::function<void(std::string key, JsonNode value)>& take);
 

@@ -199,7 +199,7 @@ SafetensorsContents read_safetensors(const ByteSource& source,
   const JsonLimits limits{.max_bytes = kMaxSafetensorsHeaderBytes, .max_values = 400'000};
   for_each_json_member(
       text, source.name() + ": header", limits,
-      [&](std::string key, JsonNode value) { tensors.take(std::move(key), value); });
+      [&](std::string key, const JsonNode& value) { tensors.take(std::move(key), value); });
   SafetensorsContents contents = tensors.finish();
   check_cover(source, contents);
   return contents;

@@ -123,12 +123,13 @@ std::vector<std::string> files_without_index(const FileFolder& folder) {
 
 }  // namespace
 
-std::shared_ptr<const TensorFolder> TensorFolder::open(std::shared_ptr<const FileFolder> folder,
-                                                       const std::shared_ptr<System>& system) {
+std::shared_ptr<const TensorFolder> TensorFolder::open(
+    const std::shared_ptr<const FileFolder>& folder, const std::shared_ptr<System>& system) {
   const std::string index = index_name(*folder);
   const std::vector<std::string> files =
       index.empty() ? files_without_index(*folder) : files_of_index(*folder, index);
   std::vector<std::shared_ptr<const ByteSource>> sources;
+  sources.reserve(files.size());
   for (const std::string& file : files) sources.push_back(folder->open(file));
   return open_files(sources, folder->name(), system);
 }

@@ -20,18 +20,18 @@ namespace tenon {
 class TensorFolder {
  public:
   /// Opens the weights of a folder: the files that its index names, else "model.safetensors", else
-  /// all of "<stem>-NNNNN-of-NNNNN.safetensors", else its only safetensors file. Reads headers only;
-  /// where header and index differ, the header holds. Throws as read_safetensors, Format for an
-  /// index that is malformed or names a file outside the folder, and for a tensor that is there
-  /// twice; Unsupported, with advice, for a folder without safetensors.
-  static std::shared_ptr<const TensorFolder> open(std::shared_ptr<const FileFolder> folder,
+  /// all of "<stem>-NNNNN-of-NNNNN.safetensors", else its only safetensors file. Reads headers
+  /// only; the header holds if the index differs. Throws as read_safetensors, Format for an index
+  /// that is malformed or names a file outside the folder and for a repeated tensor, Unsupported
+  /// with advice for a folder without safetensors.
+  static std::shared_ptr<const TensorFolder> open(const std::shared_ptr<const FileFolder>& folder,
                                                   const std::shared_ptr<System>& system);
   /// The tensors of some safetensors files, whatever their names.
   static std::shared_ptr<const TensorFolder> open_files(
       std::span<const std::shared_ptr<const ByteSource>> sources, std::string name,
       const std::shared_ptr<System>& system);
 
-  /// How messages call the folder.
+  /// Name of the folder in messages.
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Sorted by name.
   [[nodiscard]] std::span<const StoredTensor> tensors() const { return tensors_; }

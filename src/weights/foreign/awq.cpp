@@ -4,7 +4,7 @@
 //   gemv: qweight I32 [out, in / 8], qzeros I32 [out, words], scales [out, 8 * words]; nibbles in
 //         order; groups beyond the last are padding
 //   W[o, i] = scales[g, o] * (q - zero[g, o])
-// Told from GPTQ by the shapes: there, words have as many columns as scales.
+// Shapes tell it from GPTQ, whose words have as many columns as its scales.
 #include <algorithm>
 
 #include "weights/foreign/scheme_list.h"
@@ -12,7 +12,7 @@
 namespace tenon::foreign {
 namespace {
 
-/// Where the nibble of output j of eight is.
+/// Nibble of output j of eight.
 constexpr uint32_t kNibbleOf[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
 class AwqGemmReader final : public RowReader {

@@ -30,7 +30,7 @@ inline void unpack_stream(const uint8_t* bytes, uint64_t first, uint64_t count, 
 constexpr uint64_t stream_words(uint64_t count, uint32_t bits) noexcept {
   return (count * bits + 31) / 32;
 }
-/// The same with whole fields in each word and unused bits above them.
+/// Words of whole fields, with unused bits above them.
 constexpr uint64_t field_words(uint64_t count, uint32_t bits) noexcept {
   const uint64_t fields = 32 / bits;
   return (count + fields - 1) / fields;

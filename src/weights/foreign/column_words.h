@@ -1,5 +1,5 @@
-// Weights packed along their inputs: words [inputs * bits / 32, outputs], a column for each output,
-// and how zeros are packed along outputs. GPTQ and EXL2 share it.
+// Weights packed along their inputs: words [inputs * bits / 32, outputs], a column for each output.
+// GPTQ and EXL2 share it.
 #pragma once
 
 #include <cstdint>

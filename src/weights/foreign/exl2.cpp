@@ -1,5 +1,5 @@
-// Scheme "EXL2": q_weight I32 [rows, out] packed along permuted inputs in groups of one width each;
-// q_groups I16 [2 * groups] (bits, first row of q_weight), q_scale I32 [groups, out / 8] of nibbles,
+// Scheme "EXL2": q_weight I32 [rows, out] packed along permuted inputs in groups of one width each,
+// q_groups I16 [2 * groups] (bits, first row of q_weight), q_scale I32 [groups, out / 8] (nibbles),
 // q_scale_max F16 [groups], q_invperm I32 [in].
 //   s = half((n + 1)^2) * half(max / 256), in halves
 //   W[o, i] = s[g, o] * (q - 2^(bits - 1)) at the permuted input q_invperm[i]

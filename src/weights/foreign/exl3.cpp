@@ -1,10 +1,10 @@
-// Scheme "EXL3": trellis I16 [in / 16, out / 16, 16 K] of tiles of 16 x 16 weights, K bits each (n or
-// n + 1/2), suh F16 [in] and svh F16 [out] (older files: su and sv I16 of sign bits), and "mcg" or
-// "mul1", whose presence selects the codebook.
+// Scheme "EXL3": trellis I16 [in / 16, out / 16, 16 K] of tiles of 16 x 16 weights, K bits each (n
+// or n + 1/2), suh F16 [in] and svh F16 [out] (older files: su and sv I16 of sign bits), and "mcg"
+// or "mul1", whose presence selects the codebook.
 //   state of weight t = 16 bits of the tile's ring that end where its own K bits end
 //   W^T = diag(suh) H inner H diag(svh), H of blocks of 128
-// Scheme "EXL3 table": trellis I16 [rows, groups (1 + 16 K)], signs F16 [groups, 256]: each group of
-// a row is a scale and a ring of 256 codes, rotated.
+// Scheme "EXL3 table": trellis I16 [rows, groups (1 + 16 K)], signs F16 [groups, 256]. Each group
+// of a row is a scale and a ring of 256 codes, rotated.
 #include <algorithm>
 #include <bit>
 #include <cmath>

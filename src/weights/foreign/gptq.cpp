@@ -2,8 +2,8 @@
 // inputs, qzeros I32 [groups, out * bits / 32] packed along outputs, scales [groups, out], g_idx
 // I32 [in] (the group of each input; may be missing).
 //   W[o, i] = scales[g, o] * (q[i, o] - zero[g, o])
-// Bits and groups follow from the shapes. What the configuration alone tells: whether zeros are
-// stored less one, whether fields are in planes, and whether they are a stream (AutoRound).
+// Bits and groups follow from the shapes. The configuration alone tells whether zeros are stored
+// less one, whether fields are in planes, and whether they are a stream (AutoRound).
 #include <algorithm>
 
 #include "weights/foreign/column_words.h"

@@ -1,8 +1,8 @@
-// Scheme "HQQ": W_q of codes in slabs along its first axis, the first slab in the top bits; scale and
-// zero, both floats; shape, nbits, group_size, axis.
+// Scheme "HQQ": W_q of codes in slabs along its first axis, the first slab in the top bits; scale
+// and zero, both floats; shape, nbits, group_size, axis.
 //   W = (q - zero) * scale
-// A matrix of out x in weights is seen as [out * in / group, group] (axis 1: one scale for a row) or
-// [group, out * in / group] (axis 0: one for a column).
+// The matrix of out x in weights is a grid [out * in / group, group] on axis 1, with a scale for
+// each row, and [group, out * in / group] on axis 0, with a scale for each column.
 #include <algorithm>
 
 #include "base/checked.h"

@@ -12,7 +12,7 @@ namespace {
 
 enum class Factor : uint8_t { None, Multiplies, Divides, MlxMaximum };
 
-/// What one of the forms is made of.
+/// Tensors and widths of a form.
 struct BlockForm {
   const StoredTensor* codes = nullptr;
   const StoredTensor* scales = nullptr;

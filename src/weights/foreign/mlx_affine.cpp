@@ -1,5 +1,5 @@
-// Scheme "MLX affine": weight U32 [.., out, in * bits / 32] of fields as a stream, scales and biases
-// [.., out, groups].
+// Scheme "MLX affine": weight U32 [.., out, in * bits / 32] of fields as a stream, scales and
+// biases [.., out, groups].
 //   W[o, i] = q * scale[o, i / group] + bias[o, i / group]
 // The configuration tells the group size; bits follow from the shapes, as they differ by tensor.
 #include "weights/foreign/bit_packing.h"

@@ -15,7 +15,7 @@
 
 namespace tenon::foreign {
 
-/// The parts of a weight: tensors whose names begin with its own. Config and folder must outlive it.
+/// The parts of a weight: tensors whose names begin with its own. The config must outlive it.
 class Module {
  public:
   Module(std::shared_ptr<const TensorFolder> folder, std::string_view weight,

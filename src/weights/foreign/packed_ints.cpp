@@ -23,7 +23,7 @@ uint64_t words_of(uint64_t count, const PackedLayout& layout) {
 }
 
 /// The layout in which `inputs` values take `words` words, and `outputs` zeros `zero_words`
-/// (0: none). Widths of the configuration come first, then those that divide a word.
+/// (0: none). Widths of the configuration come first; Format unless one layout is left.
 PackedLayout layout_of(const Module& module, const StoredTensor& words, uint64_t inputs,
                        uint64_t outputs, uint64_t zero_words) {
   std::vector<PackedLayout> fitting;

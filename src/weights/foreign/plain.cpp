@@ -1,5 +1,5 @@
-// Scheme "plain": elements are numbers. Without a scale beside them, that is: codes of eight bits
-// are never taken for numbers.
+// Scheme "plain": elements are floats, with no scale beside them. Codes of eight bits are never
+// taken for numbers.
 #include "weights/foreign/scheme_list.h"
 
 namespace tenon::foreign {
@@ -7,7 +7,8 @@ namespace {
 
 class PlainReader final : public RowReader {
  public:
-  explicit PlainReader(TensorRows rows) : RowReader({rows.rows(), rows.columns()}), rows_(rows) {}
+  explicit PlainReader(const TensorRows& rows)
+      : RowReader({rows.rows(), rows.columns()}), rows_(rows) {}
 
  private:
   void read_rows(uint64_t first, uint64_t count, float* out) const override {

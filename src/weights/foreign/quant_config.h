@@ -34,11 +34,11 @@ struct QuantConfig {
 /// Reads a config.json: "quantization_config" at its root or under "text_config", else
 /// "quantization". Throws Unsupported for arithmetic that no row can express (rotations of
 /// activations, sparse formats).
-///   name  how messages call the file
+///   name  of the file, for messages
 QuantConfig read_quant_config(const JsonNode& config, std::string_view name);
 
-/// The same of a folder: its config.json, else the "quantize_config.json" of old GPTQ folders, else
-/// the "quant_config.json" of old AWQ folders. Throws as parse_json_tree, too.
+/// Reads the configuration of a folder: its config.json, else the "quantize_config.json" of old
+/// GPTQ folders, else the "quant_config.json" of old AWQ folders. Throws as parse_json_tree, too.
 QuantConfig read_quant_config(const FileFolder& folder);
 
 }  // namespace tenon

@@ -45,7 +45,7 @@ class RowReader {
 ///   config  says what tensors cannot
 ///   wanted  size that the model expects, or 0 x 0: padding of schemes that pad is cut off
 /// Throws Format naming the tensor for a missing weight, for parts that do not fit each other and
-/// for a size that is not the wanted one; Unsupported for an unknown scheme.
+/// for another size than wanted; Unsupported for an unknown scheme.
 std::unique_ptr<const RowReader> open_rows(std::shared_ptr<const TensorFolder> folder,
                                            std::string_view weight, const QuantConfig& config,
                                            MatrixSize wanted = {});

@@ -1,6 +1,6 @@
 // Scheme "scaled": FP8 or int8 elements times a scale of the tensor, a row or a tile.
 //   W[r, c] = (w[r, c] - z) * s[r / tile_rows, c / tile_columns]
-// A scale is a multiplier whatever its name says, except for GPTQModel, whose configuration says so.
+// A scale is a multiplier whatever its name says, unless the configuration says that it divides.
 #include <algorithm>
 
 #include "weights/foreign/scheme_list.h"
@@ -30,7 +30,7 @@ struct ScaleGrid {
 };
 
 /// The tiles that fit `grid`; false if none does.
-///   by_row  whether groups of columns of a row may have one
+///   by_row  whether a group of columns of a row may have a scale
 bool choose_tiles(const QuantConfig& config, uint64_t rows, uint64_t columns, bool by_row,
                   ScaleGrid& grid) {
   const auto take = [&](uint64_t tile_rows, uint64_t tile_columns) {

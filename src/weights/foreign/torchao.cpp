@@ -1,5 +1,5 @@
-// Scheme "torchao": _weight_qdata, _weight_scale, _weight_zero_point (may be missing) and a JSON text
-// in the file's metadata under "<name>.weight" that names the class.
+// Scheme "torchao": _weight_qdata, _weight_scale, _weight_zero_point (may be missing) and a JSON
+// text in the file's metadata under "<name>.weight" that names the class.
 //   Float8Tensor, Int8Tensor, IntxUnpackedToInt8Tensor:  W = (q - z) * s over tiles
 //   Int4Tensor: two codes -8..7 in a byte, the even column in the low nibble; scale and zero stored
 //   [groups, out]:  W = q * s + z

@@ -12,7 +12,7 @@
 namespace tenon::foreign_test {
 namespace {
 
-/// How many values differ in their bits; -1 for one beyond the tolerance.
+/// Number of values that differ in their bits; -1 for a value beyond the tolerance.
 int64_t num_different(std::span<const float> got, std::span<const float> expected,
                       double tolerance) {
   double largest = 0;
@@ -39,7 +39,7 @@ std::vector<float> every_second(const std::vector<float>& rows, uint64_t columns
   return out;
 }
 
-/// What a vector's expected tensor of this name is to be, from the readers.
+/// Values of the readers for an expected tensor.
 std::vector<float> decode_expected(const Vector& vector, const StoredTensor& expected) {
   const std::string& name = expected.name;
   const auto rows_of = [&](const std::string& weight) {
