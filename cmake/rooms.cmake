@@ -3,6 +3,7 @@
 
 # Libraries from outside that a room may use. A room that is not named here uses none but fmt.
 set(TENON_USES_base tenon_xxhash)
+set(TENON_USES_file nlohmann_json::nlohmann_json)
 set(TENON_USES_text tenon_utf8proc)
 set(TENON_USES_text_grammar tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_text_tokenizer_json tenon_utf8proc nlohmann_json::nlohmann_json)
@@ -44,7 +45,7 @@ set_source_files_properties(${TENON_PLAIN_FORMS} PROPERTIES COMPILE_DEFINITIONS 
                                                             SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Rooms whose code runs a few times for each model or conversation: small rather than fast.
-set(TENON_SMALL_ROOMS file arch model program random_model plan text/tokenizer_json text/chat_formats text/chat)
+set(TENON_SMALL_ROOMS file weights/foreign arch model program random_model plan text/tokenizer_json text/chat_formats text/chat)
 
 # Rooms that only plugins are made of: nothing of them is in the library.
 set(TENON_PLUGIN_ROOMS backends/blas backends/cuda backends/gpu backends/vulkan)
@@ -54,6 +55,9 @@ set(TENON_UNITY_FILES 26)
 
 # Files that go over every weight of a model when it is loaded: -O2 makes loading half as slow again.
 set(TENON_HOT backends/cpu/panels.cpp)
+
+# Files compiled by themselves: nlohmann-json brings std::quoted, which calls in their rooms would find.
+set(TENON_APART file/json_tree.cpp)
 
 # tenon_optimize(TARGET MODE): in builds that are optimised. What -O3 makes of anything but kernels is larger
 # by an eighth, and no faster.
@@ -88,6 +92,8 @@ function(tenon_room path)
     list(TRANSFORM TENON_HOT PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE hot)
     set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O3 SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
+  list(TRANSFORM TENON_APART PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE apart)
+  set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   if("Eigen3::Eigen" IN_LIST TENON_USES_${name})
     set_target_properties(tenon_room_${name} PROPERTIES TENON_USES_EIGEN ON)
   endif()

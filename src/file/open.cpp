@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/source_reader.h"
 #include "base/utf8.h"
+#include "file/foreign_files.h"
 #include "file/gguf.h"
 #include "file/shards.h"
 
@@ -114,6 +115,7 @@ void check_magic(const ByteSource& source) {
   for (const Other& other : kOthers) {
     if (begin.starts_with(other.begins_with)) fail(other.code, "{}: {}", source.name(), other.what);
   }
+  refuse_foreign_file(source.name(), begin);
   fail(Code::Format,
        "{}: is no model file: it begins with {} (GGUF begins with 47 47 55 46); name a GGUF file",
        source.name(), hex(begin.substr(0, 4)));
