@@ -57,8 +57,9 @@ struct ModelOptions {
   /// Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu);
   /// more is faster and takes more scratch memory.
   std::optional<int64_t> slice{};
-  /// What the model is for: on: rows of texts (tenon_embedder_create); off: text; auto: rows where
-  /// the file is an encoder or names a pooling. One of auto, on, off.
+  /// What the model is for: on: rows of texts (tenon_embedder_create); off: text; also: both, over
+  /// one copy of the weights; auto: rows where the file is an encoder or names a pooling. One of
+  /// auto, on, also, off.
   std::optional<std::string> embeddings{};
   /// Whether tables of which each token needs a row stay in the file (embeddings, unless they are
   /// the output matrix, too); auto: where the weights would take more than three quarters of the
