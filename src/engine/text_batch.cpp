@@ -79,8 +79,7 @@ bool TextBatch::has_room(size_t tokens) const {
 
 bool TextBatch::add(const EmbedderText& text) {
   const bool alone = parts_.empty();
-  const size_t most =
-      alone && model_->spec().sees_ahead() ? step_tokens_ : most_tokens_;
+  const size_t most = alone && model_->spec().sees_ahead() ? step_tokens_ : most_tokens_;
   const size_t tokens = text.tokens.size();
   if (tokens > most - std::min<size_t>(most, runner_->num_tokens())) return false;
   if (!alone && !has_room(tokens)) return false;

@@ -45,7 +45,8 @@ void add_tool(ResponseRequest& request, Json tool, const std::string& name_space
   if (is_taken()) return;  // listed twice: in a namespace, and in the history
   name = entry.name;
   add_function(request.chat.tools, std::move(tool), fields, "parameters");
-  if (entry.is_custom) request.chat.tools.lenient_fields.back().clear();  // the field is its grammar
+  if (entry.is_custom)
+    request.chat.tools.lenient_fields.back().clear();  // the field is its grammar
   request.tools.push_back(std::move(entry));
 }
 
