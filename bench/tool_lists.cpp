@@ -73,7 +73,7 @@ void measure(const char* format, int count, bool open) {
     const Chat chat({.source = "{% if add_generation_prompt %}{% endif %}{# [ARGS] #}",
                      .source_name = "t",
                      .format = format,
-                     .adapt = false},
+                     .raw = true},
                     nullptr);
     const ChatPrompt given = chat.render(conversation(count, -1, open));
     const ChatPrompt changed = chat.render(conversation(count, count / 2, open));

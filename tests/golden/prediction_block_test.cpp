@@ -35,7 +35,7 @@ class PredictionBlocks : public testing::TestWithParam<const char*> {
                                                   bool predictions = true) const {
     ModelOptions options;
     options.backend = backend;
-    options.cache_type = "f32";
+    options.cache_type = CacheType::F32;
     options.slice = slice;
     options.threads = 2;
     options.predictions = predictions;

@@ -46,7 +46,7 @@ Chat chat_of_tools() {
   return Chat({.source = "{% if add_generation_prompt %}{% endif %}{# [ARGS] #}",
                .source_name = "t",
                .format = "hermes",
-               .adapt = false},
+               .raw = true},
               nullptr);
 }
 
