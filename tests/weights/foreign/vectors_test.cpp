@@ -138,8 +138,8 @@ TEST(ForeignVectors, WeightsOfTheStoredFoldersOpen) {
     const QuantConfig config = read_quant_config(*files);
     for (const StoredTensor& tensor : folder->tensors()) {
       std::string weight = tensor.name;
-      for (const char* suffix : {".qweight", ".weight_packed", ".trellis", "_blocks"}) {
-        if (weight.ends_with(suffix)) weight.resize(weight.size() - std::strlen(suffix));
+      for (const std::string_view suffix : {".qweight", ".weight_packed", ".trellis", "_blocks"}) {
+        if (weight.ends_with(suffix)) weight = weight.substr(0, weight.size() - suffix.size());
       }
       if (weight == tensor.name && !weight.ends_with(".weight")) continue;
       const std::string_view scheme = scheme_of(folder, weight, config);
