@@ -39,6 +39,8 @@ Step::Step(const Model& model, std::span<const std::shared_ptr<BlockPool>> pools
   const uint32_t most = runner_.max_tokens();
   computing.reserve(2 * most);
   slices_.reserve(most);
+  tables_.reserve(
+      std::max(pools.size(), encoder_ ? encoder_->program().program.groups().size() : 0));
   if (!model.executable().draws()) return;
   draws_.reserve(2 * most);
   drawn_.reserve(3 * most);
