@@ -59,7 +59,7 @@ class GemmaCalls : public CallGrammar {
     return Step::Again;
   }
 
-  /// Hands JSON on and follows it. False for what is none.
+  /// Passes JSON on and tracks its state. False if it is invalid.
   bool pass(std::string_view json, CallOutput& out) {
     for (const char c : json) {
       const JsonScan::State state = scan_.feed(c);

@@ -15,7 +15,7 @@
 namespace tenon {
 namespace {
 
-/// "functions.f:0" is the id of a call of f.
+/// Id of a call of f: "functions.f:0".
 CallName split_kimi_name(std::string_view raw) {
   std::string_view name = raw;
   if (name.starts_with("functions.")) name.remove_prefix(10);

@@ -85,7 +85,7 @@ class Llama3Calls : public CallGrammar {
     return Step::Again;
   }
 
-  /// Up to the end of the answer, or of the tag.
+  /// Reads code up to the end of the answer or of the tag.
   Step code(ReplyInput& in, CallOutput& out) {
     const std::array markers{tag_close_};
     const ReplyInput::Found found = in.find(markers);

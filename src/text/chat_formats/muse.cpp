@@ -56,7 +56,7 @@ class MuseReply : public ReplyLayout {
     const ReplyInput::Found found = in.find(markers);
     const bool is_long = found.at > kMaxCallName;
     if (is_long || (found.which != 0 && in.at_end)) {
-      // No header after all: what was written is not thrown away, but for one that was cut off.
+      // The header is incomplete: keep its text as content, unless the header was cut off.
       const bool is_marked = in.rest().starts_with(kMuseEnds[kMuseStart]);
       if (is_marked) in.skip(is_long ? kMuseEnds[kMuseStart].size() : in.rest().size());
       in.forget();
