@@ -14,9 +14,8 @@ namespace tenon_program {
 
 struct LoadOptions {
   uint64_t clients = 1;
-  double rate =
-      /// arrivals per second of all clients; 0 means that each client asks again after its answer
-      0;
+  /// Arrivals per second of all clients; 0 means that each client asks again after its answer.
+  double rate = 0;
   Distribution prompt_tokens{"128"};
   Distribution output_tokens{"64"};
   double shared_prefix = 0;  ///< fraction of each prompt that is common to all
