@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kFrame = std::chrono::microseconds(16667);
-constexpr int kLeastFrames = 60;  // for meaningful statistics
+constexpr int kLeastFrames = 60;  // minimum for meaningful statistics
 constexpr size_t kColumns = 100;
 
 /// Text so far, as lines that fit the window.

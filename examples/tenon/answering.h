@@ -50,7 +50,7 @@ class Talk {
   [[nodiscard]] std::string description() const;
 
   Conversation conversation;
-  tenon::ExtraOptions sampler_options;  ///< for later answers
+  tenon::ExtraOptions sampler_options;  ///< options of later answers
   uint64_t max_tokens = 0;              ///< limit of an answer; 0: none
   bool timings = false;                 ///< printed after each answer
 

@@ -27,7 +27,7 @@ struct BenchReport {
   std::string name;
   std::string architecture;
   std::string backend;
-  std::string formats;  ///< by share of bytes: "q4_K 73 %, q6_K 27 %"
+  std::string formats;  ///< shares of bytes: "q4_K 73 %, q6_K 27 %"
   std::string options;  ///< options as given
   uint64_t parameters = 0;
   uint64_t tensor_bytes = 0;

@@ -18,7 +18,7 @@ struct Example {
 struct Command {
   const char* name;
   const char* group;
-  const char* summary;             ///< for the list of commands
+  const char* summary;             ///< line in the list of commands
   void (*add)(CLI::App& app);      ///< null if missing from this build
   const char* missing;             ///< reason if missing, and the remedy
   std::vector<const char*> first;  ///< flags of the short help; empty means all but the library's

@@ -140,7 +140,7 @@ void tell_terminal(const char* sequence) {
 class LineReader::Editor {
  public:
   Editor() {
-    (void)std::setlocale(LC_CTYPE, "");  // for multibyte characters
+    (void)std::setlocale(LC_CTYPE, "");  // enables multibyte characters
     const LibEdit& library = libedit();
     editor_ = library.init("tenon", stdin, stdout, stderr);
     if (editor_ == nullptr) return;

@@ -27,7 +27,7 @@ struct LoadOptions {
 
 /// State at one moment.
 struct MemorySample {
-  double seconds = 0;  ///< since the measurement began
+  double seconds = 0;  ///< time since the measurement began
   uint64_t resident_bytes = 0;
   uint64_t kv_held_bytes = 0;
   uint64_t kv_used_bytes = 0;
@@ -43,11 +43,12 @@ struct LoadResult {
   uint64_t lost = 0;       ///< failed, short or unfinished; includes the warm-up
   std::string first_loss;  ///< description of the first such request
 
-  LatencyHistogram first_token;       ///< from the arrival
+  LatencyHistogram first_token;       ///< time from the arrival
   LatencyHistogram per_output_token;  ///< mean distance of tokens, from the first to the last
   LatencyHistogram between_tokens;    ///< each distance between two tokens
-  LatencyHistogram whole;             ///< from the arrival to the last token
-  uint64_t prompt_tokens = 0;  ///< of finished requests; then the part of them computed before
+  LatencyHistogram whole;             ///< time from the arrival to the last token
+  uint64_t prompt_tokens =
+      0;  ///< prompt tokens of finished requests; then the part computed before
   uint64_t reused_tokens = 0;
 
   double seconds = 0;  ///< measured duration
@@ -62,7 +63,7 @@ struct LoadResult {
   double step_seconds = 0;
   double schedule_seconds = 0;
 
-  uint64_t peak_bytes = 0;  ///< of the process, since its beginning or PeakMemory's restart
+  uint64_t peak_bytes = 0;  ///< peak of the process since its beginning or PeakMemory's restart
   uint64_t kv_limit_bytes = 0;
   uint64_t kv_peak_bytes = 0;
   uint64_t over_budget = 0;  ///< samples in which the cache exceeded its limit

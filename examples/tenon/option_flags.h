@@ -30,7 +30,7 @@ class OptionFlags {
   struct Flag {
     std::string key;
     std::vector<std::string> texts{};
-    bool is_set = false;  ///< for a flag without a value, which sets `value`:
+    bool is_set = false;  ///< true if a flag without a value is given; it sets `value`:
     std::string value{};
   };
   std::deque<Flag> flags_;  // deque, since CLI11 keeps references

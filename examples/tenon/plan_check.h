@@ -9,9 +9,9 @@ namespace tenon_program {
 
 struct PlanCheck {
   uint64_t context = 0;
-  uint64_t peak_bytes = 0;  ///< of the process, since its beginning
+  uint64_t peak_bytes = 0;  ///< peak of the process since its beginning
   double prefill_tokens_per_second = 0;
-  double decode_tokens_per_second = 0;  ///< of all sessions together, at the end of their contexts
+  double decode_tokens_per_second = 0;  ///< sum over all sessions, at the end of their contexts
 };
 
 /// Fills the sessions of an engine and decodes in all of them over the last positions. context: 0

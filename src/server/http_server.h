@@ -21,9 +21,9 @@ struct ServerOptions {
   HttpLimits http = HttpLimits();
   ServerLimits limits{};
   std::vector<ApiClient> clients{};
-  uint64_t memory_bytes = 0;  ///< for all models loaded from files; 0 means unlimited
+  uint64_t memory_bytes = 0;  ///< budget of all models loaded from files; 0 means unlimited
   ServerLog log{nullptr, nullptr, 0};
-  std::string otlp_address{};  ///< of an OpenTelemetry collector; "" for none
+  std::string otlp_address{};  ///< address of an OpenTelemetry collector; "" for none
 };
 
 class HttpServer {

@@ -26,14 +26,14 @@ struct ServerLimits {
   uint32_t max_choices = 128;  ///< maximum answers per request
   bool serves_page = true;     ///< serves the chat page
   bool controls_models = false;                  ///< clients may load and unload models
-  uint64_t echo_bytes = uint64_t{64} << 20;      ///< for remembered answers; 0 disables them
-  uint64_t response_bytes = uint64_t{64} << 20;  ///< for stored responses
+  uint64_t echo_bytes = uint64_t{64} << 20;      ///< memory for remembered answers; 0 disables them
+  uint64_t response_bytes = uint64_t{64} << 20;  ///< memory for stored responses
 };
 
 /// State that all routes share.
 struct ServerState {
   Tasks& loop;            ///< thread that answers
-  Tasks& workers;         ///< for parsing, templates, grammars
+  Tasks& workers;         ///< threads for parsing, templates, grammars
   LongTasks& long_tasks;  ///< on the threads of `workers`: embeddings, decisions, loads
   /// Called after a submission to a model's engine.
   std::function<void(const ServedModel&)> submitted{};

@@ -45,9 +45,9 @@ struct Objects {
   const tenon_tokenizer* of_model = nullptr;
   tenon_tokenizer* tokenizer = nullptr;
   tenon_engine* engine = nullptr;
-  tenon_session* session = nullptr;  // with the request
+  tenon_session* session = nullptr;  // session of the request
   tenon_session* idle = nullptr;
-  tenon_session* own = nullptr;  // in the model's own engine
+  tenon_session* own = nullptr;  // session in the model's own engine
   tenon_request* request = nullptr;
   tenon_sampler* sampler = nullptr;
   tenon_grammar* grammar = nullptr;

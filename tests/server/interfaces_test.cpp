@@ -118,7 +118,7 @@ TEST_F(InterfacesTest, TokenizeTellsTextsOrWhatIsNotServed) {
   EXPECT_EQ(text, "Hello there");
   const Value chat{{"messages", user_message("x")}};
   const Value unserved{{"with_pieces", true},
-                       {"continue_final_message", true},  // of a user message
+                       {"continue_final_message", true},  // the last message is a user's
                        {"chat_template", "{{ x }}"},
                        {"prompt", "x"}};
   for (const auto& [field, value] : unserved.items()) {

@@ -34,12 +34,12 @@ struct AnswerPlan {
   std::vector<ChoicePlan> choices{};
   std::vector<std::string> stops{};         ///< stop texts, also set in the samplers
   std::vector<tenon::Token> stop_tokens{};  ///< stop tokens, not part of the answer
-  bool bans_tokens = false;                 ///< by "logit_bias"
+  bool bans_tokens = false;                 ///< "logit_bias" bans a token
   bool ignore_end = false;
   bool logprobs = false;
   uint32_t num_top = 0;  ///< likeliest alternatives per token
   int32_t priority = 0;
-  std::vector<std::string> notes{};  ///< for the client: skipped or dropped parts of the request
+  std::vector<std::string> notes{};  ///< notes for the client on skipped or dropped parts
 };
 
 /// Token limit of an answer: `wanted`, or the room left in the context. Throws ApiError 400 if no

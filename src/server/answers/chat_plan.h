@@ -21,9 +21,9 @@ struct ChatRequest {
   // `= T()` instead of `{}` for aggregates: GCC 12 destroys a part of an aggregate twice if a later
   // initialiser throws.
   ToolUse tools = ToolUse();
-  Json response_format = nullptr;  ///< as in section 14 of tenon.h
+  Json response_format = nullptr;  ///< JSON as in section 14 of tenon.h; null for text
   std::string format_field = "response_format";
-  Json variables = Json::object();  ///< for the template
+  Json variables = Json::object();  ///< variables of the template
   /// True if the answer continues the last message, an assistant's.
   bool continues = false;
   bool adds_generation_prompt = true;
@@ -42,7 +42,7 @@ struct ChatRequest {
   Echo echo = Echo();
   /// Drops the oldest messages, except the system's, if the context is too small.
   bool truncates = false;
-  std::vector<std::string> notes{};  ///< for the client: skipped or dropped parts
+  std::vector<std::string> notes{};  ///< notes for the client on skipped or dropped parts
 };
 
 /// Reads "response_format" for a conversation; null for text. Throws ApiError naming the field.

@@ -14,8 +14,8 @@ std::string without_volatile_lines(const std::string& system);
 
 /// Text, and its lines that state the date.
 struct DatedText {
-  std::string text;   ///< with the date removed from each of those lines
-  std::string dates;  ///< one per line: "Today's date is 2026-01-31.\n"; "" if none
+  std::string text;   ///< text with empty dates in those lines
+  std::string dates;  ///< lines such as "Today's date is 2026-01-31.\n"; "" if none
 };
 
 /// Finds dates in the places where agents write them: messages of the system, and messages of the

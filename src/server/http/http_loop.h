@@ -17,17 +17,17 @@ namespace tenon_http {
 struct HttpLimits {
   size_t header_bytes = size_t{32} << 10;
   size_t body_bytes = size_t{32} << 20;
-  double header_seconds = 10;  ///< from a request's first byte to the end of its header
+  double header_seconds = 10;  ///< limit from a request's first byte to the end of its header
   double body_seconds = 60;
-  double idle_seconds = 75;   ///< between requests of a connection
-  double write_seconds = 60;  ///< without progress in sending an answer
+  double idle_seconds = 75;   ///< limit between requests of a connection
+  double write_seconds = 60;  ///< limit without progress in sending an answer
   size_t connections = 4096;
   /// 0 means half of max_connections, unlimited for this machine
   size_t connections_per_address = 0;
-  size_t pending_bytes = size_t{512} << 20;  ///< for all bodies and unsent answers together
+  size_t pending_bytes = size_t{512} << 20;  ///< shared by all bodies and unsent answers
   std::vector<std::string> hosts{};          ///< additional names of this machine (host_names.h)
   std::string cors{kLoopbackPages};          ///< pages that may send requests (cors_policy.h)
-  std::shared_ptr<const TlsContext> tls{};   ///< for TCP connections; null for plain HTTP
+  std::shared_ptr<const TlsContext> tls{};   ///< TLS of TCP connections; null for plain HTTP
 };
 
 /// Everything happens on the thread in run(), unless a function says otherwise.

@@ -50,7 +50,7 @@ class LocalExchange : public Exchange, public std::enable_shared_from_this<Local
     int status = 0;  ///< HTTP status; 0 before the answer begins
     bool is_last = false;
     std::string content_type{};
-    std::string headers{};  ///< one "Name: value" per line
+    std::string headers{};  ///< lines "Name: value"
     std::string bytes{};
   };
 

@@ -15,7 +15,7 @@ namespace tenon_http {
 struct ApiClient {
   std::string key;
   std::string name;           ///< name in logs, metrics and the engine's fair shares
-  double weight = 1;          ///< as tenon_submission.weight
+  double weight = 1;          ///< fair share, as tenon_submission.weight
   uint32_t max_requests = 0;  ///< maximum concurrent answers; 0 means unlimited
 };
 

@@ -27,8 +27,8 @@ class RequestJournal : public std::enable_shared_from_this<RequestJournal> {
   };
   struct Totals {
     std::array<uint64_t, 6>
-        answers{};  ///< by the first digit of the status; index 0: the client had gone
-    std::map<std::string, ClientTotals> clients{};  ///< by client name
+        answers{};  ///< indexed by the status's first digit; index 0: the client had gone
+    std::map<std::string, ClientTotals> clients{};  ///< keyed by client name
   };
 
   /// exporter: may be null.

@@ -46,7 +46,7 @@ class ChatWriter : public AnswerWriter {
     size_t num_choices = 1;
     int64_t seed = 0;  ///< seed of the first choice; later choices count up
     bool logprobs = false;
-    bool includes_usage = false;              ///< for a stream's last chunk
+    bool includes_usage = false;              ///< usage in a stream's last chunk
     bool is_old = false;                      ///< function_call instead of tool_calls
     std::vector<std::string> custom_names{};  ///< names of tools that take a text
   };

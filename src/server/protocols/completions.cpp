@@ -63,7 +63,7 @@ class LogprobLists {
   ListText logprobs_;
   ListText top_;
   ListText offsets_;
-  size_t offset_ = 0;  ///< in characters
+  size_t offset_ = 0;  ///< position in characters
 };
 
 /// Prompt repeated before an answer with "echo".

@@ -29,7 +29,7 @@ struct Input {
   enum class Form : uint8_t { Items, Messages, Prompt };
   Form form = Form::Items;
   std::string field = "input";
-  ChatRequest chat = ChatRequest();  ///< for Items and Messages; `= T()` as in ChatRequest
+  ChatRequest chat = ChatRequest();  ///< chat of Items and Messages; `= T()` as in ChatRequest
   std::string prompt{};              ///< continued without a template
 };
 

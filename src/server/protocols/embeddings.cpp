@@ -241,7 +241,7 @@ struct Ranking {
   const ServedModel* model = nullptr;
   std::shared_ptr<tenon::Embedder> embedder{};
   RankFields fields{};
-  std::vector<std::string_view> queries{};  ///< one for all documents, or one per document
+  std::vector<std::string_view> queries{};  ///< a single query, or one per document
   std::vector<std::string_view> documents{};
   std::vector<float> scores{};  ///< [documents]; filled step by step
   size_t tokens = 0;

@@ -210,7 +210,7 @@ class ItemReader {
   }
 
   ResponseRequest& request_;
-  std::string thoughts_;  ///< for the assistant's next message
+  std::string thoughts_;  ///< thoughts of the assistant's next message
 };
 
 void read_text_format(const Fields& fields, ChatRequest& chat) {

@@ -68,7 +68,7 @@ class ResponseOutput {
   ListText text_logprobs_;
   std::string content_;  ///< content of a large open item, as a list
   bool is_custom_ = false;
-  CustomInput custom_input_;  ///< for a custom tool's call, whose text is in text_
+  CustomInput custom_input_;  ///< parser of a custom tool's call, whose text goes to text_
   bool is_broken_ = false;
   const char* status_ = "completed";
   ListText items_;

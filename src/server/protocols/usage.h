@@ -14,7 +14,7 @@ struct Usage {
   uint64_t cached_tokens = 0;
   uint64_t completion_tokens = 0;
   uint64_t reasoning_tokens = 0;
-  PromptReuse reuse{};  ///< of the first answer
+  PromptReuse reuse{};  ///< reuse of the first answer's prompt
 
   /// counts_prompt: true for the first answer to a prompt.
   void add(const AnswerEnd& end, bool counts_prompt);

@@ -17,7 +17,7 @@ struct ModelFile {
   tenon::ExtraOptions model_options{};
   tenon::ExtraOptions engine_options{};  ///< include cache_bytes after measure()
   uint64_t context = 0;                  ///< per request; 0 means the default of a session
-  uint64_t memory_bytes = 0;             ///< for weights, KV cache and computation
+  uint64_t memory_bytes = 0;             ///< weights, KV cache and buffers
 };
 
 /// Parses lines "key=value". Throws tenon::Error for a malformed line.

@@ -31,7 +31,7 @@ struct ModelView {
   uint64_t context = 0;  ///< context length in tokens
   bool is_of_file = false;
   const char* state = "loaded";                 ///< "loaded", "unloaded" or "loading"
-  uint64_t memory_bytes = 0;                    ///< of a model file; 0 if unknown
+  uint64_t memory_bytes = 0;                    ///< memory of a model file; 0 if unknown
   std::shared_ptr<const ServedModel> served{};  ///< null if not loaded
 };
 

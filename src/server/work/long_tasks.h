@@ -35,7 +35,7 @@ class LongTasks {
  private:
   struct Client {
     std::string name;
-    std::list<Step> waiting{};  // not a deque: even an empty one takes memory
+    std::list<Step> waiting{};  // list, since even an empty deque allocates
     bool runs = false;
   };
   /// Slot that runs one step at a time. Its task is allocated in advance, so that posting a step

@@ -14,7 +14,7 @@ struct CallShape {
   /// In free text, a call begins with these bytes, a suffix of the text before its first
   /// placeholder.
   std::string_view trigger{};
-  std::string_view when{};       ///< for templates that contain this text; empty for all
+  std::string_view when{};       ///< text that selects templates; empty for all
   std::string_view open{};       ///< before the first call
   std::string_view separator{};  ///< between two calls
   std::string_view close{};      ///< after the last call

@@ -28,8 +28,8 @@ struct Action {
   uint32_t keep = kUnlimited;
   uint32_t object = kNoObject;
   uint32_t property = 0;
-  uint32_t name_kind = 0;  ///< for Take of kOther: kind of the name
-  bool soft = false;       ///< for Within: ignored while checking a document
+  uint32_t name_kind = 0;  ///< kind of the name in a Take of kOther
+  bool soft = false;       ///< a Within that checking a document ignores
 };
 
 /// Number of an additional property, which has none of its own.

@@ -175,9 +175,9 @@ void Automaton::remove_dead_ends(Budget& budget) {
   struct Call {
     uint32_t from, to;
   };
-  std::vector<std::vector<Call>> calls_of(rules_.size());  // by callee
-  std::vector<std::vector<uint32_t>> calls_to(n);          // by return state: callers' edges
-  std::vector<std::pair<uint32_t, uint32_t>> calls;        // from, rule
+  std::vector<std::vector<Call>> calls_of(rules_.size());  // indexed by callee
+  std::vector<std::vector<uint32_t>> calls_to(n);    // callers' edges, indexed by return state
+  std::vector<std::pair<uint32_t, uint32_t>> calls;  // from, rule
   for (uint32_t s = 1; s < n; ++s) {
     for (const Special& special : specials(s)) {
       if (special.kind != EdgeKind::Call) continue;
@@ -256,7 +256,7 @@ void Automaton::make_table(Budget& budget) {
   const auto width = static_cast<uint32_t>(firsts.size());
   budget.spend_on_all(uint64_t{n} * width / 16);
   // States differ only in the shape of their ranges, and few shapes exist.
-  std::vector<uint32_t> kind(width, 0);  // of intervals; equal so far: same kind
+  std::vector<uint32_t> kind(width, 0);  // [intervals] equal so far means same kind
   uint32_t num_kinds = 1;
   Interner shapes, parts, distinct;
   std::vector<uint32_t> shape, number_of(n, 0), met_by(n, 0);

@@ -37,8 +37,8 @@ class Automaton {
     uint32_t object = kNoObject;
     bool counts = false;
     uint32_t shortest = kFar;  ///< bytes of its shortest text
-    uint32_t unit_bytes = 0;   ///< for a counting rule: maximum bytes of one more item
-    uint32_t at_least = 0;     ///< for a counting rule: minimum count
+    uint32_t unit_bytes = 0;   ///< maximum bytes of one more item of a counting rule
+    uint32_t at_least = 0;     ///< minimum count of a counting rule
   };
   /// Counting or taking action, `distance` bytes ahead, with no other such action before it.
   struct Ahead {

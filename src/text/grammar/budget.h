@@ -62,8 +62,9 @@ class Budget {
     uint64_t work;
     auto operator<=>(const Payment&) const = default;
   };
-  static constexpr uint64_t kMaxHeldBytes = uint64_t{256} << 20;  ///< of the NFA
-  static constexpr uint64_t kMaxHeldStates = 1'600'000;  ///< of the automaton, all units together
+  static constexpr uint64_t kMaxHeldBytes = uint64_t{256} << 20;  ///< limit on the NFA
+  static constexpr uint64_t kMaxHeldStates =
+      1'600'000;  ///< limit on the automaton, all units together
 
   /// watch: may be null; outlives the budget.
   explicit Budget(WorkWatch* watch = nullptr) : watch_(watch) {}

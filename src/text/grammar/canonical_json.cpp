@@ -125,7 +125,7 @@ class OpenNames {
 }  // namespace
 
 bool canonical_json(std::string_view text, const std::function<bool(std::string_view)>& sink) {
-  char last = ',';  // as if after a mark: drops leading space
+  char last = ',';  // mark before the text, to drop leading space
   size_t at = 0;
   while (at < text.size()) {
     const std::string_view rest = text.substr(at);

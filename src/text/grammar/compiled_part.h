@@ -18,7 +18,7 @@ struct CompiledRule {
   std::vector<uint32_t> special_begin{0};  ///< [states + 1] into specials
   /// Act: action of the rule. Call: rule of the part, or an import if beyond the rules.
   std::vector<Special> specials;
-  std::vector<Action> actions;  ///< for the rule's own object, if any
+  std::vector<Action> actions;  ///< actions on the rule's own object, if any
   std::optional<ObjectSpec> object;
   bool counts = false;
 };

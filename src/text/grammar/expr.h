@@ -15,11 +15,11 @@ struct Expr {
   enum class Kind : uint8_t { Empty, Chars, Sequence, Choice, Repeat, Rule, Begin, End };
   Kind kind = Kind::Empty;
   uint32_t line = 0;
-  CodePoints chars = {};            ///< of Chars
-  std::vector<Expr> children = {};  ///< of Sequence and Choice; exactly one for Repeat
-  uint64_t minimum = 0;             ///< of Repeat
-  uint64_t maximum = 0;             ///< of Repeat; kForever means unbounded
-  uint32_t rule = 0;                ///< of Rule
+  CodePoints chars = {};            ///< characters of Chars
+  std::vector<Expr> children = {};  ///< parts of Sequence and Choice; exactly one for Repeat
+  uint64_t minimum = 0;             ///< least count of Repeat
+  uint64_t maximum = 0;             ///< largest count of Repeat; kForever means unbounded
+  uint32_t rule = 0;                ///< number of the called rule
 
   static constexpr uint64_t kForever = std::numeric_limits<uint64_t>::max();
   static Expr text(std::string_view utf8, uint32_t line);

@@ -16,8 +16,8 @@ struct JsonValue {
   enum class Kind : uint8_t { Null, True, False, Number, String, Array, Object };
   Kind kind = Kind::Null;
   std::string text = {};              ///< a string's text, or a number as written
-  std::vector<JsonValue> items = {};  ///< of an Array
-  std::vector<std::pair<std::string, JsonValue>> members = {};  ///< of an Object, in order
+  std::vector<JsonValue> items = {};  ///< items of an Array
+  std::vector<std::pair<std::string, JsonValue>> members = {};  ///< members of an Object, in order
 
   /// Member of an object; null if absent, or if this is no object.
   [[nodiscard]] const JsonValue* find(std::string_view name) const {

@@ -48,7 +48,7 @@ struct NfaRule {
   uint32_t final = 0;
   uint32_t object = kNoObject;  ///< object whose property set the register holds
   bool counts = false;          ///< the register holds a number
-  std::string place;            ///< for messages
+  std::string place;            ///< place for messages
   Budget::Unit unit = Budget::kWhole;
   /// Set for a rule of a compiled part, which has no nodes; else null.
   std::shared_ptr<const LinkedPart> linked = nullptr;

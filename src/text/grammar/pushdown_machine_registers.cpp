@@ -7,7 +7,7 @@
 namespace tenon::grammar {
 namespace {
 
-constexpr uint64_t kTakeWork = 6;  // in units of WalkBudget
+constexpr uint64_t kTakeWork = 6;  // units of WalkBudget
 
 bool has(std::span<const uint32_t> set, uint32_t property) {
   return (set[1 + property / 32] >> (property % 32) & 1) != 0;

@@ -13,7 +13,7 @@
 
 namespace tenon::grammar {
 
-inline constexpr uint32_t kNoGroup = UINT32_MAX;  // for excluded states
+inline constexpr uint32_t kNoGroup = UINT32_MAX;  // group of excluded states
 inline constexpr size_t kAllRounds = std::numeric_limits<size_t>::max();
 
 /// Predecessors of each state, end to end.

@@ -45,7 +45,7 @@ struct NumberShape {
 
 struct StringShape {
   std::shared_ptr<const Dfa> texts;  ///< null for any text
-  uint64_t minimum = 0;              ///< in characters
+  uint64_t minimum = 0;              ///< least length in characters
   uint64_t maximum = UINT64_MAX;
 };
 
@@ -58,7 +58,7 @@ struct ArrayShape {
     uint64_t maximum;
   };
   std::vector<Conjunction> prefix;
-  Conjunction items;  ///< for elements after the prefix
+  Conjunction items;  ///< constraint on elements after the prefix
   uint64_t minimum = 0;
   uint64_t maximum = UINT64_MAX;
   std::vector<Contains> contains;

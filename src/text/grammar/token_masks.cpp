@@ -154,7 +154,7 @@ class TokenMasks::Walker {
 
   uint32_t reach_;
   MaskWords mask_;
-  std::vector<Config> path_;  // by depth
+  std::vector<Config> path_;  // indexed by depth
 };
 
 TokenMasks::TokenMasks(const std::shared_ptr<const Grammar>& grammar,
@@ -174,7 +174,7 @@ size_t TokenMasks::size_bytes() const {
 void TokenMasks::add_allowed(PushdownMachine& machine, Config config, uint32_t reach,
                              MaskWords mask, const MakeRoom& make_room) const {
   Walker walker(machine, reach, mask);
-  std::vector<Config> items;  // one item each
+  std::vector<Config> items;  // configurations of a single item
   for (size_t i = 0; i < machine.num_items(config); ++i) {
     items.push_back(machine.only(machine.item(config, i)));
   }

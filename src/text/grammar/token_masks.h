@@ -80,8 +80,8 @@ class TokenMasks {
   std::shared_ptr<const Automaton> automaton_;
   FollowBytes follow_;
   std::vector<bool> estimates_after_;  // [rules]
-  EquivalentStates equivalent_;        // by texts of up to kLong bytes
-  EquivalentStates short_equivalent_;  // by texts of up to kMiddle bytes
+  EquivalentStates equivalent_;        // equivalence for texts of up to kLong bytes
+  EquivalentStates short_equivalent_;  // equivalence for texts of up to kMiddle bytes
   mutable std::mutex mutex_;
   mutable size_t cached_bytes_ = 0;
   mutable std::unordered_map<uint32_t, uint32_t> after_character_;
