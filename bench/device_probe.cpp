@@ -5,8 +5,7 @@
 //   device_probe create PLUGIN DEVICE COUNT     creates and destroys it, and prints the memory kept
 //   device_probe hold   PLUGIN DEVICE MIB SECS  allocates memory and frees it after that time
 //   device_probe cancel PLUGIN DEVICE MODEL TOKENS   latency of cancelling a prompt of TOKENS
-//   device_probe beside PLUGIN DEVICE MODEL COUNT    compares an answer alone and among COUNT
-//   others
+//   device_probe beside PLUGIN DEVICE MODEL COUNT    compares an answer alone and in a batch
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -3,11 +3,10 @@
 // explains the output.
 //
 //   serve_load http://127.0.0.1:8080 requests [--model demo] [--connections 64] [--seconds 10]
-//   [--rate 300]
+//              [--rate 300]
 //   serve_load http://127.0.0.1:8080 streams  [--connections 256] [--tokens 64]
-//   serve_load http://127.0.0.1:8080 load     --vocabulary N [--connections 8] [--prompt-tokens
-//   128]
-//              [--tokens 64] [--spread 0.5] [--warmup 0] [--seconds 10]
+//   serve_load http://127.0.0.1:8080 load     --vocabulary N [--connections 8]
+//              [--prompt-tokens 128] [--tokens 64] [--spread 0.5] [--warmup 0] [--seconds 10]
 //   serve_load http://127.0.0.1:8080 idle     [--connections 2000] --pid PID
 #include <sys/epoll.h>
 #include <sys/timerfd.h>

@@ -192,7 +192,7 @@ Value unread_chat() {
   return capital_chat({{"max_tokens", 1900}, {"ignore_eos", true}, {"stream", true}});
 }
 
-/// Chat of eight answers that exceed the system's buffers, so that it stays unfinished while unread.
+/// Chat of eight answers larger than the system's buffers, which stays unfinished while unread.
 Value endless_chat() {
   Value body = unread_chat();
   body.update({{"n", 8}, {"logprobs", true}, {"top_logprobs", 20}});

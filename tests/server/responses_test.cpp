@@ -196,7 +196,7 @@ TEST_F(ResponsesTest, AreOfTheClientThatAsked) {
                                   "Authorization: Bearer anna\r\n")
                          .json();
   const std::string path = "/v1/responses/" + made["id"].get<std::string>();
-  // The same key in the other header identifies the same client.
+  // The other header identifies the client by the key as well.
   EXPECT_EQ(client.request("GET", path, "", "x-api-key: anna\r\n").json(), made);
   EXPECT_EQ(client.request("GET", path, "", "x-api-key: bert\r\n").status, 404);
   EXPECT_EQ(client.request("GET", path).status, 404);

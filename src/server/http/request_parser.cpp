@@ -76,7 +76,7 @@ class RequestParser::State : public http::basic_parser<true> {
     take_field(field, text_of(name), text_of(value));
   }
 
-  /// Whether the value spans several lines. Boost joins such lines in its own buffer, unless all
+  /// True if the value spans several lines. Boost joins such lines in its own buffer, unless all
   /// but one are empty.
   [[nodiscard]] bool is_folded(View name, View value) const {
     const std::less<const char*> before;

@@ -30,7 +30,7 @@ class RequestParser {
   /// ambiguous requests, and for parts beyond the limits.
   size_t put(std::string_view bytes);
 
-  /// Whether put() needs more bytes to continue.
+  /// True if put() needs more bytes to continue.
   [[nodiscard]] bool needs_more() const { return needs_more_; }
   [[nodiscard]] bool has_header() const;
   [[nodiscard]] bool is_complete() const;

@@ -35,8 +35,7 @@ ToolUse read_tools(const Fields& fields);
 void read_tool_choice(const Fields& fields, ToolUse& use);
 
 /// Converts a function to a tool of a conversation.
-///   fields  with "name", "description", "strict" and, under `schema_field`, the schema of its
-///   parameters
+///   fields  with "name", "description", "strict" and, under `schema_field`, its parameters' schema
 Json function_tool(const Fields& fields, std::string_view schema_field);
 
 /// Adds a tool that function_tool() made from `fields`; lenient without "strict": true.

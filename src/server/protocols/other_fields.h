@@ -23,7 +23,7 @@ struct OtherField {
     Refused,      ///< refused for the reason in `detail`
     RefusedTrue,  ///< refused if true
     RefusedFull,  ///< refused if a non-empty list, object or text
-    Noted,        ///< object or list, ignored; `detail` is noted unless it is empty
+    Noted,        ///< object or list, ignored; a non-empty value notes `detail`
   };
   std::string_view name;
   Kind kind;

@@ -25,8 +25,7 @@ tenon::ExtraOptions read_option_lines(const char* text);
 
 /// Reads the file's header, without weights, and fills in members that are 0 or missing. Throws
 /// tenon::Error.
-///   cache_bytes  for the KV cache, unless engine_options set it; 0 means four texts of full
-///   context
+///   cache_bytes  for the KV cache, unless engine_options set it; 0 means four full contexts
 void measure(ModelFile& file, uint64_t cache_bytes);
 
 /// Model of a file in memory, with the object that serves it.

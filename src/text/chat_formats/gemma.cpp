@@ -1,4 +1,4 @@
-// FunctionGemma and Gemma 4, whose arguments are JSON with bare keys and quotes of their own:
+// FunctionGemma and Gemma 4, whose arguments are JSON with bare keys and special quotes:
 //   <start_function_call>call:f{key:<escape>text<escape>,n:3}<end_function_call>
 //   <|tool_call>call:f{key:<|"|>text<|"|>,n:3}<tool_call|>
 #include <array>

@@ -48,7 +48,7 @@ Step copy_json(ReplyInput& in, JsonScan& scan, std::string& out) {
     const char c = text[i];
     const JsonScan::State state = scan.feed(c);
     if (state == JsonScan::State::Bad) {
-      in.skip(i);  // includes the skipped content of earlier pieces
+      in.skip(i);  // earlier pieces were skipped as well
       return Step::Broken;
     }
     const bool belongs = state != JsonScan::State::Complete || scan.took_last();

@@ -1,8 +1,8 @@
 // Llama 3.1 to 3.3 and 4: JSON as the whole answer, or after the Python tag; also
 //   <function=f>{...}</function>
-//   [f(key="value")]                          a list of calls in Python
-//   <|python_tag|>f.call(key="value")         tools that the model knows by itself
-//   <|python_tag|>print("any other code")     a call of the tool "python"
+//   [f(key="value")]                          list of calls in Python
+//   <|python_tag|>f.call(key="value")         built-in tools of the model
+//   <|python_tag|>print("any other code")     call of the tool "python"
 #include <algorithm>
 #include <initializer_list>
 

@@ -1,8 +1,8 @@
-// Muse: messages to the recipient they name, one after another; the prompt writes the first mark.
+// Muse: consecutive messages, each naming its recipient; the prompt writes the first mark.
 //    to=self<|message|>reasoning<|eom|><|start|>assistant to=user<|message|>text
 //    to=f<|message|><atem:function_calls>\n<atem:invoke name="f">\n
-//   <atem:parameter
-//   name="key">value</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eot|>
+//   <atem:parameter name="key">value</atem:parameter>\n</atem:invoke>\n
+//   </atem:function_calls><|eot|>
 #include <array>
 
 #include "text/chat_formats/chat_format.h"

@@ -88,7 +88,7 @@ class CallOutput {
   virtual void arguments(std::string_view json) = 0;
   /// Ends the call and forgets the text read for it.
   virtual void end_call() = 0;
-  /// Kinds that a parameter may have by the given tools; kAnyKind if unknown. Nested values have a
+  /// Kinds that the given tools allow for a parameter; kAnyKind if unknown. A nested value has a
   /// path of names joined by kPathSeparator; a list's items are named "item".
   [[nodiscard]] virtual JsonKinds kinds_of(std::string_view tool,
                                            std::string_view parameter) const = 0;
