@@ -231,7 +231,7 @@ TEST(BestOf, KeepsTheLikeliest) {
   double sum = 0;
   for (const auto& one : again) sum += one.logprob;
   EXPECT_NEAR(sum, chosen.logprob, 1e-3);
-  // A single answer is scored as if alone.
+  // A candidate is generated as if it were alone.
   session.rewind(prompt);
   tenon::Sampler alone(
       tenon::SamplerOptions{.temperature = 30, .top_k = 0, .top_p = 1.0, .min_p = 0.0, .seed = 4});
