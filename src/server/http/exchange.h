@@ -47,7 +47,7 @@ struct HttpRequest {
   std::string path;   ///< decoded, without the query
   std::string query;  ///< as received, not decoded
   std::string body;
-  std::string origin;  ///< header "origin", like the next members; "" if absent
+  std::string origin;  ///< header of this name, as for the next members; "" if absent
   std::string host;
   std::string authorization;
   std::string api_key;  ///< x-api-key

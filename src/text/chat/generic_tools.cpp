@@ -50,7 +50,7 @@ Value with_content(const Value& message, Text content) {
   return Value::dict(std::move(entries));
 }
 
-/// Uses the wording of Qwen 2.5's template.
+/// Describes the tools in the wording of Qwen 2.5's template.
 Text told(const Value& tools) {
   Text out(
       "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
