@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kVocabulary = 128'000;
 constexpr int kDocuments = 20;
 constexpr uint64_t kTokens = 300;
-// tokens beyond the shortest text of a document that must end soon
+// Tokens beyond the shortest text of a document that must end soon.
 constexpr uint32_t kMostSpare = 80;
 
 /// Bytes, then words of letters with and without a space, numbers, and combinations of JSON's
@@ -154,7 +154,7 @@ Token next_token(GrammarMatcher& matcher, std::mt19937& random, Times* mask_us, 
   timed(mask_us != nullptr ? *mask_us : none, [&] { (void)matcher.mask(false); });
   std::vector<Token> allowed = tokens_of(matcher.mask(false));
   const Token token = allowed[random() % allowed.size()];
-  // otherwise too far from the end for the remaining tokens
+  // Otherwise the end is too far for the remaining tokens.
   if (matcher.allows(token)) return token;
   timed(exact_us != nullptr ? *exact_us : none, [&] { (void)matcher.mask(true); });
   allowed = tokens_of(matcher.mask(true));

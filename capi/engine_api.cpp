@@ -57,7 +57,7 @@ tenon_engine_stats stats_of(const tenon::EngineMetrics& metrics) {
 
 /// Adapts a host's executor for the engine.
 struct HostExecutor {
-  /// provides the engine's memory and log, even after all handles are gone
+  /// Provides the engine's memory and log, even after all handles are gone.
   std::shared_ptr<Host> host;
   tenon_post_callback post;
   void* user;

@@ -36,7 +36,7 @@ struct tenon_request : tenon::capi::Handle<tenon_request> {
 
   std::shared_ptr<tenon::capi::Host> host;  ///< first member: outlives all users of its callbacks
   std::shared_ptr<tenon::Engine> engine;
-  /// the host's; may be null. The engine calls it through the handle
+  /// The host's callback; may be null. The engine calls it through the handle.
   tenon_notify_callback notify;
   void* user;
   std::shared_ptr<tenon::Generation> generation;  ///< null until queued

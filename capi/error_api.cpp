@@ -27,7 +27,7 @@ std::string_view whole_characters(std::string_view text, size_t limit) {
 
 tenon_status report(Code code, std::string_view message, int32_t system_error = 0) noexcept {
   const std::string_view kept = whole_characters(message, kErrorCapacity - 1);
-  // memmove, since an exception made from tenon_last_error() overlaps the buffer.
+  // Use memmove: an exception made from tenon_last_error() overlaps the buffer.
   std::memmove(last_error, kept.data(), kept.size());
   last_error[kept.size()] = '\0';
   last_system_error = system_error;

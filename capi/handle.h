@@ -101,8 +101,8 @@ class HandlesInUse {
   [[nodiscard]] static bool add(const HandleBase& handle) noexcept;
 
  private:
-  static constexpr size_t kMost =
-      8;  ///< exceeds the number of different handles that a function takes
+  /// Exceeds the number of different handles that a function takes.
+  static constexpr size_t kMost = 8;
 
   std::array<const HandleBase*, kMost> handles_{};
   size_t count_ = 0;

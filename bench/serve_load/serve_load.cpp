@@ -43,7 +43,7 @@ struct Options {
   size_t vocabulary = 0;
   double warmup = 0;
   double seconds = 10;
-  /// independent arrivals per second; 0 means that each request follows an answer
+  /// Independent arrivals per second; 0 means that each request follows an answer.
   double rate = 0;
   std::string pid{};
 };

@@ -28,7 +28,7 @@ class ServerInApp {
     server_.reset(raw);
     check_server(tenon_server_add_engine(raw, "app", 3, model.get(), engine.get(), 0));
     check_server(tenon_server_listen_tcp(raw, "127.0.0.1", port, &port_));
-    // one thread for the sockets, one that parses requests
+    // One thread serves the sockets, one parses requests.
     check_server(tenon_server_start(raw, 2));
   }
 

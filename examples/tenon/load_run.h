@@ -47,8 +47,8 @@ struct LoadResult {
   LatencyHistogram per_output_token;  ///< mean distance of tokens, from the first to the last
   LatencyHistogram between_tokens;    ///< each distance between two tokens
   LatencyHistogram whole;             ///< time from the arrival to the last token
-  uint64_t prompt_tokens =
-      0;  ///< prompt tokens of finished requests; then the part computed before
+  /// Prompt tokens of finished requests; then the part computed before.
+  uint64_t prompt_tokens = 0;
   uint64_t reused_tokens = 0;
 
   double seconds = 0;  ///< measured duration

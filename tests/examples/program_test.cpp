@@ -433,7 +433,7 @@ TEST(Program, BenchShowsCountsAsTheyAre) {
   EXPECT_NE(table.find(" 1 thread, "), std::string::npos) << table;
   EXPECT_NE(table.find(" million parameters ("), std::string::npos) << table;
   const std::string lines = output_of("tenon bench --help");
-  // the help is wrapped
+  // The help is wrapped.
   const std::string help = std::regex_replace(lines, std::regex("\\s+"), " ");
   for (const char* text : {"default f16, of f16|f32|int8|q4",
                            "-t, --threads N,... Threads that compute, the caller's included; 0: as "

@@ -26,8 +26,8 @@ class RequestJournal : public std::enable_shared_from_this<RequestJournal> {
     uint64_t generated_tokens = 0;
   };
   struct Totals {
-    std::array<uint64_t, 6>
-        answers{};  ///< indexed by the status's first digit; index 0: the client had gone
+    /// Answers by the status's first digit; index 0: the client had gone.
+    std::array<uint64_t, 6> answers{};
     std::map<std::string, ClientTotals> clients{};  ///< keyed by client name
   };
 

@@ -44,7 +44,7 @@ class RequestRecord {
   uint64_t cached_tokens = 0;
   uint64_t generated_tokens = 0;
   std::optional<Clock::time_point> first_token{};
-  /// for the client, in the header Tenon-Notes and a field of the answer
+  /// Notes for the client, in the header Tenon-Notes and a field of the answer.
   std::vector<std::string> notes{};
 
   /// Keeps the model loaded until the request ends. Thread-safe.

@@ -46,7 +46,7 @@ void add_tool(ResponseRequest& request, Json tool, const std::string& name_space
   name = entry.name;
   add_function(request.chat.tools, std::move(tool), fields, "parameters");
   if (entry.is_custom)
-    // its schema is a grammar, which is never lenient
+    // Its schema is a grammar, which is never lenient.
     request.chat.tools.lenient_fields.back().clear();
   request.tools.push_back(std::move(entry));
 }

@@ -18,7 +18,7 @@ struct CallName {
 
 struct NamedCallLayout {
   std::string_view call_open{};  ///< before each call; "" for none
-  /// the text up to this marker names the kind of call and is dropped
+  /// Marker after the kind of call, which is dropped.
   std::string_view kind_end{};
   std::string_view name_end{};       ///< after the name; "" if the '{' of the arguments ends it
   std::string_view id_open{};        ///< optional after the name: an id follows, up to name_end

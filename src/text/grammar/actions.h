@@ -13,7 +13,7 @@ inline constexpr uint32_t kNoObject = UINT32_MAX;
 inline constexpr uint32_t kUnlimited = UINT32_MAX;
 
 enum class ActionKind : uint8_t {
-  /// number < limit, then increments; saturates at `keep`, where larger counts are equivalent
+  /// Number < limit, then increments; saturates at `keep`, where larger counts are equivalent.
   CountUp,
   AtLeast,  ///< number >= limit
   Within,   ///< number < limit, then increments; for counts with only an upper bound

@@ -63,8 +63,8 @@ class Budget {
     auto operator<=>(const Payment&) const = default;
   };
   static constexpr uint64_t kMaxHeldBytes = uint64_t{256} << 20;  ///< limit on the NFA
-  static constexpr uint64_t kMaxHeldStates =
-      1'600'000;  ///< limit on the automaton, all units together
+  /// Limit on the automaton, all units together.
+  static constexpr uint64_t kMaxHeldStates = 1'600'000;
 
   /// watch: may be null; outlives the budget.
   explicit Budget(WorkWatch* watch = nullptr) : watch_(watch) {}

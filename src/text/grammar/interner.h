@@ -22,7 +22,7 @@ class Interner {
     const uint32_t taken = slots_[place_of(words)];
     return taken == 0 ? kAbsent : taken - 1;
   }
-  /// Number of a sequence. is_new: set to true if the sequence was added.
+  /// Number of a sequence. is_new: receives whether the sequence was added.
   uint32_t intern(std::span<const uint32_t> words, bool* is_new = nullptr) {
     if ((size() + 1) * 2 > slots_.size()) grow();
     const size_t at = place_of(words);

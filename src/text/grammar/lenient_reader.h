@@ -15,7 +15,7 @@ namespace tenon::grammar {
 /// Dropped part of a schema.
 struct SchemaNote {
   std::string pointer;  ///< JSON pointer to an object: "/properties/a"
-  /// dropped member; empty if `true` replaces the whole schema
+  /// Dropped member; empty if `true` replaces the whole schema.
   std::optional<std::string> keyword;
   std::string reason;
 };

@@ -115,7 +115,7 @@ class GrammarMatcher {
   std::vector<uint64_t> mask_;
   std::vector<Token> forced_;  // rest of the current stretch, the next token last
   grammar::Config looked_at_ = grammar::kNowhere;  // position without a stretch, found earlier
-  // position of the latest search for longest_step_
+  // Position of the latest search for longest_step_.
   grammar::Config step_from_ = grammar::kNowhere;
   size_t longest_step_ = 0;
   static constexpr size_t kMachineBytes = grammar::PushdownMachine::kMaxBytes / 2;

@@ -110,7 +110,7 @@ class Nfa {
   std::vector<NfaEdge> edges_;
   std::vector<NfaRule> rules_;
   std::vector<Action> actions_;
-  // first rule per part; rules_ keeps the parts alive
+  // First rule per part; rules_ keeps the parts alive.
   std::map<const CompiledPart*, uint32_t> linked_;
   mutable Marks marks_;
 };

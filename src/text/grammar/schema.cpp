@@ -116,7 +116,8 @@ class SchemaWriter {
   /// Positions of white space, with the white space that programs usually write. Checked documents
   /// have none (canonical_json.h).
   enum class Place : uint8_t {
-    /// or a comma, or before a closing bracket: a space, or a line's end and indentation
+    /// After a bracket or comma, or before a closing bracket: a space, or a line's end and
+    /// indentation.
     AfterBracket,
     AfterColon,  ///< a space
   };
@@ -192,7 +193,7 @@ class SchemaWriter {
     add_byte(close, ']', final);
     const Action enough{.kind = ActionKind::AtLeast, .limit = static_cast<uint32_t>(shape.minimum)};
     using Counts = std::vector<uint64_t>;
-    // elements so far, up to `last`; counts of contains
+    // Elements so far, up to `last`; counts of contains.
     using Prefix = std::pair<uint64_t, Counts>;
     std::map<Prefix, uint32_t> known;  // node after them
     std::vector<Prefix> todo;

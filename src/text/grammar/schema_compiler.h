@@ -28,8 +28,8 @@ struct Alternative {
   Shape shape = {};
   bool possible = false;
 
-  std::shared_ptr<const Dfa> texts =
-      {};  ///< texts of a Number or String; null for counted characters
+  /// For Number and String; null for counted characters.
+  std::shared_ptr<const Dfa> texts = {};
   /// For Number and String: additional upper bound on `texts`, counted while reading.
   std::optional<CountLimit> counted = {};
   uint64_t kept_number = 0;  ///< LimitedTexts::number of `texts` and `counted`; 0: not kept

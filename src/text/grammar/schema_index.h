@@ -47,8 +47,8 @@ class SchemaIndex {
   Budget& budget_;
   std::vector<Resource> resources_;
   std::map<std::string, size_t, std::less<>> by_uri_;
-  std::unordered_map<const JsonValue*, size_t>
-      resource_of_;  // resource of each schema with references
+  // Resource of each schema with references.
+  std::unordered_map<const JsonValue*, size_t> resource_of_;
 };
 
 }  // namespace tenon::grammar

@@ -85,7 +85,7 @@ class TokenMasks {
   mutable std::mutex mutex_;
   mutable size_t cached_bytes_ = 0;
   mutable std::unordered_map<uint32_t, uint32_t> after_character_;
-  // keyed by state and part
+  // Keyed by state and part.
   mutable std::unordered_map<uint64_t, std::shared_ptr<const StateMask>> cache_;
 };
 

@@ -65,7 +65,7 @@ TEST(Unloading, BesideAModelIsHarmless) {
   for (int round = 0; round < 50; ++round) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    // exits as a host does, with its destructors
+    // Exit as a host does, with its destructors.
     if (child == 0) std::exit(unload_beside_a_model());
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -119,7 +119,7 @@ int unload_after_work() {
       TENON_OF(library, tenon_session_destroy)(session);
       ++done;
       while (!unloaded) std::this_thread::yield();
-      // the text belongs to the thread
+      // The text belongs to the thread.
       if (std::strstr(text, "cannot rewind") == nullptr) ++failed;
     });
   }
