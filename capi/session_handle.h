@@ -29,8 +29,8 @@ struct tenon_session : tenon::capi::Handle<tenon_session> {
   size_t dropped_turns = 0;  ///< turns dropped from the latest answer's prompt
   std::string message;       ///< message returned by tenon_chat_answer
 
-  std::atomic<bool> is_busy{
-      false};  ///< a call is running that only cancel and destroy may interrupt
+  /// True while a call runs that only cancel and destroy may interrupt.
+  std::atomic<bool> is_busy{false};
 };
 
 namespace tenon::capi {

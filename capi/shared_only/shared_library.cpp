@@ -1,5 +1,5 @@
 // Part of libtenon.so only, not of libtenon.a. Tells the code that its file is the library's own,
-// with plugins in the same folder (backend/plugin_folder.h).
+// next to the folder of plugins (backend/plugin_folder.h).
 extern "C" {
 __attribute__((visibility("hidden"))) extern const char tenon_is_shared_library;
 const char tenon_is_shared_library = 1;
