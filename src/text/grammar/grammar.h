@@ -51,7 +51,7 @@ class Grammar {
   static std::shared_ptr<const Grammar> of_choices(std::span<const std::string> choices);
 
   /// Compiles the NFA that `write` builds. Errors as compile().
-  ///   marks  control tokens as the vocabulary spells them, each a byte in the NFA (control_bytes.h)
+  ///   marks  control tokens in the vocabulary's spelling, each a byte in the NFA (control_bytes.h)
   ///   watch  may be null
   static std::shared_ptr<const Grammar> written_by(const std::function<void(grammar::Nfa&)>& write,
                                                    std::vector<std::string> marks,
