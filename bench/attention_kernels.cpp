@@ -1,6 +1,6 @@
-// The attention kernels of one core: multiply-accumulates and bytes of cache per second, by cache
-// type, instruction set, tokens in the tile and context. 1 token is decode (4 query heads of 64 per
-// KV head, as in llama-1b), 32 tokens are a tile of prefill. "latent": 16 and 128 query heads over
+// Attention kernels on one core: multiply-accumulates and cache bytes per second, by cache type,
+// instruction set, tokens in the tile and context. 1 token is decode (4 query heads of 64 per KV
+// head, as in llama-1b), 32 tokens are a tile of prefill. "latent": 16 and 128 query heads over
 // rows of 576, as in DeepSeek-V2-Lite and V3.
 //
 //   cmake -S . -B build-bench -G Ninja -DTENON_BENCH=ON && ninja -C build-bench
@@ -25,7 +25,7 @@ struct Geometry {
   uint32_t heads;
   uint32_t key_dim;
   uint32_t value_dim;
-  /// Areas of a block (layers times KV heads) that take turns, so that decode reads memory.
+  /// Regions of a block (layers times KV heads), used in turn so that decode reads from memory.
   uint32_t areas;
 };
 constexpr Geometry kPlain = {TENON_CACHE_FULL, 4, 64, 64, 64};
@@ -41,7 +41,7 @@ constexpr NamedType kTypes[] = {{"f32", TENON_TYPE_F32},
                                 {"int8", TENON_CACHE_INT8},
                                 {"q4", TENON_CACHE_Q4}};
 
-/// Zeroed memory at the start of a cache line, as the backend has it.
+/// Zeroed memory aligned to cache lines, as in the backend.
 class Lines {
  public:
   explicit Lines(uint64_t size_bytes) : memory_(size_bytes + kLine) {
@@ -56,7 +56,7 @@ class Lines {
   uint8_t* data_;
 };
 
-/// A cache of `context` random positions.
+/// Cache of `context` random positions.
 struct Cache {
   Cache(const Kernels& kernels, const CacheBlock& shape, uint32_t areas, uint32_t context)
       : bytes(shape.block_bytes(areas) * (context / kBlockTokens)) {

@@ -1,11 +1,11 @@
-// What a device of a backend delivers, asked through the plugin interface: for bench/gpu_check, which has no other way
-// to reach a device.
+// Measures a device through the plugin interface, for bench/gpu_check, which cannot reach devices
+// otherwise.
 //
 //   device_probe rates  PLUGIN DEVICE [MIB]     bytes and multiplications per second, as JSON
-//   device_probe create PLUGIN DEVICE COUNT     makes and destroys it, and says what stays taken
-//   device_probe hold   PLUGIN DEVICE MIB SECS  takes memory, says so, and gives it back after that time
-//   device_probe cancel PLUGIN DEVICE MODEL TOKENS   how soon a cancel ends a prompt of so many
-//   device_probe beside PLUGIN DEVICE MODEL COUNT    whether an answer is the same alone and among so many others
+//   device_probe create PLUGIN DEVICE COUNT     creates and destroys it, and prints the memory kept
+//   device_probe hold   PLUGIN DEVICE MIB SECS  allocates memory and frees it after that time
+//   device_probe cancel PLUGIN DEVICE MODEL TOKENS   latency of cancelling a prompt of TOKENS
+//   device_probe beside PLUGIN DEVICE MODEL COUNT    compares an answer alone and in a batch
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ namespace tenon {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-/// A figure is the best of so many rounds: what disturbs only slows.
+/// Rounds per figure; the best counts, since disturbances only slow.
 constexpr int kRounds = 5;
 
 double seconds_of(const auto& work) {
@@ -47,7 +47,7 @@ double seconds_of(const auto& work) {
 }
 
 double best_seconds(const auto& work) {
-  double best = seconds_of(work);  // the first one warms up, too
+  double best = seconds_of(work);  // the first round also warms up
   for (int round = 1; round < kRounds; ++round) best = std::min(best, seconds_of(work));
   return best;
 }
@@ -58,7 +58,7 @@ std::shared_ptr<Device> open_device(const Backend& backend, uint32_t index) {
   return Device::create(backend, std::move(services), {}, index);
 }
 
-/// Bytes that differ: a link or a device may be faster with zeros.
+/// Random bytes: a link or a device may be faster with zeros.
 std::vector<std::byte> random_bytes(uint64_t size) {
   std::vector<std::byte> bytes(size);
   uint64_t state = 1;
@@ -69,7 +69,7 @@ std::vector<std::byte> random_bytes(uint64_t size) {
   return bytes;
 }
 
-// ---- The product of matrices ----------------------------------------------------------------------
+// ---- Matrix product -----------------------------------------------------------------------------
 
 /// `layers` products of f16 matrices [width, width] with all tokens of a step.
 struct Products {
@@ -87,7 +87,7 @@ Program products_program(const Products& sizes) {
   return std::move(b).finish(op::gather_rows(b, x), {.max_tokens = sizes.tokens, .max_outputs = 1});
 }
 
-/// f16 values around 2^-7, f32 ones below 2, of either sign.
+/// Values of either sign: f16 around 2^-7, f32 below 2.
 std::vector<std::byte> values_of(const tenon_slot& slot) {
   const uint64_t count = slot.rows * slot.columns;
   const bool is_half = slot.type == TENON_TYPE_F16;
@@ -99,7 +99,8 @@ std::vector<std::byte> values_of(const tenon_slot& slot) {
   return bytes;
 }
 
-/// Multiply-accumulates per second of the backend's own product: what its kernels reach, not what the chip could.
+/// Multiply-accumulates per second of the backend's own product: the kernels' rate, not the chip's
+/// peak.
 double product_rate(const std::shared_ptr<Device>& device, const Products& sizes) {
   const Program program = products_program(sizes);
   Executable executable(device, program.view());
@@ -139,7 +140,7 @@ double product_rate(const std::shared_ptr<Device>& device, const Products& sizes
   return work / seconds;
 }
 
-// ---- Commands -------------------------------------------------------------------------------------
+// ---- Commands -----------------------------------------------------------------------------------
 
 void print_rates(const Backend& backend, uint32_t index, uint64_t size) {
   const auto device = open_device(backend, index);
@@ -150,7 +151,7 @@ void print_rates(const Backend& backend, uint32_t index, uint64_t size) {
   const double up = best_seconds([&] { from.write(0, host.data(), size); });
   const double copy = best_seconds([&] { to.copy(0, from, 0, size); });
   const double down = best_seconds([&] { to.read(0, host.data(), size); });
-  // Small where a processor plays the GPU.
+  // Use less memory if a processor emulates the GPU.
   const bool is_gpu = device->info().kind == TENON_DEVICE_GPU;
   const Products sizes = is_gpu ? Products{8192, 4, std::min(device->info().step_tokens, 2048u)}
                                 : Products{256, 2, 16};
@@ -163,7 +164,7 @@ void print_rates(const Backend& backend, uint32_t index, uint64_t size) {
 }
 
 void print_creations(const Backend& backend, uint32_t index, uint64_t count) {
-  // What a driver keeps after the first time is the driver's.
+  // Ignore the memory that a driver keeps after its first use.
   const uint64_t before = open_device(backend, index)->info().memory_available;
   const double seconds = seconds_of([&] {
     for (uint64_t i = 0; i < count; ++i) (void)open_device(backend, index);
@@ -185,7 +186,7 @@ void hold(const Backend& backend, uint32_t index, uint64_t size, uint64_t second
   std::this_thread::sleep_for(std::chrono::seconds(seconds));
 }
 
-// ---- Through the engine ---------------------------------------------------------------------------
+// ---- Through the engine -------------------------------------------------------------------------
 
 std::shared_ptr<const Model> load_model(const char* plugin, const Backend& backend, uint32_t index,
                                         const char* path, uint32_t context) {
@@ -196,7 +197,7 @@ std::shared_ptr<const Model> load_model(const char* plugin, const Backend& backe
   return Model::load(path, std::move(options));
 }
 
-/// Cancels a prompt at five places of it. Those that end before are not counted.
+/// Cancels a prompt at five points. Cancels after the prompt's end are not counted.
 void print_cancels(const std::shared_ptr<const Model>& model, uint64_t num_tokens) {
   using Clock = std::chrono::steady_clock;
   const auto engine = Engine::create(model);
@@ -228,7 +229,7 @@ void print_cancels(const std::shared_ptr<const Model>& model, uint64_t num_token
   fmt::print("{{\"cancelled\": {}, \"most_seconds\": {:.4g}}}\n", delays.size(), most);
 }
 
-/// The answers to so many prompts, computed together.
+/// Answers to `count` prompts computed together.
 std::vector<std::vector<Token>> answers(const std::shared_ptr<Engine>& engine, uint64_t first,
                                         uint64_t count) {
   GenerationOptions limits;

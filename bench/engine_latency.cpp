@@ -1,6 +1,6 @@
-// What an engine promises its callers, measured on a model of a real shape: how soon a cancel
-// returns, how long steps become beside a prompt, what scheduling costs, what a shared prefix
-// saves. Each takes up to a minute and a quiet machine.
+// Measures an engine's promises on a model of realistic size: latency of a cancel, length of steps
+// beside a prompt, cost of scheduling, gain of a shared prefix. Each takes up to a minute and needs
+// a quiet machine.
 //
 //   tenon make-model llama-1b Q4_K_M llama-1b-Q4_K_M.gguf
 //   build-bench/bin/bench_engine_latency llama-1b-Q4_K_M.gguf [cancel|prompt|scheduling|prefix]...
@@ -49,7 +49,7 @@ Sampler greedy_sampler() {
   return sampler;
 }
 
-/// Milliseconds of each step for so long, or until done() is true.
+/// Milliseconds per step, for `seconds` or until done() is true.
 template <typename Done>
 std::vector<double> time_steps(Engine& engine, double seconds, Done done) {
   std::vector<double> times;
@@ -64,7 +64,7 @@ std::vector<double> time_steps(Engine& engine, double seconds, Done done) {
 
 constexpr auto kNever = [] { return false; };
 
-/// Sessions that decode and never end.
+/// Sessions that decode without end.
 struct Decodes {
   Decodes(const std::shared_ptr<Engine>& engine, uint32_t count) {
     GenerationOptions limits;
@@ -83,7 +83,7 @@ struct Decodes {
   std::vector<std::shared_ptr<Generation>> generations;
 };
 
-/// A session whose first `depth` tokens count as computed: zeros do for measuring time.
+/// Session whose first `depth` tokens count as computed; zeros suffice for measuring time.
 std::unique_ptr<Session> at_depth(const std::shared_ptr<Engine>& engine,
                                   std::span<const Token> text) {
   auto session = std::make_unique<Session>(engine, SessionOptions{8192});
@@ -92,7 +92,7 @@ std::unique_ptr<Session> at_depth(const std::shared_ptr<Engine>& engine,
   session->save([&](std::span<const std::byte> part) {
     bytes.insert(bytes.end(), part.begin(), part.end());
   });
-  bytes.resize(bytes.size() - 16);  // without the sum
+  bytes.resize(bytes.size() - 16);  // drop the checksum
   const uint64_t num_blocks = text.size() / engine->block_tokens();
   const uint64_t position = num_blocks * engine->block_tokens();
   std::memcpy(bytes.data() + 48, &position, sizeof(position));  // SnapshotHeader
@@ -133,7 +133,7 @@ void measure_cancel_in_a_long_prompt(const ModelPointer& model) {
     session->cancel();
     prefill.join();
     if (!done) delays.push_back(milliseconds(returned - cancelled));
-    // Steps that complete bring the size of steps back to what it was.
+    // Completing steps restores the normal step size.
     Session idle(engine, SessionOptions{64});
     for (uint32_t step = 0; step < 7; ++step) {
       idle.append(make_tokens(*model, 1, step));
@@ -157,15 +157,15 @@ void measure_prompt_beside_decodes(const ModelPointer& model) {
   GenerationOptions one;
   one.max_tokens = 1;
   const auto generation = prompt.submit(decodes.greedy, one);
-  time_steps(*engine, 2, kNever);  // the size of slices settles
+  time_steps(*engine, 2, kNever);  // lets the slice size settle
   const uint64_t before = engine->metrics().prompt_tokens_total;
   const std::vector<double> with = time_steps(*engine, 20, [&] { return generation->ended; });
   const uint64_t computed = engine->metrics().prompt_tokens_total - before;
-  // The decodes became dearer with their texts: they are measured again.
+  // Decoding slows down as the texts grow, so measure it again.
   engine->cancel(*generation);
   const std::vector<double> later = time_steps(*engine, 6, kNever);
   without.insert(without.end(), later.begin(), later.end());
-  // As much of the prompt alone, in the largest slices.
+  // Compute the same number of prompt tokens alone, in the largest slices.
   Session alone(engine, SessionOptions{8192});
   alone.append(make_tokens(*model, static_cast<uint32_t>(computed), 98));
   for (const auto& decode : decodes.generations) engine->cancel(*decode);
@@ -218,7 +218,8 @@ void measure_shared_prefix_of_64(const ModelPointer& model) {
   });
   const EngineMetrics metrics = engine->metrics();
   const uint64_t computed = metrics.prompt_tokens_total + metrics.decode_tokens_total;
-  // 31 blocks of the prefix once, and of each session the rest of the prefix and its own.
+  // 31 shared blocks of the prefix, and per session a block for the rest of the prefix and its own
+  // tokens.
   const uint64_t predicted = (31 + 64) * engine->pools()[0]->block_bytes();
   std::printf(
       "64 x (1000 + 8 + 2): %zu tokens computed, at least %u; KV %.1f MB, predicted %.1f MB\n",
@@ -226,7 +227,7 @@ void measure_shared_prefix_of_64(const ModelPointer& model) {
       static_cast<double>(metrics.kv_used_bytes) * 1e-6, static_cast<double>(predicted) * 1e-6);
 }
 
-/// A name on the command line and what it measures.
+/// Name on the command line, and the measurement.
 struct Measurement {
   std::string_view name;
   void (*measure)(const ModelPointer& model);
@@ -241,7 +242,7 @@ bool is_known(std::string_view name) {
   return std::ranges::any_of(kMeasurements, [&](const Measurement& m) { return m.name == name; });
 }
 
-/// Those that are named, or all.
+/// Runs the named measurements, or all.
 void run(const char* path, std::span<char* const> names) {
   const ModelPointer model = Model::load(path);
   for (const Measurement& measurement : kMeasurements) {

@@ -1,10 +1,10 @@
-// The linear kernels: multiply-accumulates and bytes of weights per second, by format, instruction
-// set and number of activation rows.
+// Linear kernels: multiply-accumulates and weight bytes per second, by format, instruction set and
+// number of activation rows.
 //
 //   core/ISA/FORMAT/ROWS    one core, weights in the second-level cache: 1 row is decode, 128 rows
 //                           are prefill
 //   memory/ISA/FORMAT       decode by two cores, each with its half of 256 MiB of weights; bytes as
-//                           they lie in memory, and as they were in the file
+//                           in memory, and as in the file
 //
 //   cmake -S . -B build-bench -G Ninja -DTENON_BENCH=ON && ninja -C build-bench
 //   bench_linear_kernels build-bench/bin/bench_linear_kernels --benchmark_filter=core/avx2/q4_0
@@ -28,7 +28,7 @@ namespace {
 
 constexpr uint64_t kDepth = 2048;
 constexpr uint64_t kCoreRows = 1024;
-constexpr uint64_t kRowsAtOnce = 128;  // of the weight, in a call
+constexpr uint64_t kRowsAtOnce = 128;  // weight rows per call
 constexpr uint64_t kMemoryBytes = 256 << 20;
 constexpr uint64_t kHugePage = 2 << 20;
 
@@ -36,12 +36,12 @@ struct Free {
   void operator()(uint8_t* p) const { std::free(p); }
 };
 
-/// A random weight [rows, kDepth] in packed form, on large pages. All pages are written: untouched
-/// ones would be one page of zeros in the cache.
+/// Random weight [rows, kDepth] in packed form, on large pages. Writes all pages, since untouched
+/// pages share one page of zeros in the cache.
 struct Weight {
   Weight(const FormatInfo& format, uint64_t weight_rows)
       : layout(panel_format(format.id)), rows(weight_rows) {
-    // One panel of encoded rows, copied again and again: encoders are slow.
+    // Repeat one panel of encoded rows, since encoders are slow.
     const uint64_t row_size = *row_bytes(format, kDepth);
     std::mt19937 random(1);
     std::normal_distribution<float> values;
@@ -68,7 +68,7 @@ struct Weight {
   std::unique_ptr<uint8_t, Free> packed;
 };
 
-/// The activations and results of one thread.
+/// Activations and results of one thread.
 struct Problem {
   Problem(const Kernels& kernels, const FormatInfo& format, const Weight& weight, uint64_t rows)
       : x(rows * kDepth, 0.5f), y(grouped_rows(rows) * weight.rows) {
@@ -96,7 +96,7 @@ struct Problem {
     args.block_bytes = format.block_bytes;
     kernels.quantise(x.data(), kDepth, args.quantised, 0, rows, 0, kDepth);
   }
-  /// Memory as the backend aligns it.
+  /// Allocates memory aligned as in the backend.
   template <typename T>
   T* take(uint64_t count) {
     const uint64_t bytes = (count * sizeof(T) + 63) / 64 * 64;
@@ -144,7 +144,7 @@ void run_memory(benchmark::State& state, const Kernels& kernels, const FormatInf
   }
   std::unique_ptr<Problem> problem;
   for (auto _ : state) {
-    if (problem == nullptr) {  // the weight is there once all threads have begun
+    if (problem == nullptr) {  // all threads have begun, so the weight is ready
       state.PauseTiming();
       problem = std::make_unique<Problem>(kernels, format, *shared, rows);
       problem->args.num_panels = at_once;
@@ -158,7 +158,8 @@ void run_memory(benchmark::State& state, const Kernels& kernels, const FormatInf
     }
     benchmark::DoNotOptimize(problem->y.data());
   }
-  // Counters of threads are added up; a rate per iteration would count the iterations of all.
+  // Benchmark adds up the threads' counters; a rate per iteration would count the iterations of all
+  // threads.
   const auto per_second = [&](uint64_t bytes) -> benchmark::Counter {
     return {static_cast<double>(state.iterations()) * static_cast<double>(bytes),
             benchmark::Counter::kIsRate};

@@ -1,4 +1,4 @@
-// Tokens without a pattern, for the benchmarks of the engine.
+// Random tokens for the benchmarks of the engine.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// [count] the same for a seed; of the model's vocabulary.
+/// [count] tokens of the model's vocabulary, equal for equal seeds.
 inline std::vector<Token> make_tokens(const Model& model, uint64_t count, uint32_t seed) {
   const auto vocab = static_cast<uint32_t>(model.spec().vocab);
   std::vector<Token> tokens;

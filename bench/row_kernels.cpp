@@ -1,6 +1,5 @@
-// The kernels between the matrices, one row at a time: RMS norm, rope, gated activation and the
-// quantisation of activations, by instruction set and width. What a decoded token passes about a
-// hundred times.
+// Row kernels between the matrices: RMS norm, rope, gated activation and quantisation of
+// activations, by instruction set and width. A decoded token passes about a hundred of them.
 //
 //   build-bench/bin/bench_row_kernels --benchmark_filter=avx2/rms_norm
 #include <benchmark/benchmark.h>
@@ -18,7 +17,7 @@ namespace {
 
 constexpr uint32_t kHeadDim = 64;
 
-/// Values around 1 without a pattern; untouched pages and denormals would mislead.
+/// Random values around 1; untouched pages and denormals would distort the time.
 std::vector<float> values(uint64_t count) {
   std::vector<float> out(count);
   uint32_t state = 1;
@@ -72,7 +71,7 @@ void glu(benchmark::State& state, const Kernels& kernels) {
   report(state, width);
 }
 
-/// So many rows that have `width` values together, to a form.
+/// Quantises `width` values in `rows` rows to a form.
 void quantise(benchmark::State& state, const Kernels& kernels, uint64_t rows, uint32_t form) {
   const auto width = static_cast<uint64_t>(state.range(0));
   const uint64_t columns = width / rows;

@@ -1,11 +1,11 @@
-// What it costs that tables stay in the file: decode with all weights in memory against decode through
-// row caches of a quarter and a sixteenth of the tables.
+// Cost of leaving tables in the file: compares decoding with all weights in memory and with row
+// caches of a quarter and a sixteenth of the tables.
 //
 //   tenon make-model gemma3n-200m q8_0 gemma3n-200m.gguf
 //   build-bench/bin/bench_rows_on_demand gemma3n-200m.gguf [threads]
 //
-// Tokens are drawn evenly from the whole vocabulary, which is the worst case: of a text most tokens
-// are among a few thousand. Rounds of the three take turns, so that a busy machine slows all alike.
+// Tokens are uniform over the vocabulary, which is the worst case: most tokens of a real text are
+// among a few thousand. Rounds of the three alternate, so that a busy machine slows all alike.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -29,13 +29,13 @@ using Clock = std::chrono::steady_clock;
 constexpr uint32_t kRoundTokens = 64;
 constexpr uint32_t kRounds = 15;
 
-/// A model opened in one of the ways that are compared, and its speed.
+/// Way to open the model, and its speed.
 struct Way {
   const char* name;
-  uint64_t part;  ///< of the tables in the cache; 0: all weights in memory
+  uint64_t part;  ///< tables per row cache, in bytes; 0 means all weights in memory
   std::shared_ptr<const Model> model{};
   std::shared_ptr<Engine> engine{};
-  std::vector<double> rates{};  ///< tokens per second, of each round
+  std::vector<double> rates{};  ///< tokens per second, per round
 };
 
 ModelOptions options_of(const Way& way, uint64_t tables, uint32_t threads) {
@@ -47,7 +47,7 @@ ModelOptions options_of(const Way& way, uint64_t tables, uint32_t threads) {
   return options;
 }
 
-/// Decodes a round; tokens per second.
+/// Decodes a round; returns tokens per second.
 double run_round(Way& way, uint32_t& state) {
   Session session(way.engine);
   const uint32_t vocab = way.model->spec().vocab;

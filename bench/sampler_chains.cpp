@@ -1,5 +1,5 @@
-// Drawing a token from the logits of a large vocabulary: at forty tokens a second a millisecond
-// here is four percent.
+// Time to sample a token from a large vocabulary's logits. A millisecond is four percent of the
+// time at forty tokens a second.
 //
 //   build-bench/bin/bench_sampler_chains
 #include <benchmark/benchmark.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kVocabulary = 128256;
 
-/// About N(0, 2^2), like the logits of a trained model.
+/// Distributed as about N(0, 2^2), like the logits of a trained model.
 std::vector<float> make_logits() {
   std::vector<float> logits(kVocabulary);
   uint64_t state = 1;

@@ -1,7 +1,7 @@
-// The recurrences of one core, over the state of one layer: selective scan (mamba2-1.3b, 64 heads
-// of 64 x 128), delta rule (qwen3.5, 32 heads of 128 x 128), wkv7 and wkv6 (rwkv7-1.5b and
-// rwkv6-1.6b, 32 heads of 64 x 64). 1 token is decode, where layers take turns so that each state comes from memory; bytes/s
-// counts each value once read and once written. Many tokens are a slice of a prompt.
+// Recurrences on one core, over the state of one layer: selective scan (mamba2-1.3b, 64 heads of 64
+// x 128), delta rule (qwen3.5, 32 heads of 128 x 128), wkv7 and wkv6 (rwkv7-1.5b and rwkv6-1.6b, 32
+// heads of 64 x 64). 1 token is decode, with layers in turn so that each state comes from memory;
+// bytes/s counts each value once read and once written. Many tokens are a slice of a prompt.
 //
 //   build-bench/bin/bench_state_kernels --benchmark_filter=avx512
 #include <benchmark/benchmark.h>
@@ -17,7 +17,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// Small values without a pattern; untouched pages and denormals would mislead.
+/// Small random values; untouched pages and denormals would distort the time.
 std::vector<float> values(uint64_t count, float size) {
   std::vector<float> out(count);
   uint32_t state = 1;
@@ -28,7 +28,7 @@ std::vector<float> values(uint64_t count, float size) {
   return out;
 }
 
-/// The states of layers that take turns, and the result of a step.
+/// States of layers used in turn, and the result of a step.
 struct Layers {
   Layers(const StateTiles& shape, uint32_t tokens)
       : tiles(shape),
@@ -43,7 +43,7 @@ struct Layers {
   std::vector<float> states, out;
 };
 
-/// Calls run(scan, tile) for all tiles of a layer, as a step does.
+/// Calls run(scan, tile) for all tiles of a layer, like a step.
 void measure(benchmark::State& state, const StateTiles& tiles,
              const std::function<void(const StateScan&, const StateTile&)>& run) {
   const auto tokens = static_cast<uint32_t>(state.range(0));
@@ -164,7 +164,7 @@ void wkv6(benchmark::State& state, const Kernels& kernels) {
   });
 }
 
-/// The convolution before qwen3.5's rule: 8,192 columns, 4 taps.
+/// Convolution before qwen3.5's rule: 8,192 columns, 4 taps.
 void conv(benchmark::State& state, const Kernels& kernels) {
   constexpr uint64_t kColumns = 8192;
   constexpr uint32_t kTaps = 4;

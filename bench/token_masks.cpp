@@ -1,11 +1,10 @@
-// The time of grammars with a vocabulary of 128,000 tokens, over whole documents made of random
-// allowed tokens: of each mask, and of each token of a generation where one draw in ten is refused.
+// Time of grammars with a vocabulary of 128,000 tokens, over documents of random allowed tokens:
+// per mask, and per token of a generation in which one draw in ten is refused.
 //
 //   cmake -S . -B build-bench -G Ninja -DTENON_BENCH=ON && ninja -C build-bench bench_token_masks
 //   build-bench/bin/bench_token_masks [VOCABULARY.gguf...]
 //
-// Vocabularies of files are joined until there are so many tokens, and filled up with made-up
-// words.
+// Joins the vocabularies of the files up to that size, then adds invented words.
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -24,9 +23,11 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kVocabulary = 128'000;
 constexpr int kDocuments = 20;
 constexpr uint64_t kTokens = 300;
-constexpr uint32_t kMostSpare = 80;  // tokens beyond the shortest text of a document that ends soon
+// Tokens beyond the shortest text of a document that must end soon.
+constexpr uint32_t kMostSpare = 80;
 
-/// Bytes, then words of letters with and without a space, numbers, and JSON's punctuation joined.
+/// Bytes, then words of letters with and without a space, numbers, and combinations of JSON's
+/// punctuation.
 std::shared_ptr<const grammar::TokenSet> vocabulary(std::span<char*> paths) {
   std::mt19937 random(1);
   std::set<std::string> seen;
@@ -147,13 +148,14 @@ void report(const char* what, Times& times) {
               times[times.size() * 99 / 100], times.back(), times.size());
 }
 
-/// A random token that may follow, with the times of the masks that it takes.
+/// Draws a random allowed token; records the times of its masks.
 Token next_token(GrammarMatcher& matcher, std::mt19937& random, Times* mask_us, Times* exact_us) {
   Times none;
   timed(mask_us != nullptr ? *mask_us : none, [&] { (void)matcher.mask(false); });
   std::vector<Token> allowed = tokens_of(matcher.mask(false));
   const Token token = allowed[random() % allowed.size()];
-  if (matcher.allows(token)) return token;  // else too far from the end for the tokens left
+  // Otherwise the end is too far for the remaining tokens.
+  if (matcher.allows(token)) return token;
   timed(exact_us != nullptr ? *exact_us : none, [&] { (void)matcher.mask(true); });
   allowed = tokens_of(matcher.mask(true));
   return allowed[random() % allowed.size()];
@@ -180,7 +182,7 @@ void run(const Case& test, const std::shared_ptr<const grammar::TokenSet>& token
       matcher.accept(documents.back().back());
     }
   }
-  // The same documents once more, under a new binding, as a sampler takes them.
+  // Repeat the documents with new masks, as a sampler processes them.
   masks = std::make_shared<const grammar::TokenMasks>(grammar, tokens);
   for (const std::vector<Token>& document : documents) {
     GrammarMatcher matcher(masks);
@@ -196,7 +198,7 @@ void run(const Case& test, const std::shared_ptr<const grammar::TokenSet>& token
       });
     }
   }
-  // And documents that must end soon: every mask is exact.
+  // Generate documents that must end soon, so every mask is exact.
   masks = std::make_shared<const grammar::TokenMasks>(grammar, tokens);
   for (int document = 0; document < kDocuments; ++document) {
     GrammarMatcher matcher(masks);

@@ -1,8 +1,7 @@
-// How fast texts become tokens: bench_tokenizers TEXT VOCABULARY.gguf[:PRE]... [flags of Google
-// Benchmark]. With :PRE the byte-level BPE of the vocabulary is used with that pre-tokenizer. A
-// vocabulary may also be a tokenizer.json.
-// bench_tokenizers --growth=BYTES VOCABULARY...: how much longer texts of hostile kinds take that
-// are ten times as long as BYTES.
+// Speed of tokenizers: bench_tokenizers TEXT VOCABULARY.gguf[:PRE]... [flags of Google Benchmark].
+// :PRE selects the pre-tokenizer of the vocabulary's byte-level BPE. A vocabulary may be a
+// tokenizer.json. bench_tokenizers --growth=BYTES VOCABULARY... prints how much longer hostile
+// texts take at ten times BYTES.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -40,7 +39,7 @@ std::unique_ptr<const Tokenizer> load(std::string argument) {
   return make_tokenizer(std::move(vocabulary));
 }
 
-/// Texts that are hard on tokenizers: a unit again and again, or characters that a seed draws.
+/// Hostile texts: a repeated unit, or random characters.
 struct Kind {
   const char* name;
   std::vector<std::string> units;
@@ -89,7 +88,7 @@ std::string text_of(const Kind& kind, size_t bytes) {
 }
 
 double seconds_to_encode(const Tokenizer& tokenizer, const std::string& text) {
-  const std::clock_t begin = std::clock();  // of the processor: others' work does not count
+  const std::clock_t begin = std::clock();  // processor time, which excludes other processes
   benchmark::DoNotOptimize(tokenizer.encode(text).size());
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
@@ -100,7 +99,7 @@ void show_growth(const Tokenizer& tokenizer, const char* name, size_t bytes) {
     const std::string long_text = text_of(kind, 10 * bytes);
     double small = 1e9;
     double large = 1e9;
-    for (int round = 0; round < 4; ++round) {  // in turn, as machines have slow minutes
+    for (int round = 0; round < 4; ++round) {  // alternating, since machines have slow minutes
       for (int i = 0; i < 4; ++i) {
         small = std::min(small, seconds_to_encode(tokenizer, short_text));
       }

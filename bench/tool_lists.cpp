@@ -1,5 +1,5 @@
-// The processor time of answer grammars for many tools, each with formats, a pattern, lengths and
-// bounds: of the first compilation, of one where a tool in the list is new, and of a known list.
+// Processor time of answer grammars for many tools, each with formats, a pattern, lengths and
+// bounds: for the first compilation, for a list with a new tool, and for a known list.
 //
 //   cmake -S . -B build-bench -G Ninja -DTENON_BENCH=ON && ninja -C build-bench bench_tool_lists
 //   build-bench/bin/bench_tool_lists [TOOLS]

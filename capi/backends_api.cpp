@@ -1,4 +1,4 @@
-// tenon_backends_*: what can run models here.
+// tenon_backends_*: backends and devices that can run models on this machine.
 #include <cstring>
 #include <span>
 #include <string>
@@ -33,7 +33,7 @@ namespace {
 
 using tenon::PluginReason;
 
-// The values of the interface are the engine's.
+// The interface repeats the engine's values.
 static_assert(TENON_REFUSED_NOT == static_cast<int32_t>(PluginReason::None));
 static_assert(TENON_REFUSED_WRITABLE == static_cast<int32_t>(PluginReason::Writable));
 static_assert(TENON_REFUSED_WRONG_MAGIC == static_cast<int32_t>(PluginReason::WrongMagic));
@@ -41,7 +41,7 @@ static_assert(TENON_REFUSED_NAME_TAKEN == static_cast<int32_t>(PluginReason::Nam
 static_assert(TENON_REFUSED_MISSING_FUNCTION ==
               static_cast<int32_t>(PluginReason::MissingFunction));
 
-/// The devices of a backend. A team of one starts no thread.
+/// Devices of a backend. A team of one starts no thread.
 std::vector<tenon_device_info> devices_of(const tenon::Backend& backend) {
   const std::shared_ptr<tenon::System> system = tenon::System::real();
   tenon::HostServices services(system, tenon::Log{},
@@ -49,7 +49,7 @@ std::vector<tenon_device_info> devices_of(const tenon::Backend& backend) {
   return tenon::list_devices(backend, services);
 }
 
-/// What they say about themselves, or why they cannot be used.
+/// Descriptions of the devices, or the reason why they cannot be used.
 std::string describe_devices(std::span<const tenon_device_info> devices) {
   std::string all;
   for (const tenon_device_info& info : devices) {

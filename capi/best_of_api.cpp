@@ -13,7 +13,7 @@ using namespace tenon::capi;
 
 namespace {
 
-// As many as anybody compares.
+// Bound on the candidates of a call.
 constexpr uint32_t kMaxCandidates = 128;
 
 struct Candidate {
@@ -36,7 +36,7 @@ Candidate generate(tenon::Session& session, const tenon::Sampler& from, tenon::E
   sampler.set("seed", seed);
   ends.min_tokens = static_cast<uint64_t>(sampler.values().integer("min_tokens"));
   const uint64_t room = session.context() - session.position();
-  // With no room at all the first draw tells both numbers of the limit.
+  // Without any room, the first draw fails and reports both numbers of the limit.
   const uint64_t limit = max_tokens != 0 ? max_tokens : std::max<uint64_t>(room, 1);
   sampler.set_token_limit(std::min(limit, room));
   Candidate made;
@@ -47,7 +47,7 @@ Candidate generate(tenon::Session& session, const tenon::Sampler& from, tenon::E
     if (piece.token >= 0) made.tokens.push_back(piece.token);
     made.text += piece.text;
     made.finish = piece.finish;
-    if (piece.token < 0 || !session.has_drawn_logits()) continue;  // a grammar left no choice
+    if (piece.token < 0 || !session.has_drawn_logits()) continue;  // the grammar left no choice
     float logprob = 0;
     tenon::logprobs_of(session.drawn_logits(), {&piece.token, 1}, {&logprob, 1}, {}, {});
     made.logprob += logprob;

@@ -28,14 +28,14 @@ Prompt prompt_of(const tenon::Chat& chat, std::string_view conversation, size_t 
   return prompt;
 }
 
-/// Most prompt tokens that leave room for max_tokens.
+/// Maximum prompt tokens that leave room for max_tokens.
 uint64_t room_for_prompt(const tenon::Session& session, uint64_t max_tokens) {
   const uint64_t context = session.context();
   return context - std::min(max_tokens != 0 ? max_tokens : context / 4, context / 2);
 }
 
-/// Prompt without the oldest turns, if they do not fit. Leaves out the turns that the latest answer
-/// left out, if those suffice, so that the text's beginning stays computed.
+/// Prompt without the oldest turns, if all do not fit. Drops the turns that the latest answer
+/// dropped, if that suffices, so that the text's prefix stays computed.
 Prompt fitting_prompt(const tenon::Chat& chat, std::string_view conversation,
                       tenon_session& session, uint64_t room) {
   Prompt whole = prompt_of(chat, conversation, 0);

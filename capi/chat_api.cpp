@@ -20,8 +20,8 @@ using namespace tenon::capi;
 
 namespace {
 
-/// Template text for the option "template": the option itself, or a template of that name in the
-/// model or the library.
+/// Template for the option "template": the option's text, or a template of that name in the model
+/// or the library.
 std::string given_template(const std::string& given, const tenon::Model* model) {
   if (given.empty() || tenon::is_template_text(given)) return given;
   const std::string key = "tokenizer.chat_template." + given;
@@ -37,7 +37,7 @@ std::string given_template(const std::string& given, const tenon::Model* model) 
       tenon::quoted(given), tenon::template_names());
 }
 
-/// The template that the options ask for: given, by its name in the model, or the model's own.
+/// Chooses the template by the options: given, named in the model, or the model's own.
 void choose_template(const OptionSet& set, const tenon::Model* model, tenon::ChatOptions& out) {
   out.source = given_template(set.string("template"), model);
   out.source_name = "template";
@@ -48,7 +48,7 @@ void choose_template(const OptionSet& set, const tenon::Model* model, tenon::Cha
     tenon::fail(tenon::Code::Argument, "give a model, or the option \"template\"");
   }
   std::string key = "tokenizer.chat_template";
-  // Name in Hugging Face's lists of templates for conversations with tools.
+  // Name of the template for conversations with tools in Hugging Face's lists.
   const std::string tool_key = key + ".tool_use";
   const std::string name = set.string("template_name");
   if (!name.empty()) key += "." + name;
@@ -78,7 +78,7 @@ void send(const tenon::ReplyDelta& delta, tenon_chat_callback on_delta, void* us
   call_host("on_delta", [&] { on_delta(user, &out); });
 }
 
-/// Hands on whole characters; what is ill-formed becomes U+FFFD.
+/// Passes on whole characters; ill-formed UTF-8 becomes U+FFFD.
 void push_text(tenon_chat_reply& reply, std::string_view text, bool at_end,
                const tenon::ReplySink& sink) {
   reply.bytes += text;
@@ -102,7 +102,7 @@ tenon::ReplySink tenon::capi::reply_sink(tenon_chat_callback on_delta, void* use
 void tenon::capi::push_token(tenon_chat_reply& reply, Token token, const ReplySink& sink) {
   const Tokenizer* tokenizer = reply.chat->tokenizer();
   if (tokenizer == nullptr) fail(Code::State, "the chat was made without a model: push text");
-  // Control tokens belong to the format; an end token is no part of the answer.
+  // Control tokens belong to the format; an end token is not part of the answer.
   const std::string_view text = tokenizer->decode(token, true);
   if (!tokenizer->is_end(token)) push_text(reply, text, false, sink);
 }

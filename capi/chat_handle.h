@@ -1,4 +1,4 @@
-// The objects behind the chat handles; what a chat is lives in text/chat.
+// Objects behind the chat handles; text/chat implements chats.
 #pragma once
 
 #include <memory>
@@ -39,13 +39,13 @@ struct tenon_chat_reply : tenon::capi::Handle<tenon_chat_reply> {
   std::shared_ptr<const tenon::Model> model;
   std::shared_ptr<const tenon::Chat> chat;
   tenon::ReplyParser parser;
-  std::string bytes;  ///< of the last character, until it is whole
-  std::string json;   ///< what tenon_chat_reply_message handed out
+  std::string bytes;  ///< incomplete last character
+  std::string json;   ///< returned by tenon_chat_reply_message
 };
 
 namespace tenon::capi {
 
-/// Passes the parts of an answer to the host's callback; to none if NULL.
+/// Sink that passes the parts of an answer to the host's callback. on_delta: may be NULL.
 ReplySink reply_sink(tenon_chat_callback on_delta, void* user);
 /// Adds the next token of the answer.
 void push_token(tenon_chat_reply& reply, Token token, const ReplySink& sink);

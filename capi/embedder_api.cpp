@@ -1,4 +1,4 @@
-// tenon_embedder_*: rows and scores of texts.
+// tenon_embedder_*: embedding rows and scores of texts.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -41,7 +41,7 @@ tenon_embedder_batch batch_in(const tenon_embedder_batch* given) {
   return batch;
 }
 
-/// Its texts as they will be computed.
+/// Texts of the batch in the form that the embedder computes.
 std::vector<tenon::EmbedderText> read_batch(const tenon::Embedder& embedder,
                                             const tenon_embedder_batch& batch,
                                             tenon::TextRole role) {
@@ -124,7 +124,7 @@ tenon_status tenon_embedder_label(const tenon_embedder* embedder, size_t index, 
 tenon_status tenon_embedder_embed(tenon_embedder* embedder, const tenon_embedder_batch* batch,
                                   float* rows, size_t capacity, size_t* num_values) {
   return fence([&] {
-    // Kept alive: another thread may destroy the handle meanwhile.
+    // Keep the host alive: another thread may destroy the handle during the call.
     const std::shared_ptr<Host> host = checked(embedder).host;
     const std::shared_ptr<tenon::Embedder> used = checked(embedder).embedder;
     size_t& needed = checked_out(num_values, "num_values");

@@ -1,4 +1,4 @@
-// The object behind an embedder handle; what it computes lives in engine/embedder.h.
+// Object behind an embedder handle; engine/embedder.h implements it.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,6 @@ struct tenon_embedder : tenon::capi::Handle<tenon_embedder> {
   tenon_embedder(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Embedder> made)
       : host(std::move(of_model)), embedder(std::move(made)) {}
 
-  std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
+  std::shared_ptr<tenon::capi::Host> host;  ///< first member: outlives all users of its callbacks
   std::shared_ptr<tenon::Embedder> embedder;
 };

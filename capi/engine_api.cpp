@@ -55,9 +55,9 @@ tenon_engine_stats stats_of(const tenon::EngineMetrics& metrics) {
   return out;
 }
 
-/// A host's executor as the engine takes it.
+/// Adapts a host's executor for the engine.
 struct HostExecutor {
-  /// whose memory and log the engine uses, also when all handles are gone
+  /// Provides the engine's memory and log, even after all handles are gone.
   std::shared_ptr<Host> host;
   tenon_post_callback post;
   void* user;
@@ -98,7 +98,7 @@ tenon_status tenon_engine_open_session(tenon_engine* engine, const tenon_options
 tenon_status tenon_engine_step(tenon_engine* engine, int32_t* worked) {
   return fence([&] {
     int32_t& out = checked_out(worked, "worked");
-    // Kept alive: another thread may destroy the handle meanwhile.
+    // Keep the host alive: another thread may destroy the handle during the call.
     const std::shared_ptr<Host> host = checked(engine).host;
     const std::shared_ptr<tenon::Engine> used = checked(engine).engine;
     out = used->step() ? 1 : 0;

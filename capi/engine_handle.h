@@ -1,4 +1,4 @@
-// The objects behind engine and request handles; the engine itself lives in engine/.
+// Objects behind engine and request handles; engine/ implements engines.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@ struct tenon_engine : tenon::capi::Handle<tenon_engine> {
 
   tenon_engine(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Engine> made)
       : host(std::move(of_model)), engine(std::move(made)) {}
-  /// Calls of tenon_engine_run return.
+  /// Makes tenon_engine_run return.
   void interrupt() noexcept { engine->stop(); }
 
-  std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
+  std::shared_ptr<tenon::capi::Host> host;  ///< first member: outlives all users of its callbacks
   std::shared_ptr<tenon::Engine> engine;
 };
 
@@ -27,15 +27,17 @@ struct tenon_request : tenon::capi::Handle<tenon_request> {
   tenon_request(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Engine> of,
                 const tenon_submission& given)
       : host(std::move(of_model)), engine(std::move(of)), notify(given.notify), user(given.user) {}
-  /// The host hears no more of it, a call that waits returns, and the session takes its next call.
+  /// Stops notifications to the host, lets a waiting call return, and frees the session for its
+  /// next call.
   void interrupt() noexcept {
     engine->silence(*generation);
     engine->withdraw(*generation);
   }
 
-  std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
+  std::shared_ptr<tenon::capi::Host> host;  ///< first member: outlives all users of its callbacks
   std::shared_ptr<tenon::Engine> engine;
-  tenon_notify_callback notify;  ///< the host's, or null; the engine calls it by way of the handle
+  /// The host's callback; may be null. The engine calls it through the handle.
+  tenon_notify_callback notify;
   void* user;
-  std::shared_ptr<tenon::Generation> generation;  ///< null until it is queued
+  std::shared_ptr<tenon::Generation> generation;  ///< null until queued
 };

@@ -1,4 +1,4 @@
-// tenon_last_error, status names and the version; the translation of exceptions.
+// tenon_last_error, status names and the version; translation of exceptions.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -12,12 +12,12 @@
 namespace tenon::capi {
 namespace {
 
-// Holds the longest message that we make, and needs no allocation: NO_MEMORY must be reportable.
+// Capacity for the longest message, allocated statically, since NO_MEMORY must be reportable.
 constexpr size_t kErrorCapacity = 2048;
 thread_local char last_error[kErrorCapacity] = "";
 thread_local int32_t last_system_error = 0;
 
-/// The longest prefix of at most `limit` bytes that does not end inside a UTF-8 character.
+/// Longest prefix of at most `limit` bytes that does not end inside a UTF-8 character.
 std::string_view whole_characters(std::string_view text, size_t limit) {
   if (text.size() <= limit) return text;
   size_t end = limit;
@@ -27,7 +27,7 @@ std::string_view whole_characters(std::string_view text, size_t limit) {
 
 tenon_status report(Code code, std::string_view message, int32_t system_error = 0) noexcept {
   const std::string_view kept = whole_characters(message, kErrorCapacity - 1);
-  // The message may be the old one: an exception made from tenon_last_error().
+  // Use memmove: an exception made from tenon_last_error() overlaps the buffer.
   std::memmove(last_error, kept.data(), kept.size());
   last_error[kept.size()] = '\0';
   last_system_error = system_error;

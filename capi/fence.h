@@ -1,7 +1,7 @@
-// The border between the engine's exceptions and the C interface's status codes: nothing thrown
-// inside gets out, and nothing that a host's callback throws gets in. Every call of a host's function
-// is inside call_host or one of its kin (call_host_quietly, Host::call_host_logged); tests/layering
-// checks it.
+// Barrier between the engine's exceptions and the status codes of the C interface. Exceptions never
+// leave the library, and those of a host's callback never enter the engine. Every call of a host's
+// function is inside call_host or a variant (call_host_quietly, Host::call_host_logged);
+// tests/layering checks it.
 #pragma once
 
 #include <type_traits>
@@ -13,11 +13,11 @@
 
 namespace tenon::capi {
 
-/// The status of the exception being handled; its message becomes tenon_last_error().
+/// Status for the exception being handled; its message becomes tenon_last_error().
 tenon_status status_of_current_exception() noexcept;
 
-/// Runs `body` and turns whatever it throws into a status. Every fallible function of the C
-/// interface is one call of this; the handles that it checks are in use until it returns.
+/// Runs `body` and turns exceptions into a status. Every fallible function of the C interface is
+/// one call of fence(); the handles that it checks are in use until it returns.
 template <typename Body>
 tenon_status fence(Body&& body) noexcept {
   const HandlesInUse handles;
@@ -29,8 +29,8 @@ tenon_status fence(Body&& body) noexcept {
   }
 }
 
-/// Calls a host's function. What it throws, against the rules, becomes Argument naming `callback`:
-/// it must not unwind the engine as something that the engine takes for its own.
+/// Calls a host's function. An exception, against the rules, becomes Argument naming `callback`, so
+/// that the engine cannot take it for its own.
 template <typename Call>
 std::invoke_result_t<Call> call_host(const char* callback, Call&& call) {
   try {
@@ -40,7 +40,7 @@ std::invoke_result_t<Call> call_host(const char* callback, Call&& call) {
   }
 }
 
-/// The same where no caller can be told: whether the call returned rather than threw.
+/// Variant for calls without a caller to inform; false if the function threw.
 template <typename Call>
 bool call_host_quietly(Call&& call) noexcept {
   try {

@@ -155,7 +155,7 @@ tenon_status tenon_matcher_mask(tenon_matcher* matcher, uint64_t* words, size_t 
   return fence([&] {
     tenon::GrammarMatcher& of_handle = checked(matcher).matcher;
     const size_t needed = of_handle.mask_words();
-    if (capacity < needed) {  // the size is asked for: nothing is worked out
+    if (capacity < needed) {  // size query: computes nothing
       checked_out(num_words, "num_words") = needed;
       return;
     }

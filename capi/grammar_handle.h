@@ -1,4 +1,4 @@
-// The objects behind grammar handles; what a grammar is lives in text/grammar/.
+// Objects behind grammar handles; text/grammar/ implements grammars.
 #pragma once
 
 #include <memory>
@@ -38,7 +38,7 @@ struct tenon_matcher : tenon::capi::Handle<tenon_matcher> {
 
 namespace tenon::capi {
 
-/// Ends a compilation when the host says so.
+/// Ends a compilation when the host's callback asks for it.
 class StopWatch : public WorkWatch {
  public:
   StopWatch(tenon_stop_callback should_stop, void* user) : should_stop_(should_stop), user_(user) {}

@@ -9,10 +9,10 @@
 namespace tenon::capi {
 namespace {
 
-/// The memory of the handles that were destroyed last. A global, since handles of all objects share it.
+/// Memory of the latest destroyed handles. Global, since handles of all objects share it.
 class Graveyard {
  public:
-  /// Takes memory, and frees what has been there longest.
+  /// Takes memory, and frees the memory that was buried first.
   void bury(void* memory) noexcept {
     {
       const std::scoped_lock lock(mutex_);
@@ -24,7 +24,7 @@ class Graveyard {
 
  private:
   std::mutex mutex_;
-  std::array<void*, 1024> buried_{};  // handles have some hundred bytes at most
+  std::array<void*, 1024> buried_{};  // a handle takes some hundred bytes at most
   size_t next_ = 0;
 };
 
@@ -44,11 +44,11 @@ bool HandleBase::begin_use() const noexcept {
 
 void HandleBase::end_use() const noexcept {
   if (whole_ != nullptr) return whole_->end_use();
-  // Another process: a callback has forked, and this is the child.
+  // The process differs in the child of a fork made by a callback.
   if (uses_.fetch_sub(1) == (kDoomed | 1u) && is_of_this_process()) delete_(this);
 }
 
-// Not inlined: g++ would see half of the pair and take it for a mismatch.
+// Not inlined: g++ would see only half of the pair and warn of a mismatch.
 [[gnu::noinline]] void* HandleBase::operator new(size_t size) { return ::operator new(size); }
 
 void HandleBase::operator delete(void* memory) noexcept { graveyard.bury(memory); }

@@ -1,6 +1,6 @@
-// What all handles of the C interface share: the magic word that tells a live handle of the right
-// kind from anything else, the process that a handle belongs to, and the calls that are under way on it.
-// The objects behind the handles live elsewhere.
+// Common part of all handles of the C interface: the magic word that identifies a live handle of
+// the right kind, the owning process, and the running calls. The objects behind the handles live
+// elsewhere.
 #pragma once
 
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 namespace tenon::capi {
 
-/// First word of every handle. A destroyed one holds kDead until its memory is used again.
+/// First word of every handle. A destroyed handle holds kDead until its memory is reused.
 enum class Magic : uint32_t {
   Dead = 0x64616564u,
   Options = 0x74706f74u,
@@ -34,24 +34,25 @@ enum class Magic : uint32_t {
   Placement = 0x63616c70u,
 };
 
-/// What every handle begins with. It counts the calls that are under way on it: destroying is put off until
-/// the last of them returns, and calls that come later are told. Its memory is not used again at once
-/// (handle.cpp), so that a call with a handle of the past reads kDead there rather than what came after.
+/// Beginning of every handle. Counts the running calls: destruction waits for the last of them, and
+/// later calls fail. The memory of destroyed handles is reused late (handle.cpp), so that a call
+/// with a stale handle usually reads kDead.
 class HandleBase {
  public:
   HandleBase(const HandleBase&) = delete;
   HandleBase& operator=(const HandleBase&) = delete;
 
   [[nodiscard]] bool is(Magic magic) const noexcept { return magic_.load() == magic; }
-  /// False in the child of a fork that came after it was made: any lock of what is behind it may be
-  /// held there by a thread that does not exist, so nothing of it is touched.
+  /// False in a process forked after creation: its locks may be held by threads the child does not
+  /// have. The child must not touch the object.
   [[nodiscard]] bool is_of_this_process() const noexcept { return owner_pid_ == ::getpid(); }
 
-  /// Begins a call; false when it is destroyed. A part of another handle keeps that one.
+  /// Begins a call; false if the handle is destroyed. A part of another handle keeps the whole
+  /// alive.
   [[nodiscard]] bool begin_use() const noexcept;
   void end_use() const noexcept;
-  /// No call begins from now on; false when that was so already. During a use, whose end, or that of the
-  /// last other one, deletes it.
+  /// Refuses calls from now on; false if that was already so. Call during a use: the end of the
+  /// last use deletes the handle.
   [[nodiscard]] bool doom() const noexcept { return (uses_.fetch_or(kDoomed) & kDoomed) == 0; }
 
   static void* operator new(size_t size);
@@ -63,7 +64,7 @@ class HandleBase {
       : magic_(magic), owner_pid_(::getpid()), delete_(deletes) {}
   ~HandleBase() { magic_.store(Magic::Dead); }
 
-  /// It is part of `whole`, and in use when this is.
+  /// Makes this handle a part of `whole`, which is in use while the part is.
   void be_part_of(const HandleBase& whole) noexcept { whole_ = &whole; }
 
  private:
@@ -71,13 +72,13 @@ class HandleBase {
 
   std::atomic<Magic> magic_;
   int owner_pid_;
-  mutable std::atomic<uint32_t> uses_{0};  ///< calls under way, and kDoomed
+  mutable std::atomic<uint32_t> uses_{0};  ///< number of running calls, and kDoomed
   Delete delete_;
   const HandleBase* whole_ = nullptr;
 };
 
-/// Base of the structs behind the handles. Derived says which magic word is its own in kMagic and
-/// what messages call it in kName. One whose calls may last has interrupt(), which ends them.
+/// Base of the structs behind the handles. Derived has its magic word in kMagic and its name for
+/// messages in kName. A Derived with long calls has interrupt(), which ends them.
 template <typename Derived>
 class Handle : public HandleBase {
  public:
@@ -87,7 +88,8 @@ class Handle : public HandleBase {
         }) {}
 };
 
-/// The handles in use by a call of the C interface on this thread: fence() makes one, checked() adds to it.
+/// Handles in use by a call of the C interface on this thread. fence() makes the list, checked()
+/// adds to it.
 class HandlesInUse {
  public:
   HandlesInUse() noexcept;
@@ -95,20 +97,20 @@ class HandlesInUse {
   HandlesInUse(const HandlesInUse&) = delete;
   HandlesInUse& operator=(const HandlesInUse&) = delete;
 
-  /// Adds a handle to the innermost call; false when it is destroyed.
+  /// Adds a handle to the innermost call; false if the handle is destroyed.
   [[nodiscard]] static bool add(const HandleBase& handle) noexcept;
 
  private:
-  static constexpr size_t kMost =
-      8;  ///< different handles that a function takes, with room to spare
+  /// Exceeds the number of different handles that a function takes.
+  static constexpr size_t kMost = 8;
 
   std::array<const HandleBase*, kMost> handles_{};
   size_t count_ = 0;
-  HandlesInUse* outer_;  ///< the call whose callback makes this one
+  HandlesInUse* outer_;  ///< enclosing call, whose callback made this call
 };
 
-/// The object behind a handle, in use until the call ends. Throws Argument for NULL and for what is not a
-/// live handle of T, State for one of another process.
+/// Object behind a handle, in use until the call ends. Throws Argument for NULL and for anything
+/// but a live handle of T, State for a handle of another process.
 template <typename T>
 T& checked(T* handle) {
   if (handle == nullptr) fail(Code::Argument, "{} handle is NULL", T::kName);
@@ -122,7 +124,8 @@ T& checked(T* handle) {
   return *handle;
 }
 
-/// The same for functions that cannot fail: null instead of an error. To be called within a HandlesInUse.
+/// Variant for functions that cannot fail: returns null on errors. Requires an enclosing
+/// HandlesInUse.
 template <typename T>
 T* live_or_null(T* handle) noexcept {
   const bool usable = handle != nullptr && handle->is(T::kMagic) && handle->is_of_this_process() &&
@@ -130,8 +133,8 @@ T* live_or_null(T* handle) noexcept {
   return usable ? handle : nullptr;
 }
 
-/// Destroys a handle, now or when the calls under way on it return. NULL, what is no handle and what is of
-/// another process is left alone.
+/// Destroys a handle now, or when its running calls return. Ignores NULL, invalid handles and
+/// handles of another process.
 template <typename T>
 void destroy(T* handle) noexcept {
   const HandlesInUse call;
@@ -140,7 +143,7 @@ void destroy(T* handle) noexcept {
   if constexpr (requires { live->interrupt(); }) live->interrupt();
 }
 
-/// Where a result goes. Throws Argument naming the parameter when it is NULL.
+/// Checks an out-parameter. Throws Argument naming the parameter if it is NULL.
 template <typename T>
 T& checked_out(T* out, const char* parameter) {
   if (out == nullptr) fail(Code::Argument, "{} is NULL", parameter);

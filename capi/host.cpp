@@ -14,9 +14,9 @@ namespace {
 
 void write_log(void* user, int32_t level, const char* text, size_t length) {
   const auto& host = *static_cast<const tenon_callbacks*>(user);
-  // The engine counts from debug up, the interface from error down.
+  // The engine's levels ascend from debug, the interface's from error.
   const uint32_t host_level = TENON_LOG_DEBUG - static_cast<uint32_t>(level);
-  // A message is not worth more.
+  // Ignore exceptions: a message is not worth a failure.
   (void)call_host_quietly([&] { host.log(host.user, host_level, text, length); });
 }
 
@@ -29,7 +29,7 @@ void* allocate(void* user, size_t size, size_t alignment) {
 
 void release(void* user, void* memory, size_t size, size_t alignment) {
   const auto& host = *static_cast<const tenon_callbacks*>(user);
-  // Called by destructors, which cannot report it.
+  // Ignore exceptions: destructors call this and cannot report them.
   (void)call_host_quietly([&] { host.release(host.user, memory, size, alignment); });
 }
 
@@ -120,7 +120,7 @@ void Host::note_text(const Model& model, std::string_view text) noexcept {
           "tenon_chat_answer makes prompts of conversations, TENON_PARSE_SPECIAL takes spelled "
           "control tokens for what they name",
           *found);
-  } catch (...) {  // without memory for the message it is lost
+  } catch (...) {  // the message is lost if memory is short
   }
 }
 
@@ -165,7 +165,7 @@ bool Host::progress(double fraction) {
 void Host::log_thrown(const char* callback) noexcept {
   try {
     log()(LogLevel::Error, "callback {} threw an exception; callbacks must return", callback);
-  } catch (...) {  // without memory for the message it is lost
+  } catch (...) {  // the message is lost if memory is short
   }
 }
 

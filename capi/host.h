@@ -1,5 +1,5 @@
-// The host's callbacks as the engine takes them: log, memory, clock, threads, readers. Nothing that
-// a callback throws gets into the engine.
+// Adapts the host's callbacks for the engine: log, memory, clock, threads, readers. No exception of
+// a callback enters the engine.
 #pragma once
 
 #include <atomic>
@@ -26,34 +26,33 @@ class Model;
 
 namespace tenon::capi {
 
-/// One host, from tenon_callbacks and tenon_source. What it hands out points into it, so every
-/// handle whose objects use it holds it, and destroys it last.
+/// Host, from tenon_callbacks and tenon_source. Its adapters point into it, so every handle whose
+/// objects use them holds the host, and destroys it last.
 class Host {
  public:
-  /// Without callbacks.
+  /// Host without callbacks.
   Host() = default;
-  /// Throws Argument for callbacks that contradict each other.
+  /// Throws Argument for contradictory callbacks.
   explicit Host(const tenon_callbacks& callbacks);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  /// The operating system, with the host's memory and clock where he gave them.
+  /// Operating system, with the host's memory and clock if given.
   [[nodiscard]] std::shared_ptr<System> system();
   [[nodiscard]] Log log();
-  /// The host's threads, if he gave any.
+  /// The host's threads, if given.
   [[nodiscard]] std::optional<Executor> executor();
-  /// Opens a source. Throws Argument for a malformed one, else as ByteSource.
+  /// Opens a source. Throws Argument for a malformed source; other errors as ByteSource.
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const tenon_source& source);
-  /// Whether loading may go on at `fraction`. Never goes back. Throws Argument when the callback
-  /// throws.
+  /// Reports progress, which never decreases; false if loading must stop. Throws Argument if the
+  /// callback throws.
   [[nodiscard]] bool progress(double fraction);
   /// Warns when a context exceeds the trained one, if known; warns again for a longer context.
   void note_context(uint64_t context, uint64_t trained);
-  /// Warns, once, when a text for generation spells a control token of the model's chat template: a
-  /// prompt that was rendered, in which that spelling is text.
+  /// Warns once if a text for generation spells a control token of the model's chat template. Such
+  /// a text is probably a rendered prompt, in which the spelling is plain text.
   void note_text(const Model& model, std::string_view text) noexcept;
-  /// Calls a function of the host that no caller waits for; one that throws is logged. Whether it
-  /// returned.
+  /// Calls a function of the host that no caller waits for. Logs an exception and returns false.
   template <typename Call>
   bool call_host_logged(const char* callback, Call&& call) noexcept {
     if (call_host_quietly(std::forward<Call>(call))) return true;
@@ -68,7 +67,7 @@ class Host {
   std::shared_ptr<System> system_;
   std::deque<tenon_source> readers_;
   double shown_ = 0;
-  std::atomic<uint64_t> noted_context_{0};  // the longest one
+  std::atomic<uint64_t> noted_context_{0};  // longest context so far
   std::atomic<bool> noted_text_{false};
   std::once_flag reads_marks_;
   std::vector<std::string> marks_;  // control tokens that the chat template spells

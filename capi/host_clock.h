@@ -1,4 +1,4 @@
-// A System whose clock is the host's; everything else goes to another System.
+// System with the host's clock; forwards everything else to another System.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@ namespace tenon::capi {
 
 class HostClock : public System {
  public:
-  /// host: with now_ns; outlives it.
+  /// host: has now_ns; outlives this object.
   HostClock(std::shared_ptr<System> rest, const tenon_callbacks& host)
       : rest_(std::move(rest)), host_(host) {}
 
   uint64_t now_ns() noexcept override {
     uint64_t now = 0;
     const bool told = call_host_quietly([&] { now = host_.now_ns(host_.user); });
-    // Another clock would count from elsewhere.
+    // Repeat the last time: another clock would have another origin.
     if (!told) return last_ns_.load(std::memory_order_relaxed);
     last_ns_.store(now, std::memory_order_relaxed);
     return now;
@@ -92,7 +92,7 @@ class HostClock : public System {
  private:
   std::shared_ptr<System> rest_;
   const tenon_callbacks& host_;
-  std::atomic<uint64_t> last_ns_{0};  // what the host said last
+  std::atomic<uint64_t> last_ns_{0};  // last time from the host
 };
 
 }  // namespace tenon::capi

@@ -1,5 +1,5 @@
-// Structures of programs that were built against an older or a newer header: what every library behind a C interface
-// does with them. A structure begins with its struct_size, and only ever grows at its end.
+// Compatibility of structures with programs built against an older or newer header, for every
+// library with a C interface. A structure begins with its struct_size and grows only at its end.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace tenon::capi {
 
-/// Sizes that a struct_size may have: the first word alone is no structure, and a large one is garbage.
+/// Valid range of struct_size: the first word alone is no structure, and a large value is garbage.
 inline constexpr uint32_t kMinStructSize = 8;
 inline constexpr uint32_t kMaxStructSize = 4096;
 
-/// The struct_size of a host's structure. ARGUMENT, naming it, for NULL and impossible sizes.
+/// struct_size of a host's structure. Reports ARGUMENT, naming `type`, for NULL and invalid sizes.
 ///   refuse  (status, message) throws
 template <typename T, typename Refuse>
 uint32_t host_struct_size(const T* given, const char* type, const Refuse& refuse) {
@@ -32,8 +32,8 @@ uint32_t host_struct_size(const T* given, const char* type, const Refuse& refuse
   return size;
 }
 
-/// A host's structure as this version knows it: what an older one lacks is zero; a newer one is fine as long as it
-/// leaves the fields that we do not know zero (else UNSUPPORTED).
+/// Copies a host's structure into this version's. Members missing in an older structure become
+/// zero. Unknown members of a newer structure must be zero, else reports UNSUPPORTED.
 template <typename T, typename Refuse>
 T host_struct_in(const T* given, const char* type, const Refuse& refuse) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -51,7 +51,7 @@ T host_struct_in(const T* given, const char* type, const Refuse& refuse) {
   return known;
 }
 
-/// Writes a structure to a host, as much of it as the host's version has.
+/// Writes a structure to a host, as far as the host's version has its members.
 template <typename T, typename Refuse>
 void host_struct_out(T value, T* out, const char* type, const Refuse& refuse) {
   const uint32_t size = host_struct_size(out, type, refuse);

@@ -1,4 +1,4 @@
-// tenon_model_metadata*, tenon_model_tensor*: what the file of a model says.
+// tenon_model_metadata*, tenon_model_tensor*: content of a model file.
 #include <cstring>
 
 #include "fence.h"
@@ -39,7 +39,7 @@ tenon_value value_of_real(int32_t type, double number) {
   return out;
 }
 
-/// bits: a signed type's sign-extended value, an unsigned type's value.
+/// bits: the sign-extended value for a signed type, the value for an unsigned type.
 tenon_value value_of_integer(ValueType type, uint64_t bits) {
   tenon_value out = value_of_text("");
   out.type = static_cast<int32_t>(type);
@@ -58,7 +58,7 @@ T scalar_at(const MetadataValue& array, uint64_t index) {
 
 template <typename T>
 tenon_value integer_at(const MetadataValue& array, uint64_t index) {
-  // Through int64_t, so that signed types are sign-extended.
+  // Convert through int64_t to sign-extend signed types.
   return value_of_integer(array.element,
                           static_cast<uint64_t>(static_cast<int64_t>(scalar_at<T>(array, index))));
 }

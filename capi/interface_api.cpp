@@ -1,4 +1,4 @@
-// tenon_interface_description: the C interface as data. How it is made: docs/bindings.md.
+// tenon_interface_description: the C interface as data. docs/bindings.md tells how it is generated.
 #include <interface_json.h>
 
 #include "tenon/tenon.h"

@@ -1,4 +1,4 @@
-// tenon_model_open, _load, _info, _memory, _tokenizer: loading a model and what it is.
+// tenon_model_open, _load, _info, _memory, _tokenizer: loading a model, and its properties.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -23,7 +23,7 @@ std::shared_ptr<tenon::Engine> tenon_model::engine() const {
 
 namespace {
 
-/// Of what differs from layer to layer the largest.
+/// Reports the maximum of sizes that differ between layers.
 void put_sizes(const tenon::ModelSpec& model, tenon_model_info& out) {
   out.trained_context = model.trained_context;
   out.vocabulary = model.vocab;
@@ -45,7 +45,7 @@ tenon_model* load(std::span<const tenon_source> sources, const tenon_options* op
                   std::shared_ptr<Host> host) {
   tenon::ModelOptions model = model_options(options_or_default(options), host);
   if (sources.size() == 1 && sources[0].kind == TENON_SOURCE_PATH) {
-    // By path, so that the other parts of a split model are found.
+    // Open by path, so that the other parts of a split model are found.
     const std::string path(
         text_in(sources[0].name, sources[0].name_length, "the path of the source"));
     if (path.find('\0') != path.npos) {

@@ -1,4 +1,4 @@
-// The object behind a model handle; what a model is lives in model/.
+// Object behind a model handle; model/ implements models.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,10 @@ struct tenon_model : tenon::capi::Handle<tenon_model> {
       : host(std::move(of_host)), model(std::move(loaded)), tokenizer(model->tokenizer(), *this) {}
 
   [[nodiscard]] const tenon::ModelFile& file() const { return model->file(); }
-  /// The one engine of the model, made when first asked for. Throws State when the model cannot
-  /// run.
+  /// The model's own engine, created at the first call. Throws State if the model cannot run.
   [[nodiscard]] std::shared_ptr<tenon::Engine> engine() const;
 
-  std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
+  std::shared_ptr<tenon::capi::Host> host;  ///< first member: outlives all users of its callbacks
   std::shared_ptr<const tenon::Model> model;
   tenon_tokenizer tokenizer;
 

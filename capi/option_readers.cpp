@@ -12,7 +12,7 @@
 namespace tenon::capi {
 namespace {
 
-/// backend.KEY, and the two options that say the same under a name of their own.
+/// Options backend.KEY, and the two options that set such a key under another name.
 std::vector<std::pair<std::string, std::string>> backend_options(const OptionSet& set) {
   auto options = set.backend_options();
   for (const char* key : {"isa", "bf16_activations"}) {
@@ -31,7 +31,7 @@ ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Host>& ho
   options.executor = host->executor();
   options.log = host->log();
   options.system = host->system();
-  // A plain pointer: the model handle and its sessions hold the host.
+  // Plain pointer: the model handle and its sessions hold the host.
   options.progress = [raw = host.get()](double fraction) { return raw->progress(fraction); };
   return options;
 }

@@ -1,4 +1,4 @@
-// Converts a host's options to the rooms' structs, as the tables *_options.def say.
+// Converts a host's options to the rooms' structs by the tables *_options.def.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace tenon::capi {
 
-/// The value of an option for its room: of what was given, or of the default.
+/// Option's value for its room: the given value or the default, converted.
 template <typename Kind>
 typename Kind::Value option_in(const OptionSet& set, const char* key, const Kind& kind) {
   using Given = typename Kind::Given;
@@ -31,16 +31,16 @@ typename Kind::Value option_in(const OptionSet& set, const char* key, const Kind
   }
 }
 
-/// Scope MODEL, with the host's callbacks.
+/// Reads scope MODEL, with the host's callbacks.
 tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Host>& host);
-/// Scope SESSION.
+/// Reads scope SESSION.
 tenon::SessionOptions session_options(const OptionSet& set);
-/// Scope ENGINE.
+/// Reads scope ENGINE.
 tenon::EngineOptions engine_options(const OptionSet& set, tenon::System& system);
-/// Scope EMBEDDER.
+/// Reads scope EMBEDDER.
 tenon::EmbedderOptions embedder_options(const OptionSet& set);
-/// Scope CHAT. Takes the template from the model if the options have none. Throws Argument without
-/// both, State if the model has no template of that name.
+/// Reads scope CHAT. Takes the template from the model if the options have none. Throws Argument if
+/// both lack a template, State if the model has no template of that name.
 ///   model  may be NULL
 tenon::ChatOptions chat_options(const OptionSet& set, const tenon::Model* model);
 

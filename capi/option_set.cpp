@@ -25,7 +25,7 @@ void check_integer(const tenon_option_info& option, int64_t value) {
 }
 
 void check_real(const tenon_option_info& option, double value) {
-  // Written so that NaN fails.
+  // Comparison order that rejects NaN.
   if (value >= option.float_minimum && value <= option.float_maximum) return;
   fail(Code::Argument, "option \"{}\" is {}, not in {}..{}", option.name, value,
        option.float_minimum, option.float_maximum);
@@ -53,11 +53,11 @@ void check_text(const tenon_option_info& option, std::string_view value) {
   }
 }
 
-/// More than any backend has, in number and in length.
+/// Bounds beyond any backend's, on number and length.
 constexpr size_t kMostBackendKeys = 1000;
 constexpr size_t kMostKeyBytes = 64;
 
-/// Throws Limit unless a text of `added` bytes may come after `count` texts of `size_bytes`.
+/// Throws Limit unless a text of `added` bytes may follow `count` texts of `size_bytes`.
 void check_limits(const tenon_option_info& option, size_t count, size_t size_bytes, size_t added) {
   const ListLimits limits = list_limits(option.name);
   if (count >= limits.texts) {
@@ -72,7 +72,7 @@ void check_limits(const tenon_option_info& option, size_t count, size_t size_byt
   }
 }
 
-/// The whole of `text` as a number. Throws Argument.
+/// Parses the whole of `text` as a number. Throws Argument.
 template <typename Number>
 Number parse_number(const tenon_option_info& option, std::string_view text) {
   Number value{};

@@ -1,4 +1,4 @@
-// The options that a host has set, checked; what they mean is decided where they are taken.
+// Options that a host has set, checked. Their users interpret them.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,8 @@
 
 namespace tenon::capi {
 
-/// Values under the keys of the option table. Setting checks name, type and range and throws
-/// Argument, or Limit for more texts than the key takes; getting a value that was not set gives the
-/// default.
+/// Values by the keys of the option table. Setters check name, type and range, and throw Argument,
+/// or Limit for more texts than the key takes. Getters return the default if the key is not set.
 class OptionSet {
  public:
   void set_int(std::string_view key, int64_t value);
@@ -22,7 +21,7 @@ class OptionSet {
   void set_bool(std::string_view key, int32_t value);
   void set_string(std::string_view key, std::string_view value);
   void add_string(std::string_view key, std::string_view value);
-  /// `text` as the type of the key asks; a list gets one more value.
+  /// Parses `text` by the type of the key; a list appends the value.
   void parse(std::string_view key, std::string_view text);
 
   [[nodiscard]] int64_t integer(std::string_view key) const;
@@ -31,12 +30,12 @@ class OptionSet {
   [[nodiscard]] std::string string(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> strings(std::string_view key) const;
 
-  /// The keys backend.KEY without their prefix, and their values.
+  /// Options backend.KEY: the keys without the prefix, and their values.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& backend_options() const {
     return backend_;
   }
 
-  /// Calls visit(option, integer, real) for each number of `scope` that was set.
+  /// Calls visit(option, integer, real) for each number of `scope` that is set.
   template <typename Visit>
   void for_each_number(int32_t scope, Visit visit) const {
     for (const Entry& entry : entries_) {
@@ -50,7 +49,7 @@ class OptionSet {
     int64_t integer = 0;
     double real = 0;
     std::vector<std::string> texts;
-    size_t text_bytes = 0;  // of all of them
+    size_t text_bytes = 0;  // total of the list's texts
   };
 
   const Entry* find(std::string_view key) const;
@@ -58,13 +57,13 @@ class OptionSet {
   void put(Entry entry);
   void set_backend(const tenon_option_info& option, std::string_view key, std::string_view value);
 
-  std::vector<Entry> entries_;                                // no key twice
-  std::vector<std::pair<std::string, std::string>> backend_;  // the same
+  std::vector<Entry> entries_;                                // unique keys
+  std::vector<std::pair<std::string, std::string>> backend_;  // unique keys
 };
 
 }  // namespace tenon::capi
 
-/// The object behind the handle.
+/// Object behind an options handle.
 struct tenon_options : tenon::capi::Handle<tenon_options> {
   static constexpr auto kMagic = tenon::capi::Magic::Options;
   static constexpr const char* kName = "options";
@@ -73,7 +72,7 @@ struct tenon_options : tenon::capi::Handle<tenon_options> {
 
 namespace tenon::capi {
 
-/// The set behind an optional handle: NULL is the empty one. Throws Argument for a bad handle.
+/// Options behind an optional handle; NULL means an empty set. Throws Argument for a bad handle.
 inline OptionSet options_or_default(const tenon_options* options) {
   return options == nullptr ? OptionSet{} : checked(options).set;
 }

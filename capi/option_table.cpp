@@ -22,7 +22,7 @@
 namespace tenon::capi {
 namespace {
 
-/// An option and, of a list, its limits.
+/// Option with the limits of a list.
 struct Entry {
   tenon_option_info info;
   ListLimits limits;
@@ -99,7 +99,7 @@ constexpr auto kChat = of_scope(TENON_SCOPE_CHAT, std::array{
                                                   });
 #undef OPTION
 #undef OPTION_APART
-/// In the order of tenon_option_get_info.
+/// Tables in the order of tenon_option_get_info.
 constexpr std::array<std::span<const Entry>, 6> kTables = {kModel,  kSampler,  kSession,
                                                            kEngine, kEmbedder, kChat};
 
@@ -166,7 +166,7 @@ tenon_option_info find_option(std::string_view name) {
     nearest.consider(option.name);
     return false;
   });
-  // Other libraries' options that Tenon takes per generation.
+  // Name the options of other libraries that Tenon takes per generation.
   const std::string_view meant = meaning_of_field_word(name);
   if (name == "max_tokens" || name == "ignore_end" || meant == "max_tokens" ||
       meant == "ignore_end") {

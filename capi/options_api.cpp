@@ -1,4 +1,4 @@
-// tenon_options_*: sets of options, and tenon_option_*: the list of what there is.
+// tenon_options_*: sets of options. tenon_option_*: the list of all options.
 #include "fence.h"
 #include "option_set.h"
 #include "option_table.h"

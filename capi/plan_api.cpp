@@ -1,4 +1,4 @@
-// tenon_measure_hardware, tenon_model_plan, tenon_placement_*: what a model will take before it is loaded.
+// tenon_measure_hardware, tenon_model_plan, tenon_placement_*: a model's needs before it is loaded.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -87,7 +87,7 @@ tenon_status tenon_model_plan(const tenon_model* model, uint64_t context, uint64
     out.total_bytes = made.total_bytes;
     out.max_context = made.max_context;
     out.max_sessions = made.max_sessions;
-    // Names of a table, which end in a NUL.
+    // Names of a table, which are NUL-terminated.
     out.fitting_cache_type = made.fitting_cache_type.empty() ? "" : made.fitting_cache_type.data();
     out.prefill_tokens_per_second = made.prefill_tokens_per_second;
     out.decode_tokens_per_second = made.decode_tokens_per_second;

@@ -1,4 +1,4 @@
-// tenon_session_submit and tenon_request_*: generations that go on by themselves.
+// tenon_session_submit and tenon_request_*: generations that run by themselves.
 #include <cmath>
 
 #include "engine_handle.h"
@@ -37,13 +37,13 @@ tenon::GenerationOptions generation_options(const tenon_submission& given,
   return options;
 }
 
-/// The host of a request hears of a piece.
+/// Notifies the host of a request about a piece.
 void notify_host(void* user) noexcept {
   const auto& request = *static_cast<const tenon_request*>(user);
   (void)request.host->call_host_logged("notify", [&] { request.notify(request.user); });
 }
 
-/// Appends what a submission brings; throws with nothing appended.
+/// Appends a submission's texts. Appends nothing if it throws.
 void append(tenon::Session& session, const tenon_submission& given) {
   const uint64_t before = session.position();
   try {
@@ -79,7 +79,7 @@ tenon_status tenon_session_submit(tenon_session* session, const tenon_submission
       call->host->note_text(text.model(), text_in(given.text, given.text_length, "text"));
     }
     try {
-      // Made first, so that nothing can fail once it is queued.
+      // Allocate first, so that nothing can fail after queueing.
       auto made = std::make_unique<tenon_request>(call->host, text.engine(), given);
       if (made->notify != nullptr) {
         options.notify = &notify_host;

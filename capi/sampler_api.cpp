@@ -13,7 +13,7 @@ using namespace tenon::capi;
 
 namespace {
 
-// More than any model has ends.
+// Bound beyond any model's number of end tokens.
 constexpr size_t kMaxStopTokens = 1000;
 
 }  // namespace
@@ -103,7 +103,7 @@ tenon_status tenon_logprobs(const float* logits, size_t count, const tenon_token
                             size_t num_tokens, float* logprobs, tenon_token* top_tokens,
                             float* top_logprobs, size_t num_top) {
   return fence([&] {
-    // Written in place: it throws before it writes.
+    // Write into the result directly: the function throws before it writes.
     tenon::logprobs_of(array_in(logits, count, "logits"), array_in(tokens, num_tokens, "tokens"),
                        array_out(logprobs, num_tokens, "logprobs"),
                        array_out(top_tokens, num_top, "top_tokens"),

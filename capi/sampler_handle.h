@@ -1,4 +1,4 @@
-// The object behind a sampler handle; what a sampler does lives in sampler/.
+// Object behind a sampler handle; sampler/ implements samplers.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct tenon_sampler : tenon::capi::Handle<tenon_sampler> {
   explicit tenon_sampler(tenon::capi::OptionSet initial);
   void reset();
 
-  tenon::capi::OptionSet options;  ///< what reset() goes back to
+  tenon::capi::OptionSet options;  ///< state that reset() restores
   tenon::Sampler sampler;
-  tenon::EndRules ends;  ///< but for min_tokens, which is the sampler's
+  tenon::EndRules ends;  ///< except min_tokens, which belongs to the sampler
 };

@@ -15,7 +15,7 @@ using namespace tenon::capi;
 
 namespace {
 
-/// What a call draws with: the caller's sampler, or the defaults.
+/// Sampler of a call: the caller's, or the default one.
 class Draws {
  public:
   Draws(tenon_session& session, tenon_sampler* given)
@@ -30,14 +30,14 @@ class Draws {
   Draws(const Draws&) = delete;
   Draws& operator=(const Draws&) = delete;
 
-  /// At most this many tokens follow.
+  /// Limits generation to this many more tokens.
   void limit(uint64_t tokens, uint64_t room) {
     sampler_.set_token_limit(std::min(tokens, room));
     ends_.tokens_left = tokens;
     is_limited_ = true;
   }
 
-  /// One step of generation.
+  /// Generates one token.
   tenon_piece next() {
     const tenon::AnswerPiece drawn = session_.next_piece(sampler_, ends_);
     tenon_piece piece{};
@@ -141,7 +141,7 @@ tenon_status tenon_session_next(tenon_session* session, tenon_sampler* sampler,
                                 tenon_piece* piece) {
   return fence([&] {
     const SessionCall call(session);
-    // Checked before anything is drawn.
+    // Check before drawing.
     (void)checked_struct_size(piece, "tenon_piece");
     struct_out(Draws(*call, sampler).next(), piece, "tenon_piece");
   });
@@ -154,7 +154,7 @@ tenon_status tenon_session_generate(tenon_session* session, tenon_sampler* sampl
     const SessionCall call(session);
     Draws draws(*call, sampler);
     const uint64_t room = call->session->context() - call->session->position();
-    // With no room at all the first draw tells both numbers of the limit.
+    // Without any room, the first draw fails and reports both numbers of the limit.
     const uint64_t limit = max_tokens != 0 ? max_tokens : std::max<uint64_t>(room, 1);
     draws.limit(limit, room);
     for (bool ended = false; !ended;) {
@@ -316,7 +316,7 @@ tenon_status tenon_session_seed(tenon_session* session, int64_t* seed) {
 }
 
 tenon_status tenon_session_cancel(tenon_session* session) {
-  // Not in use by way of the fence, which has thread-local memory: a signal handler may not ask for that.
+  // Avoid the fence, whose thread-local memory a signal handler may not use.
   const bool is_good = session != nullptr && session->is(tenon::capi::Magic::Session) &&
                        session->is_of_this_process() && session->begin_use();
   if (!is_good) return fence([&] { (void)checked(session); });

@@ -1,4 +1,4 @@
-// The object behind a session handle: a session of the engine, and the rule that one call at a time uses it.
+// Object behind a session handle: a session of the engine, limited to one call at a time.
 #pragma once
 
 #include <atomic>
@@ -20,25 +20,25 @@ struct tenon_session : tenon::capi::Handle<tenon_session> {
                 std::unique_ptr<tenon::Session> of_engine)
       : host(std::move(of_model)), session(std::move(of_engine)) {}
 
-  /// A sampler with the defaults, for callers who bring none.
+  /// Sampler with default options, for callers without one.
   tenon::Sampler& default_sampler();
 
-  std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
+  std::shared_ptr<tenon::capi::Host> host;  ///< first member: outlives all users of its callbacks
   std::unique_ptr<tenon::Session> session;
   std::optional<tenon::Sampler> own_sampler;
-  size_t dropped_turns = 0;  ///< turns left out of the latest answer's prompt
+  size_t dropped_turns = 0;  ///< turns dropped from the latest answer's prompt
   std::string message;       ///< message returned by tenon_chat_answer
 
-  std::atomic<bool> is_busy{
-      false};  ///< a call is under way that cancel and destroy alone may interrupt
+  /// True while a call runs that only cancel and destroy may interrupt.
+  std::atomic<bool> is_busy{false};
 };
 
 namespace tenon::capi {
 
-/// A call on a session. While it lives, a second one is refused.
+/// Marks a call on a session as running; a second call is refused meanwhile.
 class SessionCall {
  public:
-  /// Throws Argument for a bad handle, State when another call is under way.
+  /// Throws Argument for a bad handle, State if another call is running.
   explicit SessionCall(tenon_session* handle);
   ~SessionCall();
   SessionCall(const SessionCall&) = delete;

@@ -70,7 +70,7 @@ void tenon_tokenizer_destroy(tenon_tokenizer* tokenizer) {
   {
     const HandlesInUse call;
     const tenon_tokenizer* live = live_or_null(tokenizer);
-    if (live == nullptr || live->owned == nullptr) return;  // a model's lives as long as it
+    if (live == nullptr || live->owned == nullptr) return;  // a model owns its tokenizer's handle
   }
   destroy(tokenizer);
 }

@@ -1,4 +1,4 @@
-// The object behind a tokenizer handle: a view into a model handle, or a tokenizer of its own.
+// Object behind a tokenizer handle: a view into a model handle, or a separate tokenizer.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ struct tenon_tokenizer : tenon::capi::Handle<tenon_tokenizer> {
   static constexpr auto kMagic = tenon::capi::Magic::Tokenizer;
   static constexpr const char* kName = "tokenizer";
 
-  /// Of a model, and destroyed with its handle `whole`.
+  /// Tokenizer of a model; destroyed with the model's handle `whole`.
   tenon_tokenizer(const std::shared_ptr<const tenon::Tokenizer>& of_model,
                   const tenon::capi::HandleBase& whole)
       : tokenizer(*of_model), masks(std::make_unique<tenon::grammar::MaskCache>(of_model)) {
@@ -22,8 +22,8 @@ struct tenon_tokenizer : tenon::capi::Handle<tenon_tokenizer> {
         tokenizer(*owned),
         masks(std::make_unique<tenon::grammar::MaskCache>(owned)) {}
 
-  const std::shared_ptr<const tenon::Tokenizer> owned = nullptr;  ///< null for a model's
+  const std::shared_ptr<const tenon::Tokenizer> owned = nullptr;  ///< null for a model's tokenizer
   const tenon::Tokenizer& tokenizer;
-  /// What grammars need of the vocabulary; any thread.
+  /// Vocabulary data for grammars. Thread-safe.
   std::unique_ptr<tenon::grammar::MaskCache> masks;
 };

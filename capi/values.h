@@ -1,4 +1,4 @@
-// How texts, buffers and growing structs cross the C interface, in both directions.
+// Conversion of texts, buffers and growing structs across the C interface, in both directions.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace tenon::capi {
 
-/// A host's text. Throws Argument naming the parameter when it is NULL but not empty.
+/// Converts a host's text. Throws Argument naming the parameter if it is NULL but not empty.
 inline std::string_view text_in(const char* text, uint64_t length, const char* parameter) {
   if (text == nullptr) {
     if (length == 0) return {};
@@ -23,13 +23,13 @@ inline std::string_view text_in(const char* text, uint64_t length, const char* p
   return length == TENON_NUL_TERMINATED ? std::string_view(text) : std::string_view(text, length);
 }
 
-/// A host's NUL-terminated name. Throws Argument naming the parameter when it is NULL.
+/// Converts a host's NUL-terminated name. Throws Argument naming the parameter if it is NULL.
 inline std::string_view name_in(const char* name, const char* parameter) {
   if (name == nullptr) fail(Code::Argument, "{} is NULL", parameter);
   return name;
 }
 
-/// A host's array. Throws Argument naming the parameter when it is NULL but not empty.
+/// Converts a host's array. Throws Argument naming the parameter if it is NULL but not empty.
 template <typename T>
 std::span<const T> array_in(const T* data, size_t count, const char* parameter) {
   if (data == nullptr && count != 0) fail(Code::Argument, "{} is NULL", parameter);
@@ -39,7 +39,7 @@ std::span<const T> array_in(const T* data, size_t count, const char* parameter) 
   return {data, count};
 }
 
-/// The same for an array that is filled.
+/// Variant for an array to fill.
 template <typename T>
 std::span<T> array_out(T* data, size_t count, const char* parameter) {
   const std::span<const T> checked = array_in(static_cast<const T*>(data), count, parameter);
@@ -51,7 +51,7 @@ inline void check_flags(uint32_t flags, uint32_t known) {
   if ((flags & ~known) != 0) fail(Code::Argument, "flags {:#x} are unknown", flags & ~known);
 }
 
-/// Copies a result into a host's buffer if it fits, and says how much room it needs.
+/// Copies a result into a host's buffer if it fits. Sets `needed` to the required size.
 template <typename T>
 void fill_buffer(std::span<const T> result, T* buffer, size_t capacity, size_t* needed) {
   if (needed == nullptr) fail(Code::Argument, "the place for the needed size is NULL");
@@ -64,17 +64,17 @@ void fill_buffer(std::span<const T> result, T* buffer, size_t capacity, size_t* 
   *needed = result.size();
 }
 
-/// A host's duration. Throws Argument naming it when it is negative or beyond 30 years.
+/// Converts a host's duration. Throws Argument naming it if it is negative or beyond 30 years.
 inline uint64_t nanoseconds(double seconds, const char* what) {
   constexpr double kMaxSeconds = 1e9;
-  // Written so that NaN fails.
+  // Comparison order that rejects NaN.
   if (!(seconds >= 0 && seconds <= kMaxSeconds)) {
     fail(Code::Argument, "{} is {}, not in 0..{}", what, seconds, kMaxSeconds);
   }
   return static_cast<uint64_t>(seconds * 1e9);
 }
 
-/// host_struct.h with the errors of the rooms.
+/// host_struct.h with the rooms' errors.
 inline constexpr auto kRefuseStruct = [](tenon_status status, const std::string& message) {
   fail(static_cast<Code>(status), "{}", message);
 };

@@ -1,5 +1,5 @@
-# The plugin `blas`, built where the header of the cblas interface is (Debian: libopenblas-dev). The
-# library itself is loaded when a device is made, so nothing is linked (docs/decisions/0009).
+# Plugin `blas`, built if the header of the cblas interface is installed (Debian: libopenblas-dev).
+# The library itself is loaded when a device is made, so nothing is linked (docs/decisions/0009).
 set(TENON_BLAS AUTO CACHE STRING "Build the plugin blas: AUTO (where cblas.h is), ON or OFF")
 set_property(CACHE TENON_BLAS PROPERTY STRINGS AUTO ON OFF)
 if(TENON_BLAS STREQUAL "AUTO" AND CMAKE_CROSSCOMPILING)

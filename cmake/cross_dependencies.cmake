@@ -1,6 +1,6 @@
-# Third-party libraries in a cross build, where only what is header-only can come from the building
-# machine's packages: fmt, Eigen, xxhash and JSON as headers, GoogleTest as sources. Targets that need
-# utf8proc cannot be built.
+# Third-party libraries in a cross build, which takes only header-only ones from the building
+# machine's packages: fmt, Eigen, xxhash and JSON as headers, GoogleTest as sources. Targets that
+# need utf8proc cannot be built.
 if(NOT TENON_BUNDLED)
   message(FATAL_ERROR "A cross build has no packages to link: it needs TENON_BUNDLED.")
 endif()

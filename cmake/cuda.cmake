@@ -1,6 +1,7 @@
-# The plugin `cuda`, built where nvcc is: in the PATH, in $CUDA_HOME, or named by TENON_NVCC (PyPI has it, too:
-# nvidia-cuda-nvcc, nvidia-nvvm, nvidia-cuda-crt, nvidia-cuda-runtime and nvidia-cuda-cccl). The driver is opened
-# when devices are listed, so nothing is linked. Tests build the same over an emulator, without nvcc.
+# Plugin `cuda`, built if nvcc is found: in the PATH, in $CUDA_HOME, or named by TENON_NVCC (also on
+# PyPI: nvidia-cuda-nvcc, nvidia-nvvm, nvidia-cuda-crt, nvidia-cuda-runtime and nvidia-cuda-cccl).
+# The driver is opened when devices are listed, so nothing is linked. Tests build the kernels over
+# an emulator, without nvcc.
 set(TENON_CUDA OFF CACHE STRING "Build the plugin cuda: AUTO (where nvcc is), ON or OFF")
 set_property(CACHE TENON_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(TENON_CUDA_ARCHITECTURES "80;86;89;90a;120" CACHE STRING
@@ -10,8 +11,8 @@ if(NOT TENON_CUDA AND NOT TENON_TESTS)
 endif()
 tenon_room(backends/cuda)
 
-# Products are not contracted with sums, so that a kernel's bits are those of the emulator; where one is to be fused,
-# it says so.
+# Disable contraction of products and sums, so that a kernel's bits equal the emulator's; kernels
+# request fused operations explicitly.
 find_program(TENON_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 mark_as_advanced(TENON_NVCC)
 set(TENON_NVCC_COMMAND ${TENON_NVCC} -std=c++20 -I${PROJECT_SOURCE_DIR}/src -fatbin -fmad=false
@@ -30,7 +31,7 @@ if(NOT TENON_NVCC)
   message(FATAL_ERROR "TENON_CUDA is ON, but there is no nvcc; TENON_NVCC names one")
 endif()
 
-# One image for all architectures.
+# A single image for all architectures.
 set(generate "")
 foreach(architecture ${TENON_CUDA_ARCHITECTURES})
   list(APPEND generate -gencode arch=compute_${architecture},code=sm_${architecture})

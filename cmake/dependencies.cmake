@@ -1,9 +1,9 @@
-# Third-party libraries, all from Debian's packages; docs/decisions says why each is here. The rooms
-# name them as tenon_fmt, tenon_xxhash, tenon_utf8proc, Eigen3::Eigen and nlohmann_json::nlohmann_json.
+# Third-party libraries, all from Debian's packages; docs/decisions justifies each. The rooms name
+# them as tenon_fmt, tenon_xxhash, tenon_utf8proc, Eigen3::Eigen and nlohmann_json::nlohmann_json.
 option(TENON_BUNDLED "Put fmt, xxhash and utf8proc into the library, which then needs none of them" ON)
 
-# What a program that links libtenon.a must link besides. One list serves the target in the tree,
-# tenon-config.cmake and tenon.pc; programs that link libtenon.so need none of it.
+# Libraries that a program must link besides libtenon.a. One list serves the target in the tree,
+# tenon-config.cmake and tenon.pc; programs that link libtenon.so need none of them.
 set(TENON_STATIC_MODULES "")
 if(NOT TENON_BUNDLED)
   set(TENON_STATIC_MODULES fmt libutf8proc libxxhash)
@@ -34,13 +34,13 @@ if(NOT TENON_BUNDLED)
   return()
 endif()
 
-# By header and file, not by package: a program that takes these sources in may have targets of its
-# own with the packages' names.
+# Find by header and file, not by package: a program that includes these sources may have targets
+# with the packages' names.
 find_path(TENON_FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)
 find_path(TENON_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 mark_as_advanced(TENON_FMT_INCLUDE_DIR TENON_XXHASH_INCLUDE_DIR)
 
-# In a namespace of its own, so that it never meets a program's fmt.
+# Compile fmt in a namespace of its own, so that it never meets a program's fmt.
 add_library(tenon_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt.cpp)
 target_include_directories(tenon_fmt SYSTEM PUBLIC ${TENON_FMT_INCLUDE_DIR})
 target_compile_definitions(tenon_fmt PUBLIC

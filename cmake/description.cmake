@@ -1,5 +1,6 @@
-# tenon_embed_description(TARGET FILE): bindings/FILE, a description of a C interface, without its prose as
-# kInterfaceJson of <interface_json.h>. A library answers it (docs/bindings.md).
+# tenon_embed_description(TARGET FILE): embeds bindings/FILE, a description of a C interface,
+# without its prose as kInterfaceJson of <interface_json.h>. The library returns it
+# (docs/bindings.md).
 function(tenon_embed_description target file)
   set(described ${PROJECT_SOURCE_DIR}/bindings/${file})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${described})

@@ -1,5 +1,5 @@
-# Compiler flags that every target of this project shares: `tenon_flags`.
-# All of it holds in this project's folders only: nothing is set for a program that takes them in.
+# Compiler flags that every target of this project shares: `tenon_flags`. All settings apply to this
+# project's folders only, and not to a program that includes the sources.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
@@ -12,15 +12,16 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-# TENON_UNITY says which rooms; kernels are compiled for one instruction set each.
+# TENON_UNITY enables unity builds per room; kernels are compiled for one instruction set each.
 set(CMAKE_UNITY_BUILD OFF)
 set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
 
 add_library(tenon_flags INTERFACE)
-# No contraction: a*b+c is one rounding only where the source says fma, so that every kernel variant
-# and every compiler gives the same bits (docs/inside/architecture.md, "Same request, same answer").
+# Disable contraction: a*b+c is rounded once only if the source says fma, so that every kernel
+# variant and every compiler gives equal bits (docs/inside/architecture.md, "Same request, same
+# answer").
 target_compile_options(tenon_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off)
-# Also within a program whose own flags say otherwise.
+# Override the flags of a program that includes the sources.
 target_compile_options(tenon_flags INTERFACE -fno-fast-math -fexceptions
                        $<$<COMPILE_LANGUAGE:CXX>:-frtti>)
 if(TENON_WERROR)
@@ -29,9 +30,10 @@ endif()
 if(TENON_SANITIZE)
   target_compile_options(tenon_flags INTERFACE -fsanitize=${TENON_SANITIZE}
                          -fno-omit-frame-pointer -fno-sanitize-recover=all
-                         # Checks of the tests' own code double the time to compile it.
+                         # Checks in the tests' own code double its compile time.
                          $<$<BOOL:$<TARGET_PROPERTY:TENON_TEST_CODE>>:-fno-sanitize=undefined>
-                         # It adds offsets to the null pointers of empty matrices, and reads nothing.
+                         # Eigen adds offsets to the null pointers of empty matrices without
+                         # reading.
                          $<$<BOOL:$<TARGET_PROPERTY:TENON_USES_EIGEN>>:-fno-sanitize=pointer-overflow>)
   target_link_options(tenon_flags INTERFACE -fsanitize=${TENON_SANITIZE})
 endif()

@@ -1,5 +1,5 @@
-# libFuzzer targets: tests/fuzz/NAME_fuzz.cpp becomes the program fuzz_NAME. Everything in such a
-# build, the rooms included, is instrumented: with what TENON_SANITIZE says, too.
+# libFuzzer targets: tests/fuzz/NAME_fuzz.cpp becomes the program fuzz_NAME. Such a build
+# instruments everything, the rooms included, and also with the sanitizers in TENON_SANITIZE.
 if(NOT TENON_FUZZERS)
   return()
 endif()
@@ -9,13 +9,13 @@ if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link)
 
-# Rooms that a target needs besides those that read files and texts.
+# Rooms that a target needs in addition to those that read files and texts.
 set(TENON_FUZZ_ROOMS_safetensors weights/foreign)
 set(TENON_FUZZ_ROOMS_snapshot program backend weights arch kv sampler random_model model engine
     backends/reference backends/cpu)
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
-# Of a library of its own: src/server/CMakeLists.txt.
+# Built by src/server/CMakeLists.txt, since they need another library.
 list(FILTER fuzz_sources EXCLUDE REGEX "/server_[a-z]+_fuzz\\.cpp$")
 add_custom_target(fuzzers)
 foreach(source ${fuzz_sources})

@@ -1,12 +1,13 @@
-# The installed package: libraries, headers, program, CMake package, tenon.pc (plugins: plugins.cmake).
-# Nothing in it holds the prefix, so a copy of the tree works wherever it is put. Its components are runtime, server,
-# plugins, program, development and documents: cmake --install BUILD_FOLDER --component runtime.
+# Installed package: libraries, headers, program, CMake package, tenon.pc (plugins: plugins.cmake).
+# No file contains the prefix, so a copy of the tree works at any place. The components are runtime,
+# server, plugins, program, development and documents: cmake --install BUILD_FOLDER --component
+# runtime.
 if(NOT TENON_INSTALL OR NOT TARGET tenon_shared)
   return()
 endif()
 include(CMakePackageConfigHelpers)
 
-# tenon.pc says the same in its own words.
+# Format the static libraries for tenon.pc.
 list(TRANSFORM TENON_STATIC_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE TENON_PC_PRIVATE_LIBS)
 list(JOIN TENON_PC_PRIVATE_LIBS " " TENON_PC_PRIVATE_LIBS)
 set(TENON_PC_REQUIRES_PRIVATE "")
@@ -59,7 +60,8 @@ if(TARGET tenon_server)
 endif()
 
 install(FILES LICENSE SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
-# What of others is in the files (docs/packaging.md); what it is read from exists when all is linked.
+# Bill of materials for third-party content in the files (docs/packaging.md); its inputs exist after
+# linking.
 find_program(TENON_PYTHON python3)
 mark_as_advanced(TENON_PYTHON)
 if(TENON_PYTHON AND CMAKE_GENERATOR MATCHES "Ninja" AND NOT TENON_SANITIZE)

@@ -1,7 +1,8 @@
-# All objects of the library as one, in which every name but tenon_* is local and tenon_* is hidden:
-# a program that links libtenon.a meets no fmt, JSON or utf8proc of another version in it, and a
-# plug-in of the program's own exports nothing of it.
-#   cmake -DOUTPUT=... -DLINKER=... -DNM=... -DOBJCOPY=... -DCOMPILER=... -P one_object.cmake -- INPUT...
+# Joins all objects of the library. Names except tenon_* become local and tenon_* hidden: a program
+# that links libtenon.a never collides with another version of fmt, JSON or utf8proc, and the
+# program's own plug-ins export no name of the library.
+#   cmake -DOUTPUT=... -DLINKER=... -DNM=... -DOBJCOPY=... -DCOMPILER=... -P one_object.cmake --
+#   INPUT...
 set(inputs "")
 set(after_dashes FALSE)
 foreach(index RANGE ${CMAKE_ARGC})
@@ -16,7 +17,8 @@ function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# Without its groups: a group whose name is local would still be merged with a program's of that name.
+# Dissolve groups: a group with a local name would still be merged with a program's group of that
+# name.
 run(${LINKER} -r --force-group-allocation -o ${OUTPUT}.all
     --whole-archive ${inputs} --no-whole-archive)
 

@@ -1,6 +1,7 @@
-# A backend as a plugin: libtenon-<name>.so in <build>/lib/tenon and <libdir>/tenon.
+# Backends as plugins: libtenon-<name>.so in <build>/lib/tenon and <libdir>/tenon.
 
-# tenon_module(TARGET NAME SOURCE...): a module libtenon-NAME.so that exports tenon_backend_entry only.
+# tenon_module(TARGET NAME SOURCE...): module libtenon-NAME.so that exports only
+# tenon_backend_entry.
 function(tenon_module target name)
   add_library(${target} MODULE ${ARGN})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
@@ -15,9 +16,9 @@ function(tenon_module target name)
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
 endfunction()
 
-# tenon_plugin(NAME [FOR_TESTS]): a plugin of the objects of src/backends/NAME and
+# tenon_plugin(NAME [FOR_TESTS]): plugin from the objects of src/backends/NAME and
 # src/backends/NAME/plugin/plugin.cpp. It does not link the library. A plugin FOR_TESTS has the name
-# of a built-in backend, which refuses it: it is not installed, nor put in the plugin folder.
+# of a built-in backend, which refuses it: it is not installed, and not put in the plugin folder.
 function(tenon_plugin name)
   tenon_module(tenon_plugin_${name} ${name}
                ${PROJECT_SOURCE_DIR}/src/backends/${name}/plugin/plugin.cpp

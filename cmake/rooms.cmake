@@ -1,7 +1,7 @@
-# A room is a folder under src/. Its sources become the object library `tenon_room_<folder>`, so that
-# the shared library, the static library and every test link the same objects.
+# A room is a folder under src/. Its sources become the object library `tenon_room_<folder>`, so
+# that the shared library, the static library and every test link the same objects.
 
-# Libraries from outside that a room may use. A room that is not named here uses none but fmt.
+# External libraries that a room may use. A room without an entry uses only fmt.
 set(TENON_USES_base tenon_xxhash)
 set(TENON_USES_file nlohmann_json::nlohmann_json)
 set(TENON_USES_text tenon_utf8proc)
@@ -15,7 +15,7 @@ set(TENON_USES_backends_cuda Eigen3::Eigen)
 set(TENON_USES_backends_gpu Eigen3::Eigen)
 set(TENON_USES_backends_vulkan Eigen3::Eigen tenon_vulkan_headers)
 
-# The rooms within the room of text.
+# Rooms within the room text.
 set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/chat_formats text/chat)
 
 # Folders of a room that are compiled with it.
@@ -24,7 +24,8 @@ set(TENON_FOLDERS_program ops)
 set(TENON_FOLDERS_arch models blocks keys)
 set(TENON_FOLDERS_backends_cpu layouts phases ops)
 
-# Headers that CMake writes from what a folder holds: plain_forms.h includes the plain form of each operation.
+# Headers that CMake generates from a folder's content: plain_forms.h includes the plain form of
+# each operation.
 set(TENON_LISTS ${PROJECT_BINARY_DIR}/lists)
 file(GLOB plain_forms CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/common/plain/plain_*.h)
 list(FILTER plain_forms EXCLUDE REGEX "plain_(operations|executable)\\.h$")
@@ -32,35 +33,36 @@ list(TRANSFORM plain_forms REPLACE "^${PROJECT_SOURCE_DIR}/src/(.*)$" "#include 
 list(JOIN plain_forms "" plain_forms)
 file(GENERATE OUTPUT ${TENON_LISTS}/plain_forms.h CONTENT "#pragma once\n${plain_forms}")
 
-# cpu_operations.h names the operations that src/backends/cpu/ops has an entry for.
+# cpu_operations.h names the operations with an entry in src/backends/cpu/ops.
 file(GLOB cpu_operations CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cpu/ops/*.cpp)
 list(TRANSFORM cpu_operations REPLACE "^.*/(.*)\\.cpp$" "TENON_CPU_OPERATION(\\1)\n")
 list(JOIN cpu_operations "" cpu_operations)
 file(GENERATE OUTPUT ${TENON_LISTS}/cpu_operations.h CONTENT "${cpu_operations}")
 
-# Plain forms in f32 add up in the order of their code alone: sums of Eigen's vectors depend on addresses, so on
-# neighbours.
+# Plain forms in f32 add up strictly in the order of their code. Eigen's vectorised sums would
+# depend on addresses.
 set(TENON_PLAIN_FORMS ${PROJECT_SOURCE_DIR}/src/backends/cpu/phases/plain_phase.cpp)
 set_source_files_properties(${TENON_PLAIN_FORMS} PROPERTIES COMPILE_DEFINITIONS EIGEN_DONT_VECTORIZE
                                                             SKIP_UNITY_BUILD_INCLUSION ON)
 
-# Rooms whose code runs a few times for each model or conversation: small rather than fast.
+# Rooms whose code runs a few times per model or conversation: optimised for size.
 set(TENON_SMALL_ROOMS file weights/foreign arch model program random_model plan text/tokenizer_json text/chat_formats text/chat)
 
-# Rooms that only plugins are made of: nothing of them is in the library.
+# Rooms for plugins only, which the library does not contain.
 set(TENON_PLUGIN_ROOMS backends/blas backends/cuda backends/gpu backends/vulkan)
 
-# Files compiled in one go with TENON_UNITY: most rooms are one or two such units.
+# Files per unit with TENON_UNITY: most rooms are one or two units.
 set(TENON_UNITY_FILES 26)
 
-# Files that go over every weight of a model when it is loaded: -O2 makes loading half as slow again.
+# Files that process every weight of a model during loading: -O2 makes loading half as slow again.
 set(TENON_HOT backends/cpu/panels.cpp)
 
-# Files compiled by themselves: nlohmann-json brings std::quoted, which calls in their rooms would find.
+# Files outside unity units: nlohmann-json brings std::quoted, which calls in their rooms would
+# find.
 set(TENON_APART file/json_tree.cpp)
 
-# tenon_optimize(TARGET MODE): in builds that are optimised. What -O3 makes of anything but kernels is larger
-# by an eighth, and no faster.
+# tenon_optimize(TARGET MODE): sets the mode of optimised builds. -O3 makes code other than kernels
+# larger by an eighth, and no faster.
 function(tenon_optimize target mode)
   if(NOT TENON_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:${mode}>)
@@ -97,8 +99,8 @@ function(tenon_room path)
   if("Eigen3::Eigen" IN_LIST TENON_USES_${name})
     set_target_properties(tenon_room_${name} PROPERTIES TENON_USES_EIGEN ON)
   endif()
-  # A third of the compile time, for builds that nobody debugs: most of a file's is that of its headers. Local
-  # names are therefore unique in a room.
+  # Unity builds take a third of the compile time, most of which is the headers'. Local names must
+  # therefore be unique in a room.
   if(TENON_UNITY)
     set_target_properties(tenon_room_${name} PROPERTIES UNITY_BUILD ON
                                                         UNITY_BUILD_BATCH_SIZE ${TENON_UNITY_FILES})
@@ -139,9 +141,9 @@ function(tenon_native_kernels sets)
   set(${sets} ${chosen} PARENT_SCOPE)
 endfunction()
 
-# tenon_kernels(PATH): src/PATH/kernels/kernels_<set>.cpp for each instruction set of TENON_KERNELS, as part of
-# the room. They must be reached only through a table chosen at run time; the room's other files see which
-# there are by TENON_KERNELS_<SET>.
+# tenon_kernels(PATH): adds src/PATH/kernels/kernels_<set>.cpp for each instruction set of
+# TENON_KERNELS to the room. Call them only through a table chosen at run time; TENON_KERNELS_<SET>
+# tells the room's other files which sets exist.
 function(tenon_kernels path)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
     set(sets portable neon neon_i8mm)
@@ -151,7 +153,7 @@ function(tenon_kernels path)
     set(sets portable avx2 avx2_vnni avx512)
     set(options_avx2 -mavx2 -mfma -mf16c)
     set(options_avx2_vnni ${options_avx2} -mavxvnni)
-    # g++ 12 warns of its own intrinsics (its bug 105593).
+    # g++ 12 warns of its own intrinsics (GCC bug 105593).
     set(options_avx512 ${options_avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
                        -Wno-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
@@ -159,7 +161,7 @@ function(tenon_kernels path)
     tenon_native_kernels(sets)
   endif()
   if(TENON_SANITIZE)
-    # All are made of the same templates, and checks double the minutes that each takes.
+    # All sets are instances of the same templates, and checks double the minutes that each takes.
     list(REMOVE_ITEM sets neon_i8mm avx2_vnni avx512)
     set(mode -fno-sanitize=undefined)
   else()
@@ -176,7 +178,7 @@ function(tenon_kernels path)
   endforeach()
 endfunction()
 
-# tenon_link_rooms(TARGET ROOM...): links the objects of the rooms and what they use.
+# tenon_link_rooms(TARGET ROOM...): links the objects of the rooms and their libraries.
 function(tenon_link_rooms target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                                                ${PROJECT_SOURCE_DIR}/capi/include

@@ -1,9 +1,10 @@
-# Refuses what Tenon does not run on, one sentence each, before anything is compiled. Can be run by
-# itself with the variables below set: cmake -DCMAKE_SYSTEM_NAME=... -P cmake/supported_systems.cmake
+# Refuses unsupported systems with one sentence each, before anything is compiled. Also runs as a
+# script with the variables below set: cmake -DCMAKE_SYSTEM_NAME=... -P
+# cmake/supported_systems.cmake
 if(NOT CMAKE_SIZEOF_VOID_P EQUAL 8)
   message(FATAL_ERROR "Tenon needs a 64-bit system: a pointer has ${CMAKE_SIZEOF_VOID_P} bytes here.")
 endif()
-# Empty where universal binaries are built; those processors are little-endian.
+# Empty for universal binaries, whose processors are little-endian.
 if(CMAKE_CXX_BYTE_ORDER STREQUAL "BIG_ENDIAN")
   message(FATAL_ERROR "Tenon needs a little-endian system: model files and kernels are.")
 endif()

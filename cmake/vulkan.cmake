@@ -1,5 +1,6 @@
-# The plugin `vulkan`, built where the headers of Vulkan and glslangValidator are (Debian: libvulkan-dev and
-# glslang-tools). The loader is opened when devices are listed, so nothing is linked.
+# Plugin `vulkan`, built if Vulkan's headers and glslangValidator are installed (Debian:
+# libvulkan-dev and glslang-tools). The loader is opened when devices are listed, so nothing is
+# linked.
 set(TENON_VULKAN AUTO CACHE STRING
     "Build the plugin vulkan: AUTO (where its headers and glslangValidator are), ON or OFF")
 set_property(CACHE TENON_VULKAN PROPERTY STRINGS AUTO ON OFF)
@@ -7,7 +8,7 @@ if(TENON_VULKAN STREQUAL "AUTO" AND CMAKE_CROSSCOMPILING)
   message(STATUS "Backend vulkan is left out: cross-compiling; TENON_VULKAN=ON asks for it")
   return()
 elseif(TENON_VULKAN STREQUAL "AUTO" AND TENON_SANITIZE)
-  # Drivers are not instrumented: what they keep would be reported as ours.
+  # Drivers are not instrumented: sanitizers would report their memory as the library's leaks.
   message(STATUS "Backend vulkan is left out: sanitizers; TENON_VULKAN=ON asks for it")
   return()
 elseif(NOT TENON_VULKAN)
@@ -29,8 +30,9 @@ add_library(tenon_vulkan_headers INTERFACE)
 target_include_directories(tenon_vulkan_headers SYSTEM INTERFACE ${TENON_VULKAN_INCLUDE_DIR})
 target_link_libraries(tenon_vulkan_headers INTERFACE ${CMAKE_DL_LIBS})
 
-# Each kernel of gpu/kernel_list.h and unit_kernel_list.h as an array of words, <name>_words, and all of them in one
-# file. Those of weights in units are there once more without matrices, <name>_emulated_words.
+# Compiles each kernel of gpu/kernel_list.h and unit_kernel_list.h to an array of words,
+# <name>_words, and includes all of them in one file. Kernels of weight units have a second array
+# without matrix instructions, <name>_emulated_words.
 set(shader_dir ${PROJECT_SOURCE_DIR}/src/backends/vulkan/shaders)
 set(shader_list ${PROJECT_SOURCE_DIR}/src/backends/gpu/kernel_list.h)
 set(unit_list ${PROJECT_SOURCE_DIR}/src/backends/gpu/unit_kernel_list.h)
@@ -42,7 +44,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_list} ${
 file(STRINGS ${shader_list} lines REGEX "^TENON_.*KERNEL")
 file(STRINGS ${unit_list} unit_lines REGEX "^TENON_.*KERNEL")
 list(APPEND lines ${unit_lines})
-# tenon_variants(KIND RESULT): the endings that TENON_KIND_VARIANTS of kernel_variants.h gives a name.
+# tenon_variants(KIND RESULT): name endings in TENON_KIND_VARIANTS of kernel_variants.h.
 function(tenon_variants kind result)
   file(READ ${variant_list} text)
   string(REGEX MATCH "TENON_${kind}_VARIANTS[^\n]*\n( +X\\(name##[^\n]*\n)+" text "${text}")

@@ -19,7 +19,7 @@ namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
 
-/// The value of a header, whose name is in small letters; "" when it is absent.
+/// Value of a header; "" if absent. name: in lower case.
 std::string header_of(std::string_view head, std::string_view name) {
   for (size_t at = head.find("\r\n"); at != head.npos; at = head.find("\r\n", at + 2)) {
     const std::string_view line = head.substr(at + 2, head.find("\r\n", at + 2) - at - 2);
@@ -34,7 +34,7 @@ std::string header_of(std::string_view head, std::string_view name) {
   return "";
 }
 
-/// A socket that is connected, and does not block.
+/// Connected non-blocking socket.
 int connected_socket(const Target& target) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -90,7 +90,7 @@ void LoadConnection::send(std::string_view request) {
   has_head_ = is_chunked_ = false;
   num_events_ = 0;
   sent_ = Clock::now();
-  // One that the server has just closed is noticed when it is read.
+  // A connection that the server has just closed is noticed on reading.
   (void)::send(descriptor_, request.data(), request.size(), MSG_NOSIGNAL);
 }
 
@@ -144,7 +144,7 @@ bool LoadConnection::take_chunks() {
 }
 
 void LoadConnection::take_body(std::string_view bytes) {
-  // A server writes an event as one chunk, so that none is cut.
+  // A server writes each event as one chunk, so no event is split.
   for (size_t at = bytes.find("data: "); at != bytes.npos; at = bytes.find("data: ", at + 1)) {
     if (num_events_++ == 0) first_event_ = Clock::now();
   }

@@ -1,5 +1,5 @@
-// A connection of the load generator: one request after another on a socket that does not block, and when
-// the parts of the answer came.
+// Connection of the load generator: sequential requests on a non-blocking socket, with the arrival
+// times of the answer's parts.
 #pragma once
 
 #include <chrono>
@@ -12,18 +12,18 @@ namespace serve_load {
 
 using Clock = std::chrono::steady_clock;
 
-/// Where a server listens.
+/// Address of a server.
 struct Target {
   std::string host;
   std::string port = "80";
 };
 
-/// "http://HOST[:PORT]". Throws std::runtime_error.
+/// Parses "http://HOST[:PORT]". Throws std::runtime_error.
 Target read_target(std::string_view address);
 
 class LoadConnection {
  public:
-  /// Connects, and waits for that. Throws std::runtime_error.
+  /// Connects, blocking. Throws std::runtime_error.
   explicit LoadConnection(const Target& target);
   ~LoadConnection();
   LoadConnection(const LoadConnection&) = delete;
@@ -31,21 +31,21 @@ class LoadConnection {
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
-  /// Begins a request, which is short: it fits into the system's buffer.
+  /// Sends a request, which must fit into the system's buffer.
   void send(std::string_view request);
-  /// Takes what has come; true once the answer is complete. Where the server has closed the connection
-  /// between two answers it connects again, which counts for the time of the next one. Throws
-  /// std::runtime_error when it closes within an answer, or answers something that is not HTTP/1.1.
+  /// Reads what has arrived; true once the answer is complete. Reconnects if the server has closed
+  /// the connection between two answers, which counts towards the next answer's time. Throws
+  /// std::runtime_error if the server closes within an answer, or does not answer in HTTP/1.1.
   bool on_readable();
-  /// Whether the descriptor is another one since the last call.
+  /// True if the descriptor has changed since the last call.
   bool take_reconnected() { return std::exchange(has_reconnected_, false); }
 
-  // Of the latest answer.
+  // Properties of the latest answer.
   [[nodiscard]] int status() const { return status_; }
   [[nodiscard]] const std::string& body() const { return body_; }
   [[nodiscard]] Clock::time_point sent() const { return sent_; }
   [[nodiscard]] Clock::time_point first_byte() const { return first_byte_; }
-  /// Of its server-sent events; as first_byte() when there is none.
+  /// Time of the first server-sent event; first_byte() without events.
   [[nodiscard]] Clock::time_point first_event() const { return first_event_; }
   [[nodiscard]] uint64_t num_events() const { return num_events_; }
 
@@ -58,7 +58,7 @@ class LoadConnection {
   Target target_;
   int descriptor_;
   std::string request_;
-  bool is_waiting_ = false;  ///< for an answer
+  bool is_waiting_ = false;  ///< waiting for an answer
   bool has_reconnected_ = false;
   std::string inbox_;
   std::string body_;

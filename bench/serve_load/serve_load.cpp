@@ -1,10 +1,12 @@
-// A load generator for servers of OpenAI's interfaces: requests a second, streams at once, times to the
-// first byte, memory of idle connections. One thread; docs/server-operations.md tells how to read it.
+// Load generator for servers with OpenAI's interfaces: requests per second, concurrent streams,
+// times to the first byte, memory of idle connections. Single-threaded; docs/server-operations.md
+// explains the output.
 //
-//   serve_load http://127.0.0.1:8080 requests [--model demo] [--connections 64] [--seconds 10] [--rate 300]
+//   serve_load http://127.0.0.1:8080 requests [--model demo] [--connections 64] [--seconds 10]
+//              [--rate 300]
 //   serve_load http://127.0.0.1:8080 streams  [--connections 256] [--tokens 64]
-//   serve_load http://127.0.0.1:8080 load     --vocabulary N [--connections 8] [--prompt-tokens 128]
-//              [--tokens 64] [--spread 0.5] [--warmup 0] [--seconds 10]
+//   serve_load http://127.0.0.1:8080 load     --vocabulary N [--connections 8]
+//              [--prompt-tokens 128] [--tokens 64] [--spread 0.5] [--warmup 0] [--seconds 10]
 //   serve_load http://127.0.0.1:8080 idle     [--connections 2000] --pid PID
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -36,12 +38,13 @@ struct Options {
   std::string key{};
   size_t connections = 64;
   size_t tokens = 64;
-  double spread = 0;  ///< lengths of answers lie between 1 - spread and 1 + spread times tokens
+  double spread = 0;  ///< answers have tokens * (1 - spread) to tokens * (1 + spread) tokens
   size_t prompt_tokens = 128;
   size_t vocabulary = 0;
   double warmup = 0;
   double seconds = 10;
-  double rate = 0;  ///< requests a second that arrive by themselves; 0: each follows an answer
+  /// Independent arrivals per second; 0 means that each request follows an answer.
+  double rate = 0;
   std::string pid{};
 };
 
@@ -71,7 +74,7 @@ std::string completion(const Options& options, size_t tokens, bool is_streamed, 
   return request_text(options, "POST", "/v1/completions", body);
 }
 
-/// A stream after a prompt of random token ids.
+/// Request for a stream after a prompt of random token ids.
 std::string token_completion(const Options& options, std::mt19937_64& random) {
   std::string body = "{";
   if (!options.model.empty()) body += "\"model\":\"" + options.model + "\",";
@@ -89,7 +92,7 @@ std::string token_completion(const Options& options, std::mt19937_64& random) {
   return request_text(options, "POST", "/v1/completions", body);
 }
 
-/// Wakes a Poll at a time.
+/// Wakes a Poll at a given time.
 class Alarm {
  public:
   Alarm() : descriptor_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
@@ -98,7 +101,7 @@ class Alarm {
   Alarm& operator=(const Alarm&) = delete;
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  /// A time that has passed rings at once.
+  /// Rings immediately for a time in the past.
   void set(Clock::time_point time) const {
     const auto left = std::max<int64_t>((time - Clock::now()).count(), 1);
     itimerspec when{};
@@ -131,8 +134,8 @@ class Poll {
     ::epoll_ctl(descriptor_, EPOLL_CTL_ADD, alarm.descriptor(), &event);
   }
 
-  /// Calls on_answer for each connection whose answer is complete, until it says false, and on_alarm when
-  /// the alarm rings.
+  /// Calls on_answer for each connection with a complete answer, until it returns false, and
+  /// on_alarm when the alarm rings.
   template <typename OnAnswer, typename OnAlarm = void (*)()>
   void run(
       OnAnswer on_answer, OnAlarm on_alarm = [] {}) const {
@@ -185,7 +188,7 @@ void print_times(const char* what, std::vector<double> times) {
               sum / static_cast<double>(times.size()), at(0.5), at(0.95), at(0.99), times.back());
 }
 
-/// Waits for the answer on one connection.
+/// Waits for the answer on a single connection.
 std::string ask(const Options& options, const std::string& request) {
   const Poll poll;
   LoadConnection connection(options.target);
@@ -199,14 +202,14 @@ std::string ask(const Options& options, const std::string& request) {
   return body;
 }
 
-/// The first sample of a name in what /metrics answered; 0 when there is none.
+/// First sample of a metric in the text of /metrics; 0 if absent.
 double sample_of(const std::string& metrics, const std::string& name) {
   const size_t at = metrics.find("\n" + name + "{");
   const size_t value = at == metrics.npos ? metrics.npos : metrics.find("} ", at);
   return value == metrics.npos ? 0 : std::strtod(metrics.c_str() + value + 2, nullptr);
 }
 
-/// Sum and count of the engine's own times to the first token, where the server tells them.
+/// Sum and count of the engine's own times to the first token, if the server reports them.
 struct EngineTimes {
   double seconds = 0;
   double count = 0;
@@ -224,7 +227,7 @@ void print_engine_times(const EngineTimes& before, const EngineTimes& after) {
               (after.seconds - before.seconds) / (after.count - before.count) * 1000);
 }
 
-/// Each connection asks for one token again and again.
+/// Requests one token per connection, repeatedly.
 void run_requests(const Options& options) {
   const Poll poll;
   const auto connections = connect_all(options, poll);
@@ -252,7 +255,7 @@ void run_requests(const Options& options) {
   print_times("whole request", times);
 }
 
-/// All connections stream at once, one answer each.
+/// Streams one answer per connection, all concurrently.
 void run_streams(const Options& options) {
   const Poll poll;
   const auto connections = connect_all(options, poll);
@@ -283,8 +286,8 @@ void run_streams(const Options& options) {
   print_times("whole stream", wholes);
 }
 
-/// Requests of one token arrive as a Poisson process of options.rate, the same one in each run, whatever
-/// the server does: a time counts from the arrival, so that it has the wait for a free connection.
+/// Sends one-token requests as a Poisson process of options.rate, equal in each run and independent
+/// of the server. Times count from the arrival, so they include the wait for a free connection.
 void run_arrivals(const Options& options) {
   const Poll poll;
   const auto connections = connect_all(options, poll);
@@ -333,7 +336,7 @@ void run_arrivals(const Options& options) {
   print_times("from the arrival", times);
 }
 
-/// What the server has generated since it began, by its own count.
+/// Tokens that the server has generated since its start, by its own count.
 struct TokenCount {
   double tokens = 0;
   Clock::time_point time{};
@@ -344,8 +347,8 @@ TokenCount count_tokens(const Options& options) {
   return {sample_of(metrics, "vllm:generation_tokens_total"), Clock::now()};
 }
 
-/// Each connection streams answers one after another, to prompts of its own: the load that
-/// `tenon bench --clients` gives an engine without a server, so that the two tell what the server costs.
+/// Streams consecutive answers per connection, to prompts of its own. `tenon bench --clients` runs
+/// an equal load without a server; the difference is the server's cost.
 void run_load(const Options& options) {
   if (options.vocabulary == 0) throw std::runtime_error("load needs --vocabulary");
   const Poll poll;
@@ -392,7 +395,7 @@ double resident_bytes(const std::string& pid) {
   throw std::runtime_error("there is no process " + pid);
 }
 
-/// Connections that have asked once and wait.
+/// Holds connections that have made one request and wait.
 void run_idle(const Options& options) {
   if (options.pid.empty()) throw std::runtime_error("idle needs --pid, of the server");
   const std::string request = request_text(options, "GET", "/health");

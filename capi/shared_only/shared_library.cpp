@@ -1,5 +1,5 @@
-// Part of libtenon.so alone, not of libtenon.a. Tells the code that its file is the library's own,
-// with plugins beside it (backend/plugin_folder.h).
+// Part of libtenon.so only, not of libtenon.a. Tells the code that its file is the library's own,
+// next to the folder of plugins (backend/plugin_folder.h).
 extern "C" {
 __attribute__((visibility("hidden"))) extern const char tenon_is_shared_library;
 const char tenon_is_shared_library = 1;

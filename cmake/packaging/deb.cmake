@@ -27,7 +27,8 @@ set(minor ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(exactly "(= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
 set(TENON_DEB_PACKAGES "")  # "component package documents...": deb_documents.cmake reads it
 
-# deb_package(COMPONENT PACKAGE SECTION SUMMARY TEXT DOCUMENT...): the documents are names of sbom.py's.
+# deb_package(COMPONENT PACKAGE SECTION SUMMARY TEXT DOCUMENT...): the documents are names from
+# sbom.py.
 macro(deb_package component package section summary text)
   string(TOUPPER ${component} name)
   list(APPEND CPACK_COMPONENTS_ALL ${component})
@@ -76,7 +77,8 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtenon${minor} ${exactly}${serve
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "g++, pkg-config")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 
-# Control files: which package a program that links the library comes to depend on, and since when a function is there.
+# Control files for dependents: the package that a program linking the library depends on, and the
+# version that introduced each function.
 set(functions "")
 if(EXISTS ${PROJECT_SOURCE_DIR}/tests/abi/symbols.txt)  # sources without tests have packages without it
   file(STRINGS tests/abi/symbols.txt functions)

@@ -1,4 +1,4 @@
-// A chat with history: chat MODEL, then a question a line.
+// Chat with history: chat MODEL, then one question per line.
 #include <iostream>
 #include <string>
 #include <tenon/tenon.hpp>

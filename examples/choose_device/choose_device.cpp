@@ -1,5 +1,5 @@
-// Lets the user choose where a model runs: lists the devices, then answers on the one named, with as many
-// layers there as asked for and the others on the CPU. choose_device MODEL [DEVICE [LAYERS]]
+// Lets the user choose a model's device: lists the devices, then answers on the named device, with
+// LAYERS layers on it and the others on the CPU. choose_device MODEL [DEVICE [LAYERS]]
 #include <exception>
 #include <iostream>
 #include <stdexcept>
@@ -36,7 +36,7 @@ int main(int argc, char** argv) try {
   }
   tenon::ModelOptions options{.devices = argv[2]};
   if (argc > 3) options.gpu_layers = std::stoll(argv[3]);
-  // What goes where is known before any weight is read.
+  // The placement is known before any weight is read.
   options.inspect = true;
   const tenon::Model header(argv[1], options);
   for (const tenon::PlacedDevice& device :

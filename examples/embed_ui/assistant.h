@@ -1,5 +1,5 @@
-// A chat with a model for a program that must not wait: a thread of its own loads and computes,
-// every function here returns at once.
+// Chat with a model for a program that must not block: a separate thread loads and computes, and
+// every function returns at once.
 #pragma once
 
 #include <algorithm>
@@ -24,11 +24,11 @@ class Assistant {
   Assistant(const Assistant&) = delete;
   Assistant& operator=(const Assistant&) = delete;
 
-  /// 0..1 while the model is loaded.
+  /// Loading progress, 0..1.
   [[nodiscard]] double loading() const { return loading_; }
-  /// Loaded, and not answering.
+  /// True if loaded and not answering.
   [[nodiscard]] bool idle() const { return ready_ && !request_; }
-  /// Empty unless loading failed.
+  /// Reason of a failed load; otherwise empty.
   [[nodiscard]] std::string failure() const { return failed_ ? failure_ : std::string(); }
   [[nodiscard]] size_t num_tokens() const { return num_tokens_; }
 
@@ -43,7 +43,7 @@ class Assistant {
     request_.emplace(tenon::submit(loaded_->session, {.sampler = &sampler}));
   }
 
-  /// What has come of the answer since the last call.
+  /// Text of the answer since the last call.
   std::string take_text() {
     std::string text;
     const auto show = [&text](const tenon::ChatDelta& delta) {
@@ -56,7 +56,7 @@ class Assistant {
         reply_->push(piece.token, show);
       }
       if (piece.finish == TENON_FINISH_NONE) {
-        if (piece.token == TENON_NO_TOKEN) return text;  // no more yet
+        if (piece.token == TENON_NO_TOKEN) return text;  // nothing available yet
         continue;
       }
       reply_->finish(show);
@@ -81,7 +81,7 @@ class Assistant {
 
   void work(const std::string& path) {
     try {
-      // One core stays free for the window.
+      // Leave one core to the window.
       const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
       tenon::ModelOptions options{.threads = threads};
       options.progress = [this](double fraction) {
@@ -105,8 +105,8 @@ class Assistant {
     return out;
   }
 
-  std::unique_ptr<Loaded> loaded_;  // of the worker until ready_
-  std::string failure_;             // of the worker until failed_
+  std::unique_ptr<Loaded> loaded_;  // owned by the worker until ready_
+  std::string failure_;             // owned by the worker until failed_
   std::atomic<bool> ready_{false};
   std::atomic<bool> failed_{false};
   std::atomic<bool> leaving_{false};
@@ -115,5 +115,5 @@ class Assistant {
   std::optional<tenon::ChatReply> reply_;
   std::optional<tenon::Request> request_;
   size_t num_tokens_ = 0;
-  std::thread worker_;  // last: uses the others
+  std::thread worker_;  // last member: uses the others
 };

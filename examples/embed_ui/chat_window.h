@@ -1,4 +1,4 @@
-// A window in plain Xlib: lines of text, a bar, typed lines. It knows nothing of models.
+// Window in plain Xlib: lines of text, a bar, typed lines. Independent of models.
 #pragma once
 
 #include <X11/Xlib.h>
@@ -23,7 +23,7 @@ class ChatWindow {
     ink_ = BlackPixel(display_, screen);
     window_ = XCreateSimpleWindow(display_, RootWindow(display_, screen), 0, 0, kWidth, kHeight, 0,
                                   ink_, paper_);
-    // Drawn here and shown whole, so that no half-drawn frame is seen.
+    // Back buffer, so that no half-drawn frame is visible.
     frame_ = XCreatePixmap(display_, window_, kWidth, kHeight,
                            static_cast<unsigned>(DefaultDepth(display_, screen)));
     pen_ = XCreateGC(display_, frame_, 0, nullptr);
@@ -42,7 +42,7 @@ class ChatWindow {
   ChatWindow(const ChatWindow&) = delete;
   ChatWindow& operator=(const ChatWindow&) = delete;
 
-  /// Handles what has happened. True when a line was finished; it is then in line().
+  /// Handles pending events; true if a line was finished, which line() then returns.
   bool take_events() {
     bool finished = false;
     while (XPending(display_) > 0 && !finished) {
@@ -64,7 +64,7 @@ class ChatWindow {
     XFillRectangle(display_, frame_, pen_, 0, 0, kWidth, kHeight);
     XSetForeground(display_, pen_, ink_);
   }
-  /// The fonts of the X server hold Latin letters; others become question marks.
+  /// The X server's fonts hold Latin letters; other characters become question marks.
   void draw_text(int x, int y, std::string_view text) {
     std::string shown;
     for (const char c : text) {
@@ -77,12 +77,12 @@ class ChatWindow {
   void draw_bar(int x, int y, int width) {
     XFillRectangle(display_, frame_, pen_, x, y, static_cast<unsigned>(std::max(width, 1)), 6);
   }
-  /// Shows the frame, and returns when the server has drawn it.
+  /// Shows the frame, and returns after the server has drawn it.
   void present() {
     XCopyArea(display_, frame_, window_, pen_, 0, 0, kWidth, kHeight, 0, 0);
     XSync(display_, False);
   }
-  /// Pixels of the frame that are not paper.
+  /// Number of pixels of the frame that differ from the background.
   [[nodiscard]] long count_ink() const {
     XImage* image = XGetImage(display_, frame_, 0, 0, kWidth, kHeight, AllPlanes, ZPixmap);
     if (image == nullptr) return 0;
@@ -95,7 +95,7 @@ class ChatWindow {
   }
 
  private:
-  /// Whether the key finishes a line.
+  /// Handles a key; true if it finishes a line.
   bool press(XKeyEvent& event) {
     char text[8];
     KeySym key = 0;

@@ -1,7 +1,7 @@
-// A desktop program with a model in it: a window that draws sixty frames a second while answers to
-// what is typed stream in. At its end it says how long its frames took.
-//   embed_ui MODEL            chat until the window is closed
-//   embed_ui MODEL QUESTION   asks this, and closes when it is answered
+// Desktop program with a model: a window that draws sixty frames a second while answers stream in.
+// Prints the times of its frames at the end.
+//   embed_ui MODEL            chats until the window is closed
+//   embed_ui MODEL QUESTION   asks this, and closes after the answer
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -16,10 +16,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kFrame = std::chrono::microseconds(16667);
-constexpr int kLeastFrames = 60;  // for figures that mean something
+constexpr int kLeastFrames = 60;  // minimum for meaningful statistics
 constexpr size_t kColumns = 100;
 
-/// The text so far, as lines that fit the window.
+/// Text so far, as lines that fit the window.
 class Transcript {
  public:
   void begin(const std::string& text) { lines_.push_back(text); }
@@ -45,7 +45,7 @@ class Transcript {
   std::string all_;
 };
 
-/// How long it was from each frame to the next.
+/// Records the time between frames.
 class FrameTimes {
  public:
   void tick() {
@@ -82,7 +82,7 @@ void draw(ChatWindow& window, const Assistant& assistant, const Transcript& tran
   } else {
     window.draw_text(8, bottom, "> " + window.line() + (frame / 30 % 2 == 0 ? "_" : ""));
   }
-  // Something that moves, so that a frame that comes late is seen.
+  // Draw something that moves, so that a late frame is visible.
   window.draw_bar(8 + 4 * (frame % 150), bottom - 2 * ChatWindow::kLine, 20);
   window.present();
 }

@@ -4,11 +4,11 @@
 
 static int32_t print_piece(void* user, const tenon_piece* piece) {
   (void)user;
-  /* Nonzero ends the generation: nobody reads any more. */
+  /* A nonzero result ends the generation: standard output is closed. */
   return fwrite(piece->text, 1, piece->length, stdout) != piece->length || fflush(stdout) != 0;
 }
 
-/* Reports the failure of the call before, if it failed. */
+/* Reports a failed call on standard error; returns 1 if it failed. */
 static int failed(const char* what, tenon_status status) {
   if (status == TENON_OK) return 0;
   fprintf(stderr, "hello_c: %s: %s: %s\n", what, tenon_status_name(status), tenon_last_error());

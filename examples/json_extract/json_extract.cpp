@@ -1,4 +1,4 @@
-// Takes facts out of a sentence as JSON that always obeys the schema.
+// Extracts facts from a sentence as JSON that always obeys the schema.
 #include <iostream>
 #include <tenon/tenon.hpp>
 

@@ -1,5 +1,5 @@
-// Many conversations with one model in one process: an engine with a cache of a fixed size, a
-// thread lent to it, and requests of two clients of whom one has paid for three times the share.
+// Many conversations with one model in one process: an engine with a cache of fixed size, a thread
+// lent to it, and requests of two clients, one of which has three times the other's share.
 //   many_sessions MODEL [SESSIONS]
 #include <exception>
 #include <iostream>
@@ -15,7 +15,7 @@ struct Conversation {
   tenon::Request request;
 };
 
-/// All conversations begin alike; what that takes is computed once.
+/// All conversations share a prefix, which is computed once.
 std::string conversation_about(const std::string& country) {
   return R"({"messages": [{"role": "system", "content": "You are a helpful teacher of geography. )"
          R"(You answer questions about the countries of the world and their capitals in one short )"

@@ -1,5 +1,5 @@
-// A sampling loop of the host's own: logits come in, the host draws as it likes from the tokens
-// that a grammar allows, and tells session and matcher what it drew. own_sampling MODEL [SEED]
+// Custom sampling loop: the host receives logits, draws from the tokens that a grammar allows, and
+// passes its choice to session and matcher. own_sampling MODEL [SEED]
 #include <cmath>
 #include <exception>
 #include <iostream>
@@ -20,7 +20,7 @@ constexpr const char* kSchema = R"({"type": "object", "properties": {
   "required": ["name", "age"], "additionalProperties": false})";
 constexpr uint64_t kMaxTokens = 48;
 
-/// The host's own rule: each token by the square of its probability among those whose bit is set.
+/// Custom rule: draws by the squared probability among the tokens whose bit is set.
 tenon::Token choose(std::span<const float> logits, std::span<const uint64_t> allowed,
                     std::mt19937& random) {
   float largest = -INFINITY;
@@ -46,7 +46,7 @@ int main(int argc, char** argv) try {
   session.append(kPrompt, {.add_special = true, .parse_special = true});
 
   tenon::Matcher matcher(tenon::Grammar::json_schema(kSchema), tokenizer);
-  matcher.set_token_limit(kMaxTokens);  // the document is complete by then
+  matcher.set_token_limit(kMaxTokens);  // the document is complete within the limit
   std::vector<uint64_t> allowed((tokenizer.size() + 63) / 64);
   std::vector<tenon::Token> answer;
   while (!matcher.is_ended()) {

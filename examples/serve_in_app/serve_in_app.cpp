@@ -1,5 +1,5 @@
-// A program with a model of its own that other programs may ask, too: its user writes lines, and clients
-// come over HTTP. Both share one engine, the user with the larger share.
+// Program with a model that also serves other programs: its user writes lines, and clients connect
+// over HTTP. Both share one engine, the user with the larger share.
 //   serve_in_app MODEL [PORT]
 #include <tenon/server.h>
 
@@ -12,14 +12,14 @@
 
 namespace {
 
-/// What the user gets of the engine for each part of all HTTP clients together, while both want it.
+/// The user's share of the engine, relative to all HTTP clients together, while both want it.
 constexpr double kShareOfUser = 4;
 
 void check_server(tenon_status status) {
   if (status != TENON_OK) throw std::runtime_error(tenon_server_last_error());
 }
 
-/// Answers other programs from the engine, on threads of its own; computes nothing itself.
+/// Answers other programs from the engine, on threads of its own, without computing itself.
 class ServerInApp {
  public:
   ServerInApp(const tenon::Model& model, tenon::Engine& engine, uint16_t port) {
@@ -28,7 +28,8 @@ class ServerInApp {
     server_.reset(raw);
     check_server(tenon_server_add_engine(raw, "app", 3, model.get(), engine.get(), 0));
     check_server(tenon_server_listen_tcp(raw, "127.0.0.1", port, &port_));
-    check_server(tenon_server_start(raw, 2));  // one for the sockets, one that understands requests
+    // One thread serves the sockets, one parses requests.
+    check_server(tenon_server_start(raw, 2));
   }
 
   [[nodiscard]] uint16_t port() const { return port_; }
@@ -36,7 +37,7 @@ class ServerInApp {
  private:
   struct Destroy {
     void operator()(tenon_server* server) const noexcept {
-      (void)tenon_server_stop(server, 2);  // answers under way may end
+      (void)tenon_server_stop(server, 2);  // running answers may end
       tenon_server_destroy(server);
     }
   };
@@ -44,7 +45,7 @@ class ServerInApp {
   uint16_t port_ = 0;
 };
 
-/// A thread of the program's that computes whatever the engine is asked for.
+/// Thread of the program that computes for the engine.
 class ComputingThread {
  public:
   explicit ComputingThread(tenon::Engine& engine)
@@ -71,7 +72,7 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-/// The program's own interface: a question a line, and its answer.
+/// Interface for the user: a question per line, and its answer.
 void talk(const tenon::Model& model, tenon::Engine& engine) {
   const tenon::Chat chat(model);
   tenon::Session session = engine.open_session({.client = "user", .weight = kShareOfUser});

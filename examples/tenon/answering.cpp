@@ -28,7 +28,7 @@ void cancel_answer(int) {
   if (answering != nullptr) (void)tenon_session_cancel(answering);
 }
 
-/// Lets Ctrl-C cancel the running answer, during its lifetime.
+/// Lets Ctrl-C cancel the running answer during the object's lifetime.
 class CancelOnInterrupt {
  public:
   explicit CancelOnInterrupt(tenon_session* session) {

@@ -40,7 +40,7 @@ class Talk {
   /// Loads the model and shows progress. asks: reads the chat template.
   Talk(const AnswerFlags& flags, bool asks);
 
-  /// Whether the model has a chat template.
+  /// True if the model has a chat template.
   [[nodiscard]] bool has_template() const { return chat_.has_value(); }
   /// Answers the last message, shows the answer as it arrives and appends it. Drops the oldest
   /// questions, with a note, if an answer has no room. Ctrl-C ends only the answer. Throws as the
@@ -50,7 +50,7 @@ class Talk {
   [[nodiscard]] std::string description() const;
 
   Conversation conversation;
-  tenon::ExtraOptions sampler_options;  ///< for later answers
+  tenon::ExtraOptions sampler_options;  ///< options of later answers
   uint64_t max_tokens = 0;              ///< limit of an answer; 0: none
   bool timings = false;                 ///< printed after each answer
 
@@ -80,8 +80,9 @@ std::function<void()> add_model_and_text(CLI::App& command, std::string& model, 
 void set_grammar(tenon::Sampler& sampler, const tenon::Model& model, const std::string& json_schema,
                  const std::string& gbnf, const std::string& regex);
 
-/// Says on standard error that a text was cut, by bans or a full context. finish: reason of the
-/// last piece. tokens: number generated, of at most max_tokens (0: no limit).
+/// Reports on standard error that a text was cut, by bans or a full context.
+///   finish  reason in the last piece
+///   tokens  number generated, at most max_tokens (0 means no limit)
 void say_why_it_ended(const tenon::Session& session, int32_t finish, uint64_t tokens,
                       uint64_t max_tokens);
 

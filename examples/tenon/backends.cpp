@@ -1,4 +1,4 @@
-// tenon backends: what can run models here, from where it was loaded, why a plugin was refused.
+// tenon backends: lists backends and devices, their files, and the reasons for refusing plugins.
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -77,7 +77,7 @@ nlohmann::ordered_json devices_json(const std::vector<tenon::BackendDevice>& dev
   return json;
 }
 
-/// "vulkan:0  gpu  NVIDIA H100  78.2 GiB free of 79.6 GiB".
+/// Formats a device: "vulkan:0  gpu  NVIDIA H100  78.2 GiB free of 79.6 GiB".
 std::string device_text(const tenon::Backend& backend, size_t number) {
   const tenon::BackendDevice& device = backend.devices[number];
   std::string text = "    " + printable(backend.name, 64) + ":" + std::to_string(number) + "  " +

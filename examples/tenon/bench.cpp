@@ -1,5 +1,5 @@
-// tenon bench: prefill and decode speed of a model on this machine, beside the machine's own
-// limits; or, with --clients, what a load of many requests gets.
+// tenon bench: prefill and decode speed of a model, compared with the machine's own limits; or,
+// with --clients, the results of a load of many requests.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -33,7 +33,7 @@ struct BenchFlags {
   bool json = false;
   OptionFlags model_options;
   tenon::Log log = warnings();
-  // With --clients, a load:
+  // Load options, with --clients:
   LoadOptions load;
   std::string prompt_tokens{"128"};
   std::string output_tokens{"64"};
@@ -109,7 +109,7 @@ BenchReport new_report(const BenchFlags& flags) {
   return report;
 }
 
-/// What runs with one loading of the model differ in; empty: the default.
+/// Options that vary between loads of the model; empty means the default.
 struct Variant {
   std::string cache_type;
   std::string threads;
@@ -182,7 +182,7 @@ void bench_load(const BenchFlags& flags) {
   if (const std::string fault = load_fault(result); !fault.empty()) throw Failure(fault);
 }
 
-/// A flag with a list of numbers, in place of the default in `into`.
+/// Adds a flag with a list of numbers, which replaces the default in `into`.
 void add_numbers(CLI::App& app, const char* flag, std::vector<uint64_t>& into, uint64_t least,
                  uint64_t most, const std::string& doc) {
   add_list(app, flag, "N,...", doc, [&into, flag, least, most](const auto& parts) {
@@ -199,7 +199,7 @@ void add_texts(CLI::App& app, const char* flag, const char* type, std::vector<st
   add_list(app, flag, type, doc, [&into](const auto& parts) { into = parts; });
 }
 
-/// CLI::Range takes NaN for a number within.
+/// CLI::Range accepts NaN.
 CLI::Validator within(double least, double most) {
   const std::string range = format_text("%g..%g", least, most);
   return CLI::Validator(
@@ -211,7 +211,7 @@ CLI::Validator within(double least, double most) {
       range);
 }
 
-/// The flags of a load, which say nothing to the measuring of speed, and the other way round.
+/// Adds the flags of a load, which exclude the flags of speed measurements.
 void add_load(CLI::App& app, const std::shared_ptr<BenchFlags>& flags,
               std::initializer_list<const char*> of_speed) {
   LoadOptions& load = flags->load;

@@ -15,8 +15,8 @@ std::vector<tenon::Token> some_tokens(uint64_t count, const tenon::Model& model,
   return tokens;
 }
 
-/// Computes `depth` tokens of the session's text. Rounds go on in forks of it: going back in it would have
-/// models with recurrent states compute again what lies between a checkpoint and the end.
+/// Computes `depth` tokens of the session's text. Rounds continue in forks of the session:
+/// rewinding would make models with recurrent states recompute from the last checkpoint.
 void fill(tenon::Session& session, const tenon::Model& model, uint64_t depth, uint64_t seed) {
   if (depth == 0) return;
   session.append(some_tokens(depth, model, seed));
@@ -53,14 +53,15 @@ void run_prefill(const tenon::Model& model, uint64_t repetitions, BenchResult& r
   }
 }
 
-/// One sequence of a decode cell.
+/// Sequence of a decode cell.
 struct Sequence {
   tenon::Session session;
   std::optional<tenon::Request> request{};
   Clock::time_point last{};
 };
 
-/// An engine that has a token of each sequence in every step, whatever a host's engine would take.
+/// Engine that computes a token of each sequence in every step, unlike an engine with a host's
+/// limits.
 tenon::Engine engine_for(const tenon::Model& model, uint64_t sequences) {
   const auto all = static_cast<int64_t>(sequences);
   return tenon::Engine(
@@ -78,7 +79,7 @@ void submit_all(std::vector<Sequence>& sequences, const tenon::Model& model,
   }
 }
 
-/// Computes a step and notes the time of each token that came; how many came.
+/// Computes a step and records the time of each new token; returns the number of new tokens.
 uint64_t take_step(tenon::Engine& engine, std::vector<Sequence>& sequences,
                    std::vector<double>& per_token, const Now& now) {
   if (!engine.step()) throw Failure("a sequence ended before its last token");

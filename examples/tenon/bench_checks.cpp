@@ -17,10 +17,10 @@ std::string words(const BenchCell& cell) {
   return cell.depth == 0 ? text : text + " behind " + std::to_string(cell.depth);
 }
 
-/// Tokens of a step on `cpu` where the option says nothing.
+/// Default tokens per step on `cpu`.
 constexpr uint64_t kUsualSlice = 256;
 
-/// Tokens that a step holds. The options are those of a model that has been opened.
+/// Tokens per step. options: of a model that has been opened.
 uint64_t slice_of(const tenon::ExtraOptions& options) {
   auto slice = static_cast<uint64_t>(find_option("slice").int_default);
   for (const auto& [key, value] : options) {

@@ -1,4 +1,4 @@
-// Whether `tenon bench` can measure what it is asked for, found out before anything is measured.
+// Checks before measuring that `tenon bench` can run all cells.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace tenon_program {
 
-/// Opens the model with each set of options, without its weights, and looks whether each cell fits
-/// into memory and into a step. Throws Failure, and what opening the model throws. Warns on
-/// standard error of contexts beyond the model's.
+/// Opens the model with each set of options, without its weights, and checks that each cell fits
+/// into memory and into a step. Throws Failure, and errors of opening the model. Warns on standard
+/// error of contexts beyond the model's.
 void check_cells(const std::string& path, const std::vector<tenon::ExtraOptions>& variants,
                  const std::vector<BenchCell>& cells);
 

@@ -20,12 +20,12 @@ namespace tenon_program {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-// A block of less than twice the last cache would be measured in the cache.
+// Minimum block: less than twice the last-level cache would measure the cache.
 constexpr size_t kLeastBlock = size_t{256} << 20;
 constexpr size_t kLargestBlock = size_t{1} << 30;
 constexpr int kPasses = 9;
 
-/// Zero-filled memory on 2 MiB pages where the system gives them.
+/// Zero-filled memory on 2 MiB pages if available.
 class HugeBlock {
  public:
   explicit HugeBlock(size_t size) : size_(size + kHugePage) {
@@ -47,8 +47,8 @@ class HugeBlock {
   size_t size_;
 };
 
-/// The sum of the words in [data, data + size): eight vectors of 32 bytes at a time, so that the
-/// loop waits for memory and nothing else.
+/// Sums the words in [data, data + size), eight vectors of 32 bytes at a time, so that the loop
+/// waits only for memory.
 uint64_t read_all(const char* data, size_t size) {
   using Vector [[gnu::vector_size(32), gnu::may_alias]] = uint64_t;
   Vector sums[8] = {};
@@ -66,7 +66,7 @@ uint64_t read_all(const char* data, size_t size) {
 
 size_t block_bytes() { return std::clamp(2 * last_cache_bytes(), kLeastBlock, kLargestBlock); }
 
-/// Calls work(i) on `threads` threads at once.
+/// Calls work(i) on `threads` threads in parallel.
 template <typename Work>
 void on_threads(uint32_t threads, Work work) {
   std::vector<std::thread> others;
@@ -88,7 +88,7 @@ double stream_read_rate(uint32_t threads) {
   const size_t share = size / threads / 4096 * 4096;
   std::vector<uint64_t> sums(threads);
   std::vector<double> rates;
-  // Pass 0 writes every page: untouched ones are all the same page of zeros.
+  // Pass 0 writes every page, since untouched pages share one page of zeros.
   for (int pass = 0; pass <= kPasses; ++pass) {
     const auto start = Clock::now();
     on_threads(threads, [&](uint32_t i) {
@@ -102,7 +102,7 @@ double stream_read_rate(uint32_t threads) {
     const double seconds = seconds_since(start);
     if (pass > 0) rates.push_back(static_cast<double>(share * threads) / seconds);
   }
-  // The sums must look used.
+  // Keep the compiler from dropping the sums.
   volatile uint64_t sink = 0;
   for (const uint64_t sum : sums) sink = sink + sum;
   std::nth_element(rates.begin(), rates.begin() + kPasses / 2, rates.end());
@@ -133,7 +133,7 @@ double core_frequency() {
 #else
 #define TENON_ADD "add %0, %0, %1\n\t"
 #endif
-      // Registers, not constants: processors fold chains of additions of constants.
+      // Use registers: processors fold chains of additions of constants.
       asm volatile(
           TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD
               TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD
@@ -161,7 +161,7 @@ uint64_t resident_bytes() {
 }
 
 void PeakMemory::restart() {
-  // Documented in proc(5): 5 sets the peak to what is held now.
+  // Writing 5 resets the peak to the current size (proc(5)).
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 

@@ -1,4 +1,4 @@
-// What a speed is measured against: the machine's own figures, taken by this program itself.
+// Measures the machine's own limits, which speeds are compared with.
 #pragma once
 
 #include <chrono>
@@ -7,19 +7,19 @@
 
 namespace tenon_program {
 
-/// Of the last cache, as the system tells: a virtual machine may show the whole of a cache that it
-/// shares. 0 where there is none or it is not told.
+/// Size of the last-level cache, as the system reports it: a virtual machine may report the whole
+/// of a shared cache. 0 if absent or unknown.
 size_t last_cache_bytes();
 
-/// Bytes per second that `threads` threads read together from memory in one sequential stream each:
-/// the median of several passes over a block that no cache holds, on 2 MiB pages where the system
-/// gives them. A pass takes about as long as a token of a model of that size, so that what disturbs
-/// the machine disturbs both alike. Takes some tenths of a second.
+/// Bytes per second that `threads` threads read together from memory, each in one sequential
+/// stream. Takes the median of several passes over a block larger than any cache, on 2 MiB pages if
+/// available. A pass takes about as long as a token of a model of that size, so that disturbances
+/// affect both alike. Takes some tenths of a second.
 double stream_read_rate(uint32_t threads);
 
-/// stream_read_rate() that is at most half a minute old: asked for behind each cell, it is measured
-/// anew unless the last time was so near, as cells of a few seconds are. What the memory gives
-/// changes with the neighbours, and measuring it more often would take longer than what it is for.
+/// Caches stream_read_rate() for up to half a minute. Memory bandwidth varies with the machine's
+/// other load, so each cell needs a recent value; measuring after every short cell would take
+/// longer than the cells.
 class RecentStreamRate {
  public:
   double get(uint32_t threads);
@@ -30,15 +30,15 @@ class RecentStreamRate {
   std::chrono::steady_clock::time_point when_{};
 };
 
-/// Cycles per second of one core while it computes, from a chain of additions that each take a
-/// cycle. 0 where this processor's additions are not known to.
+/// Core frequency while computing, in cycles per second, from a chain of additions of one cycle
+/// each. 0 on processors whose additions are not known to take one cycle.
 double core_frequency();
 
-/// Bytes of memory that this process holds now; 0 where the system does not tell.
+/// Resident bytes of this process; 0 if unknown.
 uint64_t resident_bytes();
 
-/// Most bytes of memory that this process held since restart(), or since it began where the system
-/// cannot start again.
+/// Peak resident bytes of this process since restart(), or since its beginning if the system cannot
+/// restart the count.
 class PeakMemory {
  public:
   void restart();

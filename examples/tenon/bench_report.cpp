@@ -35,30 +35,30 @@ std::string formats_of(const tenon::Model& model) {
   return text;
 }
 
-/// That a token is multiplied with: the embedding is only looked up.
+/// Parameters that a token is multiplied with; the embedding is only looked up.
 uint64_t active_parameters(const BenchRun& run) {
   return run.execution.token_multiplications + run.execution.output_multiplications;
 }
 
-/// Bytes that a token of a sequence alone takes: the matrices, as the file has them, and the cache.
+/// Bytes read per token of a single sequence: matrices in the file's formats, and the cache.
 double bytes_per_token(const BenchRun& run, const BenchResult& result) {
   return static_cast<double>(run.execution.step_bytes + result.cache_bytes);
 }
 
-/// What the median token reads, of what memory delivers in that time; 0 for what is not bound by
-/// it.
+/// Bytes read by the median token, relative to the memory's bandwidth in that time; 0 if not bound
+/// by memory.
 double stream_fraction(const BenchRun& run, const BenchResult& result) {
   if (!result.cell.decode || result.cell.sequences != 1 || result.stream_rate == 0) return 0;
   const double token_seconds = percentile(result.per_token, 0.5);
   return bytes_per_token(run, result) / token_seconds / result.stream_rate;
 }
 
-/// Whether what a token reads may come from the last cache rather than from memory.
+/// True if a token may read from the last-level cache instead of memory.
 bool fits_last_cache(const BenchRun& run, const BenchResult& result) {
   return bytes_per_token(run, result) <= static_cast<double>(last_cache_bytes());
 }
 
-/// Multiply-accumulates of the matrices per cycle and thread; 0 where the clock is unknown.
+/// Multiply-accumulates of the matrices per cycle and thread; 0 if the clock is unknown.
 double macs_per_cycle(const BenchRun& run, const BenchResult& result) {
   if (result.cell.decode || run.frequency == 0) return 0;
   const double per_token = static_cast<double>(run.execution.token_multiplications) +

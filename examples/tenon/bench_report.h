@@ -1,4 +1,4 @@
-// How the results of `tenon bench` are shown: a table for people, JSON for programs.
+// Formats the results of `tenon bench`: a table for people, JSON for programs.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +11,37 @@
 
 namespace tenon_program {
 
-/// The cells measured with one loading of the model.
+/// Cells measured with one load of the model.
 struct BenchRun {
   std::string cache_type;
-  tenon_execution execution{};  ///< its texts are not to be used: the model is gone
+  tenon_execution execution{};  ///< its texts are invalid, since the model is gone
   std::string device;
   double load_seconds = 0;
-  double frequency = 0;  ///< cycles per second of a core; 0: unknown
+  double frequency = 0;  ///< cycles per second of a core; 0 if unknown
   std::vector<BenchResult> results;
 };
 
-/// What holds for all runs.
+/// Values common to all runs.
 struct BenchReport {
   std::string path;
   std::string name;
   std::string architecture;
   std::string backend;
-  std::string formats;  ///< "q4_K 73 %, q6_K 27 %": of the bytes
-  std::string options;  ///< as they were given
+  std::string formats;  ///< shares of bytes: "q4_K 73 %, q6_K 27 %"
+  std::string options;  ///< options as given
   uint64_t parameters = 0;
   uint64_t tensor_bytes = 0;
   uint64_t repetitions = 0;
   std::vector<BenchRun> runs;
 };
 
-/// Fills what a loaded model says about itself.
+/// Fills in the properties of a loaded model.
 void describe_model(const tenon::Model& model, BenchReport& report, BenchRun& run);
 
-/// What ran, for the head of every report.
+/// Header lines about the model, common to all reports.
 std::string model_lines(const BenchReport& report);
 nlohmann::ordered_json model_json(const BenchReport& report);
-/// Indented; ill-formed UTF-8 of a file's names becomes U+FFFD.
+/// Indented JSON; ill-formed UTF-8 in a file's names becomes U+FFFD.
 std::string json_text(const nlohmann::ordered_json& json);
 
 std::string bench_table(const BenchReport& report);

@@ -9,8 +9,8 @@ namespace tenon_program {
 
 enum class AfterCommand { GoOn, Answer, End };
 
-/// Runs "/name argument" and prints the result. Failures are printed and change nothing. Answer:
-/// the last question is to be answered (again).
+/// Runs "/name argument" and prints the result. Failures are printed and change nothing. Returns
+/// Answer if the last question must be answered (again).
 AfterCommand run_chat_command(const std::string& line, Talk& talk);
 
 }  // namespace tenon_program

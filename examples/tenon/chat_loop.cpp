@@ -16,7 +16,7 @@ constexpr std::string_view kQuotes = "\"\"\"";
 
 void note_interrupt(int) {}  // interrupts a read
 
-/// Lines between triple quotes. Nothing if the input ends first; empty if Ctrl-C ends it.
+/// Lines between triple quotes. Returns no value if the input ends first, "" if Ctrl-C ends it.
 std::optional<std::string> quoted_lines(const std::string& first, LineReader& reader) {
   std::string text = first.substr(kQuotes.size());
   while (!text.ends_with(kQuotes)) {
@@ -30,7 +30,7 @@ std::optional<std::string> quoted_lines(const std::string& first, LineReader& re
   return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of('\n') + 1 - begin);
 }
 
-/// Answers the last question. A question that fails does not end the conversation.
+/// Answers the last question. A failure does not end the conversation.
 void answer(Talk& talk) {
   try {
     talk.answer();

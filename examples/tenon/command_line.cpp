@@ -37,7 +37,7 @@ std::vector<std::string> command_names() {
   refuse(line + "; see tenon --help");
 }
 
-/// Flag as written, without its value.
+/// Flag as typed, without its value.
 std::string flag_of(const std::string& word) {
   const bool is_long = word.starts_with("--");
   return is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
@@ -114,7 +114,7 @@ void run_command_line(std::vector<std::string> arguments) {
   app.set_version_flag("--version", std::string("tenon ") + tenon::version());
   app.require_subcommand(1);
   add_commands(app);
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  std::reverse(arguments.begin(), arguments.end());  // order that CLI11 expects
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {

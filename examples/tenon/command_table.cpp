@@ -261,7 +261,7 @@ void append_rows(const CLI::App& part, const std::string& group_of_part,
   for (const CLI::Option* option : part.get_options({})) {
     const std::string& group = option->get_group();
     if (group.empty()) continue;  // hidden
-    // Option groups inherit the help flags, which the command has already.
+    // Option groups inherit the help flags, which the command already has.
     if (part.get_name().empty() && option->check_name("--help")) continue;
     if (part.get_name().empty() && option->check_name("--help-all")) continue;
     const bool own = group == "Options";

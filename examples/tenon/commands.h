@@ -1,5 +1,5 @@
-// List of commands. Each adds a subcommand whose callback runs it and throws on errors. A new
-// command takes a file, a line in this one and a line in command_table.cpp.
+// List of commands. Each function adds a subcommand whose callback runs it and throws on errors. A
+// new command takes a file, a line in this list and a line in command_table.cpp.
 #pragma once
 
 namespace CLI {
@@ -25,7 +25,7 @@ void add_rerank(CLI::App& app);
 void add_perplexity(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_man(CLI::App& app);
-/// Only where libtenon-server is built.
+/// Defined only if libtenon-server is built.
 void add_serve(CLI::App& app);
 
 }  // namespace tenon_program

@@ -142,7 +142,8 @@ std::string zsh_script(const CLI::App& app) {
 }
 
 std::string fish_script(const CLI::App& app) {
-  // The command is the second word: others may be spelled like one, as a prompt "chat" is.
+  // Detect the command as the second word: other words may equal a command, such as the prompt
+  // "chat".
   std::string text =
       "# fish completion for tenon, from `tenon completion fish`\n"
       "function __tenon_command\n  set -l words (commandline -opc)\n"

@@ -9,10 +9,10 @@ namespace tenon_program {
 
 class Conversation {
  public:
-  /// Sets the first message; empty removes it.
+  /// Sets the first message; an empty text removes it.
   void set_system(const std::string& text);
   [[nodiscard]] std::string system() const;
-  /// Reads a JSON list of tools. Throws Failure naming the file for anything else.
+  /// Reads a JSON list of tools. Throws Failure naming the file for other content.
   void set_tools(const std::string& path);
   void clear_tools() { tools_ = nullptr; }
   [[nodiscard]] const Json& tools() const { return tools_; }
@@ -26,13 +26,13 @@ class Conversation {
   /// Appends a message in JSON.
   void add(const std::string& message);
 
-  /// Removes the last question and its answer. False without a question.
+  /// Removes the last question and its answer; false without a question.
   bool undo();
-  /// Removes the last answer. False without a question.
+  /// Removes the last answer; false without a question.
   bool undo_answer();
   /// Removes all messages except the system message.
   void clear();
-  /// Removes the oldest of several questions, with its answers. False if only one is left.
+  /// Removes the oldest of several questions with its answers; false if only one is left.
   bool drop_oldest();
   [[nodiscard]] size_t questions() const;
 

@@ -13,7 +13,7 @@
 namespace tenon_program {
 namespace {
 
-// Five standard deviations of it are a factor of 150,000.
+// Largest sigma; five standard deviations are then a factor of 150,000.
 constexpr double kMostSigma = 2.4;
 
 bool is_length(double x) {
@@ -21,8 +21,8 @@ bool is_length(double x) {
 }
 
 struct Kind {
-  std::string_view prefix;  ///< of the text
-  char separator;           ///< between its two parameters; 0: there is one
+  std::string_view prefix;  ///< prefix of the description
+  char separator;           ///< between its two parameters; 0 for a single parameter
   const char* form;
   const char* meaning;
   bool (*valid)(double a, double b);
@@ -42,12 +42,12 @@ constexpr std::array kKinds = {
     Kind{"exponential:", 0, "exponential:MEAN", "many short ones, few long ones",
          [](double a, double) { return is_length(a); },
          [](Random& random, double a, double) { return a * random.exponential(); }},
-    // Last: every text begins with nothing.
+    // Last entry, since every text begins with the empty prefix.
     Kind{"", 0, "N", "always N", [](double a, double) { return is_length(a); },
          [](Random&, double a, double) { return a; }},
 };
 
-/// The whole text as a number.
+/// Parses the whole text as a number.
 std::optional<double> number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

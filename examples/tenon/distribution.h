@@ -1,4 +1,4 @@
-// Lengths drawn at random, as a command line describes them: "128", "uniform:64-256", ...
+// Random lengths from a description on the command line: "128", "uniform:64-256", ...
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace tenon_program {
 
-/// A distribution of whole numbers from 1 to kMost; what is drawn beyond counts as the nearest.
+/// Distribution of whole numbers from 1 to kMost; values beyond are clamped.
 class Distribution {
  public:
   static constexpr uint64_t kMost = 1 << 20;
 
-  /// Every form with its meaning, one sentence for the help.
+  /// All forms and their meaning, in one sentence for the help.
   static std::string forms();
 
-  /// Throws Failure naming the text and the forms there are.
+  /// Throws Failure naming the text and the available forms.
   explicit Distribution(const std::string& text);
 
   uint64_t draw(Random& random) const;
-  /// As it was given.
+  /// Description as given.
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:

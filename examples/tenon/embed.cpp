@@ -1,4 +1,4 @@
-// tenon embed: rows of texts, and how alike texts are.
+// tenon embed: embedding rows of texts, and the similarity of texts.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,7 @@ tenon::TextRole role_of(const std::string& name) {
                               : tenon::TextRole::Plain;
 }
 
-/// So many at a time, so that a bar can tell how far it is.
+/// Batch size that lets a progress bar move.
 constexpr size_t kTextsOfACall = 256;
 
 tenon::Rows embed_all(const tenon::Embedder& embedder, const EmbedFlags& flags) {

@@ -1,4 +1,4 @@
-// What the program itself complains about; failures of the library are tenon::Error.
+// Errors of the program itself; failures of the library are tenon::Error.
 #pragma once
 
 #include <stdexcept>
@@ -6,13 +6,13 @@
 
 namespace tenon_program {
 
-/// A complete line for the user: what, where, what to do.
+/// Complete line for the user: problem, place, remedy.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// An answer that is an exit code of its own, with its line.
+/// Planned end of the program with an exit code and a line.
 class Ending : public std::runtime_error {
  public:
   Ending(int exit_code, const std::string& text)
@@ -23,7 +23,7 @@ class Ending : public std::runtime_error {
   int exit_code_;
 };
 
-/// The reader of our standard output went away: the program ends quietly.
+/// Thrown after the reader of standard output has gone; the program ends quietly.
 class OutputClosed : public std::exception {};
 
 }  // namespace tenon_program

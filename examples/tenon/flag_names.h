@@ -1,4 +1,4 @@
-// Flags of other programs: aliases for the ones that Tenon has, hints for the others.
+// Flags of other programs: aliases for those that Tenon has, hints for the others.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Text from a format of printf's, and of counts.
+// Formats text as printf does, and counts in words.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace tenon_program {
 
-/// Cut after 511 bytes.
+/// Truncates after 511 bytes.
 [[gnu::format(printf, 1, 2)]] inline std::string format_text(const char* format, ...) {
   std::array<char, 512> text{};
   std::va_list arguments;

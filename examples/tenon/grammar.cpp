@@ -1,4 +1,4 @@
-// tenon grammar: whether a text is one of a grammar.
+// tenon grammar: tests whether a grammar accepts a text.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@ namespace tenon_program {
 namespace {
 
 constexpr int kRejected = 1;
-// The grammar is refused, or something cannot be read.
+// Exit code for a refused grammar or unreadable input.
 constexpr int kNoVerdict = 2;
 
 struct GrammarFlags {

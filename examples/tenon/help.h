@@ -1,4 +1,4 @@
-// Help texts of the program, and of a command in two lengths.
+// Help texts of the program, and short and long ones of each command.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ std::string wrapped(const std::string& text, size_t width, size_t indent, size_t
 /// Usage line of a command: "tenon run MODEL [QUESTION] [OPTIONS]".
 std::string usage_of(const CLI::App& app, const Command& command);
 
-/// List of commands. all: with each command's flags.
+/// Help with the list of commands. all: includes each command's flags.
 std::string program_help(const CLI::App& app, bool all);
 /// Help of a command: the most common flags, or all.
 std::string command_help(const CLI::App& app, const Command& command, bool all);

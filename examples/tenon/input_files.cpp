@@ -24,7 +24,7 @@ struct CloseFile {
   throw Failure(path + ": " + std::strerror(errno) + "; check the path and the permissions");
 }
 
-// Far above any prompt and any list of ids. Devices and pipes may never end.
+// Bound far above any prompt and any list of ids, since devices and pipes may never end.
 constexpr size_t kMaxBytes = size_t{256} << 20;
 
 constexpr std::string_view kWhitespace = " \t\r\n\f\v";

@@ -1,4 +1,4 @@
-// tenon inspect: what is in a model file, and what it needs in memory.
+// tenon inspect: content of a model file, and its memory needs.
 #include <array>
 #include <cstdio>
 #include <map>
@@ -22,7 +22,7 @@ struct InspectFlags {
   bool json = false;
 };
 
-/// Elements of an array that are shown; the rest is counted.
+/// Number of an array's elements to show; the rest is counted.
 constexpr uint64_t kShownElements = 6;
 constexpr size_t kShownBytes = 120;
 
@@ -48,12 +48,12 @@ ordered_json json_value(const tenon::MetadataValue& value) {
   }
 }
 
-/// Ill-formed UTF-8 of the file must not end the program: it is replaced.
+/// Replace ill-formed UTF-8, which would otherwise end the program.
 std::string dump(const ordered_json& json, int indent = -1) {
   return json.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-/// The first elements of entry `index`; one for a single value.
+/// First elements of entry `index`; exactly one for a single value.
 ordered_json json_elements(const tenon::Model& model, size_t index, uint64_t count) {
   ordered_json list = ordered_json::array();
   for (uint64_t i = 0; i < count; ++i) list.push_back(json_value(model.metadata_value(index, i)));

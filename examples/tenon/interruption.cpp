@@ -15,11 +15,11 @@ void note(int signal) { noted = signal; }
 Interruption::Interruption() {
   struct sigaction action {};
   action.sa_handler = note;
-  action.sa_flags = SA_RESTART;  // nothing fails because of it
+  action.sa_flags = SA_RESTART;  // restarts system calls, so that none fails
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     sigaction(kSignals[i], nullptr, &before_[i]);
-    // What the caller has us ignore (nohup, a job in the background) stays ignored.
+    // A signal that the parent had us ignore (nohup, a background job) stays ignored.
     if (before_[i].sa_handler == SIG_DFL) sigaction(kSignals[i], &action, nullptr);
   }
 }
@@ -35,7 +35,7 @@ void Interruption::check() {
 void end_by_signal(int signal) {
   std::signal(signal, SIG_DFL);
   std::raise(signal);
-  std::_Exit(128 + signal);  // it was blocked
+  std::_Exit(128 + signal);  // reached if the signal is blocked
 }
 
 }  // namespace tenon_program

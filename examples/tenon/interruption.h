@@ -1,6 +1,5 @@
-// Ctrl-C, and being asked to end, while a command writes a file: it removes what is unfinished, and
-// then ends as the signal would have ended it. Commands that leave nothing behind need none of
-// this.
+// Signals that end the program while a command writes a file: it removes the unfinished file, then
+// ends as the signal would have ended it. Commands that leave nothing behind do not need this.
 #pragma once
 
 #include <csignal>
@@ -8,7 +7,7 @@
 
 namespace tenon_program {
 
-/// The program is to end as `signal` ends programs.
+/// Thrown to end the program as `signal` would.
 class Interrupted : public std::exception {
  public:
   explicit Interrupted(int signal) : signal_(signal) {}
@@ -18,8 +17,8 @@ class Interrupted : public std::exception {
   int signal_;
 };
 
-/// While one lives, SIGINT, SIGTERM and SIGHUP are noted where they would end the program. One at a
-/// time.
+/// Records SIGINT, SIGTERM and SIGHUP during its lifetime, unless they are ignored. Only one object
+/// at a time.
 class Interruption {
  public:
   Interruption();
@@ -27,7 +26,7 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
-  /// Throws Interrupted when a signal has come. Work calls it every now and then.
+  /// Throws Interrupted after a signal. Call periodically.
   static void check();
 
  private:
@@ -35,7 +34,7 @@ class Interruption {
   struct sigaction before_[3];
 };
 
-/// Ends the program by the signal, as one without a handler.
+/// Ends the program by the signal, with the default handler.
 [[noreturn]] void end_by_signal(int signal);
 
 }  // namespace tenon_program

@@ -1,4 +1,4 @@
-// Reads JSON files that commands take.
+// Reads JSON input files of commands.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,11 +9,11 @@ namespace tenon_program {
 /// Keeps the order of members.
 using Json = nlohmann::ordered_json;
 
-/// The content of a file, "-" for standard input. Throws Failure naming it: not JSON, or nested
-/// deeper than anything that makes sense (and than the stack bears).
+/// Content of a file, "-" for standard input. Throws Failure naming the file if it is no JSON, or
+/// nested deeper than sensible documents and than the stack allows.
 Json read_json(const std::string& path);
 
-/// As text; what is no UTF-8 becomes U+FFFD, as in everything that a user types.
+/// JSON text; ill-formed UTF-8 becomes U+FFFD, as in all user input.
 std::string json_line(const Json& json, int indent = -1);
 
 }  // namespace tenon_program

@@ -7,7 +7,7 @@ namespace tenon_program {
 
 void LatencyHistogram::add(double seconds) {
   const double place = std::ceil(std::log(seconds / kLeast) / std::log(kRatio));
-  // Written so that times of 0 go to the first class.
+  // Expression that puts times of 0 into the first class.
   const double last = static_cast<double>(kClasses - 1);
   const double index = place > 0 ? std::min(place, last) : 0;
   ++counts_[static_cast<size_t>(index)];

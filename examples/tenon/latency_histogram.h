@@ -1,5 +1,4 @@
-// Times counted in classes of equal ratio: percentiles within a percent, in memory that does not
-// grow with the number of times.
+// Histogram of times in classes of equal ratio: percentiles within one percent, in constant memory.
 #pragma once
 
 #include <array>
@@ -15,12 +14,11 @@ class LatencyHistogram {
   [[nodiscard]] uint64_t count() const { return count_; }
   [[nodiscard]] double mean() const;
   [[nodiscard]] double most() const { return most_; }
-  /// A time that at least the fraction p of the times does not exceed, at most a percent above the
-  /// smallest such; 0 for none.
+  /// Quantile p in 0..1, at most one percent too large; 0 without times.
   [[nodiscard]] double percentile(double p) const;
 
  private:
-  // From a microsecond to more than an hour: 1e-6 * 1.01^2250 = 5300 s.
+  // Range from a microsecond to more than an hour: 1e-6 * 1.01^2250 = 5300 s.
   static constexpr double kLeast = 1e-6;
   static constexpr double kRatio = 1.01;
   static constexpr size_t kClasses = 2250;

@@ -140,7 +140,7 @@ void tell_terminal(const char* sequence) {
 class LineReader::Editor {
  public:
   Editor() {
-    (void)std::setlocale(LC_CTYPE, "");  // for multibyte characters
+    (void)std::setlocale(LC_CTYPE, "");  // enables multibyte characters
     const LibEdit& library = libedit();
     editor_ = library.init("tenon", stdin, stdout, stderr);
     if (editor_ == nullptr) return;
@@ -153,7 +153,7 @@ class LineReader::Editor {
     library.set(editor_, LibEdit::kHistory, library.history, history_);
     library.set(editor_, LibEdit::kAddFunction, "tenon-paste", "Takes a paste", take_paste);
     bind("\x1b[200~", "tenon-paste");
-    // Keys rather than signals: a signal that comes just before a read would be lost.
+    // Read Ctrl-C as a key: a signal just before a read would be lost.
     library.set(editor_, LibEdit::kTerminalModes, "-d", "-isig", nullptr);
     library.set(editor_, LibEdit::kAddFunction, "tenon-ctrl-c", "Ends the line", take_ctrl_c);
     library.set(editor_, LibEdit::kAddFunction, "tenon-ctrl-z", "Stops the program", take_ctrl_z);
@@ -178,7 +178,8 @@ class LineReader::Editor {
 
   std::optional<std::string> read(const std::string& prompt, bool& interrupted) {
     shown_prompt() = prompt;
-    // Before the prompt is shown: libedit does so after it, so an early Ctrl-C would be a signal.
+    // Prepare the terminal before libedit shows the prompt, so that an early Ctrl-C is read as a
+    // key.
     (void)libedit().set(editor_, LibEdit::kPrepareTerminal, 1);
     tell_terminal(kAskForPastes);
     int count = 0;

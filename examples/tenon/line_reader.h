@@ -16,11 +16,11 @@ class LineReader {
   LineReader& operator=(const LineReader&) = delete;
 
   /// Reads a line, without its line break. With editing, a paste of several lines is one text.
-  /// Empty after Ctrl-C; nothing at the end of the input. prompt: shown on terminals.
+  /// Returns "" after Ctrl-C, no value at the end of the input. prompt: shown on terminals.
   std::optional<std::string> read(const std::string& prompt);
   /// Adds the text to the history.
   void remember(const std::string& text);
-  /// Whether Ctrl-C ended the last line.
+  /// True if Ctrl-C ended the last line.
   [[nodiscard]] bool was_interrupted() const { return interrupted_; }
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The times of requests, in the order in which they are shown.
+/// Times of requests, in the order of the report.
 struct Latency {
   const char* key;
   const char* title;

@@ -1,4 +1,4 @@
-// How the result of a load is shown: a table for people, JSON for programs.
+// Formats the result of a load: a table for people, JSON for programs.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace tenon_program {
 
-/// report: of the model; its runs are not looked at but for the device of the first.
+/// report: about the model; of its runs, only the first one's device is used.
 std::string load_table(const BenchReport& report, const LoadOptions& load,
                        const LoadResult& result);
 std::string load_json(const BenchReport& report, const LoadOptions& load, const LoadResult& result);
 
-/// What must never happen and did, one sentence; empty when nothing did.
+/// Sentence about a violated guarantee; empty if none was violated.
 std::string load_fault(const LoadResult& result);
 
 }  // namespace tenon_program

@@ -20,12 +20,12 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 using Time = Clock::time_point;
 
-// So many looks at the memory, evenly over the measured time.
+// Number of memory samples, evenly spaced over the measurement.
 constexpr uint64_t kSamples = 200;
-// A client that was refused asks again after this.
+// Delay before a refused client asks again.
 constexpr Seconds kRetry(0.01);
-// Requests of an engine that has computed no step for so long are lost. The longest step is one
-// slice of a prompt on a slow machine.
+// Time without a step after which an engine's requests count as lost. The longest step is one slice
+// of a prompt on a slow machine.
 constexpr Seconds kStall(120);
 
 Time after(Time start, Seconds seconds) {
@@ -34,7 +34,7 @@ Time after(Time start, Seconds seconds) {
 
 double between(Time from, Time to) { return Seconds(to - from).count(); }
 
-/// Wakes the generating thread; rung by whichever thread drives the engine.
+/// Wakes the generating thread; any thread that drives the engine may ring.
 class Bell {
  public:
   static void ring(void* bell) {
@@ -57,7 +57,7 @@ class Bell {
   bool rung_ = false;
 };
 
-/// A thread that computes for the engine as long as this lives.
+/// Thread that computes for the engine during the object's lifetime.
 class EngineThread {
  public:
   EngineThread(tenon::Engine& engine, Bell& bell)
@@ -88,7 +88,7 @@ class EngineThread {
   std::thread thread_;
 };
 
-/// A request under way.
+/// Running request.
 struct Flight {
   uint64_t client;
   Time arrived;
@@ -102,7 +102,7 @@ struct Flight {
   Time latest{};
 };
 
-/// A client that will ask at a time; sorts the earliest first.
+/// Scheduled arrival of a client; sorts the earliest first.
 struct Arrival {
   Time time;
   uint64_t client;
@@ -134,7 +134,7 @@ class Load {
       const Time now = Clock::now();
       thread.rethrow_failure();
       if (!before_ && now >= measured_) before_ = engine_.stats();
-      submit_due(std::min(now, end_));  // all that arrive before the end, however late it is
+      submit_due(std::min(now, end_));  // all arrivals before the end, even if this runs late
       receive_all();
       look(now);
       if ((now >= end_ && flights_.empty()) || is_stalled(now)) break;
@@ -174,7 +174,7 @@ class Load {
     }
   }
 
-  /// Whether the engine took it.
+  /// Submits a request; false if the engine refused it.
   bool submit(const Arrival& arrival) {
     const uint64_t prompt = options_.prompt_tokens.draw(random_);
     const uint64_t output = options_.output_tokens.draw(random_);
@@ -204,7 +204,7 @@ class Load {
     return true;
   }
 
-  /// The beginning is the same in all prompts, the rest is the request's own.
+  /// Makes a prompt: a common prefix, then the request's own tokens.
   void make_prompt(uint64_t tokens) {
     prompt_.resize(tokens);
     const auto shared =
@@ -227,7 +227,7 @@ class Load {
     }
   }
 
-  /// Takes the pieces that are there; whether more will come.
+  /// Receives available pieces; true if more will come.
   bool receive(Flight& flight) {
     for (;;) {
       tenon::Piece piece;
@@ -283,7 +283,7 @@ class Load {
                          std::to_string(flight.output_tokens) + " of output: " + why;
   }
 
-  /// Notes how things stand, when it is time for it.
+  /// Samples the memory if a sample is due.
   void look(Time now) {
     const size_t number = result_.samples.size();
     if (number == kSamples || now < sample_time(number)) return;
@@ -335,16 +335,16 @@ class Load {
 
   const LoadOptions& options_;
   uint64_t vocabulary_;
-  Bell bell_;  // outlives what rings it
+  Bell bell_;  // outlives its ringers
   tenon::Engine engine_;
   tenon::Sampler sampler_;
   Random random_;
   std::vector<std::string> clients_;
   std::vector<tenon::Token> prompt_;
-  std::vector<Arrival> arrivals_;  // a heap
+  std::vector<Arrival> arrivals_;  // heap by time
   std::vector<Flight> flights_;
   Time begin_;
-  Time measured_;  // from here to end_
+  Time measured_;  // beginning of the measurement, which lasts until end_
   Time end_;
   std::optional<tenon_engine_stats> before_;
   uint64_t steps_seen_ = 0;

@@ -1,4 +1,4 @@
-// tenon logits: the logits behind every token of a list, for evaluation.
+// tenon logits: logits for every token of a list, for evaluation.
 #include <bit>
 #include <cerrno>
 #include <cstdio>
@@ -30,7 +30,7 @@ struct LogitsFlags {
   OptionFlags model_options;
 };
 
-/// A file of f32 rows. What was written is removed unless finish() was reached.
+/// File of f32 rows. Removed unless finish() was reached.
 class LogitsFile {
  public:
   explicit LogitsFile(const std::string& path)
@@ -41,7 +41,7 @@ class LogitsFile {
     if (file_ == nullptr) return;
     std::fclose(file_);
     std::error_code ignored;
-    // A device (/dev/null, /dev/stdout) stays.
+    // Keep devices (/dev/null, /dev/stdout).
     if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);
   }
   LogitsFile(const LogitsFile&) = delete;
@@ -85,7 +85,7 @@ void logits(const LogitsFlags& flags) {
   tenon::Session session(model, {.context = static_cast<int64_t>(tokens.size())});
   if (has_source) {
     session.set_source(first);
-    session.rewind(0);  // the list says what the answer begins with
+    session.rewind(0);  // the list determines the beginning of the text
   }
   ProgressBar computing("computing");
   const Interruption interruption;
@@ -116,7 +116,7 @@ void add_logits(CLI::App& app) {
                    "--tokens-file then holds those of the source")
       ->type_name("IDS");
   command->add_option("--output", flags->output, "File to write")->required()->type_name("OUT");
-  // An evaluation should measure the model rather than the cache.
+  // The default f32 measures the model and not its cache.
   command
       ->add_option("--cache-type", flags->cache_type,
                    "Type of the KV cache, as for run; unlike elsewhere the default is f32, "

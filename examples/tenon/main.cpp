@@ -1,4 +1,4 @@
-// The program `tenon`: a thin layer of commands over the public interface of the library.
+// Program `tenon`: a thin layer of commands over the public interface of the library.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <csignal>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace tenon_program;
 
-/// What a user can do about a failure of the library, by its code; empty where the message says it.
+/// Advice for a failure of the library, by its code; empty if the message suffices.
 const char* advice(tenon::Code code) {
   using tenon::Code;
   constexpr std::array kAdvice = {
@@ -35,7 +35,7 @@ const char* advice(tenon::Code code) {
   return "";
 }
 
-/// One line on standard error, whatever the message contains.
+/// Prints one line on standard error, whatever the message contains.
 int fail_with(std::string message, int exit_code) {
   while (!message.empty() && message.back() == '\n') message.pop_back();
   for (char& c : message) {
@@ -48,7 +48,7 @@ int fail_with(std::string message, int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A closed pipe is an error of write(), which ends the work in an orderly way.
+  // Ignore SIGPIPE: a closed pipe then fails write(), which ends the work in an orderly way.
   std::signal(SIGPIPE, SIG_IGN);
   try {
     run_command_line({argv + (argc > 0 ? 1 : 0), argv + argc});

@@ -1,4 +1,4 @@
-// tenon make-model: writes a model with random weights, to measure without a download.
+// tenon make-model: writes a model with random weights, for measurements without a download.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>

@@ -1,4 +1,4 @@
-// tenon man: manual pages, made from the help's rows.
+// tenon man: manual pages, generated from the help's rows.
 #include <memory>
 #include <string>
 

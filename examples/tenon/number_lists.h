@@ -1,5 +1,5 @@
-// Whole numbers, and lists with commas between, from the command line, read strictly: nothing left
-// out, nothing behind, nothing saturated.
+// Strict parsing of whole numbers and comma-separated lists: no empty part, no trailing text, no
+// saturation.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@
 
 namespace tenon_program {
 
-/// What is wrong with `text` as a number of least..most; empty when nothing is.
+/// Error message for `text` as a number in least..most; empty if valid.
 inline std::string number_fault(std::string_view text, uint64_t least, uint64_t most,
                                 uint64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -24,7 +24,7 @@ inline std::string number_fault(std::string_view text, uint64_t least, uint64_t 
          std::to_string(most);
 }
 
-/// For a flag that takes one number.
+/// Validator of a flag with a single number.
 inline CLI::Validator whole_number(uint64_t least, uint64_t most) {
   return CLI::Validator(
       [=](const std::string& text) {
@@ -34,7 +34,7 @@ inline CLI::Validator whole_number(uint64_t least, uint64_t most) {
       std::to_string(least) + ".." + std::to_string(most));
 }
 
-/// What is between the commas; an empty part is one, too.
+/// Parts between the commas; may be empty.
 inline std::vector<std::string> parts_of(std::string_view list) {
   std::vector<std::string> parts;
   for (;;) {
@@ -45,7 +45,7 @@ inline std::vector<std::string> parts_of(std::string_view list) {
   }
 }
 
-/// A flag with a list, which may be given more than once; take() gets all parts of all.
+/// Adds a flag with a list, which may be repeated; take() gets all parts of all occurrences.
 inline void add_list(CLI::App& app, const char* flag, const std::string& type,
                      const std::string& doc,
                      const std::function<void(const std::vector<std::string>& parts)>& take) {

@@ -19,10 +19,10 @@ std::string flag_name(std::string_view key) {
   return name;
 }
 
-/// Stands for all options of the backend.
+/// Represents all options of the backend.
 constexpr std::string_view kBackendKey = "backend.KEY";
 
-/// "isa=avx2" as key and text of an option.
+/// Splits "isa=avx2" into an option's key and text.
 std::pair<std::string, std::string> backend_option(const std::string& text) {
   const size_t end = text.find('=');
   if (end == text.npos) {
@@ -41,10 +41,10 @@ std::string free_names(const CLI::App& app, const std::string& name, std::string
   return names;
 }
 
-/// Whether the maximum is a real limit.
+/// True if the maximum is a real limit.
 bool has_end(int64_t maximum) { return maximum < INT32_MAX; }
 
-/// "(default 0.8, 0..100)", "(default f16, of f16|f32)"
+/// Formats "(default 0.8, 0..100)", "(default f16, of f16|f32)".
 std::string range_text(const tenon_option_info& option) {
   std::ostringstream text;
   switch (option.type) {
@@ -113,7 +113,7 @@ void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
     }
     const std::string doc = option.doc + range_text(option);
     if (option.type == TENON_OPTION_BOOL) {
-      // One that is on by default has a flag to turn it off.
+      // An option that is on by default has a flag to turn it off.
       flag.value = option.int_default == 0 ? "true" : "false";
       const std::string name =
           flag_name(option.name).insert(2, option.int_default == 0 ? "" : "no-");

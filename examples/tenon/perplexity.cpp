@@ -1,4 +1,4 @@
-// tenon perplexity: how well a model predicts a text.
+// tenon perplexity: a model's perplexity on a text.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -23,12 +23,12 @@ struct PerplexityFlags {
   std::string model;
   std::string file;
   uint64_t context = 512;
-  uint64_t chunks = 0;  // 0: all
+  uint64_t chunks = 0;  // 0 means all
   bool json = false;
   OptionFlags model_options;
 };
 
-/// Of scored tokens, in nats.
+/// Statistics of scored tokens' surprise, in nats.
 class Surprise {
  public:
   void add(double negative_logprob) {
@@ -38,7 +38,7 @@ class Surprise {
   }
   [[nodiscard]] uint64_t count() const { return count_; }
   [[nodiscard]] double mean() const { return sum_ / static_cast<double>(count_); }
-  /// Standard error of the mean, tokens taken for independent.
+  /// Standard error of the mean, assuming independent tokens.
   [[nodiscard]] double error() const {
     if (count_ < 2) return 0;
     const double variance = squares_ / static_cast<double>(count_) - mean() * mean();
@@ -51,7 +51,7 @@ class Surprise {
   double squares_ = 0;
 };
 
-/// The token that the vocabulary puts before every text, if it does.
+/// Token that the vocabulary puts before every text; may be empty.
 std::vector<tenon::Token> first_of_texts(const tenon::Tokenizer& tokenizer) {
   const auto begin = tokenizer.special(TENON_SPECIAL_BEGIN);
   const std::vector<tenon::Token> added = tokenizer.encode("", {.add_special = true});
@@ -59,7 +59,7 @@ std::vector<tenon::Token> first_of_texts(const tenon::Tokenizer& tokenizer) {
   return {*begin};
 }
 
-/// Scores the second half of a chunk, whose tokens have at least the first half before them.
+/// Scores the second half of a chunk, so that each token has at least half a chunk of context.
 void score(tenon::Session& session, std::span<const tenon::Token> chunk, Surprise& surprise) {
   const size_t half = chunk.size() / 2;
   session.rewind(0);

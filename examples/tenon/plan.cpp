@@ -1,5 +1,5 @@
-// tenon plan: what a model will take and how fast it will be, before it is loaded; or, with
-// --measure, loading it and measuring both.
+// tenon plan: predicted memory and speed of a model before loading; --measure loads it and measures
+// both.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -90,7 +90,7 @@ std::string row(const char* title, uint64_t bytes, const std::string& remark = "
                      remark.empty() ? "" : "  ", remark.c_str());
 }
 
-/// A column for each device.
+/// Table with a column per device.
 std::string devices_text(const std::vector<tenon::PlacedDevice>& devices) {
   constexpr int kWidth = 22;
   const auto line = [&](const char* title, auto value_of) {
@@ -121,7 +121,8 @@ std::string devices_text(const std::vector<tenon::PlacedDevice>& devices) {
          });
 }
 
-/// Whether the figures of the process say it all: one device in its memory, and nobody asked for more.
+/// True if the process's figures suffice: a single device in its memory, and no placement was
+/// requested.
 bool is_plain(const std::vector<tenon::PlacedDevice>& devices, const tenon::ExtraOptions& options) {
   const bool asked = std::any_of(options.begin(), options.end(), [](const auto& option) {
     return option.first == "devices" || option.first == "gpu_layers" ||
@@ -131,7 +132,7 @@ bool is_plain(const std::vector<tenon::PlacedDevice>& devices, const tenon::Extr
          !asked;
 }
 
-/// What to change, one line each; empty where nothing helps.
+/// Suggested changes, one per line; empty if none helps.
 std::string advice(const tenon_plan& plan) {
   std::string text;
   if (plan.max_context != 0) {

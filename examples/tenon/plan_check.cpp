@@ -21,7 +21,7 @@ PlanCheck check_plan(const std::string& path, const tenon::ExtraOptions& options
                      uint64_t sessions) {
   const tenon::Log log = warnings();
   const tenon::Model model(path, {.extra = options, .log = &log});
-  // All sessions decode together, whatever an engine runs by default.
+  // Let all sessions decode together, beyond an engine's default.
   const auto all = static_cast<int64_t>(sessions);
   tenon::Engine engine(model, {.running = all, .queue = all, .prefix_cache = false});
   std::vector<tenon::Session> texts;
@@ -30,7 +30,7 @@ PlanCheck check_plan(const std::string& path, const tenon::ExtraOptions& options
   }
   PlanCheck check;
   check.context = texts[0].context();
-  // An encoder reads the longest source, which answers begin after with a token of their own.
+  // Give an encoder the longest source; answers begin after it with a token of their own.
   std::vector<tenon::Token> source(model.info().source_tokens);
   for (tenon::Session& text : texts) {
     if (source.empty()) break;
@@ -55,7 +55,7 @@ PlanCheck check_plan(const std::string& path, const tenon::ExtraOptions& options
     what.max_tokens = decoded;
     requests.push_back(tenon::submit(text, what));
   }
-  // The first step computes the last token of each prompt again; the clock starts behind it.
+  // Start the clock after the first step, which recomputes the last token of each prompt.
   for (tenon::Request& request : requests) (void)request.next();
   start = Clock::now();
   const uint64_t before = engine.stats().generated_tokens;

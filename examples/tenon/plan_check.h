@@ -1,4 +1,4 @@
-// What `tenon plan` predicts, measured: the model is loaded and its sessions are filled.
+// Measures what `tenon plan` predicts: loads the model and fills its sessions.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace tenon_program {
 
 struct PlanCheck {
   uint64_t context = 0;
-  uint64_t peak_bytes = 0;  ///< of the process, since it began
+  uint64_t peak_bytes = 0;  ///< peak of the process since its beginning
   double prefill_tokens_per_second = 0;
-  double decode_tokens_per_second = 0;  ///< of all sessions together, at the end of the contexts
+  double decode_tokens_per_second = 0;  ///< sum over all sessions, at the end of their contexts
 };
 
-/// Fills the sessions of an engine and lets all of them decode together over the last positions.
-/// context 0: a session's default.
+/// Fills the sessions of an engine and decodes in all of them over the last positions. context: 0
+/// means a session's default.
 PlanCheck check_plan(const std::string& path, const tenon::ExtraOptions& options, uint64_t context,
                      uint64_t sessions);
 

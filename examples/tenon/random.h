@@ -1,4 +1,4 @@
-// Random numbers that are the same everywhere for the same seed; for measuring, not for secrets.
+// Random numbers that are equal on all machines for equal seeds; for measuring, not for secrets.
 #pragma once
 
 #include <cmath>
@@ -28,14 +28,14 @@ class Random {
     const double radius = std::sqrt(2 * exponential());
     return radius * std::cos(2 * std::numbers::pi * unit());
   }
-  /// With mean 1.
+  /// Exponential with mean 1.
   double exponential() { return -std::log1p(-unit()); }
 
  private:
   uint64_t state_;
 };
 
-/// Ids spread over the vocabulary: speed does not depend on which, only that they differ.
+/// Fills in ids spread over the vocabulary. Speed requires different ids, but not particular ones.
 inline void spread_tokens(std::span<tenon::Token> tokens, uint64_t vocabulary, uint64_t seed) {
   Random random(seed);
   for (tenon::Token& token : tokens) token = static_cast<tenon::Token>(random.next() % vocabulary);

@@ -1,4 +1,4 @@
-// tenon render: the prompt that a chat template makes of a conversation.
+// tenon render: prompt that a chat template makes from a conversation.
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <memory>
@@ -22,8 +22,8 @@ struct RenderFlags {
   std::string template_name;
 };
 
-/// The conversation of a case file: the file itself, or one of its list `cases` by name, with what
-/// stands beside the list.
+/// Conversation of a case file: the file itself, or a case of its list `cases` by name, merged with
+/// the members beside the list.
 std::string conversation_of(const RenderFlags& flags) {
   Json file = read_json(flags.file);
   if (!file.is_object()) throw Failure(flags.file + ": holds no JSON object");

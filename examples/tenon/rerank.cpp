@@ -1,4 +1,4 @@
-// tenon rerank: texts by how well they answer a query.
+// tenon rerank: orders texts by how well they answer a query.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -45,7 +45,7 @@ void rerank(const RerankFlags& flags) {
   const size_t labels = scores.size() / documents.size();
   std::vector<size_t> order(documents.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // The first label is that of relevance.
+  // The first label is relevance.
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return scores[a * labels] > scores[b * labels]; });
   nlohmann::ordered_json results = nlohmann::ordered_json::array();

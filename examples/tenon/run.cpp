@@ -53,7 +53,7 @@ void continue_text(Talk& talk, const AnswerFlags& flags, const std::string& prom
     print(piece.text);
     flush();
   }
-  // Exactly the text goes into a file or a pipe; a terminal gets its prompt on a new line.
+  // Write exactly the text to a file or a pipe; on a terminal, end the line for the prompt.
   if (stdout_is_terminal()) print("\n");
   flush();
   if (!is_empty || finish != TENON_FINISH_END) {
@@ -65,7 +65,7 @@ void continue_text(Talk& talk, const AnswerFlags& flags, const std::string& prom
   if (flags.timings) print_timings(talk.load_seconds(), session.stats());
 }
 
-/// Both texts with an empty line between; either may be empty.
+/// Joins both texts by an empty line; either may be empty.
 std::string with_text_before(const std::string& before, const std::string& text) {
   return before.empty() || text.empty() ? before + text : before + "\n\n" + text;
 }

@@ -1,4 +1,4 @@
-// tenon serve: models over HTTP, until a signal ends it.
+// tenon serve: serves models over HTTP until a signal.
 #include <tenon/server.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct ServeFlags {
   OptionFlags engine_options;
 };
 
-/// Throws Failure with what the server says of its last call.
+/// Throws Failure with the server's last error.
 void check_server(tenon_status status) {
   if (status != TENON_OK) throw Failure(tenon_server_last_error());
 }
@@ -61,7 +61,7 @@ using ServerHandle = std::unique_ptr<tenon_server, DestroyServer>;
 
 constexpr auto kLogLevels = std::to_array<const char*>({"error", "warning", "info", "debug"});
 
-/// A line on standard error. Whole lines at a time: other threads write as well.
+/// Writes a line to standard error in one call, since other threads write as well.
 void write_log_line(void*, uint32_t, const char* text, uint64_t length) {
   const std::string line = std::string(text, length) + "\n";
   (void)std::fwrite(line.data(), 1, line.size(), stderr);
@@ -110,7 +110,7 @@ std::string name_of(const ServeFlags& flags, size_t model) {
   return file.extension() == ".gguf" ? file.stem().string() : file.string();
 }
 
-/// Says where it listens, on standard output: what starts it may wait for the line.
+/// Listens, and prints the address on standard output, for which a parent process may wait.
 void listen(tenon_server* server, const ServeFlags& flags) {
   if (!flags.unix_path.empty()) {
     check_server(tenon_server_listen_unix(server, flags.unix_path.c_str()));
@@ -125,13 +125,13 @@ void listen(tenon_server* server, const ServeFlags& flags) {
   }
 }
 
-/// What models are opened for, where --context says it.
+/// Context of the models if --context is given.
 std::optional<int64_t> context_of(const ServeFlags& flags) {
   if (flags.context == 0) return std::nullopt;
   return static_cast<int64_t>(flags.context);
 }
 
-/// Loads all models now. The library's words of them go to `log`.
+/// Loads all models now. log: receives the library's messages.
 void add_models(tenon_server* server, const ServeFlags& flags, std::deque<tenon::Model>& models,
                 const tenon::Log& log) {
   tenon::Options engine;
@@ -162,7 +162,7 @@ std::string lines_of(const tenon::ExtraOptions& options) {
   return lines;
 }
 
-/// Has the server load them when requests want them.
+/// Lets the server load models on request.
 void add_files(tenon_server* server, const ServeFlags& flags) {
   const std::string model_options = lines_of(flags.model_options.values());
   const std::string engine_options = lines_of(flags.engine_options.values());

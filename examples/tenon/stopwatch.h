@@ -1,4 +1,4 @@
-// The time that something took.
+// Measures elapsed time.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 namespace tenon_program {
 
 using Clock = std::chrono::steady_clock;
-/// Clock::now, or the time that a test makes up.
+/// Clock::now, or a test's clock.
 using Now = std::function<Clock::time_point()>;
 
 inline double seconds_between(Clock::time_point start, Clock::time_point end) {

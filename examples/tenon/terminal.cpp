@@ -17,7 +17,7 @@
 namespace tenon_program {
 namespace {
 
-/// Whether the last output ended without a line break.
+/// True if the last output ended without a line break.
 bool line_is_open = false;
 
 bool has_style(int descriptor) {
@@ -35,7 +35,7 @@ bool has_style(int descriptor) {
                 "; make room or open it");
 }
 
-/// Bytes of the well-formed UTF-8 character at the start of `text`; 0 when there is none.
+/// Bytes of the well-formed UTF-8 character at the start of `text`; 0 if none.
 size_t character_bytes(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   const size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
@@ -48,7 +48,7 @@ size_t character_bytes(std::string_view text) {
 
 bool is_control(std::string_view character) {
   const auto lead = static_cast<unsigned char>(character[0]);
-  // The second case: U+0080..U+009F, which some terminals obey as well.
+  // The second case is U+0080..U+009F, which some terminals interpret as well.
   return lead < 0x20 || lead == 0x7f ||
          (lead == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0);
 }

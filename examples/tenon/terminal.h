@@ -1,4 +1,4 @@
-// Standard output that notices failures, a progress bar on standard error, printable text.
+// Standard output that reports failures, a progress bar on standard error, printable text.
 #pragma once
 
 #include <condition_variable>
@@ -11,17 +11,16 @@
 
 namespace tenon_program {
 
-/// Writes to standard output. Throws OutputClosed when nobody reads it any more, Failure for other
+/// Writes to standard output. Throws OutputClosed after the reader has gone, Failure for other
 /// errors (a full disk, a closed descriptor).
 void print(std::string_view text);
-/// Sends what print() left in the buffer on its way. Throws like print(). Every command ends with
-/// it.
+/// Flushes the output of print(). Throws like print(). Every command ends with it.
 void flush();
 bool stdout_is_terminal();
 
 /// Role of a text, which decides its colour.
 enum class Style { Heading, Error, Note, Prompt, Dim };
-/// Whether to use colours: on a terminal that supports them, unless NO_COLOR is set.
+/// True for colours: on a terminal that supports them, unless NO_COLOR is set.
 bool stdout_style();
 bool stderr_style();
 /// Text in its style's colour if `on`, else unchanged.
@@ -35,7 +34,7 @@ void say(Style kind, const std::string& line);
 /// Width of the terminal at standard output; 0 without a terminal.
 size_t terminal_columns();
 
-/// A bar on standard error while it is a terminal, else nothing. Cleared when done or destroyed.
+/// Bar on standard error if that is a terminal. Cleared when done or destroyed.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string label);
@@ -45,7 +44,7 @@ class ProgressBar {
 
   void update(double fraction);
   void clear();
-  /// update() as the callback that the library wants; never cancels.
+  /// update() as a callback for the library; never cancels.
   std::function<bool(double)> callback();
 
  private:
@@ -54,8 +53,8 @@ class ProgressBar {
   int percent_ = -1;
 };
 
-/// Shows the cause of a wait and its seconds on standard error, during its lifetime. Silent if that
-/// is no terminal.
+/// Shows the reason and seconds of a wait on standard error during its lifetime. Silent without a
+/// terminal.
 class Waiting {
  public:
   explicit Waiting(std::string what);
@@ -73,18 +72,18 @@ class Waiting {
   std::thread thread_;
 };
 
-/// Shows what the library warns of on standard error, a line each. Must outlive the models that it
-/// is given to.
+/// Log that prints the library's warnings on standard error, one per line. Must outlive the models
+/// that use it.
 tenon::Log warnings();
 
-/// Says that an answer ended with TENON_FINISH_BANNED.
+/// Reports that an answer ended with TENON_FINISH_BANNED.
 void warn_all_banned();
 
-/// The text with control characters and ill-formed UTF-8 escaped, so that a model file cannot
-/// command the terminal; cut after `limit` bytes, with an ellipsis.
+/// Text with control characters and ill-formed UTF-8 escaped, so that a model file cannot control
+/// the terminal; cut after `limit` bytes, with an ellipsis.
 std::string printable(std::string_view text, size_t limit);
 
-/// "1.5 MiB"
+/// Formats "1.5 MiB".
 std::string size_text(uint64_t bytes);
 
 }  // namespace tenon_program

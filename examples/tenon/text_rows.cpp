@@ -81,7 +81,7 @@ void write_rows(const std::string& path, std::span<const float> values) {
   std::fclose(file);
   if (wrote) return;
   std::error_code ignored;
-  // A device (/dev/null, /dev/stdout) stays.
+  // Keep devices (/dev/null, /dev/stdout).
   if (std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
   fail_writing(path);
 }

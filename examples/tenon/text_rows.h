@@ -1,4 +1,4 @@
-// What embed and rerank read and print: lists of texts, rows as text and in files.
+// Input and output of embed and rerank: lists of texts, rows as text and in files.
 #pragma once
 
 #include <span>
@@ -8,16 +8,16 @@
 
 namespace tenon_program {
 
-/// The lines of a file ("-": standard input), without their ends; empty ones are left out. Throws
-/// Failure when there are none.
+/// Non-empty lines of a file ("-" for standard input), without line ends. Throws Failure if there
+/// are none.
 std::vector<std::string> read_lines(const std::string& path);
-/// The same as lists of token ids. Throws Failure naming the line.
+/// Lines as lists of token ids. Throws Failure naming the line.
 std::vector<std::vector<tenon::Token>> read_token_lines(const std::string& path);
 
-/// A number as short as it can be read back from.
+/// Shortest text that parses back to the number.
 std::string number_text(float value);
 
-/// Writes rows as little-endian f32; what is unfinished is removed. Throws Failure.
+/// Writes rows as little-endian f32, and removes an unfinished file. Throws Failure.
 void write_rows(const std::string& path, std::span<const float> values);
 
 }  // namespace tenon_program

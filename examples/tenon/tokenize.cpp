@@ -1,4 +1,4 @@
-// tenon tokenize: the token ids of a text.
+// tenon tokenize: token ids of a text.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// A model that calls a tool of this program: tool_calling MODEL [QUESTION].
+// Model that calls a tool of this program: tool_calling MODEL [QUESTION].
 #include <iostream>
 #include <string>
 #include <tenon/tenon.hpp>
@@ -9,7 +9,7 @@ constexpr const char* kTools = R"([{"type": "function", "function": {"name": "ge
   "description": "Current weather in a city", "parameters": {"type": "object",
   "properties": {"city": {"type": "string"}}, "required": ["city"]}}}])";
 
-/// The tool. A program of its own would read the arguments and look outside.
+/// Sample tool; a real one would parse the arguments and query a service.
 std::string get_weather(const std::string& arguments) {
   std::cout << "calling get_weather(" << arguments << ")\n";
   return R"({\"temperature\": 21, \"condition\": \"sunny\"})";

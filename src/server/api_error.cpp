@@ -8,7 +8,7 @@
 namespace tenon_http {
 namespace {
 
-/// Anthropic's names for the kinds of errors, which go by the status.
+/// Anthropic's name for the kind of error, by status.
 const char* anthropic_type(int status) {
   switch (status) {
     case 401:

@@ -1,5 +1,5 @@
-// What a client is told when its request is not served: status, kind, field and sentence, and the two
-// shapes in which clients expect them.
+// Error answers: status, kind, field and message, in the shapes that OpenAI's and Anthropic's
+// clients expect.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tenon_http {
 
-/// Of the interface that a path belongs to.
+/// Format of errors, by the interface of the requested path.
 enum class ErrorShape : uint8_t { OpenAi, Anthropic };
 
 class ApiError : public std::runtime_error {
@@ -25,12 +25,12 @@ class ApiError : public std::runtime_error {
     code_ = std::move(code);
     return *this;
   }
-  /// More for a client that acts on it: a JSON object, "details" in Anthropic's shape.
+  /// Adds details for programs: a JSON object, "details" in Anthropic's shape.
   ApiError& with_details(std::string json) {
     details_ = std::move(json);
     return *this;
   }
-  /// Of a 405: the methods that the path takes, as the header Allow has them.
+  /// Adds the methods that the path takes, as the header Allow of a 405 lists them.
   ApiError& with_allowed(std::string methods) {
     allowed_methods_ = std::move(methods);
     return *this;
@@ -41,12 +41,12 @@ class ApiError : public std::runtime_error {
   }
 
   [[nodiscard]] int status() const { return status_; }
-  /// OpenAI's names: "invalid_request_error", ...
+  /// Kind under OpenAI's name, such as "invalid_request_error".
   [[nodiscard]] const std::string& type() const { return type_; }
   [[nodiscard]] const std::optional<std::string>& code() const { return code_; }
-  /// The field that is wrong: "messages[0].content".
+  /// Invalid field, such as "messages[0].content".
   [[nodiscard]] const std::optional<std::string>& param() const { return param_; }
-  [[nodiscard]] const std::string& details() const { return details_; }  ///< "": none
+  [[nodiscard]] const std::string& details() const { return details_; }  ///< "" for none
   [[nodiscard]] const std::string& allowed_methods() const { return allowed_methods_; }
   [[nodiscard]] std::optional<int> retry_after_seconds() const { return retry_after_seconds_; }
 
@@ -60,17 +60,16 @@ class ApiError : public std::runtime_error {
   int status_;
 };
 
-/// 400. param: the field that is wrong, where it is one.
+/// Makes a 400. param: the invalid field, if the error has one.
 ApiError invalid_request(const std::string& message, std::optional<std::string> param);
 
-/// What a failure of the library means for a client. param: the field that it comes from.
+/// Translates a failure of the library for a client. param: field that caused it.
 ApiError api_error_of(const tenon::Error& error, std::optional<std::string> param = std::nullopt);
 
-/// The exception being handled as an error for the client; a defect of ours is a 500 that tells
-/// nothing of the inside.
+/// Translates the exception being handled. A defect of the server becomes a 500 without internals.
 ApiError api_error_of_current_exception();
 
-/// The body of an answer: JSON.
+/// Body of an answer, in JSON.
 std::string error_body(const ApiError& error, ErrorShape shape);
 
 }  // namespace tenon_http

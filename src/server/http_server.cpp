@@ -8,13 +8,13 @@
 namespace tenon_http {
 namespace {
 
-/// That clients have to take word of being cancelled, when the server stops.
+/// Time for clients to receive the cancellation after a stop.
 constexpr double kCancelledSeconds = 0.5;
 /// Time for logs and traces to leave after a stop.
 constexpr auto kLastWords = std::chrono::milliseconds(500);
 
-/// Makes the system give the calling thread a heap of its own, which it does on first use and not
-/// in full memory: the thread could then never allocate.
+/// Allocates once, so that the calling thread gets its own malloc arena. A thread without an arena
+/// could never allocate once memory is full.
 void open_heap() noexcept {
   char* volatile memory = new (std::nothrow) char[1];
   delete[] memory;
@@ -96,7 +96,8 @@ void HttpServer::leave_seat() noexcept {
   changed_.notify_all();
 }
 
-/// Lanes of long tasks: two of three threads, one of two.
+/// Adds a lane of long tasks from the third preparing thread on: two lanes for three threads, one
+/// for two.
 void HttpServer::add_lane() noexcept {
   (void)fenced([this] {
     std::unique_lock lock(mutex_);
@@ -129,7 +130,7 @@ void HttpServer::compute(size_t model) {
 }
 
 void HttpServer::compute_on_loop(const ServedModel& model) {
-  /// One step. The same task runs the next, so that continuing allocates nothing.
+  /// Runs one step. A single task runs all steps, so that continuing allocates nothing.
   struct Steps : std::enable_shared_from_this<Steps> {
     Steps(HttpServer& computing, std::shared_ptr<const ServedModel> used)
         : server(computing), held(std::move(used)) {}
@@ -152,7 +153,7 @@ void HttpServer::run() {
   const Seat seat = take_seat();
   switch (seat.task) {
     case Work::Loop:
-      // Without their threads, lines and spans are dropped and the server still runs.
+      // Logging and tracing threads are optional: without them, lines and spans are dropped.
       (void)fenced([this] { state_.journal->log().start(); });
       (void)fenced([this] {
         if (exporter_ != nullptr) exporter_->start();
@@ -187,7 +188,7 @@ void HttpServer::start(uint32_t num_threads) {
       (void)fenced([this] { run(); });
     });
   }
-  // Requests may come when memory is full.
+  // Requests may arrive while memory is full.
   std::unique_lock begun(mutex_);
   changed_.wait(begun, [&] { return num_begun_ == threads_.size(); });
 }
@@ -226,7 +227,7 @@ void HttpServer::stop(double seconds) noexcept {
     lock.lock();
     changed_.wait(lock, [&] { return is_finished_ && num_seats_taken_ == 0; });
   }
-  // Several may stop it at once: each returns when all threads have ended.
+  // Serializes concurrent stops: each returns after all threads have ended.
   const std::lock_guard lock(threads_mutex_);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -235,7 +236,7 @@ void HttpServer::stop(double seconds) noexcept {
     num_begun_ = 0;
   }
   local_.close();
-  // One deadline for both: the log waits for the host, the exporter for the collector.
+  // Shared deadline: the log waits for the host, the exporter for the collector.
   const auto limit = SideThread::Clock::now() + kLastWords;
   if (exporter_ != nullptr) exporter_->stop(limit);
   state_.journal->log().stop(limit);

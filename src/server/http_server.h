@@ -1,4 +1,4 @@
-// The server as a whole: models, sockets, and the threads that do the work.
+// Server: models, sockets, and the threads that work.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct ServerOptions {
   HttpLimits http = HttpLimits();
   ServerLimits limits{};
   std::vector<ApiClient> clients{};
-  uint64_t memory_bytes = 0;  ///< of models of files together; 0: any
+  uint64_t memory_bytes = 0;  ///< budget of all models loaded from files; 0 means unlimited
   ServerLog log{nullptr, nullptr, 0};
-  std::string otlp_address{};  ///< of a collector of traces; "": none
+  std::string otlp_address{};  ///< address of an OpenTelemetry collector; "" for none
 };
 
 class HttpServer {
@@ -31,28 +31,28 @@ class HttpServer {
   explicit HttpServer(ServerOptions options);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
-  /// Stops it, without waiting for answers.
+  /// Stops without waiting for answers.
   ~HttpServer();
 
-  /// Before it runs. Throws ApiError when the name is taken.
+  /// Call before run(). Throws ApiError if the name is taken.
   void add(std::unique_ptr<ServedModel> model) { state_.models->add(std::move(model)); }
   void add(std::string name, ModelFile file) {
     state_.models->add(std::move(name), std::move(file));
   }
-  /// Before it runs; returns the port. Throws ListenError.
+  /// Call before run(). Returns the port. Throws ListenError.
   uint16_t listen_tcp(const std::string& host, uint16_t port);
   void listen_unix(const std::string& path);
 
-  /// A request of the host itself. It is answered when the server runs. Any thread. Throws tenon::Error
+  /// Submits a request of the host, answered once the server runs. Thread-safe. Throws tenon::Error
   /// STATE after stop().
   std::shared_ptr<LocalExchange> submit(HttpRequest request, std::function<void()> notify);
 
-  /// Lends the calling thread until stop(). The first one serves the sockets, the next ones compute, one
-  /// for each engine, and all others parse and prepare. With fewer threads the first one does the rest,
-  /// too.
+  /// Lends the calling thread until stop(). The first thread serves the sockets, the next ones
+  /// compute, one per engine, and all others parse and prepare. With fewer threads, the first takes
+  /// over the missing roles.
   void run();
-  /// Starts threads in run(). num_threads: 0 means one for the sockets, one per engine and three for
-  /// preparation.
+  /// Starts threads that call run(). num_threads: 0 means one for the sockets, one per engine and
+  /// three for preparation.
   void start(uint32_t num_threads);
   /// Refuses new requests, waits up to `seconds` for running ones, then cancels the rest. Returns
   /// when all threads have left. Allocates nothing.
@@ -88,8 +88,8 @@ class HttpServer {
     HttpServer& server_;
   };
   Loads loads_{*this};
-  size_t num_preparing_ = 0;                ///< threads
-  std::shared_ptr<SpanExporter> exporter_;  ///< or null
+  size_t num_preparing_ = 0;                ///< number of preparing threads
+  std::shared_ptr<SpanExporter> exporter_;  ///< may be null
   ServerState state_;
   std::mutex mutex_;
   Condition changed_;
@@ -98,10 +98,10 @@ class HttpServer {
   std::set<std::string> computed_names_;
   size_t num_seats_taken_ = 0;
   bool is_finished_ = false;
-  std::mutex threads_mutex_;  ///< held while they are started or joined
+  std::mutex threads_mutex_;  ///< held while threads are started or joined
   std::vector<std::thread> threads_;
-  size_t num_begun_ = 0;  ///< of threads_, under mutex_
-  // Allocated ahead, so that a stop allocates nothing.
+  size_t num_begun_ = 0;  ///< started threads of threads_; guarded by mutex_
+  // Allocated in advance, like the next tasks, so that a stop allocates nothing.
   std::shared_ptr<Task> finish_;
   std::shared_ptr<Task> drain_local_;
   std::shared_ptr<Task> drain_;

@@ -15,10 +15,10 @@ constexpr double kShortSeconds = 0.02;
 
 struct Route {
   std::string_view method;
-  std::string_view path;  ///< one that ends in '/' stands for all that begin so, but "/"
+  std::string_view path;  ///< exact path; a path ending in '/' is a prefix, except "/"
   Handler handler;
-  bool is_open = false;   ///< answers without a key
-  bool is_short = false;  ///< answers on the loop, without a worker
+  bool is_open = false;   ///< needs no key
+  bool is_short = false;  ///< handled on the loop, without a worker
 };
 
 constexpr auto kRoutes = std::to_array<Route>({
@@ -62,7 +62,7 @@ bool leads_to(const Route& route, std::string_view path) {
              : path == route.path;
 }
 
-/// The route of a request. Throws ApiError 404, or 405 for a path of another method.
+/// Route of a request. Throws ApiError 404, or 405 if the path takes other methods.
 const Route& find_route(const HttpRequest& request) {
   const std::string_view method =
       request.method == "HEAD" ? std::string_view("GET") : request.method;
@@ -81,8 +81,8 @@ const Route& find_route(const HttpRequest& request) {
   throw nothing_there(request);
 }
 
-/// One request on its way through a worker and back to the loop. Allocated before it is posted, so
-/// that the way back allocates nothing.
+/// Carries a request to a worker and back to the loop. Allocated before posting, so that the way
+/// back allocates nothing.
 class Handling : public std::enable_shared_from_this<Handling> {
  public:
   Handling(const Route& route, std::shared_ptr<Exchange> exchange, ServerState& state)
@@ -95,7 +95,7 @@ class Handling : public std::enable_shared_from_this<Handling> {
     if (request.body.size() > kShortBodyBytes) return set_out_slowly();
     state_.workers.post(task(understand_));
   }
-  /// Runs everything on the calling thread, the loop's.
+  /// Runs everything on the calling thread, which is the loop's.
   void do_here() noexcept {
     is_here_ = true;
     understand();
@@ -132,7 +132,7 @@ class Handling : public std::enable_shared_from_this<Handling> {
     is_here_ ? answer() : state_.loop.post(task(answer_));
   }
 
-  /// Restarts the request when the model is loaded.
+  /// Restarts the request once the model is loaded.
   void wait_for(const std::string& name) {
     state_.models->when_ready(name, [self = shared_from_this()](std::exception_ptr failure) {
       if (failure == nullptr) return self->set_out();
@@ -154,7 +154,7 @@ class Handling : public std::enable_shared_from_this<Handling> {
   std::shared_ptr<Exchange> exchange_;
   ServerState& state_;
   Start start_;
-  std::exception_ptr failure_;  ///< exception of understand()
+  std::exception_ptr failure_;  ///< exception thrown by understand()
   bool is_here_ = false;
   bool is_slow_ = false;
   Task understand_{[this] { understand(); }};
@@ -192,7 +192,7 @@ ApiError nothing_there(const HttpRequest& request) {
 }
 
 Start answer_with(HttpAnswer answer) {
-  // Share the answer: copies of a Start then do not copy it.
+  // Share the answer, since copies of a Start would copy it.
   const auto held = std::make_shared<HttpAnswer>(std::move(answer));
   return [held](const std::shared_ptr<Exchange>& exchange) { exchange->answer(std::move(*held)); };
 }

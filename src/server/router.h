@@ -1,4 +1,4 @@
-// Which function answers which path. A route is a line of the table in router.cpp and a file.
+// Maps paths to functions. A route is a line of the table in router.cpp and a file.
 #pragma once
 
 #include <atomic>
@@ -22,27 +22,27 @@
 namespace tenon_http {
 
 struct ServerLimits {
-  double request_seconds = 0;    ///< of a generation, from when it is queued to its end; 0: none
-  uint32_t max_choices = 128;    ///< answers to one request
-  bool serves_page = true;       ///< the chat page
-  bool controls_models = false;  ///< clients may load and unload models
-  uint64_t echo_bytes = uint64_t{64} << 20;      ///< of remembered answers; 0: none are
-  uint64_t response_bytes = uint64_t{64} << 20;  ///< of stored responses
+  double request_seconds = 0;  ///< deadline of a generation, from queueing to its end; 0 means none
+  uint32_t max_choices = 128;  ///< maximum answers per request
+  bool serves_page = true;     ///< serves the chat page
+  bool controls_models = false;                  ///< clients may load and unload models
+  uint64_t echo_bytes = uint64_t{64} << 20;      ///< memory for remembered answers; 0 disables them
+  uint64_t response_bytes = uint64_t{64} << 20;  ///< memory for stored responses
 };
 
-/// What all routes share.
+/// State that all routes share.
 struct ServerState {
-  Tasks& loop;            ///< the thread that answers
-  Tasks& workers;         ///< parsing, templates, grammars
-  LongTasks& long_tasks;  ///< on the same threads: embeddings, decisions, loads
-  /// Something was submitted to an engine.
+  Tasks& loop;            ///< thread that answers
+  Tasks& workers;         ///< threads for parsing, templates, grammars
+  LongTasks& long_tasks;  ///< on the threads of `workers`: embeddings, decisions, loads
+  /// Called after a submission to a model's engine.
   std::function<void(const ServedModel&)> submitted{};
   std::unique_ptr<ModelRegistry> models{};
-  std::vector<ApiClient> clients{};  ///< empty: no key is asked for
+  std::vector<ApiClient> clients{};  ///< empty: no key is required
   std::shared_ptr<RequestJournal> journal{};
   ServerLimits limits{};
   ResponseStore responses{limits.response_bytes};
-  /// Of answers, so that conversations that come back are known.
+  /// Remembered answers, to recognize returning conversations.
   EchoMemory echo{limits.echo_bytes};
   ThoughtSigner thoughts{secret_of(clients)};
   std::atomic<bool> is_stopping{false};
@@ -50,36 +50,36 @@ struct ServerState {
   std::atomic<uint64_t> num_requests{0};
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
-  /// The model of that name, of the only one when `name` is null, for as long as the request is under
-  /// way. Throws ApiError 404; ModelNotReady, which the router handles.
+  /// Model of that name, or the only model if `name` is null; stays loaded while the request runs.
+  /// Throws ApiError 404, and ModelNotReady, which the router handles.
   [[nodiscard]] const ServedModel& model(const std::string* name, const HttpRequest& request) const;
 };
 
-/// What remains to be done on the loop after a request was understood.
+/// Work left for the loop after a request is understood.
 using Start = std::function<void(const std::shared_ptr<Exchange>&)>;
 
-/// Understands a request, on a worker. Throws ApiError and tenon::Error.
+/// Parses a request on a worker. Throws ApiError and tenon::Error.
 using Handler = Start (*)(const HttpRequest& request, ServerState& state);
 
-/// A whole answer that is known already.
+/// Start that sends a complete answer.
 Start answer_with(HttpAnswer answer);
 
-/// 404.
+/// Makes a 404.
 ApiError nothing_there(const HttpRequest& request);
 
-/// A line of the table of routes.
+/// Line of the route table.
 struct RouteName {
   std::string_view method;
-  std::string_view path;  ///< one that ends in '/' stands for all that begin so, but "/"
+  std::string_view path;  ///< exact path; a path ending in '/' is a prefix, except "/"
 };
-/// All of them, so that a test can tell that it has forgotten none.
+/// All routes, so that a test can prove that it covers them.
 std::vector<RouteName> list_routes();
 
-/// Whether a request may send its body, judged by route, key and encoding. Otherwise route()
-/// answers it without the body. Thread-safe.
+/// Decides by route, key and encoding whether a request may send its body. route() answers a
+/// refused request without its body. Thread-safe.
 bool is_admitted(const HttpRequest& request, const ServerState& state);
 
-/// Answers `exchange`, now or later. Called on the loop.
+/// Answers `exchange`, now or later. Call on the loop.
 void route(const std::shared_ptr<Exchange>& exchange, ServerState& state) noexcept;
 
 }  // namespace tenon_http

@@ -1,4 +1,4 @@
-// The handlers of all routes, each in a file of its name.
+// Handlers of all routes, each in a file of its name.
 #pragma once
 
 #include "server/router.h"

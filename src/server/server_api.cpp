@@ -1,4 +1,4 @@
-// The C interface of the server: tenon/server.h.
+// C interface of the server: tenon/server.h.
 #include <interface_json.h>
 #include <tenon/server.h>
 
@@ -24,7 +24,7 @@ struct tenon_server {
 
 struct tenon_server_call {
   std::shared_ptr<::tenon_http::LocalExchange> exchange;
-  ::tenon_http::LocalExchange::Part part{};  ///< what was handed out last
+  ::tenon_http::LocalExchange::Part part{};  ///< part returned by the latest call
 };
 
 namespace {
@@ -41,7 +41,7 @@ tenon_status report_failure(tenon_status status, std::string_view message) noexc
   return status;
 }
 
-/// Runs `body` and turns what it throws into a status.
+/// Runs `body` and maps exceptions to a status.
 template <typename Body>
 tenon_status server_fence(Body&& body) noexcept {
   try {
@@ -66,7 +66,7 @@ tenon_status server_fence(Body&& body) noexcept {
   throw tenon::Error(tenon::Code::Argument, message);
 }
 
-/// A structure of the host's version as this one knows it.
+/// Throws for a structure of the host whose size is invalid.
 constexpr auto kRefuseStruct = [](tenon_status status, const std::string& message) {
   throw tenon::Error(static_cast<tenon::Code>(status), message);
 };
@@ -97,7 +97,7 @@ std::string checked_name(const char* name, size_t length) {
   return text;
 }
 
-/// A time of the options, or its default.
+/// Sets a time from the options, or keeps its default.
 void set_seconds(double& into, double seconds) {
   if (!(seconds >= 0)) refuse_argument("a time must not be negative");
   if (seconds > 0) into = std::min(seconds, 1e8);

@@ -1,4 +1,4 @@
-// NULL, foreign and meaningless handles: every function answers, none crashes.
+// NULL, foreign and invalid handles: every function reports them, none crashes.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
@@ -14,8 +14,8 @@ namespace {
 
 using namespace tenon_test;
 
-/// Calls every fallible function that takes a handle with `handle` in the handle's place. All other
-/// arguments are good, and `untouched` is in every out-parameter.
+/// Calls every fallible function that takes a handle with `handle` in its place. All other
+/// arguments are valid, and every out-parameter holds `untouched`.
 class EveryCall {
  public:
   explicit EveryCall(void* handle) : handle_(handle) {}
@@ -229,7 +229,7 @@ TEST(BadHandle, DestroyAndCountTakeAnything) {
   EXPECT_EQ(tenon_backends_count(nullptr), 0u);
   EXPECT_EQ(tenon_backends_count_devices(nullptr, 0), 0u);
   EXPECT_EQ(tenon_placement_count(nullptr), 0u);
-  // A wrong handle is left alone rather than freed.
+  // A wrong handle is ignored instead of freed.
   const OptionsPtr options = make_options();
   tenon_model_destroy(reinterpret_cast<tenon_model*>(options.get()));
   tenon_session_destroy(reinterpret_cast<tenon_session*>(options.get()));

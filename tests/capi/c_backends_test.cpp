@@ -118,7 +118,7 @@ TEST(CBackends, ARefusedPluginIsListedWithItsReason) {
     EXPECT_NE(found->reason, TENON_REFUSED_NOT);
     EXPECT_FALSE(found->description.empty());
   }
-  // And the others are still there.
+  // The other backends are still listed.
   EXPECT_TRUE(std::any_of(backends.begin(), backends.end(), [](const Backend& backend) {
     return backend.name == "cpu" && backend.status == TENON_OK;
   }));

@@ -1,4 +1,4 @@
-// The option banned_strings through every face: calls, callbacks, ranges, requests.
+// The option banned_strings in every interface: calls, callbacks, ranges, requests.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -91,7 +91,7 @@ TEST_F(CBans, OfEverythingEndTheAnswer) {
   tenon::Session session = prompted();
   tenon::Sampler sampler(options(all));
   for (tenon::Token token = 0; static_cast<size_t>(token) < model_.tokenizer().size(); ++token) {
-    // Nothing but what is banned.
+    // Leave only banned texts possible.
     const std::string text = model_.tokenizer().decode(std::span(&token, 1));
     const bool ascii = !text.empty() && text[0] >= ' ' && text[0] < 127;
     if (!ascii || token % 8 != 0) sampler.set_bias(token, -std::numeric_limits<double>::infinity());

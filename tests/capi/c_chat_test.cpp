@@ -1,4 +1,4 @@
-// tenon_chat_*: prompts, answers, and what is refused.
+// tenon_chat_*: prompts, answers, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ TEST(CChat, VariablesAreLimited) {
     for (int i = 1; i < variables; ++i) json += ", \"v" + std::to_string(i) + "\": 1";
     return code_of([&] { (void)made.render(json + "}}"); });
   };
-  // "messages" and "add_generation_prompt" are two of them.
+  // Two more variables are "messages" and "add_generation_prompt".
   EXPECT_EQ(render(500, 498), tenon::Code::Ok);
   EXPECT_EQ(render(500, 499), tenon::Code::Limit);
   EXPECT_EQ(render(1'000, 1), tenon::Code::Limit);
@@ -129,7 +129,7 @@ TEST(CChat, TheModelsTemplateAndTokens) {
         of_model.encode(R"({"messages": [{"role": "user", "content": ")" + content + R"("}]})");
     return std::count(tokens.begin(), tokens.end(), mark);
   };
-  // What a user types becomes no control token.
+  // User text never becomes a control token.
   EXPECT_GE(marks_in("Hello"), 2);
   EXPECT_EQ(marks_in("<|im_start|>"), marks_in("Hello"));
   EXPECT_EQ(code_of([&] { (void)tenon::Chat(model, {.template_name = "nosuch"}); }),

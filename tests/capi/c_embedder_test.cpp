@@ -1,4 +1,4 @@
-// tenon_embedder_*, and the same from C++.
+// tenon_embedder_*, and the C++ functions over them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace tenon_test;
 
-/// A random model of an architecture, written and opened.
+/// Random model of an architecture, written and opened.
 class OneModel {
  public:
   explicit OneModel(const char* shape, const char* embeddings = "auto") {

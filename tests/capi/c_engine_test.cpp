@@ -1,4 +1,4 @@
-// Engines and requests over the C interface: what a server does with them, and what is refused.
+// Engines and requests over the C interface: a server's use of them, and refusals.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
@@ -59,7 +59,7 @@ class Engines : public testing::Test {
       if (piece.finish != TENON_FINISH_NONE) return text;
     }
   }
-  /// The same by the calls of a plain session.
+  /// Expected text, from the calls of a plain session.
   std::string by_hand(uint64_t max_tokens = 12) {
     const SessionPtr session = make_session(*model_);
     EXPECT_OK(tenon_session_append_text(session.get(), "Once upon a time", 16, TENON_ADD_SPECIAL));
@@ -90,7 +90,7 @@ TEST_F(Engines, AnswerAsASessionDoesAndGoOn) {
   ASSERT_OK(tenon_request_wait(request.get(), -1, &piece));
   EXPECT_EQ(piece.token, TENON_NO_TOKEN);
   EXPECT_EQ(piece.finish, TENON_FINISH_MAX_TOKENS);
-  for (int i = 0; i < 8; ++i) {  // the same character stream goes on
+  for (int i = 0; i < 8; ++i) {  // continues the same character stream
     ASSERT_OK(tenon_session_next(session.get(), greedy_.get(), &piece));
     text.append(piece.text, piece.length);
   }
@@ -271,7 +271,8 @@ TEST_F(Engines, SayWhatTheyReused) {
   }
 }
 
-// With progress a prompt is computed slice by slice; all of the first ones are there already.
+// With progress, a prompt is computed slice by slice. In the second round, the first slices are
+// cached.
 TEST_F(Engines, PrefillInSlicesWhatWasComputedBefore) {
   const EnginePtr engine = make();
   std::string text;

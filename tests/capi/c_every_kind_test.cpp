@@ -1,5 +1,5 @@
-// Every kind of handle: ended by any thread at any time, also during calls, what comes late is told, and random orders
-// of all that can be done with them.
+// Every kind of handle: destroyed by any thread at any time, also during calls, with errors for
+// later calls, and random orders of all operations.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
@@ -50,7 +50,7 @@ TEST(EveryKind, TellsCallsThatComeLate) {
   }
 }
 
-/// Calls until it is told that the handle is no more; false when that does not come for 20 seconds.
+/// Calls until the handle reports that it is destroyed; false after 20 seconds.
 bool call_until_told(const Kind& kind, void* handle) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (std::chrono::steady_clock::now() < end) {
@@ -83,14 +83,14 @@ TEST(EveryKind, EndsBesideCallsOfOtherThreads) {
   }
 }
 
-/// Random orders of making, using and ending. TENON_ORDERS says how many, TENON_SEED where they begin; 10,000 by hand
-/// under AddressSanitizer and ThreadSanitizer.
+/// Random orders of creating, using and destroying. TENON_ORDERS sets their number, TENON_SEED the
+/// first seed; run 10,000 manually under AddressSanitizer and ThreadSanitizer.
 uint32_t number_of(const char* name, uint32_t otherwise) {
   const char* const value = std::getenv(name);
   return value == nullptr ? otherwise : static_cast<uint32_t>(std::atoi(value));
 }
 
-/// One order of twelve steps, and the end of all that is left.
+/// Order of twelve steps, followed by the destruction of all remaining handles.
 class Order {
  public:
   Order(const std::vector<Kind>& kinds, uint32_t seed) : kinds_(kinds), random_(seed) {}
@@ -124,13 +124,13 @@ class Order {
 
   static void use(const One& one) {
     const tenon_status status = one.kind->call(one.handle);
-    // A request may be ended before; nothing else can go wrong here.
+    // A request may have ended before; no other error is possible.
     const bool expected =
         status == TENON_OK || status == TENON_ERROR_CANCELLED || status == TENON_ERROR_STATE;
     EXPECT_TRUE(expected) << one.kind->destroys << ": " << tenon_last_error();
   }
 
-  /// By this thread, by another one, or during a call of another one.
+  /// Destroys a handle on this thread, on another thread, or during another thread's call.
   void end_one() {
     const size_t at = below(live_.size());
     const One one = live_[at];
@@ -165,7 +165,7 @@ class Order {
 TEST(EveryKind, EndsInRandomOrders) {
   const uint32_t num_orders = number_of("TENON_ORDERS", 50);
   const uint32_t first = number_of("TENON_SEED", 1);
-  // Sessions of requests are kept: new objects now and then.
+  // Reuse sessions of requests, with new objects now and then.
   constexpr uint32_t kWithTheSame = 100;
   for (uint32_t done = 0; done < num_orders && !HasFailure(); done += kWithTheSame) {
     const EveryKind every;

@@ -1,5 +1,5 @@
-// The child of a fork that comes while threads of the parent are anywhere in the library: what was
-// made before is destroyed at once and answers STATE, and what is made there works.
+// Child of a fork while the parent's threads are anywhere in the library: earlier handles are
+// destroyed at once and report STATE, and new ones work.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <tenon/tenon.h>
@@ -26,7 +26,7 @@ using namespace tenon_test;
 constexpr const char* kText = "Once upon a time";
 constexpr const char* kGrammar = "root ::= [a-z]+ \" \" root | \".\"";
 
-/// How a child ended that runs `body`, whose result is its exit status; -1 when it hung or crashed.
+/// Runs `body` in a child and returns its result; -1 if it hung or crashed.
 int in_child(const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -38,16 +38,16 @@ int in_child(const std::function<int()>& body) {
   return WEXITSTATUS(status);
 }
 
-/// One object of each kind, a request under way among them.
+/// One object of each kind, with a running request.
 struct Objects {
   tenon_options* options = nullptr;
   tenon_model* model = nullptr;
   const tenon_tokenizer* of_model = nullptr;
   tenon_tokenizer* tokenizer = nullptr;
   tenon_engine* engine = nullptr;
-  tenon_session* session = nullptr;  // with the request
+  tenon_session* session = nullptr;  // session of the request
   tenon_session* idle = nullptr;
-  tenon_session* own = nullptr;  // in the model's own engine
+  tenon_session* own = nullptr;  // session in the model's own engine
   tenon_request* request = nullptr;
   tenon_sampler* sampler = nullptr;
   tenon_grammar* grammar = nullptr;
@@ -94,7 +94,7 @@ class Fork : public testing::Test {
     ASSERT_OK(tenon_options_set_string(o.for_rows, "embeddings", "on", TENON_NUL_TERMINATED));
     ASSERT_OK(tenon_model_open(TENON_DEMO_MODEL, o.for_rows, &o.of_rows));
     ASSERT_OK(tenon_embedder_create(o.of_rows, nullptr, &o.embedder));
-    // Threads that are in the engine, the tokenizer, the masks and the logits most of the time.
+    // Threads that are mostly in the engine, the tokenizer, the masks and the logits.
     threads_.emplace_back([this] { EXPECT_OK(tenon_engine_run(objects_.engine)); });
     threads_.emplace_back([this] {
       while (!done_) {
@@ -133,12 +133,12 @@ class Fork : public testing::Test {
     tenon_options_destroy(o.options);
   }
 
-  /// A request that is under way when this returns.
+  /// Submits a request, which is running when this returns.
   void submit() {
     Objects& o = objects_;
     tenon_request_destroy(o.request);
     o.request = nullptr;
-    // Until the engine has let go of the one before.
+    // Wait until the engine has released the previous request.
     while (tenon_session_rewind(o.session, 0) != TENON_OK) std::this_thread::yield();
     auto what = sized<tenon_submission>();
     what.text = kText;
@@ -155,7 +155,7 @@ class Fork : public testing::Test {
   std::vector<std::thread> threads_;
 };
 
-/// Every destroy function of the manual on an object of its kind.
+/// All destroy functions of the manual, each on an object of its kind.
 std::vector<std::pair<std::string, std::function<void()>>> destroys(const Objects& o) {
   return {
       {"tenon_request_destroy", [&o] { tenon_request_destroy(o.request); }},
@@ -206,9 +206,9 @@ TEST_F(Fork, DestroyReturnsAtOnceInTheChild) {
   }
 }
 
-/// A clock that stops the thread that asks it, wherever that is in the library.
+/// Clock that stops the calling thread, anywhere in the library.
 struct Trap {
-  std::atomic<int> calls_left{-1};  // of the thread that serves
+  std::atomic<int> calls_left{-1};  // calls of the serving thread
   std::atomic<bool> caught{false};
   std::atomic<bool> released{false};
   std::thread::id victim;
@@ -231,7 +231,7 @@ TEST(ForkWithTheLock, DestroyReturnsAtOnceInTheChild) {
   ASSERT_OK(load_demo(callbacks, &model));
   tenon_engine* engine = nullptr;
   ASSERT_OK(tenon_engine_create(model, nullptr, &engine));
-  // The clock is asked about seven times in a step, five of them under the engine's lock.
+  // A step calls the clock about seven times, five of them under the engine's lock.
   for (int calls = 0; calls < 8; ++calls) {
     tenon_session* session = nullptr;
     tenon_session* idle = nullptr;
@@ -361,12 +361,12 @@ TEST_F(Fork, ObjectsOfTheChildWork) {
             0);
 }
 
-/// Schema whose automata other compilations use again.
+/// Schema whose automata other compilations reuse.
 constexpr const char* kSchema =
     R"({"type": "object", "properties": {"a": {"type": "string", "format": "email"},
         "b": {"type": "string", "pattern": "^[a-z]+$"}}})";
 
-/// 0: the child made grammars, by itself and with a cache of its own.
+/// Returns 0 if the child compiled grammars, without and with a cache of its own.
 int compile_in_child() {
   tenon_grammar* grammar = nullptr;
   if (tenon_grammar_create(TENON_GRAMMAR_JSON_SCHEMA, kSchema, TENON_NUL_TERMINATED, &grammar) !=
@@ -393,7 +393,7 @@ int compile_in_child() {
 }
 
 TEST_F(Fork, TheChildCompilesWhileThreadsOfTheParentDo) {
-  // Different patterns, so that each compilation adds to what is kept.
+  // Use different patterns, so that each compilation fills the cache.
   std::atomic<bool> stop{false};
   std::vector<std::thread> compilers;
   for (int t = 0; t < 2; ++t) {

@@ -1,4 +1,4 @@
-// tenon_grammar_*, tenon_grammar_cache_*, tenon_matcher_*: loops that draw by themselves.
+// tenon_grammar_*, tenon_grammar_cache_*, tenon_matcher_*: custom sampling loops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -149,10 +149,10 @@ TEST(ForcedText, ComesWithoutDrawsAndAsTheTokenizerSpellsIt) {
   const auto tokens = session.tokens();
   EXPECT_TRUE(std::equal(spelled.begin(), spelled.end(),
                          tokens.end() - static_cast<std::ptrdiff_t>(pieces)));
-  // All but the end token were known beforehand, and came in one slice.
+  // All tokens but the end were known in advance, and computed in one slice.
   EXPECT_LE(session.stats().decode_tokens, 1u);
 
-  // A request says the same; a token that is forbidden is spelled otherwise.
+  // A request answers equally; a forbidden token is spelled with others.
   tenon::Session other = session_of();
   sampler.reset();
   tenon::Request request = tenon::submit(other, {.sampler = &sampler, .max_tokens = 100});
@@ -196,7 +196,7 @@ TEST(Logprobs, OfChosenAndOfTheLikeliest) {
   EXPECT_EQ(some[0].token, 2);
   EXPECT_NEAR(some[1].logprob - some[0].logprob, 1, 1e-6);
   const auto top = tenon::top_logprobs(logits, 3);
-  EXPECT_EQ(top[0].token, 1);  // of equals the lower id
+  EXPECT_EQ(top[0].token, 1);  // the lower id of equals
   EXPECT_EQ(top[1].token, 3);
   EXPECT_EQ(top[2].token, 2);
   EXPECT_EQ(code_of([&] { (void)tenon::top_logprobs(logits, 5); }), tenon::Code::Argument);
@@ -225,13 +225,13 @@ TEST(BestOf, KeepsTheLikeliest) {
   const auto tokens = session.tokens();
   EXPECT_TRUE(std::equal(chosen.tokens.begin(), chosen.tokens.end(),
                          tokens.begin() + static_cast<std::ptrdiff_t>(prompt), tokens.end()));
-  // The sums are those of the logits behind each token.
+  // The sums equal those over the logits before each token.
   session.rewind(prompt);
   const auto again = session.append_with_logprobs(chosen.tokens);
   double sum = 0;
   for (const auto& one : again) sum += one.logprob;
   EXPECT_NEAR(sum, chosen.logprob, 1e-3);
-  // An answer of its own is drawn as if alone.
+  // A candidate is generated as if it were alone.
   session.rewind(prompt);
   tenon::Sampler alone(
       tenon::SamplerOptions{.temperature = 30, .top_k = 0, .top_p = 1.0, .min_p = 0.0, .seed = 4});
@@ -257,7 +257,7 @@ TEST(PromptLogprobs, OfAText) {
   EXPECT_EQ(last.front().logprob, all.back().logprob);
 }
 
-/// A pattern that takes many milliseconds to compile.
+/// Pattern that compiles in many milliseconds.
 const std::string kSlowPattern = "^(a|b)*(c|d).{0,14}x[^y]{3,8}$";
 
 TEST(CGrammar, CompilingAsksWhetherToStop) {

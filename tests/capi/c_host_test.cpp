@@ -1,4 +1,4 @@
-// The host's callbacks: progress, memory, threads, log.
+// Callbacks of the host: progress, memory, threads, log.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
@@ -104,7 +104,7 @@ TEST(Host, MemoryComesFromTheHostAndGoesBackToHim) {
   EXPECT_GT(heap.calls.load(), 0u);
   EXPECT_EQ(heap.live.load(), 0u);
 
-  // Each allocation that fails while loading is NO_MEMORY and leaves nothing behind.
+  // Each failing allocation during a load returns NO_MEMORY and leaves nothing behind.
   tenon_model* model = nullptr;
   Heap counting;
   callbacks.user = &counting;
@@ -119,7 +119,7 @@ TEST(Host, MemoryComesFromTheHostAndGoesBackToHim) {
     model = nullptr;
     const tenon_status status = load_demo(callbacks, &model);
     if (status == TENON_OK) {
-      tenon_model_destroy(model);  // something that could be done without
+      tenon_model_destroy(model);  // the allocation was optional
     } else {
       EXPECT_STREQ(tenon_status_name(status), "NO_MEMORY") << n << ": " << tenon_last_error();
       EXPECT_EQ(model, nullptr);
@@ -196,7 +196,7 @@ TEST(Host, AHostsAllocatorMayFailWhileGenerating) {
     const ModelPtr model(raw);
     const SamplerPtr greedy = make_greedy();
     uint64_t failures = 0;
-    // Each allocation from here on fails once; the same calls then succeed on the same model.
+    // Each allocation from this point on fails once; the same calls then succeed on the same model.
     for (uint64_t n = 0; n < 60; ++n) {
       heap.fail_after = heap.calls + n;
       tenon_session* session = nullptr;
@@ -232,7 +232,7 @@ TEST(Host, LogGoesToTheHost) {
     EXPECT_LE(level, TENON_LOG_DEBUG);
     EXPECT_GT(length, 0u);
     static_cast<std::vector<std::string>*>(user)->emplace_back(text, length);
-    throw 1;  // against the rules, and harmless
+    throw 1;  // against the rules, but harmless
   };
   tenon_model* model = nullptr;
   EXPECT_OK(load_demo(callbacks, &model));
@@ -319,7 +319,8 @@ TEST(Host, ARenderedPromptThatIsContinuedAsTextWarnsOnce) {
   const auto append = [&](const std::string& text, uint32_t flags) {
     EXPECT_OK(tenon_session_append_text(session.get(), text.data(), text.size(), flags));
   };
-  // Neither other angles, nor a token that the template does not spell, nor one that is meant.
+  // None of these warns: other brackets, a token that the template does not spell, a token that is
+  // meant.
   append("<p>a|b</p> <|im_star|> <|endoftext|>", 0);
   append(kRendered, TENON_PARSE_SPECIAL);
   ASSERT_TRUE(to.texts.empty()) << to.texts[0];

@@ -1,5 +1,5 @@
-// The layout of every public struct, number by number: what is compiled into other people's
-// programs must not move. A field added at the end adds a line and changes one size.
+// Layout of every public struct, number by number: compiled programs depend on it. A field added at
+// the end adds a line and changes one size.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 

@@ -1,4 +1,4 @@
-// The ends of handles: any order, any time, and what calls that come late are told.
+// Destruction of handles in any order at any time, and errors of later calls.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
@@ -26,7 +26,7 @@ RequestPtr submit_long_prompt(tenon_session* session) {
   return RequestPtr(request);
 }
 
-// All 24 orders of a model, an engine, a session and a request that generates.
+// Tries all 24 orders of a model, an engine, a session and a generating request.
 TEST(Life, HandlesAreDestroyedInAnyOrder) {
   std::array<int, 4> order = {0, 1, 2, 3};
   do {
@@ -49,7 +49,7 @@ TEST(Life, HandlesAreDestroyedInAnyOrder) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// The request lives on without its model, engine and session, and says what became of it.
+// The request survives its model, engine and session, and reports its outcome.
 TEST(Life, ARequestOutlivesItsSession) {
   ModelPtr model = open_demo();
   SessionPtr session = make_session(model);
@@ -60,7 +60,7 @@ TEST(Life, ARequestOutlivesItsSession) {
   expect_failure(tenon_request_wait(request.get(), -1, &piece), TENON_ERROR_CANCELLED, "cancelled");
 }
 
-// While another thread computes it: destroying returns when the session is free again.
+// Another thread computes the request: destroying it returns when the session is free again.
 TEST(Life, ADestroyedRequestLetsItsSessionGo) {
   const ModelPtr model = open_demo();
   tenon_engine* raw_engine = nullptr;
@@ -80,7 +80,8 @@ TEST(Life, ADestroyedRequestLetsItsSessionGo) {
   driver.join();
 }
 
-// Destroyed by another thread during a call, it goes when the call returns; the call is not harmed.
+// A session destroyed by another thread during a call goes when the call returns; the call
+// succeeds.
 TEST(Life, ASessionIsDestroyedDuringACall) {
   const ModelPtr model = open_demo();
   SessionPtr session = make_session(model);
@@ -101,7 +102,7 @@ TEST(Life, ASessionIsDestroyedDuringACall) {
   EXPECT_TRUE(seen.is_destroyed);
 }
 
-// What is made last may be destroyed first, and borrowed handles go with their owner.
+// Dependencies may be destroyed first, and borrowed handles go with their owner.
 TEST(Life, WhatAnObjectNeedsItKeepsAlive) {
   ModelPtr model = open_demo();
   const tenon_tokenizer* tokenizer = nullptr;
@@ -118,7 +119,7 @@ TEST(Life, WhatAnObjectNeedsItKeepsAlive) {
   EXPECT_OK(tenon_session_generate(session.get(), sampler.get(), 4, nullptr, nullptr));
 }
 
-/// Calls until it fails; returns what with.
+/// Calls until an error; returns its status.
 template <typename Call>
 tenon_status call_until_it_fails(Call call) {
   for (;;) {
@@ -126,8 +127,8 @@ tenon_status call_until_it_fails(Call call) {
   }
 }
 
-// Each of several threads calls without pause while the handle is destroyed: calls under way end well, the
-// next ones are told.
+// Several threads call without pause while the handle is destroyed: running calls succeed, later
+// ones fail.
 template <typename Call, typename Destroy>
 void expect_an_end_beside_calls(Call call, Destroy destroy) {
   std::array<tenon_status, 3> ends{};
@@ -157,7 +158,7 @@ TEST(Life, HandlesAreDestroyedBesideCalls) {
           return tenon_engine_get_stats(engine, &stats);
         },
         [&] { tenon_engine_destroy(engine); });
-    // A tokenizer that is part of a model: the model's memory stays until its calls return.
+    // A tokenizer is part of a model: the model's memory stays until the tokenizer's calls return.
     const tenon_tokenizer* tokenizer = nullptr;
     ASSERT_OK(tenon_model_tokenizer(model.get(), &tokenizer));
     expect_an_end_beside_calls(
@@ -188,7 +189,7 @@ TEST(Life, AWaitReturnsWhenItsRequestIsDestroyed) {
   const tenon_status end = call_until_it_fails([&] {
     auto piece = sized<tenon_piece>();
     const tenon_status status = tenon_request_wait(request, -1, &piece);
-    // It may be done before.
+    // The request may have completed before.
     return status == TENON_OK && piece.finish != TENON_FINISH_NONE ? TENON_ERROR_CANCELLED : status;
   });
   EXPECT_TRUE(end == TENON_ERROR_CANCELLED || end == TENON_ERROR_ARGUMENT)
@@ -196,7 +197,7 @@ TEST(Life, AWaitReturnsWhenItsRequestIsDestroyed) {
   destroyer.join();
 }
 
-// Both wait for the end of the request, which a third thread is computing.
+// Both wait for the end of the request, which a third thread computes.
 TEST(Life, ASessionAndItsRequestAreDestroyedAtTheSameTime) {
   const ModelPtr model = open_demo();
   tenon_engine* raw = nullptr;

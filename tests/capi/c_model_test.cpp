@@ -39,14 +39,14 @@ TEST(Model, EverySourceGivesTheSameModel) {
   reader.user = const_cast<std::string*>(&bytes);
   reader.read = [](void* user, uint64_t offset, void* buffer, uint64_t size) {
     const auto& all = *static_cast<const std::string*>(user);
-    // Short reads are fine.
+    // Short reads are allowed.
     const uint64_t count = std::min<uint64_t>({size, all.size() - offset, 4099});
     std::memcpy(buffer, all.data() + offset, count);
     return static_cast<int64_t>(count);
   };
   EXPECT_EQ(answer_of(reader), expected);
 
-  // In the middle of another file, whose descriptor is closed once the model is open.
+  // The model is inside another file, whose descriptor is closed once the model is open.
   char path[] = "/tmp/tenon_capi_XXXXXX";
   const int fd = mkstemp(path);
   ASSERT_GE(fd, 0);
@@ -171,7 +171,7 @@ TEST(Model, MemoryGrowsWithTheContextAlone) {
   EXPECT_GE(large.kv_bytes, 1024u * 4 * 4 * 32 * 2 * 2);
   EXPECT_LE(large.kv_bytes, 2u * 1024 * 4 * 4 * 32 * 2 * 2);
   EXPECT_EQ(large.kv_bytes, 4 * small.kv_bytes);
-  // A token sees all of them: these are whole blocks.
+  // A token reads the whole cache, since both contexts are whole blocks.
   EXPECT_EQ(small.token_cache_bytes, small.kv_bytes);
   EXPECT_EQ(large.token_cache_bytes, large.kv_bytes);
 }

@@ -135,7 +135,7 @@ TEST(Options, UnknownKeyNamesTheNearest) {
   expect_failure(tenon_options_set_float(options.get(), "temprature", 1), TENON_ERROR_ARGUMENT,
                  "\"temperature\"");
   expect_failure(tenon_options_set_int(options.get(), "", 8), TENON_ERROR_ARGUMENT, "no option");
-  // A long name costs no time and is cut in the message.
+  // A long name takes no time and is truncated in the message.
   const std::string enormous(1 << 20, 'x');
   expect_failure(tenon_options_set_int(options.get(), enormous.c_str(), 8), TENON_ERROR_ARGUMENT,
                  "no option");
@@ -225,7 +225,7 @@ TEST(Options, ListsAreLimitedWhenAdded) {
     }
     expect_failure(add(large, 1), TENON_ERROR_LIMIT,
                    "more than " + std::to_string(limits.total_bytes) + " bytes");
-    // The list is replaced, and with it what counts.
+    // Setting the list replaces it and restarts its limits.
     ASSERT_OK(tenon_options_set_string(large.get(), limits.key, "a", 1));
     EXPECT_OK(add(large, 1));
     const std::string long_text(limits.text_bytes + 1, 'a');
@@ -261,7 +261,7 @@ TEST(Options, AFailedCallChangesNothing) {
   const OptionsPtr options = make_options();
   EXPECT_OK(tenon_options_set_float(options.get(), "temperature", 0));
   EXPECT_NE(tenon_options_set_float(options.get(), "temperature", -1), TENON_OK);
-  // Still 0: greedy, whatever the position.
+  // The temperature is still 0: greedy at every position.
   tenon_sampler* raw = nullptr;
   ASSERT_OK(tenon_sampler_create(options.get(), &raw));
   const SamplerPtr sampler(raw);
@@ -284,7 +284,7 @@ TEST(Errors, MessageIsOfThisThreadAndStays) {
     EXPECT_NE(tenon_options_set_int(options.get(), "second_thread", 1), TENON_OK);
     EXPECT_NE(std::string(tenon_last_error()).find("second_thread"), std::string::npos);
   }).join();
-  // A call that succeeds leaves it alone.
+  // A successful call does not change the last error.
   EXPECT_OK(tenon_options_set_int(options.get(), "threads", 1));
   EXPECT_EQ(tenon_last_error(), message);
   EXPECT_EQ(message, copy);

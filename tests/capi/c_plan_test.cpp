@@ -1,4 +1,4 @@
-// tenon_measure_hardware, tenon_model_plan, and the same from C++.
+// tenon_measure_hardware, tenon_model_plan, and the C++ functions over them.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace tenon_test;
 
-/// The demo model, opened to look at it.
+/// Demo model opened for inspection.
 ModelPtr inspect_demo() {
   const OptionsPtr options = make_options();
   EXPECT_OK(tenon_options_set_bool(options.get(), "inspect", 1));

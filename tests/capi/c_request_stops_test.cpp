@@ -1,4 +1,4 @@
-// Stops, least numbers of tokens and log-probabilities of requests are those of session calls.
+// Stops, minimum tokens and log-probabilities of requests equal those of session calls.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
@@ -49,7 +49,7 @@ class CRequestStops : public DemoSession {
     } while (piece.finish == TENON_FINISH_NONE && seen.tokens.size() < 1000);
     return seen;
   }
-  /// What a request and a call on a session give with the same sampler.
+  /// Expects equal results of a request and of a session's call with the same sampler.
   void expect_same(const SamplerPtr& sampler, uint64_t max_tokens, int32_t finish) {
     Seen by_call;
     EXPECT_OK(tenon_session_generate(session(kQuestion).get(), sampler.get(), max_tokens, record,
@@ -80,7 +80,7 @@ TEST_F(CRequestStops, EndAndShowWhatSessionCallsDo) {
 TEST_F(CRequestStops, CountTokensAcrossCallsAndRequests) {
   const Seen whole = generate(session(kQuestion), 40);
   const auto length = static_cast<int64_t>(whole.tokens.size());
-  // Three tokens by hand, the rest by a request: the least number counts from the prompt.
+  // Three tokens by hand, the rest by a request: the minimum counts from the prompt.
   const SamplerPtr patient = make({}, length);
   const SessionPtr of = session(kQuestion);
   auto piece = sized<tenon_piece>();
@@ -200,7 +200,7 @@ TEST_F(CRequestStops, CountsAreCheckedBeforeTheyAreUsed) {
   const SessionPtr of = session();
   tenon_submission what = submission(greedy_, 1);
   tenon_request* refused = nullptr;
-  what.num_top = 100'000'000;  // 800 MB, if they were made
+  what.num_top = 100'000'000;  // 800 MB if allocated
   const double seconds = tenon::processor_seconds([&] {
     expect_failure(tenon_session_submit(of.get(), &what, &refused), TENON_ERROR_ARGUMENT,
                    "num_top is 100000000");

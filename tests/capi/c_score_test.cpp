@@ -35,7 +35,7 @@ class CScore : public DemoSession {
     tokens.resize(count);
     return tokens;
   }
-  /// By the functions of one session, token by token.
+  /// Expected logprobs, from the calls of a session token by token.
   static std::vector<float> forced(const SessionPtr& session,
                                    const std::vector<tenon_token>& tokens) {
     tenon_session* raw = nullptr;
@@ -117,7 +117,7 @@ TEST_F(CScore, GivesTheBitsOfASessionTokenByToken) {
     next += counts[i];
   }
   EXPECT_EQ(next, logprobs.data() + needed);
-  // The text goes on as if nothing had been asked.
+  // Scoring does not change the text.
   EXPECT_EQ(generate(s, 12).text, generate(session(kQuestion), 12).text);
 }
 

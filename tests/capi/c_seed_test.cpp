@@ -145,13 +145,13 @@ TEST_F(CSeed, AnAnswerThatGoesOnKeepsIt) {
     EXPECT_EQ(drawn(*one, other, kLength - 8), rest);
     EXPECT_EQ(one->seed(), seed);
   }
-  // A request that continues the answer does, too.
+  // A request that continues the answer keeps the seed.
   tenon::Session later(model_);
   later.restore(saved);
   int64_t told = 0;
   (void)requested(later, &sampler, &told);
   EXPECT_EQ(told, seed);
-  // A text that changes otherwise begins a new answer.
+  // Any other change of the text begins a new answer.
   session.rewind(prompt);
   drawn(session, sampler, 1);
   EXPECT_NE(session.seed(), seed);

@@ -82,7 +82,7 @@ TEST_F(CSession, WithoutACallbackTheTextGrowsAllTheSame) {
 }
 
 TEST_F(CSession, PiecesAreWholeCharacters) {
-  // Draws wildly, so that bytes of all kinds come.
+  // A high temperature, so that bytes of all kinds occur.
   const OptionsPtr options = make_options();
   ASSERT_OK(tenon_options_set_float(options.get(), "temperature", 50));
   ASSERT_OK(tenon_options_set_int(options.get(), "top_k", 0));
@@ -96,7 +96,7 @@ TEST_F(CSession, PiecesAreWholeCharacters) {
   for (int i = 0; i < 8 && position(s) < 200; ++i) {
     ASSERT_OK(tenon_session_generate(s.get(), wild.get(), 20, record, &seen));
   }
-  // Well-formed UTF-8 is what the tokenizer does not have to repair.
+  // The tokenizer leaves well-formed UTF-8 unchanged.
   const tenon_tokenizer* tokenizer = nullptr;
   ASSERT_OK(tenon_model_tokenizer(model_->get(), &tokenizer));
   size_t count = 0;
@@ -189,7 +189,7 @@ TEST_F(CSession, EvaluateGivesTheLogitsOfEveryPosition) {
   const SessionPtr one = session();
   for (size_t i = 0; i < 5; ++i) {
     ASSERT_OK(tenon_session_append_tokens(one.get(), &tokens[i], 1));
-    EXPECT_EQ(logits(one), rows[i]) << i;  // the same bits
+    EXPECT_EQ(logits(one), rows[i]) << i;  // bitwise equal
   }
 }
 
@@ -280,7 +280,7 @@ TEST_F(CSession, PrefillTellsProgressAndCanCancel) {
       &seen));
   ASSERT_FALSE(seen.empty());
   EXPECT_DOUBLE_EQ(seen.back(), 1.0);
-  // After a cancel and a second try the logits are those of a session that was never cancelled.
+  // After a cancel and a retry, the logits equal those of a session that was never cancelled.
   const SessionPtr other = session(std::string(600, 'a'), 1024);
   EXPECT_EQ(logits(s), logits(other));
 }
@@ -295,7 +295,7 @@ TEST_F(CSession, CancelBeforeACallEndsItOnce) {
 
 TEST_F(CSession, CancelFromAnotherThreadEndsGenerate) {
   const SessionPtr s = session("Once upon a time", 1024);
-  // Nothing but the context ends this generation, and that takes longer than the cancel.
+  // Only the context ends this generation, later than the cancel.
   const tenon_tokenizer* tokenizer = nullptr;
   ASSERT_OK(tenon_model_tokenizer(model_->get(), &tokenizer));
   for (tenon_token token = 0; token < 1024; ++token) {
@@ -335,7 +335,7 @@ TEST_F(CSession, CallbacksMayCancelAndDestroyButNotCallBack) {
     tenon_status before = TENON_OK;  // the handle is destroyed
     tenon_status after = TENON_OK;
   } state{session("Once upon a time").release()};
-  // The destroy takes effect at the end of generate; leaks and use after free are the sanitizer's.
+  // The destroy takes effect at the end of generate; the sanitizers find leaks and use after free.
   EXPECT_OK(tenon_session_generate(
       state.session, greedy_.get(), 3,
       [](void* user, const tenon_piece* piece) {

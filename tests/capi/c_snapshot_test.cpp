@@ -30,7 +30,7 @@ class CSnapshots : public DemoSession {
     EXPECT_OK(tenon_session_position(session.get(), &position));
     return position;
   }
-  const tenon::TempFolder folder_;  // each test has its own: they run side by side
+  const tenon::TempFolder folder_;  // a folder per test, since tests run in parallel
   const std::string path_ = folder_.path("snapshot");
 };
 

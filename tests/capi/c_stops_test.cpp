@@ -1,4 +1,4 @@
-// Stop texts, stop tokens, the least number of tokens, log-probabilities.
+// Stop texts, stop tokens, minimum tokens, log-probabilities.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 

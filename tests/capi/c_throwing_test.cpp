@@ -1,5 +1,5 @@
-// Callbacks that throw, against the rules: nothing of it gets into the engine, nothing is left
-// behind, and the objects go on.
+// Callbacks that throw, against the rules: the exception never enters the engine, nothing leaks,
+// and the objects remain usable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
@@ -21,7 +21,7 @@ using namespace tenon_test;
 
 constexpr const char* kText = "Once upon a time";
 
-/// What a host's callbacks have and do.
+/// State and behaviour of a host's callbacks.
 struct Host {
   std::mutex mutex;
   std::vector<std::string> lines;
@@ -39,7 +39,7 @@ void log_line(void* user, uint32_t level, const char* text, uint64_t length) {
 class Throwing : public testing::Test {
  protected:
   void SetUp() override {
-    alarm(120);  // a hang ends the program
+    alarm(120);  // ends the program if it hangs
     tenon_callbacks callbacks = make_callbacks(&host_);
     callbacks.log = log_line;
     tenon_model* model = nullptr;
@@ -124,7 +124,7 @@ TEST_F(Throwing, PostIsTriedAgainWithTheNextRequest) {
       [](void* user, void (*task)(void*), void* arg) {
         auto& host = *static_cast<Host*>(user);
         if (++host.calls == 1) throw 42;
-        task(arg);  // in this very call
+        task(arg);  // within this call
       },
       &host_));
   const SessionPtr first = open();
@@ -208,7 +208,7 @@ TEST(ThrowingModel, MemoryIsNoMemoryAndAClockThatFailsIsReplaced) {
   EXPECT_EQ(untouched, nullptr);
 }
 
-// No throwing here, but the same border: a task may outlive all handles.
+// No exception, but the same barrier: a task may outlive all handles.
 TEST(PostedTask, KeepsWhatTheEngineUsesOfItsHost) {
   struct Tasks {
     int blocks = 0;

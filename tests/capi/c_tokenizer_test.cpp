@@ -152,7 +152,7 @@ TEST(TokenizerFile, ReadsATokenizerJsonFromMemory) {
   source.size = json.size();
   tenon_tokenizer* opened = nullptr;
   ASSERT_OK(tenon_tokenizer_load(&source, &opened));
-  json.assign(json.size(), 'x');  // not used after the call
+  json.assign(json.size(), 'x');  // the call has copied the text
   tenon_token tokens[4] = {};
   size_t count = 0;
   ASSERT_OK(tenon_tokenizer_encode(opened, "world hello!", 12, 0, tokens, 4, &count));

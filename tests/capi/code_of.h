@@ -1,4 +1,4 @@
-// The code of the error that an action throws through the C++ headers.
+// Code of the error that an action throws through the C++ headers.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 
 namespace tenon_test {
 
-/// Ok where it throws none.
+/// Returns Ok if nothing is thrown.
 inline tenon::Code code_of(const std::function<void()>& action) {
   try {
     action();

@@ -1,4 +1,4 @@
-// The C++ headers over the C interface.
+// C++ headers over the C interface.
 #include <gtest/gtest.h>
 
 #include <ranges>
@@ -105,7 +105,7 @@ TEST(Cpp, TablesStayInTheFileWhereTheHostSaysSo) {
   const tenon::Model held(path, {.threads = 2, .rows_on_demand = "off"});
   const tenon::Model fetched(path,
                              {.threads = 2, .rows_on_demand = "on", .row_cache_bytes = 20000});
-  // A table of 512 rows of 272 bytes gives way to the cache.
+  // A cache replaces a table of 512 rows of 272 bytes.
   EXPECT_LT(fetched.memory().weights_bytes + 100000, held.memory().weights_bytes);
   tenon::Session expected(held, {.context = 64});
   tenon::Session session(fetched, {.context = 64});

@@ -1,4 +1,4 @@
-// A fixture for tests of sessions: the demo model, and what a generation hands out.
+// Fixture for tests of sessions: the demo model, and a recorder of generations.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace tenon_test {
 inline constexpr const char* kQuestion =
     "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n<|im_start|>assistant\n";
 
-/// What the callback of generate saw.
+/// Recorded calls of generate's callback.
 struct Seen {
   std::string text;
   std::vector<tenon_token> tokens;
@@ -31,7 +31,7 @@ inline int32_t record(void* user, const tenon_piece* piece) {
   return seen->tokens.size() >= seen->stop_after;
 }
 
-/// The model is loaded once for a suite.
+/// Fixture that loads the model once per suite.
 class DemoSession : public testing::Test {
  protected:
   static void SetUpTestSuite() { model_ = new ModelPtr(open_demo()); }

@@ -1,4 +1,5 @@
-// An object of each kind that the C interface has, a call on it and its end; for tests of all of them.
+// Object of each kind in the C interface, with a call on it and its destroy function, for tests of
+// all kinds.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,14 +14,15 @@
 namespace tenon_test {
 
 struct Kind {
-  const char* destroys;  ///< name of the function that does
+  const char* destroys;  ///< name of the destroy function
   std::function<void*()> make;
-  std::function<tenon_status(void*)> call;  ///< lasts for a while where calls do
+  std::function<tenon_status(void*)> call;  ///< takes a while if the kind has long calls
   std::function<void(void*)> destroy;
-  bool any_thread;  ///< calls may come from several threads at once
+  bool any_thread;  ///< several threads may call at once
 };
 
-/// What the objects are made of, and the kinds. One thread makes; calls and ends may be on others.
+/// Objects and the kinds to make from them. One thread creates; calls and destruction may be on
+/// others.
 class EveryKind {
  public:
   static constexpr const char* kTalk = R"({"messages": [{"role": "user", "content": "hello"}]})";
@@ -50,7 +52,7 @@ class EveryKind {
 #define TENON_ADD_KIND(kind, any_thread, ...) \
   add<tenon_##kind>("tenon_" #kind "_destroy", any_thread, tenon_##kind##_destroy, __VA_ARGS__)
 
-  /// What a function with an out-parameter made.
+  /// Handle that a function with an out-parameter creates.
   template <typename Handle, typename Create>
   static Handle* made(Create create) {
     Handle* handle = nullptr;
@@ -76,7 +78,7 @@ class EveryKind {
       return tenon_engine_open_session(engine_.get(), nullptr, out);
     });
   }
-  /// Under way, in a session that stays as long as this.
+  /// Running request, in a session that lives as long as this object.
   tenon_request* make_request() {
     sessions_.emplace_back(make_session_of_engine());
     auto what = sized<tenon_submission>();

@@ -1,5 +1,4 @@
-// Owners of C handles for tests, and the shortest way to a model; the calls under test stay
-// visible.
+// Owners of C handles for tests, and shortcuts to a model; the calls under test stay visible.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +38,7 @@ using ReplyPtr = std::unique_ptr<tenon_chat_reply, Destroy>;
 using BackendsPtr = std::unique_ptr<tenon_backends, Destroy>;
 using PlacementPtr = std::unique_ptr<tenon_placement, Destroy>;
 
-/// Expects a status and, in tenon_last_error(), a text.
+/// Expects a status, and a text in tenon_last_error().
 inline void expect_failure(tenon_status status, tenon_status expected, const std::string& text) {
   EXPECT_STREQ(tenon_status_name(status), tenon_status_name(expected)) << tenon_last_error();
   EXPECT_NE(std::string(tenon_last_error()).find(text), std::string::npos) << tenon_last_error();
@@ -54,7 +53,7 @@ inline OptionsPtr make_options() {
   return OptionsPtr(options);
 }
 
-/// A struct as a caller sets it up.
+/// Struct initialised as a caller does.
 template <typename T>
 T sized() {
   T value{};
@@ -62,7 +61,7 @@ T sized() {
   return value;
 }
 
-/// The demo model with two threads.
+/// Demo model with two threads.
 inline ModelPtr open_demo() {
   const OptionsPtr options = make_options();
   EXPECT_OK(tenon_options_set_int(options.get(), "threads", 2));
@@ -79,7 +78,7 @@ inline SessionPtr make_session(const ModelPtr& model, int64_t context = 0) {
   return SessionPtr(session);
 }
 
-/// Always the likeliest token.
+/// Sampler that always takes the likeliest token.
 inline SamplerPtr make_greedy() {
   const OptionsPtr options = make_options();
   EXPECT_OK(tenon_options_set_float(options.get(), "temperature", 0));

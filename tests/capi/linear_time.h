@@ -1,6 +1,6 @@
-// Ten times as much of anything that callers, files and models send takes about ten times as long,
-// or is refused: what the tables of linear_time_of_*_test.cpp share. Whatever takes texts is in
-// one.
+// Ten times as much input from callers, files and models takes about ten times as long, or is
+// refused: common part of the tables in linear_time_of_*_test.cpp. Every function that takes texts
+// is in one of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@
 
 namespace tenon_test {
 
-// Linear work takes 10 times as long, sorting 13 times, and what no longer fits the caches up to
-// twice that; quadratic work takes 100 times. The least time hides what is set up once. Work is
-// repeated only where it seems too long.
+// Linear work takes 10 times as long, sorting 13 times, and work that exceeds the caches up to
+// twice that; quadratic work takes 100 times. The minimum time excludes one-time setup. Work is
+// repeated only if it seems too long.
 inline constexpr double kMostTimes = 25;
 inline constexpr double kLeastSeconds = 0.008;
 
-/// A text that grows.
+/// Text of `times` units.
 inline std::string repeated(std::string_view unit, size_t times) {
   std::string out;
   out.reserve(unit.size() * times);
@@ -32,7 +32,7 @@ inline std::string repeated(std::string_view unit, size_t times) {
   return out;
 }
 
-/// `each` with # replaced by 0, 1, ... in fixed width, `times` times, commas between.
+/// `each` with # replaced by 0, 1, ... in fixed width, `times` times, separated by `between`.
 inline std::string numbered(std::string_view each, size_t times, std::string_view between = ",") {
   std::string out;
   for (size_t i = 0; i < times; ++i) {
@@ -47,7 +47,7 @@ inline std::string numbered(std::string_view each, size_t times, std::string_vie
   return out;
 }
 
-/// Whether the answer is one that a caller may get: the work was done or refused.
+/// Expects an allowed status: success or a refusal.
 inline void expect_answer(tenon_status status) {
   EXPECT_NE(status, TENON_ERROR_INTERNAL) << tenon_last_error();
   EXPECT_NE(status, TENON_ERROR_NO_MEMORY) << tenon_last_error();
@@ -55,13 +55,13 @@ inline void expect_answer(tenon_status status) {
 
 struct Case {
   const char* name;
-  size_t size;  ///< the small one
+  size_t size;  ///< the smaller size
   std::function<void(size_t)> work;
 };
 
 inline void expect_linear(const std::vector<Case>& cases) {
   for (const Case& tested : cases) {
-    if (tenon::kSanitized) {  // no time is judged there
+    if (tenon::kSanitized) {  // sanitizers distort times
       tested.work(tested.size);
       continue;
     }
@@ -85,7 +85,7 @@ inline std::string object(const std::string& properties, const std::string& othe
   return R"({"type": "object", "properties": {)" + properties + "}" + others + "}";
 }
 
-/// numbered() takes # for the number: ~ stands for it in references.
+/// numbered() replaces # by the number; ~ stands for # in references.
 inline std::string text_of(const Text& text, size_t size) {
   std::string out = text.make(size);
   for (char& c : out) {

@@ -162,8 +162,8 @@ TEST(LinearTime, GrammarsOfAnswers) {
   }
 }
 
-// Each parameter's schema is read with the definitions: the product is refused. Twice the 250 ms
-// that a grammar may take.
+// Each parameter's schema is read with the definitions: the product is refused. The bound is twice
+// the 250 ms that a grammar may take.
 TEST(LinearTime, DefinitionsAreNotReadWithoutEndForEachParameter) {
   const ChatPtr chat = make_chat(kTemplate, "qwen3-coder");
   const auto text = std::ranges::find_if(

@@ -96,7 +96,7 @@ TEST(LinearTime, OptionsAndSamplers) {
   });
 }
 
-/// A GGUF file of these counts; `body` holds keys, then the directory.
+/// GGUF file with these counts. body: keys, then the directory.
 std::string gguf(uint64_t tensors, uint64_t keys, const std::string& body) {
   std::string out = "GGUF";
   const uint32_t version = 3;

@@ -1,4 +1,4 @@
-// Linear time: tokenizers, their texts, and what looks at their tokens.
+// Linear time: tokenizers, their texts, and functions over their tokens.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
@@ -29,7 +29,7 @@ void load_tokenizer(const std::string& bytes,
   if (use && made != nullptr) use(made);
 }
 
-/// A tokenizer.json of byte-pair encoding whose vocabulary also has `tokens`.
+/// tokenizer.json of byte-pair encoding whose vocabulary also has `tokens`.
 std::string bpe(const std::string& tokens, const std::string& merges = "",
                 const std::string& added = "") {
   return R"({"added_tokens": [)" + added +
@@ -46,7 +46,7 @@ std::string unigram(size_t n) {
   return out + "]}}";
 }
 
-/// Each "b#" merges from "b" and "#"... as a chain: ab, abb, abbb.
+/// Merges each "b#" from "b" and "#" as a chain: ab, abb, abbb.
 std::string chain_of_tokens(size_t n) {
   std::string out, word = "a";
   for (size_t i = 0; i < n; ++i) out += ", \"" + (word += 'b') + "\": " + std::to_string(i + 2);

@@ -1,4 +1,4 @@
-// Ways to load the demo model, and what it answers once loaded; for tests only.
+// Ways to load the demo model, and its answer once loaded; for tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline tenon_callbacks make_callbacks(void* user) {
   return callbacks;
 }
 
-/// Loads one source and tells what the model answers greedily, so that it was loaded right.
+/// Loads a source and returns the model's greedy answer, which proves a correct load.
 inline std::string answer_of(const tenon_source& source,
                              const tenon_callbacks* callbacks = nullptr) {
   const tenon_source* sources[] = {&source};

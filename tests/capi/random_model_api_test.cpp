@@ -52,7 +52,8 @@ TEST(RandomModelApi, TokensOfStatesTakeTheSameBytesOfTheCacheAtAnyLength) {
     const uint64_t bytes = model.memory(2).token_cache_bytes;
     EXPECT_GT(bytes, 0u);
     EXPECT_EQ(model.memory(512).token_cache_bytes, bytes);
-    // A session of two tokens keeps the state that the second one reads and the one that it writes.
+    // A session of two tokens holds the state that the second token reads and the state that it
+    // writes.
     EXPECT_EQ(model.memory(2).kv_bytes, bytes);
   }
 }

@@ -1,4 +1,4 @@
-// Structs from programs that were built against an older or a newer header.
+// Structs from programs built against an older or a newer header.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
@@ -27,7 +27,7 @@ TEST(StructSize, AnOlderProgramGetsWhatItKnows) {
   ASSERT_OK(tenon_option_get_info(0, &option));
   EXPECT_EQ(option.struct_size, offsetof(tenon_option_info, doc));
   EXPECT_STREQ(option.name, "backend");
-  // Not a byte behind its end.
+  // No byte after its end is written.
   const auto* bytes = reinterpret_cast<const unsigned char*>(&option);
   for (size_t i = offsetof(tenon_option_info, doc); i < sizeof option; ++i)
     ASSERT_EQ(bytes[i], 0x5a);

@@ -17,7 +17,7 @@ using testing::DoubleEq;
 using testing::Each;
 using testing::SizeIs;
 
-/// Runs a cell with a clock that shows a second more each time it is read.
+/// Runs a cell with a clock that advances a second per reading.
 BenchResult run_by_seconds(const BenchCell& cell, uint64_t repetitions,
                            const tenon::Model& model = tenon::Model(TENON_DEMO_MODEL)) {
   Clock::time_point time{};
@@ -27,7 +27,7 @@ BenchResult run_by_seconds(const BenchCell& cell, uint64_t repetitions,
 
 TEST(BenchCell, PrefillGivesTokensByTheSecondsOfThePromptAlone) {
   const BenchResult result = run_by_seconds({.decode = false, .tokens = 24}, 3);
-  // A second to the end of the prompt, another to the first token.
+  // A second to the end of the prompt, a second to the first token.
   EXPECT_THAT(result.rates, SizeIs(3));
   EXPECT_THAT(result.rates, Each(DoubleEq(24)));
   EXPECT_THAT(result.first_token, SizeIs(3));
@@ -48,7 +48,7 @@ TEST(BenchCell, TextsOfStatesAreNotComputedAgain) {
   const tenon::TempFolder folder;
   tenon::write_random_model(folder.path("m"), "tiny-mamba2", "q8_0");
   const tenon::Model model(folder.path("m"), {.threads = 1, .slice = 16});
-  // The last checkpoint is after 96 tokens: of each text 28 more would take steps of 16.
+  // The last checkpoint is after 96 tokens: 28 more tokens per text would take steps of 16.
   const BenchCell decode{.decode = true, .tokens = 9, .sequences = 3, .depth = 124};
   const BenchResult result = run_by_seconds(decode, 2, model);
   EXPECT_THAT(result.per_token, Each(DoubleEq(1)));

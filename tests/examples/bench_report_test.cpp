@@ -1,4 +1,4 @@
-// The figures of `tenon bench` from times and sizes that a test makes up.
+// Figures of `tenon bench` from invented times and sizes.
 #include "bench_report.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 
 using namespace tenon_program;
 
-/// One run with one cell, on a device of 2 threads at 1 GHz.
+/// Run with one cell, on a device of 2 threads at 1 GHz.
 BenchReport report_of(const BenchResult& result) {
   BenchRun run;
   run.execution.threads = 2;
@@ -48,7 +48,7 @@ TEST(BenchReport, TellsTheTimesOfTokensInMilliseconds) {
 
 TEST(BenchReport, TellsWhatATokenReadsOfWhatMemoryGives) {
   const nlohmann::json cell = cell_of(report_of(decode_result()));
-  // The matrices and the cache.
+  // Reads the matrices and the cache.
   EXPECT_EQ(cell["cache_bytes_per_token"], 1000);
   EXPECT_DOUBLE_EQ(cell["bytes_per_token"], 2000);
   EXPECT_DOUBLE_EQ(cell["fraction_of_stream_read"], 2000 / 0.05 / 1e5);
@@ -62,7 +62,7 @@ TEST(BenchReport, TellsThePrefillByItsPrompt) {
   const nlohmann::json cell = cell_of(report_of(result));
   EXPECT_DOUBLE_EQ(cell["time_to_first_token_ms"]["p50"], 250);
   EXPECT_DOUBLE_EQ(cell["median_tokens_per_second"], 1e6);
-  // 4,000 and an eighth of 800 for each token, over the cycles of two threads.
+  // 4,000 and an eighth of 800 multiplications per token, over the cycles of two threads.
   EXPECT_DOUBLE_EQ(cell["multiplications_per_cycle"], 1e6 * 4100 / 2e9);
 }
 

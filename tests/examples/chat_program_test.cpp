@@ -64,7 +64,7 @@ TEST(ChatProgram, RefusesOddArgumentsInOneLine) {
   expect_error_line(chat + "--tools /nowhere", "/nowhere");
   EXPECT_NE(run_program(chat + "-n -3").exit_code, 0);
   EXPECT_NE(run_program("tenon run " + kDemo + " Hi -n -3").exit_code, 0);
-  // A byte that is no UTF-8 is a character that nobody knows.
+  // A byte that is not UTF-8 becomes U+FFFD.
   EXPECT_EQ(run_program(chat.substr(0, chat.size() - 3) + "\"$(printf 'a\\377b')\" -n 2").exit_code,
             0);
 }
@@ -119,7 +119,7 @@ TEST(ChatProgram, AnswersObeyASchema) {
                                       schema + " --temperature 0 > " + answer);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(output_of("tenon grammar --json-schema " + schema + " --accepts " + answer), "");
-  // Each answer of a conversation is one.
+  // Each answer of a conversation obeys the schema.
   const std::string input = folder.file("in", "Hello\nWhat is the capital of France?\n");
   const std::string two =
       output_of("tenon chat " + kDemo + " --json-schema " + schema + " < " + input);
@@ -137,7 +137,7 @@ TEST(ChatProgram, CallsObeyTheSchemasOfTheTools) {
                     R"("type": "object", "properties": {"city": {"enum": ["Bonn", "Paris"]}},)"
                     R"("required": ["city"], "additionalProperties": false}}}])");
   const std::string command = "tenon chat " + kDemo + " --temperature 0 --tools " + tools;
-  // The model was never trained on these two; what it may say decides.
+  // The model was never trained on these two, so the constraint decides.
   const std::string called = output_of(command + " --message 'What is the weather in Lima?'");
   EXPECT_EQ(called.rfind("[get_weather {", 0), 0u) << called;
   EXPECT_TRUE(called.find("Bonn") != called.npos || called.find("Paris") != called.npos) << called;
@@ -226,7 +226,7 @@ TEST(ChatProgram, TemplatesAreTextsFilesOrNames) {
   expect_error_line(ask + "--template nosuch", "nosuch");
 }
 
-/// A program whose input and output are pipes of the test's.
+/// Program with pipes of the test as input and output.
 class Piped {
  public:
   explicit Piped(std::vector<std::string> command) {
@@ -257,7 +257,7 @@ class Piped {
   void write(const std::string& text) {
     EXPECT_EQ(::write(in_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
-  /// Reads until `text` came; false at the end of the output.
+  /// Reads until `text` appears; false at the end of the output.
   bool read_until(const std::string& text) {
     for (;;) {
       if (read_.find(text, from_) != read_.npos) {
@@ -287,7 +287,7 @@ class Piped {
 };
 
 TEST(ChatProgram, CtrlCStopsTheAnswerAndNotTheProgram) {
-  // An answer of hours, but for the signal.
+  // Only the signal ends this answer within hours.
   Piped chat({TENON_PROGRAMS_DIR "/tenon", "chat", kDemo, "--min-tokens", "1000000", "--context",
               "1000000"});
   chat.write("What is the capital of Norway?\n");
@@ -297,7 +297,7 @@ TEST(ChatProgram, CtrlCStopsTheAnswerAndNotTheProgram) {
   ASSERT_TRUE(chat.read_until("\"role\": \"assistant\"")) << "the history holds what was said";
   chat.write("/undo\n");
   ASSERT_TRUE(chat.read_until("forgotten"));
-  // At the prompt it ends a line and nothing else.
+  // At the prompt, Ctrl-C only ends the line.
   chat.interrupt();
   chat.write("/history\n");
   ASSERT_TRUE(chat.read_until("[]"));

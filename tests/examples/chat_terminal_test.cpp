@@ -146,7 +146,7 @@ TEST(ChatTerminal, CtrlCEndsALineAndNotTheProgram) {
   if (!edits()) GTEST_SKIP() << "libedit is not installed";
   Terminal terminal = chat();
   ASSERT_TRUE(terminal.wait_for("> "));
-  // At once: what is typed after Ctrl-C counts, however soon it comes.
+  // Type immediately: text after Ctrl-C counts, however soon it comes.
   terminal.type("half a quest\x03/history\r");
   ASSERT_TRUE(terminal.wait_for("half a quest")) << terminal.output();
   ASSERT_TRUE(terminal.wait_for("[]")) << terminal.output();

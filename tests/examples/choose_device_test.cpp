@@ -1,4 +1,4 @@
-// The example that lets the user choose a device, and the flags of the program that say the same.
+// Example that lets the user choose a device, and the program's equivalent flags.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -40,7 +40,7 @@ TEST(DeviceFlags, AreThereInEveryCommand) {
   for (const char* command :
        {"run", "chat", "complete", "bench", "plan", "serve", "embed", "perplexity"}) {
     const Outcome help = run_program(std::string("tenon ") + command + " --help-all");
-    if (help.exit_code != 0) continue;  // a build without the server
+    if (help.exit_code != 0) continue;  // builds without the server lack the command
     for (const char* flag :
          {"--backend TEXT", "--devices TEXT", "--gpu-layers N", "--experts-on"}) {
       EXPECT_NE(help.out.find(flag), std::string::npos) << command << " " << flag;

@@ -71,7 +71,7 @@ TEST(RunCommand, ReadsStandardInput) {
   EXPECT_EQ(output_of("tenon --version > /dev/null; cat " + question +
                       " | " TENON_PROGRAMS_DIR "/" + run),
             oslo);
-  // Standard input comes before the question; the answer is to both.
+  // Standard input precedes the question; the answer is to both.
   const std::string both = folder.file("both", "What is the");
   const std::string asked =
       output_of("tenon run " + kDemo + " 'capital of Norway?' --temperature 0 < " + both);

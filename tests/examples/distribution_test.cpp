@@ -56,7 +56,7 @@ TEST(Distribution, DrawsWhatItSays) {
   EXPECT_NEAR(static_cast<double>(uniform[kCount / 2]), 160, 5);
   const auto lognormal = draws("lognormal:200,0.5", kCount);
   EXPECT_NEAR(static_cast<double>(lognormal[kCount / 2]), 200, 5);
-  // One standard deviation above: 84.1 % lie below 200 * exp(0.5).
+  // One standard deviation above the median: 84.1 % are below 200 * exp(0.5).
   EXPECT_NEAR(static_cast<double>(lognormal[kCount * 841 / 1000]), 329.7, 10);
   const auto exponential = draws("exponential:100", kCount);
   EXPECT_GE(exponential.front(), 1u);

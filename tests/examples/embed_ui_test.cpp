@@ -1,5 +1,4 @@
-// The desktop example under a display without a screen: it draws, streams text, and says how long
-// its frames took.
+// Desktop example on a virtual display: draws, streams text, and prints its frame times.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@ namespace {
 
 using namespace tenon_test;
 
-/// An Xvfb of its own, on a free display.
+/// Xvfb on a free display.
 class VirtualDisplay {
  public:
   VirtualDisplay() {
@@ -31,7 +30,7 @@ class VirtualDisplay {
       _exit(127);
     }
     close(ends[1]);
-    // The whole line: a pipe closed before would end the server.
+    // Read the whole line: closing the pipe earlier would end the server.
     std::string line;
     char c = 0;
     while (read(ends[0], &c, 1) == 1 && c != '\n') line += c;
@@ -45,7 +44,7 @@ class VirtualDisplay {
   }
   VirtualDisplay(const VirtualDisplay&) = delete;
   VirtualDisplay& operator=(const VirtualDisplay&) = delete;
-  /// ":1"; empty when there is no Xvfb.
+  /// Name such as ":1"; empty without Xvfb.
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:

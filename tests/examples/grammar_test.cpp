@@ -35,7 +35,7 @@ TEST(GrammarCommand, WhatCannotBeReadIsNotRejected) {
   EXPECT_EQ(run_program("tenon grammar --json-schema /nowhere --accepts " + number).exit_code, 2);
   EXPECT_EQ(run_program("tenon grammar --regex a --accepts /nowhere").exit_code, 2);
   EXPECT_EQ(run_program("tenon grammar --regex a --accepts " + folder.path("")).exit_code, 2);
-  // Ever deeper: an answer, or how deep is too deep, and neither after hours.
+  // Deep nesting is answered or refused with the limit, and not after hours.
   const std::string deep = folder.file("deep", std::string(100'000, '['));
   EXPECT_EQ(run_program("tenon grammar --json-schema " + any + " --accepts " + deep).exit_code, 1);
   const std::string deeper = folder.file("deeper", std::string(2'000'000, '['));

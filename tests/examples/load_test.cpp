@@ -1,4 +1,4 @@
-// tenon bench --clients: what it measures, and what it refuses.
+// tenon bench --clients: measurements and refusals.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ using namespace tenon_test;
 
 const std::string kLoad = "tenon bench " TENON_DEMO_MODEL " --clients 3";
 
-/// The part of a JSON text from `key` on.
+/// Rest of a JSON text from `key` on.
 std::string part_of(const std::string& json, const std::string& key) {
   const size_t at = json.find("\"" + key + "\": {");
   EXPECT_NE(at, std::string::npos) << key << "\n" << json;
@@ -44,7 +44,8 @@ TEST(Load, ClosedLoopAnswersEveryRequestWholly) {
   EXPECT_EQ(number_in(json, "budget_exceeded"), 0);
   const std::string prefix = part_of(json, "prefix");
   EXPECT_EQ(number_in(prefix, "prompt_tokens"), 100 * finished);
-  // Two blocks of 32 are shared by all, and the first three requests may come too early.
+  // All prompts share two blocks of 32; the first three requests may come before these are
+  // computed.
   EXPECT_LE(number_in(prefix, "reused_tokens"), 64 * finished);
   EXPECT_GE(number_in(prefix, "reused_tokens"), 64 * (finished - 3));
   for (const char* times : {"time_to_first_token_ms", "time_per_output_token_ms"}) {
@@ -73,7 +74,7 @@ TEST(Load, ArrivalsKeepToTheirRateAndSeed) {
     return number_in(json, "arrived");
   };
   const double first = arrived("1");
-  // Six standard deviations.
+  // Tolerance of six standard deviations.
   EXPECT_NEAR(first, 100, 60);
   EXPECT_EQ(arrived("1"), first);
 }

@@ -1,4 +1,4 @@
-// The example with many conversations.
+// Example with many conversations.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// The example that draws by itself, and the flag that bans texts, as a user runs them.
+// Example with custom sampling, and the flag that bans texts, as a user runs them.
 #include <gtest/gtest.h>
 
 #include <string>

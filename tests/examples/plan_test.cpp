@@ -33,7 +33,7 @@ TEST(Plan, ShowsMemoryByKindAndSpeeds) {
 }
 
 TEST(Plan, SaysWhatWouldFit) {
-  // A size of its own for the process: that of this program differs from build to build.
+  // A fixed size for the process: the program's own varies between builds.
   const std::string plan = kPlan + " --no-speed --process-bytes 4000000";
   const std::string json = output_of(plan + " --json --context 512 --sessions 64");
   EXPECT_EQ(number_in(json, "process_bytes"), 4000000);
@@ -60,7 +60,7 @@ TEST(Plan, NeedsNoWeights) {
   const Folder folder;
   const std::string whole = folder.path("whole.gguf");
   output_of("tenon make-model tiny q4_0 " + whole);
-  // The tensors of a tiny model with its 512 words begin far behind this.
+  // The tensors of a tiny model with 512 words begin far after this offset.
   const auto size = std::filesystem::file_size(whole);
   const std::string content = file_content(whole);
   const std::string sparse = folder.file("sparse.gguf", content.substr(0, 64 * 1024));
@@ -79,7 +79,7 @@ TEST(Plan, MeasuresWhatItPredicts) {
   EXPECT_GT(number_in(json, "decode_tokens_per_second"), 0);
   EXPECT_GT(number_in(json, "prefill_tokens_per_second"), 0);
   EXPECT_NE(output_of(kPlan + " --measure --context 2").find("peak"), std::string::npos);
-  // More than an engine runs, or has wait, by default.
+  // More sessions than an engine runs or queues by default.
   EXPECT_NE(output_of(kPlan + " --measure --context 2 --sessions 1100").find("peak"),
             std::string::npos);
 }

@@ -226,8 +226,8 @@ TEST(Program, LogitsOfAnAnswerNeedASource) {
   expect_error_line("tenon run " + model + " Hello", "which token answers begin with");
 }
 
-/// The negative log probabilities of the last tokens of a chunk, those before `begin` left out, from
-/// the logits that `tenon logits` writes.
+/// Negative log probabilities of a chunk's tokens from `begin` on, from the logits that `tenon
+/// logits` writes.
 std::vector<double> surprises(const Folder& folder, const std::string& model,
                               const std::vector<int>& chunk, size_t begin) {
   std::string ids;
@@ -359,7 +359,7 @@ TEST(Program, ASignalLeavesNoUnfinishedFile) {
     for (int i = 0; i < 4000; ++i) text += "1 ";
     return text;
   }());
-  // Waits until the file is begun, which may have no name until it is complete; at most 20 s.
+  // Waits up to 20 s until the file is begun; it may be unnamed until it is complete.
   const auto ended = [](const std::string& command, const std::string& in) {
     const std::string begun = "ls -l /proc/$!/fd 2> /dev/null | grep -q '" + in + "'";
     return run_program(command + " & i=0; while ! " + begun +
@@ -407,8 +407,8 @@ TEST(Program, BenchMeasuresEveryCombinationOfItsLists) {
 }
 
 TEST(Program, BenchTimesTheTokensOfManySequences) {
-  // More than an engine runs together by default: none may wait for another. What the figures are
-  // made of is tested with a clock of its own (bench_cells_test, bench_report_test).
+  // More sequences than an engine runs by default: none may wait for another. bench_cells_test and
+  // bench_report_test check the figures with a fake clock.
   const std::string json =
       output_of("tenon bench " + kDemo + " -p 0 -n 2 --sequences 300 --slice 300 -t 1 -r 1 --json");
   EXPECT_GT(number_in(json, "median_tokens_per_second"), 0) << json;
@@ -433,7 +433,8 @@ TEST(Program, BenchShowsCountsAsTheyAre) {
   EXPECT_NE(table.find(" 1 thread, "), std::string::npos) << table;
   EXPECT_NE(table.find(" million parameters ("), std::string::npos) << table;
   const std::string lines = output_of("tenon bench --help");
-  const std::string help = std::regex_replace(lines, std::regex("\\s+"), " ");  // it is wrapped
+  // The help is wrapped.
+  const std::string help = std::regex_replace(lines, std::regex("\\s+"), " ");
   for (const char* text : {"default f16, of f16|f32|int8|q4",
                            "-t, --threads N,... Threads that compute, the caller's included; 0: as "
                            "many as the CPUs that the process may use, by its mask and the quotas "
@@ -456,7 +457,7 @@ TEST(Program, BenchRefusesWhatItCannotMeasure) {
   expect_error_line("tenon bench " + kDemo + " -p 8 -t 1,", "the list has an empty part");
   expect_error_line("tenon bench " + kDemo + " -p 8 --cache-type f99", "f99");
   expect_error_line("tenon bench " + kDemo + " -p 8 -t many", "many");
-  // Before the first is measured: of one round that would take minutes, nothing is seen.
+  // Refused before the first measurement: a single round would take minutes.
   const std::string long_run = "tenon bench " + kDemo + " -p 1 -n 900 --depth 100 -r 10000";
   expect_error_line(long_run + " --cache-type f16,f17", "f17");
   expect_error_line(long_run + " -t 1,abc", "\"abc\"");
@@ -485,7 +486,7 @@ std::string drawn_with(int byte, const std::string& command) {
 }
 
 TEST(Hello, BothTellAStory) {
-  // Each draws its own seed: two stories, which begin as the model's stories do.
+  // Each program draws its own seed: two stories with the usual beginning.
   for (const char* program : {"hello_c ", "hello_cpp "}) {
     const std::string story = output_of(program + kDemo);
     EXPECT_EQ(story.find(" there was a"), 0u) << program << story;

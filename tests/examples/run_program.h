@@ -1,4 +1,4 @@
-// Runs a program through the shell and keeps what it said; for tests only.
+// Runs a program through the shell and keeps its output; for tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ inline std::string file_content(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The number behind `"key": `; -1: none there.
+/// Number after `"key": `; -1 if absent.
 inline double number_in(const std::string& json, const std::string& key) {
   const size_t at = json.find("\"" + key + "\": ");
   return at == std::string::npos ? -1 : std::strtod(json.c_str() + at + key.size() + 4, nullptr);
 }
 
-/// A folder of its own, removed with the object.
+/// Temporary folder, removed with the object.
 class Folder {
  public:
   Folder() {
@@ -42,7 +42,7 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
-  /// A file in it, with content.
+  /// Writes a file in the folder.
   std::string file(const std::string& name, const std::string& content) const {
     std::ofstream(path_ / name, std::ios::binary) << content;
     return path(name);
@@ -54,12 +54,12 @@ class Folder {
 };
 
 struct Outcome {
-  int exit_code;  ///< -1: ended by a signal
+  int exit_code;  ///< -1 if a signal ended it
   std::string out;
   std::string err;
 };
 
-/// Runs build/bin/<command>; the command is a line for the shell.
+/// Runs build/bin/<command>; the shell parses the command.
 inline Outcome run_program(const std::string& command) {
   const Folder folder;
   const std::string line = "{ " TENON_PROGRAMS_DIR "/" + command + " ; } >" + folder.path("out") +
@@ -69,7 +69,7 @@ inline Outcome run_program(const std::string& command) {
           file_content(folder.path("err"))};
 }
 
-/// A word for the shell.
+/// Quotes a word for the shell.
 inline std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);

@@ -1,4 +1,4 @@
-// The example that answers its user and other programs from one engine.
+// Example that answers its user and other programs from one engine.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +10,7 @@ namespace {
 using namespace tenon_test;
 
 TEST(ServeInApp, AnswersItsUserAndHttpClients) {
-  // Its standard input stays open while a client asks; the first line tells where.
+  // Keep standard input open while a client asks; the first line shows the address.
   const Folder folder;
   const std::string client = folder.file("client.sh", R"(
 read -r line

@@ -1,4 +1,4 @@
-// `tenon serve` as it is started: what its flags change, and what it writes.
+// `tenon serve` as a user starts it: effects of its flags, and its output.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,8 +9,8 @@ namespace {
 
 using namespace tenon_test;
 
-/// Starts `tenon serve DEMO FLAGS`, runs `client` (a text for bash, with $address) and ends the server.
-/// What client and server said on both outputs.
+/// Starts `tenon serve DEMO FLAGS`, runs `client` (a bash script, with $address) and ends the
+/// server. Returns the output of both on both streams.
 std::string serve_and(const std::string& flags, const std::string& client) {
   const Folder folder;
   const std::string script = folder.file("script.sh", R"(

@@ -104,7 +104,7 @@ TEST_F(DecisionsTest, EachKindHasItsShape) {
   for (const Value& answer : all["answers"]) EXPECT_NEAR(sum_of(answer), 1, 1e-12);
   EXPECT_EQ(all["usage"]["output_tokens"], 0);
   EXPECT_GT(all["usage"]["input_tokens"].get<int>(), 10);
-  // A question among others is answered as alone, and messages say the same as input.
+  // A question's answer does not depend on other questions, and messages are equivalent to input.
   EXPECT_EQ(decide(body(Value::array({choice()})))["answers"][0], animal);
   EXPECT_EQ(decide({{"model", "demo"},
                     {"messages", user_message("The fox is red.")},

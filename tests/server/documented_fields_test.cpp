@@ -1,5 +1,5 @@
-// The table of fields in docs/server-clients.md: each field that it names is read, so that a wrong value of it
-// is refused by its name; and it names each field that the server lists or has from the library.
+// Table of fields in docs/server-clients.md: a wrong value of each listed field is refused by name,
+// and the table lists each field of the server and of the library's options.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using testing::Contains;
 
-/// Fields by route; those of "sampling" stand by themselves.
+/// Fields by route; those of "sampling" have a row of their own.
 std::map<std::string, std::set<std::string>> documented_fields() {
   std::ifstream file(TENON_SERVER_CLIENTS_DOC);
   std::map<std::string, std::set<std::string>> rows;
@@ -39,7 +39,7 @@ std::map<std::string, std::set<std::string>> documented_fields() {
   return rows;
 }
 
-/// A right request of each route.
+/// Valid request for each route.
 Value request_of(const std::string& route) {
   const Value messages = user_message("Hi");
   if (route == "/v1/embeddings") return {{"model", "rows"}, {"input", "a"}};
@@ -67,13 +67,13 @@ class DocumentedFieldsTest : public testing::Test {
     EXPECT_EQ(tenon_server_start(server_.get(), 0), TENON_OK);
   }
 
-  /// Whether some wrong value of a field is refused by its name.
+  /// True if a wrong value of the field is refused by name.
   [[nodiscard]] bool is_read(const std::string& route, const std::string& field) const {
     const Value nothing{{"?", 1}};
     for (const Value& wrong : {nothing, Value(1e300), Value("?"), Value(true), Value(false),
                                Value::array({Value::array({nothing})})}) {
       Value body = request_of(route);
-      // Of what a request is about only one may be there.
+      // A request has only one subject.
       if (field == "content" || field == "prompt") body.erase("messages");
       if (field == "messages" || field == "prompt") body.erase("input");
       body[field] = wrong;

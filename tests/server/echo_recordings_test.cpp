@@ -1,5 +1,5 @@
-// Conversations of agents, from their recorded first requests on: at each turn what was computed before is
-// reused but for a twentieth, and the answers are those of a server that computes every prompt from nothing.
+// Conversations of agents from their recorded first requests on. Each turn reuses at least 95 % of
+// the earlier computation, and the answers equal those of a server without a cache.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kTurns = 6;
 
-/// How one agent goes on with a conversation, in words of its own.
+/// Agent that continues a conversation in its own wording.
 class AgentTalk {
  public:
   explicit AgentTalk(Value body) : body_(std::move(body)) {
@@ -25,11 +25,11 @@ class AgentTalk {
   virtual ~AgentTalk() = default;
 
   [[nodiscard]] virtual const char* path() const = 0;
-  /// What an answer says, for comparison: all but its ids.
+  /// Content of an answer without its ids, for comparison.
   [[nodiscard]] virtual Value meaning(const Value& answer) const = 0;
-  /// A call must come in the even turns, and may not in the others.
+  /// Requires a call in even turns, and forbids calls in odd turns.
   virtual void ask(int turn) = 0;
-  /// Takes the answer in, as the agent would send it back, and what comes after it.
+  /// Appends the answer as the agent would return it, and the next messages.
   virtual void go_on(const Value& answer, int turn) = 0;
 
   [[nodiscard]] const Value& body() const { return body_; }
@@ -37,7 +37,7 @@ class AgentTalk {
  protected:
   static std::string result_of(int turn) { return "line " + std::to_string(turn) + "\nend"; }
   static std::string words_of(int turn) { return "Go on with step " + std::to_string(turn); }
-  /// Arguments as another JSON library writes them: members the other way round, with white space.
+  /// Arguments as another JSON library writes them: members reversed, with white space.
   static std::string rewritten(const std::string& arguments) {
     const Value read = Value::parse(arguments);
     std::vector<std::pair<std::string, Value>> members;
@@ -50,7 +50,7 @@ class AgentTalk {
   Value body_;
 };
 
-/// Claude Code: blocks, a billing line that changes, the day's date, system messages in the middle.
+/// Claude Code: blocks, a changing billing line, the date, system messages in the middle.
 class ClaudeTalk : public AgentTalk {
  public:
   explicit ClaudeTalk(Value body) : AgentTalk(std::move(body)) {
@@ -133,7 +133,7 @@ class CodexTalk : public AgentTalk {
   }
 };
 
-/// OpenCode: empty contents beside calls, arguments written anew.
+/// OpenCode: empty contents beside calls, rewritten arguments.
 class OpenCodeTalk : public AgentTalk {
  public:
   explicit OpenCodeTalk(Value body) : AgentTalk(std::move(body)) { body_.erase("stream_options"); }
@@ -178,14 +178,14 @@ class EchoRecordingsTest : public testing::Test {
     return Value::parse(file, nullptr, false);
   }
 
-  /// Neither prefixes nor answers are found again: every prompt is computed as it is.
+  /// Disables prefix reuse and remembered answers: every prompt is computed as it is.
   static tenon::Options without_cache() {
     tenon::Options options;
     options.set("prefix_cache", false);
     return options;
   }
 
-  /// Talks to both servers at once, in the words of the first.
+  /// Sends each request to both servers and continues with the first server's answers.
   template <typename Talk>
   void follow(const std::string& name) {
     const Value recording = recorded(name);
@@ -195,7 +195,7 @@ class EchoRecordingsTest : public testing::Test {
     const RunningServer from_nothing({}, true,
                                      {.context = 16384, .engine_options = no_cache.get()});
     Talk talk(recording["body"]);
-    uint64_t known = 0;  // of the prompt and answer before
+    uint64_t known = 0;  // tokens of the previous prompt and answer
     uint64_t reusable = 0;
     uint64_t computed_again = 0;
     uint64_t repaired = 0;

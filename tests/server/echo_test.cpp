@@ -1,5 +1,5 @@
-// Conversations that come back in other words: what counts as the same, the prompts that are made of
-// them, and that answers are those to these prompts computed from nothing.
+// Conversations returned in other words: their meaning, the repaired prompts, and answers equal to
+// those computed from scratch.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -49,7 +49,7 @@ TEST(EchoMemory, KnowsWhatMeansTheSame) {
           {call_of("call_0", "{ \"days\" : [1, 2], \"city\" : \"\\u004cima\" }"), other_tool})));
   EXPECT_FALSE(means_the_same(Value::array({call_of("a", R"({"city":"Lima"})")}),
                               Value::array({call_of("a", R"({"city":"Rome"})")})));
-  // As JavaScript reads and writes numbers.
+  // Numbers as JavaScript parses and prints them.
   EXPECT_TRUE(means_the_same(
       Value::array({call_of("a", R"({"a":20583.000,"b":[1e2,-0.0,18446744073709551615]})")}),
       Value::array({call_of("a", R"({"a":20583,"b":[100,0,18446744073709552000]})")})));
@@ -89,7 +89,7 @@ TEST(EchoRepair, LeavesOutVolatileLines) {
             "Be.\nx-anthropic-billing-header: 1");
 }
 
-/// With a template that opens thoughts in the prompt and drops those of earlier turns.
+/// Template that opens thoughts in the prompt and drops those of earlier turns.
 class EchoRepairTest : public testing::Test {
  protected:
   static constexpr const char* kTemplate =
@@ -115,7 +115,7 @@ class EchoRepairTest : public testing::Test {
   [[nodiscard]] Tokens tokens(const std::string& text) const {
     return served_.tokenizer().encode(text, {.parse_special = true});
   }
-  /// The answer was drawn in these tokens.
+  /// Remembers an answer as drawn in these tokens.
   Tokens answered(const Value& messages, const std::string& drawn, const Value& message) {
     ChatRequest made = request(messages);
     const EchoPrompt prompt =
@@ -152,7 +152,7 @@ TEST_F(EchoRepairTest, PutsBackWhatWasComputed) {
     expected.push_back(token);
   }
   EXPECT_EQ(second.tokens, expected);
-  // A call in other words, two turns later, on top of the first.
+  // A call in other words, two turns later, after the first repair.
   const Tokens called = answered(
       talk, "<tool_call>\n{\"name\":\"get_weather\",  \"arguments\":{\"city\":\"Lima\"}}<|im_end|>",
       call_of("call_0", R"({"city":"Lima"})"));
@@ -188,7 +188,7 @@ TEST_F(EchoRepairTest, LeavesOtherConversationsAlone) {
 }
 
 TEST(EchoServer, AnswersAreThoseToThePromptFromNothing) {
-  // The tokens of the first answer, and what it says, are drawn with thoughts that a client drops.
+  // The first answer's tokens include thoughts, which a client drops.
   const auto chat = [](const RunningServer& server, const Value& messages, const Value& more = {}) {
     Value changes{{"messages", messages}, {"max_tokens", 60}};
     if (more.is_object()) changes.update(more);
@@ -207,14 +207,14 @@ TEST(EchoServer, AnswersAreThoseToThePromptFromNothing) {
   EXPECT_EQ(second["usage"]["reuse"]["repaired_turns"], 1);
   EXPECT_EQ(second["usage"]["reuse"]["reused_tokens"],
             second["usage"]["prompt_tokens_details"]["cached_tokens"]);
-  // Another server, which never saw the conversation and gets its tokens.
+  // Another server without the conversation, which gets its tokens.
   talk[1] = assistant(said);
   const RunningServer fresh;
   const Value exact = chat(fresh, talk);
   EXPECT_EQ(exact["usage"]["reuse"]["repaired_turns"], 0);
   EXPECT_EQ(exact["usage"]["prompt_tokens"], second["usage"]["prompt_tokens"]);
   EXPECT_EQ(exact["choices"][0]["message"]["content"], second["choices"][0]["message"]["content"]);
-  // Switched off, the white space of the client counts.
+  // Without echo repair, the client's white space counts.
   talk[1] = assistant("  " + said + "\n");
   const Value off = chat(server, talk, {{"echo_repair", false}});
   EXPECT_EQ(off["usage"]["reuse"]["repaired_turns"], 0);

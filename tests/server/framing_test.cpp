@@ -1,5 +1,5 @@
-// Ends of requests: bytes that two readers may read differently (RFC 9112), and parts beyond their
-// limits. Each is answered once, and the connection ends.
+// Request framing: bytes that two parsers may split differently (RFC 9112), and parts beyond the
+// limits. Each gets a single answer, and the connection ends.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -112,7 +112,7 @@ TEST(Framing, HeadersHaveLimitsAlsoWhereTheHostAllowsLargeOnes) {
   EXPECT_EQ(status_of("Authorization: Bearer " + std::string(100000, 'a') + "\r\n"), 200);
 }
 
-// DNS rebinding: another site's name may lead to this machine.
+// DNS rebinding: another site's name may resolve to this machine.
 TEST_F(FramingTest, NamesThatOthersMayOwnAreRefused) {
   const auto status_of = [&](const std::string& host, const std::string& more = "") {
     HttpClient client(server().port());

@@ -1,7 +1,8 @@
-// Server without memory at any moment: refuses each allocation of a request once, and then all from
-// it on. The client gets an answer or its connection ends, and the next client is served.
+// Server without memory at any moment: each allocation of a request fails once, and in a second run
+// with all later ones. The client gets an answer or its connection ends, and the next client is
+// served.
 //
-// TENON_FULL_MEMORY_ALL=1 tries every allocation, else some forty per request.
+// TENON_FULL_MEMORY_ALL=1 tries every allocation, otherwise some forty per request.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +75,7 @@ class FullMemory : public testing::TestWithParam<Case> {
     EXPECT_TRUE(reply.status != 0 || client.is_closed_within(kPatience)) << "no answer and no end";
   }
 
-  /// Sends the request under refusals; returns the number of calls made.
+  /// Sends the request under failing allocations; returns the number of allocations.
   int64_t ask_refused(int64_t granted, int64_t refusals) const {
     counted::calls_before_refusal = granted;
     counted::refusals = refusals;
@@ -105,7 +106,7 @@ TEST_P(FullMemory, EndsOneRequestAlone) {
 INSTANTIATE_TEST_SUITE_P(Routes, FullMemory, testing::ValuesIn(cases()),
                          [](const auto& one) { return std::string(one.param.name); });
 
-/// Calls `make` with 0, 1, 2, ... calls granted on this thread until it has all it needs.
+/// Calls `make` with 0, 1, 2, ... allocations granted on this thread until it succeeds.
 template <typename Make>
 void make_refused(Make make) {
   reserve_json_memory();
@@ -122,7 +123,7 @@ void make_refused(Make make) {
   }
 }
 
-// What was made of them is destroyed once. A second time ends the process.
+// Partial objects are destroyed once; a second time would end the process.
 TEST(FullMemoryOfParts, RequestsAreMadeOrNot) {
   const Json text = "a text that no string holds within itself, as it is too long";
   make_refused([] { const ChatRequest chat{}; });
@@ -143,7 +144,7 @@ TEST(FullMemoryOfParts, TextsAreComparedWithoutMemory) {
   EXPECT_TRUE(is_other);
 }
 
-// Connections during refusals are accepted later, or get an error.
+// Connections during failing allocations are accepted later, or get an error.
 TEST(FullMemoryOfTheServer, TakesConnectionsAgain) {
   counted::is_exempt = true;
   const RunningServer server;

@@ -1,5 +1,5 @@
-// Grammars that take long to compile: the WorkLimit of a request ends them, as do a client that goes
-// and a server that stops.
+// Grammars that compile slowly: the request's WorkLimit ends them, as do a disconnected client and
+// a stopping server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,11 +18,11 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Tools that are too much work together: almost a second of processor time until that is told. The
+/// Number of tools that is too much work: almost a second of processor time before the refusal. The
 /// context holds their descriptions.
 constexpr int kTooMany = 26;
 
-/// Tools whose patterns take much to compile, none of which was compiled before.
+/// Tools with patterns that compile slowly, none of them cached.
 Value heavy_tool_list(int count, bool strict) {
   static int number = 0;
   Value tools = Value::array();
@@ -45,14 +45,14 @@ Value heavy_chat(int count, bool strict = true) {
 
 double process_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-/// Sends a list of tools that takes long to compile, and waits until the work is under way.
+/// Sends a list of tools that compiles slowly, and waits until the work has begun.
 void begin_heavy_request(HttpClient& client) {
   const double before = process_seconds();
   client.send(HttpClient::text_of("POST", kChat, heavy_chat(kTooMany).dump()));
   EXPECT_TRUE(eventually([&] { return process_seconds() > before + 0.1; }));
 }
 
-/// Processor time until the process has nothing to do.
+/// Processor time until the process is idle.
 double seconds_until_idle() {
   const double begin = process_seconds();
   double last = begin;
@@ -102,7 +102,7 @@ TEST(HeavyGrammarsAtTheEnd, AStopKeepsItsTime) {
   EXPECT_LT(tenon::kSanitized ? 0 : process_seconds() - before, 0.3);
 }
 
-// The queue is looked at before a request is planned.
+// The queue is checked before a request is planned.
 TEST(HeavyGrammarsWithAFullQueue, CostNothing) {
   const tenon::Options engine(tenon::EngineOptions{.queue = 0});
   const RunningServer server({}, true, {.engine_options = engine.get()});

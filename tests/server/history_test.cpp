@@ -1,5 +1,5 @@
-// Conversations sent back: each interface takes as history what a cut stream has sent. A whole
-// answer that was cut shows the same as the stream.
+// Returned conversations: each interface accepts as history what a cut stream has sent. A whole
+// answer that was cut equals the stream's.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -182,7 +182,7 @@ TEST_F(HistoryTest, StoredResponsesThatWereCutGoOn) {
   }
 }
 
-/// Blocks in the first events of a message. Arguments that are no JSON yet stay text.
+/// Blocks of a message's first events. Incomplete JSON arguments stay text.
 Value message_blocks(const std::vector<Value>& events, size_t count) {
   Value blocks = Value::array();
   for (size_t i = 0; i < count; ++i) {
@@ -277,7 +277,7 @@ TEST_F(HistoryTest, WholeAnswersThatWereCutShowWhatTheStreamShowed) {
     size_t num_uses = 0;
     const Value shown = message.json();
     for (const Value& block : shown["content"]) {
-      // Markup that was cut before the name of a call is text, in a stream as well.
+      // Markup cut before the name of a call is text, in streams as well.
       const bool has_markup = block.dump().find("<tool_call>") != std::string::npos;
       EXPECT_FALSE(has_markup && !calls.empty()) << block;
       if (block["type"] != "tool_use") continue;
@@ -343,7 +343,7 @@ TEST_F(HistoryTest, SeveralTextsOfOneMessageAreJoinedAsTheLibraryJoinsThem) {
       chat.render(Value{{"messages", {{{"role", "user"}, {"content", parts}}}}}.dump()),
       chat.render(
           Value{{"messages", {{{"role", "user"}, {"content", "The end.\nThe begin"}}}}}.dump()));
-  // Blocks of the messages interface, too.
+  // Also blocks of the messages interface.
   const auto count = [](const Value& content) {
     return server()
         .post("/v1/messages/count_tokens",

@@ -1,5 +1,5 @@
-// Connections that are many, slow, greedy or go nowhere, and targets that mean to lead elsewhere: others are
-// served meanwhile.
+// Connections that are numerous, slow, greedy or silent, and targets that try to escape: other
+// clients are served meanwhile.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Lets this process have so many descriptors; whether it may.
+/// Raises the limit on descriptors to `count`; false if refused.
 bool raise_descriptors(rlim_t count) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
@@ -60,7 +60,7 @@ TEST(HostileConnections, WithoutDescriptorsTheLongestIdleOneMakesRoom) {
   ASSERT_FALSE(taken.empty());
   ::close(taken.back());
   taken.pop_back();
-  // Has the last one, so that its connection needs that of the first.
+  // Takes the last descriptor, so that the server must close the first connection.
   HttpClient second(server.port());
   second.send(HttpClient::text_of("GET", "/health", ""));
   const int status = second.read(60).status;
@@ -92,7 +92,7 @@ TEST(HostileConnections, AClientThatNeverReadsIsLeftAndItsAnswerCancelled) {
   tenon_server_options options{};
   options.write_seconds = 0.5;
   const RunningServer server(options);
-  // More than the buffers of the system take: many choices with logprobs.
+  // An answer larger than the system's buffers: many choices with logprobs.
   const Value body = capital_chat({{"max_tokens", 1900},
                                    {"ignore_eos", true},
                                    {"stream", true},
@@ -109,7 +109,7 @@ TEST(HostileConnections, AClientThatNeverReadsIsLeftAndItsAnswerCancelled) {
     under_way = server.get("/slots").json()["data"].size();
   }
   EXPECT_EQ(under_way, 0u);
-  // A sanitizer keeps what was freed for a while.
+  // A sanitizer holds freed memory back.
   if (!tenon::kSanitized) {
     EXPECT_LT(resident_megabytes() - before, 100);
   }
@@ -120,7 +120,7 @@ TEST(HostileConnections, PipelinedRequestsWithoutEndAreBounded) {
   const RunningServer server;
   const double before = resident_megabytes();
   HttpClient client(server.port());
-  // The first answer takes long; what comes meanwhile is kept to 64 KiB, and reading stops.
+  // While the first answer runs, 64 KiB of further requests are kept, and reading pauses.
   const Value body = capital_chat({{"max_tokens", 1900}, {"ignore_eos", true}, {"stream", true}});
   client.send(HttpClient::text_of("POST", kChat, body.dump()));
   client.read_until("data: ");

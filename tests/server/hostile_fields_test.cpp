@@ -1,6 +1,6 @@
-// Wrong values everywhere: each part of a request of each POST route is replaced by values of other kinds. The
-// answer is then what is right, or a 4xx that names the field; never a 5xx, and never silence. A route of
-// the router's table, or of the one in docs/server.md, that has no case here fails the test.
+// Wrong values everywhere: each part of a request of each POST route is replaced by values of other
+// kinds. The answer is then correct, or a 4xx that names the field; never a 5xx, and never missing.
+// A route of the router's table, or of docs/server.md, without a case in this file fails the test.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -23,11 +23,11 @@ using testing::HasSubstr;
 struct Endpoint {
   enum class Kind : uint8_t {
     Served,
-    Order,    ///< to load or unload a model: has no fields, and may have no body
-    Refused,  ///< whatever it is asked: what it would do is not done here
+    Order,    ///< loads or unloads a model: no fields, optional body
+    Refused,  ///< always refused: the server does not offer the function
   };
   const char* path;
-  const char* body;  ///< one that is right, with every field that is read
+  const char* body;  ///< valid, with every field that the route reads
   Kind kind = Kind::Served;
 };
 
@@ -39,7 +39,7 @@ constexpr const char* kBareRerank =
     R"({"model": "rows", "query": "a", "texts": ["b", "c"], "top_n": 1, "return_text": true,
         "raw_scores": true, "truncate": true, "truncation_direction": "right"})";
 
-/// "demo" generates text, "rows" makes embeddings, "file" is loaded and unloaded.
+/// Models: "demo" generates text, "rows" embeds, "file" is loaded and unloaded.
 const std::vector<Endpoint>& endpoints() {
   static const std::vector<Endpoint> list = {
       {"/v1/chat/completions",
@@ -174,7 +174,7 @@ const std::vector<Value>& wrong_values() {
   return list;
 }
 
-/// Calls `visit` with the place of each part of a document, the document itself among them.
+/// Calls `visit` with the JSON pointer of each part of a document, including the whole.
 template <typename Visit>
 void each_part(const Value& value, const Value::json_pointer& place, Visit visit) {
   visit(place);
@@ -185,14 +185,15 @@ void each_part(const Value& value, const Value::json_pointer& place, Visit visit
   }
 }
 
-/// Objects of which nothing need be there.
+/// True for objects without required members.
 bool has_no_required_member(std::string_view field) {
   static constexpr auto kFields = std::to_array<std::string_view>(
       {"chat_template_kwargs", "stream_options", "reasoning", "text", "output_config"});
   return std::find(kFields.begin(), kFields.end(), field) != kFields.end();
 }
 
-/// Where any value is right: in what the client itself has defined, which is not read here.
+/// True for a place that accepts any value: inside definitions of the client, which the server does
+/// not read.
 bool is_free(std::string_view place) {
   static constexpr auto kFree = std::to_array<std::string_view>(
       {"/parameters/", "/input_schema/", "/schema/", "/chat_template_kwargs/", "/input/city"});
@@ -200,43 +201,44 @@ bool is_free(std::string_view place) {
                      [&](std::string_view part) { return place.find(part) != place.npos; });
 }
 
-/// Whether a value says "as many tokens as fit", where the field limits an answer: null, "" and -1 do.
+/// True if a value lifts an answer's limit: null, "" or -1 in a limit's field.
 bool lifts_the_limit(std::string_view place, const Value& wrong) {
   const bool is_limit =
       place == "/max_tokens" || place == "/max_completion_tokens" || place == "/max_output_tokens";
   return is_limit && (wrong.is_null() || wrong == "" || wrong == -1);
 }
 
-/// Whether a value is wrong by its kind alone. A text may stand for a list or an object in many places, a
-/// number or a truth value for nothing else. Null is what is absent.
+/// True if a value's kind is wrong. A text may replace a list or an object in many places; numbers
+/// and booleans replace nothing else. Null counts as absent.
 bool is_wrong_kind(std::string_view place, const Value& right, const Value& wrong) {
   if (is_free(place) || right.is_null() || wrong.is_null()) return false;
   // An empty text is "none" (EmptyTextForANumberIsNone). Biases may be a list of pairs.
   if (right.is_number() && wrong == "") return false;
   if (place.ends_with("/logit_bias") && wrong == Value::array()) return false;
-  // The value of a choice may be either, and so may a schema.
+  // A choice's value may be a string or a boolean, and so may a schema.
   if (place.ends_with("/value") && right.is_string() && wrong.is_boolean()) return false;
   if (place.ends_with("schema") && wrong.is_boolean()) return false;
   return right.is_boolean() != wrong.is_boolean() || right.is_number() != wrong.is_number() ||
          (right.is_object() && wrong.is_array());
 }
 
-/// "messages" of "/messages/0/content" and of "messages[0].content".
+/// First segment of a path: "messages" for "/messages/0/content" and "messages[0].content".
 std::string_view first_field(std::string_view path) {
   if (path.starts_with('/')) path.remove_prefix(1);
   return path.substr(0, path.find_first_of("/.["));
 }
 
-/// Whether a refusal may name `param` where the value at `place` is wrong.
+/// True if a refusal may name `param` for a wrong value at `place`.
 bool may_name(std::string_view param, std::string_view place, const Value& wrong) {
-  // What is absent may be missed under the other name that it could have had.
+  // An absent field may be reported under its alternative name.
   if (place.empty() || wrong.is_null()) return !param.empty();
-  // A choice names a tool, which has got another name.
+  // A choice names a tool whose name was replaced.
   if (first_field(place) == "tools" && first_field(param) == "tool_choice") return true;
   return first_field(param) == first_field(place);
 }
 
-/// Whether a path is one of a pattern, in which a segment in capitals is any name: "/v1/models/NAME/load".
+/// True if a path matches a pattern, in which a segment in capitals is any name:
+/// "/v1/models/NAME/load".
 bool is_path_of(std::string_view path, std::string_view pattern) {
   const auto segment_of = [](std::string_view& rest) {
     const size_t end = std::min(rest.find('/', 1), rest.size());
@@ -254,8 +256,8 @@ bool is_path_of(std::string_view path, std::string_view pattern) {
   return path.empty() && pattern.empty();
 }
 
-/// The POST routes in the first column of the table under "## Routes". A path without a method has that of
-/// the one before it.
+/// POST routes in the first column of the table under "## Routes". A path without a method inherits
+/// the previous path's.
 std::set<std::string> documented_posts() {
   std::ifstream file(TENON_SERVER_DOC);
   std::set<std::string> paths;
@@ -301,7 +303,7 @@ class HostileFieldsTest : public testing::Test {
   }
   static const RunningServer& server() { return *server_; }
 
-  /// Expects what is right, or a refusal that names the field of `place` in the form of its interface.
+  /// Expects success, or a refusal that names the field of `place` in the interface's format.
   static void expect_answer(const Reply& reply, const Endpoint& endpoint,
                             const Value::json_pointer& place, const Value& wrong) {
     const std::string at = place.to_string();
@@ -316,7 +318,7 @@ class HostileFieldsTest : public testing::Test {
       EXPECT_EQ(reply.json().value("type", ""), "error") << what;
     }
     ASSERT_TRUE(error.contains("param")) << what;
-    // A body that is no object has no field, and what is refused as a whole is not because of one.
+    // A body that is no object has no field; a refusal of the whole body names none.
     const bool has_none = at.empty() && !wrong.is_object();
     if (has_none || endpoint.kind == Endpoint::Kind::Refused) return;
     ASSERT_TRUE(error["param"].is_string()) << what;
@@ -377,7 +379,7 @@ TEST_F(HostileFieldsTest, EveryPartMayBeOfAnotherKind) {
         const Reply reply = client.request("POST", endpoint.path, body.dump());
         expect_answer(reply, endpoint, place, wrong);
         if (lifts_the_limit(place.to_string(), wrong)) {
-          // Anthropic's interface demands a limit.
+          // Anthropic's interface requires a limit.
           const bool demands = std::string_view(endpoint.path).starts_with("/v1/messages");
           EXPECT_EQ(reply.status, demands ? 400 : 200)
               << endpoint.path << " " << place << " = " << wrong.dump() << ": " << reply.body;
@@ -427,7 +429,7 @@ TEST_F(HostileFieldsTest, HalfASurrogateIsTheReplacementCharacterInEveryText) {
       if (!right[place].is_string()) return;
       const auto ask = [&](const std::string& character) {
         Value body = right;
-        body[place] = "@@";  // a value that JSON writes as it is
+        body[place] = "@@";  // placeholder, which dump() writes unchanged
         std::string text = body.dump();
         text.replace(text.find("@@"), 2, character);
         return client.request("POST", endpoint.path, text);

@@ -1,4 +1,5 @@
-// Requests that are broken, slow, huge or hostile: each gets its answer or its end, and the server goes on.
+// Broken, slow, huge and hostile requests: each is answered or disconnected, and the server
+// continues.
 #include <gmock/gmock.h>
 
 #include <deque>
@@ -12,14 +13,14 @@ namespace {
 
 class HostileTest : public ServerTest {
  protected:
-  /// The server answers a chat.
+  /// Verifies that the server still answers a chat.
   static void TearDownAlive() {
     const Reply reply = server().post(kChat, capital_chat({{"max_tokens", 2}}));
     EXPECT_EQ(reply.status, 200) << reply.body;
   }
   void TearDown() override { TearDownAlive(); }
 
-  /// The answer to bytes.
+  /// Answer to raw bytes.
   static Reply raw(const std::string& bytes, double seconds = 5) {
     HttpClient client(server().port());
     client.send(bytes);
@@ -88,7 +89,8 @@ TEST_F(HostileTest, LengthBesideChunksIsOneRequestOrNone) {
   EXPECT_EQ(raw(head("Content-Length: 5\r\nContent-Length: 6\r\n") + "hello!").status, 400);
 }
 
-// What a proxy may read as another body or another host is answered once, and the connection ends.
+// Bytes that a proxy may read as another body or another host get one answer, and the connection
+// ends.
 TEST_F(HostileTest, FramesThatCanBeReadInTwoWaysEndTheConnection) {
   for (const char* field :
        {"Transfer-Encoding: xchunked\r\n", "Transfer-Encoding: identity\r\nContent-Length: 2\r\n",
@@ -212,7 +214,7 @@ TEST_F(HostileTest, PagesFromElsewhereMayNotAsk) {
   EXPECT_EQ(page.read().status, 403);
   HttpClient own(server().port());
   own.send(request + "http://localhost:3000\r\n\r\n{}");
-  EXPECT_EQ(own.read().status, 400);  // it may ask, and asks for nothing
+  EXPECT_EQ(own.read().status, 400);  // the origin is allowed, but the request is empty
 }
 
 TEST(HostileLimits, SlowHeadersAndBodiesEnd) {
@@ -238,7 +240,7 @@ TEST(HostileLimits, OneConnectionTooManyIs503) {
   tenon_server_options options{};
   options.max_connections = 2;
   const RunningServer server(options);
-  // These stay inside requests: an idle connection would make room.
+  // Keep these connections inside a request: idle ones would be closed to make room.
   HttpClient one(server.port());
   HttpClient two(server.port());
   for (HttpClient* busy : {&one, &two}) {

@@ -1,5 +1,5 @@
-// A client that sends bytes as they are and reads answers as RFC 9112 says: for requests that no library
-// would send.
+// Client that sends raw bytes and parses answers by RFC 9112, for requests that no library would
+// send.
 #pragma once
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@ namespace tenon_http::test {
 using Value = nlohmann::ordered_json;
 
 struct Reply {
-  int status = 0;  ///< 0: the connection ended, or nothing came in time
+  int status = 0;  ///< 0 if the connection ended, or nothing arrived in time
   std::map<std::string, std::string> headers{};
   std::string body{};
 
@@ -70,7 +70,7 @@ class HttpClient {
     return true;
   }
 
-  /// Whether the server has closed the connection within the time.
+  /// True if the server closes the connection within `seconds`.
   bool is_closed_within(double seconds) {
     const auto end = deadline(seconds);
     while (std::chrono::steady_clock::now() < end) {
@@ -98,7 +98,7 @@ class HttpClient {
     return text.append("\r\n").append(body);
   }
 
-  /// The next answer on the connection.
+  /// Reads the next answer on the connection.
   Reply read(double seconds = 30) {
     const auto end = deadline(seconds);
     Reply reply;
@@ -123,10 +123,10 @@ class HttpClient {
     }
     return reply;
   }
-  /// Answers to HEAD have no body.
+  /// Call before reading an answer to HEAD, which has no body.
   void expect_no_body() { is_to_head_ = true; }
 
-  /// Waits until some text has come; what came so far.
+  /// Waits for a text; returns everything received so far.
   std::string read_until(std::string_view text, double seconds = 30) {
     const auto end = deadline(seconds);
     while (inbox_.find(text) == std::string::npos && more(end)) {
@@ -191,7 +191,7 @@ class HttpClient {
   std::string inbox_;
 };
 
-/// The data of server-sent events as JSON; "[DONE]" is a string.
+/// Data of server-sent events as JSON; "[DONE]" becomes a string.
 inline std::vector<Value> events_of(const std::string& body) {
   std::vector<Value> events;
   for (size_t at = 0; (at = body.find("data: ", at)) != std::string::npos;) {

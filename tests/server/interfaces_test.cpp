@@ -1,4 +1,5 @@
-// The other interfaces with the demo model: completions, messages, responses, tokens, models, metrics.
+// Further interfaces with the demo model: completions, messages, responses, tokens, models,
+// metrics.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -97,7 +98,7 @@ TEST_F(InterfacesTest, CompletionsKeepASchema) {
   const Value format{{"type", "json_schema"},
                      {"json_schema", {{"name", "x"}, {"schema", {{"enum", {12}}}}}}};
   const Value answer = send("/v1/completions", completion({{"response_format", format}}));
-  // 12.0 is the same number.
+  // 12.0 is an equal number.
   EXPECT_EQ(Value::parse(answer["choices"][0]["text"].get<std::string>()), 12);
 }
 
@@ -117,7 +118,7 @@ TEST_F(InterfacesTest, TokenizeTellsTextsOrWhatIsNotServed) {
   EXPECT_EQ(text, "Hello there");
   const Value chat{{"messages", user_message("x")}};
   const Value unserved{{"with_pieces", true},
-                       {"continue_final_message", true},  // of a user message
+                       {"continue_final_message", true},  // the last message is a user's
                        {"chat_template", "{{ x }}"},
                        {"prompt", "x"}};
   for (const auto& [field, value] : unserved.items()) {
@@ -299,7 +300,7 @@ TEST(ServerEmbeddings, RowsOfTextsAndTokens) {
   EXPECT_EQ(list[1]["index"], 1);
   EXPECT_EQ(list[1]["embedding"], one);
   EXPECT_EQ(rows({{"dimensions", 8}})[0]["embedding"].size(), 8u);
-  // Four bytes a number, in groups of three bytes to four letters.
+  // Base64: four bytes per number, every three bytes as four letters.
   EXPECT_EQ(rows({{"encoding_format", "base64"}})[0]["embedding"].get<std::string>().size(),
             (one.size() * 4 + 2) / 3 * 4);
   for (const Value& input :
@@ -339,7 +340,7 @@ TEST(ServerRerank, TextsAreAnsweredByAListAlone) {
   ASSERT_EQ(list.size(), 3u);
   EXPECT_EQ(list[0]["index"], 1);
   EXPECT_EQ(list[0].size(), 2u) << "index and score";
-  // Cosines of rows are no logits.
+  // Cosines of rows are not logits.
   EXPECT_NEAR(list[0]["score"].get<double>(), 1, 1e-3);
   EXPECT_GE(list[1]["score"].get<double>(), list[2]["score"].get<double>());
   EXPECT_EQ(ask({{"raw_scores", true}}).json(), list);

@@ -1,4 +1,4 @@
-// JSON of requests: what is refused before it costs anything, and what is kept.
+// JSON of requests: early refusals, and the values kept.
 #include "server/json/json.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Lark grammars as patterns: what they accept, and what is refused with its line.
+// Lark grammars as patterns: the texts they accept, and refusals with their line.
 #include "server/compat/lark_pattern.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ TEST(LarkPattern, RefusesWhatAPatternCannotSay) {
   expect_refused_because("start: \"x\"\nstart: \"y\"", "defined twice");
   expect_refused_because("start: \"b\"..\"a\"", "range");
   expect_refused_because("\"x\"", "is missing");
-  expect_refused_because("?!", "is missing");  // marks of a rule without one
+  expect_refused_because("?!", "is missing");  // modifiers without a rule
   std::string twice = "start: a0 a0\n";
   for (int i = 0; i < 40; ++i) {
     const std::string next = "a" + std::to_string(i + 1);
@@ -63,7 +63,7 @@ TEST(LarkPattern, SpendsBeforeItGrows) {
        {times(3000, "|b"), times(3000, " (b)"), "|" + times(3000, "[b]"), times(3000, "|b~1..2")}) {
     expect_refused_because("start: b" + body + letters, "longer than 256 KiB");
   }
-  // Each level is written anew.
+  // Each level of nesting writes its own copy.
   expect_refused_because("start: \"" + std::string(100000, 'x') + "\"" + std::string(200000, '?'),
                          "more than 16 MiB");
   std::string rules = "start: a0\n";

@@ -12,12 +12,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Template without a place for calls, reasoning and tools.
+// Template that omits calls, reasoning and tools.
 constexpr const char* kPlain =
     "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' "
     "-}}{%- endfor -%}{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif "
     "-%}";
-// Template with tools, but without system messages and results.
+// Template that shows tools, but omits system messages and results.
 constexpr const char* kToolsOnly =
     "{%- if tools -%}{{- '<|im_start|>system\\n<tool_call>' + (tools|tojson) + '<|im_end|>\\n' "
     "-}}{%- "
@@ -80,7 +80,7 @@ TEST(LeftOut, EachKindIsNoted) {
       notes_of(server.post(kChat, body)),
       AllOf(HasSubstr("tool_calls: "), HasSubstr("tool results: "),
             HasSubstr("reasoning_content: "), HasSubstr("system: "), Not(HasSubstr("tools: "))));
-  // tool_choice "none" hides the tools by the client's own wish.
+  // The client hides the tools itself by tool_choice "none".
   EXPECT_EQ(
       notes_of(server.post(
           kChat,

@@ -1,4 +1,4 @@
-// The server from its C interface: threads, sockets, keys, ends.
+// Server through its C interface: threads, sockets, keys, stopping.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 
@@ -102,7 +102,7 @@ TEST(ServerLifecycle, WhoIsCancelledIsTold) {
 }
 
 TEST(ServerLifecycle, TellsWhoComesThatItStops) {
-  const tenon::Engine engine(demo_model());  // computes nothing: the answer stays under way
+  const tenon::Engine engine(demo_model());  // computes nothing, so the answer stays unfinished
   RunningServer server({}, false);
   ASSERT_EQ(tenon_server_add_engine(server.get(), "slow", 4, demo_model().get(), engine.get(), 0),
             TENON_OK);
@@ -114,7 +114,7 @@ TEST(ServerLifecycle, TellsWhoComesThatItStops) {
   std::thread stopping([&] { EXPECT_EQ(tenon_server_stop(server.get(), 60), TENON_OK); });
   EXPECT_TRUE(eventually([&] { return server.get("/ready").status == 503; }));
   EXPECT_TRUE(eventually([&] { return server.get("/health").headers["connection"] == "close"; }));
-  HttpClient half(server.port());  // is not waited for
+  HttpClient half(server.port());  // the stop does not wait for it
   half.send("GET /ready HTTP/1.1\r\n");
   const Reply refused = server.post(kChat, capital_chat());
   EXPECT_EQ(refused.status, 503) << refused.body;
@@ -137,7 +137,7 @@ TEST(ServerLifecycle, AnswersOverAUnixSocket) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-/// How many sockets of this process another program would get that it starts.
+/// Number of this process's sockets that a child process would inherit.
 size_t num_inherited_sockets() {
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {

@@ -1,4 +1,4 @@
-// Requests of the program that the server is in: the answers of clients, without a socket.
+// Requests of the host process: answers equal those of clients, without a socket.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ struct LocalReply {
   std::string type, headers, body;
 };
 
-/// A request of the test itself.
+/// Local request of the test.
 class LocalCall {
  public:
   LocalCall(tenon_server* server, const char* method, const char* target, const Value& body = {},
@@ -46,7 +46,7 @@ class LocalCall {
     return tenon_server_call_wait(raw_, seconds, &part);
   }
 
-  /// Waits for all of it.
+  /// Waits for the whole answer.
   [[nodiscard]] LocalReply reply() const {
     LocalReply reply;
     tenon_server_part part{};
@@ -66,7 +66,7 @@ class LocalCall {
   tenon_server_call* raw_ = nullptr;
 };
 
-/// What differs between two answers to one request.
+/// Body without the members that differ between two answers to one request.
 Value without_ids(const std::string& body) {
   Value value = Value::parse(body);
   value.erase("id");
@@ -91,7 +91,7 @@ TEST_F(LocalRequests, NotesAreInTheHeaders) {
 
 TEST_F(LocalRequests, AreAnsweredAsThoseOfClients) {
   const Value chat = capital_chat({{"seed", 1}, {"echo_repair", false}});
-  (void)server().post(kChat, chat);  // so that both find the prompt computed
+  (void)server().post(kChat, chat);  // computes the prompt, so that both find it cached
   const Reply client = server().post(kChat, chat);
   const LocalReply local = LocalCall(server().get(), "POST", kChat, chat).reply();
   EXPECT_EQ(local.status, 200) << local.body;
@@ -122,13 +122,13 @@ TEST_F(LocalRequests, StreamEvents) {
   EXPECT_THAT(reply.body, EndsWith("data: [DONE]\n\n"));
   EXPECT_GT(told, 0);
   tenon_server_part part{};
-  EXPECT_EQ(call.wait(0, part), TENON_OK);  // the end is said again
+  EXPECT_EQ(call.wait(0, part), TENON_OK);  // the end is reported again
   EXPECT_EQ(part.is_last, 1u);
   EXPECT_EQ(part.length, 0u);
 }
 
 TEST_F(LocalRequests, WhatIsNotTakenMakesTheAnswerWait) {
-  // Each event has the log-probabilities of 20 tokens, so that the answer is beyond 256 KiB.
+  // Log-probabilities of 20 tokens per event make the answer exceed 256 KiB.
   const LocalCall call(server().get(), "POST", kChat,
                        capital_chat({{"stream", true},
                                      {"max_tokens", 1000},

@@ -1,4 +1,4 @@
-// Long tasks on the threads of short ones, and the WorkLimit of a thread.
+// Long tasks on the threads of short tasks, and the WorkLimit of a thread.
 #include "server/work/long_tasks.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ class HeldThreads : public Tasks {
   using Tasks::post;
   void post(std::shared_ptr<Task> task) noexcept override { tasks_.push_back(std::move(task)); }
   [[nodiscard]] size_t size() const { return tasks_.size(); }
-  /// Runs the oldest task; false without a task.
+  /// Runs the oldest task; false if none is queued.
   bool run_one() {
     if (tasks_.empty()) return false;
     const std::shared_ptr<Task> task = std::move(tasks_.front());
@@ -116,7 +116,7 @@ TEST_F(LongTasksTest, DropsWhatWaitsWhenItStops) {
 }
 
 TEST(WorkLimit, EndsWorkThatNobodyWants) {
-  WorkLimit::look();  // no limit: nothing to end
+  WorkLimit::look();  // without a limit, nothing ends
   WorkLimit limit;
   {
     const WorkLimit::Use use(limit, 1000);
@@ -130,7 +130,7 @@ TEST(WorkLimit, EndsWorkThatNobodyWants) {
 TEST(WorkLimit, EndsWorkWhoseTimeIsOver) {
   WorkLimit limit;
   const WorkLimit::Use use(limit, 0);
-  WorkLimit::look();  // reads the clock only at times
+  WorkLimit::look();  // reads the clock only occasionally
   EXPECT_THROW(WorkLimit::look(WorkLimit::kLongWork), WorkEnd);
 }
 

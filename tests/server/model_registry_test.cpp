@@ -1,4 +1,4 @@
-// Models of files: loaded when they are asked for, in one budget, by orders of clients.
+// Models of files: loading on demand, the shared memory budget, and orders of clients.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -34,7 +34,7 @@ class FileServer {
   Reply order(const std::string& model, const std::string& what) const {
     return HttpClient(port_).request("POST", "/v1/models/" + model + "/" + what);
   }
-  /// "loaded", ...
+  /// State of a model: "loaded", ...
   [[nodiscard]] std::string state(const std::string& model) const {
     return HttpClient(port_).request("GET", "/v1/models/" + model).json().value("state", "");
   }
@@ -53,7 +53,7 @@ class FileServer {
   uint16_t port_ = 0;
 };
 
-/// What the demo model takes as FileServer opens it.
+/// Memory of the demo model as FileServer opens it.
 uint64_t demo_bytes() {
   tenon_memory memory{};
   memory.struct_size = sizeof memory;
@@ -111,7 +111,7 @@ TEST(ModelRegistry, AModelThatAnswersStays) {
   client.send(HttpClient::text_of("POST", kChat, endless.dump()));
   EXPECT_THAT(client.read_until("data: "), HasSubstr("200 OK"));
   const Reply refused = server.chat("b");
-  if (server.state("a") == "loaded") {  // else the answer was faster than the wait
+  if (server.state("a") == "loaded") {  // otherwise the answer was faster than the wait
     EXPECT_EQ(refused.status, 503) << refused.body;
     EXPECT_TRUE(refused.headers.contains("retry-after"));
   }
@@ -136,7 +136,7 @@ TEST(ModelRegistry, ObeysOrdersWhereTheyAreAllowed) {
   tenon_server_options options{};
   options.model_control = 1;
   const FileServer server({"a"}, options);
-  // Often, because the answer before may still hold the model when the order comes.
+  // Repeat: the previous answer may still hold the model when the order arrives.
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(server.order("a", "load").json()["state"], "loaded");
     EXPECT_EQ(server.state("a"), "loaded");

@@ -1,5 +1,5 @@
-// What the server did not take as it came, and says so: parts of loose schemas, fields that are not served,
-// oldest messages; and thoughts that are not the model's.
+// Notes on parts of a request that the server changed: lenient schemas, unsupported fields, dropped
+// messages, and thoughts of another model.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -60,7 +60,7 @@ TEST(NotesHeader, IsPrintableAndBounded) {
 }
 
 TEST(ThoughtSigner, HashesAsTheReferenceDoes) {
-  // vectors_sip128 of the reference implementation, of no byte and of one.
+  // vectors_sip128 of the reference implementation, for inputs of zero bytes and one.
   const std::array<uint64_t, 2> key = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
   const std::array<uint64_t, 2> of_none = {0xe6a825ba047f81a3, 0x930255c71472f66d};
   const std::array<uint64_t, 2> of_one = {0x44af996bd8c187da, 0x45fc229b11597634};
@@ -69,7 +69,7 @@ TEST(ThoughtSigner, HashesAsTheReferenceDoes) {
 }
 
 TEST(ThoughtSigner, KnowsWhatItSigned) {
-  // Vectors of the reference implementation (vectors_sip128) have another key; these tell changes.
+  // Regression values: the reference vectors (vectors_sip128) use another key.
   const ThoughtSigner signer("secret");
   const std::string signature = signer.sign("I think.");
   EXPECT_TRUE(signer.has_signed("I think.", signature));

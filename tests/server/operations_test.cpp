@@ -1,4 +1,4 @@
-// What who runs the server sees and sets: clients with their shares, logs, traces, slots, metrics.
+// Operator's view of the server: clients with their shares, logs, traces, slots, metrics.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using testing::MatchesRegex;
 
-/// An answer that goes on until it is cancelled.
+/// Answer that continues until it is cancelled.
 Value endless_chat(const Value& changes = Value::object()) {
   Value body = capital_chat({{"max_tokens", 1900}, {"ignore_eos", true}, {"stream", true}});
   body.update(changes);
@@ -37,7 +37,7 @@ class LogLines {
     options.log_user = this;
     options.log_level = level;
   }
-  /// The line about a request, once it is there.
+  /// Waits for the line about a request.
   Value of_request(const std::string& id) {
     for (int i = 0; i < 500; ++i) {
       {
@@ -50,7 +50,7 @@ class LogLines {
     }
     return Value::object();
   }
-  /// Of so many requests, in the order in which they ended.
+  /// Clients of the first `count` requests, in the order of their end.
   std::vector<std::string> clients(size_t count) {
     for (int i = 0; i < 500; ++i) {
       {
@@ -112,7 +112,7 @@ TEST(ServerClients, ShareTheEngineByTheirWeights) {
   ASSERT_EQ(tenon_server_add_engine(server.get(), "one", 3, demo_model().get(), engine.get(), 2048),
             TENON_OK);
   ASSERT_EQ(tenon_server_start(server.get(), 0), TENON_OK);
-  // All are in the queue before the first step.
+  // All are queued before the first step.
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < kEach; ++i) {
     for (const char* key : {"b", "a"}) {
@@ -211,7 +211,7 @@ TEST(TraceContext, GoesOnWithATraceAndBeginsOneOtherwise) {
   }
 }
 
-/// A collector that takes one export at a time and answers 200.
+/// Collector that takes one export at a time and answers 200.
 class Collector {
  public:
   Collector() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -230,7 +230,7 @@ class Collector {
 
   [[nodiscard]] const std::string& address() const { return address_; }
 
-  /// The next export, head and body.
+  /// Waits for the next export: head and body.
   [[nodiscard]] std::string take() const {
     pollfd waiting{fd_, POLLIN, 0};
     if (::poll(&waiting, 1, 10000) <= 0) return "";

@@ -1,4 +1,4 @@
-// The chat page as a browser gets it; what it does is tested in one (tests/server/page).
+// Chat page as sent to a browser; tests/server/page tests its behaviour in one.
 #include "server/operations/page.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Parts of the server that need no socket: fields, keys, heads of answers.
+// Parts of the server without a socket: fields, keys, heads of answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-/// The field that reading refuses; "" when it does not.
+/// Field that reading refuses; "" if it succeeds.
 template <typename Read>
 std::string refused_field(const std::string& text, Read read) {
   const Json body = parse_json(text);

@@ -1,5 +1,5 @@
-// Things that clients and listeners cannot hold up: bodies, unread answers, connections, an unread
-// log, a silent collector.
+// Hostile clients and listeners that must not block the server: bodies, unread answers,
+// connections, an unread log, a silent collector.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -100,7 +100,7 @@ TEST(Bodies, ShareOneBudget) {
     HttpClient client(bare.port);
     client.send(post_head("/tokenize", "", half.size()));
     client.send(half);
-    return client.read(60).status == 400;  // no JSON
+    return client.read(60).status == 400;  // 400: no JSON
   }));
 }
 
@@ -210,7 +210,7 @@ struct StuckHost {
 };
 
 TEST(Logs, ThatNobodyTakesStopNothing) {
-  // Outlives the server: the callback that runs at the stop is abandoned.
+  // Outlives the server: the stop abandons the running callback.
   static StuckHost host;
   ServerOptions options;
   options.log = ServerLog(StuckHost::log, &host, TENON_LOG_DEBUG);
@@ -251,7 +251,7 @@ TEST(Logs, TellHowManyLinesWereDropped) {
             1);
 }
 
-/// Accepts connections and answers a byte at times, or nothing.
+/// Accepts connections and sends an occasional byte, or nothing.
 class SlowCollector {
  public:
   SlowCollector() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -302,7 +302,7 @@ TEST(Traces, ThatNobodyTakesStopNothing) {
   }));
   const auto start = Clock::now();
   EXPECT_EQ(tenon_server_stop(server.get(), 0), TENON_OK);
-  // The server needs half a second; the collector would hold it for minutes.
+  // The server needs half a second; the collector would block it for minutes.
   EXPECT_LT(seconds_since(start), 20);
 }
 

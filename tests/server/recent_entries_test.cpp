@@ -1,4 +1,4 @@
-// Entries that are kept by their last use: what goes, what stays, and what is never taken.
+// LRU entries: eviction, survival, and refusal of too large ones.
 #include "server/work/recent_entries.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 class RecentEntriesTest : public testing::Test {
  protected:
-  /// Its value, or -1.
+  /// Value of an entry, or -1.
   int look(const std::string& name) {
     const int* const found = entries_.find(name, [](int) { return true; });
     return found == nullptr ? -1 : *found;
@@ -26,7 +26,7 @@ TEST_F(RecentEntriesTest, TheOneUsedLongestAgoGoes) {
   EXPECT_EQ(look("a"), 1);
   entries_.add("d", 4, 10);
   EXPECT_EQ(look("b"), -1);
-  entries_.add("e", 5, 20);  // two go
+  entries_.add("e", 5, 20);  // evicts two
   EXPECT_EQ(look("c"), -1);
   EXPECT_EQ(look("a"), -1);
   EXPECT_EQ(look("d"), 4);

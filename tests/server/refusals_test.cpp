@@ -158,11 +158,11 @@ TEST(RouteRefusals, PagesOfOtherOriginsAre403Everywhere) {
 
 // ---- Codes --------------------------------------------------------------------------------------
 
-/// Error as OpenAI's shape reports it.
+/// Error in OpenAI's shape.
 struct Told {
   int status = 0;
   std::string type;
-  std::string code;  ///< "": none
+  std::string code;  ///< "" for none
   bool has_retry_after = false;
 };
 
@@ -182,7 +182,7 @@ Told told(const ApiError& error) {
 struct Case {
   int status;
   std::string type;
-  std::string code;  ///< "": none
+  std::string code;  ///< "" for none
   std::function<Told()> ask;
 };
 
@@ -192,7 +192,7 @@ Value unread_chat() {
   return capital_chat({{"max_tokens", 1900}, {"ignore_eos", true}, {"stream", true}});
 }
 
-/// Chat of eight answers that exceed the system's buffers, so that it stays unfinished while unread.
+/// Chat of eight answers larger than the system's buffers, which stays unfinished while unread.
 Value endless_chat() {
   Value body = unread_chat();
   body.update({{"n", 8}, {"logprobs", true}, {"top_logprobs", 20}});
@@ -266,7 +266,7 @@ Told with_too_many_connections() {
   tenon_server_options options{};
   options.max_connections = 1;
   const RunningServer server(options);
-  // The first stays inside a request: an idle connection would make room.
+  // Keep the first connection inside a request: an idle one would be closed to make room.
   HttpClient first(server.port());
   first.send(
       "POST /tokenize HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");

@@ -47,7 +47,7 @@ TEST_F(Repeated, MetadataHasTheBoundsOfOpenAi) {
   EXPECT_EQ(ask("/v1/responses", "metadata", metadata).json()["metadata"], metadata);
 }
 
-// ---- Large answers, which workers print ----------------------------------------------------------
+// ---- Large answers, which workers print ---------------------------------------------------------
 
 TEST_F(Repeated, LargeAnswersAreWhole) {
   Value chat = capital_chat({{"n", 4},

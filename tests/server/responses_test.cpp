@@ -1,4 +1,4 @@
-// The responses interface beyond single answers: tools of all kinds, stored responses, events.
+// Responses interface beyond single answers: tools of all kinds, stored responses, events.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -63,7 +63,7 @@ TEST(ResponseItems, ThoughtsStayWithTheTurnThatHadThem) {
   }
 }
 
-// As openai 7.57 for Node builds its snapshot: "missing content at index 0" for a delta without its part.
+// openai 7.57 for Node fails with "missing content at index 0" for a delta without its part.
 TEST(ResponseOutput, ThoughtsComeInAPartAndIfWantedInASummary) {
   for (const bool summarizes : {false, true}) {
     std::vector<std::string> types;
@@ -165,7 +165,7 @@ TEST_F(ResponsesTest, GoOnFromStoredOnes) {
                              {"input", Value::array({output})},
                              {"tools", Value::array({weather})}});
   EXPECT_EQ(second["previous_response_id"], first["id"]);
-  // The same as with the whole history.
+  // Equals the answer to the whole history.
   const Value whole = send({{"input",
                              {{{"role", "user"}, {"content", "What is the weather in Lima?"}},
                               first["output"][0],
@@ -173,7 +173,7 @@ TEST_F(ResponsesTest, GoOnFromStoredOnes) {
                             {"tools", Value::array({weather})}});
   EXPECT_EQ(second["output"][0]["content"], whole["output"][0]["content"]);
   EXPECT_EQ(second["usage"]["input_tokens"], whole["usage"]["input_tokens"]);
-  // A third goes on from the second, and each can be read and deleted.
+  // A third response continues the second; each can be read and deleted.
   const Value third = send({{"previous_response_id", second["id"]},
                             {"input", "Thanks"},
                             {"tools", Value::array({weather})}});
@@ -196,7 +196,7 @@ TEST_F(ResponsesTest, AreOfTheClientThatAsked) {
                                   "Authorization: Bearer anna\r\n")
                          .json();
   const std::string path = "/v1/responses/" + made["id"].get<std::string>();
-  // The same key in the other header is the same client.
+  // The other header identifies the client by the key as well.
   EXPECT_EQ(client.request("GET", path, "", "x-api-key: anna\r\n").json(), made);
   EXPECT_EQ(client.request("GET", path, "", "x-api-key: bert\r\n").status, 404);
   EXPECT_EQ(client.request("GET", path).status, 404);

@@ -1,4 +1,4 @@
-// A server with the demo model on a free port, as tests start it.
+// Server with the demo model on a free port.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace tenon_http::test {
 
 inline constexpr const char* kChat = "/v1/chat/completions";
 
-/// Asks again until `holds` returns true, for ten seconds at most: other threads may be late.
+/// Polls `holds` until it returns true, for up to ten seconds, since other threads may be late.
 template <typename Holds>
 bool eventually(Holds holds) {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -37,7 +37,7 @@ inline Value user_message(const std::string& text) {
   return Value::array({{{"role", "user"}, {"content", text}}});
 }
 
-/// A chat whose answer is "Oslo", with changes.
+/// Chat whose answer is "Oslo", with changes.
 inline Value capital_chat(const Value& changes = Value::object()) {
   Value body{{"model", "demo"},
              {"messages", user_message("What is the capital of Norway?")},
@@ -47,10 +47,10 @@ inline Value capital_chat(const Value& changes = Value::object()) {
   return body;
 }
 
-/// How the demo model is served.
+/// Options for serving the demo model.
 struct ServedAs {
   uint64_t context = 2048;
-  const tenon_model* model = nullptr;  ///< null: demo_model()
+  const tenon_model* model = nullptr;  ///< null means demo_model()
   const tenon_options* engine_options = nullptr;
 };
 
@@ -76,7 +76,7 @@ class RunningServer {
     return HttpClient(port_).post(path, body);
   }
   Reply get(std::string_view path) const { return HttpClient(port_).request("GET", path); }
-  /// A sample of /metrics, over all labels.
+  /// Sum of a metric of /metrics over all labels.
   [[nodiscard]] double metric(const std::string& name) const {
     const std::string text = get("/metrics").body;
     const size_t at = text.find("\n" + name + "{");
@@ -93,7 +93,7 @@ class RunningServer {
   uint16_t port_ = 0;
 };
 
-/// One server for all tests of a suite.
+/// Fixture with one server for all tests of a suite.
 class ServerTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { server_ = std::make_unique<RunningServer>(); }
@@ -104,7 +104,7 @@ class ServerTest : public testing::Test {
   static inline std::unique_ptr<RunningServer> server_;
 };
 
-/// A 400 whose `param` begins so.
+/// Expects a 400 whose `param` has this prefix.
 inline void expect_refused(const Reply& reply, const std::string& param) {
   EXPECT_EQ(reply.status, 400) << reply.body;
   const Value error = reply.error();

@@ -79,7 +79,7 @@ TEST_F(SpellingsTest, BiasesThatBanAllAreTheClientsError) {
     all[std::to_string(token)] = -100;
   }
   refuses({{"logit_bias", all}}, "logit_bias");
-  // Bans all tokens that the grammar leaves, which shows only in the draw.
+  // Ban all tokens that the grammar leaves, which fails only at the draw.
   Value digits = Value::array();
   for (const char digit : std::string("0123456789")) {
     digits.push_back({std::string(1, digit), false});

@@ -1,4 +1,4 @@
-// Structures from programs that were built against an older or a newer server.h.
+// Structures from programs built against an older or a newer server.h.
 #include <gmock/gmock.h>
 
 #include <cstddef>
@@ -23,7 +23,7 @@ TEST(ServerStructSize, ImpossibleSizesAreRefused) {
 
 TEST(ServerStructSize, AnOlderProgramIsServed) {
   tenon_server_options options;
-  std::memset(&options, 0x5a, sizeof options);  // beyond its end nothing is read
+  std::memset(&options, 0x5a, sizeof options);  // bytes beyond the structure are not read
   std::memset(&options, 0, offsetof(tenon_server_options, echo_bytes));
   options.struct_size = offsetof(tenon_server_options, echo_bytes);
   const RunningServer server(options);

@@ -1,4 +1,4 @@
-// HTTPS, asked for by the program openssl: not by the library that the server uses.
+// HTTPS through the program openssl, independently of the library that the server uses.
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// What a command prints on both outputs.
+/// Output of a command on both streams.
 std::string output_of_command(const std::string& command) {
   std::FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
   std::string text;

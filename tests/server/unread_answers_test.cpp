@@ -23,7 +23,7 @@ Value long_stream() {
                        {"top_logprobs", 20}});
 }
 
-/// Includes a local socket, whose buffer the system does not grow.
+/// Also tests a local socket, whose buffer the system does not grow.
 class UnreadAnswers : public testing::Test {
  protected:
   UnreadAnswers() : server_({}, false) {

@@ -1,4 +1,4 @@
-// Grammars of answers: whatever they let through is read as calls that obey the tools' schemas.
+// Grammars of answers: every accepted text parses as calls that obey the tools' schemas.
 #include "text/chat/answer_grammar.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ std::string conversation(const std::string& more = "") {
 }
 const std::string kRequired = R"(, "tool_choice": "required")";
 
-/// The end of the prompt is what matters of a template here.
+/// Only the end of the prompt matters in these templates.
 Chat chat_of(std::string_view format, const std::string& prompt = "") {
   return Chat({.source = "{% if add_generation_prompt %}" + prompt + "{% endif %}{# [ARGS] #}",
                .source_name = "t",
@@ -48,7 +48,7 @@ bool accepts(const Chat& chat, const std::string& given, const std::string& text
   return grammar_of(chat, given)->accepts(text);
 }
 
-/// Printable bytes and a few words, so that ways are short. Token 0 ends.
+/// Printable bytes and a few words, for short texts. Token 0 ends.
 std::shared_ptr<const TokenSet> vocabulary() {
   std::vector<std::string> texts{"", "\n", "get_weather", "<", ">"};
   for (int b = 0x20; b < 0x7F; ++b) texts.push_back(std::string(1, static_cast<char>(b)));
@@ -57,7 +57,7 @@ std::shared_ptr<const TokenSet> vocabulary() {
   return std::make_shared<const TokenSet>(views, std::vector<Token>{0});
 }
 
-/// A text of the grammar, made of random tokens. None beyond ASCII, unless nothing else fits.
+/// Text of random tokens that the grammar allows, in ASCII unless only other tokens fit.
 std::string random_text(const std::shared_ptr<const Grammar>& grammar,
                         const std::shared_ptr<const TokenSet>& tokens, uint32_t seed) {
   GrammarMatcher matcher(std::make_shared<const TokenMasks>(grammar, tokens));
@@ -153,7 +153,7 @@ TEST(AnswerGrammar, LimitsAreThoseOfOneTool) {
   EXPECT_TRUE(grammar->accepts(
       call("tool_3", R"({"page": 1})") + "\n" +
       call("tool_199", R"({"mail": "a@example.com", "host199": "b.example", "page": 2})")));
-  // The message names the tool that has too much.
+  // The message names the tool with the invalid schema.
   std::string wrong = given;
   const size_t at = wrong.find("1150}");
   wrong.replace(at, 4, "\"x\"");
@@ -167,7 +167,7 @@ TEST(AnswerGrammar, LimitsAreThoseOfOneTool) {
   }
 }
 
-// Each schema is compiled once, whatever list it comes in.
+// Each schema is compiled once, in whatever list it appears.
 TEST(AnswerGrammar, CompilesOnlyTheToolsThatAreNew) {
   const auto call = [](const std::string& name, const std::string& arguments) {
     return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + arguments +
@@ -193,14 +193,14 @@ TEST(AnswerGrammar, CompilesOnlyTheToolsThatAreNew) {
   EXPECT_EQ(parts.num_schemas_made(), 201u) << "a shorter list has nothing new";
   const Chat other = chat_of("hermes");
   EXPECT_EQ(other.grammars().parts().num_schemas_made(), 0u) << "chats share nothing";
-  // A refused schema is not kept, and is refused again with its place.
+  // A refused schema is not cached; it is refused again with its place.
   std::string wrong = given;
   wrong.replace(at, 4, "\"x\"");
   for (int i = 0; i < 2; ++i) EXPECT_THROW((void)grammar_of(chat, wrong), Error);
   EXPECT_EQ(parts.num_schemas_made(), 201u);
 }
 
-// Families that name each parameter compile a schema for each that is no string.
+// Families that name each parameter compile a schema per non-string parameter.
 TEST(AnswerGrammar, CompilesOnlyTheParametersThatAreNew) {
   const Chat chat = chat_of("qwen3-coder");
   const grammar::KeptParts& parts = chat.grammars().parts();
@@ -237,7 +237,7 @@ TEST(AnswerGrammar, IsTheSameWithAWarmCache) {
   }
 }
 
-// Parameters of every kind: what is no string, what may be one, lists and objects within.
+// Parameters of every kind: non-strings, optional strings, nested lists and objects.
 constexpr const char* kMixed = R"({"type": "object", "properties": {
     "note": {"type": ["string", "null"]}, "size": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
     "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2},
@@ -309,7 +309,7 @@ TEST(AnswerGrammar, CallsMayEndTheReasoning) {
     EXPECT_TRUE(accepts(chat, conversation(more), "hm</think>\n<tool_call>\n" + call));
     EXPECT_FALSE(accepts(chat, conversation(more), "hm <tool_call> no</think>"));
   }
-  // Without the outer tag.
+  // The outer tag is optional.
   EXPECT_TRUE(accepts(chat, conversation(), "hm</think>\n" + call));
   EXPECT_FALSE(accepts(chat, conversation(), "hm</think>\n<function=other>\n</function>"));
 }
@@ -373,25 +373,25 @@ TEST(AnswerGrammar, OneThatIsOnlyMeantAtTheBegin) {
 TEST(AnswerGrammar, ReasoningComesFirst) {
   const std::string call = "<tool_call>\n{\"name\": \"stop\", \"arguments\": {}}\n</tool_call>";
   const std::string doubt = "I could write <tool_call> now.";
-  // The prompt has opened it.
+  // The prompt has opened the reasoning.
   const Chat opened = chat_of("hermes", "<think>\n");
   EXPECT_TRUE(accepts(opened, conversation(kRequired), doubt + "</think>\n\n" + call));
   EXPECT_FALSE(accepts(opened, conversation(kRequired), call));
   EXPECT_TRUE(accepts(opened, conversation(), doubt));
   EXPECT_TRUE(accepts(opened, conversation(), doubt + "</think>Fine."));
   EXPECT_FALSE(accepts(opened, conversation(), doubt + "</think>" + doubt));
-  // The prompt has closed it.
+  // The prompt has closed the reasoning.
   const Chat closed = chat_of("hermes", "<think>\n\n</think>\n\n");
   EXPECT_TRUE(accepts(closed, conversation(kRequired), call));
   EXPECT_FALSE(accepts(closed, conversation(), doubt));
-  // The model opens it, or not.
+  // The model may open the reasoning.
   const Chat own = chat_of("hermes", "{# <think> #}");
   for (const std::string& before : {std::string(), "<think>" + doubt + "</think>\n"}) {
     EXPECT_TRUE(accepts(own, conversation(kRequired), before + call)) << before;
     EXPECT_TRUE(accepts(own, conversation(), before + "Fine." + call)) << before;
     EXPECT_FALSE(accepts(own, conversation(), before + doubt)) << before;
   }
-  // A schema for what comes after it.
+  // The schema applies after the reasoning.
   const std::string schema = R"({"messages": [], "response_format": {"type": "json_schema",
       "json_schema": {"schema": {"type": "integer"}}}})";
   EXPECT_TRUE(accepts(opened, schema, "Hm.</think>\n12"));

@@ -105,7 +105,7 @@ TEST(BpeTokenizer, EachPartHasItsOwnRightToControlTokens) {
   expected.insert(expected.end(), middle.begin(), middle.end());
   expected.push_back(*tokenizer->eos());
   EXPECT_EQ(tokenizer->encode(parts, false), expected);
-  // Parts that only together spell a control token make none.
+  // Parts that spell a control token only together make none.
   const std::vector<TextPart> halves = {{"<|im_", true}, {"end|>", true}};
   EXPECT_EQ(tokenizer->encode(halves, false), tokenizer->encode("<|im_end|>"));
   EXPECT_TRUE(tokenizer->encode(std::vector<TextPart>{}, false).empty());

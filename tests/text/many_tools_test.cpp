@@ -1,4 +1,4 @@
-// Grammars of many tools: their limit together, and a watch over their compilation.
+// Grammars of many tools: their joint limit, and a watch over their compilation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Counts looks; throws at the look number `last`.
+/// Counts calls of look(); throws at call number `last`.
 class ToolWatch : public WorkWatch {
  public:
   explicit ToolWatch(size_t last = SIZE_MAX) : last_(last) {}
@@ -26,7 +26,7 @@ class ToolWatch : public WorkWatch {
   size_t last_;
 };
 
-/// A tool's pattern that takes much to compile, different for each n.
+/// Pattern that compiles slowly, different for each n.
 std::string heavy_pattern(int n) {
   return "^(a|b" + std::to_string(n) + ")*(c|d).{0,14}x[^y]{3,8}$";
 }
@@ -61,12 +61,12 @@ TEST(ManyTools, LooksAtToolsAndEndsThem) {
   EXPECT_GT(counting.num_looks, 40u);
 }
 
-// Sixteen times the work of one tool is the most of all together.
+// All tools together may take sixteen times the work of one.
 TEST(ManyTools, AllToolsTogetherHaveALimit) {
   const Chat chat = chat_of_tools();
   EXPECT_NE(chat.answer_grammar(chat.render(heavy_tools(16))), nullptr);
   const ChatPrompt too_much = chat.render(heavy_tools(500));
-  for (int i = 0; i < 2; ++i) {  // the second time most tools are known
+  for (int i = 0; i < 2; ++i) {  // the second time, most tools are cached
     try {
       (void)chat.answer_grammar(too_much);
       ADD_FAILURE();
@@ -78,7 +78,7 @@ TEST(ManyTools, AllToolsTogetherHaveALimit) {
   }
 }
 
-// What tools share counts once: a list may be as long as the server takes.
+// Shared parts count once: a list may be as long as the server allows.
 TEST(ManyTools, OrdinaryToolsDoNotReachTheLimit) {
   std::string tools;
   for (int i = 0; i < 1024; ++i) {

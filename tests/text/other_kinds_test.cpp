@@ -97,7 +97,7 @@ TEST(Unigram, WordsCutApartAreThoseOfTheWholeText) {
   add_token(v, "b\u2581a", TokenType::Normal, -50.0f);
   EXPECT_EQ(encode(v, text), apart);
   EXPECT_EQ(make_tokenizer(v)->decode(encode(v, "ab abab  ba")), "ab abab  ba");
-  // A likely piece is found.
+  // A likely piece wins.
   v.scores.back() = -0.5f;
   EXPECT_EQ(encode(v, "b a"), ids(v, {"\u2581", "b\u2581a"}));
 }

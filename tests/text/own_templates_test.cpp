@@ -1,5 +1,5 @@
-// Families whose models ship no template: what is asked for by name renders as their published
-// encoders write it.
+// Families whose models ship no template: templates by name render as their published encoders
+// write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Variables are spelled as the reference names them: "bos_token" is what its tokenizer says.
+// Variables have the reference's names: "bos_token" is its tokenizer's.
 std::string rendered_own(const std::string& rest) {
   const Chat chat({.format = "deepseek-v4.1"}, nullptr);
   const ChatPrompt prompt =

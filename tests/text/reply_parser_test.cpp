@@ -1,4 +1,4 @@
-// Answers of every family taken apart, in one piece and in every other way.
+// Answers of every family parsed, in one piece and in every other split.
 #include "text/chat_formats/reply_parser.h"
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-/// "reasoning | content | name#id(arguments) name#id(arguments)"
+/// Message as "reasoning | content | name#id(arguments) name#id(arguments)".
 std::string shown(const ReplyMessage& message) {
   std::string out = message.reasoning + " | " + message.content + " |";
   for (const ReplyCall& call : message.calls) {
@@ -21,7 +21,7 @@ std::string shown(const ReplyMessage& message) {
   return out;
 }
 
-/// Puts deltas together again, as a host does.
+/// Joins deltas to a message, as a host does.
 struct Collected {
   ReplyMessage message;
   std::vector<size_t> numbers;
@@ -213,14 +213,14 @@ const std::vector<Case>& cases() {
       {"harmony", "<|start|>assistant to=functions.f<|channel|>commentary<|message|>{}",
        " |  | f#call_0({})"},
       {"harmony", "just text", " | just text |"},
-      // What is no number is a string, and one of JSON only if it is one.
+      // Other than numbers is a string; JSON counts only if valid.
       {"qwen3-coder",
        "<function=f><parameter=x>2024-01-15</parameter><parameter=y>007</parameter><parameter=z>"
        "-1.5e+3</parameter><parameter=u>1.</parameter></function>",
        " |  | f#call_0({\"x\": \"2024-01-15\", \"y\": \"007\", \"z\": -1.5e+3, \"u\": \"1.\"})"},
       {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1-2}}</tool_call>",
        " | <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1-2}}</tool_call> |"},
-      // Arguments are JSON, whatever the model made of them.
+      // Arguments are always JSON, whatever the model wrote.
       {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": \"hello\"}</tool_call>",
        " |  | f#call_0(\"hello\")"},
       {"hermes",
@@ -229,7 +229,7 @@ const std::vector<Case>& cases() {
       {"glm",
        "<tool_call>f<arg_key>q</arg_key><arg_value>{\"a\": \"x\ny\"}</arg_value></tool_call>",
        " |  | f#call_0({\"q\": {\"a\": \"x\\ny\"}})"},
-      // Parameters that may be one thing or another.
+      // Parameters that allow several kinds.
       {"qwen3-coder",
        "<function=f><parameter=m>5</parameter></function><function=f><parameter=m>null</parameter>"
        "</function>",
@@ -243,7 +243,7 @@ const std::vector<Case>& cases() {
       {"seed",
        "<seed:tool_call><function=f><parameter=s>a\n</parameter></function></seed:tool_call>",
        " |  | f#call_0({\"s\": \"a\\n\"})"},
-      // Lists and objects as Python writes them, where only these can be.
+      // Lists and objects in Python syntax, if only these are allowed.
       {"seed",
        "<seed:tool_call><function=f><parameter=o>['a', 5, {'b': None}]</parameter><parameter=l>"
        "['a']</parameter><parameter=x>['a']</parameter><parameter=p>['a'</parameter></function>"
@@ -255,7 +255,7 @@ const std::vector<Case>& cases() {
       {"hermes", "Hi\n<tool_call>{\"name\": \"f\"}</tool_call>\nHo\n",
        " | Hi\nHo\n | f#call_0({})"},
       {"gemma-4", "<|tool_call>call:f{}<tool_call|><|tool_response>", " |  | f#call_0({})"},
-      // Calls before the reasoning was closed, and what looks like one.
+      // Calls before the reasoning was closed, and text that resembles a call.
       {"qwen3-coder", "So:\n<tool_call><function=g></function></tool_call>",
        "So: |  | g#call_0({})", "<think>\n"},
       {"qwen3-coder", "Like <tool_call> here</think>Hi", "Like <tool_call> here | Hi |", "<think>"},
@@ -266,7 +266,7 @@ const std::vector<Case>& cases() {
       {"mistral", "[THINK]a [TOOL_CALLS]g[ARGS]{} b[/THINK]c", "a [TOOL_CALLS]g[ARGS]{} b | c |"},
       {"gemma-4", "<|channel>thought<channel|>Hi<|channel>thought\n<channel|><channel|>",
        " | Hi |"},
-      // Calls in Python.
+      // Calls in Python syntax.
       {"lfm2",
        "Ok.<|tool_call_start|>[f(a=1, s='it\\'s \"x\"', b=True, c=None), "
        "a.g(l=[1, (2., .5), {'k': -3, 1: \"\"\"d\"e\nf\"\"\"},])]<|tool_call_end|>",
@@ -289,7 +289,7 @@ const std::vector<Case>& cases() {
       {"llama4", "<|python_start|>[f(a=1)]<|python_end|>", " |  | f#call_0({\"a\": 1})"},
       {"llama4", "<|python_start|>print(1)<|python_end|>Done",
        " | Done | python#call_0({\"code\": \"print(1)\"})"},
-      // Others.
+      // Other families.
       {"functionary", "all\nHi >> you>>>f\n{\"a\": 1}>>>g\n{}",
        " | Hi >> you | f#call_0({\"a\": 1}) g#call_1({})", ">>>"},
       {"functionary", "f\n{\"a\": 1", " | f\n{\"a\": 1 |", ">>>"},

@@ -63,7 +63,7 @@ inline Vocabulary small_spm(const std::vector<std::string>& pieces = {
   return out;
 }
 
-/// The tokens of `vocabulary` with these spellings.
+/// Ids of the tokens of `vocabulary` with these spellings.
 inline std::vector<Token> ids(const Vocabulary& vocabulary,
                               const std::vector<std::string>& spellings) {
   std::vector<Token> out;

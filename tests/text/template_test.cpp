@@ -1,4 +1,4 @@
-// The template language: recorded results of Jinja2, limits, and flags of foreign bytes.
+// Template language: recorded results of Jinja2, limits, and flags of untrusted bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ TEST(Template, FillsDatesToAWidth) {
 TEST(Template, StopsWhatDoesNotEnd) {
   uint64_t clock = 0;
   Limits limits;
-  limits.thread_time_ns = [&clock] { return clock += 50'000; };  // per look
+  limits.thread_time_ns = [&clock] { return clock += 50'000; };  // per call
   const std::string loops =
       "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}"
       "{% endfor %}";
@@ -155,7 +155,7 @@ TEST(Template, KeepsNoCircles) {
             "m");
 }
 
-/// The rendered text with foreign bytes in brackets.
+/// Rendered text with untrusted bytes in brackets.
 std::string marked(const std::string& source, const std::string& json) {
   const jinja::Text text = ChatTemplate(source, "T").render(variables_of(json), {});
   std::string out;

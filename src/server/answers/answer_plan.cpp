@@ -10,7 +10,7 @@ uint64_t room_for_answer(const ServedModel& model, size_t prompt_tokens,
                          std::optional<uint64_t> wanted, const std::string& param) {
   if (prompt_tokens == 0) throw invalid_request(param + ": has no tokens", param);
   if (prompt_tokens >= model.context()) {
-    // Agents read the numbers of this sentence, which is Anthropic's, and shorten the conversation.
+    // Anthropic's wording: agents parse its numbers and shorten the conversation.
     throw invalid_request("prompt is too long: " + std::to_string(prompt_tokens) + " tokens > " +
                               std::to_string(model.context() - 1) +
                               " maximum, as the context must hold one of the answer, too",

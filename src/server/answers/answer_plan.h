@@ -1,4 +1,4 @@
-// What is to be generated for a request, understood and checked: the same for all interfaces.
+// Checked plan of a generation, common to all interfaces.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,33 @@ namespace tenon_http {
 
 using Tokens = std::vector<tenon::Token>;
 
-/// One answer.
+/// Plan of one answer.
 struct ChoicePlan {
   std::shared_ptr<const Tokens> prompt;
   tenon::Sampler sampler;
-  /// For the engine, which completes a constrained text before it.
+  /// Engine's limit; a constrained text is completed within it.
   uint64_t max_tokens = 0;
-  std::optional<tenon::ChatReply> reply{};  ///< reads it; none: it is text
-  uint64_t cut_after = 0;                   ///< tokens after which it just ends; 0: never
-  std::shared_ptr<const EchoTurn> echo{};   ///< remembers it; null: nothing does
-  size_t repaired_turns = 0;                ///< of the prompt
+  std::optional<tenon::ChatReply> reply{};  ///< parses the answer; empty for plain text
+  uint64_t cut_after = 0;                   ///< tokens after which the answer is cut; 0 means never
+  std::shared_ptr<const EchoTurn> echo{};   ///< remembers the answer; may be null
+  size_t repaired_turns = 0;                ///< repaired turns of the prompt
 };
 
 struct AnswerPlan {
   const ServedModel* model = nullptr;
   std::vector<ChoicePlan> choices{};
-  std::vector<std::string> stops{};         ///< as the samplers have them
+  std::vector<std::string> stops{};         ///< stop texts, also set in the samplers
   std::vector<tenon::Token> stop_tokens{};  ///< stop tokens, not part of the answer
-  bool bans_tokens = false;                 ///< by "logit_bias"
+  bool bans_tokens = false;                 ///< "logit_bias" bans a token
   bool ignore_end = false;
   bool logprobs = false;
-  uint32_t num_top = 0;  ///< likeliest tokens beside each
+  uint32_t num_top = 0;  ///< likeliest alternatives per token
   int32_t priority = 0;
-  std::vector<std::string>
-      notes{};  ///< for the client: what of the request was skipped or left out
+  std::vector<std::string> notes{};  ///< notes for the client on skipped or dropped parts
 };
 
-/// How many tokens an answer to a prompt may have: `wanted`, or what the context holds. Throws
-/// ApiError 400 when it holds none. param: the field of the prompt.
+/// Token limit of an answer: `wanted`, or the room left in the context. Throws ApiError 400 if no
+/// room is left. param: the prompt's field.
 uint64_t room_for_answer(const ServedModel& model, size_t prompt_tokens,
                          std::optional<uint64_t> wanted, const std::string& param);
 

@@ -9,18 +9,18 @@
 namespace tenon_http {
 namespace {
 
-/// Answers of a request that are queued at a time: others' bytes go between.
+/// Answers of a request queued per turn, so that other requests' bytes get between.
 constexpr size_t kSubmittedAtOnce = 8;
 
 /// Answers that print more than these bytes print on a worker, within the processor time below.
 constexpr size_t kPrintedHereBytes = size_t{64} << 10;
 constexpr double kPrintSeconds = 60;
 
-/// Bounds of the notes that an answer tells its client.
+/// Bounds on the notes in an answer.
 constexpr size_t kMaxNotes = 100;
 constexpr size_t kMaxNoteBytes = size_t{64} << 10;
 
-/// Cuts the list at those bounds and adds a note with the number left out.
+/// Cuts the list at those bounds and adds a note with the number dropped.
 void limit_notes(std::vector<std::string>& notes) {
   size_t bytes = 0;
   for (size_t i = 0; i < notes.size(); ++i) {
@@ -33,12 +33,12 @@ void limit_notes(std::vector<std::string>& notes) {
   }
 }
 
-/// A client that takes nothing makes an answer wait, in the engine's tokens, beyond so many bytes.
+/// Unsent bytes beyond which an answer waits for its client, leaving tokens in the engine.
 constexpr size_t kMaxUnsentBytes = size_t{256} << 10;
 
 }  // namespace
 
-/// Exchange that records what a writer sends, until the loop sends it.
+/// Exchange that records a writer's output until the loop sends it.
 class PrintedAnswer : public Exchange {
  public:
   explicit PrintedAnswer(const HttpRequest& request) : request_(request) {}
@@ -53,7 +53,7 @@ class PrintedAnswer : public Exchange {
   void on_drained(std::shared_ptr<Task>) noexcept override {}
 
   void fail_with(std::exception_ptr failure) noexcept { exception_ = std::move(failure); }
-  /// Replays the record. Rethrows the exception of the printing, if any.
+  /// Replays the record. Rethrows an exception of the printing.
   void write_to(Exchange& exchange) {
     if (exception_ != nullptr) std::rethrow_exception(exception_);
     if (failure_) return exchange.fail(*failure_);
@@ -117,7 +117,7 @@ void AnswerRun::submit_some() {
   exchange_->request().record->notes = std::move(plan_.notes);
   has_begun_ = true;
   writer_->begin(*exchange_);
-  state_.loop.post(wake_);  // some answers may have tokens already
+  state_.loop.post(wake_);  // some answers may already have tokens
 }
 
 void AnswerRun::go_on_submitting() noexcept {
@@ -188,7 +188,7 @@ void AnswerRun::complete() {
   });
 }
 
-/// Runs on a worker. The loop leaves the writer alone until the worker posts back.
+/// Runs on a worker. The loop does not touch the writer until the worker posts back.
 void AnswerRun::print() noexcept {
   try {
     const WorkLimit::Use use(*exchange_->request().limit, kPrintSeconds);
@@ -213,7 +213,7 @@ void AnswerRun::tell_printed() noexcept {
 
 void AnswerRun::cancel() noexcept {
   if (self_ == nullptr) return;
-  // The printing worker sees the cancelled WorkLimit and stops.
+  // The printing worker sees the stopped WorkLimit and ends.
   if (printed_ != nullptr && !exchange_->request().interest->is_lost()) return;
   if (!exchange_->request().interest->is_lost()) {
     fail_with([] { return api_error_of(tenon::Error(tenon::Code::Cancelled, "")); });
@@ -236,7 +236,7 @@ void AnswerRun::end() noexcept {
   const bool all_ended = std::all_of(generations_.begin(), generations_.end(),
                                      [](const Generation& each) { return each.end().has_value(); });
   if (all_ended) return generations_.clear();
-  // Destroying a running generation waits for its step: a worker waits, not the loop.
+  // Let a worker destroy the generations: destruction waits for the running step.
   (void)fenced([&] {
     const auto ended = std::make_shared<std::deque<Generation>>();
     ended->swap(generations_);
@@ -251,7 +251,7 @@ void AnswerRun::end() noexcept {
 
 Start start_answers(AnswerPlan plan, std::unique_ptr<AnswerWriter> writer, ServerState& state) {
   limit_notes(plan.notes);
-  // A Start is copied as a std::function is; what it holds is used once.
+  // A Start is copied as a std::function; its content is used once.
   struct Held {
     AnswerPlan plan;
     std::unique_ptr<AnswerWriter> writer;

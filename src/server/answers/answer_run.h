@@ -1,5 +1,5 @@
-// The answers to one request, from the engine's pieces to the writer of an interface, until they end or
-// the client has gone.
+// Runs the answers to a request: passes the engine's pieces to an interface's writer, until the
+// answers end or the client has gone.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace tenon_http {
 
-/// Writes answers in the form of one interface. Called on the loop.
+/// Formats answers for one interface. Called on the loop.
 class AnswerWriter {
  public:
   AnswerWriter() = default;
@@ -20,20 +20,20 @@ class AnswerWriter {
   AnswerWriter& operator=(const AnswerWriter&) = delete;
   virtual ~AnswerWriter() = default;
 
-  /// The answers are queued: a stream begins.
+  /// Begins a stream; called when the answers are queued.
   virtual void begin(Exchange& exchange) = 0;
   virtual void delta(Exchange& exchange, size_t choice, AnswerDelta delta) = 0;
   virtual void end(Exchange& exchange, size_t choice, AnswerEnd end) = 0;
-  /// All have ended.
+  /// Called after all answers have ended.
   virtual void complete(Exchange& exchange) = 0;
   /// Estimated size of complete() in bytes. Large answers are printed alone on a worker; the
   /// exchange records them for the loop.
   [[nodiscard]] virtual size_t bytes_to_print() const { return 0; }
-  /// Instead of what is missing, after begin().
+  /// Ends an incomplete answer with an error, after begin().
   virtual void fail(Exchange& exchange, const ApiError& error) = 0;
 };
 
-/// Lives until its answers have ended; on the loop's thread alone.
+/// Lives until its answers have ended. Used on the loop's thread only.
 class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
  public:
   AnswerRun(AnswerPlan plan, std::shared_ptr<Exchange> exchange,
@@ -42,7 +42,7 @@ class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
   AnswerRun& operator=(const AnswerRun&) = delete;
   ~AnswerRun();
 
-  /// Queues all answers. Throws tenon::Error when the engine takes one of them not.
+  /// Queues all answers. Throws tenon::Error if the engine refuses an answer.
   void start();
 
  private:
@@ -60,21 +60,21 @@ class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
   void fail_with(const std::function<ApiError()>& error) noexcept;
   void end() noexcept;
 
-  std::shared_ptr<Exchange> exchange_;  // first: its record keeps the plan's model
+  std::shared_ptr<Exchange> exchange_;  // first member: its record keeps the plan's model alive
   AnswerPlan plan_;
   std::unique_ptr<AnswerWriter> writer_;
   ServerState& state_;
   size_t num_running_ = 0;
   bool has_begun_ = false;  ///< all answers are submitted
-  /// Answer that a worker prints; null without one.
+  /// Output of the printing worker; null if none prints.
   std::unique_ptr<class PrintedAnswer> printed_;
-  std::shared_ptr<AnswerRun> self_;     ///< while it runs
-  std::shared_ptr<Task> wake_;          ///< pumps, if the run still exists; for the engine's thread
-  std::shared_ptr<Task> submit_;        ///< submits more answers
-  std::deque<Generation> generations_;  // last: what it notifies is destroyed after it
+  std::shared_ptr<AnswerRun> self_;  ///< set while the run is active
+  std::shared_ptr<Task> wake_;    ///< pumps if the run still exists; posted by the engine's thread
+  std::shared_ptr<Task> submit_;  ///< submits more answers
+  std::deque<Generation> generations_;  // last member: what it notifies is destroyed after it
 };
 
-/// Begins answers where a handler has understood what is asked for.
+/// Start of the planned answers; a handler returns it.
 Start start_answers(AnswerPlan plan, std::unique_ptr<AnswerWriter> writer, ServerState& state);
 
 }  // namespace tenon_http

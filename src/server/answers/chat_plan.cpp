@@ -18,7 +18,7 @@
 namespace tenon_http {
 namespace {
 
-/// "2026-01-02T03:04:05", for templates that tell the date.
+/// Local time as "2026-01-02T03:04:05", for templates that state the date.
 std::string local_time() {
   const std::time_t now = std::time(nullptr);
   std::tm calendar{};
@@ -67,7 +67,7 @@ void leave_out_volatile_lines(Json& messages) {
   }
 }
 
-/// The field that a refused grammar comes from: the schema of the answer, or a tool.
+/// Field that caused a refused grammar: the answer's schema, or a tool.
 std::string grammar_field(const ChatRequest& request) {
   if (request.response_format.is_null()) return request.tools.tools_field;
   if (request.tools.tools.empty()) return request.format_field;
@@ -81,9 +81,10 @@ std::string grammar_field(const ChatRequest& request) {
   return request.tools.tools_field;
 }
 
-/// Compiles the constraint of a conversation without unsupported parts of tools that are not
-/// strict, which are noted; false if even that is refused. Looks at single tools only now.
-///   too_large  the tools together are: all constraints of such tools go
+/// Compiles the constraint of a conversation without the unsupported parts of lenient tools, and
+/// notes each part. Returns false if the rest is refused as well. Examines single tools only after
+/// the whole was refused.
+///   too_large  the tools together are too large; drops all constraints of lenient tools
 bool compile_leniently(const tenon::Chat& chat, ChatRequest& request, bool too_large,
                        const tenon::CompileOptions& options,
                        std::optional<tenon::Grammar>& grammar) {
@@ -104,8 +105,8 @@ bool compile_leniently(const tenon::Chat& chat, ChatRequest& request, bool too_l
   return false;
 }
 
-/// What the answers may be, beside request.grammar; none: anything. Throws ApiError naming the
-/// field.
+/// Constraint that the conversation implies; empty without one, or if request.grammar is set.
+/// Throws ApiError naming the field.
 std::optional<tenon::Grammar> constraint_of(const tenon::Chat& chat, ChatRequest& request,
                                             const std::string& conversation,
                                             const ServedModel& model) {
@@ -129,7 +130,7 @@ std::optional<tenon::Grammar> constraint_of(const tenon::Chat& chat, ChatRequest
   }
 }
 
-/// The messages without the oldest `count` but those of the system; what is left begins with the user's.
+/// Messages without the oldest `count`, except the system's. The rest begins with a user's message.
 Json without_oldest(const Json& messages, size_t count) {
   Json rest = Json::array();
   bool has_begun = false;
@@ -148,11 +149,11 @@ Json without_oldest(const Json& messages, size_t count) {
   return has_begun ? rest : Json::array();
 }
 
-/// Leaves as few of the oldest messages out as make the prompt fill three quarters of the context; the
-/// prompt, `rendered` where that is not to be had.
+/// Drops as few of the oldest messages as needed for the prompt to fill three quarters of the
+/// context. Returns the new prompt, or `rendered` if that is impossible.
 Tokens truncate_messages(const ServedModel& model, ChatRequest& request, Tokens rendered) {
   Json all = request.messages;
-  // Where the last message of the user goes, nothing is left.
+  // Nothing is left once the user's last message is dropped.
   size_t fits = 0;
   for (const Json& message : all) fits += message["role"] == "system" ? 0 : 1;
   Tokens tokens;
@@ -193,7 +194,7 @@ std::string schema_field(const Fields& fields) {
 }
 
 Json read_format(const Fields& format, std::vector<std::string>& notes) {
-  // Constraints of other servers: refused rather than ignored.
+  // Constraints of other servers are refused, not ignored.
   for (const char* unkept :
        {"grammar", "regex", "pattern", "value", "choice", "ebnf", "structures"}) {
     if (format.has(unkept)) {
@@ -305,7 +306,7 @@ Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
         error.code() == tenon::Code::Template && has_later_system_message(request.messages);
     if (!may_join) throw api_error_of(error, request.messages_field);
   }
-  // Many templates take a system message at the beginning only.
+  // Many templates accept a system message only at the beginning.
   request.messages = with_one_system_message(request.messages);
   try {
     return chat.encode(conversation_of(request));
@@ -322,7 +323,7 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
     echo.tokens = truncate_messages(model, request, std::move(echo.tokens));
   }
   std::shared_ptr<const EchoTurn> turn;
-  // A turn that is continued is none yet.
+  // A continued turn is not complete yet.
   const bool is_new_turn = !request.continues && request.adds_generation_prompt;
   if (request.echo.memory != nullptr && is_new_turn) {
     ConversationMeaning meaning = meaning_of(model, request);
@@ -340,8 +341,8 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
                   .priority = request.sampling.priority};
   const uint64_t max_tokens =
       room_for_answer(model, prompt->size(), request.max_tokens, request.messages_field);
-  // The engine begins no call whose bytes could be more than the tokens that are left. Where a call may
-  // come and need not, that would keep the model from calling at all: it is cut instead.
+  // The engine begins a call only if its bytes fit in the remaining tokens. An optional call would
+  // never begin under that rule, so it is cut instead.
   const bool may_call = !request.tools.tools.empty() && request.tools.choice == "auto" &&
                         request.response_format.is_null();
   const uint64_t engine_tokens =

@@ -1,5 +1,5 @@
-// A conversation and its rules to answers to be generated: prompt, samplers under their grammars, readers
-// of the answers. The same for every interface that chats.
+// Turns a conversation and its rules into a plan: prompt, samplers with grammars, parsers of the
+// answers. Common to all interfaces that chat.
 #pragma once
 
 #include <cstdint>
@@ -14,82 +14,83 @@
 
 namespace tenon_http {
 
-/// A chat as an interface understood it.
+/// Chat request as an interface parsed it.
 struct ChatRequest {
-  Json messages = Json::array();  ///< of a conversation
+  Json messages = Json::array();  ///< messages of a conversation
   std::string messages_field = "messages";
-  // `= T()` and not `{}` for aggregates: GCC 12 destroys a part of an aggregate twice if a later
+  // `= T()` instead of `{}` for aggregates: GCC 12 destroys a part of an aggregate twice if a later
   // initialiser throws.
   ToolUse tools = ToolUse();
-  Json response_format = nullptr;  ///< as tenon.h, 14, has it
+  Json response_format = nullptr;  ///< JSON as in section 14 of tenon.h; null for text
   std::string format_field = "response_format";
-  Json variables = Json::object();  ///< for the template
-  /// Whether the answer continues the last message, an assistant's.
+  Json variables = Json::object();  ///< variables of the template
+  /// True if the answer continues the last message, an assistant's.
   bool continues = false;
   bool adds_generation_prompt = true;
-  bool tells_tools = true;  ///< as text, for templates without tools
+  bool tells_tools = true;  ///< describes tools as text if the template has none
   Sampling sampling = Sampling();
-  std::optional<tenon::Grammar> grammar{};  ///< what the whole answer must be
+  std::optional<tenon::Grammar> grammar{};  ///< constraint on the whole answer
   size_t num_choices = 1;
   std::optional<uint64_t> max_tokens{};
   bool logprobs = false;
   uint32_t num_top = 0;
-  /// Where its answers are remembered, and for whom.
+  /// Memory for the answers, and the client that owns them.
   struct Echo {
-    EchoMemory* memory = nullptr;  ///< null: nowhere
+    EchoMemory* memory = nullptr;  ///< null disables remembering
     std::string owner{};
   };
   Echo echo = Echo();
-  /// Where the context does not hold all of it, the oldest messages but those of the system go.
+  /// Drops the oldest messages, except the system's, if the context is too small.
   bool truncates = false;
-  std::vector<std::string> notes{};  ///< for the client: what was skipped or left out
+  std::vector<std::string> notes{};  ///< notes for the client on skipped or dropped parts
 };
 
-/// "response_format" as a conversation takes it; null for text. Throws ApiError naming the field.
-///   notes  gets what a schema with "strict": false has and is not kept
+/// Reads "response_format" for a conversation; null for text. Throws ApiError naming the field.
+///   notes  receives the dropped parts of a schema with "strict": false
 Json read_response_format(const Fields& fields, std::vector<std::string>& notes);
 
 /// Name of the schema's field within "response_format".
 std::string schema_field(const Fields& fields);
 
-/// Value of "response_format", or of "format" in the responses' "text". The schema stands in
-/// "json_schema" or beside "type", also with "json_object". Throws ApiError for a constraint that
-/// is not supported.
+/// Reads the value of "response_format", or of "format" in the "text" of responses. The schema is
+/// in "json_schema" or beside "type", also with "json_object". Throws ApiError for an unsupported
+/// constraint.
 Json read_format(const Fields& format, std::vector<std::string>& notes);
 
-/// The schema of an answer, "schema" of `format`, as a conversation takes it. Throws ApiError.
+/// Reads "schema" of `format` for a conversation. Throws ApiError.
 Json schema_format(const Fields& format, std::vector<std::string>& notes);
 
-/// What every interface lets a client say to the template: "chat_template_kwargs" and
+/// Reads the template's variables in every interface: "chat_template_kwargs" and
 /// "reasoning_effort".
 Json read_template_variables(const Fields& fields);
 
-/// Reads "continue_final_message" and "add_generation_prompt", after the messages. Throws ApiError
-/// naming the field.
+/// Reads "continue_final_message" and "add_generation_prompt"; call after reading the messages.
+/// Throws ApiError naming the field.
 void read_continuation(const Fields& fields, ChatRequest& request);
 
-/// Whether the last message is an assistant's text that an answer may continue.
+/// True if the last message is an assistant's text that an answer may continue.
 bool ends_in_text(const Json& messages);
 
-/// How much the model may think, by OpenAI's and Anthropic's names. Throws ApiError for another one.
+/// Reads the reasoning effort under OpenAI's and Anthropic's names. Throws ApiError for another
+/// name.
 void read_effort(const Fields& fields, std::string_view name, Json& variables);
 
-/// Whose a request is: what one client was told is not another's.
+/// Owner of a request's data; clients never see each other's.
 std::string owner_of(const HttpRequest& request);
 
-/// Reads "generic_tools": tools are described as text if the template knows none. Default true.
+/// Reads "generic_tools", which describes tools as text if the template has none. Default true.
 bool read_generic_tools(const Fields& fields);
 
-/// Where its answers are remembered: nowhere with "echo_repair": false, or when the server does not.
+/// Reads "echo_repair". Returns no memory if the field is false or the server does not remember.
 ChatRequest::Echo read_echo(const Fields& fields, const HttpRequest& request, ServerState& state);
 
-/// The tokens of the prompt. Throws ApiError naming messages_field.
+/// Tokens of the prompt. Throws ApiError naming messages_field.
 Tokens encode_prompt(const ServedModel& model, ChatRequest& request);
 
-/// The tokens of other messages under the same rules. Throws tenon::Error.
+/// Tokens of other messages under the request's rules. Throws tenon::Error.
 Tokens encode_messages(const ServedModel& model, const ChatRequest& request, const Json& messages);
 
-/// Throws ApiError: for a schema that cannot be kept exactly, naming its field, with the JSON pointer.
+/// Throws ApiError for an unsupported schema, naming its field with the JSON pointer.
 AnswerPlan plan_chat(const ServedModel& model, ChatRequest request);
 
 }  // namespace tenon_http

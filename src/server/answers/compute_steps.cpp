@@ -7,7 +7,7 @@
 namespace tenon_http {
 namespace {
 
-/// Runs on the lanes of long tasks while computing, on the loop for the answer.
+/// Computes on the lanes of long tasks, answers on the loop.
 class SteppedAnswer : public std::enable_shared_from_this<SteppedAnswer> {
  public:
   SteppedAnswer(AnswerStep step, std::shared_ptr<Exchange> exchange, ServerState& state)
@@ -19,7 +19,7 @@ class SteppedAnswer : public std::enable_shared_from_this<SteppedAnswer> {
   }
 
  private:
-  /// Whether work is left.
+  /// Runs a step; true if work is left.
   bool compute() {
     const HttpRequest& request = exchange_->request();
     if (request.interest->is_lost()) return false;
@@ -45,7 +45,7 @@ class SteppedAnswer : public std::enable_shared_from_this<SteppedAnswer> {
     }
   }
 
-  std::shared_ptr<Exchange> exchange_;  // first: its record keeps the model alive
+  std::shared_ptr<Exchange> exchange_;  // first member: its record keeps the model alive
   AnswerStep step_;
   ServerState& state_;
   HttpAnswer answer_;

@@ -1,4 +1,4 @@
-// Answers computed in steps between other requests, so that no thread is blocked.
+// Computes answers in steps between other requests, so that no thread is blocked.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,10 @@
 
 namespace tenon_http {
 
-/// One step of the work; returns the answer after the last. Throws ApiError, tenon::Error.
+/// Runs one step; returns the answer after the last. Throws ApiError, tenon::Error.
 using AnswerStep = std::function<std::optional<HttpAnswer>()>;
 
-/// Runs the steps on the lanes of long tasks, in turns with other clients, until an answer or a
+/// Runs the steps on the lanes of long tasks, in turn with other clients, until an answer or a
 /// cancel. `step` lives as long as the request.
 Start compute_in_steps(AnswerStep step, ServerState& state);
 

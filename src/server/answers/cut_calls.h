@@ -1,5 +1,5 @@
-// Tool calls that an answer began but did not complete. A stream has already sent them as calls, so
-// the whole answer shows them as calls, too.
+// Tracks tool calls that an answer began but did not complete. A stream has already sent them as
+// calls, so the whole answer shows them as calls, too.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ class CutCalls {
   };
 
   size_t num_calls_ = 0;      ///< complete and broken calls
-  size_t content_bytes_ = 0;  ///< before the first broken call
+  size_t content_bytes_ = 0;  ///< bytes before the first broken call
   Call latest_{};
   struct Broken {
-    size_t index;  ///< among all calls
+    size_t index;  ///< index among all calls
     Call call;
   };
   std::vector<Broken> broken_;

@@ -79,7 +79,7 @@ void Generation::note_reuse() {
 void Generation::note_token(const tenon::Piece& piece) {
   ++num_drawn_;
   if (!plan_.stops.empty() || choice_.echo) drawn_.push_back(piece.token);
-  // An end token is no part of the answer.
+  // An end token is not part of the answer.
   if (!plan_.logprobs || piece.finish == TENON_FINISH_END) return;
   DrawnToken token{.text = {}, .id = piece.token};
   token.text = plan_.model->tokenizer().decode({&piece.token, 1}, true);
@@ -103,8 +103,8 @@ void Generation::read(const tenon::Piece& piece, const OnDelta& on_delta) {
   if (plan_.stops.empty()) {
     if (piece.token != TENON_NO_TOKEN) reply.push(piece.token, forward);
   } else {
-    // The engine holds text back that may become a stop, so what counts is its text; control tokens
-    // have none.
+    // Decide by the token's text: control tokens have none, and the engine holds back text that may
+    // become a stop.
     const bool is_mark =
         piece.token != TENON_NO_TOKEN && plan_.model->tokenizer().is_control(piece.token);
     if (is_mark) reply.push(piece.token, forward);
@@ -130,7 +130,7 @@ void Generation::finish(int32_t how, const OnDelta& on_delta) {
                                               : Finish::End;
   if (end.finish == Finish::StopText) {
     end.stop_text = stop_text_found();
-    tokens_.clear();  // those of the stop
+    tokens_.clear();  // those of the stop text
   }
   if (choice_.reply) {
     choice_.reply->finish([&](const tenon::ChatDelta& delta) {
@@ -139,7 +139,7 @@ void Generation::finish(int32_t how, const OnDelta& on_delta) {
     });
     end.message = choice_.reply->message();
   }
-  // An answer that was cut does not end as a turn of a conversation.
+  // A cut answer does not end a turn of the conversation.
   const bool is_turn = how == TENON_FINISH_END && !is_stopped_by_token_;
   if (is_turn && choice_.echo && choice_.reply) {
     choice_.echo->remember(*choice_.prompt, drawn_, end.message);

@@ -1,4 +1,4 @@
-// One answer under way: a request of the engine, read piece by piece into content, reasoning and calls.
+// Running answer: an engine's request, split into content, reasoning and calls piece by piece.
 #pragma once
 
 #include <cstdint>
@@ -15,67 +15,67 @@
 
 namespace tenon_http {
 
-/// A token that was drawn, with its logprobs.
+/// Drawn token with its logprobs.
 struct DrawnToken {
-  std::string text;  ///< its bytes, maybe part of a character
+  std::string text;  ///< its bytes; may be part of a character
   tenon::Token id = TENON_NO_TOKEN;
   float logprob = 0;
   std::vector<std::pair<tenon::Token, float>> top{};
 };
 
-/// More of an answer. Texts are valid during the call that hands it out.
+/// Next part of an answer. Texts are valid during the callback.
 struct AnswerDelta {
   int32_t kind = TENON_CHAT_CONTENT;  ///< TENON_CHAT_*
   uint64_t call = 0;
   std::string_view text{};
   std::string_view id{};
   uint64_t prompt_tokens = 0;
-  uint64_t cached_tokens = 0;  ///< of the prompt, computed before
-  /// Those drawn since the last delta, where the plan asks for logprobs.
+  uint64_t cached_tokens = 0;  ///< tokens of the prompt that were computed before
+  /// Tokens drawn since the last delta, if the plan asks for logprobs.
   std::vector<DrawnToken> tokens{};
 };
 
 enum class Finish : uint8_t { End, StopText, Length };
 
-/// What of a prompt was computed before, and why not more.
+/// Reuse of earlier computation for a prompt, and the reason for its end.
 struct PromptReuse {
   uint64_t prompt_tokens = 0;
   uint64_t reused_tokens = 0;
-  uint64_t miss_position = 0;          ///< the first that was not there, if there is a miss
+  uint64_t miss_position = 0;          ///< first token not found, if any
   int32_t miss = TENON_REUSE_NO_MISS;  ///< TENON_REUSE_*
-  size_t repaired_turns = 0;           ///< of the assistant, that are there as they were drawn
+  size_t repaired_turns = 0;           ///< turns of the assistant in their drawn tokens
 };
 
-/// What an answer has come to.
+/// Result of an answer.
 struct AnswerEnd {
   Finish finish = Finish::End;
-  std::string stop_text{};  ///< which of the plan's stops it was
+  std::string stop_text{};  ///< the plan's stop text that ended the answer
   uint64_t prompt_tokens = 0;
   uint64_t cached_tokens = 0;
   uint64_t generated_tokens = 0;
   uint64_t reasoning_tokens = 0;
-  std::vector<DrawnToken> tokens{};  ///< as in a delta, of what came after the last one
-  std::string message{};             ///< of a chat: ChatReply::message()
+  std::vector<DrawnToken> tokens{};  ///< drawn after the last delta, as in AnswerDelta
+  std::string message{};             ///< ChatReply::message() of a chat
   PromptReuse reuse{};
 };
 
-/// Used by one thread. Cancels when destroyed.
+/// Used by one thread. The destructor cancels.
 class Generation {
  public:
   using OnDelta = std::function<void(AnswerDelta)>;
 
-  /// plan: must outlive this.
+  /// plan: outlives this object.
   Generation(const AnswerPlan& plan, ChoicePlan choice);
 
-  /// Submits it; notify(user) as in the engine. Throws tenon::Error.
+  /// Submits the request; the engine calls notify(user). Throws tenon::Error.
   void submit(double timeout_seconds, const Share& share, tenon_notify_callback notify, void* user);
-  /// Asks the engine to end it, so that destroying many waits for a single step.
+  /// Asks the engine to end the request, so that destroying many waits for a single step.
   void cancel() noexcept;
 
-  /// Hands out the next piece if it is there; whether it was. Throws tenon::Error when the request
-  /// ended early.
+  /// Passes the next piece to `on_delta`; false if none is available. Throws tenon::Error if the
+  /// request failed.
   bool advance(const OnDelta& on_delta);
-  /// Nothing until the answer is complete.
+  /// Empty until the answer is complete.
   [[nodiscard]] const std::optional<AnswerEnd>& end() const { return end_; }
   [[nodiscard]] uint64_t num_drawn() const { return num_drawn_; }
   [[nodiscard]] uint64_t cached_tokens() const { return cached_tokens_; }
@@ -94,8 +94,8 @@ class Generation {
   ChoicePlan choice_;
   std::optional<tenon::Session> session_;
   std::optional<tenon::Request> request_;
-  std::vector<DrawnToken> tokens_;  ///< not handed out yet
-  Tokens drawn_;                    ///< all, where there are stops or they are remembered
+  std::vector<DrawnToken> tokens_;  ///< not passed on yet
+  Tokens drawn_;                    ///< all drawn tokens, if stops or the memory need them
   uint64_t num_drawn_ = 0;
   uint64_t cached_tokens_ = 0;
   PromptReuse reuse_;

@@ -8,7 +8,7 @@ namespace tenon_http {
 namespace {
 
 struct PartKind {
-  std::string_view field;  ///< the client's name for it
+  std::string_view field;  ///< the client's name for the part
   std::string_view parts;
 };
 constexpr auto kKinds = std::to_array<PartKind>({{"tools", "the tools"},
@@ -36,10 +36,10 @@ class MarkedConversation {
               {"properties", {{"p", {{"type", "string"}, {"description", "d"}}}}}}}}}}});
   }
 
-  /// Whether a template may silently drop something.
+  /// True if a template could silently drop a part.
   [[nodiscard]] bool is_worth_a_look() const { return has_more_than_turns_; }
 
-  /// Whether the conversation has tools, calls or results.
+  /// True if the conversation has tools, calls or results.
   [[nodiscard]] bool has_tools() const {
     return std::any_of(marks_.begin(), marks_.end(), [](Part part) {
       return part == kTools || part == kCalls || part == kResults;
@@ -108,7 +108,7 @@ class MarkedConversation {
   const Json& variables_;
   Json messages_ = Json::array();
   Json tools_ = Json::array();
-  std::vector<Part> marks_;  ///< kind of part behind each mark
+  std::vector<Part> marks_;  ///< kind of part for each mark
   bool has_more_than_turns_ = false;
 };
 
@@ -128,7 +128,7 @@ std::vector<std::string> parts_left_out(const ServedModel& model, const ChatRequ
       notes.push_back(std::move(note));
     }
   } catch (const tenon::Error&) {
-    // The template refused the marks, but has taken the conversation itself.
+    // The template refused the marks, though it accepted the conversation.
   }
   return notes;
 }

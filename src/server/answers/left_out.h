@@ -8,7 +8,7 @@
 
 namespace tenon_http {
 
-/// One note per kind of part that the prompt lacks: tools, calls, results, reasoning, system
+/// Notes for the kinds of parts that the prompt lacks: tools, calls, results, reasoning, system
 /// messages and others. Renders the conversation with a short mark in place of each part and
 /// searches for the marks. Empty if the template refuses the marks.
 std::vector<std::string> parts_left_out(const ServedModel& model, const ChatRequest& request);

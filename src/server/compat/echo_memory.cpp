@@ -22,13 +22,14 @@ std::string trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-/// Numbers as clients have them that read each into a double (RFC 8259, section 6): 20.000 comes back as 20.
+/// Normalizes numbers for clients that parse each into a double (RFC 8259, section 6): 20.000
+/// returns as 20.
 void make_plain_numbers(SortedJsonTree& value) {
   if (value.is_structured()) {
     for (SortedJsonTree& part : value) make_plain_numbers(part);
   } else if (value.is_number()) {
     const double number = value.get<double>();
-    constexpr double kExact = 9007199254740992;  // 2^53: up to here a double has all whole numbers
+    constexpr double kExact = 9007199254740992;  // 2^53; a double represents every integer up to it
     if (std::abs(number) <= kExact && number == std::floor(number)) {
       value = static_cast<int64_t>(number);
     } else {
@@ -37,7 +38,7 @@ void make_plain_numbers(SortedJsonTree& value) {
   }
 }
 
-/// The same for all ways to write the same JSON: members in the order of their names, no white space.
+/// Canonical JSON: members sorted by name, no white space.
 std::string arguments_meaning(const Json& arguments) {
   try {
     SortedJsonTree read =

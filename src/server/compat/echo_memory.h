@@ -1,7 +1,6 @@
-// Answers that the server gave, remembered as tokens, and conversations that come back with them.
-// Clients send a conversation back in words of their own (thoughts dropped, arguments written anew): the
-// tokens of such a prompt would differ from those that were computed. How a prompt is repaired is
-// echo_repair.h.
+// Remembers the tokens of answers, keyed by the meaning of their conversation. Clients return a
+// conversation reworded (thoughts dropped, arguments rewritten), so the tokens of its prompt differ
+// from the computed ones. echo_repair.h repairs such prompts.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +18,23 @@
 
 namespace tenon_http {
 
-/// What a conversation means: equal texts for equal meanings, message by message. White space around
-/// contents, the order and the spelling of arguments, the ids of calls, thoughts, and dates where agents
-/// tell them (volatile_lines.h) do not count.
+/// Meaning of a conversation: equal texts for equal meanings, per message. Ignores white space
+/// around contents, the order and spelling of arguments, ids of calls, thoughts, and dates that
+/// agents state (volatile_lines.h).
 class ConversationMeaning {
  public:
-  /// frame: what stands before the messages: the client, the model, tools, variables.
+  /// frame: context of the messages: client, model, tools, variables.
   ConversationMeaning(const Json& frame, const Json& messages);
 
   void add(const Json& message);
   [[nodiscard]] size_t num_messages() const { return ends_.size(); }
-  /// Of the messages up to number `last`, which is one of them.
+  /// Meaning of the messages up to and including number `last`.
   [[nodiscard]] std::string_view up_to(size_t last) const {
     return std::string_view(text_).substr(0, ends_[last]);
   }
-  /// [messages] thoughts of the assistant, as far as they are there.
+  /// [messages] thoughts of the assistant; "" if absent.
   [[nodiscard]] const std::vector<std::string>& thoughts() const { return thoughts_; }
-  /// What the messages up to number `last` tell of the date.
+  /// Date lines of the messages up to number `last`.
   [[nodiscard]] std::string dates_up_to(size_t last) const {
     return dates_.substr(0, date_ends_[last]);
   }
@@ -49,21 +48,21 @@ class ConversationMeaning {
   std::unordered_map<std::string, size_t> call_numbers_;
 };
 
-/// Any thread.
+/// Thread-safe.
 class EchoMemory {
  public:
   using Tokens = std::vector<tenon::Token>;
   struct Known {
     Tokens tokens;
-    std::string dates;  ///< that they tell
+    std::string dates;  ///< date lines of the messages
   };
 
   explicit EchoMemory(uint64_t limit_bytes) : entries_(limit_bytes) {}
 
-  /// The conversation, whose last message is the answer, was computed as these tokens.
+  /// Stores the tokens of a conversation whose last message is the answer.
   void remember(const ConversationMeaning& meaning, Tokens tokens);
-  /// The tokens of the conversation up to message `last`; null when it is not known, or when thoughts
-  /// are told that were others.
+  /// Tokens of the conversation up to message `last`. Returns null if the conversation is unknown,
+  /// or if its thoughts differ from the remembered ones.
   [[nodiscard]] std::shared_ptr<const Known> find(const ConversationMeaning& meaning, size_t last);
 
  private:
@@ -73,15 +72,15 @@ class EchoMemory {
   };
 
   std::mutex mutex_;
-  RecentEntries<Entry> entries_;  ///< by what the conversation means
+  RecentEntries<Entry> entries_;  ///< keyed by the conversation's meaning
 };
 
-/// An answer under way that is to be remembered.
+/// Running answer that will be remembered.
 struct EchoTurn {
   EchoMemory* memory = nullptr;
-  ConversationMeaning meaning;  ///< of its prompt
+  ConversationMeaning meaning;  ///< meaning of its prompt
 
-  /// message: the answer, as ChatReply::message() tells it.
+  /// message: the answer, as ChatReply::message() returns it.
   void remember(const EchoMemory::Tokens& prompt, const EchoMemory::Tokens& drawn,
                 const std::string& message) const;
 };

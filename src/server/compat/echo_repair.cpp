@@ -11,7 +11,8 @@ size_t count_of(const Tokens& tokens, tenon::Token token) {
   return static_cast<size_t>(std::count(tokens.begin(), tokens.end(), token));
 }
 
-/// What `rendered` has after the occurrence number `count` of a token; nothing when there are fewer.
+/// Tokens of `rendered` after occurrence number `count` of `token`; empty if `token` occurs less
+/// often.
 std::optional<Tokens> after_occurrence(const Tokens& rendered, tenon::Token token, size_t count) {
   auto at = rendered.begin();
   for (size_t i = 0; i < count; ++i) {
@@ -22,8 +23,8 @@ std::optional<Tokens> after_occurrence(const Tokens& rendered, tenon::Token toke
   return Tokens(at, rendered.end());
 }
 
-/// What is rendered after the turn of the assistant that message `turn` is.
-///   messages  those of the request, or what is told in their place; `rendered` is their prompt
+/// Rendered tokens after the assistant's turn, message number `turn`.
+///   messages  the request's messages or their replacement; `rendered` is their prompt
 std::optional<Tokens> rest_after(const ServedModel& model, const ChatRequest& request,
                                  Json messages, size_t turn, const Tokens& rendered,
                                  const Tokens& remembered) {
@@ -33,7 +34,7 @@ std::optional<Tokens> rest_after(const ServedModel& model, const ChatRequest& re
   const size_t count = count_of(encode_messages(model, request, before), end) + 1;
   if (count_of(remembered, end) != count) return std::nullopt;
   std::optional<Tokens> rest = after_occurrence(rendered, end, count);
-  // If the mark is that of the turn, what the turn says is not in the rest.
+  // Changing the turn's text must not change the rest, if the mark found is the turn's own.
   messages[turn]["content"] = "?" + messages[turn].value("content", std::string());
   if (rest != after_occurrence(encode_messages(model, request, messages), end, count)) {
     return std::nullopt;
@@ -41,7 +42,8 @@ std::optional<Tokens> rest_after(const ServedModel& model, const ChatRequest& re
   return rest;
 }
 
-/// The same where the conversation began on another day: the user tells the new one.
+/// Variant of rest_after() for a conversation that began on another day: the user's next words
+/// state the new date.
 std::optional<Tokens> rest_with_dates(const ServedModel& model, const ChatRequest& request,
                                       size_t turn, const std::string& dates,
                                       const Tokens& remembered) {
@@ -77,7 +79,7 @@ EchoPrompt repair_echo(const ServedModel& model, const ChatRequest& request,
       rest = meaning.dates_up_to(turn) == remembered->dates
                  ? rest_after(model, request, request.messages, turn, rendered, known)
                  : rest_with_dates(model, request, turn, meaning.dates_up_to(turn), known);
-    } catch (const tenon::Error&) {  // the template does not take the beginning alone
+    } catch (const tenon::Error&) {  // the template refuses the beginning alone
     }
     // Thoughts that the client dropped must not push the answer out of the context.
     if (!rest || known.size() + rest->size() > model.context() / 8 * 7) continue;

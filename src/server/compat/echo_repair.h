@@ -1,5 +1,5 @@
-// Prompts in the tokens that were computed for them before: turns that the server answered are found
-// again by what they mean.
+// Reuses the computed tokens of earlier turns in a prompt. Turns that the server answered are found
+// by their meaning.
 #pragma once
 
 #include <optional>
@@ -10,25 +10,25 @@
 
 namespace tenon_http {
 
-/// A prompt, repaired or as the template renders it.
+/// Prompt, either repaired or as the template renders it.
 struct EchoPrompt {
   Tokens tokens;
-  size_t num_repaired = 0;  ///< turns of the assistant that are there as they were computed
+  size_t num_repaired = 0;  ///< turns of the assistant in their computed tokens
 };
 
-/// What the conversation of a request means.
+/// Meaning of a request's conversation.
 ConversationMeaning meaning_of(const ServedModel& model, const ChatRequest& request);
 
-/// Puts remembered tokens in place of the beginning of `rendered`, up to the last turn of the assistant
-/// that is known:
+/// Replaces the beginning of `rendered` by remembered tokens, up to the last known turn of the
+/// assistant:
 ///
 ///     remembered:  <|user|>Hi<|end|><|assistant|><think>...</think>Hello!<|end|>
 ///     rendered:    <|user|>Hi<|end|><|assistant|>Hello!<|end|><|user|>And now?<|end|><|assistant|>
-///     repaired:    remembered, then what is rendered after the second <|end|>
+///     repaired:    remembered, then the rendered tokens after the second <|end|>
 ///
-/// The token that ended the answer marks the place; where the template writes another one, or not one
-/// for each message, nothing is repaired. Where the prompt tells another date than the remembered one, it
-/// stays, and the next words of the user begin with the new one. Throws tenon::Error.
+/// The token that ended the answer marks the cut. Nothing is repaired if the template writes
+/// another end token, or not exactly one per message. If the prompt states another date, the
+/// remembered date stays and the user's next words begin with the new date. Throws tenon::Error.
 EchoPrompt repair_echo(const ServedModel& model, const ChatRequest& request,
                        const ConversationMeaning& meaning, Tokens rendered);
 

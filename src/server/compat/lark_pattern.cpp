@@ -12,11 +12,11 @@ namespace tenon_http {
 namespace {
 
 constexpr size_t kMaxPatternBytes = size_t{256} << 10;
-/// Bound of all intermediate texts; each level of groups writes its own copy.
+/// Bound on all intermediate texts; each level of groups writes its own copy.
 constexpr size_t kMaxWrittenBytes = size_t{16} << 20;
 constexpr size_t kMaxNesting = 200;
 
-/// Lark's library grammar "common", as far as patterns say it.
+/// Lark's library grammar "common", as far as patterns express it.
 struct CommonTerminal {
   std::string_view name;
   std::string_view pattern;
@@ -43,7 +43,7 @@ constexpr auto kCommonTerminals = std::to_array<CommonTerminal>({
     {"LETTER", "[A-Za-z]"},
     {"WORD", "[A-Za-z]+"},
     {"CNAME", "[_A-Za-z][_A-Za-z0-9]*"},
-    // Without quotes inside that are not escaped, which no lexer reads over.
+    // Without unescaped inner quotes, which no lexer would include.
     {"ESCAPED_STRING", "\"(?:[^\"\\\\\\n]|\\\\[^\\n])*\""},
 });
 
@@ -51,7 +51,7 @@ bool is_name_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-/// A character of a string as a pattern.
+/// Pattern that matches the character `c`.
 std::string escaped(char c) {
   switch (c) {
     case '\n':
@@ -72,7 +72,7 @@ std::string escaped(char c) {
 }
 
 /// Parses the body of a definition and writes its pattern. `name` resolves names. All readers of a
-/// grammar share the budget, and spend before they write.
+/// grammar share the budget and spend before they write.
 class Expression {
  public:
   template <typename Name, typename Fail>
@@ -92,7 +92,7 @@ class Expression {
     GrowthBudget& budget;
     size_t at = 0;
 
-    /// Checks the bounds before `bytes` more are written to `text`.
+    /// Checks the bounds before `bytes` more are appended to `text_so_far`.
     void grow(const std::string& text_so_far, size_t bytes) {
       if (bytes > kMaxPatternBytes || text_so_far.size() > kMaxPatternBytes - bytes) {
         fail("it becomes longer than 256 KiB");
@@ -103,7 +103,7 @@ class Expression {
       grow(to, more.size());
       to += more;
     }
-    /// before + text + after.
+    /// Concatenates before + inner + after.
     std::string wrapped(std::string_view before, std::string_view inner, std::string_view after) {
       std::string whole;
       grow(whole, before.size() + inner.size() + after.size());
@@ -160,7 +160,7 @@ class Expression {
       std::string pattern;
       for (;;) {
         if (at_end() || next_is("|") || next_is(")") || next_is("]")) return pattern;
-        if (take("->")) {  // the name of a tree's node
+        if (take("->")) {  // alias: name of a tree's node
           skip();
           (void)identifier();
           continue;
@@ -258,7 +258,7 @@ class Expression {
       return value;
     }
 
-    /// As it is, but for the dot, which leaves out line feeds alone.
+    /// Copies the expression. Its dots exclude line feeds only, unlike those of ECMA-262.
     std::string regular_expression() {
       std::string pattern;
       std::vector<size_t> dots;  // in order of position
@@ -342,7 +342,7 @@ class LarkGrammar {
     return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
   }
 
-  /// Where a comment begins outside of strings and regular expressions.
+  /// Cuts a comment outside of strings and regular expressions.
   static std::string_view without_comment(std::string_view line) {
     char open = 0;
     for (size_t i = 0; i < line.size(); ++i) {
@@ -384,7 +384,7 @@ class LarkGrammar {
     }
   }
 
-  /// NAME.2: BODY, with marks that shape trees before the name; null: it is none.
+  /// Parses "NAME.2: BODY", with tree-shaping marks before the name. Returns null for other lines.
   Definition* begin_definition(std::string_view line, size_t number) {
     size_t at = line.find_first_not_of("?!");
     if (at == line.npos) return nullptr;

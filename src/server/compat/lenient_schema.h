@@ -8,12 +8,13 @@
 
 namespace tenon_http {
 
-/// The schema without the parts for which the library has no grammar, each told in `notes`:
+/// Schema without the parts that the library's grammar lacks. Each dropped part adds a note:
 ///
 ///     {"type": "string", "pattern": "(?<=x)y"}   ->   {"type": "string"}
 ///     "response_format.json_schema.schema: #/pattern is not kept: lookaround is not supported"
 ///
-/// A schema without such parts stays as it is. path: of its field. Under the thread's WorkLimit.
+/// A supported schema stays unchanged. Polls the thread's WorkLimit.
+///   path  field that holds the schema
 Json lenient_schema(Json schema, const std::string& path, std::vector<std::string>& notes);
 
 }  // namespace tenon_http

@@ -56,7 +56,7 @@ ThoughtSigner::ThoughtSigner(std::string_view secret) : key_(sip_hash({}, secret
 std::string ThoughtSigner::sign(std::string_view thoughts) const {
   std::string signature(kVersion);
   for (uint64_t half : sip_hash(key_, thoughts)) {
-    // The lowest byte first, as the hash is written.
+    // Least significant byte first, as the reference writes the hash.
     for (int byte = 0; byte < 8; ++byte, half >>= 8) {
       signature += "0123456789abcdef"[half >> 4 & 15];
       signature += "0123456789abcdef"[half & 15];

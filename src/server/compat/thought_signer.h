@@ -1,4 +1,4 @@
-// Signatures of thoughts in Anthropic's interface: what comes back as the model's thought was thought here.
+// Signs thoughts in Anthropic's interface, to recognize returned thoughts as this model's own.
 #pragma once
 
 #include <array>
@@ -8,18 +8,18 @@
 
 namespace tenon_http {
 
-/// SipHash-2-4 with 128 bits, the lowest first. Source: Aumasson and Bernstein, "SipHash: a fast
-/// short-input PRF", and the 128-bit variant of its reference implementation, whose vectors pin it
-/// (notes_test.cpp).
+/// SipHash-2-4 with 128 bits, least significant half first. Source: Aumasson and Bernstein,
+/// "SipHash: a fast short-input PRF", and the 128-bit variant of its reference implementation,
+/// whose vectors pin it (notes_test.cpp).
 std::array<uint64_t, 2> sip_hash(const std::array<uint64_t, 2>& key, std::string_view text);
 
-/// Any thread.
+/// Thread-safe.
 class ThoughtSigner {
  public:
-  /// secret: of the server; one that was started again with the same one knows its signatures.
+  /// secret: the server's; signatures stay valid after a restart with an equal secret.
   explicit ThoughtSigner(std::string_view secret);
 
-  /// sip_hash() in hexadecimal digits, with a version before it.
+  /// Returns a version and sip_hash() in hexadecimal digits.
   [[nodiscard]] std::string sign(std::string_view thoughts) const;
   [[nodiscard]] bool has_signed(std::string_view thoughts, std::string_view signature) const;
 

@@ -6,10 +6,10 @@
 namespace tenon_http {
 namespace {
 
-/// Where Claude Code says whom to bill.
+/// Billing header of Claude Code.
 constexpr auto kBillingLines = std::to_array<std::string_view>({"x-anthropic-billing-header:"});
 
-/// How Claude Code, OpenCode, Codex and others begin the line that tells the date.
+/// Beginnings of the date line in Claude Code, OpenCode, Codex and others.
 constexpr auto kDateLines =
     std::to_array<std::string_view>({"Today's date is ", "Today's date: ", "The current date is ",
                                      "Current date: ", "<current_date>"});

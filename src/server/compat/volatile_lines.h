@@ -1,4 +1,4 @@
-// Lines of prompts that change while a conversation stays the same: whom to bill, what day it is.
+// Lines of prompts that change while a conversation stays the same: billing headers and dates.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace tenon_http {
 
-/// Lines at the beginning of a system prompt that differ with each conversation and say nothing to a
-/// model (x-anthropic-billing-header) are left out, so that conversations share their beginning.
+/// Drops lines at the beginning of a system prompt that differ per conversation and mean nothing to
+/// a model (x-anthropic-billing-header). Conversations can then share their prefix.
 std::string without_volatile_lines(const std::string& system);
 
-/// A text and the lines of it that tell the date, one a line.
+/// Text, and its lines that state the date.
 struct DatedText {
-  std::string text;   ///< with an empty date in each of them
-  std::string dates;  ///< "Today's date is 2026-01-31.\n"; "" when there are none
+  std::string text;   ///< text with empty dates in those lines
+  std::string dates;  ///< lines such as "Today's date is 2026-01-31.\n"; "" if none
 };
 
-/// Dates are looked for where agents write them: in messages of the system, and of the user where they
-/// begin with a tag ("<system-reminder>", "<environment_context>").
+/// Finds dates in the places where agents write them: messages of the system, and messages of the
+/// user that begin with a tag ("<system-reminder>", "<environment_context>").
 DatedText without_dates(std::string_view role, std::string_view text);
 
-/// Puts dates before the first words of the user after message `turn`; whether there are such.
+/// Inserts dates before the user's first words after message `turn`; false if no such words follow.
 bool tell_dates(Json& messages, size_t turn, const std::string& dates);
 
 }  // namespace tenon_http

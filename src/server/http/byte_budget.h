@@ -13,7 +13,7 @@ class ByteBudget {
  public:
   explicit ByteBudget(size_t limit) : limit_(limit) {}
 
-  /// Takes `bytes` if the budget has room; false if not.
+  /// Takes `bytes` if the budget has room, else returns false.
   bool take(size_t bytes) noexcept {
     size_t held = held_;
     do {
@@ -47,7 +47,7 @@ class HeldBytes {
   }
   ~HeldBytes() { shrink(size_); }
 
-  /// Takes `bytes` more if the budget has room; false if not.
+  /// Takes `bytes` more if the budget has room, else returns false.
   bool grow(size_t bytes) noexcept {
     if (budget_ == nullptr || !budget_->take(bytes)) return false;
     size_ += bytes;

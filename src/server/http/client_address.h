@@ -8,8 +8,8 @@
 namespace tenon_http {
 
 struct ClientAddress {
-  std::string text{};     ///< its bytes: equal for the same client; "" for a Unix socket
-  bool is_local = false;  ///< on this machine: a proxy may speak for many
+  std::string text{};     ///< raw address bytes, equal for the same client; "" for a Unix socket
+  bool is_local = false;  ///< loopback; may be a proxy for many clients
 };
 
 /// peer: from accept(). IPv6 addresses count by their first 64 bits, mapped IPv4 as IPv4.

@@ -1,4 +1,4 @@
-// Server-sent events (HTML standard, 9.2), as texts.
+// Formats server-sent events (HTML standard, 9.2).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace tenon_http {
 
 inline constexpr const char* kEventStream = "text/event-stream";
 
-/// data: one line.
+/// data: a single line.
 inline std::string event_text(std::string_view data) {
   return std::string("data: ").append(data).append("\n\n");
 }

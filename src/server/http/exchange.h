@@ -1,5 +1,5 @@
-// One request and its answer, as the routes see them: plain data in, and a place to write to. How bytes
-// get there is http_connection.cpp.
+// Request and answer as routes see them: plain data in, and an interface for output.
+// http_connection.cpp sends the bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,17 @@
 
 namespace tenon_http {
 
-/// Whether an answer is still wanted. Any thread.
+/// Tracks whether an answer is still wanted. Thread-safe.
 class Interest {
  public:
-  /// The server stops: runs what on_end() was given, once each. The client is there, and is to hear of it.
+  /// The server stops. Runs each callback of on_end() once. The client is connected and gets an
+  /// error.
   void cancel() noexcept { end(State::Cancelled); }
-  /// The client has gone: the same, and nobody hears of it.
+  /// The client has gone. Runs each callback of on_end() once; no answer is sent.
   void lose() noexcept { end(State::Lost); }
   [[nodiscard]] bool is_lost() const;
-  /// `stop` runs on the thread that cancels or loses, or at once if that has happened.
+  /// `stop` runs on the thread that calls cancel() or lose(), or immediately if either was called
+  /// before.
   void on_end(std::function<void()> stop);
 
  private:
@@ -43,26 +45,26 @@ class Interest {
 struct HttpRequest {
   std::string method;
   std::string path;   ///< decoded, without the query
-  std::string query;  ///< as it came
+  std::string query;  ///< as received, not decoded
   std::string body;
-  std::string origin;  ///< header of that name, as the next ones; "" when absent
+  std::string origin;  ///< header of this name, as for the next members; "" if absent
   std::string host;
   std::string authorization;
   std::string api_key;  ///< x-api-key
   std::string anthropic_version;
   std::string content_encoding;
   ErrorShape shape = ErrorShape::OpenAi;
-  uint64_t connection = 0;  ///< its number; 0: a request of the host itself
+  uint64_t connection = 0;  ///< number of the connection; 0 for a request of the host itself
   std::shared_ptr<Interest> interest = std::make_shared<Interest>();
   std::shared_ptr<RequestRecord> record = std::make_shared<RequestRecord>("", "");
   /// Limit on understanding the request; stopped when the answer is no longer wanted.
   std::shared_ptr<WorkLimit> limit = std::make_shared<WorkLimit>();
 };
 
-/// Client that a request counts for when the server divides seats and threads.
+/// Client that is charged for a request's seats and threads.
 Share share_of(const HttpRequest& request);
 
-/// The interface whose shape of errors a request expects, by its path and headers.
+/// Error format that a request expects, by its path and headers.
 ErrorShape shape_of(const HttpRequest& request);
 
 struct HttpAnswer {
@@ -72,7 +74,7 @@ struct HttpAnswer {
   std::vector<std::pair<std::string, std::string>> headers{};
 };
 
-/// Where an answer goes. One thread, the loop's; after the client has gone all of it does nothing.
+/// Receives the answer. Used on the loop's thread; ignores calls after the client has gone.
 class Exchange {
  public:
   Exchange() = default;
@@ -82,7 +84,8 @@ class Exchange {
 
   [[nodiscard]] virtual const HttpRequest& request() const = 0;
 
-  /// The whole answer. Either this once, or begin_stream(), send() any number of times, end_stream().
+  /// Sends the whole answer. Call either answer() once, or begin_stream(), send() repeatedly and
+  /// end_stream().
   virtual void answer(HttpAnswer answer) = 0;
 
   virtual void begin_stream(const std::string& content_type) = 0;
@@ -91,7 +94,7 @@ class Exchange {
   /// Ends the answer without completing it: sends a prepared error, or cuts an answer that has
   /// begun. Does nothing after a complete answer. Allocates nothing.
   virtual void fail(Failure why) noexcept = 0;
-  /// Bytes that were sent and have not left: what makes more waits until they are few.
+  /// Bytes accepted but not yet sent; producers wait until few are left.
   [[nodiscard]] virtual size_t unsent() const = 0;
   /// Posts `resume` to the loop when few unsent bytes are left.
   virtual void on_drained(std::shared_ptr<Task> resume) noexcept = 0;
@@ -105,7 +108,7 @@ void answer_current_exception(Exchange& exchange) noexcept;
 /// Error that Exchange::fail() sends.
 ApiError error_of(Failure why);
 
-/// What a client should know of its request, as the field "notes" of an answer; nothing without any.
+/// Adds the request's notes as the field "notes"; leaves `answer` unchanged without notes.
 void add_notes(const Exchange& exchange, Json& answer);
 
 }  // namespace tenon_http

@@ -10,7 +10,7 @@
 namespace tenon_http {
 namespace {
 
-/// Host name without the port and without the root's dot.
+/// Host name without the port and without the root's trailing dot.
 std::string_view name_of(std::string_view host) {
   if (host.starts_with('[')) {
     const size_t end = std::min(host.find(']'), host.size() - 1) + 1;

@@ -1,6 +1,6 @@
-// Names of this machine in the header "Host". DNS rebinding: another site's name may resolve to
-// this machine, and the browser then treats answers as that site's own. The header shows the name
-// used.
+// Checks the header "Host" for names of this machine. DNS rebinding: another site's name may
+// resolve to this machine, and the browser then treats answers as that site's own. The header shows
+// the name used.
 #pragma once
 
 #include <string>

@@ -20,15 +20,15 @@ namespace {
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
-/// Below so many bytes an exchange may make more.
+/// Fill level of the outbox below which an exchange may produce more.
 constexpr size_t kDrainedBytes = size_t{64} << 10;
 constexpr double kLingerSeconds = 2;
-/// Larger texts are written on their own, to save a copy.
+/// Size above which a text is written on its own, to save a copy.
 constexpr size_t kLargeBytes = size_t{64} << 10;
-/// Bytes written per turn, before other connections get theirs.
+/// Bytes written per turn, so that other connections get theirs.
 constexpr size_t kTurnBytes = size_t{512} << 10;
 constexpr size_t kMaxShownHost = 100;
-/// Writes up to this size ignore the budget: errors, events of streams.
+/// Size up to which writes ignore the budget: errors, events of streams.
 constexpr size_t kSmallWriteBytes = size_t{64} << 10;
 
 bool would_block(const ErrorCode& error) {
@@ -183,7 +183,7 @@ void HttpConnection::read() {
   const size_t limit = exchange_ != nullptr ? kMaxAhead : std::max(kMaxAhead, header_bytes + 1);
   if (is_reading_ || has_ended_ || inbox_.size() >= limit) return;
   is_reading_ = true;
-  // TLS may hold decrypted bytes, which the socket does not report.
+  // TLS may hold decrypted bytes that the socket does not report.
   if (tls_ != nullptr && tls_->has_pending()) return post(pending_task_);
   socket_.async_wait(read_waits_for_, [self = shared_from_this()](const ErrorCode& error) {
     self->is_reading_ = false;
@@ -203,8 +203,7 @@ void HttpConnection::on_readable() {
     closes_after_write_ = true;
     return;
   }
-  if (error)
-    return drop();  // also at the end of its bytes: a client that leaves sends no other sign
+  if (error) return drop();  // also at end of file: a leaving client sends no other sign
   take({buffer.data(), size});
   read();
 }
@@ -236,7 +235,8 @@ void HttpConnection::parse() {
   }
 }
 
-/// Whether to read the body. A refused request is answered without it, unless it has arrived.
+/// Decides whether to read the body. A refused request is answered without its body, unless the
+/// body has arrived.
 bool HttpConnection::take_header() {
   wait(Wait::Body);
   if (parser_->is_complete()) return true;
@@ -332,7 +332,7 @@ void HttpConnection::flush() noexcept {
     const bool is_blocked = would_block(error) && fenced([&] { flush_when_writable(); });
     if (is_blocked) return;
     if (error) {
-      // Whoever writes is in the middle of something; it hears of it afterwards.
+      // Report the failure later: the caller is in the middle of an operation.
       has_failed_ = true;
       forget_outbox();
       return post(drop_task_);
@@ -378,12 +378,13 @@ void HttpConnection::end_exchange() noexcept {
     return;
   }
   if (outbox_.empty()) wait(Wait::Idle);
-  // The next request may be here already. Not at once, so that a thousand of them make no stack.
+  // The next request may have arrived. Post it, since a thousand pipelined requests would exhaust
+  // the stack.
   post(next_task_);
 }
 
 void HttpConnection::close_gently() noexcept {
-  // With bytes of the client unread, close() would make the system throw away what it has not taken.
+  // Unread client bytes would make close() discard the sent bytes still in flight.
   if (tls_ != nullptr) tls_->close();
   ErrorCode ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);

@@ -1,5 +1,5 @@
-// One connection: bytes to requests, answers to bytes, and its clocks. For http_loop.cpp, which owns
-// it; routes see Exchange.
+// HTTP connection: parses requests, sends answers and enforces timeouts. Owned by http_loop.cpp;
+// routes see Exchange.
 #pragma once
 
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -20,56 +20,56 @@ namespace tenon_http {
 
 class HttpConnection;
 
-/// What connections ask of the loop.
+/// Services of the loop for its connections.
 class HttpConnections {
  public:
   virtual ~HttpConnections() = default;
   [[nodiscard]] virtual const HttpLimits& limits() const = 0;
   [[nodiscard]] virtual bool is_draining() const = 0;
-  /// For reading into; of all connections together.
+  /// Read buffer that all connections share.
   virtual std::vector<char>& buffer() = 0;
-  /// Shared budget of all bodies and unsent answers.
+  /// Shared budget for all bodies and unsent answers.
   [[nodiscard]] virtual const std::shared_ptr<ByteBudget>& budget() const = 0;
-  /// Prepared answer for a failure that allows no other.
+  /// Prepared answer for a failure that leaves no memory for another.
   [[nodiscard]] virtual std::string_view last_words(Failure why, ErrorShape shape) const = 0;
   [[nodiscard]] virtual bool admits(const HttpRequest& request) = 0;
   virtual void on_request(const std::shared_ptr<Exchange>& exchange) = 0;
   virtual void post(std::shared_ptr<Task> task) noexcept = 0;
-  /// The connection has ended.
+  /// Called when the connection has ended.
   virtual void remove(HttpConnection& connection) noexcept = 0;
 };
 
 /// Position of a connection in its server's list.
 struct ConnectionPlace {
   size_t index = 0;
-  std::string address{};     ///< client's address, as address_of() groups it
-  bool is_late = false;      ///< it came after the server began to stop
-  bool is_loopback = false;  ///< it came to an address of this machine alone
+  std::string address{};     ///< client's address as address_of() groups it
+  bool is_late = false;      ///< accepted after the server began to stop
+  bool is_loopback = false;  ///< accepted on a loopback address
 };
 
-/// Used on the loop's thread alone. While a request is under way the connection goes on reading, so
-/// that it sees the client go; what comes is kept up to kMaxAhead bytes and is the next request.
+/// Used on the loop's thread only. Reading continues during a request, to notice that the client
+/// leaves. The bytes read, up to kMaxAhead, belong to the next request.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   using Socket = boost::asio::generic::stream_protocol::socket;
   using Clock = std::chrono::steady_clock;
 
-  /// tls: over the socket; null for none.
+  /// tls: TLS over the socket; may be null.
   HttpConnection(boost::asio::io_context& io, std::unique_ptr<TlsStream> tls, ConnectionPlace place,
                  HttpConnections& owner);
 
-  /// Takes over a socket of that family. If it throws, the caller keeps the socket.
+  /// Takes over a socket of address family `family`. If it throws, the caller keeps the socket.
   void adopt(int family, int socket);
   void start() noexcept;
-  /// Answers with 503 and ends, without reading.
+  /// Answers with 503 and closes, without reading.
   void refuse() noexcept;
-  /// Ends when no request is under way, else after it.
+  /// Closes now if idle, else after the running request.
   void drain() noexcept;
-  /// Cancels the request under way, which is answered so.
+  /// Cancels the running request; its client gets an error.
   void cancel() noexcept;
-  /// Ends, and interest in the request under way.
+  /// Closes, and ends the interest in the running request.
   void drop() noexcept;
-  /// Looks whether the time for what the connection does is over.
+  /// Closes or fails the connection if the current wait has timed out.
   void check_clock(Clock::time_point now) noexcept;
 
   /// Start of the wait for a request or the end of its header; nothing during a request.
@@ -81,7 +81,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   using ErrorCode = boost::system::error_code;
   static constexpr size_t kMaxAhead = size_t{64} << 10;
 
-  /// What the clock is for.
+  /// Phase that the timeout applies to.
   enum class Wait : uint8_t { Idle, Header, Body, Handler, Write, Linger };
 
   void wait(Wait what) noexcept;
@@ -90,9 +90,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void guard(Body&& body) noexcept {
     fenced(std::forward<Body>(body), [this](Failure why) noexcept { fail(why); });
   }
-  /// Sends the prepared answer, without allocating, and ends.
+  /// Sends the prepared answer without allocating, then closes.
   void fail(Failure why) noexcept;
-  /// As the socket's, through TLS where there is some: would_block when nothing can be done.
+  /// Reads from the socket, through TLS if present. Sets would_block if no bytes are available.
   size_t receive(std::vector<char>& buffer, ErrorCode& error);
   size_t transmit(std::string_view bytes, ErrorCode& error) noexcept;
   void read();
@@ -103,12 +103,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void begin(bool is_whole);
   [[nodiscard]] std::optional<ApiError> refusal_of(const HttpRequest& request) const;
   void refuse_bytes(const ApiError& error);
-  /// Allocates only an entry of the list; throws before anything is written.
+  /// Queues `bytes`. Allocates only a list entry; throws before anything is written.
   void write(std::string bytes);
   void flush() noexcept;
   void flush_when_writable();
   void forget_outbox() noexcept;
-  /// The answer is complete.
+  /// Called when the answer is complete.
   void end_exchange() noexcept;
   void close_gently() noexcept;
   void lose_exchange() noexcept;
@@ -122,9 +122,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::optional<RequestParser> parser_;
   std::shared_ptr<class HttpExchange> exchange_;
   std::deque<std::string> outbox_;
-  size_t written_ = 0;  ///< of the first in outbox_
-  HeldBytes unsent_;    ///< bytes of outbox_, without the written part of its first text
-  // Allocated with the connection, so that posting never allocates.
+  size_t written_ = 0;  ///< written bytes of the first text in outbox_
+  HeldBytes unsent_;    ///< bytes of outbox_ without those written
+  // Allocated with the connection, so posting never allocates.
   Task drop_task_{[this] { drop(); }};
   Task flush_task_{[this] {
     is_writing_ = false;
@@ -141,13 +141,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool keeps_alive_ = true;
   bool is_reading_ = false;
   bool is_writing_ = false;
-  // What TLS waits for, which may be the other way around (a handshake, new keys).
+  // Direction that TLS waits for; may be inverted during a handshake or key update.
   Socket::wait_type read_waits_for_ = Socket::wait_read;
   Socket::wait_type write_waits_for_ = Socket::wait_write;
   bool closes_after_write_ = false;
-  bool has_failed_ = false;  ///< nothing can be written any more
+  bool has_failed_ = false;  ///< writing has failed for good
   bool has_ended_ = false;
-  const uint64_t number_;  ///< among all connections
+  const uint64_t number_;  ///< unique number of the connection
 };
 
 }  // namespace tenon_http

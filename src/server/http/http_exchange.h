@@ -1,4 +1,4 @@
-// An exchange over a connection. It may outlive the connection, and then writes nothing.
+// Exchange over a connection. May outlive the connection, and then ignores output.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class HttpExchange : public Exchange {
 
   HttpExchange(const HttpExchange&) = delete;
   HttpExchange& operator=(const HttpExchange&) = delete;
-  /// Its end goes to the journal of the request's record.
+  /// Reports the end of the request to the journal.
   ~HttpExchange() override;
 
   [[nodiscard]] const HttpRequest& request() const override { return request_; }
@@ -36,15 +36,15 @@ class HttpExchange : public Exchange {
   [[nodiscard]] size_t unsent() const override;
   void on_drained(std::shared_ptr<Task> resume) noexcept override;
 
-  /// Task to post when most unsent bytes are written; null without one.
+  /// Task to post when most unsent bytes are written; may be null.
   [[nodiscard]] std::shared_ptr<Task> take_resume() noexcept { return std::move(resume_); }
   [[nodiscard]] bool has_begun() const { return has_begun_; }
 
  private:
-  /// The page's that asked, if it may read the answer.
+  /// Origin of the requesting page if it may read the answer, else "".
   [[nodiscard]] std::string_view origin_of(const HttpConnection& connection) const;
 
-  /// By which a client and its logs name the request, and what it should know of it.
+  /// Adds headers that identify the request in a client's logs, and its notes.
   void add_request_headers(HttpAnswer& answer) const;
   void note_end() noexcept;
 
@@ -52,7 +52,7 @@ class HttpExchange : public Exchange {
   HttpRequest request_;
   HeldBytes body_bytes_;
   std::shared_ptr<Task> resume_;
-  bool is_old_;  ///< HTTP/1.0: no chunks
+  bool is_old_;  ///< HTTP/1.0, without chunks
   bool has_begun_ = false;
   bool has_ended_ = false;
 };

@@ -37,7 +37,7 @@ constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kBreath = std::chrono::milliseconds(5);
 constexpr int kAcceptsATurn = 16;
 
-/// Removes a socket that a server has left behind. One on which something listens stays.
+/// Removes a stale socket. A socket with a listener stays.
 void remove_stale_socket(asio::io_context& io, const std::string& path) {
   struct stat found {};
   if (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return;
@@ -51,13 +51,13 @@ void remove_stale_socket(asio::io_context& io, const std::string& path) {
 /// process started in between still inherits it.
 void keep_from_children(int socket) { (void)::fcntl(socket, F_SETFD, FD_CLOEXEC); }
 
-/// Whether a connection waits at a listening socket.
+/// True if a connection is pending at a listening socket.
 bool has_waiting(int listening) {
   pollfd waiting{listening, POLLIN, 0};
   return ::poll(&waiting, 1, 0) > 0;
 }
 
-/// Accepted descriptor, until a connection owns it.
+/// Accepted descriptor until a connection owns it.
 class Accepted {
  public:
   explicit Accepted(int listening) {
@@ -91,7 +91,7 @@ struct Door {
     keep_from_children(acceptor.native_handle());
   }
   Acceptor acceptor;
-  bool is_loopback;  ///< its address is of this machine alone
+  bool is_loopback;  ///< loopback address
   bool is_armed = false;
 };
 
@@ -182,7 +182,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
         arm();
         io_.run();
       });
-      // Handlers have fences of their own: the exception is Asio's, and memory is full. Wait for
+      // Handlers catch their own exceptions, so this exception is Asio's: out of memory. Wait for
       // some.
       if (is_whole) continue;
       std::this_thread::sleep_for(kBreath);
@@ -242,7 +242,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     door.acceptor.async_wait(Acceptor::wait_read, [this, &door](const ErrorCode& error) {
       door.is_armed = false;
       if (error || !door.acceptor.is_open()) return;
-      // The next tick tries again after a failure, such as a lack of descriptors.
+      // After a failure, such as a lack of descriptors, the next tick retries.
       if (fenced([&] { accept_some(door); })) (void)fenced([&] { arm(door); });
     });
     door.is_armed = true;
@@ -260,9 +260,9 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
       } else if (error == EAGAIN || error == EWOULDBLOCK) {
         return;
       } else if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-        // The system may say so even if nobody waits.
+        // Accept can report EMFILE even without a pending connection.
         if (!has_waiting(door.acceptor.native_handle())) return;
-        // An idle connection gives its descriptor to whoever waits.
+        // Close an idle connection to free its descriptor.
         HttpConnection* const idle = error == EMFILE ? idlest(nullptr) : nullptr;
         if (idle == nullptr) throw std::bad_alloc();
         idle->drop();
@@ -308,7 +308,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     is_full ? connection->refuse() : connection->start();
   }
 
-  /// Makes room for a connection from `client`. Drops the longest idle connection if the limit is
+  /// Makes room for a connection from `client`: closes the longest idle connection if the limit is
   /// reached. False if none is idle.
   bool make_room(const ClientAddress& client) {
     const size_t share = limits_.connections_per_address != 0 ? limits_.connections_per_address
@@ -327,7 +327,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     return true;
   }
 
-  /// Longest idle connection, of an address or of all; null if none is idle.
+  /// Longest idle connection, of one address or of all; null if none is idle.
   [[nodiscard]] HttpConnection* idlest(const std::string* address) const {
     HttpConnection* found = nullptr;
     for (const auto& each : connections_) {
@@ -415,7 +415,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
   bool is_ticking_ = false;
   std::vector<std::shared_ptr<HttpConnection>> connections_;
   size_t num_walks_ = 0;  ///< iterations of the list under way; removed entries stay as gaps
-  size_t num_late_ = 0;   ///< connections that came since drain()
+  size_t num_late_ = 0;   ///< connections accepted since drain()
   std::atomic<size_t> num_connections_{0};
   std::shared_ptr<Task> on_drained_;
   uint16_t port_ = 0;

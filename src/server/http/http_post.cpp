@@ -22,7 +22,7 @@ constexpr auto kLook = std::chrono::milliseconds(50);
 /// Non-blocking socket with one deadline for all its operations.
 class PostSocket {
  public:
-  /// Takes the first address that answers.
+  /// Connects to the first address that answers.
   explicit PostSocket(const HttpPost& post)
       : limit_(Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(post.seconds * 1000))),
         gives_up_(post.gives_up) {
@@ -52,7 +52,7 @@ class PostSocket {
     return bytes.empty();
   }
 
-  /// The first bytes of an answer.
+  /// Receives at least `size` bytes; fewer at the end of the answer or at the deadline.
   [[nodiscard]] std::string receive(size_t size) const {
     std::string bytes;
     while (bytes.size() < size) {

@@ -1,4 +1,4 @@
-// One POST to another server, on the calling thread: for what the server reports, not for answers.
+// POST to another server on the calling thread, for the server's reports, not for answers.
 #pragma once
 
 #include <chrono>

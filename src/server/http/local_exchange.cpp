@@ -10,9 +10,9 @@
 namespace tenon_http {
 namespace {
 
-/// Below so many bytes that the host has not taken an exchange may make more.
+/// Bytes not taken by the host below which an exchange may produce more.
 constexpr size_t kLocalDrainedBytes = size_t{64} << 10;
-/// Longer waits are for ever.
+/// Longest finite wait; longer ones never end.
 constexpr double kLongestWaitSeconds = 1e8;
 
 LocalExchange::Part part_of(const HttpAnswer& answer, const std::string& id) {
@@ -171,7 +171,7 @@ size_t LocalExchange::unsent() const {
 void LocalExchange::on_drained(std::shared_ptr<Task> resume) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    // The host may have taken all since the route looked.
+    // The host may have taken everything since the route checked.
     if (pending_.bytes.size() >= kLocalDrainedBytes) {
       resume_ = std::move(resume);
       return;
@@ -211,7 +211,7 @@ void LocalExchange::leave() noexcept {
     const std::lock_guard lock(notify_mutex_);
     notify_ = nullptr;
   }
-  // What an answer does when interest is lost belongs to the loop.
+  // The route's reaction to lost interest belongs on the loop.
   owner_.loop().post(std::shared_ptr<Task>(shared_from_this(), &forget_));
 }
 

@@ -1,4 +1,4 @@
-// Exchanges without a socket: requests of the host itself, whose answers it takes from a buffer
+// Exchanges without a socket: requests of the host itself, which takes answers from a buffer
 // (tenon_server_submit).
 #pragma once
 
@@ -16,7 +16,7 @@ namespace tenon_http {
 
 class LocalExchange;
 
-/// The local requests under way. Any thread.
+/// Registry of running local requests. Thread-safe.
 class LocalExchanges {
  public:
   explicit LocalExchanges(Tasks& loop) : loop_(loop) {}
@@ -26,9 +26,10 @@ class LocalExchanges {
   void remove(const std::shared_ptr<LocalExchange>& exchange) noexcept;
   /// Posts `done` to the loop when no exchange is left.
   void drain(std::shared_ptr<Task> done) noexcept;
-  /// Ends all of them for their hosts with CANCELLED, and interest in them. On the loop, or when it has ended.
+  /// Ends all exchanges with CANCELLED for their hosts, and the interest in them. Call on the loop,
+  /// or after it has ended.
   void drop_all() noexcept;
-  /// Takes no more, and drops those under way. When the loop has ended.
+  /// Refuses new exchanges and drops running ones. Call after the loop has ended.
   void close() noexcept;
 
   [[nodiscard]] Tasks& loop() { return loop_; }
@@ -41,19 +42,19 @@ class LocalExchanges {
   bool is_closed_ = false;
 };
 
-/// The routes write to it on the loop; the host reads on a thread of its own, one at a time.
+/// Routes write on the loop; the host reads on a thread of its own, one call at a time.
 class LocalExchange : public Exchange, public std::enable_shared_from_this<LocalExchange> {
  public:
-  /// What has come of the answer since the host looked last.
+  /// Progress of the answer since the last take().
   struct Part {
-    int status = 0;  ///< of HTTP; 0: the answer has not begun
+    int status = 0;  ///< HTTP status; 0 before the answer begins
     bool is_last = false;
     std::string content_type{};
-    std::string headers{};  ///< "Name: value", one a line
+    std::string headers{};  ///< lines "Name: value"
     std::string bytes{};
   };
 
-  /// notify: there is something to take; on any thread, and again only after take().
+  /// notify: called on any thread when data is available, and again only after take().
   LocalExchange(HttpRequest request, std::function<void()> notify, LocalExchanges& owner);
   ~LocalExchange() override;
 
@@ -66,18 +67,18 @@ class LocalExchange : public Exchange, public std::enable_shared_from_this<Local
   [[nodiscard]] size_t unsent() const override;
   void on_drained(std::shared_ptr<Task> resume) noexcept override;
 
-  /// Waits so many seconds for something; negative: for ever. Throws tenon::Error CANCELLED when the
-  /// server was stopped before the answer was complete.
+  /// Waits up to `seconds` for data; a negative value waits forever. Throws tenon::Error CANCELLED
+  /// if the server stopped before the answer was complete.
   Part take(double seconds);
-  /// The host wants no more: notify is not called any more when this has returned.
+  /// Drops the answer. notify is never called after this returns.
   void leave() noexcept;
-  /// The server stops.
+  /// Called when the server stops.
   void cancel() noexcept;
 
  private:
   /// Headers by which a host and the server's logs name the request.
   [[nodiscard]] std::string headers_of(const HttpAnswer& answer) const;
-  /// Under the lock: changes what the host sees, and tells it.
+  /// Applies `change` to the host's view under the lock, then notifies the host.
   template <typename Change>
   void change(Change&& change);
   void note_end() noexcept;
@@ -87,14 +88,14 @@ class LocalExchange : public Exchange, public std::enable_shared_from_this<Local
   mutable std::mutex mutex_;
   Condition changed_;
   Part pending_;
-  bool has_news_ = false;  ///< since the last take()
+  bool has_news_ = false;  ///< change since the last take()
   bool is_cancelled_ = false;
   bool is_cut_ = false;
   std::shared_ptr<Task> resume_;
-  Task forget_;         ///< runs on the loop, when the host drops the answer
-  Part out_of_memory_;  ///< allocated ahead, as is the next
+  Task forget_;         ///< runs on the loop after the host drops the answer
+  Part out_of_memory_;  ///< allocated in advance, like the next member
   Part defect_;
-  std::mutex notify_mutex_;  ///< held during notify_, so that leave() waits for it
+  std::mutex notify_mutex_;  ///< held during notify_, so leave() waits for it
   std::function<void()> notify_;
 };
 

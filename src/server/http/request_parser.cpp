@@ -30,7 +30,7 @@ ApiError too_large(const std::string& what, size_t limit, const char* unit) {
 }  // namespace
 
 /// Writes everything straight into an HttpRequest. Boost's own container throws for fields beyond
-/// 65,535 bytes, and takes trailers without a limit.
+/// 65,535 bytes and takes unlimited trailers.
 class RequestParser::State : public http::basic_parser<true> {
  public:
   State(size_t header_bytes, size_t body_bytes, std::shared_ptr<ByteBudget> bodies)
@@ -76,7 +76,7 @@ class RequestParser::State : public http::basic_parser<true> {
     take_field(field, text_of(name), text_of(value));
   }
 
-  /// Whether the value spans several lines. Boost joins such lines in its own buffer, unless all
+  /// True if the value spans several lines. Boost joins such lines in its own buffer, unless all
   /// but one are empty.
   [[nodiscard]] bool is_folded(View name, View value) const {
     const std::less<const char*> before;
@@ -168,7 +168,7 @@ class RequestParser::State : public http::basic_parser<true> {
     return append(part);
   }
 
-  /// Memory grows with the received bytes: a large announced length holds none.
+  /// Allocate by received bytes, so that a large announced length costs nothing.
   std::size_t append(View part) {
     const size_t needed = request.body.size() + part.size();
     if (needed > request.body.capacity()) {
@@ -210,7 +210,7 @@ RequestParser::RequestParser(size_t header_bytes, size_t body_bytes,
 RequestParser::~RequestParser() = default;
 
 size_t RequestParser::put(std::string_view bytes) {
-  // Stop at the end of the header: a client that is refused sends no body.
+  // Stop at the end of the header, so that a refused client need not send its body.
   state_->eager(state_->is_header_done());
   state_->input = bytes;
   ErrorCode error;
@@ -220,7 +220,7 @@ size_t RequestParser::put(std::string_view bytes) {
   if (needs_more_ && !has_header() && bytes.size() - used > state_->header_limit_bytes()) {
     state_->refuse_header();
   }
-  // Bytes left by the body begin a chunk or the trailers.
+  // The bytes left after the body begin a chunk or the trailers.
   if (needs_more_ && has_header() &&
       bytes.size() - used > kMaxTrailerBytes + kMaxChunkExtensionBytes) {
     throw too_large("the trailers are", kMaxTrailerBytes, "bytes long");

@@ -18,10 +18,10 @@ inline constexpr size_t kMaxTrailerBytes = size_t{8} << 10;
 inline constexpr size_t kMaxChunkExtensionBytes = size_t{1} << 10;
 inline constexpr size_t kMaxExtensionBytes = size_t{16} << 10;
 
-/// Parses one request. Useless after an exception.
+/// Parses a single request. Unusable after an exception.
 class RequestParser {
  public:
-  /// bodies: shared budget of all bodies.
+  /// bodies: budget shared by all bodies.
   RequestParser(size_t header_bytes, size_t body_bytes, std::shared_ptr<ByteBudget> bodies);
   ~RequestParser();
 
@@ -30,16 +30,16 @@ class RequestParser {
   /// ambiguous requests, and for parts beyond the limits.
   size_t put(std::string_view bytes);
 
-  /// Whether put() needs more bytes to continue.
+  /// True if put() needs more bytes to continue.
   [[nodiscard]] bool needs_more() const { return needs_more_; }
   [[nodiscard]] bool has_header() const;
   [[nodiscard]] bool is_complete() const;
-  /// Valid once has_header() is true, as are the next two.
+  /// Valid once has_header() is true, like the next two functions.
   [[nodiscard]] bool keeps_alive() const;
   [[nodiscard]] bool is_old() const;  ///< HTTP/1.0
   [[nodiscard]] bool expects_continue() const;
 
-  /// Request so far, without a record.
+  /// Request parsed so far, without a record.
   [[nodiscard]] const HttpRequest& request() const;
   [[nodiscard]] std::string_view request_id() const;
   [[nodiscard]] std::string_view traceparent() const;

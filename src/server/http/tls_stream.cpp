@@ -13,8 +13,8 @@
 namespace tenon_http {
 namespace {
 
-// OpenSSL's own BIO writes with write(), which raises SIGPIPE in the host when the client has gone. This
-// one sends without.
+// BIO that sends without SIGPIPE. OpenSSL's own uses write(), which raises SIGPIPE in the host
+// after the client has gone.
 
 struct BioFree {
   void operator()(BIO_METHOD* method) const noexcept { BIO_meth_free(method); }
@@ -110,10 +110,10 @@ class OpenSslStream : public TlsStream {
   }
 
   std::unique_ptr<SSL, SslFree> ssl_;
-  bool has_failed_ = false;  ///< then OpenSSL allows no goodbye
+  bool has_failed_ = false;  ///< OpenSSL allows no close_notify after a failure
 };
 
-/// Of what a client offers, HTTP/1.1 (RFC 7301).
+/// Selects HTTP/1.1 from the client's offer (ALPN, RFC 7301).
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_length,
                     const unsigned char* offered, unsigned offered_length, void*) {
   static constexpr unsigned char kOurs[] = "\x08http/1.1";
@@ -152,7 +152,7 @@ class OpenSslContext : public TlsContext {
   [[noreturn]] static void refuse(const std::string& what) {
     const unsigned long error = ERR_peek_error();
     ERR_clear_error();
-    const char* const reason = ERR_reason_error_string(error);  // null for those of the system
+    const char* const reason = ERR_reason_error_string(error);  // null for a system error
     throw tenon::Error(
         tenon::Code::Io,
         "TLS cannot use the " + what + ": " +

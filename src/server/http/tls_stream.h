@@ -1,5 +1,5 @@
-// TLS on sockets that do not block. tls_stream.cpp does it with OpenSSL; where that is missing,
-// tls_absent.cpp refuses.
+// TLS on non-blocking sockets. tls_stream.cpp implements it with OpenSSL; tls_absent.cpp refuses in
+// builds without OpenSSL.
 #pragma once
 
 #include <cstddef>
@@ -10,43 +10,43 @@
 
 namespace tenon_http {
 
-/// What came of an attempt to read or write.
+/// Result of a read or write.
 enum class TlsState : uint8_t {
   Done,
-  WantsRead,   ///< again when the socket can be read
-  WantsWrite,  ///< again when it can be written
-  Closed,      ///< by the other side, properly
+  WantsRead,   ///< retry when the socket is readable
+  WantsWrite,  ///< retry when the socket is writable
+  Closed,      ///< closed properly by the other side
   Failed,
 };
 
 struct TlsOutcome {
   TlsState state = TlsState::Failed;
-  size_t size = 0;  ///< bytes that were read or written, when done
+  size_t size = 0;  ///< bytes read or written if done
 };
 
-/// One connection, on one thread.
+/// TLS on one connection; used by one thread.
 class TlsStream {
  public:
   virtual ~TlsStream() = default;
   virtual TlsOutcome read(char* bytes, size_t size) = 0;
-  /// After WantsRead or WantsWrite the next call has the same bytes.
+  /// After WantsRead or WantsWrite, pass the same bytes again.
   virtual TlsOutcome write(std::string_view bytes) = 0;
-  /// Bytes that read() would give although the socket has none.
+  /// True if read() has bytes that the socket does not report.
   [[nodiscard]] virtual bool has_pending() const = 0;
-  /// Says goodbye, as far as that does not block.
+  /// Sends close_notify unless that would block.
   virtual void close() = 0;
 };
 
-/// A certificate and its key. Any thread.
+/// Certificate and key. Thread-safe.
 class TlsContext {
  public:
   virtual ~TlsContext() = default;
-  /// The server's side on a socket that outlives it.
+  /// Server's side of a connection. socket: outlives the stream.
   [[nodiscard]] virtual std::unique_ptr<TlsStream> accept(int socket) const = 0;
 };
 
-/// Both files in PEM; the certificate may be a chain. Throws tenon::Error: IO, UNSUPPORTED in a library
-/// that was built without TLS.
+/// Opens two PEM files; the certificate may be a chain. Throws tenon::Error IO, or UNSUPPORTED in a
+/// library built without TLS.
 std::shared_ptr<const TlsContext> open_tls(const std::string& certificate_file,
                                            const std::string& key_file);
 

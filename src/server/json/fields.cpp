@@ -14,7 +14,7 @@ std::string range_of(double minimum, double maximum) {
   return text.str();
 }
 
-/// Empty text in place of a number, as unfilled forms send it.
+/// Empty text instead of a number, as unfilled forms send it.
 bool is_empty_text(const Json& value) {
   return value.is_string() && value.get_ref<const std::string&>().empty();
 }

@@ -1,5 +1,5 @@
-// The fields of a request's JSON object, read with type and range: what is wrong becomes a 400 that
-// names the field, what is unknown is not looked at.
+// Reads fields of a request's JSON object and checks type and range. An invalid field becomes a 400
+// that names the field; unknown fields are ignored.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace tenon_http {
 
-/// A view of a JSON object that must outlive it. A field that is null counts as absent.
+/// View of a JSON object, which must outlive the view. A null field counts as absent.
 class Fields {
  public:
-  /// path: of the object in the request, "" for the request itself. Throws ApiError for what is no
-  /// object.
+  /// path: position of the object in the request, "" for the request itself. Throws ApiError if
+  /// `object` is no JSON object.
   explicit Fields(const Json& object, std::string path = "");
 
-  /// The value; null when it is absent.
+  /// Returns null if the field is absent.
   [[nodiscard]] const Json* find(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// The value; throws when it is absent.
+  /// Throws ApiError if the field is absent.
   [[nodiscard]] const Json& required(std::string_view name) const;
 
   [[nodiscard]] std::optional<int64_t> integer(std::string_view name, int64_t minimum,
@@ -32,14 +32,14 @@ class Fields {
   [[nodiscard]] const std::string* text(std::string_view name) const;
   [[nodiscard]] const std::string& required_text(std::string_view name) const;
   [[nodiscard]] std::optional<Fields> object(std::string_view name) const;
-  /// An array.
+  /// Returns null if the field is absent; throws ApiError if it is no array.
   [[nodiscard]] const Json* list(std::string_view name) const;
 
-  /// "tools[0].function" of "function" in tools[0].
+  /// Full path of a field: "tools[0].function" for "function" in tools[0].
   [[nodiscard]] std::string path_of(std::string_view name) const;
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const Json& json() const { return *object_; }
-  /// Throws ApiError: "temperature: MESSAGE".
+  /// Throws ApiError with the text "temperature: MESSAGE".
   [[noreturn]] void refuse(std::string_view name, const std::string& message) const;
 
  private:
@@ -47,7 +47,7 @@ class Fields {
   std::string path_;
 };
 
-/// "messages[3]"
+/// Path of a list's item: "messages[3]".
 std::string item_path(std::string_view list, size_t index);
 
 }  // namespace tenon_http

@@ -12,8 +12,8 @@
 namespace tenon_http {
 namespace {
 
-/// Builds the value as its parts come. Not nlohmann's own builder: that looks for each name among all
-/// before it, and knows no bounds.
+/// Builds a tree from parser events. nlohmann's own builder searches all earlier members for each
+/// name and has no bounds.
 class JsonBuilder : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return add(nullptr); }
@@ -40,7 +40,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
     if (!complete) throw invalid_request(std::move(error_), std::nullopt);
     return std::move(root_);
   }
-  /// Values that were complete at the end of the text.
+  /// Takes the values that were complete at the end of the text.
   Json take_begin() { return std::move(root_); }
 
  private:
@@ -55,7 +55,8 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
       items.push_back(std::move(value));
       return &items.back();
     }
-    // The vector that the object is: members are found from its beginning, so the first one counts.
+    // Item of the vector underlying an object. A lookup searches from the front, so the first of
+    // equal names counts.
     using Member = std::pair<const std::string, Json>;
     using Members = std::vector<Member, JsonAllocator<Member>>;
     Members& members = parent.get_ref<Json::object_t&>();
@@ -93,14 +94,14 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   }
 
   Json root_;
-  // A list grows only while its last item is complete, so these stay where they are.
+  // Pointers stay valid: a list grows only while its last item is complete.
   std::vector<Json*> open_;
   std::string name_;
   std::string error_ = "the body is not valid JSON";
   size_t num_values_ = 0;
 };
 
-/// UTF-16 code unit of the escape "\\uXXXX" at byte `at`; nothing without an escape.
+/// UTF-16 code unit of the escape "\\uXXXX" at byte `at`; empty if no escape starts at `at`.
 std::optional<uint32_t> unit_at(std::string_view text, size_t at) {
   const std::string_view escape = text.substr(std::min(at, text.size()), 6);
   if (escape.size() < 6 || !escape.starts_with("\\u")) return std::nullopt;
@@ -110,14 +111,14 @@ std::optional<uint32_t> unit_at(std::string_view text, size_t at) {
   return unit;
 }
 
-/// Replaces escapes of unpaired surrogates by U+FFFD; nothing if there are none. JavaScript writes
+/// Replaces escapes of unpaired surrogates by U+FFFD; empty if the text has none. JavaScript writes
 /// such escapes after cutting a text inside a character.
 std::optional<std::string> without_half_surrogates(std::string_view text) {
   std::optional<std::string> repaired;
   for (size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {
     const std::optional<uint32_t> unit = unit_at(text, at);
     if (!unit) {
-      at += 2;  // a short escape, of a backslash for example
+      at += 2;  // a short escape, such as that of a quote
       continue;
     }
     const bool is_first = *unit >= 0xD800 && *unit < 0xDC00;

@@ -1,4 +1,5 @@
-// JSON of requests and answers: read with bounds before anything of it is kept, written on one line.
+// JSON of requests and answers. Parsing checks bounds before it keeps a value; writing uses one
+// line.
 #pragma once
 
 #include <string>
@@ -8,11 +9,10 @@
 
 namespace tenon_http {
 
-/// Members keep their order: a schema's properties are written in it.
+/// Keeps the order of members, in which a schema's properties are generated.
 using Json = JsonTree;
 
-/// What a body may hold. Deeper nesting than any client sends, and fewer values than hurt: a value
-/// of two bytes ("0,") takes 16 in memory.
+/// Bounds on a body. Clients nest less deeply. A value of two bytes ("0,") takes 16 in memory.
 inline constexpr size_t kMaxJsonDepth = 128;
 inline constexpr size_t kMaxJsonValues = 2'000'000;
 

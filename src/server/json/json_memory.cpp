@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kReserveBytes = size_t{128} << 20;
 constexpr size_t kAlignment = 16;
 
-/// Cuts pieces off both ends in turns. A growing vector has two pieces at most, so each end is free
+/// Cuts pieces off both ends in turn. A growing vector has at most two pieces, so each end is free
 /// again for the next cut.
 class Reserve {
  public:
@@ -63,7 +63,7 @@ class Reserve {
   End low_;
   End high_;
   std::mutex mutex_;
-  static inline thread_local size_t num_mine = 0;  ///< pieces of this thread
+  static inline thread_local size_t num_mine = 0;  ///< pieces held by this thread
 };
 
 /// Never freed: trees may outlive the last server.

@@ -14,7 +14,8 @@
 namespace tenon_http {
 namespace json_memory {
 
-/// Behaves as std::allocator. As a type of ours, it is used by that vector alone.
+/// Behaves as std::allocator. Because the type is ours, the vector in nlohmann's destructor is its
+/// only user.
 template <typename T>
 struct JsonAllocator {
   using value_type = T;
@@ -43,11 +44,13 @@ using JsonTree = JsonTreeOf<nlohmann::ordered_map>;
 /// Sorts members by name.
 using SortedJsonTree = JsonTreeOf<std::map>;
 
-// Found by way of the allocator's namespace, and only there: a tree could be made of any text.
+// Operators in a namespace that only argument-dependent lookup reaches: any text converts to a
+// tree.
 namespace json_memory {
 
-/// Whether the value is that text. nlohmann's own operator makes a tree of the text and is noexcept,
-/// so that a failed allocation ends the process; these are preferred to it, also for !=.
+/// Compares a value with a text. nlohmann's own operator makes a tree of the text and is noexcept,
+/// so a failed allocation ends the process. Overload resolution prefers these operators, also for
+/// !=.
 inline bool operator==(const JsonTree& value, const char* text) noexcept {
   const auto* const own = value.get_ptr<const std::string*>();
   return own != nullptr && *own == text;

@@ -1,4 +1,4 @@
-// JSON written as text piece by piece, without a tree of large values.
+// Writes JSON as text piece by piece, without a tree of large values.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline std::string open_text(const Json& object) {
   return text;
 }
 
-/// Appends members to an open object that has some already.
+/// Appends members to an open object that already has some.
 inline void append_members(std::string& text, const Json& members) {
   if (members.empty()) return;
   const std::string more = to_text(members);

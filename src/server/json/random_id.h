@@ -1,4 +1,4 @@
-// Names and seeds that no other request has.
+// Random numbers and ids, unique per request.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace tenon_http {
 
-/// Any thread.
+/// Thread-safe.
 uint64_t random_number();
 
-/// The prefix and 24 letters and digits: "chatcmpl-..."
+/// Returns the prefix and 24 letters and digits: "chatcmpl-...".
 std::string random_id(std::string_view prefix);
 
 }  // namespace tenon_http

@@ -1,4 +1,4 @@
-// Words of a text, as settings list them.
+// Splits settings that list words.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace tenon_http {
 
-/// Parts of `text` between characters of `between`, none of them empty. They point into `text`.
+/// Non-empty parts of `text` between the separators in `between`. The views point into `text`.
 inline std::vector<std::string_view> words_of(std::string_view text, std::string_view between) {
   std::vector<std::string_view> words;
   for (size_t at = text.find_first_not_of(between); at != text.npos;

@@ -9,7 +9,7 @@
 namespace tenon_http {
 namespace {
 
-/// Does not tell by its time how much of a key is right.
+/// Compares in a time that depends on the given key's length only.
 bool equal_keys(std::string_view given, std::string_view key) {
   unsigned different = given.size() == key.size() ? 0 : 1;
   for (size_t i = 0; i < given.size(); ++i) {
@@ -19,7 +19,7 @@ bool equal_keys(std::string_view given, std::string_view key) {
   return different == 0;
 }
 
-/// What follows "Bearer ", in capitals or not; empty when it is another scheme.
+/// Text after "Bearer ", case-insensitive; empty for another scheme.
 std::string_view bearer_of(std::string_view authorization) {
   constexpr std::string_view kScheme = "bearer ";
   if (authorization.size() < kScheme.size()) return {};
@@ -38,7 +38,7 @@ std::string_view bearer_of(std::string_view authorization) {
                      "api_keys, line " + std::to_string(line) + ": " + message);
 }
 
-/// "weight=2"; whether it is such a setting.
+/// Parses "weight=2"; false for other words.
 bool read_setting(ApiClient& client, std::string_view word, size_t line) {
   const size_t equals = word.find('=');
   if (equals == word.npos) return false;

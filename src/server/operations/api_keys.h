@@ -1,4 +1,4 @@
-// Who may ask: the clients of a file of keys, and the headers that carry one.
+// API keys: a file of clients, and the headers that carry a key.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,28 @@
 
 namespace tenon_http {
 
-/// A key, and the client that it stands for. Clients share an engine by their weights; several keys may
-/// be of one client.
+/// API key and the client it identifies. Clients share an engine by their weights; a client may
+/// have several keys.
 struct ApiClient {
   std::string key;
-  std::string name;           ///< in logs, metrics and the engine's fair shares
-  double weight = 1;          ///< as tenon_submission.weight
-  uint32_t max_requests = 0;  ///< answers at once; 0: any number
+  std::string name;           ///< name in logs, metrics and the engine's fair shares
+  double weight = 1;          ///< fair share, as tenon_submission.weight
+  uint32_t max_requests = 0;  ///< maximum concurrent answers; 0 means unlimited
 };
 
-/// One key a line: "KEY [NAME] [weight=W] [requests=N]"; without a name it is "key-1" and so on. Empty
-/// lines and those that begin with '#' are left out. Throws tenon::Error with the number of the line.
+/// Parses one key per line: "KEY [NAME] [weight=W] [requests=N]". The default names are "key-1" and
+/// so on. Skips empty lines and lines that begin with '#'. Throws tenon::Error with the line
+/// number.
 std::vector<ApiClient> read_api_keys(std::string_view text);
 
-/// A text that only who knows all the keys knows; "" without any.
+/// Secret made of all keys; "" without keys.
 std::string secret_of(const std::vector<ApiClient>& clients);
 
-/// The key that a request has, in either header; "" when it has none. It need not be one of a client.
+/// Key of a request in either header; "" if absent. Not validated.
 std::string_view key_of(const HttpRequest& request);
 
-/// The client whose key the request has, as "Authorization: Bearer KEY" or "x-api-key: KEY"; null when
-/// none is asked for. Throws ApiError 401. Takes the same time whichever key it is.
+/// Client of a request's key, sent as "Authorization: Bearer KEY" or "x-api-key: KEY"; null if no
+/// key is required. Throws ApiError 401. Takes equal time for every key.
 const ApiClient* check_api_key(const HttpRequest& request, const std::vector<ApiClient>& clients);
 
 }  // namespace tenon_http

@@ -1,4 +1,4 @@
-// GET /health: the server runs. GET /ready: it takes requests.
+// GET /health: the server is running. GET /ready: the server accepts requests.
 #include "server/json/json.h"
 #include "server/routes.h"
 

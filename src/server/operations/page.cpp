@@ -10,7 +10,7 @@
 namespace tenon_http {
 namespace {
 
-/// The page asks its own server alone, runs no script but its own, and stands in no other page.
+/// The page connects only to its own server, runs only its own script, and refuses to be framed.
 constexpr const char* kPagePolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -1,4 +1,4 @@
-// The files of the chat page (src/server/page), which CMake puts into the library.
+// Files of the chat page (src/server/page), which CMake embeds in the library.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ struct PageFile {
   std::string_view content;
 };
 
-/// In a source that CMake writes.
+/// Defined in a source that CMake generates.
 std::span<const PageFile> page_files();
 
 }  // namespace tenon_http

@@ -1,5 +1,5 @@
-// GET /metrics: what the engines count, for Prometheus (text format 0.0.4), each model by its label; and
-// the same under vLLM's names, which dashboards know.
+// GET /metrics: counters of the engines for Prometheus (text format 0.0.4), labelled by model, and
+// also under vLLM's names, which dashboards use.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -15,7 +15,7 @@ namespace {
 
 using Stats = tenon_engine_stats;
 
-/// A counter or gauge under the name that vLLM gives it.
+/// Counter or gauge under vLLM's name.
 struct Line {
   const char* kind;
   const char* name;
@@ -48,7 +48,7 @@ constexpr auto kLines = std::to_array<Line>({
      [](const Stats& s) { return static_cast<double>(s.finished); }},
 });
 
-/// Durations, counted up to bounds.
+/// Histogram of durations.
 struct Histogram {
   const char* name;
   const char* help;
@@ -68,7 +68,7 @@ constexpr auto kHistograms = std::to_array<Histogram>({
      [](const Stats& s) { return s.request_seconds; }},
 });
 
-/// The bounds of the counts (tenon.h, TENON_HISTOGRAM_COUNTS), in seconds.
+/// Bounds of the counts (tenon.h, TENON_HISTOGRAM_COUNTS), in seconds.
 constexpr auto kBounds =
     std::to_array<const char*>({"0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25",
                                 "0.5", "1", "2.5", "5", "10", "25", "50", "100"});
@@ -80,7 +80,7 @@ std::string metric_number(double value) {
   return {text.data(), end};
 }
 
-/// A label's value: backslashes, quotes and line ends escaped.
+/// Escapes a label's value: backslashes, quotes and line ends.
 std::string metric_label(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -91,9 +91,9 @@ std::string metric_label(std::string_view text) {
 }
 
 struct ModelStats {
-  std::shared_ptr<const ServedModel> model;  ///< stays loaded meanwhile
+  std::shared_ptr<const ServedModel> model;  ///< keeps the model loaded
   std::string label;                         ///< model_name="demo"
-  std::string text;                          ///< under our names, without labels
+  std::string text;                          ///< metrics under Tenon's names, without labels
   Stats stats{};
 };
 
@@ -135,7 +135,7 @@ void write_histogram(std::string& out, const Histogram& histogram,
   }
 }
 
-/// A sample of the library's text with the label of its model.
+/// Adds the model's label to a sample of the library's text.
 void write_labelled(std::string& out, std::string_view line, const std::string& label) {
   const size_t name_end = line.find_first_of("{ ");
   out.append(line.substr(0, name_end)).append("{").append(label);
@@ -157,7 +157,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-/// All models write the same lines; those of one metric must stand together, after its heading.
+/// Groups the models' samples by metric, as the format requires, after one heading.
 void write_library_metrics(std::string& out, const std::vector<ModelStats>& models) {
   if (models.empty()) return;
   std::vector<std::vector<std::string_view>> lines;
@@ -196,7 +196,7 @@ void write_own(std::string& out, const char* name, const char* kind, const char*
   out.append(name).append(" ").append(metric_number(value)).append("\n");
 }
 
-/// What became of the requests, and what each client had.
+/// Totals of requests, per status and per client.
 void write_requests(std::string& out, const RequestJournal& journal) {
   const RequestJournal::Totals totals = journal.totals();
   write_heading(out, "tenon_http_answers_total", "counter",

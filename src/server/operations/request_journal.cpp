@@ -34,7 +34,7 @@ void RequestJournal::count_answers(RequestRecord& record, size_t num_answers) {
   }
 }
 
-/// Needs the lock.
+/// The caller holds the lock.
 void RequestJournal::count_more(RequestRecord& record, uint32_t count) {
   const ApiClient* client = record.client;
   if (client == nullptr) return;
@@ -65,7 +65,7 @@ void RequestJournal::end(RequestRecord& record) noexcept {
       if (running != running_.end()) running->second -= record.num_counted;
     }
   }
-  // Without memory, the totals or the log may miss the request.
+  // If memory is short, the totals or the log may miss the request.
   (void)fenced([&] { add_to_totals(record); });
   (void)fenced([&] { write_log(record); });
   (void)fenced([&] {

@@ -1,5 +1,4 @@
-// The requests under way and what became of the others: for logs, traces, limits of clients, metrics and
-// the view of slots.
+// Journal of running and finished requests, for logs, traces, limits of clients, metrics and slots.
 #pragma once
 
 #include <array>
@@ -17,35 +16,35 @@
 
 namespace tenon_http {
 
-/// Any thread.
+/// Thread-safe.
 class RequestJournal : public std::enable_shared_from_this<RequestJournal> {
  public:
-  /// Of one client, over all its requests.
+  /// Totals of a client over all its requests.
   struct ClientTotals {
     uint64_t requests = 0;
     uint64_t prompt_tokens = 0;
     uint64_t generated_tokens = 0;
   };
   struct Totals {
-    std::array<uint64_t, 6>
-        answers{};  ///< by the first digit of their status; 0: the client had gone
-    std::map<std::string, ClientTotals> clients{};  ///< by name
+    /// Answers by the status's first digit; index 0: the client had gone.
+    std::array<uint64_t, 6> answers{};
+    std::map<std::string, ClientTotals> clients{};  ///< keyed by client name
   };
 
-  /// exporter: or null.
+  /// exporter: may be null.
   RequestJournal(ServerLog log, std::shared_ptr<SpanExporter> exporter)
       : log_(log), exporter_(std::move(exporter)) {}
 
-  /// The request is under way.
+  /// Registers a running request.
   void begin(const std::shared_ptr<RequestRecord>& record);
-  /// It will compute. Throws ApiError 429 when its client has as many of these as it may.
+  /// Counts a request that will compute. Throws ApiError 429 at the client's limit.
   void count(RequestRecord& record);
   /// Counts the answers of a request towards its client's limit. Throws ApiError 429.
   void count_answers(RequestRecord& record, size_t num_answers);
-  /// Called once for each, after the answer.
+  /// Call once per request, after the answer.
   void end(RequestRecord& record) noexcept;
 
-  /// In the order of their arrival.
+  /// Running requests in order of arrival.
   [[nodiscard]] std::vector<std::shared_ptr<const RequestRecord>> under_way() const;
   [[nodiscard]] Totals totals() const;
   [[nodiscard]] const ServerLog& log() const { return log_; }

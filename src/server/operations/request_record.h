@@ -1,4 +1,4 @@
-// What is noted of a request while it is under way, for logs, traces, metrics and the view of slots.
+// Data of a running request, for logs, traces, metrics and slots.
 #pragma once
 
 #include <chrono>
@@ -18,13 +18,13 @@ struct ApiClient;
 class RequestJournal;
 class ServedModel;
 
-/// Written on the loop but where a member says otherwise.
+/// Written on the loop, unless a member says otherwise.
 class RequestRecord {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// request_id, traceparent: the headers of these names, "" when absent. An id that is not short and
-  /// plain is replaced.
+  /// request_id, traceparent: headers of these names, "" if absent. An id that is long or has
+  /// unusual characters is replaced.
   RequestRecord(std::string_view request_id, std::string_view traceparent);
 
   std::string id;
@@ -33,7 +33,7 @@ class RequestRecord {
   TraceContext trace;
   std::chrono::system_clock::time_point date = std::chrono::system_clock::now();
   Clock::time_point arrival = Clock::now();
-  Clock::time_point end{};  ///< when the answer was complete or the client had gone
+  Clock::time_point end{};  ///< time when the answer was complete or the client had gone
 
   const ApiClient* client = nullptr;
   bool is_counted = false;   ///< waits or computes; counts towards the client's limit
@@ -44,18 +44,19 @@ class RequestRecord {
   uint64_t cached_tokens = 0;
   uint64_t generated_tokens = 0;
   std::optional<Clock::time_point> first_token{};
-  std::vector<std::string> notes{};  ///< for the client; the header Tenon-Notes and a field
+  /// Notes for the client, in the header Tenon-Notes and a field of the answer.
+  std::vector<std::string> notes{};
 
-  /// Keeps the model loaded until the request has ended. Any thread.
+  /// Keeps the model loaded until the request ends. Thread-safe.
   void use(std::shared_ptr<const ServedModel> model);
-  /// "" before it is known. Any thread.
+  /// Returns "" until the model is known. Thread-safe.
   [[nodiscard]] std::string model_name() const;
 
   [[nodiscard]] double seconds_until(Clock::time_point time) const {
     return std::chrono::duration<double>(time - arrival).count();
   }
 
-  /// The one that hears of its end.
+  /// Journal to notify of the end.
   std::shared_ptr<RequestJournal> journal{};
 
  private:

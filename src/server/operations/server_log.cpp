@@ -16,7 +16,7 @@
 namespace tenon_http {
 namespace {
 
-/// Bounds of the waiting lines.
+/// Bounds on the waiting lines.
 constexpr size_t kMaxLines = 4096;
 constexpr size_t kMaxLogBytes = size_t{1} << 20;
 
@@ -49,7 +49,7 @@ std::string line_of(uint32_t level, std::string_view event, const Json& fields) 
 
 }  // namespace
 
-/// Lines that wait for the host.
+/// Queue of lines for the host.
 class ServerLog::Lines : public std::enable_shared_from_this<Lines> {
  public:
   Lines(tenon_log_callback sink, void* user) : sink_(sink), user_(user) {}

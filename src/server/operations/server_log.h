@@ -15,7 +15,7 @@ namespace tenon_http {
 /// Thread-safe. Copies share one log.
 class ServerLog {
  public:
-  /// sink: or null for none. level: the most detailed TENON_LOG_* that is wanted.
+  /// sink: may be null. level: the most detailed TENON_LOG_* to pass on.
   ServerLog(tenon_log_callback sink, void* user, uint32_t level);
 
   [[nodiscard]] bool wants(uint32_t level) const { return lines_ != nullptr && level <= level_; }
@@ -23,9 +23,9 @@ class ServerLog {
   /// bounds.
   void write(uint32_t level, std::string_view event, const Json& fields) const noexcept;
 
-  /// Starts the thread that hands out lines. Throws if no thread can start.
+  /// Starts the thread that passes lines to the host. Throws if no thread can start.
   void start() const;
-  /// Hands out the waiting lines until `limit`, then drops the rest. Abandons a callback that is
+  /// Passes on the waiting lines until `limit`, then drops the rest. Abandons a callback that is
   /// still running.
   void stop(SideThread::Clock::time_point limit) const noexcept;
   [[nodiscard]] uint64_t num_dropped() const;

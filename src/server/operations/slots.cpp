@@ -1,4 +1,4 @@
-// GET /slots: the requests under way, as monitors show them.
+// GET /slots: running requests, in the form that monitors read.
 #include "server/json/json.h"
 #include "server/operations/api_keys.h"
 #include "server/operations/request_journal.h"

@@ -11,7 +11,7 @@
 namespace tenon_http {
 namespace {
 
-constexpr size_t kMaxSpans = 2048;  ///< that wait to be sent
+constexpr size_t kMaxSpans = 2048;  ///< spans waiting to be sent
 constexpr double kSendSeconds = 2;
 constexpr auto kSendEvery = std::chrono::seconds(1);
 

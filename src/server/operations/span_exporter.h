@@ -1,4 +1,5 @@
-// Spans of requests to an OpenTelemetry collector: OTLP/HTTP with JSON (OTLP 1.x, "ExportTraceServiceRequest").
+// Sends spans of requests to an OpenTelemetry collector: OTLP/HTTP with JSON (OTLP 1.x,
+// "ExportTraceServiceRequest").
 #pragma once
 
 #include <atomic>
@@ -17,12 +18,11 @@
 
 namespace tenon_http {
 
-/// Thread-safe. A separate thread sends every second. Spans that the collector does not take are
-/// dropped and counted.
+/// Thread-safe. A separate thread sends every second. Spans that the collector refuses are dropped
+/// and counted.
 class SpanExporter : public std::enable_shared_from_this<SpanExporter> {
  public:
-  /// address: "http://HOST[:PORT][/PATH]"; 4318 and /v1/traces where it says nothing. Throws
-  /// tenon::Error.
+  /// address: "http://HOST[:PORT][/PATH]"; defaults are 4318 and /v1/traces. Throws tenon::Error.
   explicit SpanExporter(std::string_view address);
 
   void add(const RequestRecord& record);
@@ -50,7 +50,7 @@ class SpanExporter : public std::enable_shared_from_this<SpanExporter> {
   SideThread thread_;
 };
 
-/// A span in OTLP's JSON.
+/// Formats a span as OTLP's JSON.
 Json span_of(const RequestRecord& record);
 
 }  // namespace tenon_http

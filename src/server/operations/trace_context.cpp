@@ -24,7 +24,7 @@ bool is_id(std::string_view text) {
 
 std::string random_hex16() {
   std::array<char, kSpanDigits + 1> text{};
-  const uint64_t number = random_number() | 1U;  // an id is not zero
+  const uint64_t number = random_number() | 1U;  // ids are not zero
   std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
   return text.data();
 }
@@ -46,7 +46,7 @@ TraceContext continue_trace(std::string_view traceparent) {
     if (has_dashes && is_id(trace_id) && is_id(parent_id) && is_hex(flags)) {
       trace.trace_id = trace_id;
       trace.parent_id = parent_id;
-      // The lowest bit of the last digit.
+      // Sampled flag: the lowest bit of the last digit.
       trace.is_sampled = std::string_view("13579bdf").find(flags[1]) != std::string_view::npos;
       return trace;
     }

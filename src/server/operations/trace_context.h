@@ -1,4 +1,4 @@
-// W3C Trace Context: where a request stands in a trace that other programs began.
+// W3C Trace Context: position of a request in a trace that another program began.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@ namespace tenon_http {
 
 struct TraceContext {
   std::string trace_id;   ///< 32 hexadecimal digits
-  std::string parent_id;  ///< 16, of the caller's span; "" where the trace begins here
-  std::string span_id;    ///< 16, of ours
+  std::string parent_id;  ///< 16 digits: the caller's span; "" if the trace begins at this server
+  std::string span_id;    ///< 16 digits: the server's span
   bool is_sampled = true;
 };
 
-/// Goes on with the trace of a header "traceparent"; begins one where it is absent or malformed
-/// (recommendation of 2021, 3.2).
+/// Continues the trace of a header "traceparent". Begins a new trace if the header is absent or
+/// malformed (recommendation of 2021, 3.2).
 TraceContext continue_trace(std::string_view traceparent);
 
-/// For a header "traceresponse" (Level 2): which span answered.
+/// Header value "traceresponse" (Level 2), which names the answering span.
 std::string traceresponse_of(const TraceContext& trace);
 
 }  // namespace tenon_http

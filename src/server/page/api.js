@@ -1,5 +1,5 @@
-// What the page asks of the server, in OpenAI's form. Addresses are relative: the page may lie below a path
-// of a proxy.
+// Requests of the page to the server, in OpenAI's form. Addresses are relative: the page may lie
+// below a path of a proxy.
 
 /** A refusal or a failure; `field` is the request's field that is wrong, or null. */
 export class ApiError extends Error {

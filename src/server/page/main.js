@@ -1,4 +1,4 @@
-// The conversation and its buttons.
+// Conversation and its buttons.
 import { chat, listModels } from './api.js';
 import { AnswerView, showError, showResult, showUser } from './messages.js';
 import { apiKey, FieldError, markField, openSettings, requestFields, resetSettings, systemMessage } from './settings.js';
@@ -23,7 +23,7 @@ function keep() {
   try {
     localStorage.setItem(storageKey, JSON.stringify(messages));
   } catch {
-    // The browser's room is full: the conversation is not kept.
+    // The browser's storage is full: the conversation is not kept.
   }
 }
 
@@ -163,7 +163,7 @@ function submit() {
   if (stop) return stop.abort();
   const text = prompt.value.trim();
   if (!text) return;
-  // A message that was refused stands at the end still: this one takes its place.
+  // A refused message is still at the end: the new message replaces it.
   if (messages.at(-1)?.role === 'user') messages.pop();
   messages.push({ role: 'user', content: text });
   prompt.value = '';
@@ -182,7 +182,7 @@ function newChat() {
   prompt.focus();
 }
 
-// ---- What surrounds it ----
+// ---- Surroundings ----
 
 function showSettings(isShown) {
   at('settings').hidden = !isShown;

@@ -1,5 +1,5 @@
-// Markdown as models write it, to elements. Text never becomes markup: all goes through textContent, and
-// links lead to http, https and mailto alone.
+// Converts a model's Markdown to elements. Text never becomes markup: all of it passes through
+// textContent, and links lead only to http, https and mailto.
 
 const element = (name, ...children) => {
   const made = document.createElement(name);

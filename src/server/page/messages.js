@@ -1,4 +1,4 @@
-// How messages look: the user's, and answers with thoughts, calls and what they took.
+// Elements of messages: the user's, and answers with thoughts, calls and statistics.
 import { showMarkdown } from './markdown.js';
 
 const element = (name, className, ...children) => {

@@ -1,5 +1,5 @@
-// The settings: kept in the browser, read into the fields of a request. The API key is kept until the tab
-// closes.
+// Settings, kept in the browser and converted to the fields of a request. The API key is kept until
+// the tab closes.
 
 const form = document.getElementById('fields');
 const storageKey = 'tenon.settings';

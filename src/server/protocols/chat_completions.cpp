@@ -25,20 +25,20 @@ int64_t unix_seconds() {
       .count();
 }
 
-/// is_old: calls are told as function_call.
+/// is_old: reports calls as function_call.
 const char* finish_reason(Finish finish, bool has_calls, bool is_old) {
   if (finish == Finish::Length) return "length";
   if (!has_calls) return "stop";
   return is_old ? "function_call" : "tool_calls";
 }
 
-/// The id of a call for the client. Ids that the library made up begin anew with each conversation;
-/// clients expect that no two are alike.
+/// Call id for the client, unique across conversations. Ids that the library generated repeat in
+/// each conversation.
 std::string call_id(std::string_view id) {
   return id.starts_with("call_") ? random_id("call_") : std::string(id);
 }
 
-/// What both forms of the answer have.
+/// Members common to both forms of the answer.
 class ChatWriter : public AnswerWriter {
  public:
   struct Form {
@@ -46,9 +46,9 @@ class ChatWriter : public AnswerWriter {
     size_t num_choices = 1;
     int64_t seed = 0;  ///< seed of the first choice; later choices count up
     bool logprobs = false;
-    bool includes_usage = false;              ///< a stream's last chunk
-    bool is_old = false;                      ///< function_call in place of tool_calls
-    std::vector<std::string> custom_names{};  ///< of tools that take a text
+    bool includes_usage = false;              ///< usage in a stream's last chunk
+    bool is_old = false;                      ///< function_call instead of tool_calls
+    std::vector<std::string> custom_names{};  ///< names of tools that take a text
   };
 
   explicit ChatWriter(Form form) : form_(std::move(form)) {}
@@ -231,20 +231,19 @@ class StreamedChat : public ChatWriter {
 
  private:
   struct Calls {
-    std::map<uint64_t, size_t> numbers{};      ///< of the library, to indexes
-    std::map<uint64_t, CustomInput> inputs{};  ///< of those that take a text
-    bool is_broken =
-        false;  ///< a call was cut: what it had has gone out, and does not come as content
+    std::map<uint64_t, size_t> numbers{};      ///< call numbers of the library to indexes
+    std::map<uint64_t, CustomInput> inputs{};  ///< inputs of calls to text tools
+    bool is_broken = false;  ///< a call was cut: its sent part must not repeat as content
   };
 
-  /// The role comes with the first token: a client that has it knows that its request runs.
+  /// Send the role with the first token, to tell the client that its request runs.
   void begin_choice(Exchange& exchange, size_t choice) {
     if (has_begun_[choice]) return;
     has_begun_[choice] = true;
     send(exchange, choice, {{"role", "assistant"}, {"content", ""}}, {}, nullptr);
   }
 
-  /// What a delta changes; null for nothing.
+  /// Members that a delta adds; null for none.
   Json change_of(size_t choice, const AnswerDelta& delta) {
     Calls& calls = calls_[choice];
     switch (delta.kind) {
@@ -304,7 +303,7 @@ class StreamedChat : public ChatWriter {
   }
 
   std::vector<Calls> calls_;
-  std::vector<bool> has_begun_;  ///< its role has gone out
+  std::vector<bool> has_begun_;  ///< the choice's role was sent
 };
 
 void check_modalities(const Fields& fields) {

@@ -10,7 +10,7 @@
 namespace tenon_http {
 namespace {
 
-/// A role that clients use, and the one that templates know.
+/// Role that clients send, and its name in templates.
 struct Role {
   std::string_view name;
   std::string_view written;
@@ -24,7 +24,7 @@ constexpr auto kRoles = std::to_array<Role>({
     {"function", "tool"},
 });
 
-/// Kinds of parts that hold what this model cannot read.
+/// Kinds of parts that a text model cannot read.
 constexpr auto kForeignParts = std::to_array<std::string_view>(
     {"image_url", "image", "input_image", "input_audio", "audio_url", "file", "input_file",
      "document", "video_url", "video"});
@@ -46,7 +46,7 @@ std::string text_of_part(const Json& part, const std::string& path) {
   fields.refuse("type", "\"" + type + "\" is no kind of part that is known here");
 }
 
-/// holder: what has the name and the arguments of a call.
+/// holder: object with the name and arguments of a call.
 Json call_of(const std::string& id, const Fields& holder, std::string arguments) {
   return {
       {"id", id},
@@ -80,7 +80,7 @@ Json read_calls(const Json& calls, const std::string& path, std::vector<std::str
   return read;
 }
 
-/// What a message of the assistant has beside its content.
+/// Reads the members of an assistant message besides its content.
 void read_assistant_fields(const Fields& message, Json& read, std::vector<std::string>& notes) {
   for (const char* thoughts : {"reasoning_content", "reasoning"}) {
     const std::string* found = message.text(thoughts);
@@ -167,7 +167,7 @@ Json with_parts(Json messages) {
       parts.push_back({{"type", "text"}, {"text", part}});
     }
     message.erase("content_parts");
-    // An edited content counts in place of its parts.
+    // The parts count only if the content is unedited.
     if (message["content"] == joined.take()) message["content"] = std::move(parts);
   }
   return messages;
@@ -185,7 +185,7 @@ std::string arguments_text(const Json& arguments, const std::string& path,
     if (parse_json(text).is_object()) return text;
   } catch (const ApiError&) {
   }
-  // A call that was cut is written so, by this server as well.
+  // Cut calls have this form, also those that this server sent.
   notes.push_back(path + ": is no JSON object; the template gets the text as it is");
   return text;
 }

@@ -1,5 +1,5 @@
-// Messages of OpenAI's chat interface to those of a conversation (tenon.h, 14): checked, and only what
-// a template may see.
+// Converts messages of OpenAI's chat interface to those of a conversation (tenon.h, section 14).
+// Checks them and keeps only what a template may see.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tenon_http {
 
-/// Texts of the parts of one message or result, joined by line breaks. The library joins parts
+/// Texts of the parts of a message or result, joined by line breaks. The library joins parts
 /// likewise (text/chat/conversation.cpp).
 class JoinedTexts {
  public:
@@ -27,24 +27,24 @@ class JoinedTexts {
   std::vector<std::string> parts_;
 };
 
-/// Messages for the library: an unchanged "content" becomes its parts again.
+/// Prepares messages for the library: an unchanged "content" becomes its parts again.
 Json with_parts(Json messages);
 
-/// Throws ApiError naming the place ("messages[2].content[0]") for what is malformed, and for what a
-/// model of text cannot read: images, audio, files.
-///   notes  receives what the model wrote and the template may be unable to show
+/// Reads the messages. Throws ApiError naming the field ("messages[2].content[0]") for malformed
+/// messages, and for images, audio and files, which a text model cannot read.
+///   notes  receives parts that the model wrote and the template may be unable to show
 Json read_messages(const Fields& fields, std::vector<std::string>& notes);
 
-/// The text of a content: a string, or a list of parts. path: of `content`. Null becomes "".
+/// Text of a content: a string, or a list of parts. Null becomes "". path: field of the content.
 std::string text_of_content(const Json& content, const std::string& path);
 JoinedTexts texts_of_content(const Json& content, const std::string& path);
 
-/// Arguments of a call in the history, as text. Anything but a JSON object is kept and noted, as
-/// cut calls look so. Throws ApiError for a value that is neither a string nor an object.
+/// Text of a call's arguments in the history. Keeps and notes anything but a JSON object, since cut
+/// calls look so. Throws ApiError for a value that is neither a string nor an object.
 std::string arguments_text(const Json& arguments, const std::string& path,
                            std::vector<std::string>& notes);
 
-/// System messages that a template takes only at the beginning, brought there as one.
+/// Merges all system messages into one at the beginning, for templates that accept no others.
 Json with_one_system_message(const Json& messages);
 
 }  // namespace tenon_http

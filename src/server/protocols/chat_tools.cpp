@@ -50,10 +50,10 @@ void read_custom_tool(const Fields& tool, ToolUse& use) {
   use.custom_names.push_back(name_of(function));
   check_is_new(use, function, tool.path());
   add_function(use, std::move(function), *custom, "parameters");
-  use.lenient_fields.back().clear();  // the grammar is no lenient field
+  use.lenient_fields.back().clear();  // the grammar is never lenient
 }
 
-/// The object that holds the name of a tool: under its kind, or itself.
+/// Object that holds a tool's name: the member named by its type, or the tool itself.
 Fields named_holder(const Fields& tool) {
   for (const char* kind : {"function", "custom"}) {
     if (const std::optional<Fields> holder = tool.object(kind)) return *holder;
@@ -120,7 +120,7 @@ void read_allowed(const Fields& choice, ToolUse& use) {
   Json names = Json::array();
   for (size_t i = 0; i < tools->size(); ++i) {
     const Fields tool((*tools)[i], item_path(allowed.path_of("tools"), i));
-    (void)tool.text("type");  // the list of tools tells
+    (void)tool.text("type");  // the list of tools determines the type
     const std::string name = named_holder(tool).required_text("name");
     (void)named_choice(use, name, allowed, "tools");
     names.push_back(name);
@@ -159,7 +159,7 @@ std::optional<Json> lenient_tools(const ToolUse& use, bool all, std::vector<std:
     Json schema = {{"type", "object"}};
     if (!all) {
       schema = lenient_schema(given, field, notes);
-      // Arguments stay an object, whatever is dropped.
+      // Arguments remain an object after the schema is dropped.
       if (!schema.is_object()) schema = {{"type", "object"}};
     } else if (schema != given) {
       notes.push_back(field + ": is not kept: the tools together are too large");

@@ -1,4 +1,4 @@
-// POST /v1/completions: texts or tokens continued as they are, without a chat template.
+// POST /v1/completions: continues texts or tokens as they are, without a chat template.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -25,18 +25,18 @@ constexpr size_t kMaxPrompts = 2048;
 constexpr size_t kMaxAnswers = 2048;
 constexpr uint64_t kDefaultMaxTokens = 16;
 
-/// Logprobs in the old interface's form: parallel lists, as text.
+/// Logprobs in the older interface's form: parallel lists, written as text.
 class LogprobLists {
  public:
   explicit LogprobLists(const tenon::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  /// Of a token without logprobs the first of a prompt is one.
+  /// has_logprob: false for the first token of a prompt.
   void add(const DrawnToken& token, bool has_logprob = true) {
     tokens_.add(to_text(token.text));
     logprobs_.add(has_logprob ? to_text(std::max(static_cast<double>(token.logprob), -9999.0))
                               : "null");
     offsets_.add(std::to_string(offset_));
-    // Of each character one byte is no continuation of UTF-8.
+    // Count characters by their first byte, which is not a UTF-8 continuation.
     offset_ += static_cast<size_t>(std::count_if(token.text.begin(), token.text.end(), [](char c) {
       return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
     }));
@@ -47,7 +47,7 @@ class LogprobLists {
     top_.add(to_text(top));
   }
 
-  /// What was added since the last call.
+  /// Returns the additions since the last call.
   std::string take() {
     return "{\"tokens\":" + tokens_.take() + ",\"token_logprobs\":" + logprobs_.take() +
            ",\"top_logprobs\":" + top_.take() + ",\"text_offset\":" + offsets_.take() + "}";
@@ -63,13 +63,13 @@ class LogprobLists {
   ListText logprobs_;
   ListText top_;
   ListText offsets_;
-  size_t offset_ = 0;  ///< in characters
+  size_t offset_ = 0;  ///< position in characters
 };
 
-/// What is written before an answer with "echo".
+/// Prompt repeated before an answer with "echo".
 struct Echo {
   std::string text{};
-  std::vector<DrawnToken> tokens{};  ///< with "logprobs"
+  std::vector<DrawnToken> tokens{};  ///< if "logprobs" is set
 };
 
 class CompletionWriter : public AnswerWriter {
@@ -77,12 +77,12 @@ class CompletionWriter : public AnswerWriter {
   struct Form {
     const ServedModel* model = nullptr;
     size_t num_prompts = 1;
-    size_t num_choices = 1;  ///< for each prompt
+    size_t num_choices = 1;  ///< per prompt
     int64_t seed = 0;        ///< seed of each prompt's first choice; later choices count up
     bool logprobs = false;
     bool includes_usage = false;
     bool is_streamed = false;
-    std::vector<Echo> echoes{};  ///< of each prompt; empty: none
+    std::vector<Echo> echoes{};  ///< [prompts]; empty without "echo"
   };
 
   explicit CompletionWriter(Form form)
@@ -140,7 +140,7 @@ class CompletionWriter : public AnswerWriter {
     exchange.end_stream();
   }
 
-  /// The prompts alone, where no token is asked for.
+  /// Writes the prompts alone, if no token is requested.
   void echo_only(Exchange& exchange, const std::vector<size_t>& prompt_tokens) {
     begin(exchange);
     for (size_t i = 0; i < texts_.size(); ++i) {
@@ -212,7 +212,7 @@ class CompletionWriter : public AnswerWriter {
   Usage usage_;
 };
 
-/// A text, a list of token ids, or a list of either.
+/// Reads a text, a list of token ids, or a list of either.
 std::vector<Tokens> read_prompts(const Fields& fields, const ServedModel& model) {
   const Json& prompt = fields.required("prompt");
   const bool adds_special = fields.boolean("add_special_tokens").value_or(true);
@@ -286,14 +286,15 @@ Start handle_completions(const HttpRequest& request, ServerState& state) {
   if (prompts.size() * num_choices > kMaxAnswers) {
     fields.refuse("n", "asks for more than 2048 answers in all");
   }
-  // Other servers' clients send false for none.
+  // Clients of other servers send false for none.
   const Json* logprobs = fields.find("logprobs");
   const bool has_logprobs = logprobs != nullptr && *logprobs != false;
   const std::optional<int64_t> top =
       has_logprobs ? fields.integer("logprobs", 0, 20) : std::nullopt;
   const bool echoes = fields.boolean("echo").value_or(false);
   const int64_t limit = fields.integer("max_tokens", -1, INT64_MAX).value_or(kDefaultMaxTokens);
-  const uint64_t max_tokens = limit < 0 ? UINT64_MAX : static_cast<uint64_t>(limit);  // -1: none
+  // -1 means no limit
+  const uint64_t max_tokens = limit < 0 ? UINT64_MAX : static_cast<uint64_t>(limit);
   if (max_tokens == 0 && !echoes) fields.refuse("max_tokens", "must be at least 1 without echo");
   const bool includes_usage = read_stream_options(fields);
 

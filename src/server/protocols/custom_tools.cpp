@@ -85,7 +85,7 @@ std::string CustomInput::push(std::string_view json) {
 
 void CustomInput::take(char c, std::string& text) {
   switch (state_) {
-    case State::Before:  // up to the end of the name
+    case State::Before:  // until the end of the name
       if (c == '"' && ++num_quotes_ == 2) state_ = State::Colon;
       return;
     case State::Colon:

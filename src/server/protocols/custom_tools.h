@@ -1,4 +1,4 @@
-// Tools that take a text: the schema by which the model writes it, and reading what it wrote.
+// Tools that take a text: the schema under which the model writes it, and a parser for the result.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace tenon_http {
 
-/// The schema of {"input": TEXT}, where `format` says what the text may be: anything, or by a grammar.
-///   format   null: anything
-///   grammar  within it, the object with "syntax" and "definition"
-/// Throws ApiError at the definition for a grammar that cannot be kept exactly.
+/// Schema of {"input": TEXT}. Throws ApiError at the definition if the grammar is not supported
+/// exactly.
+///   format   allowed texts; null for any
+///   grammar  object within `format` with "syntax" and "definition"
 Json custom_tool_schema(const Fields* format, const Fields* grammar);
 
-/// The text of {"input": TEXT}, as its JSON comes in.
+/// Extracts TEXT from {"input": TEXT} as its JSON arrives.
 class CustomInput {
  public:
-  /// More of the JSON; returns what of the text is complete: whole characters.
+  /// Appends JSON; returns the newly complete characters of the text.
   std::string push(std::string_view json);
 
  private:
@@ -29,7 +29,7 @@ class CustomInput {
   uint32_t code_ = 0;
   uint32_t num_digits_ = 0;
   uint32_t high_ = 0;      ///< first half of a surrogate pair
-  size_t num_quotes_ = 0;  ///< of the name
+  size_t num_quotes_ = 0;  ///< quotes seen of the name
 };
 
 }  // namespace tenon_http

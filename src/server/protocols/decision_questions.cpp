@@ -10,7 +10,7 @@
 namespace tenon_http {
 namespace {
 
-// Those of OpenAI's interface.
+// Limits of OpenAI's interface.
 constexpr size_t kMaxQuestions = 400;
 constexpr size_t kMaxLabels = 255;
 
@@ -62,7 +62,7 @@ void read_choice(const Fields& fields, Question& question) {
   }
 }
 
-/// The number that a label spells, all of it.
+/// Number that the whole label spells; empty for other labels.
 std::optional<double> number_of(const std::string& label) {
   double number = 0;
   const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
@@ -70,7 +70,7 @@ std::optional<double> number_of(const std::string& label) {
   return is_all && std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
-/// A level's value is given; else, where all labels are numbers, its label; else its place.
+/// Value of a level: the given one; else the label, if all labels are numbers; else the index.
 void read_score(const Fields& fields, Question& question) {
   const Json& levels = answers_of(fields, "levels");
   bool has_numbers = true;
@@ -116,13 +116,13 @@ Question read_question(const Fields& fields, bool needs_instructions) {
   return question;
 }
 
-/// The softmax of whole texts' logprobs: their shares among the answers there may be.
+/// Softmax over the logprobs of whole texts.
 std::vector<double> shares_of(const std::vector<double>& logprobs) {
   const double most = *std::max_element(logprobs.begin(), logprobs.end());
   std::vector<double> shares;
   double total = 0;
   for (const double logprob : logprobs) {
-    // All may be impossible, and are then equally so.
+    // If all answers are impossible, weigh them equally.
     shares.push_back(std::isinf(most) ? 1 : std::exp(logprob - most));
     total += shares.back();
   }

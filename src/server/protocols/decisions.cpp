@@ -1,5 +1,5 @@
-// POST /v1/decisions: how likely the possible answers to questions about one input are. Nothing is
-// generated: answers are scored as whole texts, in forks of what the questions begin with.
+// POST /v1/decisions: probabilities of the possible answers to questions about one input. Generates
+// nothing: scores answers as whole texts, in forks of the questions' common prefix.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -18,19 +18,19 @@
 namespace tenon_http {
 namespace {
 
-/// A question as the model gets it.
+/// Question as tokens for the model.
 struct Asked {
   Tokens prompt;
   std::vector<Tokens> answers;
 };
 
-/// What is asked about, by the field that it comes in.
+/// Subject of the questions, by the field that holds it.
 struct Input {
   enum class Form : uint8_t { Items, Messages, Prompt };
   Form form = Form::Items;
   std::string field = "input";
-  ChatRequest chat = ChatRequest();  ///< of Items and Messages; `= T()` as in ChatRequest
-  std::string prompt{};              ///< continued as it is
+  ChatRequest chat = ChatRequest();  ///< chat of Items and Messages; `= T()` as in ChatRequest
+  std::string prompt{};              ///< continued without a template
 };
 
 Input read_decision_input(const Fields& fields) {
@@ -57,14 +57,14 @@ Input read_decision_input(const Fields& fields) {
   }
   input.field = input.chat.messages_field;
   input.chat.variables = read_template_variables(fields);
-  // An answer is a label, without thoughts before it.
+  // The answer is a label, without preceding reasoning.
   if (!input.chat.variables.contains("enable_thinking")) {
     input.chat.variables["enable_thinking"] = false;
   }
   return input;
 }
 
-/// A label is a whole answer when the turn ends after it: "no" is not the beginning of "not at all".
+/// Appends the end of the turn to each label: "no" must not match the beginning of "not at all".
 std::vector<Tokens> whole_answers(const Question& question, const tenon::Tokenizer& tokenizer,
                                   bool ends) {
   std::optional<tenon::Token> end = tokenizer.special(TENON_SPECIAL_END_OF_TURN);
@@ -88,7 +88,7 @@ Asked ask(const ServedModel& model, const Input& input, const Question& question
                    .variables = input.chat.variables};
   Json& messages = chat.messages;
   const std::string text = question_text(question);
-  // Many templates take the roles in turns only.
+  // Many templates require alternating roles.
   if (!messages.empty() && messages.back()["role"] == "user") {
     messages.back()["content"] = messages.back()["content"].get<std::string>() + "\n\n" + text;
   } else {
@@ -127,13 +127,13 @@ class Decider {
     const ServedModel* model = nullptr;
     std::shared_ptr<Interest> interest{};
     Share share = Share();
-    double seconds = 0;  ///< 0: any
+    double seconds = 0;  ///< 0 means no deadline
     Input input = Input();
     std::vector<Question> questions{};
   };
   explicit Decider(Request request) : request_(std::move(request)) {}
 
-  /// One step: parses a question, computes the common prefix or scores an answer. Returns the
+  /// Runs one step: parses a question, computes the common prefix or scores an answer. Returns the
   /// answer after the last step. Throws ApiError; tenon::Error, with code Cancelled if the client
   /// has gone.
   std::optional<HttpAnswer> step() {
@@ -192,7 +192,7 @@ class Decider {
     return shared;
   }
 
-  /// Computes the tokens that were appended: to score nothing is a prefill with a deadline.
+  /// Computes the appended tokens. Scoring an empty text is a prefill with a deadline.
   void compute(tenon::Session& session, size_t num_tokens) {
     (void)session.score(std::vector<Tokens>{}, seconds_left());
     prompt_tokens_ += num_tokens;
@@ -207,9 +207,9 @@ class Decider {
 
   Request request_;
   std::vector<Asked> all_;                       ///< questions parsed so far
-  size_t common_ = 0;                            ///< tokens that all prompts begin with
+  size_t common_ = 0;                            ///< length in tokens of the prompts' common prefix
   std::shared_ptr<tenon::Session> text_;         ///< the common prefix, computed
-  std::vector<std::vector<double>> logprobs_{};  ///< [questions answered] [answers] sums
+  std::vector<std::vector<double>> logprobs_{};  ///< [questions answered] [answers] summed logprobs
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   uint64_t prompt_tokens_ = 0;
   uint64_t cached_tokens_ = 0;

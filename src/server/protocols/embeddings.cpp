@@ -1,4 +1,4 @@
-// POST /v1/embeddings, /v1/rerank and /v1/score, of a model that was opened for them.
+// POST /v1/embeddings, /v1/rerank and /v1/score, for models opened as embedding models.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -21,11 +21,11 @@ namespace {
 
 constexpr size_t kMaxInputs = 8192;
 
-/// Bounds of the texts in one step; other requests compute between steps.
+/// Bounds on the texts in one step; other requests compute between steps.
 constexpr size_t kStepInputs = 64;
 constexpr size_t kStepBytes = size_t{32} << 10;
 
-/// RFC 4648, with padding.
+/// Base64 of RFC 4648, with padding.
 std::string base64(const unsigned char* bytes, size_t size) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -54,13 +54,13 @@ size_t step_size(size_t begin, size_t end, SizeOf size_of) {
 
 Json row_json(std::span<const float> row, bool as_base64) {
   if (!as_base64) return Json(std::vector<float>(row.begin(), row.end()));
-  static_assert(std::endian::native == std::endian::little);  // as clients read them
+  static_assert(std::endian::native == std::endian::little);  // byte order that clients expect
   std::vector<unsigned char> bytes(row.size_bytes());
   std::memcpy(bytes.data(), row.data(), bytes.size());
   return base64(bytes.data(), bytes.size());
 }
 
-/// Texts, or their tokens: one of both is empty.
+/// Texts or their tokens; one of the two lists is empty.
 struct Inputs {
   std::vector<std::string_view> texts{};
   std::vector<std::vector<tenon::Token>> tokens{};
@@ -112,7 +112,7 @@ size_t count_tokens(const Inputs& inputs, size_t index, const tenon::Tokenizer& 
   return tokenizer.encode(inputs.texts[index], {.add_special = true}).size();
 }
 
-/// An embedder of the request's own, which ends when its client leaves.
+/// Embedder for one request, cancelled when its client leaves.
 std::shared_ptr<tenon::Embedder> make_embedder(const HttpRequest& request, const ServedModel& model,
                                                const tenon::EmbedderOptions& options) {
   auto embedder = std::make_shared<tenon::Embedder>(model.make_embedder(options));
@@ -122,7 +122,7 @@ std::shared_ptr<tenon::Embedder> make_embedder(const HttpRequest& request, const
   return embedder;
 }
 
-/// Documents of Cohere's and Jina's interface.
+/// Reads documents of Cohere's and Jina's interfaces.
 std::vector<std::string_view> read_documents(const Fields& fields) {
   const Json* documents = fields.list("documents");
   if (documents == nullptr || documents->empty()) {
@@ -155,7 +155,7 @@ std::vector<std::string_view> read_text_list(const Fields& fields, std::string_v
   return texts;
 }
 
-/// A text, or a list of them that is not empty.
+/// Reads a text, or a non-empty list of texts.
 std::vector<std::string_view> read_texts(const Fields& fields, std::string_view name) {
   const Json& value = fields.required(name);
   if (value.is_string()) return {value.get_ref<const std::string&>()};
@@ -165,13 +165,13 @@ std::vector<std::string_view> read_texts(const Fields& fields, std::string_view 
   return read_text_list(fields, name);
 }
 
-/// What a refusal names.
+/// Names of the fields for error messages.
 struct RankFields {
   const char* query;
   const char* documents;
 };
 
-/// [documents] how well each answers the query.
+/// Scores the documents against the query: [documents].
 std::vector<float> rank(const tenon::Embedder& embedder, const ServedModel& model,
                         std::string_view query, std::span<const std::string_view> documents,
                         const RankFields& fields) {
@@ -183,7 +183,7 @@ std::vector<float> rank(const tenon::Embedder& embedder, const ServedModel& mode
     const bool is_of_query = size == 0 || size > model.context();
     throw api_error_of(error, is_of_query ? fields.query : fields.documents);
   }
-  // A classifier of several labels gives several numbers; the first is the score.
+  // A classifier with several labels returns several numbers; the first is the score.
   const size_t stride = scores.size() / documents.size();
   for (size_t i = 0; i < documents.size(); ++i) scores[i] = scores[i * stride];
   scores.resize(documents.size());
@@ -241,9 +241,9 @@ struct Ranking {
   const ServedModel* model = nullptr;
   std::shared_ptr<tenon::Embedder> embedder{};
   RankFields fields{};
-  std::vector<std::string_view> queries{};  ///< one of all documents, or one of each
+  std::vector<std::string_view> queries{};  ///< a single query, or one per document
   std::vector<std::string_view> documents{};
-  std::vector<float> scores{};  ///< [documents] as far as they are done
+  std::vector<float> scores{};  ///< [documents]; filled step by step
   size_t tokens = 0;
 
   /// Scores the next pairs; true after the last.
@@ -263,12 +263,12 @@ struct Ranking {
   }
 };
 
-/// How the answer to a rerank is written.
+/// Format of a rerank answer.
 struct RankAnswer {
-  bool is_bare = false;  ///< text-embeddings-inference: a list alone, for `texts`
+  bool is_bare = false;  ///< bare list, as in text-embeddings-inference, for `texts`
   bool returns_texts = false;
-  bool is_raw = false;  ///< bare: a classifier's scores as they are
-  size_t top = 0;       ///< results at most
+  bool is_raw = false;  ///< is_bare only: returns a classifier's scores unchanged
+  size_t top = 0;       ///< maximum results
 };
 
 RankAnswer read_rank_answer(const Fields& fields) {
@@ -283,7 +283,7 @@ RankAnswer read_rank_answer(const Fields& fields) {
   return answer;
 }
 
-/// Whether texts that are too long lose their end.
+/// True if long texts are truncated at the end.
 bool read_truncation(const Fields& fields) {
   const std::string* direction = fields.text("truncation_direction");
   if (direction != nullptr && *direction != "Right" && *direction != "right") {

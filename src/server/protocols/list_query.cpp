@@ -21,7 +21,7 @@ size_t read_limit(std::string_view query, const ListNames& names) {
   return limit;
 }
 
-/// The number of the item that the query names; `otherwise` where it names none.
+/// Index of the item that the query names; `otherwise` if it names none.
 size_t place_of(const Json& items, std::string_view query, std::string_view name,
                 size_t otherwise) {
   const std::string id = name.empty() ? "" : query_value(query, name);
@@ -53,7 +53,7 @@ Json list_part(const Json& items, const HttpRequest& request, const ListNames& n
   const size_t end = place_of(items, request.query, names.before, items.size());
   const size_t before_first = place_of(items, request.query, names.after, items.size());
   const size_t begin = before_first == items.size() ? 0 : before_first + 1;
-  // Before an item stand those next to it.
+  // A page that ends before an item holds the nearest items.
   const bool is_from_end = end < items.size();
   const size_t first = is_from_end && end > begin + limit ? end - limit : begin;
   Json data = Json::array();

@@ -1,5 +1,4 @@
-// Which part of a list a GET request asks for, in its query: "limit", "order" and the ids that the part
-// stands between.
+// Pagination of GET requests by the query: "limit", "order" and the ids that bound the page.
 #pragma once
 
 #include <string>
@@ -10,24 +9,24 @@
 
 namespace tenon_http {
 
-/// The names of one interface, and what it takes.
+/// Parameter names and limits of an interface.
 struct ListNames {
-  std::string_view after;     ///< the part begins after the item of this id
-  std::string_view before{};  ///< the part ends before it; "": there is no such name
+  std::string_view after;     ///< the page begins after the item of this id
+  std::string_view before{};  ///< the page ends before the item of this id; "" if unsupported
   size_t max_limit = 1000;
   size_t default_limit = 1000;
 };
 
-/// OpenAI's lists of items, and Anthropic's of models.
+/// OpenAI's lists of items, and Anthropic's list of models.
 inline constexpr ListNames kItemList{.after = "after", .max_limit = 100, .default_limit = 20};
 inline constexpr ListNames kModelList{.after = "after_id", .before = "before_id"};
 
-/// A value of the query, decoded; "" when it is absent.
+/// Decoded value of the query; "" if absent.
 std::string query_value(std::string_view query, std::string_view name);
 
-/// {"object": "list", "data": PART, "first_id", "last_id", "has_more"}.
-///   items  [n] objects with "id", in the order that is asked for
-/// Throws ApiError 400 for a limit out of range and an id that no item has.
+/// {"object": "list", "data": PAGE, "first_id", "last_id", "has_more"}. Throws ApiError 400 for a
+/// limit out of range and for an unknown id.
+///   items  [n] objects with "id", in the requested order
 Json list_part(const Json& items, const HttpRequest& request, const ListNames& names);
 
 }  // namespace tenon_http

@@ -24,7 +24,7 @@ namespace {
   block.refuse("type", "\"" + type + "\" is no kind of block that is known here");
 }
 
-/// Marks up to which a prompt is to be kept: all of it is, here, but a wrong mark is told.
+/// Validates cache_control and otherwise ignores it: the whole prompt is always cached.
 void check_cache_control(const Fields& fields) {
   const std::optional<Fields> control = fields.object("cache_control");
   if (!control) return;
@@ -37,7 +37,7 @@ void check_cache_control(const Fields& fields) {
   }
 }
 
-/// A block of a list, with its checked marks.
+/// Block of a list, with validated cache_control.
 Fields block_of(const Json& list, const std::string& path, size_t index) {
   Fields block(list[index], item_path(path, index));
   check_cache_control(block);
@@ -60,7 +60,7 @@ std::string read_system(const Fields& fields) {
   return text.take();
 }
 
-/// The content of a tool's result. What the model cannot read is said in its place: the agent goes on.
+/// Text of a tool's result. A sentence replaces unreadable parts, so that the agent can continue.
 std::string result_text(const Fields& result) {
   const Json* content = result.find("content");
   const std::string begin = result.boolean("is_error").value_or(false) ? "Error: " : "";
@@ -84,14 +84,14 @@ std::string result_text(const Fields& result) {
   return begin + text.take();
 }
 
-/// Blocks about tools that ran at another server; the model does not see them.
+/// Blocks of tools that ran at another server; the model does not see them.
 constexpr auto kHostedBlocks = std::to_array<std::string_view>(
     {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
      "code_execution_tool_result", "bash_code_execution_tool_result",
      "text_editor_code_execution_tool_result", "mcp_tool_use", "mcp_tool_result",
      "tool_search_tool_result", "container_upload"});
 
-/// Reads the blocks of one assistant message.
+/// Reads the blocks of an assistant message.
 class AssistantReader {
  public:
   AssistantReader(const ThoughtSigner& signer, std::vector<std::string>& notes)
@@ -132,7 +132,7 @@ class AssistantReader {
     text_ += block.required_text("text");
   }
 
-  /// The signature may be missing, after a cut stream, or another server's.
+  /// The signature may be missing after a cut stream, or be another server's.
   void read_thought(const Fields& block) {
     const std::string& thought = block.required_text("thinking");
     const std::string* signature = block.text("signature");
@@ -160,7 +160,7 @@ class AssistantReader {
   bool was_text_ = false;  ///< the last block was text
 };
 
-/// Results of tools become messages of their own; what stands between them stays in its order.
+/// Makes separate messages of tool results; the content between them keeps its order.
 void read_user(const std::string& role, const Json& blocks, const std::string& path,
                Json& messages) {
   JoinedTexts texts;
@@ -273,8 +273,9 @@ void read_thinking(const Fields& fields, Json& variables) {
   }
 }
 
-/// Conversations that the server would hold ("thread") are not served. The official client's runner of
-/// tools asks for one and goes on without when it is told so (@anthropic-ai/sdk 1.12, ThreadState).
+/// Refuses "thread", a conversation that the server would store. The tool runner of the official
+/// client asks for one and continues without it after this error (@anthropic-ai/sdk 1.12,
+/// ThreadState).
 void refuse_thread(const Fields& fields) {
   if (!fields.has("thread")) return;
   throw invalid_request("thread: is not served: send all messages", "thread")
@@ -285,7 +286,7 @@ void read_output_config(const Fields& fields, ChatRequest& request) {
   const std::optional<Fields> config = fields.object("output_config");
   if (config) read_effort(*config, "effort", request.variables);
   std::optional<Fields> format = config ? config->object("format") : std::nullopt;
-  if (!format) format = fields.object("output_format");  // its name before
+  if (!format) format = fields.object("output_format");  // older name
   if (!format) return;
   if (format->required_text("type") != "json_schema") {
     format->refuse("type", R"(must be "json_schema")");

@@ -1,4 +1,4 @@
-// Requests of Anthropic's messages interface to those of a conversation.
+// Converts requests of Anthropic's messages interface to conversations.
 #pragma once
 
 #include "server/answers/chat_plan.h"
@@ -10,7 +10,7 @@ namespace tenon_http {
 /// `signer`. Throws ApiError naming the field.
 ChatRequest read_message_request(const Fields& fields, const ThoughtSigner& signer);
 
-/// Whether the client wants signatures of thoughts alone: "thinking.display" is "omitted".
+/// True if the client wants only the signatures of thoughts: "thinking.display" is "omitted".
 bool omits_thoughts(const Fields& fields);
 
 }  // namespace tenon_http

@@ -12,7 +12,7 @@
 namespace tenon_http {
 namespace {
 
-/// max_tokens: those that the client asked for.
+/// max_tokens: limit that the client set.
 const char* stop_reason(const AnswerEnd& end, bool has_calls, uint64_t max_tokens) {
   const bool is_short = end.generated_tokens < max_tokens;
   if (end.finish == Finish::Length)
@@ -25,7 +25,7 @@ Json stop_sequence(const AnswerEnd& end) {
   return end.finish == Finish::StopText ? Json(end.stop_text) : Json(nullptr);
 }
 
-/// Tokens that were found computed count apart from the others.
+/// Counts cached tokens apart from computed ones.
 Json usage_of(uint64_t prompt, uint64_t cached, uint64_t generated) {
   return {{"input_tokens", prompt - cached},
           {"cache_creation_input_tokens", 0},
@@ -44,8 +44,8 @@ class MessageWriter : public AnswerWriter {
   struct Form {
     const ServedModel& model;
     const ThoughtSigner& signer;
-    uint64_t max_tokens = 0;      ///< as asked for
-    bool omits_thoughts = false;  ///< only their signatures are wanted
+    uint64_t max_tokens = 0;      ///< the client's limit
+    bool omits_thoughts = false;  ///< sends only signatures of thoughts
     int64_t seed = 0;             ///< seed of the answer
   };
   explicit MessageWriter(Form form) : form_(form) {}
@@ -66,7 +66,7 @@ class MessageWriter : public AnswerWriter {
     return stop_reason(end, has_calls, form_.max_tokens);
   }
   static std::string block_id() { return random_id("toolu_"); }
-  /// What of a thought goes out.
+  /// Part of a thought to send.
   [[nodiscard]] std::string_view shown(std::string_view thought) const {
     return form_.omits_thoughts ? std::string_view() : thought;
   }
@@ -160,7 +160,7 @@ class StreamedMessage : public MessageWriter {
         is_broken_ = true;
         return;
       default:
-        // What a call had that was cut has gone out as one.
+        // A cut call was already sent as a call.
         if (is_broken_ || delta.text.empty()) return;
         open(exchange, "text", {{"type", "text"}, {"text", ""}});
         change(exchange, {{"type", "text_delta"}, {"text", delta.text}});
@@ -193,7 +193,7 @@ class StreamedMessage : public MessageWriter {
     send(exchange, "message_start", {{"message", std::move(begun)}});
   }
 
-  /// Blocks of a kind go on until another one begins.
+  /// A block stays open until a block of another kind begins.
   void open(Exchange& exchange, const std::string& kind, Json block) {
     if (kind_ == kind) return;
     close(exchange);
@@ -219,8 +219,8 @@ class StreamedMessage : public MessageWriter {
     exchange.send(event_text(type, to_text(event)));
   }
 
-  std::string kind_;     ///< of the open block
-  std::string thought_;  ///< what of it went out, to be signed
+  std::string kind_;     ///< kind of the open block
+  std::string thought_;  ///< thoughts sent in it, to be signed
   size_t index_ = 0;
   bool has_started_ = false;
   bool has_calls_ = false;
@@ -240,9 +240,9 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
   const std::optional<int64_t> max_tokens = fields.integer("max_tokens", 1, INT64_MAX);
   if (!max_tokens) fields.refuse("max_tokens", "must be an integer");
   chat.max_tokens = static_cast<uint64_t>(*max_tokens);
-  (void)fields.number("temperature", 0, 1);  // range of this interface
+  (void)fields.number("temperature", 0, 1);  // narrower range of this interface
   chat.sampling = read_sampling(fields, model.tokenizer());
-  (void)fields.list("stop_sequences");  // a single text is no list here
+  (void)fields.list("stop_sequences");  // unlike OpenAI's, accepts only a list
   for (std::string& stop : read_stops(fields, "stop_sequences")) {
     chat.sampling.stops.push_back(std::move(stop));
   }

@@ -1,5 +1,5 @@
-// Fields of the interfaces on which no answer depends here: they are checked all the same, so that what is
-// wrong is told. And those that would change the answer and are not served: they are refused or noted.
+// Request fields without effect on the answer: type-checked, otherwise ignored, refused or noted.
+// Fields that would change the answer are refused or noted.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@ namespace tenon_http {
 struct OtherField {
   enum class Kind : uint8_t {
     Text,
-    Name,  ///< a text of at most kMaxNameCharacters
+    Name,  ///< text of at most kMaxNameCharacters
     Boolean,
     Object,
-    Texts,        ///< an object of texts, within the bounds of OpenAI's "metadata"
-    OneOf,        ///< a text of `detail`, which are separated by '|'
-    Refused,      ///< `detail` says why
-    RefusedTrue,  ///< the same, of true
-    RefusedFull,  ///< the same, of a list, an object or a text that is not empty
-    Noted,        ///< an object or a list; one that is not empty is ignored, and `detail` noted
+    Texts,        ///< object of texts, within OpenAI's bounds on "metadata"
+    OneOf,        ///< one of the texts in `detail`, separated by '|'
+    Refused,      ///< refused for the reason in `detail`
+    RefusedTrue,  ///< refused if true
+    RefusedFull,  ///< refused if a non-empty list, object or text
+    Noted,        ///< object or list, ignored; a non-empty value notes `detail`
   };
   std::string_view name;
   Kind kind;
@@ -39,7 +39,7 @@ inline constexpr size_t kMaxPairValueCharacters = 512;
 inline constexpr std::string_view kTiers = "auto|default|standard|flex|scale|priority|fast";
 inline constexpr std::string_view kRetentions = "in_memory|in-memory|24h";
 
-/// Of chat completions. The last ones are of other servers.
+/// Fields of chat completions; the last ones are other servers'.
 inline constexpr auto kChatFields = std::to_array<OtherField>({
     {"user", OtherField::Kind::Name},
     {"safety_identifier", OtherField::Kind::Name},
@@ -115,11 +115,11 @@ inline constexpr auto kMessageFields = std::to_array<OtherField>({
     {"mcp_servers", OtherField::Kind::RefusedFull, "no servers of tools are asked here"},
 });
 
-/// Throws ApiError naming the field. notes: gets what is ignored and should be known.
+/// Throws ApiError naming the field. notes: receives the notes on ignored fields.
 void check_other_fields(const Fields& fields, std::span<const OtherField> others,
                         std::vector<std::string>& notes);
 
-/// "stream_options": whether a stream ends with its usage. Throws ApiError naming the field.
+/// Reads "stream_options": true if a stream ends with its usage. Throws ApiError naming the field.
 bool read_stream_options(const Fields& fields);
 
 }  // namespace tenon_http

@@ -1,4 +1,4 @@
-// How likely each token of a prompt was after those before it.
+// Logprobs of a prompt's tokens.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace tenon_http {
 
-/// One for each token; the first has no logprob. Computes the prompt; throws tenon::Error, Cancelled
-/// when its client has gone or the server stops.
+/// Computes the prompt; returns its tokens, the first without a logprob. Throws tenon::Error,
+/// Cancelled if the client has gone or the server stops.
 std::vector<DrawnToken> prompt_logprobs(const ServedModel& model, const Tokens& prompt,
                                         uint32_t num_top, const HttpRequest& request);
 

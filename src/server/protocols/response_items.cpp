@@ -12,14 +12,14 @@
 namespace tenon_http {
 namespace {
 
-/// Tools that run at OpenAI's, which a server of models alone has not: the model sees nothing of them.
+/// Tools that run at OpenAI and that this server lacks; the model does not see them.
 constexpr auto kHostedTools = std::to_array<std::string_view>(
     {"web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11",
      "tool_search", "file_search", "code_interpreter", "image_generation", "computer",
      "computer_use_preview", "mcp", "local_shell", "shell", "apply_patch",
      "programmatic_tool_calling"});
 
-/// Items about such tools in the history.
+/// Items of such tools in the history.
 constexpr auto kHostedItems = std::to_array<std::string_view>(
     {"web_search_call", "tool_search_call", "tool_search_output", "file_search_call",
      "code_interpreter_call", "image_generation_call", "computer_call", "computer_call_output",
@@ -32,7 +32,7 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// fields: what the tool was made of.
+/// fields: source of the tool.
 void add_tool(ResponseRequest& request, Json tool, const std::string& name_space, bool is_custom,
               const Fields& fields) {
   Json& name = tool["function"]["name"];
@@ -42,11 +42,12 @@ void add_tool(ResponseRequest& request, Json tool, const std::string& name_space
                        [&](const ResponseTool& other) { return other.name == entry.name; });
   };
   if (is_taken() && !name_space.empty()) entry.name = name_space + "__" + entry.name;
-  if (is_taken()) return;  // listed twice: in a namespace, and in the history
+  if (is_taken()) return;  // listed twice: in a namespace and in the history
   name = entry.name;
   add_function(request.chat.tools, std::move(tool), fields, "parameters");
   if (entry.is_custom)
-    request.chat.tools.lenient_fields.back().clear();  // the field is its grammar
+    // Its schema is a grammar, which is never lenient.
+    request.chat.tools.lenient_fields.back().clear();
   request.tools.push_back(std::move(entry));
 }
 
@@ -83,7 +84,7 @@ void read_tool_list(const Json& tools, const std::string& path, const std::strin
   }
 }
 
-/// The conversation as its items come.
+/// Builds the conversation item by item.
 class ItemReader {
  public:
   explicit ItemReader(ResponseRequest& request) : request_(request) {}
@@ -130,7 +131,7 @@ class ItemReader {
     texts_of_content(item.required("content"), item.path_of("content")).take_into(message);
     if (role == "assistant") {
       take_thoughts(message);
-    } else if (!thoughts_.empty()) {  // a turn that was thoughts alone
+    } else if (!thoughts_.empty()) {  // a turn of thoughts only
       messages().push_back({{"role", "assistant"}, {"content", ""}});
       take_thoughts(messages().back());
     }
@@ -141,14 +142,14 @@ class ItemReader {
     if (messages().empty() || messages().back()["role"] != "assistant") {
       messages().push_back({{"role", "assistant"}, {"content", ""}});
     }
-    take_thoughts(messages().back());  // also those between a text and its call
+    take_thoughts(messages().back());  // includes thoughts between a text and its call
     messages().back()["tool_calls"].push_back(
         {{"id", item.required_text("call_id")},
          {"type", "function"},
          {"function", {{"name", seen_name(item)}, {"arguments", std::move(arguments)}}}});
   }
 
-  /// Under which name the model saw the tool.
+  /// Name under which the model saw the tool.
   [[nodiscard]] std::string seen_name(const Fields& item) const {
     const std::string& name = item.required_text("name");
     const std::string* name_space = item.text("namespace");
@@ -167,7 +168,7 @@ class ItemReader {
       for (size_t i = 0; i < output.size(); ++i) {
         const Fields part(output[i], item_path(item.path_of("output"), i));
         const std::string& type = part.required_text("type");
-        // What the model cannot read is said in its place: the agent goes on.
+        // A sentence replaces unreadable parts, so that the agent can continue.
         parts.add(type == "input_text" || type == "output_text" || type == "text"
                       ? part.required_text("text")
                       : "[" + type + ": this model reads text only]");
@@ -209,7 +210,7 @@ class ItemReader {
   }
 
   ResponseRequest& request_;
-  std::string thoughts_;  ///< for the next message of the assistant
+  std::string thoughts_;  ///< thoughts of the assistant's next message
 };
 
 void read_text_format(const Fields& fields, ChatRequest& chat) {
@@ -261,7 +262,7 @@ ResponseRequest read_response_request(const Fields& fields, Json earlier) {
   if (const std::optional<Fields> reasoning = fields.object("reasoning")) {
     check_other_fields(*reasoning, kReasoningFields, chat.notes);
     read_effort(*reasoning, "effort", chat.variables);
-    for (const char* name : {"summary", "generate_summary"}) {  // the latter is its name before
+    for (const char* name : {"summary", "generate_summary"}) {  // the second is the older name
       const std::string* summary = reasoning->text(name);
       request.summarizes = request.summarizes || (summary != nullptr && *summary != "none");
     }

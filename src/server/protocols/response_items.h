@@ -1,4 +1,5 @@
-// Requests of OpenAI's responses interface to those of a conversation: items, tools of all kinds.
+// Converts requests of OpenAI's responses interface to conversations: items, and tools of all
+// kinds.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace tenon_http {
 
-/// A tool under the name that the model sees, and as the client knows it.
+/// Tool under the model's name for it, and under the client's.
 struct ResponseTool {
   std::string name;
   std::string shown_name;
@@ -19,16 +20,16 @@ struct ResponseTool {
 struct ResponseRequest {
   ChatRequest chat = ChatRequest();  // not {}: see ChatRequest
   std::vector<ResponseTool> tools{};
-  Json items = Json::array();  ///< of the conversation so far, but for the instructions
-  bool summarizes = false;     ///< "reasoning.summary" is asked for
+  Json items = Json::array();  ///< items of the conversation, without the instructions
+  bool summarizes = false;     ///< "reasoning.summary" is requested
 };
 
-/// Reads "input" and "instructions" alone: items to messages. Throws ApiError naming the field.
-///   request.items  of the responses that this one goes on from
+/// Converts "input" and "instructions" to messages. Throws ApiError naming the field.
+///   request.items  items of the earlier responses that the request continues
 void read_response_input(const Fields& fields, ResponseRequest& request);
 
-/// Reads "input", "instructions", "tools", "tool_choice", "text" and "reasoning". Throws ApiError naming
-/// the field, also for fields that are not served.
+/// Reads "input", "instructions", "tools", "tool_choice", "text" and "reasoning". Throws ApiError
+/// naming the field, also for unsupported fields.
 ///   earlier  items of the response named by "previous_response_id"
 ResponseRequest read_response_request(const Fields& fields, Json earlier = Json::array());
 

@@ -93,7 +93,7 @@ void ResponseOutput::open_reasoning() {
   item_ = {{"id", random_id("rs_")},   {"type", "reasoning"},          {"summary", Json::array()},
            {"content", Json::array()}, {"encrypted_content", nullptr}, {"status", "in_progress"}};
   emit_item("response.output_item.added", to_text(item_));
-  // Official clients put the deltas into this part. "response.reasoning_text.done" is its end.
+  // Official clients put the deltas into this part. "response.reasoning_text.done" ends it.
   emit("response.content_part.added",
        {{"content_index", 0}, {"part", {{"type", "reasoning_text"}, {"text", ""}}}});
   if (!form_.summarizes) return;

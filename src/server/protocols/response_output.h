@@ -1,4 +1,4 @@
-// The output of a response, item by item, and the events that tell of it.
+// Output of a response: items, and the events that announce them.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@
 
 namespace tenon_http {
 
-/// Turns deltas into items: reasoning, messages, calls. Each change is an event; who wants the items alone
-/// leaves the events out.
+/// Converts deltas to items: reasoning, messages, calls. Each change is an event; callers that need
+/// only the items ignore the events.
 class ResponseOutput {
  public:
-  /// Members of an event besides its type and its number. large: further members as text, each
-  /// after a comma.
+  /// Members of an event besides its type and number. large: further members as text, each after a
+  /// comma.
   using OnEvent = std::function<void(const char* type, Json members, std::string_view large)>;
 
   struct Form {
     bool logprobs = false;
-    bool summarizes = false;  ///< thoughts have a summary, which is the whole of them
+    bool summarizes = false;  ///< adds a summary to thoughts, equal to their text
   };
   ResponseOutput(std::vector<ResponseTool> tools, tenon::Tokenizer tokenizer, Form form,
                  OnEvent on_event)
@@ -33,7 +33,7 @@ class ResponseOutput {
         on_event_(std::move(on_event)) {}
 
   void add(const AnswerDelta& delta);
-  /// Closes what is open. A call that was cut is "incomplete".
+  /// Closes the open item. A cut call becomes "incomplete".
   void finish(bool is_cut, const std::vector<DrawnToken>& tokens);
   /// Complete items, as text.
   [[nodiscard]] const ListText& items() const { return items_; }
@@ -53,9 +53,9 @@ class ResponseOutput {
   void end_item();
   /// Records the tokens of the open message; returns them as a list.
   std::string note_tokens(const std::vector<DrawnToken>& tokens);
-  /// An event about the open item.
+  /// Sends an event about the open item.
   void emit(const char* type, Json members, std::string_view large = {});
-  /// An event about the open item, with the item as text.
+  /// Sends an event about the open item, with the item as text.
   void emit_item(const char* type, const std::string& item);
 
   std::vector<ResponseTool> tools_;
@@ -68,7 +68,7 @@ class ResponseOutput {
   ListText text_logprobs_;
   std::string content_;  ///< content of a large open item, as a list
   bool is_custom_ = false;
-  CustomInput custom_input_;  ///< of a custom tool's call, whose text is in text_
+  CustomInput custom_input_;  ///< parser of a custom tool's call, whose text goes to text_
   bool is_broken_ = false;
   const char* status_ = "completed";
   ListText items_;

@@ -1,5 +1,5 @@
-// Responses that clients may come back to: what "previous_response_id" goes on from. In memory, up to a
-// limit; the one unused longest goes.
+// Stored responses, which requests continue by "previous_response_id". In memory, with LRU eviction
+// at a limit.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ struct StoredResponse {
   std::string response;   ///< the response as sent
 };
 
-/// Any thread.
+/// Thread-safe.
 class ResponseStore {
  public:
   explicit ResponseStore(uint64_t limit_bytes) : responses_(limit_bytes) {}
 
-  /// Keeps it if the limit allows.
+  /// Ignored if the response alone exceeds the limit.
   void add(const std::string& id, StoredResponse response);
-  /// Null when there is none of that owner.
+  /// Returns null if the owner has no such response.
   [[nodiscard]] std::shared_ptr<const StoredResponse> find(const std::string& id,
                                                            const std::string& owner);
-  /// Whether there was one.
+  /// True if removed.
   bool remove(const std::string& id, const std::string& owner);
 
  private:
   std::mutex mutex_;
-  RecentEntries<std::shared_ptr<const StoredResponse>> responses_;  ///< by their ids
+  RecentEntries<std::shared_ptr<const StoredResponse>> responses_;  ///< keyed by id
 };
 
 }  // namespace tenon_http

@@ -51,7 +51,7 @@ std::string settings_of(const Json& body) {
   return settings;
 }
 
-/// Since 1970.
+/// Seconds since 1970.
 int64_t seconds_now() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
@@ -65,7 +65,7 @@ class ResponseWriter : public AnswerWriter {
     std::string settings{};  ///< request settings, each member after a comma
     bool is_streamed = false;
     ResponseOutput::Form output = ResponseOutput::Form();
-    ResponseStore* store = nullptr;  ///< keeps it; null: none does
+    ResponseStore* store = nullptr;  ///< stores the response; null disables storing
     std::string owner{};
     std::string items{};  ///< items of the conversation before the answer: a list, as text
     int64_t seed = 0;     ///< seed of the answer
@@ -145,7 +145,9 @@ class ResponseWriter : public AnswerWriter {
   }
 
  private:
-  /// Response as text. members: changed since the beginning. output: list of its items.
+  /// Response as text.
+  ///   members  changes since the beginning
+  ///   output   list of its items
   [[nodiscard]] std::string response(const char* status, const Json& members,
                                      std::string_view output) const {
     Json head{{"id", id_},
@@ -176,7 +178,7 @@ class ResponseWriter : public AnswerWriter {
     return std::move(first.append(second.substr(1)));
   }
 
-  /// name: member whose value is `large`; null if `large` is whole members.
+  /// name: member whose value is `large`; null if `large` consists of whole members.
   void send(const char* type, const Json& members, std::string large, const char* name) {
     if (!form_.is_streamed) return;
     std::string event = std::string("event: ").append(type).append("\ndata: ");
@@ -196,7 +198,7 @@ class ResponseWriter : public AnswerWriter {
   std::string id_ = random_id("resp_");
   int64_t created_ = seconds_now();
   uint64_t sequence_number_ = 0;
-  Exchange* exchange_ = nullptr;  ///< of the call under way
+  Exchange* exchange_ = nullptr;  ///< exchange of the running call
   std::string begun_;             ///< response at the beginning of a stream, until sent
   AnswerEnd end_;
   ResponseOutput output_;
@@ -210,7 +212,7 @@ ApiError unknown_response(const std::string& id, const std::string& param, int s
       .with_param(param);
 }
 
-/// The conversation of the response that this one goes on from.
+/// Conversation of the response that this request continues.
 Json earlier_items(const Fields& fields, const HttpRequest& request, ServerState& state) {
   const std::string* id = fields.text("previous_response_id");
   if (id == nullptr) return Json::array();
@@ -219,7 +221,7 @@ Json earlier_items(const Fields& fields, const HttpRequest& request, ServerState
   return parse_json(found->items);
 }
 
-/// The items that a response answers, as OpenAI lists them.
+/// Items that a response answers, as OpenAI lists them.
 Json input_items(const StoredResponse& stored, const std::string& id) {
   Json data = Json::array();
   Json items = parse_json(stored.items);
@@ -238,7 +240,7 @@ Json input_items(const StoredResponse& stored, const std::string& id) {
   return data;
 }
 
-/// The latest come first unless the query says otherwise.
+/// Newest first, unless the query sets the order.
 Json input_item_list(const StoredResponse& stored, const std::string& id,
                      const HttpRequest& request) {
   const std::string order = query_value(request.query, "order");
@@ -259,7 +261,8 @@ constexpr auto kIncludable = std::to_array<std::string_view>(
      "web_search_call.results", "web_search_call.action.sources", "message.input_image.image_url",
      "computer_call_output.output.image_url", "code_interpreter_call.outputs"});
 
-/// Whether `include` asks for logprobs; other things that it names come anyway or are not there.
+/// True if `include` asks for logprobs. Its other values name data that is always sent or does not
+/// exist.
 bool includes_logprobs(const Fields& fields) {
   const Json* include = fields.list("include");
   if (include == nullptr) return false;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxStops = 64;
 
-/// Names and ranges that differ from those of the library's options.
+/// Fields whose names or ranges differ from the library's options.
 struct NumberField {
   std::string_view name;
   const char* option;
@@ -40,14 +40,14 @@ std::string number_text(double number) {
   return {text.data(), end};
 }
 
-/// Every option of the samplers that has no range of its own here.
+/// Reads all sampler options without a range of their own in this file.
 void read_sampler_options(const Fields& fields, tenon::ExtraOptions& into) {
   for (const tenon_option_info& option : tenon::option_list()) {
     if (option.scope != TENON_SCOPE_SAMPLER || is_number_field(option.name)) continue;
     const std::string_view name = option.name;
     if (name == "stop" || name == "seed" || !fields.has(name)) continue;
     if (option.type == TENON_OPTION_INT) {
-      // vLLM's -1 turns top_k off, as 0 does here.
+      // vLLM disables top_k by -1, the library by 0.
       const std::optional<int64_t> value =
           fields.integer(name, name == "top_k" ? -1 : option.int_minimum, option.int_maximum);
       if (!value) continue;
@@ -94,7 +94,7 @@ class BiasReader {
     biases_.emplace_back(pair[0].get<tenon::Token>(), bias_of(to_text(pair[0]), pair[1]));
   }
 
-  /// A key of digits is an id, as in OpenAI's interface.
+  /// A key of digits is a token id, as in OpenAI's interface.
   void add_key(const std::string& key, const Json& value) {
     const bool is_number = !key.empty() && std::all_of(key.begin(), key.end(),
                                                        [](char c) { return c >= '0' && c <= '9'; });
@@ -154,7 +154,7 @@ std::vector<tenon::Token> read_stop_tokens(const Fields& fields,
   return read_token_ids(*list, "stop_token_ids", tokenizer);
 }
 
-/// True if a seed is to be drawn: absent, -1 or "random".
+/// True for a random seed: absent, -1 or "random".
 bool is_drawn_seed(const Fields& fields) {
   const Json* seed = fields.find("seed");
   return seed == nullptr || *seed == -1 || *seed == "" || *seed == "random";
@@ -244,7 +244,7 @@ Sampling read_sampling(const Fields& fields, const tenon::Tokenizer& tokenizer) 
   }
   const std::optional<int64_t> seed =
       is_drawn_seed(fields) ? std::nullopt : fields.integer("seed", INT64_MIN, INT64_MAX);
-  // The library's seeds are not negative.
+  // The library's seeds are non-negative.
   if (!seed) {
     sampling.seed = tenon::Sampler().seed();
   } else {

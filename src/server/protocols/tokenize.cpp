@@ -1,4 +1,5 @@
-// POST /tokenize: text, or a conversation, to token ids. POST /detokenize: back. Under /v1, too.
+// POST /tokenize: a text or a conversation to token ids. POST /detokenize: the reverse. Both also
+// under /v1.
 #include <array>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 namespace tenon_http {
 namespace {
 
-/// What other servers take and this one does not.
+/// Fields of other servers that this server does not support.
 constexpr auto kTokenizeFields = std::to_array<OtherField>({
     {"with_pieces", OtherField::Kind::RefusedTrue, "is not served: say return_token_strs"},
     {"chat_template", OtherField::Kind::Refused, "the model's own template is used"},
@@ -37,7 +38,7 @@ const std::string& text_field(const Fields& fields) {
                                                         : fields.required_text("content");
 }
 
-/// [tokens] the text of each; that of a part of a character is U+FFFD.
+/// [tokens] text of each token; parts of a character become U+FFFD.
 std::string token_texts(const Tokens& tokens, const tenon::Tokenizer& tokenizer) {
   ListText list;
   for (const tenon::Token token : tokens) {
@@ -64,8 +65,8 @@ Start handle_tokenize(const HttpRequest& request, ServerState& state) {
   const ServedModel& model = state.model(fields.text("model"), request);
   std::vector<std::string> notes;
   check_other_fields(fields, kTokenizeFields, notes);
-  const bool wants_texts = fields.boolean("return_token_strs").value_or(false);  // vLLM's
-  // llama-server's name for the same.
+  const bool wants_texts = fields.boolean("return_token_strs").value_or(false);  // vLLM's field
+  // llama-server's name for the field.
   const std::optional<bool> older = fields.boolean("add_special");
   const bool adds_special = fields.boolean("add_special_tokens").value_or(older.value_or(true));
   const bool parses_special = fields.boolean("parse_special").value_or(false);

@@ -10,7 +10,7 @@
 namespace tenon_http {
 namespace {
 
-/// Stands for minus infinity, which JSON lacks, as in OpenAI's interfaces.
+/// Replaces minus infinity, which JSON lacks, as OpenAI's interfaces do.
 constexpr double kLeastLogprob = -9999.0;
 
 Json bytes_of(const std::string& text) {
@@ -19,7 +19,7 @@ Json bytes_of(const std::string& text) {
   return bytes;
 }
 
-/// Members "token" and "bytes" of a text.
+/// Members "token" and "bytes" for a text.
 std::string text_members(const std::string& text) {
   std::string members = "\"token\":" + to_text(text) + ",\"bytes\":[";
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// POST /v1/models/NAME/load and /unload, where the server's options allow them.
+// POST /v1/models/NAME/load and /unload, if the server's options allow them.
 #include <string>
 
 #include "server/json/fields.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kModels = "/v1/models/";
 
-/// An order has no fields: no body, or an object.
+/// Checks the body of an order: empty, or a JSON object. Orders have no fields.
 void check_order(const std::string& body) {
   if (body.empty()) return;
   const Json order = parse_json(body);

@@ -1,5 +1,4 @@
-// A model that the server opens from its file when it is wanted: where it lies, how it is opened, and what
-// it takes.
+// Model that the server opens from its file on demand: path, options and memory.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +15,23 @@ namespace tenon_http {
 struct ModelFile {
   std::string path;
   tenon::ExtraOptions model_options{};
-  tenon::ExtraOptions engine_options{};  ///< cache_bytes among them, after measure()
-  uint64_t context = 0;                  ///< of each request; 0: as a session has by default
-  uint64_t memory_bytes = 0;             ///< weights, cache and what computing takes
+  tenon::ExtraOptions engine_options{};  ///< include cache_bytes after measure()
+  uint64_t context = 0;                  ///< per request; 0 means the default of a session
+  uint64_t memory_bytes = 0;             ///< weights, KV cache and buffers
 };
 
-/// Lines "key=value". Throws tenon::Error for one that is not.
+/// Parses lines "key=value". Throws tenon::Error for a malformed line.
 tenon::ExtraOptions read_option_lines(const char* text);
 
-/// Looks into the file, without its weights, and fills in what is 0 or missing. Throws tenon::Error.
-///   cache_bytes  of the KV cache, unless engine_options say; 0: for four texts of the whole context
+/// Reads the file's header, without weights, and fills in members that are 0 or missing. Throws
+/// tenon::Error.
+///   cache_bytes  for the KV cache, unless engine_options set it; 0 means four full contexts
 void measure(ModelFile& file, uint64_t cache_bytes);
 
-/// A model of a file in memory, and what serves it.
+/// Model of a file in memory, with the object that serves it.
 class LoadedModel {
  public:
-  /// progress: as tenon::ModelOptions. Throws tenon::Error.
+  /// progress: as in tenon::ModelOptions. Throws tenon::Error.
   LoadedModel(const std::string& name, const ModelFile& file, std::function<bool(double)> progress);
 
   [[nodiscard]] const ServedModel& served() const { return served_; }

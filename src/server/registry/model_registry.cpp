@@ -5,8 +5,8 @@
 namespace tenon_http {
 namespace {
 
-/// How long a load or an order to unload waits for a model that answers: an answer that the client
-/// has may still hold its model for a moment.
+/// Longest wait of a load or an unload for a model in use. An answer already received by its client
+/// may hold the model for a moment.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 
 ApiError no_such_model(const std::string& name) {
@@ -88,7 +88,7 @@ void ModelRegistry::when_ready(const std::string& name,
     return then(nullptr);
   }
   entry.waiting.push_back(std::move(then));
-  // One that leaves is loaded again by the thread that unloads it.
+  // The unloading thread reloads a model that is being unloaded.
   if (entry.state != State::Unloaded) return;
   entry.state = State::Loading;
   lock.unlock();
@@ -139,13 +139,13 @@ uint64_t ModelRegistry::used_bytes() const {
 }
 
 bool ModelRegistry::is_idle(const Entry& entry) {
-  // Copies are made under the lock alone, so that one owner means no other.
+  // Copies are made under the lock only, so a count of 1 means that no request holds the model.
   return entry.file != nullptr && entry.state == State::Loaded && entry.served.use_count() == 1;
 }
 
 void ModelRegistry::make_room(Entry& entry, std::unique_lock<std::mutex>& lock) {
   const auto patience = Clock::now() + kPatience;
-  // `entry` counts already.
+  // used_bytes() already includes `entry`.
   while (budget_bytes_ != 0 && used_bytes() > budget_bytes_) {
     Entry* oldest = nullptr;
     for (const auto& other : entries_) {
@@ -234,7 +234,7 @@ std::shared_ptr<const ServedModel> ModelRegistry::wait_for_engine(size_t index) 
   });
   if (is_stopped_) return nullptr;
   entry.has_thread = true;
-  // Does not count as a use: unload() waits for has_thread.
+  // Non-owning, so it does not count as a use: unload() waits for has_thread.
   return {std::shared_ptr<void>(), entry.served.get()};
 }
 

@@ -1,5 +1,5 @@
-// The models by their names: those of the host, which are always there, and those of files, which are
-// loaded when a request wants them and go when others need their memory.
+// Registry of models by name. The host's models stay; models of files are loaded on demand and
+// evicted when others need their memory.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace tenon_http {
 
-/// A request's model is being loaded: the request is understood anew when that has ended.
+/// Thrown while a request's model is loading; the request restarts when the load ends.
 struct ModelNotReady {
   std::string name;
 };
@@ -28,43 +28,43 @@ struct ModelNotReady {
 struct ModelView {
   std::string name;
   int64_t created = 0;   ///< seconds since 1970
-  uint64_t context = 0;  ///< most tokens of a text
+  uint64_t context = 0;  ///< context length in tokens
   bool is_of_file = false;
-  const char* state = "loaded";                 ///< or "unloaded", "loading"
-  uint64_t memory_bytes = 0;                    ///< of a file; 0: not known
-  std::shared_ptr<const ServedModel> served{};  ///< null while it is not loaded
+  const char* state = "loaded";                 ///< "loaded", "unloaded" or "loading"
+  uint64_t memory_bytes = 0;                    ///< memory of a model file; 0 if unknown
+  std::shared_ptr<const ServedModel> served{};  ///< null if not loaded
 };
 
-/// Any thread, but add() before the server runs.
+/// Thread-safe, except that add() must precede the server's run.
 class ModelRegistry {
  public:
-  /// budget_bytes: of all models of files that are loaded at a time; 0: any.
+  /// budget_bytes: for all loaded models of files together; 0 means unlimited.
   ModelRegistry(uint64_t budget_bytes, Tasks& workers, ServerLog log)
       : budget_bytes_(budget_bytes), workers_(workers), log_(log) {}
   ModelRegistry(const ModelRegistry&) = delete;
   ModelRegistry& operator=(const ModelRegistry&) = delete;
 
-  /// Throw ApiError when the name is taken, and the latter when the model alone is beyond the budget.
+  /// Throw ApiError if the name is taken, or if a model file alone exceeds the budget.
   void add(std::unique_ptr<ServedModel> model);
   void add(std::string name, ModelFile file);
 
-  /// The model of that name; of the only one when `name` is null. Who holds it keeps it loaded. Throws
-  /// ApiError 404, and ModelNotReady after it has begun to load it.
+  /// Model of that name, or the only model if `name` is null. The returned pointer keeps the model
+  /// loaded. Throws ApiError 404. Starts loading an unloaded model and throws ModelNotReady.
   std::shared_ptr<const ServedModel> use(const std::string* name);
-  /// Calls `then` when the model is loaded, with null, or with why it cannot be. On some thread.
+  /// Calls `then` on any thread after loading: with null, or with the exception that prevented it.
   void when_ready(const std::string& name, std::function<void(std::exception_ptr)> then);
-  /// Makes room: throws ApiError 409 while a request uses it, 404.
+  /// Unloads a model. Throws ApiError 404, or 409 while a request uses the model.
   void unload(const std::string& name);
 
   [[nodiscard]] std::vector<ModelView> views() const;
   /// Throws ApiError 404.
   [[nodiscard]] ModelView view(const std::string& name) const;
 
-  /// For a thread that computes for the model of that number while it is loaded: waits for its engine;
-  /// null when the server stops. Each return of an engine is followed by leave_engine().
+  /// Waits until model number `index` is loaded and has an engine that the server computes; null
+  /// when the server stops. Call leave_engine() after each engine returned. For computing threads.
   [[nodiscard]] std::shared_ptr<const ServedModel> wait_for_engine(size_t index);
   void leave_engine(size_t index);
-  /// Whether it has an engine that the server computes, now or once it is loaded.
+  /// True if the server computes the model's engine, now or after loading.
   [[nodiscard]] bool computes(size_t index) const;
   [[nodiscard]] size_t size() const { return entries_.size(); }
 
@@ -78,12 +78,12 @@ class ModelRegistry {
     std::string name;
     int64_t created = 0;
     uint64_t context = 0;
-    std::unique_ptr<ModelFile> file{};  ///< null: the host's
+    std::unique_ptr<ModelFile> file{};  ///< null for a model of the host
     State state = State::Loaded;
     std::shared_ptr<const ServedModel> served{};
     Clock::time_point last_use{};
-    bool has_thread = false;       ///< a thread uses its engine
-    std::shared_ptr<Task> load{};  ///< loads the file; allocated ahead
+    bool has_thread = false;       ///< a thread is using the engine
+    std::shared_ptr<Task> load{};  ///< loads the file; allocated in advance
     std::vector<std::function<void(std::exception_ptr)>> waiting{};
   };
 

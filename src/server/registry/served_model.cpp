@@ -35,7 +35,7 @@ std::string fingerprint_of(const tenon_model* model) {
   return text.data();
 }
 
-/// Whether the template shows tools to the model.
+/// True if the template shows tools to the model.
 bool shows_tools(const tenon::Chat& chat) {
   constexpr std::string_view kConversation =
       R"({"messages":[{"role":"user","content":"q"}],"now":"2026-01-02T03:04:05","tools":[)"
@@ -80,7 +80,7 @@ ServedModel::ServedModel(std::string name, const tenon_model* model,
   } catch (const tenon::Error& error) {
     tenon_engine_destroy(own_engine_);
     own_engine_ = engine_ = nullptr;
-    // A model of embeddings has no engine; anything else is a failure.
+    // An embedding model has no engine; any other error is a failure.
     if (error.code() != tenon::Code::State) throw;
     context_ = tenon::Embedder(model).info().max_tokens;
   }

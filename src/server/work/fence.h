@@ -14,7 +14,7 @@ enum class Failure : uint8_t {
   Defect,  ///< a bug of the server: an unexpected exception
 };
 
-/// Reason that stands for the exception being handled.
+/// Failure that describes the exception being handled.
 Failure failure_of_current_exception() noexcept;
 
 /// Runs `body`; passes any exception to `failed` as a Failure. `failed` must not allocate.

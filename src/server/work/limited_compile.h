@@ -1,4 +1,4 @@
-// Compiling grammars under the calling thread's WorkLimit.
+// Compiles grammars under the calling thread's WorkLimit.
 #pragma once
 
 #include <tenon/grammar.hpp>
@@ -7,8 +7,8 @@
 
 namespace tenon_http {
 
-/// A compilation with these options throws WorkEnd when the thread's WorkLimit says so.
-///   tokenizer  may be null; prepares the grammar for this vocabulary
+/// Options under which a compilation polls the thread's WorkLimit and throws WorkEnd.
+///   tokenizer  may be null; else the grammar is prepared for its vocabulary
 inline tenon::CompileOptions under_work_limit(const tenon::Tokenizer* tokenizer = nullptr) {
   tenon::CompileOptions options;
   options.tokenizer = tokenizer;

@@ -32,12 +32,13 @@ void LongTasks::post(const std::string& client, Step step) {
   fill_lanes();
 }
 
-/// Posts a lane per client that can run. Needs the lock.
+/// Posts a lane per client that can run. The caller holds the lock.
 void LongTasks::fill_lanes() noexcept {
   const auto num_ready = std::count_if(clients_.begin(), clients_.end(), [](const Client& one) {
     return !one.runs && !one.waiting.empty();
   });
-  // Count lanes that have yet to choose a client. A missing lane is posted when a step ends.
+  // Count busy lanes that have not chosen a client yet. If lanes are short, the end of a step posts
+  // one.
   const auto num_choosing =
       std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.is_busy; }) -
       std::count_if(clients_.begin(), clients_.end(), [](const Client& one) { return one.runs; });
@@ -59,7 +60,7 @@ void LongTasks::run(Lane& lane) noexcept {
     lane.is_busy = false;
     return;
   }
-  // Move the client behind all others.
+  // Move the client to the end of the queue.
   clients_.splice(clients_.end(), clients_, next);
   next->runs = true;
   Step& step = next->waiting.front();  // stays in the list
@@ -68,7 +69,7 @@ void LongTasks::run(Lane& lane) noexcept {
   if (!fenced([&] { has_more = step(); })) has_more = false;
   lock.lock();
   next->runs = false;
-  Step ended;  // destroyed without the lock, as are the dropped steps
+  Step ended;  // destroyed after unlocking, like the dropped steps
   std::list<Step> dropped;
   if (!has_more) {
     ended.swap(step);
@@ -82,7 +83,7 @@ void LongTasks::run(Lane& lane) noexcept {
 }
 
 void LongTasks::stop() noexcept {
-  std::list<Client> dropped;  // destroyed without the lock
+  std::list<Client> dropped;  // destroyed after unlocking
   const std::lock_guard lock(mutex_);
   is_stopped_ = true;
   for (auto client = clients_.begin(); client != clients_.end();) {

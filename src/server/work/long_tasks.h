@@ -1,4 +1,4 @@
-// Long tasks on the threads of short ones: few at a time, clients in turns.
+// Runs long tasks on the threads of short tasks: a few at a time, clients in turn.
 #pragma once
 
 #include <cstddef>
@@ -13,35 +13,36 @@
 
 namespace tenon_http {
 
-/// Runs one task per client and one step per lane at a time. Short tasks run between steps.
-/// Thread-safe.
+/// Round robin over clients. Runs at most one step per client and one per lane at a time; short
+/// tasks run between steps. Thread-safe.
 class LongTasks {
  public:
-  /// One step of a task; true if more follow.
+  /// Runs one step of a task; true if more follow.
   using Step = std::function<bool()>;
 
   explicit LongTasks(Tasks& threads) : threads_(threads) { add_lanes(1); }
   LongTasks(const LongTasks&) = delete;
   LongTasks& operator=(const LongTasks&) = delete;
 
-  /// Adds lanes to the first. Throws std::bad_alloc.
+  /// Adds `count` lanes; the constructor makes one. Throws std::bad_alloc.
   void add_lanes(size_t count);
-  /// Runs `step` until it returns false. client: name of the client that asked.
+  /// Runs `step` until it returns false or throws. client: name of the client that asked.
   void post(const std::string& client, Step step);
-  /// Drops all steps that have not begun, also of running tasks.
+  /// Drops all steps that have not begun, including the next steps of running tasks.
   void stop() noexcept;
   [[nodiscard]] size_t num_waiting() const;
 
  private:
   struct Client {
     std::string name;
-    std::list<Step> waiting{};  // not a deque: even an empty one takes memory
+    std::list<Step> waiting{};  // list, since even an empty deque allocates
     bool runs = false;
   };
-  /// Allocated ahead, so that the next step allocates nothing.
+  /// Slot that runs one step at a time. Its task is allocated in advance, so that posting a step
+  /// never allocates.
   struct Lane {
     std::shared_ptr<Task> task{};
-    bool is_busy = false;  ///< posted, or running
+    bool is_busy = false;  ///< posted or running
   };
   /// Runs a step of the next client.
   void run(Lane& lane) noexcept;
@@ -49,7 +50,7 @@ class LongTasks {
 
   Tasks& threads_;
   mutable std::mutex mutex_;
-  std::list<Client> clients_;  ///< clients with tasks, the next first
+  std::list<Client> clients_;  ///< clients with tasks, the next to run first
   std::list<Lane> lanes_;
   bool is_stopped_ = false;
 };

@@ -1,4 +1,4 @@
-// Entries by their names, as many as a number of bytes holds: the one used longest ago goes.
+// LRU cache of named entries, bounded by their bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 
 namespace tenon_http {
 
-/// One thread at a time.
+/// Not thread-safe.
 template <typename Value>
 class RecentEntries {
  public:
   explicit RecentEntries(uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  /// In place of one of that name. What alone is larger than the limit is not kept, and changes nothing.
+  /// Replaces an entry of equal name and evicts the least recently used. An entry larger than the
+  /// limit is ignored.
   void add(std::string name, Value value, uint64_t bytes) {
     if (bytes > limit_bytes_) return;
     const auto old = by_name_.find(name);
@@ -28,7 +29,7 @@ class RecentEntries {
     held_bytes_ += bytes;
   }
 
-  /// The entry of that name if accepts(value) says so, which is then the one used last; else null. Valid until the
+  /// Entry of that name if accepts(value), marked as most recently used; else null. Valid until the
   /// next call.
   template <typename Accepts>
   const Value* find(std::string_view name, Accepts accepts) {
@@ -38,7 +39,7 @@ class RecentEntries {
     return &found->second->value;
   }
 
-  /// Whether there was one that accepts(value) takes.
+  /// Removes the entry of that name if accepts(value); true if removed.
   template <typename Accepts>
   bool remove(std::string_view name, Accepts accepts) {
     const auto found = by_name_.find(name);
@@ -63,7 +64,7 @@ class RecentEntries {
 
   uint64_t limit_bytes_;
   uint64_t held_bytes_ = 0;
-  Entries entries_;  // the one used last in front
+  Entries entries_;  // most recently used first
   std::unordered_map<std::string_view, typename Entries::iterator> by_name_;
 };
 

@@ -1,11 +1,11 @@
-// Client to which the server attributes use of engine seats and threads.
+// Client that is charged for engine seats and threads.
 #pragma once
 
 #include <string>
 
 namespace tenon_http {
 
-/// Client of an API key; of a connection, without keys.
+/// Client per API key, or per connection if the server has no keys.
 struct Share {
   std::string name{};
   double weight = 1;

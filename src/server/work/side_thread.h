@@ -1,5 +1,5 @@
-// Thread that may block on others: the host's log callback, a trace collector. A stop abandons it
-// after a deadline.
+// Thread that may block on others, such as the host's log callback or a trace collector. Stopping
+// abandons the thread after a deadline.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,8 @@ class SideThread {
   SideThread& operator=(const SideThread&) = delete;
   ~SideThread() { (void)end_by(Clock::now()); }
 
-  /// Call once. body: owns what it uses, since it may outlive this. Throws if no thread can start.
+  /// Call once. body: owns what it uses, since it may outlive this object. Throws std::system_error
+  /// if no thread can start.
   void start(std::function<void()> body);
   /// Waits for `body` until `limit`; false if it still runs and is abandoned.
   bool end_by(Clock::time_point limit) noexcept;

@@ -1,4 +1,4 @@
-// Pieces of work, and queues of them. Posting an existing task allocates nothing.
+// Tasks and queues of tasks. Posting an existing task allocates nothing.
 #pragma once
 
 #include <atomic>
@@ -7,21 +7,21 @@
 
 namespace tenon_http {
 
-/// Piece of work that may be posted repeatedly; a waiting task is posted once. Thread-safe.
+/// Work that may be posted repeatedly; a task is queued at most once at a time. Thread-safe.
 class Task {
  public:
   explicit Task(std::function<void()> body) : body_(std::move(body)) {}
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
-  /// Swallows exceptions: the body itself reports failures.
+  /// Swallows exceptions: the body reports its own failures.
   void run() noexcept;
 
  private:
   friend class TaskList;
 
   std::function<void()> body_;
-  std::shared_ptr<Task> self_;  ///< set while waiting
+  std::shared_ptr<Task> self_;  ///< set while queued
   Task* next_ = nullptr;
   std::atomic<bool> is_waiting_{false};
 };
@@ -34,7 +34,7 @@ class TaskList {
   TaskList& operator=(const TaskList&) = delete;
   ~TaskList();
 
-  /// Does nothing if the task waits already, in any list.
+  /// Does nothing if the task is already queued, in any list.
   void push(std::shared_ptr<Task> task) noexcept;
   /// Returns null if the list is empty.
   std::shared_ptr<Task> pop() noexcept;
@@ -46,12 +46,12 @@ class TaskList {
   Task* last_ = nullptr;
 };
 
-/// Threads that run tasks in order of posting.
+/// Runs tasks in order of posting.
 class Tasks {
  public:
   virtual ~Tasks() = default;
   virtual void post(std::shared_ptr<Task> task) noexcept = 0;
-  /// Throws std::bad_alloc; the task is not posted then.
+  /// Throws std::bad_alloc; the body is not posted then.
   void post(std::function<void()> body) { post(std::make_shared<Task>(std::move(body))); }
 };
 

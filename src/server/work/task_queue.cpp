@@ -33,7 +33,7 @@ void TaskQueue::run() noexcept {
 }
 
 void TaskQueue::stop() noexcept {
-  TaskList dropped;  // destroyed after the lock
+  TaskList dropped;  // destroyed after unlocking
   const std::lock_guard lock(mutex_);
   is_stopped_ = true;
   dropped.swap(tasks_);

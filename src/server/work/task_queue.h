@@ -1,4 +1,4 @@
-// Tasks for the threads that the host lends or has the server start.
+// Tasks for threads that the host lends or that the server starts.
 #pragma once
 
 #include <mutex>
@@ -8,7 +8,7 @@
 
 namespace tenon_http {
 
-/// Any thread. While no thread is in run(), tasks go to `otherwise`.
+/// Thread-safe. Tasks go to `otherwise` while no thread is in run().
 class TaskQueue : public Tasks {
  public:
   explicit TaskQueue(Tasks& otherwise) : otherwise_(otherwise) {}
@@ -17,7 +17,7 @@ class TaskQueue : public Tasks {
   void post(std::shared_ptr<Task> task) noexcept override;
   /// Runs tasks until stop().
   void run() noexcept;
-  /// What has not begun is dropped.
+  /// Drops the tasks that have not begun.
   void stop() noexcept;
 
  private:

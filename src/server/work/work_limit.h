@@ -1,4 +1,4 @@
-// Limit on the work to understand a request: processor time, and whether the answer is still
+// Limit on the work of understanding a request: processor time, and whether the answer is still
 // wanted. Parsers, converters and compilers poll it.
 #pragma once
 
@@ -18,13 +18,13 @@ enum class WorkEnd : uint8_t {
   Late,      ///< out of processor time
 };
 
-/// Limit of one request. stop() is thread-safe; the rest belongs to the working thread.
+/// Limit of one request. stop() is thread-safe; all else belongs to the working thread.
 class WorkLimit {
  public:
   /// Applies the limit to the calling thread until destruction.
   class Use {
    public:
-    /// seconds: processor time of the thread.
+    /// seconds: processor time of the calling thread.
     Use(WorkLimit& limit, double seconds);
     ~Use();
     Use(const Use&) = delete;
@@ -37,16 +37,18 @@ class WorkLimit {
   /// Weight after which look() reads the clock.
   static constexpr uint32_t kLongWork = 64;
 
-  /// Ends the work: the answer is no longer wanted.
+  /// Ends the work, since the answer is no longer wanted.
   void stop() noexcept { is_stopped_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool is_stopped() const noexcept {
     return is_stopped_.load(std::memory_order_relaxed);
   }
 
-  /// Throws WorkEnd if the calling thread's work is to end; does nothing outside of Use. Cheap
-  /// enough for each item of a list. weight: work since the last call, about one per microsecond.
+  /// Throws WorkEnd if the calling thread's work must end; does nothing outside of Use. Cheap
+  /// enough per item of a list.
+  ///   weight  work since the last call, about one per microsecond
   static void look(uint32_t weight = 1);
-  /// Checks before long work that cannot poll. Throws Late if the limit is less than `seconds`.
+  /// Call before long work that cannot poll. Throws Late if the thread's limit is less than
+  /// `seconds`.
   static void need(double seconds);
 
  private:
@@ -58,11 +60,12 @@ class WorkLimit {
   uint32_t weight_ = 0;  ///< weight since the clock was read
 };
 
-/// Budget of bytes that a reader may write for its input; spent before writing.
+/// Budget of bytes that a reader may write for its input. Readers spend before they write.
 class GrowthBudget {
  public:
   explicit GrowthBudget(size_t bytes) : left_(bytes) {}
-  /// Spends `bytes`; false, spending nothing, if too few are left. Polls the thread's WorkLimit.
+  /// Spends `bytes`. Returns false and spends nothing if too few are left. Polls the thread's
+  /// WorkLimit.
   [[nodiscard]] bool spend(size_t bytes) {
     WorkLimit::look(static_cast<uint32_t>(1 + (bytes >> 10U)));
     if (bytes > left_) return false;

@@ -26,10 +26,10 @@ using grammar::Nfa;
 using jinja::Kind;
 using jinja::Value;
 
-// Strings that a format writes without quotes hold text only; answers may hold control tokens.
+// Strings that a format writes without quotes hold only text; answers may hold control tokens.
 constexpr uint8_t kHighestTextByte = grammar::kFirstMarkByte - 1;
 constexpr uint8_t kHighestByte = 0xFF;
-// Between reasoning and what comes then.
+// Maximum white space between reasoning and the next part.
 constexpr size_t kMostSpace = 4;
 
 std::vector<std::string_view> texts_of(const ChatFormat& format) {
@@ -41,7 +41,7 @@ std::vector<std::string_view> texts_of(const ChatFormat& format) {
   return texts;
 }
 
-/// A schema for the arguments of a tool, which are an object whatever it says.
+/// Schema of a tool's arguments, restricted to objects.
 std::string arguments_schema(const Value& parameters) {
   if (!parameters.is(Kind::Dict)) return R"({"type": "object"})";
   if (member_of(parameters, "type") != nullptr) return json_of(parameters);
@@ -82,7 +82,7 @@ class AnswerWriter {
       }
       return;
     }
-    // Free text, which may end anywhere, until a call begins.
+    // Free text until a call begins; may end anywhere.
     std::vector<FreeTextStop> triggers;
     add_triggers(final, triggers);
     if (shape_.begin == AnswerBegin::Content) {
@@ -102,12 +102,12 @@ class AnswerWriter {
   }
 
  private:
-  /// Writes what stands at a place; `rest` is the text after it, of which it may take a part
-  /// along.
+  /// Writes the content of a placeholder. rest: text after it, from which the writer may take a
+  /// prefix.
   using Place =
       std::function<uint32_t(std::string_view name, uint32_t from, std::string_view& rest)>;
 
-  /// A text as the NFA has it: control tokens are a byte each.
+  /// Text as the NFA has it: a control token is one byte.
   [[nodiscard]] std::string spelled(std::string_view text) const {
     std::string out;
     while (!text.empty()) {
@@ -125,8 +125,8 @@ class AnswerWriter {
   uint32_t literal(uint32_t from, std::string_view text) {
     return text.empty() ? from : nfa_.add_text(from, spelled(text));
   }
-  /// A piece of a shape, whose line breaks may be left out, with what indents the next line: models
-  /// of one family differ there.
+  /// Writes a piece of a shape whose line breaks and indentation are optional, since models of one
+  /// family differ in them.
   uint32_t loose(uint32_t from, std::string_view text) {
     if (shape_.calls->exact) return literal(from, text);
     while (!text.empty()) {
@@ -154,7 +154,7 @@ class AnswerWriter {
     return from;
   }
 
-  /// A text with places.
+  /// Writes a text with placeholders.
   uint32_t filled(uint32_t from, std::string_view text, const Place& fill) {
     for (;;) {
       const size_t dollar = text.find('$');
@@ -185,8 +185,8 @@ class AnswerWriter {
     return shape_.format.calls_end_reasoning && rules_.calls != AnswerRules::Calls::None;
   }
 
-  /// What begins calls in free text: the trigger, and other openers of the family that stand in the
-  /// shape, for models that leave out what stands before them.
+  /// Stops of free text that begin calls: the trigger, and other openers of the family within the
+  /// shape, since models may skip the text before them.
   void add_triggers(uint32_t final, std::vector<FreeTextStop>& stops) {
     if (rules_.calls == AnswerRules::Calls::None) return forbid_triggers(stops);
     const CallShape& shape = *shape_.calls;
@@ -207,14 +207,14 @@ class AnswerWriter {
   /// Keeps calls out of free text.
   void forbid_triggers(std::vector<FreeTextStop>& stops) const {
     const auto add = [&](std::string_view mark, bool at_start) {
-      // A single bracket may also begin a text.
+      // A single bracket may begin a text, too.
       if (mark.size() > 1) stops.push_back({spelled(mark), FreeTextStop::kNowhere, at_start});
     };
     for (const std::string_view opener : shape_.format.call_openers) add(opener, false);
     if (shape_.calls != nullptr) add(shape_.calls->trigger, shape_.calls->only_at_start);
   }
 
-  /// The calls after `from`, without their first `skipped` bytes.
+  /// Writes the calls after `from`, without their first `skipped` bytes.
   void calls(uint32_t from, size_t skipped, uint32_t final) {
     const CallShape& calls = *shape_.calls;
     std::string_view first = calls.call;
@@ -242,8 +242,8 @@ class AnswerWriter {
     return size;
   }
 
-  /// Adds a call, or the rest of one, to any tool after `from`. The part that depends on the tool
-  /// is written once for all ways that lead to it.
+  /// Adds a call to any tool after `from`, or the rest of one. All paths share the part that
+  /// depends on the tool.
   void begin_call(uint32_t from, std::string_view call) {
     const size_t before = size_before_names(call);
     from = filled(from, call.substr(0, before),
@@ -288,8 +288,7 @@ class AnswerWriter {
       return after;
     });
   }
-  /// Rule of a tool's parameters, so that its size counts for the tool; equal parameters share a
-  /// rule.
+  /// Rule of a tool's parameters, charged to the tool; equal parameters share a rule.
   uint32_t parameters_of(uint32_t from, const OfferedTool& tool) {
     const bool some = tool.parameters.is(Kind::Dict);
     const std::string key = some ? json_of(tool.parameters) : "";
@@ -320,7 +319,7 @@ class AnswerWriter {
                           });
   }
 
-  /// Text up to the first tag after it, which is taken along.
+  /// Text up to and including the first tag that follows it.
   uint32_t any_text(uint32_t from, std::string_view& rest) {
     rest = without_space_before(rest);
     const std::string tag = first_tag(rest);
@@ -357,7 +356,7 @@ class AnswerWriter {
                   });
   }
 
-  /// The name of one of these kinds.
+  /// Name of one of these kinds.
   uint32_t kind(uint32_t from, JsonKinds kinds) {
     constexpr std::array<std::pair<std::string_view, JsonKinds>, 6> kNames{
         {{"string", kStringKind},
@@ -375,7 +374,7 @@ class AnswerWriter {
 
   uint32_t json_value(uint32_t from, const OfferedTool& tool, std::string_view key,
                       const Value& schema) {
-    // References of a parameter name definitions of the whole.
+    // A parameter's references resolve in the whole schema.
     std::vector<std::pair<Value, Value>> entries = schema.entries().entries;
     for (const auto& [name, value] : tool.parameters.entries().entries) {
       if (text_of(&name) == "$defs" || text_of(&name) == "definitions") {
@@ -390,7 +389,7 @@ class AnswerWriter {
     return after;
   }
 
-  /// A value that may be a string, as it is.
+  /// Writes a value that may be a string, without quotes.
   uint32_t text_value(uint32_t from, const Value& schema, JsonKinds kinds, std::string_view& rest) {
     std::vector<const Value*> choices;
     if (const Value* given = member_of(schema, "enum"); given && given->is(Kind::List)) {
@@ -408,8 +407,8 @@ class AnswerWriter {
       }
       return after;
     }
-    // What may also be a list or an object is written as a string: what reads like one of those
-    // need not obey the schema.
+    // An ambiguous value is written as a string: text that looks like a list or an object need not
+    // obey the schema.
     const bool ambiguous = kinds != kAnyKind && (kinds & (kListKind | kObjectKind)) != 0;
     if (ambiguous && !tells_types()) {
       const uint32_t begun = nfa_.add_node();
@@ -423,7 +422,7 @@ class AnswerWriter {
     }
     return any_text(from, rest);
   }
-  /// Whether the tag of a parameter tells strings from other values.
+  /// True if a parameter's tag tells strings from other values.
   [[nodiscard]] bool tells_types() const {
     const std::string_view parameter = shape_.calls->parameter;
     return parameter.find("$type") != parameter.npos || parameter.find("$kind") != parameter.npos;
@@ -476,7 +475,7 @@ AnswerBegin begin_of_answer(const ChatFormat& format, std::string_view template_
   const std::string_view end = without_space_after(prompt);
   if (end.ends_with(open)) return AnswerBegin::Reasoning;
   if (end.ends_with(close)) return AnswerBegin::Content;
-  // A layout of its own always has the marks, however its template spells them.
+  // A format with a layout of its own always has the marks, however its template spells them.
   const bool may = format.make_layout != nullptr || template_source.find(open) != open.npos;
   return may ? AnswerBegin::MayReason : AnswerBegin::Content;
 }

@@ -16,7 +16,7 @@ namespace {
 using jinja::Kind;
 using jinja::Value;
 
-// Items of a list are written out, so that they can be counted.
+// Maximum items of a list; they are unrolled to count them.
 constexpr int64_t kMostItems = 256;
 
 void check_key(std::string_view key) {
@@ -35,7 +35,7 @@ std::optional<int64_t> count_at(const Value& schema, std::string_view key) {
   return count->as_integer();
 }
 
-/// The schema with one type only.
+/// Schema restricted to one type.
 std::string with_type(const Value& schema, std::string_view type) {
   std::vector<std::pair<Value, Value>> entries = schema.entries().entries;
   std::erase_if(entries, [](const auto& entry) { return text_of(&entry.first) == "type"; });

@@ -1,4 +1,4 @@
-// Values as Gemma writes them, JSON with bare keys and quotes of its own, as pieces of an NFA:
+// Gemma's notation for values, JSON with bare keys and special quotes, as pieces of an NFA:
 //   {city:<|"|>Rome<|"|>,days:[1,2],near:{sea:true}}
 #pragma once
 
@@ -16,9 +16,11 @@ namespace tenon {
 
 class BareJson {
  public:
-  /// quote: around strings, as the NFA has it. highest: the last byte that a string may hold.
-  /// scalar: makes a rule of a JSON Schema without strings, lists and objects. `whole` is the
-  /// schema that references begin at; both must outlive this.
+  /// `nfa` and `whole` outlive this object.
+  ///   quote    delimits strings, as the NFA has it
+  ///   highest  last byte that a string may hold
+  ///   whole    schema in which references resolve
+  ///   scalar   makes a rule of a JSON Schema without strings, lists and objects
   BareJson(grammar::Nfa& nfa, std::string quote, uint8_t highest, const jinja::Value& whole,
            std::function<uint32_t(const std::string& schema)> scalar)
       : nfa_(nfa),
@@ -28,11 +30,11 @@ class BareJson {
         kinds_(whole),
         scalar_(std::move(scalar)) {}
 
-  /// The members of an object by its schema, without the braces; returns the node after them.
+  /// Writes an object's members by its schema, without the braces; returns the node after them.
   uint32_t members(uint32_t from, const jinja::Value& schema);
 
  private:
-  /// A rule per schema, so that one may hold itself.
+  /// Rule per schema, so that a schema may contain itself.
   uint32_t rule_of(const jinja::Value& schema);
   uint32_t any_rule();
   void write(const jinja::Value& schema, uint32_t from, uint32_t to);

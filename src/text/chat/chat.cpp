@@ -22,7 +22,7 @@ const ChatFormat& format_of(const ChatOptions& options, std::string_view source)
   fail(Code::Argument, "chat format {} is none of {}", quoted(options.format), names);
 }
 
-/// A family whose models ship no template has one of its own.
+/// Adds the format's own template for families whose models ship none.
 ChatOptions with_template(ChatOptions options) {
   const ChatFormat* format = find_chat_format(options.format);
   if (!options.source.empty() || format == nullptr) return options;
@@ -92,7 +92,7 @@ void Chat::probe(ChatForm& form) const {
         R"({{"id":"abcdef123","type":"function","function":{{"name":"f","arguments":{}}}}}]}}])",
         content, arguments);
   };
-  // A template that puts the arguments through tojson shows a string in quotes.
+  // A template that applies tojson to the arguments shows a string in quotes.
   const bool takes_object = probe_shows(form, call(R"({"cZ7needle":1})"), kNeedle, "'cZ7needle'");
   const bool takes_string = probe_shows(form, call(R"("{\"cZ7needle\": 1}")"), kNeedle, "\\\"");
   const bool keeps_arguments = takes_string && !takes_object;
@@ -166,7 +166,7 @@ jinja::Text Chat::render_continued(const ChatForm& form, Conversation given,
     if (at != std::string_view::npos) return whole.slice(0, at);
   } catch (const Error&) {  // the template may refuse such a conversation
   }
-  // The template drops the text: put it after the beginning of an answer.
+  // The template drops the text: append it to the beginning of an answer.
   given.variables["messages"] = without_last(messages);
   given.variables["add_generation_prompt"] = jinja::Value::boolean(true);
   jinja::Text text = render_template(form, given.variables, given.now);
@@ -185,7 +185,7 @@ ChatPrompt Chat::render(std::string_view conversation, size_t dropped_turns) con
   ConversationForm reading = form.reading;
   reading.dropped_turns = dropped_turns;
   Conversation given = read_conversation(read, reading);
-  given.variables.merge(special_tokens());  // what is given counts
+  given.variables.merge(special_tokens());  // the conversation's variables take precedence
   ChatPrompt prompt;
   prompt.form = &form;
   prompt.has_tools = given.has_tools;
@@ -206,7 +206,7 @@ std::vector<Token> Chat::encode(const ChatPrompt& prompt) const {
   if (tokenizer_ == nullptr) fail(Code::State, "the chat was made without a model: no tokens");
   const std::vector<TextPart> parts = prompt.parts();
   std::vector<Token> tokens = tokenizer_->encode(parts, true);
-  // A template writes the begin token itself, or leaves it to the tokenizer.
+  // Some templates write the begin token, others leave it to the tokenizer.
   const std::optional<Token> bos = tokenizer_->bos();
   if (bos && tokens.size() >= 2 && tokens[0] == *bos && tokens[1] == *bos) {
     tokens.erase(tokens.begin());
@@ -233,7 +233,7 @@ std::shared_ptr<const Grammar> Chat::answer_grammar(const ChatPrompt& prompt,
     fail(Code::Unsupported,
          "conversation: \"response_format\" cannot be kept in a message that is continued");
   }
-  // Content by a schema leaves no room for calls that need not come.
+  // Content by a schema leaves no room for optional calls.
   const bool left_out = shape == nullptr || rules.schema || !options_.constrain_calls;
   if (rules.calls == Calls::Allowed && left_out) rules.calls = Calls::None;
   if (rules.calls == Calls::Required) rules.schema.reset();

@@ -1,5 +1,5 @@
-// A conversation to a prompt, and an answer to a message: the template, the family of the model and
-// what a host says in JSON, joined.
+// Converts conversations to prompts and answers to messages: joins the template, the model's family
+// and the host's JSON.
 #pragma once
 
 #include <functional>
@@ -26,44 +26,44 @@ struct ChatForm {
   std::vector<std::string> marks{};  ///< control tokens that the family's marks spell
 };
 
-/// A rendered conversation.
+/// Rendered conversation.
 struct ChatPrompt {
-  const ChatForm* form = nullptr;  ///< of the chat, which must outlive it
+  const ChatForm* form = nullptr;  ///< form of the chat, which must outlive the prompt
   jinja::Text text;
   bool has_tools = false;
-  size_t num_calls = 0;  ///< that the conversation has already
+  size_t num_calls = 0;  ///< calls in the conversation
   size_t num_turns = 0;  ///< turns of the whole conversation
   ToolTypes types;
   AnswerRules rules;
   ReplyBegin begin = ReplyBegin::Fresh;  ///< beginning of the answer
 
-  /// The text as the tokenizer takes it: what came from outside spells no control tokens.
+  /// Prompt for the tokenizer: untrusted text spells no control tokens.
   [[nodiscard]] std::vector<TextPart> parts() const;
 };
 
-/// Does not change what it does after construction, so any number of threads may use it.
+/// Thread-safe: immutable after construction, except its caches.
 class Chat {
  public:
-  /// tokenizer: null where prompts are not to become tokens; must outlive the chat. Throws
-  /// Error(Template) for a bad template, Error(Argument) for an unknown format.
+  /// tokenizer: may be null if prompts are not tokenized; outlives the chat. Throws Error(Template)
+  /// for a bad template, Error(Argument) for an unknown format.
   Chat(ChatOptions options, const Tokenizer* tokenizer);
 
-  /// conversation: a JSON object, see tenon.h. Throws Error(Argument) for a malformed one,
-  /// Error(Template) when the template fails.
-  ///   dropped_turns  number of the oldest turns left out (ConversationForm)
+  /// conversation: a JSON object, see tenon.h. Throws Error(Argument) for a malformed conversation,
+  /// Error(Template) if the template fails.
+  ///   dropped_turns  number of oldest turns to drop (ConversationForm)
   [[nodiscard]] ChatPrompt render(std::string_view conversation, size_t dropped_turns = 0) const;
-  /// The tokens of a prompt. Throws Error(State) without a tokenizer.
+  /// Tokens of a prompt. Throws Error(State) without a tokenizer.
   [[nodiscard]] std::vector<Token> encode(const ChatPrompt& prompt) const;
   [[nodiscard]] ReplyParser make_parser(const ChatPrompt& prompt) const;
 
-  /// What the answer may be; null when that is anything. Remembers the grammars made last. Throws
-  /// Error(Unsupported) when calls are required of a family without a shape of calls; errors as
-  /// answer_grammar of answer_grammar.h.
-  ///   watch  may be null; looks at the compilation of a grammar that is new
+  /// Grammar of the answer; null if any text is allowed. Caches recent grammars. Throws
+  /// Error(Unsupported) if calls are required of a family without a call shape; other errors as
+  /// answer_grammar() of answer_grammar.h.
+  ///   watch  may be null; watches the compilation of a grammar that is not cached
   [[nodiscard]] std::shared_ptr<const Grammar> answer_grammar(const ChatPrompt& prompt,
                                                               WorkWatch* watch = nullptr) const;
 
-  /// Grammars of answers made last, and their parts.
+  /// Cache of recent answer grammars and their parts.
   [[nodiscard]] GrammarCache& grammars() const { return grammars_; }
 
   /// Format for conversations without tools.
@@ -83,7 +83,7 @@ class Chat {
   [[nodiscard]] ChatTemplate::Variables special_tokens() const;
   void probe(ChatForm& form) const;
   void probe_tools(ChatForm& form) const;
-  /// Rendering of messages and tools given as JSON; nothing if the template fails.
+  /// Renders messages and tools given as JSON; empty if the template fails.
   [[nodiscard]] std::optional<std::string> probed(const ChatForm& form, std::string_view messages,
                                                   std::string_view tools = {}) const;
   [[nodiscard]] bool probe_shows(const ChatForm& form, std::string_view messages,
@@ -96,8 +96,8 @@ class Chat {
   mutable GrammarCache grammars_{kGrammarBytes};
 };
 
-/// A message as JSON: {"role": "assistant", "content": ..., "reasoning_content": ...,
-/// "tool_calls": [...]}, as a conversation takes it back.
+/// Message as JSON: {"role": "assistant", "content": ..., "reasoning_content": ..., "tool_calls":
+/// [...]}, which a conversation accepts.
 std::string message_json(const ReplyMessage& message);
 
 }  // namespace tenon

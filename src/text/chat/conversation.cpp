@@ -18,7 +18,7 @@ using jinja::Text;
 using jinja::Value;
 using Entries = std::vector<std::pair<Value, Value>>;
 
-// Templates name a few dozen.
+// Templates use a few dozen.
 constexpr size_t kMaxVariables = 1000;
 
 std::string_view text_at(const Value& object, std::string_view key) {
@@ -30,7 +30,7 @@ const Value* member(const Value* object, std::string_view key) {
   return object != nullptr && object->is(Kind::Dict) ? object->entries().find(key) : nullptr;
 }
 
-/// The dict with another value at a key.
+/// Copy of the dict with another value for a key.
 Value with(const Value& dict, std::string_view key, const Value& value) {
   Entries entries = dict.entries().entries;
   const auto known = std::find_if(entries.begin(), entries.end(), [key](const auto& entry) {
@@ -138,7 +138,7 @@ const Value* function_of(const Value& tool) {
   return function != nullptr ? function : &tool;
 }
 
-/// What the choice leaves of the tools.
+/// Tools that the choice allows.
 Value chosen_tools(const Value& tools, const Value* choice) {
   if (choice == nullptr || choice->is(Kind::None)) return tools;
   if (choice->is(Kind::String)) {
@@ -160,7 +160,7 @@ Value chosen_tools(const Value& tools, const Value* choice) {
   return Value::sequence(Kind::List, std::move(out));
 }
 
-/// The kinds of what a schema has within it, by their paths.
+/// Kinds of a schema's nested values, by path.
 class NestedKinds {
  public:
   using Kinds = std::map<std::string, JsonKinds, std::less<>>;
@@ -179,12 +179,12 @@ class NestedKinds {
   }
 
  private:
-  // Beyond these it may be anything.
+  // Deeper values may be of any kind.
   static constexpr int kMaxDepth = 5;
   static constexpr size_t kMostKinds = 1000;
   static constexpr size_t kMostPathBytes = 1024;
 
-  /// False when there are too many already.
+  /// Returns false beyond the limit on their number.
   bool add_one(const std::string& path, std::string_view name, const Value& schema, int depth) {
     if (kinds_.size() >= kMostKinds) return false;
     if (path.size() + name.size() > kMostPathBytes) return true;
@@ -222,7 +222,7 @@ std::vector<OfferedTool> offered(const Value& tools) {
   return out;
 }
 
-/// {"type": "json_schema", "json_schema": {"schema": {...}}}, "json_object" or "text".
+/// Accepts {"type": "json_schema", "json_schema": {"schema": {...}}}, "json_object" or "text".
 std::optional<Value> schema_of(const Value& format) {
   if (format.is(Kind::None)) return std::nullopt;
   const std::string_view type = text_at(format, "type");
@@ -253,7 +253,7 @@ jinja::CalendarTime time_of(const Value& now) {
   return *time;
 }
 
-/// Names of tokens come from the model, also where a user repeats them.
+/// Names of tokens come from the model, even if a user repeats them.
 bool is_token_name(std::string_view name) {
   constexpr std::array<std::string_view, 4> kNames{"bos_token", "eos_token", "unk_token",
                                                    "pad_token"};
@@ -264,7 +264,7 @@ bool has_items(const Value* list) {
   return list != nullptr && list->is(Kind::List) && !list->items().values.empty();
 }
 
-/// Last message to be continued; nothing if it has no text.
+/// Last message to continue; empty if it has no text.
 std::optional<ContinuedTurn> continued_turn(const Value& messages) {
   const std::vector<Value>& all = messages.items().values;
   if (all.empty() || text_at(all.back(), "role") != "assistant") {

@@ -13,8 +13,7 @@
 namespace tenon {
 namespace {
 
-/// The text so far, as far as it matters: the longest end of it that begins a stop, and whether
-/// that is all of it.
+/// Longest suffix of the text that begins a stop, and whether the suffix is the whole text.
 using Seen = std::pair<std::string, bool>;
 
 class FreeText {
@@ -30,7 +29,7 @@ class FreeText {
 
   [[nodiscard]] bool matters(uint8_t byte) const { return matters_[byte]; }
 
-  /// The stop that ends with the byte; null when none does, and `seen` is then what follows.
+  /// Stop completed by the byte. Returns null if none is; `seen` then includes the byte.
   const FreeTextStop* step(Seen& seen, char byte) const {
     const std::string text = seen.first + byte;
     for (const FreeTextStop& stop : stops_) {
@@ -80,7 +79,7 @@ void add_free_text(grammar::Nfa& nfa, uint32_t from, std::span<const FreeTextSto
     const uint32_t here = nodes[todo[i]];
     if (ends_at) nfa.add_epsilon(here, *ends_at);
     uint32_t low = 0;
-    // Bytes that are in no stop go together.
+    // Merge bytes that occur in no stop.
     const auto flush = [&](uint32_t after) {
       if (low < after) {
         nfa.add_bytes(here, static_cast<uint8_t>(low), static_cast<uint8_t>(after - 1),

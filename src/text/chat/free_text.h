@@ -1,4 +1,4 @@
-// Text of any bytes up to the first of given ones, as a piece of an NFA.
+// Text of any bytes up to the first of several stops, as a piece of an NFA.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace tenon {
 
-/// Where free text ends.
+/// Stop of free text.
 struct FreeTextStop {
   static constexpr uint32_t kNowhere = UINT32_MAX;
   std::string bytes;
-  uint32_t to;            ///< the node after it; kNowhere: the text must not hold the bytes
-  bool at_start = false;  ///< only at the very beginning, but for space before it
+  uint32_t to;            ///< node after the stop; kNowhere forbids the bytes
+  bool at_start = false;  ///< matches only at the beginning, after optional space
 };
 
-/// Adds bytes of 0..highest after `from`, up to and with the first stop. ends_at: the text may
-/// also end without one, anywhere; it leads there.
+/// Adds bytes of 0..highest after `from`, up to and including the first stop. ends_at: node that
+/// the text may lead to without a stop, at any point.
 void add_free_text(grammar::Nfa& nfa, uint32_t from, std::span<const FreeTextStop> stops,
                    uint8_t highest, std::optional<uint32_t> ends_at = {});
 
-/// Rule of free text up to and including a stop. known: rules by stop.
+/// Rule of free text up to and including a stop. known: cache of rules by stop.
 uint32_t free_text_rule(grammar::Nfa& nfa, const std::string& stop, uint8_t highest,
                         std::map<std::string, uint32_t>& known);
 

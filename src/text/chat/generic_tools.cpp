@@ -38,7 +38,7 @@ Value message_of(std::string_view role, Text content) {
                       {Value::string(Text("content")), Value::string(std::move(content))}});
 }
 
-/// Message without calls and with new content.
+/// Copy of a message with new content and without calls.
 Value with_content(const Value& message, Text content) {
   std::vector<std::pair<Value, Value>> entries;
   for (const auto& [key, value] : message.entries().entries) {
@@ -50,7 +50,7 @@ Value with_content(const Value& message, Text content) {
   return Value::dict(std::move(entries));
 }
 
-/// Wording of Qwen 2.5's template.
+/// Describes the tools in the wording of Qwen 2.5's template.
 Text told(const Value& tools) {
   Text out(
       "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
@@ -131,7 +131,7 @@ class Teller {
   bool has_results_ = false;  ///< the last message is a user message with results
 };
 
-/// Adds a text before or after the content of a role's first message; false without one.
+/// Prepends or appends a text to the content of a role's first message; false if the role has none.
 bool add_to_first(std::vector<Value>& messages, std::string_view role, const Text& text,
                   bool before) {
   const auto found = std::find_if(messages.begin(), messages.end(),

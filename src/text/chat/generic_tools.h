@@ -10,7 +10,7 @@ namespace tenon {
 /// the user's if shows_system is false; calls into <tool_call>; results into <tool_response> of the
 /// user.
 ///   messages  a list of objects with a "role"
-///   tools     a list; an empty list adds nothing
+///   tools     a list; may be empty
 jinja::Value with_told_tools(const jinja::Value& messages, const jinja::Value& tools,
                              bool shows_system);
 

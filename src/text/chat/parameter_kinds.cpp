@@ -11,7 +11,7 @@ namespace {
 using jinja::Kind;
 using jinja::Value;
 
-// Schemas in schemas, references in a row: beyond them it may be anything.
+// Limit on nested schemas and chained references; deeper ones allow any kind.
 constexpr int kMaxDepth = 16;
 constexpr int kMaxReferences = 16;
 
@@ -39,7 +39,7 @@ JsonKinds kinds_of_value(const Value& value) {
       return kNullKind;
     case Kind::Int:
       return kIntegerKind;
-    case Kind::Float:  // a whole number beyond 64 bits, too
+    case Kind::Float:  // includes whole numbers beyond 64 bits
       return kIntegerKind | kFractionKind;
     case Kind::List:
       return kListKind;
@@ -98,7 +98,7 @@ JsonKinds KindReader::of(const Value& schema) {
 JsonKinds KindReader::read(const Value& given) {
   if (depth_ >= kMaxDepth) return kAnyKind;
   const Value& schema = resolved_schema(given, whole_);
-  // References and alternatives may lead in circles: there it may be anything.
+  // References and alternatives may form cycles, which allow any kind.
   const auto [known, is_new] = known_.emplace(&schema, kAnyKind);
   if (!is_new) return known->second;
   ++depth_;

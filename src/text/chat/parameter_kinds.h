@@ -1,4 +1,5 @@
-// What kinds of values a JSON Schema lets a parameter be, as far as its keywords say so plainly.
+// Kinds of values that a JSON Schema allows for a parameter, as far as its keywords state them
+// plainly.
 #pragma once
 
 #include <map>
@@ -9,21 +10,21 @@
 
 namespace tenon {
 
-/// A member of an object; null when there is none, or no object.
+/// Member of an object; null if absent, or if `object` is no object.
 const jinja::Value* member_of(const jinja::Value& object, std::string_view key);
-/// The text of a value; empty when it is none.
+/// Text of a value; empty if it is no text.
 std::string_view text_of(const jinja::Value* value);
 
-/// The schema that "$ref"s into `whole` lead to, as far as they can be followed.
+/// Schema that the "$ref"s into `whole` lead to, as far as they resolve.
 const jinja::Value& resolved_schema(const jinja::Value& schema, const jinja::Value& whole);
 
-/// Reads the kinds of what is in one schema, each part of it once.
+/// Determines the kinds of values in a schema, visiting each part once.
 class KindReader {
  public:
-  /// whole: the schema that references begin at; outlives this.
+  /// whole: root for resolving references; outlives this object.
   explicit KindReader(const jinja::Value& whole) : whole_(whole) {}
 
-  /// Of `schema` in `whole`. kAnyKind where nothing is said.
+  /// Kinds of `schema` within `whole`; kAnyKind if unrestricted.
   JsonKinds of(const jinja::Value& schema);
 
  private:

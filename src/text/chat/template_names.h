@@ -6,13 +6,13 @@
 
 namespace tenon {
 
-/// Whether a text can be a template: without {{, {% and {# its output is constant.
+/// True if the text may be a template: without {{, {% and {# its output is constant.
 bool is_template_text(std::string_view text);
 
 /// Text of the template with this name ("chatml"); empty if unknown.
 std::string_view template_by_name(std::string_view name);
 
-/// "chatml, deepseek-v4.1"
+/// Returns "chatml, deepseek-v4.1".
 std::string template_names();
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Families that put a JSON list of calls between marks of their own.
+// Families that write a JSON list of calls between marks of their own.
 //   Apertus         <|tools_prefix|>[{"f": {...}}]<|tools_suffix|>
 //   Command R7B, A  <|START_ACTION|>[{"tool_call_id": "0", "tool_name": "f", "parameters": {...}}]
 //                   <|END_ACTION|>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr ChatFormat kPlainFormat{.name = "plain", .think = {}};
 
-// In the order of detection: what is told by rarer marks comes first.
+// In the order of detection: formats with rarer marks come first.
 constexpr std::array<const ChatFormat*, 38> kFormats{
     &kPlainFormat,        &kKimiK3Format,      &kMiniMaxM3Format,    &kMiniCpm5Format,
     &kSolarFormat,        &kHy3Format,         &kMuseFormat,         &kHarmonyFormat,

@@ -1,5 +1,5 @@
-// One family's way of writing answers, as data: its marks and the grammar of its calls. Each family
-// is one file and one line in the table of chat_format.cpp.
+// Output format of a model family, as data: its marks and the grammar of its calls. Each family is
+// one file and one line in the table of chat_format.cpp.
 #pragma once
 
 #include <array>
@@ -19,37 +19,38 @@ struct ThinkMarks {
 
 struct ChatFormat {
   std::string_view name;
-  /// A template that contains all texts of one of these (up to the first empty one) is of the
-  /// family.
+  /// A template belongs to the family if it contains all texts of a row (up to the first empty
+  /// text).
   std::array<std::array<std::string_view, 3>, 3> detected_by{};
   ThinkMarks think{"<think>", "</think>"};
-  /// What stands before calls.
+  /// Marks before calls.
   std::array<std::string_view, 3> call_openers{};
-  /// Calls may also be the whole answer, without an opener, when it begins with one of these.
+  /// Calls without an opener may be the whole answer if it begins with one of these.
   std::string_view bare_begins{};
-  /// Calls that come before the reasoning was closed end it.
+  /// Calls within open reasoning end it.
   bool calls_end_reasoning = false;
-  /// Marks without a meaning for the reader, dropped from the answer.
+  /// Meaningless marks, dropped from the answer.
   std::array<std::string_view, 5> dropped{};
   std::unique_ptr<CallGrammar> (*make_calls)() = nullptr;
-  /// Ids that are made up have nine letters and digits, as the templates demand.
+  /// Generated ids have nine letters and digits, as the templates require.
   bool ids_of_nine = false;
-  /// How calls are written when a grammar is to keep the model to them; the first that fits the
-  /// template counts. None: calls of the family are not constrained.
+  /// Shapes of calls for grammars; the first that fits the template applies. If none does, the
+  /// family's calls are not constrained.
   std::array<CallShape, 3> shapes{};
-  /// What stands before an answer that is no call.
+  /// Mark before an answer that is no call.
   std::string_view content_open{};
-  /// Of a family whose models ship no template; empty: they ship one.
+  /// Template for families whose models ship none; otherwise empty.
   std::string_view own_template{};
-  /// For families whose answers are laid out otherwise altogether; the marks above are unused then.
+  /// Layout for families with an entirely different structure; may be null. The marks above are
+  /// unused with a layout.
   std::unique_ptr<ReplyLayout> (*make_layout)() = nullptr;
 };
 
-/// The table. The first is "plain", which has neither calls nor marks.
+/// Table of formats. The first is "plain", which has neither calls nor marks.
 std::span<const ChatFormat* const> chat_formats();
-/// Null for an unknown name.
+/// Returns null for an unknown name.
 const ChatFormat* find_chat_format(std::string_view name);
-/// The family of a template; "plain" when nothing is recognised.
+/// Family of a template; "plain" if unrecognised.
 const ChatFormat& detect_chat_format(std::string_view template_source);
 
 }  // namespace tenon

@@ -1,7 +1,7 @@
 // DeepSeek V3 and R1:
 //   <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{...}\n```
 //   <｜tool▁call▁end｜><｜tool▁calls▁end｜>
-// V3.1, without the kind and the fence, and V3.2 and later, with tags:
+// DeepSeek V3.1 omits the kind and the fence. V3.2 and later use tags:
 //   <｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n
 //   <｜DSML｜parameter name="key" string="true">value</｜DSML｜parameter>\n</｜DSML｜invoke>\n...
 #include "text/chat_formats/chat_format.h"

@@ -1,11 +1,11 @@
-// DeepSeek V4.1, as V3.2 but for the names of the tags, before which stands a space:
+// DeepSeek V4.1: as V3.2, with other names of tags, after a space:
 //   <｜DSML｜ calls>\n<｜DSML｜ invoke name="f">\n
 //   <｜DSML｜ parameter name="key" string="true">value</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n...
 //
-// The model ships no template. The one here writes what its published encoder does
-// (deepseek-ai/DeepSeek-V4.1-Flash, encoding/encoding.py of 2026-09-10); tests/text/own_templates_test.cpp
-// pins it. Variables: thinking or enable_thinking, reasoning_effort (1 to 100,
-// "low", "high", "xhigh" or "max"), drop_thinking, response_format.
+// The model ships no template. kTemplate writes the same prompts as its published encoder
+// (deepseek-ai/DeepSeek-V4.1-Flash, encoding/encoding.py of 2026-09-10);
+// tests/text/own_templates_test.cpp pins it. Variables: thinking or enable_thinking,
+// reasoning_effort (1 to 100, "low", "high", "xhigh" or "max"), drop_thinking, response_format.
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/tagged_calls.h"
 

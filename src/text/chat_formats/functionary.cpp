@@ -1,5 +1,5 @@
-// Functionary v3.2: messages to the recipient they name, one after another; the prompt writes the
-// first mark.
+// Functionary v3.2: consecutive messages, each after the name of its recipient; the prompt writes
+// the first mark.
 //   all\ntext>>>f\n{...}>>>g\n{...}
 #include <array>
 
@@ -42,9 +42,9 @@ class FunctionaryReply : public ReplyLayout {
     return false;
   }
 
-  /// One mark at most: what looks like a second one is text, in however many pieces it comes.
+  /// Accepts at most one mark: a second one is text, in any number of pieces.
   bool start(ReplyInput& in) {
-    const ReplyInput::Match mark = in.match(kMark);  // where the prompt has not written it
+    const ReplyInput::Match mark = in.match(kMark);  // unless the prompt has written it
     if (mark == ReplyInput::Match::Partly) return false;
     if (mark == ReplyInput::Match::Yes) in.skip(kMark.size());
     state_ = State::Recipient;

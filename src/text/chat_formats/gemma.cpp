@@ -1,4 +1,4 @@
-// FunctionGemma and Gemma 4, whose arguments are JSON with bare keys and quotes of their own:
+// FunctionGemma and Gemma 4, whose arguments are JSON with bare keys and special quotes:
 //   <start_function_call>call:f{key:<escape>text<escape>,n:3}<end_function_call>
 //   <|tool_call>call:f{key:<|"|>text<|"|>,n:3}<tool_call|>
 #include <array>
@@ -59,7 +59,7 @@ class GemmaCalls : public CallGrammar {
     return Step::Again;
   }
 
-  /// Hands JSON on and follows it. False for what is none.
+  /// Passes JSON on and tracks its state. False if it is invalid.
   bool pass(std::string_view json, CallOutput& out) {
     for (const char c : json) {
       const JsonScan::State state = scan_.feed(c);

@@ -1,4 +1,4 @@
-// GLM 4.5 and later, which leave out the line breaks from 4.7 on:
+// GLM 4.5 and later; from 4.7 on without the line breaks:
 //   <tool_call>f\n<arg_key>key</arg_key>\n<arg_value>value</arg_value>\n</tool_call>
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/tagged_calls.h"

@@ -1,4 +1,4 @@
-// Granite 3: <|tool_call|>[{"name": "f", "arguments": {...}}]; version 4 writes as Hermes.
+// Granite 3: <|tool_call|>[{"name": "f", "arguments": {...}}]; version 4 uses the Hermes format.
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/json_calls.h"
 

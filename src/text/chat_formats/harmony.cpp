@@ -1,4 +1,4 @@
-// gpt-oss Harmony: messages with a channel each, one after another.
+// gpt-oss Harmony: consecutive messages, each with a channel.
 //   <|channel|>analysis<|message|>reasoning<|end|><|start|>assistant<|channel|>final<|message|>text
 //   <|channel|>commentary to=functions.f <|constrain|>json<|message|>{...}<|call|>
 #include <array>
@@ -49,7 +49,7 @@ class HarmonyReply : public ReplyLayout {
     const std::array markers{kMessage};
     const ReplyInput::Found found = in.find(markers);
     if (found.at > kMaxCallName) {
-      // No header after all: what was written is not thrown away.
+      // The header is incomplete: keep its text as content.
       for (const std::string_view mark : std::span(kEnds).subspan(kStart)) {
         if (in.rest().starts_with(mark)) in.skip(mark.size());
       }
@@ -99,7 +99,7 @@ class HarmonyReply : public ReplyLayout {
     in.skip(found.at);
     in.forget();
     if (found.which == kEnds.size()) return false;
-    // The marks that begin a message stay: they belong to its header.
+    // Marks that begin a message are not skipped: they belong to its header.
     if (found.which < kStart) in.skip(kEnds[found.which].size());
     in.forget();
     if (state_ == State::Reasoning) out.end_part();

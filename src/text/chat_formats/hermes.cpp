@@ -1,4 +1,4 @@
-// Hermes, Qwen 2.5 and 3, Granite 4 and the many that followed:
+// Hermes, Qwen 2.5 and 3, Granite 4 and many later models:
 //   <tool_call>\n{"name": "f", "arguments": {...}}\n</tool_call>
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/json_calls.h"

@@ -1,4 +1,4 @@
-// Hunyuan 3, whose marks all end alike:
+// Hunyuan 3, whose marks all have the suffix ":opensource":
 //   <think:opensource>...</think:opensource>text<tool_calls:opensource>
 //   <tool_call:opensource>f<tool_sep:opensource>
 //   <arg_key:opensource>key</arg_key:opensource>

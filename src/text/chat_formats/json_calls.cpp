@@ -48,12 +48,12 @@ Step copy_json(ReplyInput& in, JsonScan& scan, std::string& out) {
     const char c = text[i];
     const JsonScan::State state = scan.feed(c);
     if (state == JsonScan::State::Bad) {
-      in.skip(i);  // what earlier pieces held was skipped, too
+      in.skip(i);  // earlier pieces were skipped as well
       return Step::Broken;
     }
     const bool belongs = state != JsonScan::State::Complete || scan.took_last();
     if (belongs) {
-      // Models write line breaks into strings as they are.
+      // Models write raw line breaks into strings.
       if (scan.in_string() && static_cast<uint8_t>(c) < 0x20)
         append_json_escaped({&c, 1}, out);
       else
@@ -143,7 +143,7 @@ Step JsonCallObject::key(ReplyInput& in) {
   first_ = false;
   const bool known = key_is_name_ || is_in(kNameKeys, key_) || is_in(kArgumentKeys, key_) ||
                      is_in(kIdKeys, key_) || is_in(kOtherKeys, key_);
-  // Other JSON is told from a call as early as possible.
+  // Reject other JSON as early as possible.
   if (!known && !has_name_) return Step::Broken;
   state_ = State::Colon;
   return Step::Again;
@@ -205,7 +205,7 @@ Step JsonCallObject::close(CallOutput& out) {
   if (!has_arguments_ || held_ == "null") {
     out.arguments("{}");
   } else if (!held_.empty()) {
-    // A string that holds the JSON, or arguments that came before the name.
+    // The arguments are JSON in a string, or came before the name.
     const std::optional<std::string> inner = json_string_text(held_);
     const std::optional<std::string> json = inner ? repaired_json(*inner) : std::nullopt;
     out.arguments(json ? *json : held_);

@@ -1,5 +1,5 @@
-// Calls as JSON objects with the name inside: {"name": "f", "arguments": {...}}, alone, in an array
-// or one after the other. Hermes, Qwen, Llama, Mistral, Granite, MiniMax M1, ...
+// Calls as JSON objects that include the name: {"name": "f", "arguments": {...}}, alone, in an
+// array or consecutive. Hermes, Qwen, Llama, Mistral, Granite, MiniMax M1, ...
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@ namespace tenon {
 
 struct JsonCallLayout {
   std::string_view close{};  ///< after the calls; "" for none
-  bool must_close = false;   ///< without it the call is broken, unless the answer ends
+  bool must_close = false;   ///< without `close` the call is broken, unless the answer ends
   bool key_is_name = false;  ///< {"f": {...}}
-  bool id_is_last = false;   ///< after the arguments, which wait for it
+  bool id_is_last = false;   ///< an id follows the arguments, which are held back until then
 };
 
-/// One object: used by JsonCalls, and by grammars that find objects elsewhere.
+/// Parser of one object, used by JsonCalls and by grammars that find objects elsewhere.
 class JsonCallObject {
  public:
   explicit JsonCallObject(bool key_is_name = false, bool id_is_last = false)
@@ -37,7 +37,7 @@ class JsonCallObject {
   CallGrammar::Step close(CallOutput& out);
   void announce(CallOutput& out);
 
-  /// Arguments are handed out as they come: not before the name, the id, or all of their text.
+  /// True while arguments must wait for the name, the id, or their own end.
   [[nodiscard]] bool holds_arguments() const {
     return is_text_ || !has_name_ || (id_is_last_ && id_.empty());
   }
@@ -52,12 +52,12 @@ class JsonCallObject {
   JsonScan scan_;
 };
 
-/// A JSON string at the start of the rest, when all of it is there.
+/// Reads a JSON string at the start of the rest once it is complete.
 CallGrammar::Step read_json_string(ReplyInput& in, std::string& out);
-/// Copies the arguments of a call as far as they are there; Again when they are whole.
+/// Copies the available arguments of a call; returns Again at their end.
 CallGrammar::Step copy_json(ReplyInput& in, JsonScan& scan, std::string& out);
-/// Passes them on to the call that was begun last, for layouts in which nothing is around them.
-/// Again: the call is over. Broken: it was none, and is content now.
+/// Passes arguments on to the current call, for layouts without marks around them. Returns Again at
+/// the end of the call, Broken if the text is no call and becomes content.
 CallGrammar::Step pass_arguments(ReplyInput& in, JsonScan& scan, ReplyBuilder& out);
 
 class JsonCalls : public CallGrammar {

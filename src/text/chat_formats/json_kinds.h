@@ -1,4 +1,4 @@
-// The kinds of JSON values, as sets: what a tool's schema lets a parameter be.
+// Kinds of JSON values as sets, for the values that a tool's schema allows.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@ using JsonKinds = uint8_t;
 
 inline constexpr JsonKinds kStringKind = 1;
 inline constexpr JsonKinds kIntegerKind = 2;
-inline constexpr JsonKinds kFractionKind = 4;  ///< a number with a point or an exponent
+inline constexpr JsonKinds kFractionKind = 4;  ///< number with a point or an exponent
 inline constexpr JsonKinds kBooleanKind = 8;
 inline constexpr JsonKinds kNullKind = 16;
 inline constexpr JsonKinds kListKind = 32;
 inline constexpr JsonKinds kObjectKind = 64;
 inline constexpr JsonKinds kAnyKind = 127;
 
-/// The kind of a JSON value without space around it.
+/// Kind of a JSON value without space around it.
 constexpr JsonKinds kind_of_json(std::string_view json) {
   switch (json.empty() ? ' ' : json[0]) {
     case '"':

@@ -1,4 +1,4 @@
-// JSON as it comes in from a model, byte by byte: where a value ends, and strings in and out.
+// Scans JSON from a model byte by byte: finds the end of a value, and converts strings.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace tenon {
 
-/// Finds the end of one JSON value in a stream.
+/// Finds the end of a JSON value in a stream.
 class JsonScan {
  public:
   enum class State : uint8_t { Inside, Complete, Bad };
 
-  /// Takes the next byte. Complete: the byte ended the value and belongs to it, except after a
-  /// number at top level, which no byte of its own ends: then it does not (see took_last).
+  /// Takes the next byte. Complete means that the byte ended the value and belongs to it. A number
+  /// at top level ends only at the byte after it, which does not belong to it (see took_last).
   State feed(char c);
   [[nodiscard]] bool took_last() const { return took_last_; }
   [[nodiscard]] bool in_string() const {
     return place_ == Place::String || place_ == Place::Escape || place_ == Place::Unicode;
   }
-  /// Whether the text may end here: a number at top level.
+  /// True if the text may end at this point: after a number at top level.
   [[nodiscard]] bool may_end() const {
     return place_ == Place::Number && open_.empty() && is_number();
   }
@@ -41,12 +41,12 @@ class JsonScan {
     Word
   };
 
-  /// How far a number has come; it may end after Zero, Whole, Fraction and Exponent.
+  /// State of a number; it may end after Zero, Whole, Fraction and Exponent.
   enum class Number : uint8_t { Minus, Zero, Whole, Point, Fraction, E, Sign, Exponent };
 
   State value(char c);
   State after_value();
-  /// Whether the byte carries the number on.
+  /// True if the byte continues the number.
   bool grow_number(char c);
   [[nodiscard]] bool is_number() const {
     return number_ == Number::Zero || number_ == Number::Whole || number_ == Number::Fraction ||
@@ -55,21 +55,21 @@ class JsonScan {
 
   Place place_ = Place::Value;
   Number number_ = Number::Minus;
-  std::vector<char> open_;  // '{' or '['
+  std::vector<char> open_;  // '{' or '[' of each open value
   bool is_key_ = false;
   bool took_last_ = true;
   uint32_t digits_ = 0;
   std::string_view word_;
 };
 
-/// `text` between quotes with what JSON escapes escaped.
+/// Appends `text` in quotes, with JSON escapes.
 void append_json_string(std::string_view text, std::string& out);
-/// The text of a JSON string with its quotes; nothing for what is none.
+/// Text of a JSON string given with its quotes; empty if invalid.
 std::optional<std::string> json_string_text(std::string_view json);
-/// A text that is one JSON value, with line breaks and the like in strings, which models write as
-/// they are, escaped; nothing for another text.
+/// JSON value with raw control characters in strings escaped, as models write line breaks; empty if
+/// the text is no JSON value.
 std::optional<std::string> repaired_json(std::string_view text);
-/// Whether the whole text is one JSON value with white space around it.
+/// True if the whole text is one JSON value, white space around it allowed.
 bool is_json(std::string_view text);
 
 }  // namespace tenon

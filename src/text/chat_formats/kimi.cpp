@@ -1,12 +1,12 @@
 // Kimi K2:
 //   <|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{...}
 //   <|tool_call_end|><|tool_calls_section_end|>
-// and K3:
+// Kimi K3:
 //   <|open|>think<|sep|>...<|close|>think<|sep|><|open|>response<|sep|>...<|close|>response<|sep|>
 //   <|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|>
 //   <|open|>argument key="key" type="string"<|sep|>value<|close|>argument<|sep|>
 //   <|close|>call<|sep|><|close|>tools<|sep|>
-// where the arguments may also be one object:
+// K3's arguments may also be a single object:
 //   <|open|>json type="object"<|sep|>{...}<|close|>json<|sep|>
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/named_calls.h"
@@ -15,7 +15,7 @@
 namespace tenon {
 namespace {
 
-/// "functions.f:0" is the id of a call of f.
+/// Id of a call of f: "functions.f:0".
 CallName split_kimi_name(std::string_view raw) {
   std::string_view name = raw;
   if (name.starts_with("functions.")) name.remove_prefix(10);

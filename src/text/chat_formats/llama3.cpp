@@ -1,8 +1,8 @@
 // Llama 3.1 to 3.3 and 4: JSON as the whole answer, or after the Python tag; also
 //   <function=f>{...}</function>
-//   [f(key="value")]                          a list of calls in Python
-//   <|python_tag|>f.call(key="value")         tools that the model knows by itself
-//   <|python_tag|>print("any other code")     a call of the tool "python"
+//   [f(key="value")]                          list of calls in Python
+//   <|python_tag|>f.call(key="value")         built-in tools of the model
+//   <|python_tag|>print("any other code")     call of the tool "python"
 #include <algorithm>
 #include <initializer_list>
 
@@ -85,7 +85,7 @@ class Llama3Calls : public CallGrammar {
     return Step::Again;
   }
 
-  /// Up to the end of the answer, or of the tag.
+  /// Reads code up to the end of the answer or of the tag.
   Step code(ReplyInput& in, CallOutput& out) {
     const std::array markers{tag_close_};
     const ReplyInput::Found found = in.find(markers);

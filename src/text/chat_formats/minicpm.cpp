@@ -1,4 +1,4 @@
-// MiniCPM 5; values with marks in them stand in CDATA:
+// MiniCPM 5; values that contain marks are in CDATA:
 //   <function name="f"><param name="key">value</param><param name="k"><![CDATA[a<b]]></param>
 //   </function>
 #include "text/chat_formats/chat_format.h"

@@ -1,7 +1,7 @@
 // MiniMax M2:
 //   <minimax:tool_call>\n<invoke name="f">\n<parameter name="key">value</parameter>\n</invoke>\n
 //   </minimax:tool_call>
-// and M1, with one JSON object a line:
+// MiniMax M1, with one JSON object per line:
 //   <tool_calls>\n{"name": "f", "arguments": {...}}\n</tool_calls>
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/json_calls.h"

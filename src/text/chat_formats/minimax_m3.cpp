@@ -1,4 +1,4 @@
-// MiniMax M3, where lists and objects are tags within tags, each after the same mark M:
+// MiniMax M3, whose lists and objects are nested tags, each after the same mark M:
 //   M<tool_call>\nM<invoke name="f">M<key>valueM</key>M<list>M<item>1M</item>M</list>M</invoke>\n
 //   M</tool_call>
 #include <array>
@@ -40,11 +40,11 @@ class MiniMaxM3Calls : public CallGrammar {
 
  private:
   enum class State : uint8_t { Between, Name, Inside };
-  /// What is in an element decides whether it is a value, a list or an object.
+  /// The content of an element decides whether it is a value, a list or an object.
   enum class Holds : uint8_t { Text, List, Object };
   struct Element {
     std::string name;
-    std::string path;  ///< as CallOutput::kinds_of wants it
+    std::string path;  ///< path for CallOutput::kinds_of
     JsonKinds kinds;
     Holds holds = Holds::Text;
     size_t count = 0;
@@ -86,7 +86,7 @@ class MiniMaxM3Calls : public CallGrammar {
     return Step::Again;
   }
 
-  /// Text, then a tag.
+  /// Reads text, then a tag.
   Step inside(ReplyInput& in, CallOutput& out) {
     const std::array markers{kMiniMaxMark};
     const ReplyInput::Found found = in.find(markers);
@@ -104,7 +104,7 @@ class MiniMaxM3Calls : public CallGrammar {
     return open(std::string_view(tag).substr(1), out);
   }
 
-  /// False for text where none can be.
+  /// False if text is not allowed at this point.
   bool add_text(std::string_view text, CallOutput& out) {
     Element& top = open_.back();
     if (top.holds != Holds::Text) return without_space_before(text).empty();
@@ -167,9 +167,9 @@ class MiniMaxM3Calls : public CallGrammar {
   }
 
   State state_ = State::Between;
-  bool any_ = false;  // calls so far
+  bool any_ = false;  // a call has been read
   std::string tool_;
-  std::vector<Element> open_;  // the call, then the elements that are open
+  std::vector<Element> open_;  // the call, then its open elements
 };
 
 }  // namespace
@@ -183,7 +183,7 @@ extern constexpr ChatFormat kMiniMaxM3Format{
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
       return std::make_unique<MiniMaxM3Calls>();
     },
-    // Lists and objects as JSON within their tags, which is read as well.
+    // Lists and objects may be JSON within their tags, which the parser also accepts.
     .shapes = {{{.call = TENON_M "<invoke name=\"$name\">$parameters" TENON_M "</invoke>\n",
                  .trigger = TENON_M "<tool_call>",
                  .open = TENON_M "<tool_call>\n",

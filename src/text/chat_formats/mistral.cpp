@@ -1,7 +1,7 @@
-// Mistral, the older version and the newer one:
+// Mistral, first the older and then the newer version:
 //   [TOOL_CALLS][{"name": "f", "arguments": {...}, "id": "..."}]
 //   [TOOL_CALLS]f[CALL_ID]123456789[ARGS]{...}
-// Magistral and Ministral think before that: [THINK]...[/THINK]
+// Magistral and Ministral reason first: [THINK]...[/THINK]
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/named_calls.h"
 

@@ -1,8 +1,8 @@
-// Muse: messages to the recipient they name, one after another; the prompt writes the first mark.
+// Muse: consecutive messages, each naming its recipient; the prompt writes the first mark.
 //    to=self<|message|>reasoning<|eom|><|start|>assistant to=user<|message|>text
 //    to=f<|message|><atem:function_calls>\n<atem:invoke name="f">\n
-//   <atem:parameter
-//   name="key">value</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eot|>
+//   <atem:parameter name="key">value</atem:parameter>\n</atem:invoke>\n
+//   </atem:function_calls><|eot|>
 #include <array>
 
 #include "text/chat_formats/chat_format.h"
@@ -56,7 +56,7 @@ class MuseReply : public ReplyLayout {
     const ReplyInput::Found found = in.find(markers);
     const bool is_long = found.at > kMaxCallName;
     if (is_long || (found.which != 0 && in.at_end)) {
-      // No header after all: what was written is not thrown away, but for one that was cut off.
+      // The header is incomplete: keep its text as content, unless the header was cut off.
       const bool is_marked = in.rest().starts_with(kMuseEnds[kMuseStart]);
       if (is_marked) in.skip(is_long ? kMuseEnds[kMuseStart].size() : in.rest().size());
       in.forget();

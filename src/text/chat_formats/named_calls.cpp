@@ -73,7 +73,7 @@ CallGrammar::Step NamedCalls::step(ReplyInput& in, CallOutput& out) {
         return Step::Again;
       }
       in.skip_space();
-      // After whole arguments the close may be missing.
+      // The close is optional after complete arguments.
       const bool ended = in.at_end && in.rest().empty();
       const ReplyInput::Match again =
           layout_.call_open.empty() ? ReplyInput::Match::No : in.match(layout_.call_open);

@@ -1,4 +1,4 @@
-// Calls as a name between markers and then the JSON of the arguments: Mistral, DeepSeek, Kimi, the
+// Calls as a name between markers, followed by the arguments as JSON: Mistral, DeepSeek, Kimi, the
 // <function=...> form of Llama and others.
 #pragma once
 
@@ -10,24 +10,25 @@
 
 namespace tenon {
 
-/// How a raw name becomes a name and an id; nothing is changed by default.
+/// Name and id from a raw name; by default the name is unchanged.
 struct CallName {
   std::string name;
   std::string id;
 };
 
 struct NamedCallLayout {
-  std::string_view call_open{};      ///< before each call; "" for none
-  std::string_view kind_end{};       ///< text up to here says the kind of call and is dropped
-  std::string_view name_end{};       ///< after the name; "" where the '{' of the arguments ends it
-  std::string_view id_open{};        ///< may stand after the name: an id follows, up to name_end
+  std::string_view call_open{};  ///< before each call; "" for none
+  /// Marker after the kind of call, which is dropped.
+  std::string_view kind_end{};
+  std::string_view name_end{};       ///< after the name; "" if the '{' of the arguments ends it
+  std::string_view id_open{};        ///< optional after the name: an id follows, up to name_end
   std::string_view call_close{};     ///< after the arguments
-  std::string_view next_call{};      ///< begins another call in place of call_open
+  std::string_view next_call{};      ///< begins another call instead of call_open
   std::string_view section_close{};  ///< after all calls
-  /// The number of the opener that is call_open itself: models leave out what stands around calls.
+  /// Index of the opener that equals call_open: models may skip the text around calls.
   size_t late_opener = SIZE_MAX;
   CallName (*split_name)(std::string_view raw) = nullptr;
-  /// Where the opener is followed by '[' or '{', the calls are plain JSON objects.
+  /// Calls are plain JSON objects if '[' or '{' follows the opener.
   bool or_json = false;
 };
 

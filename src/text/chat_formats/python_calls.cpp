@@ -12,7 +12,8 @@ bool is_name_byte(char c) {
          c == '.' || c == '-' || static_cast<uint8_t>(c) >= 0x80;
 }
 
-/// A name and the byte that ends it, with space between. Other text is told as early as possible.
+/// Reads a name and the byte that ends it, with space between. Rejects other text as early as
+/// possible.
 Step read_name(ReplyInput& in, char end, std::string& name) {
   const std::string_view text = in.rest();
   size_t size = 0;

@@ -1,5 +1,5 @@
-// Calls as Python writes them: [f(a=1, b="x"), g()]. LFM2, Llama 3.2 and 4, Olmo 3; also one call
-// alone, name.call(a=1), of the tools that Llama 3.1 knows by itself.
+// Calls in Python syntax: [f(a=1, b="x"), g()]. LFM2, Llama 3.2 and 4, Olmo 3; also a single call,
+// name.call(a=1), of the built-in tools of Llama 3.1.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace tenon {
 
 struct PythonCallLayout {
   std::string_view close{};   ///< after the calls
-  std::string_view method{};  ///< after the name of the tool
-  bool listed = true;         ///< the calls stand in brackets
-  bool only_offered = false;  ///< what is no tool of the conversation is no call
+  std::string_view method{};  ///< after the tool's name
+  bool listed = true;         ///< the calls are in brackets
+  bool only_offered = false;  ///< a name that is no tool of the conversation is no call
 };
 
 class PythonCalls : public CallGrammar {

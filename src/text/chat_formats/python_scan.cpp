@@ -23,7 +23,7 @@ bool is_word_byte(char c) {
 
 char closer_of(char open) { return open == '{' ? '}' : open == '[' ? ']' : ')'; }
 
-/// A number or a name of a value as JSON; empty for what is none.
+/// JSON of a number or a named constant; empty for other words.
 std::string json_word(std::string_view word) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kNames{{{"True", "true"},
                                                                                  {"False", "false"},
@@ -34,7 +34,7 @@ std::string json_word(std::string_view word) {
   for (const auto& [name, json] : kNames) {
     if (word == name) return std::string(json);
   }
-  // What Python lets numbers look like, beyond JSON.
+  // Convert Python's number syntax beyond JSON's.
   std::string number(word.starts_with('-') ? "-" : "");
   if (word.starts_with('-') || word.starts_with('+')) word.remove_prefix(1);
   if (word.starts_with('.')) number += '0';
@@ -189,7 +189,7 @@ PythonScan::State PythonScan::string(char c, std::string& json) {
   return State::Inside;
 }
 
-/// A character by its number; surrogates wait for their other half. 0 ends the waiting.
+/// Writes a character by its code; a high surrogate waits for the low one. 0 ends the waiting.
 void PythonScan::put(uint32_t code, std::string& json) {
   const bool is_low = code >= 0xDC00 && code < 0xE000;
   if (high_ != 0) {
@@ -234,7 +234,7 @@ PythonScan::State PythonScan::escape(char c, std::string& json) {
   if (high_ != 0) put(0, json);
   if (const size_t known = kLetters.find(c); known != kLetters.npos) {
     append_json_escaped(kBytes.substr(known, 1), json);
-  } else if (c != '\n') {  // a break after a backslash is none
+  } else if (c != '\n') {  // a backslash removes a line break
     append_json_escaped("\\", json);
     return string(c, json);
   }

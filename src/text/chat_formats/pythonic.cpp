@@ -1,4 +1,4 @@
-// Families that call tools in Python.
+// Families that write calls in Python syntax.
 //   LFM2     <|tool_call_start|>[f(key="value"), g()]<|tool_call_end|>
 //   Olmo 3   <function_calls>\nf(key="value")\ng()\n</function_calls>
 #include "text/chat_formats/chat_format.h"

@@ -1,4 +1,4 @@
-// Qwen3-Coder and those that took it over; the outer tag is sometimes left out by the model:
+// Qwen3-Coder and models that adopted its format; models sometimes skip the outer tag:
 //   <tool_call>\n<function=f>\n<parameter=key>\nvalue\n</parameter>\n</function>\n</tool_call>
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/tagged_calls.h"
@@ -38,7 +38,7 @@ extern constexpr ChatFormat kQwen3CoderFormat{
                       "<parameter=$key>\n$value\n</parameter>\n")}},
 };
 
-// ByteDance Seed: the same within another tag, without line breaks around the values.
+// ByteDance Seed: another outer tag, and no line breaks around the values.
 extern constexpr ChatFormat kSeedFormat{
     .name = "seed",
     .detected_by = {{{"<seed:tool_call>"}}},

@@ -1,4 +1,4 @@
-// Models that think but call no tools:
+// Models that reason but call no tools:
 //   <think>...</think>content
 #include "text/chat_formats/chat_format.h"
 

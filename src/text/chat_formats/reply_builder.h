@@ -1,4 +1,4 @@
-// What an answer amounts to so far: content, reasoning and calls, each handed on as it grows.
+// Collects an answer's content, reasoning and calls, and passes on each as it grows.
 #pragma once
 
 #include <map>
@@ -18,14 +18,14 @@ struct ReplyCall {
   std::string arguments;  ///< JSON
 };
 
-/// An answer taken apart.
+/// Parsed answer.
 struct ReplyMessage {
   std::string content;
   std::string reasoning;
   std::vector<ReplyCall> calls;
 };
 
-/// What the parameters of the tools may be. Every tool has an entry.
+/// Kinds of the tools' parameters. Every tool has an entry.
 struct ToolTypes {
   std::map<std::string, std::map<std::string, JsonKinds, std::less<>>, std::less<>> kinds;
 };
@@ -33,10 +33,10 @@ struct ToolTypes {
 /// Place where an answer begins: after the prompt, or inside a part begun by the prompt.
 enum class ReplyBegin : uint8_t { Fresh, InContent, InReasoning };
 
-/// The numbers that made-up ids begin with, and how they are written.
+/// Numbering and format of generated ids.
 struct CallIds {
-  size_t first = 0;   ///< calls that the conversation has already
-  bool nine = false;  ///< nine letters and digits: "call00000" in place of "call_0"
+  size_t first = 0;   ///< calls already in the conversation
+  bool nine = false;  ///< nine letters and digits: "call00000" instead of "call_0"
 };
 
 class ReplyBuilder : public CallOutput {
@@ -44,23 +44,23 @@ class ReplyBuilder : public CallOutput {
   ReplyBuilder(ReplyInput& in, ToolTypes types, CallIds ids)
       : in_(in), types_(std::move(types)), ids_(ids) {}
 
-  /// Where deltas go until the next call of this; may be null.
+  /// Receiver of deltas until the next call; may be null.
   void set_sink(const ReplySink* sink) { sink_ = sink; }
   [[nodiscard]] const ReplyMessage& message() const { return message_; }
 
-  /// White space at the begin of a part, and before a call, is not handed on.
+  /// Holds back white space at the beginning of a part and before a call.
   void content(std::string_view text);
   void reasoning(std::string_view text);
-  /// What follows is no longer reasoning, or content: white space held back is dropped.
+  /// Ends the part; white space held back is dropped.
   void end_part() {
     space_.clear();
     resumes_ = false;
   }
   /// Continues a part that the prompt has begun: leading white space counts.
   void resume() { resumes_ = true; }
-  /// White space held back is content after all, but for what stands after a call.
+  /// Passes on held-back white space as content, except after a call.
   void finish();
-  /// The call under way, if any, turned out broken.
+  /// Marks the current call, if any, as broken.
   void retract();
 
   void begin_call(std::string_view name, std::string_view id) override;
@@ -79,22 +79,22 @@ class ReplyBuilder : public CallOutput {
   CallIds ids_;
   const ReplySink* sink_ = nullptr;
   ReplyMessage message_;
-  std::string space_;     // at the end of the part: handed on when something follows
-  size_t num_calls_ = 0;  // retracted ones included, so that numbers are never used again
+  std::string space_;     // at the end of the part; passed on when text follows
+  size_t num_calls_ = 0;  // includes retracted calls, so that numbers are never reused
   bool resumes_ = false;
   bool in_call_ = false;
-  bool after_call_ = false;  // nothing but white space came since
+  bool after_call_ = false;  // only white space has come since a call
 };
 
-/// Reads a whole answer.
+/// Parser of a whole answer.
 class ReplyLayout {
  public:
   virtual ~ReplyLayout() = default;
-  /// The end of the prompt, which may have begun the answer.
+  /// prompt_end: end of the prompt, which may have begun the answer.
   virtual void start(std::string_view prompt_end) = 0;
   /// Call after start(), if the prompt ends inside reasoning or content.
   virtual void resume(bool reasons) = 0;
-  /// Reads as far as it can; all of it when the input is at its end.
+  /// Reads as far as possible; everything if the input has ended.
   virtual void read(ReplyInput& in, ReplyBuilder& out) = 0;
 };
 

@@ -5,7 +5,7 @@
 namespace tenon {
 namespace {
 
-// How much of the end of a prompt can matter.
+// Length of the prompt's end that can matter, in bytes.
 constexpr size_t kPromptEnd = 256;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Takes an answer apart while it comes in, by the rules of a family (chat_format.h).
+// Parses a streamed answer by the rules of a family (chat_format.h).
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-/// The answer laid out by marks: reasoning between its own, then content with calls in it.
+/// Layout by marks: reasoning between its own, then content with calls.
 class MarkedReply : public ReplyLayout {
  public:
   MarkedReply(const ChatFormat& format, bool reads_calls);
@@ -29,27 +29,26 @@ class MarkedReply : public ReplyLayout {
   bool reads_calls_;
   State state_ = State::Start;
   bool any_content_ = false;
-  bool is_reasoning_ = false;  // a call under way began in the reasoning
+  bool is_reasoning_ = false;  // the current call began within reasoning
   std::unique_ptr<CallGrammar> calls_;
   std::vector<std::string_view> markers_;        // openers, then dropped marks
-  std::vector<std::string_view> think_markers_;  // of the reasoning: its end, then openers
+  std::vector<std::string_view> think_markers_;  // end of reasoning, then openers
   size_t num_openers_ = 0;
 };
 
-/// The same text in whatever pieces gives the same message. Work and memory are in proportion to
-/// the text.
+/// Incremental parser: the split into pieces does not change the message. Linear time and memory.
 class ReplyParser {
  public:
-  /// prompt_end: the last part of the prompt, which may have opened the reasoning. reads_calls:
-  /// false when the model was given no tools; then everything is content. first_id: the number of
-  /// the first id that is made up.
+  /// prompt_end: last part of the prompt, which may have opened the reasoning. reads_calls: false
+  /// if the model has no tools; everything is then content. first_id: number of the first generated
+  /// id.
   ReplyParser(const ChatFormat& format, std::string_view prompt_end, bool reads_calls,
               ToolTypes types = {}, size_t first_id = 0, ReplyBegin begin = ReplyBegin::Fresh);
-  ReplyParser(const ReplyParser&) = delete;  // its parts point to each other
+  ReplyParser(const ReplyParser&) = delete;  // members point to each other
   ReplyParser& operator=(const ReplyParser&) = delete;
 
   void push(std::string_view text, const ReplySink& sink = {});
-  /// The answer is complete. What is left of a call becomes content.
+  /// Ends the answer. The rest of a call becomes content.
   void finish(const ReplySink& sink = {});
   [[nodiscard]] const ReplyMessage& message() const { return builder_.message(); }
 

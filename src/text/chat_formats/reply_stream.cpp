@@ -5,7 +5,7 @@
 namespace tenon {
 
 void ReplyInput::append(std::string_view text) {
-  // Given back once half of it was read, so that the work stays in proportion to the text.
+  // Compact once half was read, to keep the work linear.
   if (kept_ > 4096 && kept_ > text_.size() / 2) {
     text_.erase(0, kept_);
     at_ -= kept_;

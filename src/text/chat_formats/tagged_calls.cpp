@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kCdata = "<![CDATA[";
 constexpr std::string_view kCdataEnd = "]]>";
 
-/// A list or an object as Python writes it, which templates show to models: as JSON.
+/// Converts a list or an object in Python syntax, which templates show to models, to JSON.
 std::optional<std::string> json_of_python(std::string_view text) {
   if (!text.starts_with('[') && !text.starts_with('{')) return std::nullopt;
   PythonScan scan;
@@ -29,7 +29,7 @@ std::optional<std::string> json_of_python(std::string_view text) {
   return std::nullopt;
 }
 
-/// What stands before the closing quote of an attribute, without escapes.
+/// Text up to the closing quote of an attribute, unescaped.
 std::string attribute_text(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, char>, 2> kEscapes{
       {{"&quot;", '"'}, {"&amp;", '&'}}};
@@ -56,8 +56,8 @@ std::string tagged_value_json(std::string_view text, JsonKinds kinds) {
     const bool meant = kinds != kAnyKind && (kinds & kind_of_json(meaning)) != 0;
     if (meant && json == word) json = meaning;
   }
-  // A parameter that may be a string and something else is that only if it reads like it. Strings
-  // stand as they are, but where nothing is known of the parameter.
+  // A parameter that may be a string takes another kind only if the text reads like it. Quoted
+  // strings are decoded only if the parameter's kinds are unknown.
   const JsonKinds read = kinds == kAnyKind ? kAnyKind : kinds & ~kStringKind;
   const bool may_be_json = (kinds & kStringKind) == 0 || (kind_of_json(json) & read) != 0;
   if (may_be_json) {
@@ -168,7 +168,7 @@ CallGrammar::Step TaggedCalls::key(ReplyInput& in, CallOutput& out) {
   if (found.at > kMaxCallName) return Step::Broken;
   if (found.which != 0) return in.at_end ? Step::Broken : Step::More;
   std::string_view key = trimmed(in.rest().substr(0, found.at));
-  JsonKinds told = 0;  // by the tag
+  JsonKinds told = 0;  // kind by the tag
   const size_t quote = layout_.attributes ? key.find('"') : key.npos;
   if (quote != key.npos && !layout_.string_attribute.empty()) {
     const bool is_string = key.find(layout_.string_attribute, quote + 1) != key.npos;
@@ -213,7 +213,7 @@ CallGrammar::Step TaggedCalls::value(ReplyInput& in, CallOutput& out) {
   const bool whole = found.which == 0;
   std::string_view text = in.rest().substr(0, found.at);
   if (is_string_) {
-    // A line break at the very end is the tag's: kept back until it is known.
+    // Hold back a final line break until it is known whether it belongs to the tag.
     const size_t kept = layout_.trims_lines && text.ends_with('\n') ? 1 : 0;
     if (!whole) text.remove_suffix(kept);
     std::string json;

@@ -1,4 +1,4 @@
-// Calls as tags, one per parameter, with values that are no JSON by themselves: Qwen3-Coder, GLM,
+// Calls as tags, one per parameter, with values that are not JSON by themselves: Qwen3-Coder, GLM,
 // MiniMax M2, DeepSeek V3.2, Kimi K3 and others.
 #pragma once
 
@@ -10,35 +10,36 @@
 namespace tenon {
 
 struct TaggedCallLayout {
-  std::string_view call_open{};   ///< before the name; "" when the name follows the opener at once
-  std::string_view name_end{};    ///< after the name; "" when the next tag ends it
+  std::string_view call_open{};   ///< before the name; "" if the name follows the opener directly
+  std::string_view name_end{};    ///< after the name; "" if the next tag ends it
   std::string_view key_open{};    ///< before the name of a parameter
-  std::string_view key_close{};   ///< after it
-  std::string_view value_open{};  ///< before the value; "" when it follows key_close
+  std::string_view key_close{};   ///< after the name of a parameter
+  std::string_view value_open{};  ///< before the value; "" if it follows key_close
   std::string_view value_close{};
   std::string_view call_close{};
-  std::string_view section_close{};  ///< after the calls; "" when call_close ends it all
-  /// Names stand in quotes, with more attributes after them; `&quot;` and `&amp;` are escapes.
+  std::string_view section_close{};  ///< after the calls; "" if call_close ends them all
+  /// Names are in quotes, followed by further attributes; `&quot;` and `&amp;` are escapes.
   bool attributes = false;
-  /// The attribute of a parameter that says that its value is a string. Others are JSON then.
+  /// Attribute of a parameter whose value is a string; other values are then JSON.
   std::string_view string_attribute{};
-  /// A value may stand in `<![CDATA[` and `]]>`, with tags in it.
+  /// A value may be in `<![CDATA[` and `]]>`, and then contain tags.
   bool cdata = false;
-  /// Around all arguments as one JSON object, where they may stand so in place of the parameters;
-  /// the first goes on up to key_close.
+  /// Marks around all arguments as one JSON object, if they may replace the parameters; the opening
+  /// mark extends to key_close.
   std::string_view whole_open{};
   std::string_view whole_close{};
-  /// The line breaks directly inside the value's tags do not belong to it.
+  /// Line breaks directly inside the value's tags do not belong to it.
   bool trims_lines = false;
 };
 
-/// A value that need not be a string, as JSON: what its parameter can be decides, then the text.
+/// JSON for a value that need not be a string. The kinds that its parameter allows decide first,
+/// then the text.
 std::string tagged_value_json(std::string_view text, JsonKinds kinds);
 
 class TaggedCalls : public CallGrammar {
  public:
-  /// late_opener: the number of the opener after which the name comes at once, as if call_open had
-  /// been read.
+  /// late_opener: index of the opener that the name follows directly, as if call_open had been
+  /// read.
   explicit TaggedCalls(const TaggedCallLayout& layout, size_t late_opener = SIZE_MAX)
       : layout_(layout), late_opener_(late_opener) {}
   void begin(size_t opener) override;
@@ -70,11 +71,11 @@ class TaggedCalls : public CallGrammar {
   size_t late_opener_;
   State state_ = State::Open;
   std::string name_, held_;
-  JsonKinds kinds_ = kAnyKind;  // what the value may be
-  bool is_string_ = false;      // only a string: it goes out as it comes in
+  JsonKinds kinds_ = kAnyKind;  // kinds that the value may have
+  bool is_string_ = false;      // strings only: passed on as received
   bool in_cdata_ = false;
   bool any_parameter_ = false;
-  bool is_whole_ = false;  // the arguments came as one object
+  bool is_whole_ = false;  // the arguments are a single object
   bool no_section_ = false;
 };
 

@@ -1,5 +1,5 @@
-// What a rule remembers while it is being matched, besides its state: a number (items, characters)
-// or the set of properties that an object has so far; and the actions that read and change it.
+// Register of a rule: state beside the automaton's while the rule is matched, either a number
+// (items, characters) or the set of an object's properties so far. Actions read and change it.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,17 @@
 namespace tenon::grammar {
 
 inline constexpr uint32_t kNoObject = UINT32_MAX;
-/// Of a count that has no upper end.
+/// Upper bound of an unbounded count.
 inline constexpr uint32_t kUnlimited = UINT32_MAX;
 
 enum class ActionKind : uint8_t {
-  CountUp,  ///< number < limit, then one more; stays at `keep`, from where on all are alike
+  /// Number < limit, then increments; saturates at `keep`, where larger counts are equivalent.
+  CountUp,
   AtLeast,  ///< number >= limit
-  Within,   ///< number < limit, then counts one: for counts with only an upper bound
-  Take,     ///< property `property` comes (kOther: one without a name), if it may
-  Close,    ///< nothing is missing
-  Check,    ///< refused during generation: a spelling that only documents may have
+  Within,   ///< number < limit, then increments; for counts with only an upper bound
+  Take,     ///< adds `property` if allowed; kOther: a property without a number
+  Close,    ///< no required property is missing
+  Check,    ///< refused during generation: marks spellings for documents only
 };
 
 struct Action {
@@ -27,34 +28,35 @@ struct Action {
   uint32_t keep = kUnlimited;
   uint32_t object = kNoObject;
   uint32_t property = 0;
-  uint32_t name_kind = 0;  ///< Take of kOther: the kind of the name
-  bool soft = false;       ///< Within: ignored while checking a document
+  uint32_t name_kind = 0;  ///< kind of the name in a Take of kOther
+  bool soft = false;       ///< a Within that checking a document ignores
 };
 
-/// Number of a property that has none: an additional one.
+/// Number of an additional property, which has none of its own.
 inline constexpr uint32_t kOther = UINT32_MAX;
 
-/// The rules of one object about which properties it has; not about their values.
+/// Rules on an object's set of properties; values are not covered.
 struct ObjectSpec {
   struct Property {
     bool required = false;
-    uint32_t key_bytes = 0;            ///< of the key with its quotes, when shortest
-    std::vector<uint32_t> needs = {};  ///< properties that must be there if this one is, all
+    uint32_t key_bytes = 0;            ///< shortest spelling of the key with its quotes
+    std::vector<uint32_t> needs = {};  ///< all properties that this property requires
     uint32_t cost_bytes = 0;           ///< key, colon, shortest value, comma
   };
   std::vector<Property> properties;
-  bool others = false;       ///< there may be properties without a number
+  bool others = false;       ///< properties without a number are allowed
   bool any_order = false;    ///< false: generate numbered properties in order
-  uint32_t other_bytes = 0;  ///< what such a one takes, as cost_bytes
+  uint32_t other_bytes = 0;  ///< shortest additional property, as cost_bytes
   uint32_t minimum = 0;
   uint32_t maximum = kUnlimited;
-  /// Names without a number are not remembered. Names of different kinds are known to be different,
-  /// which is what the minimum asks for: how many kinds there are. 0: it is met without.
+  /// Number of kinds of additional names; 0 means that the minimum does not need them. Additional
+  /// names are not remembered, but names of different kinds are known to differ, which lets the
+  /// minimum count them.
   uint32_t name_kinds = 0;
 
-  /// Whether every beginning of a key can go on whatever the object has so far.
+  /// True if every prefix of a key is allowed, whatever the set holds.
   [[nodiscard]] bool always_open() const { return others && maximum == kUnlimited; }
-  /// What `count` more properties take, the cheapest ones for which wanted(property) is true.
+  /// Bytes of the `count` cheapest further properties among those with wanted(property).
   template <typename Wanted>
   [[nodiscard]] uint64_t cheapest_bytes(uint64_t count, Wanted wanted) const {
     std::vector<uint32_t> costs;

@@ -9,7 +9,7 @@
 namespace tenon::grammar {
 namespace {
 
-/// A call or an action of a linked rule, as the NFA numbers it.
+/// Converts a call or an action of a linked rule to the NFA's numbering.
 Special in_nfa(Special special, const NfaRule& rule) {
   const LinkedPart& linked = *rule.linked;
   const auto num_rules = static_cast<uint32_t>(linked.part->rules.size());
@@ -32,7 +32,7 @@ Automaton::Automaton(const Nfa& nfa) : actions_(nfa.actions()), objects_(nfa.obj
 }
 
 void Automaton::add_rules(const Nfa& nfa) {
-  // Rules are numbered anew in the order in which they are met.
+  // Renumber the rules in the order of discovery.
   std::vector<uint32_t> number(nfa.rules().size(), kDead), order;
   const auto number_of = [&](uint32_t rule) {
     if (number[rule] == kDead) {
@@ -89,10 +89,11 @@ void Automaton::add_rules(const Nfa& nfa) {
 void Automaton::refuse_left_recursion(const Nfa& nfa) const {
   const size_t n = rules_.size();
   nfa.budget().spend_on_all(num_states() + specials_.size());
-  // States before any byte of their rule. Calls wait there until their rule is known to be empty.
+  // Find the states reachable without a byte of their rule. Calls wait until their rule is known to
+  // be nullable.
   std::vector<bool> nullable(n, false), reached(num_states(), false);
   std::vector<std::vector<uint32_t>> waiting(n);  // states after calls of a rule
-  std::vector<std::vector<uint32_t>> first(n);    // rules that a rule may begin with
+  std::vector<std::vector<uint32_t>> first(n);    // rules at the beginning of a rule
   std::vector<uint32_t> todo;
   const auto reach = [&](uint32_t s) {
     if (!reached[s]) todo.push_back(s);
@@ -121,7 +122,7 @@ void Automaton::refuse_left_recursion(const Nfa& nfa) const {
       }
     }
   }
-  // Depth first with the path marked: 1 on the path, 2 done.
+  // Depth-first search; marks: 1 on the path, 2 done.
   std::vector<uint8_t> mark(n, 0);
   for (uint32_t root = 0; root < n; ++root) {
     std::vector<std::pair<uint32_t, size_t>> path;
@@ -152,7 +153,7 @@ void Automaton::finish(Budget& budget) {
 
 void Automaton::remove_dead_ends(Budget& budget) {
   const uint32_t n = num_states();
-  // Backwards from the ends of rules; a call is passed once its rule is known to end.
+  // Search backwards from the ends of rules; pass a call once its rule is known to end.
   std::vector<uint32_t> in_begin(n + 1, 0), in;
   const auto for_each_edge = [&](auto visit) {
     for (uint32_t s = 1; s < n; ++s) {
@@ -174,9 +175,9 @@ void Automaton::remove_dead_ends(Budget& budget) {
   struct Call {
     uint32_t from, to;
   };
-  std::vector<std::vector<Call>> calls_of(rules_.size());  // by callee
-  std::vector<std::vector<uint32_t>> calls_to(n);          // by return state: callers' edges
-  std::vector<std::pair<uint32_t, uint32_t>> calls;        // from, rule
+  std::vector<std::vector<Call>> calls_of(rules_.size());  // indexed by callee
+  std::vector<std::vector<uint32_t>> calls_to(n);    // callers' edges, indexed by return state
+  std::vector<std::pair<uint32_t, uint32_t>> calls;  // from, rule
   for (uint32_t s = 1; s < n; ++s) {
     for (const Special& special : specials(s)) {
       if (special.kind != EdgeKind::Call) continue;
@@ -213,7 +214,7 @@ void Automaton::remove_dead_ends(Budget& budget) {
     }
   }
   if (!ends[0]) budget.refuse("no token can follow: no text is ever complete");
-  // Edges into dead ends go.
+  // Remove edges to dead ends.
   std::vector<ByteRange> kept_ranges;
   std::vector<Special> kept_specials;
   std::vector<uint32_t> new_range_begin{0, 0}, new_special_begin{0, 0};
@@ -242,7 +243,7 @@ void Automaton::remove_dead_ends(Budget& budget) {
 }
 
 void Automaton::make_table(Budget& budget) {
-  // Bytes that lead to the same place from everywhere are one class.
+  // Merge bytes that lead to the same state from everywhere into one class.
   bool bounds[257] = {};
   for (const ByteRange& range : ranges_) bounds[range.low] = bounds[range.high + 1] = true;
   std::vector<uint8_t> firsts;
@@ -255,7 +256,7 @@ void Automaton::make_table(Budget& budget) {
   const auto width = static_cast<uint32_t>(firsts.size());
   budget.spend_on_all(uint64_t{n} * width / 16);
   // States differ only in the shape of their ranges, and few shapes exist.
-  std::vector<uint32_t> kind(width, 0);  // of intervals; equal so far: same kind
+  std::vector<uint32_t> kind(width, 0);  // [intervals] equal so far means same kind
   uint32_t num_kinds = 1;
   Interner shapes, parts, distinct;
   std::vector<uint32_t> shape, number_of(n, 0), met_by(n, 0);

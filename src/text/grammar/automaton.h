@@ -1,6 +1,6 @@
-// A compiled grammar: a recursive transition network whose rules are deterministic, as tables over
-// classes of bytes, and for each state the distance to the nearest end. Immutable; what is being
-// matched lives in pushdown_machine.h.
+// Compiled grammar: a recursive transition network whose rules are deterministic, as tables over
+// classes of bytes, with each state's distance to the nearest end. Immutable; the matching state
+// lives in pushdown_machine.h.
 //
 //   list = "[" (item ("," item)*)? "]"
 //     1 -[-> 2,  2 -item-> 3,  3 -,-> 4,  4 -item-> 3,  2 -]-> 5,  3 -]-> 5;  start 1, final 5
@@ -20,16 +20,16 @@
 
 namespace tenon::grammar {
 
-/// Farther than any text that a grammar asks for.
+/// Distance larger than that of any accepted text.
 inline constexpr uint32_t kFar = 1'000'000'000;
-/// a + b, or kFar.
+/// a + b, saturating at kFar.
 constexpr uint32_t add_far(uint64_t a, uint64_t b) {
   return static_cast<uint32_t>(std::min<uint64_t>(a + b, kFar));
 }
 
 using ByteSet = std::bitset<256>;
 
-/// State 0 is dead. The register of a rule is described by `RuleInfo`.
+/// State 0 is dead. `RuleInfo` describes the register of a rule.
 class Automaton {
  public:
   struct RuleInfo {
@@ -37,33 +37,33 @@ class Automaton {
     uint32_t object = kNoObject;
     bool counts = false;
     uint32_t shortest = kFar;  ///< bytes of its shortest text
-    uint32_t unit_bytes = 0;   ///< a counting rule: what one more takes at most
-    uint32_t at_least = 0;     ///< a counting rule: how many there must be
+    uint32_t unit_bytes = 0;   ///< maximum bytes of one more item of a counting rule
+    uint32_t at_least = 0;     ///< minimum count of a counting rule
   };
-  /// An action that counts or takes, `distance` bytes ahead with no other of its kind before.
+  /// Counting or taking action, `distance` bytes ahead, with no other such action before it.
   struct Ahead {
     uint32_t action;
     uint32_t distance;
-    uint32_t rest;  ///< bytes after it to the end of the rule, as base()
+    uint32_t rest;  ///< bytes from the action to the end of the rule, as base()
   };
 
-  /// Compiles rule 0 and what it reaches. Throws Error(Grammar) for left recursion, and when no
+  /// Compiles rule 0 and the rules it reaches. Throws Error(Grammar) for left recursion, and if no
   /// text is complete.
   explicit Automaton(const Nfa& nfa);
 
-  /// The same grammar without the bytes that are not in `allowed`. Throws Error(Grammar) "no token
-  /// can follow" when no text is left.
+  /// Grammar without the bytes outside `allowed`. Throws Error(Grammar) "no token can follow" if no
+  /// text is left.
   [[nodiscard]] Automaton restricted_to(const ByteSet& allowed, WorkWatch* watch = nullptr) const;
 
   [[nodiscard]] uint32_t num_states() const { return static_cast<uint32_t>(rule_of_.size()); }
   [[nodiscard]] uint32_t num_classes() const { return num_classes_; }
   [[nodiscard]] uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
   [[nodiscard]] uint8_t byte_of(uint32_t byte_class) const { return byte_of_[byte_class]; }
-  /// How many bytes a class has.
+  /// Number of bytes in a class.
   [[nodiscard]] uint32_t class_size(uint32_t byte_class) const { return class_size_[byte_class]; }
   [[nodiscard]] uint32_t next(uint32_t state, uint32_t byte_class) const {
     if (!next_.empty()) return next_[size_t{state} * num_classes_ + byte_class];
-    // States of a large automaton have few ranges; callers cache their steps.
+    // A large automaton's states have few ranges; callers cache their steps.
     const uint8_t byte = byte_of_[byte_class];
     for (const ByteRange& range : ranges(state)) {
       if (byte <= range.high) return byte >= range.low ? range.to : 0;
@@ -84,20 +84,20 @@ class Automaton {
   }
   [[nodiscard]] bool is_final(uint32_t state) const { return (flags_[state] & kFinal) != 0; }
   [[nodiscard]] bool has_bytes(uint32_t state) const { return (flags_[state] & kBytes) != 0; }
-  /// Whether a caller that returns here has nothing left to do in its own rule.
+  /// True if a caller that returns to this state has nothing left to do in its own rule.
   [[nodiscard]] bool only_returns(uint32_t state) const { return (flags_[state] & kReturns) != 0; }
-  /// Whether the state is alive only when one of ahead() is allowed.
+  /// True if the state is alive only while one of ahead() is allowed.
   [[nodiscard]] bool is_guarded(uint32_t state) const { return guard_[state] != 0; }
-  /// Equal for states with the same actions in ahead(): all alive or none, with one register. 0:
-  /// not guarded.
+  /// Equal for states with the same actions in ahead(), which are all alive or all dead for a given
+  /// register. 0 means not guarded.
   [[nodiscard]] uint32_t guard(uint32_t state) const { return guard_[state]; }
-  /// Bytes to the end of the rule when nothing is counted or taken any more; kFar: not possible.
+  /// Bytes to the end of the rule without any further counting or taking; kFar if impossible.
   [[nodiscard]] uint32_t base(uint32_t state) const { return base_[state]; }
   [[nodiscard]] uint32_t rule_of(uint32_t state) const { return rule_of_[state]; }
   [[nodiscard]] const RuleInfo& rule(uint32_t index) const { return rules_[index]; }
   [[nodiscard]] const Action& action(uint32_t index) const { return actions_[index]; }
   [[nodiscard]] const ObjectSpec& object(uint32_t index) const { return objects_[index]; }
-  /// Whether some object has name_kinds.
+  /// True if an object has name_kinds.
   [[nodiscard]] bool has_name_kinds() const {
     return std::any_of(objects_.begin(), objects_.end(),
                        [](const ObjectSpec& object) { return object.name_kinds > 0; });

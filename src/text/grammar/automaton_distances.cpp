@@ -1,6 +1,6 @@
-// Automaton: the distance of each state to the nearest complete text, which lets a generation end
-// in time. Dijkstra within a rule, and again where a rule that is called has become shorter
-// (compare Knuth 1977, "A generalization of Dijkstra's algorithm").
+// Automaton: distance of each state to the nearest complete text, which lets a generation end in
+// time. Runs Dijkstra within each rule, and again after a called rule has become shorter (compare
+// Knuth 1977, "A generalization of Dijkstra's algorithm").
 #include <algorithm>
 #include <deque>
 #include <functional>
@@ -12,13 +12,13 @@
 namespace tenon::grammar {
 namespace {
 
-/// What measuring a rule counts in a Budget besides its states and edges.
+/// Budget steps per measured rule, besides its states and edges.
 constexpr uint64_t kRuleWork = 4;
 
 bool counts_or_takes(const Action& action) {
   return action.kind == ActionKind::CountUp || action.kind == ActionKind::Take;
 }
-/// Whether the action may refuse on the shortest path.
+/// True if the action may refuse on the shortest path.
 bool may_refuse(const Action& action) {
   return counts_or_takes(action) || action.kind == ActionKind::Within;
 }
@@ -29,8 +29,8 @@ uint32_t mul_far(uint32_t a, uint32_t b) {
 
 }  // namespace
 
-/// Dijkstra, backwards from the ends of the rule: a byte is 1, a call is its rule's shortest text,
-/// actions are free, but those that count or take are not passed.
+/// Dijkstra, backwards from the ends of the rule. A byte costs 1, a call the shortest text of its
+/// rule, and an action 0. Actions that count or take are not passed.
 void Automaton::measure_rule(uint32_t rule) {
   const std::vector<uint32_t>& states = states_of_[rule];
   const uint32_t first = states.front();
@@ -85,8 +85,8 @@ void Automaton::measure(Budget& budget) {
       if (known.empty() || known.back() != caller) known.push_back(caller);
     }
   }
-  // Values only fall: a rule is measured again when one that it calls has become shorter. The first
-  // time from the last rule met to the first, as rules mostly call those that are met later.
+  // Distances only fall. Measure a rule again when a rule that it calls has become shorter. Begin
+  // with the last rule, since most calls go to rules discovered later.
   std::deque<uint32_t> todo;
   std::vector<bool> is_waiting(rules_.size(), true);
   for (auto r = static_cast<uint32_t>(rules_.size()); r-- > 0;) todo.push_back(r);
@@ -110,7 +110,7 @@ void Automaton::measure(Budget& budget) {
         } else if (action.kind == ActionKind::AtLeast) {
           rule.at_least = std::max(rule.at_least, action.limit);
         } else if (action.kind == ActionKind::Take && action.property == kOther) {
-          // Its name may be any: more bytes than names take that are asked for.
+          // Any name is allowed: allow for more bytes than the required names take.
           objects_[rule.object].other_bytes = add_far(64, base_[special.to]);
         } else if (action.kind == ActionKind::Take) {
           auto& property = objects_[rule.object].properties[action.property];
@@ -129,7 +129,7 @@ void Automaton::measure(Budget& budget) {
   budget.enter(Budget::kWhole);
 }
 
-/// From the start, with all that the register asks for.
+/// Shortest text from the start, including all that the register requires.
 uint32_t Automaton::shortest_of(const RuleInfo& rule) const {
   uint32_t sum = base_[rule.start];
   if (rule.object != kNoObject) {
@@ -147,7 +147,7 @@ uint32_t Automaton::shortest_of(const RuleInfo& rule) const {
           [&](uint32_t property) { return !object.properties[property].required; });
       sum = add_far(sum, static_cast<uint32_t>(std::min<uint64_t>(more, kFar)));
     }
-    if (sum > empty && sum < kFar) --sum;  // the first needs no comma
+    if (sum > empty && sum < kFar) --sum;  // the first property needs no comma
   }
   return add_far(sum, mul_far(rule.at_least, rule.unit_bytes));
 }
@@ -190,7 +190,8 @@ std::vector<bool> Automaton::ends_freely(uint32_t rule) const {
   return free;
 }
 
-/// The actions that may come next, from the states that cannot end without one, forwards.
+/// Propagates the next possible actions forwards, from the states that cannot end without an
+/// action.
 void Automaton::find_ahead(Budget& budget) {
   ahead_.clear();
   ahead_begin_ = {0, 0};

@@ -1,5 +1,5 @@
-// What compiling one grammar may cost: work, nodes and bytes are counted, so that the same input is
-// refused on every machine alike. Run-time limits live elsewhere.
+// Limits on compiling a grammar: counts work, nodes and bytes, so that every machine refuses the
+// same input. Run-time limits live in walk_budget.h.
 #pragma once
 
 #include <algorithm>
@@ -21,18 +21,18 @@ namespace tenon::grammar {
 
 struct JsonValue;
 
-/// A notation that is refused, with what a lenient reader needs to leave the refused part out.
+/// Refusal of a notation, with the data that a lenient reader needs to drop the refused part.
 class Refusal : public Error {
  public:
   Refusal(const std::string& message, std::string why, const JsonValue* at, bool limit)
       : Error(Code::Grammar, message), reason(std::move(why)), place(at), is_limit(limit) {}
 
   std::string reason;                 ///< the message without its place
-  const JsonValue* place;             ///< part of a schema; null: the whole, or no schema
-  std::string keyword = {};           ///< of `place`, which is to be left out; empty: none is known
-  bool is_limit;                      ///< the budget is used up: nothing more can be compiled
-  const JsonValue* reader = nullptr;  ///< innermost schema that was read; null: none was
-  std::string read_keyword = {};      ///< keyword of `reader` that was read
+  const JsonValue* place;             ///< part of a schema; null for the whole, or without a schema
+  std::string keyword = {};           ///< member of `place` to drop; empty if unknown
+  bool is_limit;                      ///< the budget is exhausted, so compiling cannot continue
+  const JsonValue* reader = nullptr;  ///< innermost schema being read; may be null
+  std::string read_keyword = {};      ///< keyword of `reader` being read
 };
 
 /// Resources used by a part of a compilation.
@@ -43,36 +43,38 @@ struct BudgetUse {
   uint64_t states = 0;
 };
 
-/// One per compilation. The limits keep a compilation within 250 ms and 64 MB
+/// Budget of one compilation. The limits keep a compilation within 250 ms and 64 MB
 /// (grammar_limits_test).
 ///
-/// A compilation of independent things, such as a conversation's tools, has a unit for each. The
-/// limits apply per unit; all units together may do kMaxUnitsOfWork times the work of one. What
-/// several units use counts for each of them, and once for all together.
+/// Compiling independent parts, such as a conversation's tools, uses a unit for each. The limits
+/// apply per unit; all units together may do kMaxUnitsOfWork times the work of one. Work shared by
+/// several units counts for each of them, and once for all together.
 class Budget {
  public:
   using Unit = uint32_t;
   static constexpr Unit kWhole = 0;  ///< unit of everything outside other units
   static constexpr uint64_t kMaxUnits = 256;
   static constexpr uint64_t kMaxUnitsOfWork = 16;
-  /// Work on something that is kept for others, without what it uses that is kept itself.
+  /// Work on a result that is cached for other grammars, without the cached results that it uses
+  /// itself.
   struct Payment {
     Hash128 key;
     uint64_t work;
     auto operator<=>(const Payment&) const = default;
   };
-  static constexpr uint64_t kMaxHeldBytes = uint64_t{256} << 20;  ///< of the NFA
-  static constexpr uint64_t kMaxHeldStates = 1'600'000;  ///< of the automaton, all units together
+  static constexpr uint64_t kMaxHeldBytes = uint64_t{256} << 20;  ///< limit on the NFA
+  /// Limit on the automaton, all units together.
+  static constexpr uint64_t kMaxHeldStates = 1'600'000;
 
-  /// watch: null, or alive as long as the budget.
+  /// watch: may be null; outlives the budget.
   explicit Budget(WorkWatch* watch = nullptr) : watch_(watch) {}
 
-  /// Begins a unit, which owns all that follows. name: for messages of later stages.
+  /// Begins a unit, to which all following work belongs. name: for messages of later stages.
   Unit begin_unit(std::string name) {
     units_.push_back({.name = std::move(name)});
     return unit_ = static_cast<Unit>(units_.size() - 1);
   }
-  /// Budget of a part that is compiled on its own: what it uses is charged afterwards.
+  /// Budget for compiling a part on its own; charge its use afterwards.
   [[nodiscard]] Budget for_part() const {
     Budget part(watch_);
     part.together_ = together_;
@@ -87,7 +89,7 @@ class Budget {
     names_unit_ = unit != kWhole;
   }
   [[nodiscard]] Unit unit() const { return unit_; }
-  /// Number of units, the whole included, at most kMaxUnits.
+  /// Number of units including the whole, at most kMaxUnits.
   [[nodiscard]] uint64_t num_units() const { return std::min<uint64_t>(units_.size(), kMaxUnits); }
   [[nodiscard]] const BudgetUse& used() const { return units_[unit_].use; }
   /// Charges a cached result with its original cost.
@@ -98,22 +100,22 @@ class Budget {
     pass(use.work);
     count_work(use.work);
   }
-  /// Work of this budget that is in no payment.
+  /// Work of this budget that belongs to no payment.
   [[nodiscard]] uint64_t own_work() const { return own_work_; }
-  /// Counts a cached result for all units together, unless one of them has paid for it.
+  /// Counts a cached result for all units together, unless a unit has already paid for it.
   void pay(const Payment& payment) {
     payments_.push_back(payment);
     if (together_->paid.insert(payment.key).second) add_together(payment.work);
   }
-  /// Makes the work since own_work() was `before` a payment, which is returned.
+  /// Turns the work since own_work() was `before` into a payment, and returns it.
   Payment pay_for_own(const Hash128& key, uint64_t before) {
     const Payment payment{key, std::exchange(own_work_, before) - before};
     payments_.push_back(payment);
-    // Made a second time, as it was not kept.
+    // The result was made again because the cache had dropped it.
     if (!together_->paid.insert(key).second) together_->work -= payment.work;
     return payment;
   }
-  /// All payments, each once.
+  /// All payments without duplicates.
   [[nodiscard]] std::vector<Payment> take_payments() {
     std::sort(payments_.begin(), payments_.end());
     payments_.erase(std::unique(payments_.begin(), payments_.end()), payments_.end());
@@ -124,27 +126,27 @@ class Budget {
   static constexpr uint64_t kMaxParts = 150'000;
   static constexpr uint64_t kMaxNodes = 300'000;
   static constexpr uint64_t kMaxStates = 100'000;
-  static constexpr uint64_t kMaxTableBytes = uint64_t{4} << 20;  ///< no table beyond this size
+  static constexpr uint64_t kMaxTableBytes = uint64_t{4} << 20;  ///< limit on each table
   static constexpr uint32_t kMaxDepth = 200;
 
-  /// What is being compiled, for messages: "line 3", "/properties/a".
+  /// Sets the position for messages: "line 3", "/properties/a".
   void set_place(std::string place) {
     place_ = std::move(place);
     find_place_ = nullptr;
     place_value_ = nullptr;
   }
-  /// The same for a place that is looked for only when a message needs it.
+  /// Sets a position that is looked up only when a message needs it.
   void set_place(std::function<std::string()> find) {
     find_place_ = std::move(find);
     place_value_ = nullptr;
   }
-  /// The same for a part of a schema.
+  /// Sets a position within a schema.
   void set_place(const JsonValue& value, std::function<std::string()> find) {
     place_value_ = &value;
     find_place_ = std::move(find);
   }
 
-  /// For functions that call themselves: deeper than kMaxDepth, or than the thread's stack allows.
+  /// Guards recursive functions: true beyond kMaxDepth, or if the thread's stack is nearly used up.
   [[nodiscard]] bool is_too_deep(size_t depth, size_t limit = kMaxDepth) const {
     return depth > limit || stack_.is_used_up();
   }
@@ -158,7 +160,7 @@ class Budget {
   }
   /// Spends work that grows with all units together. Loops over it pass() their steps.
   void spend_on_all(uint64_t work) { spend(work / num_units()); }
-  /// Shows the watch steps that are counted elsewhere. Throws what the watch throws.
+  /// Reports steps counted elsewhere to the watch. Throws what the watch throws.
   void pass(uint64_t work) {
     since_look_ += work;
     if (since_look_ >= kBetweenLooks) look();
@@ -169,7 +171,7 @@ class Budget {
     if (held_bytes_ <= kMaxHeldBytes) return;
     fail(Code::Limit, "grammar: larger than {} MiB when written out", kMaxHeldBytes >> 20);
   }
-  /// Of the tree of a pattern: characters, sets, groups.
+  /// Counts parts of a pattern's tree: characters, sets, groups.
   void add_parts(uint64_t parts) {
     pass(parts);
     if (count(&BudgetUse::parts, parts) > kMaxParts) refuse_limit("more than {} parts", kMaxParts);
@@ -186,7 +188,7 @@ class Budget {
       refuse_limit("more than {} states", kMaxStates);
     }
   }
-  /// Counts states of the finished automaton, which shared rules have once.
+  /// Counts states of the finished automaton; shared rules count once.
   void hold_states(uint64_t states) {
     pass(states);
     held_states_ += states;
@@ -194,12 +196,12 @@ class Budget {
       refuse_limit("all together more than {} states", kMaxHeldStates);
     }
   }
-  /// Throws Refusal, an Error(Grammar), with the place in front.
+  /// Throws Refusal, an Error(Grammar), prefixed with the place.
   template <typename... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
     throw refusal(fmt::format(text, std::forward<Args>(args)...), false);
   }
-  /// Refuses a keyword of the schema that is the place.
+  /// Refuses a keyword of the schema at the place.
   template <typename... Args>
   [[noreturn]] void refuse_keyword(std::string_view keyword, fmt::format_string<Args...> text,
                                    Args&&... args) const {
@@ -229,7 +231,7 @@ class Budget {
     std::string name = {};
     BudgetUse use = {};
   };
-  /// Of all units, and of the budgets of their parts.
+  /// Shared by all units, and by the budgets of their parts.
   struct Together {
     uint64_t work = 0;
     std::set<Hash128> paid;

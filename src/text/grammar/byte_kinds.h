@@ -1,5 +1,5 @@
-// Kinds of bytes that grammars often treat alike, a bit each: whole parts of a vocabulary are taken
-// or left by them.
+// Kinds of bytes that grammars often treat alike, one bit each. Masks accept or reject whole parts
+// of a vocabulary by kind.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kMarks = "{}[],:";
 constexpr std::string_view kDigits = "0123456789";
 
-/// One character inside a string: how it is written, and of how many bytes it came.
+/// Character inside a string: its canonical spelling, and the number of bytes read.
 struct Written {
   std::string text;
   size_t from;
@@ -45,7 +45,7 @@ Written character(std::string_view text) {
   return out;
 }
 
-/// "1.0" without its fraction; empty for a number that has another one, or none.
+/// "1.0" without its zero fraction; empty for a number with another fraction or none.
 std::string without_zero_fraction(std::string_view number) {
   const size_t point = number.find('.');
   const size_t last = number.find_last_not_of('0');
@@ -54,8 +54,8 @@ std::string without_zero_fraction(std::string_view number) {
              : std::string(number.substr(0, point));
 }
 
-/// A number without its exponent and a fraction of zeros; empty for what is none, has neither, or too large an
-/// exponent.
+/// Number without its exponent and zero fraction; empty for other text, for numbers that have
+/// neither, and for too large an exponent.
 std::string plain_number(std::string_view text) {
   const size_t e = text.find_first_of("eE");
   if (e == text.npos) return without_zero_fraction(text);
@@ -76,7 +76,7 @@ std::string plain_number(std::string_view text) {
   int moved = 0;
   for (const char c : exponent) moved = std::min(moved * 10 + (c - '0'), kMaxExponent + 1);
   if (moved > kMaxExponent) return {};
-  // The point stands after `at` of the digits.
+  // The decimal point goes after digit `at`.
   std::string digits = std::string(integer) + std::string(fraction);
   size_t at = integer.size();
   const auto by = static_cast<size_t>(moved);
@@ -99,11 +99,11 @@ std::string plain_number(std::string_view text) {
   return out;
 }
 
-/// The names of the objects that are open.
+/// Names of the open objects.
 class OpenNames {
  public:
-  /// Takes a piece of plain JSON: a mark, a string or another word. False for a name that the
-  /// object has.
+  /// Takes a piece of canonical JSON: a punctuation mark, a string or another word. False for a
+  /// duplicate name.
   bool take(std::string_view piece) {
     const char c = piece[0];
     if (c == '"') {
@@ -125,7 +125,7 @@ class OpenNames {
 }  // namespace
 
 bool canonical_json(std::string_view text, const std::function<bool(std::string_view)>& sink) {
-  char last = ',';  // as if after a mark: space at the begin goes
+  char last = ',';  // mark before the text, to drop leading space
   size_t at = 0;
   while (at < text.size()) {
     const std::string_view rest = text.substr(at);
@@ -133,7 +133,7 @@ bool canonical_json(std::string_view text, const std::function<bool(std::string_
     if (kSpace.find(c) != kSpace.npos) {
       const size_t end = std::min(rest.find_first_not_of(kSpace), rest.size());
       at += end;
-      // Between two words it keeps them apart.
+      // Space between two words separates them.
       const bool needless = kMarks.find(last) != kMarks.npos || at == text.size() ||
                             kMarks.find(text[at]) != kMarks.npos;
       if (!needless && !sink(" ")) return false;

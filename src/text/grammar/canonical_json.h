@@ -1,6 +1,6 @@
-// Canonical JSON as the grammars of schemas generate it: the same values without needless white
-// space, escapes, exponents and fractions of zeros; members keep their order (unlike RFC 8785). Whether it is a
-// document at all is the grammar's to say.
+// Converts JSON to the form that schemas' grammars generate: equal values without needless white
+// space, escapes, exponents and zero fractions. Members keep their order (unlike RFC 8785). The
+// grammar decides whether the text is a document.
 //
 //   { "a" : [1e2, "\u0041"] }   becomes   {"a":[100,"A"]}
 #pragma once
@@ -10,12 +10,12 @@
 
 namespace tenon::grammar {
 
-/// Hands on the text in pieces until `sink` returns false; then false. What is no JSON goes on as
-/// it is. Numbers with an exponent beyond kMaxExponent do, too.
+/// Passes the text on in pieces; false as soon as `sink` returns false. Text that is no JSON passes
+/// unchanged, as do numbers with an exponent beyond kMaxExponent.
 bool canonical_json(std::string_view text, const std::function<bool(std::string_view)>& sink);
 inline constexpr int kMaxExponent = 2000;
 
-/// Whether an object of the document has a name twice.
+/// True if an object of the document has a duplicate name.
 bool repeats_a_name(std::string_view text);
 
 }  // namespace tenon::grammar

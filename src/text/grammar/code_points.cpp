@@ -11,7 +11,7 @@
 namespace tenon::grammar {
 namespace {
 
-/// The first character of each length in UTF-8; surrogates cut the three-byte ones in two.
+/// Range of characters with UTF-8 of equal length; surrogates split the three-byte range.
 struct Block {
   uint32_t low;
   uint32_t high;
@@ -40,20 +40,20 @@ uint8_t utf8_byte(uint32_t code, uint32_t length, uint32_t index) {
   return static_cast<uint8_t>(kLead[length] | code >> shift);
 }
 
-/// Edges over the bytes from `index` on of low..high, which agree in the bytes before. Nodes that
-/// stand before any continuation bytes are shared: `rest[n]` takes n of them.
+/// Adds edges over the bytes from `index` on of low..high, which agree in the bytes before. Shares
+/// nodes before arbitrary continuation bytes: `rest[n]` accepts n of them.
 class Utf8Edges {
  public:
   Utf8Edges(Nfa& nfa, uint32_t to) : nfa_(nfa) { rest_[0] = to; }
 
   void add(uint32_t from, uint32_t low, uint32_t high, uint32_t length, uint32_t index) {
     const uint32_t left = length - 1 - index;
-    const uint32_t span = (1u << (6 * left)) - 1;  // what the bytes after can hold
+    const uint32_t span = (1u << (6 * left)) - 1;  // values of the remaining bytes
     if (left == 0) {
       nfa_.add_bytes(from, utf8_byte(low, length, index), utf8_byte(high, length, index), rest_[0]);
       return;
     }
-    // The first and the last byte may have a partial rest, those between have any.
+    // The first and the last byte may have a partial rest; those between accept any rest.
     uint32_t begin = low & ~span, end = high & ~span;
     if ((low & span) != 0 || (begin == end && (high & span) != span)) {
       const uint32_t last = begin == end ? high : begin | span;
@@ -80,7 +80,7 @@ class Utf8Edges {
     }
     return rest_[left];
   }
-  /// The node after one byte that several ranges may share.
+  /// Node after a byte that several ranges may share.
   uint32_t next_of(uint32_t from, uint8_t byte) {
     const auto [at, is_new] = next_.try_emplace({from, byte}, 0);
     if (is_new) {
@@ -186,7 +186,7 @@ CodePoints CodePoints::inverse() const {
 CodePoints CodePoints::any_case() const {
   CodePoints result = *this;
   for (const Range& range : ranges()) {
-    // Beyond these planes nothing has a case.
+    // Characters beyond these planes have no case.
     for (uint32_t c = range.low; c <= std::min(range.high, 0x1FFFFu); ++c) {
       const auto code = static_cast<utf8proc_int32_t>(c);
       const auto lower = static_cast<uint32_t>(utf8proc_tolower(code));

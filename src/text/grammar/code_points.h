@@ -1,4 +1,4 @@
-// Sets of characters, and how a set becomes bytes in an NFA.
+// Sets of characters, and their conversion to bytes in an NFA.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tenon::grammar {
 
 inline constexpr uint32_t kLastCodePoint = 0x10FFFF;
 
-/// A set of Unicode scalar values (surrogates are in none).
+/// Set of Unicode scalar values, which exclude surrogates.
 class CodePoints {
  public:
   struct Range {
@@ -29,16 +29,16 @@ class CodePoints {
   }
   /// \d, \w, \s of ECMA-262, by their letter.
   static CodePoints escape_class(char letter);
-  /// A general category or group (L, Lu, Letter, Uppercase_Letter, ...) or one of Any, ASCII,
-  /// Alphabetic, White_Space, Lowercase, Uppercase. False when the name is none of them.
+  /// Looks up a general category or group (L, Lu, Letter, Uppercase_Letter, ...) or one of Any,
+  /// ASCII, Alphabetic, White_Space, Lowercase, Uppercase. False for other names.
   static bool property(std::string_view name, CodePoints& set);
 
-  /// What adding a range, and sorting it in later, counts in a Budget.
+  /// Budget steps for adding a range and sorting it in.
   static constexpr uint64_t kRangeWork = 4;
   void add(uint32_t low, uint32_t high);
   void add(const CodePoints& other);
   [[nodiscard]] CodePoints inverse() const;
-  /// With the other cases of its letters.
+  /// Set with the other cases of its letters.
   [[nodiscard]] CodePoints any_case() const;
   /// Ascending, disjoint, without surrogates.
   [[nodiscard]] const std::vector<Range>& ranges() const;
@@ -49,7 +49,7 @@ class CodePoints {
   mutable bool sorted_ = true;
 };
 
-/// Edges over the UTF-8 of each character of the set.
+/// Adds edges over the UTF-8 of each character of the set.
 void add_code_points(Nfa& nfa, const CodePoints& set, uint32_t from, uint32_t to);
 
 }  // namespace tenon::grammar

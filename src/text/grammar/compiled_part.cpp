@@ -6,7 +6,7 @@
 namespace tenon::grammar {
 namespace {
 
-/// Rules of a part in the making, in the order in which they are met.
+/// Collects the rules of a part in the order of discovery.
 class PartMaker {
  public:
   explicit PartMaker(const Nfa& nfa) : nfa_(nfa) {}
@@ -14,7 +14,7 @@ class PartMaker {
   CompiledPart make() {
     (void)number_of(0);
     for (size_t i = 0; i < order_.size(); ++i) part_.rules.push_back(compile(order_[i]));
-    // Imports come after the rules, whose number is known now.
+    // Imports follow the rules, whose number is known at this point.
     const auto num_rules = static_cast<uint32_t>(part_.rules.size());
     for (CompiledRule& rule : part_.rules) {
       for (Special& special : rule.specials) {

@@ -1,5 +1,5 @@
-// Parts of grammars that are compiled on their own: rules that are deterministic already. A part is
-// linked into the NFA of each grammar that uses it, and may use others itself.
+// Separately compiled parts of grammars: rules that are already deterministic. Each grammar links
+// the parts that it uses into its NFA; parts may use other parts.
 //
 //   {"format": "date"}   a part of one rule, which imports the part of the format's strings
 #pragma once
@@ -14,34 +14,34 @@
 namespace tenon::grammar {
 
 struct CompiledRule {
-  Dfa states;                              ///< label 1: the end
+  Dfa states;                              ///< label 1 marks the end
   std::vector<uint32_t> special_begin{0};  ///< [states + 1] into specials
-  /// Act: an action of the rule. Call: a rule of the part, or beyond those an import.
+  /// Act: action of the rule. Call: rule of the part, or an import if beyond the rules.
   std::vector<Special> specials;
-  std::vector<Action> actions;  ///< of the rule's own object, if of any
+  std::vector<Action> actions;  ///< actions on the rule's own object, if any
   std::optional<ObjectSpec> object;
   bool counts = false;
 };
 
 /// Immutable: share freely between threads.
 struct CompiledPart {
-  std::vector<CompiledRule> rules;  ///< the first one is the part's
+  std::vector<CompiledRule> rules;  ///< the first rule is the part's entry
   std::vector<std::shared_ptr<const CompiledPart>> imports;
   BudgetUse use;                          ///< cost of compiling it, imports included
-  std::vector<Budget::Payment> payments;  ///< the same for all units together
+  std::vector<Budget::Payment> payments;  ///< payments for all units together
 
-  /// Without its imports.
+  /// Size without imports.
   [[nodiscard]] size_t size_bytes() const;
 };
 
-/// A part in an NFA.
+/// Part linked into an NFA.
 struct LinkedPart {
   std::shared_ptr<const CompiledPart> part;
-  uint32_t first_rule = 0;        ///< of the NFA; the others of the part follow
+  uint32_t first_rule = 0;        ///< rule of the NFA; the part's other rules follow
   std::vector<uint32_t> imports;  ///< rules of the NFA
 };
 
-/// Rule 0 of an NFA and what it reaches.
+/// Compiles rule 0 of an NFA and the rules it reaches.
 CompiledPart compile_part(const Nfa& nfa);
 
 }  // namespace tenon::grammar

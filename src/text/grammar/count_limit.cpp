@@ -14,12 +14,12 @@ constexpr uint32_t kShortEscapeBytes = 2;
 
 bool is_digit(uint32_t byte) { return byte >= '0' && byte <= '9'; }
 
-/// Whether a byte counts: a digit, or the first byte of a character.
+/// True if a byte counts: a digit, or the first byte of a character.
 bool is_counted(uint32_t byte, bool digits) {
   return digits ? is_digit(byte) : byte < 0x80 || byte >= 0xC0;
 }
 
-/// Bytes that a byte of a text takes in JSON.
+/// JSON bytes per byte of a text.
 uint32_t weight_of(uint32_t byte, bool digits) {
   const auto c = static_cast<char>(byte);
   if (digits || byte >= 0x80 || !needs_json_escape(c)) return 1;
@@ -111,7 +111,7 @@ void CharacterCounts::measure(const Dfa& dfa, bool digits, Budget& budget) {
   for (uint32_t s = 0; s < dfa.size(); ++s) {
     fewest_.push_back(by_count[s].first);
     fewest_are_shortest_ &= by_count[s].first == by_bytes[s].second;
-    // After an escape's backslash only some ways remain, and fewer with each digit of "\\u00". The
+    // Only some paths remain after an escape's backslash, and fewer with each digit of "\\u00". The
     // shortest of these must not count more.
     std::vector<std::pair<uint32_t, uint32_t>> escaped, by_code;
     for (const Way& way : ways[s]) {
@@ -130,8 +130,8 @@ void CharacterCounts::measure(const Dfa& dfa, bool digits, Budget& budget) {
 }
 
 void CharacterCounts::find_most(const Dfa& dfa, bool digits, Budget& budget) {
-  // Depth-first search; in a trimmed automaton a way back into the path can repeat for ever.
-  // Circles without a counted step are harmless, and do not occur.
+  // Depth-first search; in a trimmed automaton, an edge back into the path can repeat forever.
+  // Cycles without a counted step are harmless, and do not occur.
   const auto ways = ways_of(dfa, digits, budget);
   std::vector<uint8_t> mark(dfa.size(), 0);  // 1: on the path, 2: done
   std::vector<uint64_t> most(dfa.size(), 0);

@@ -25,10 +25,10 @@ class CharacterCounts {
 
   /// Most characters of a text; UINT64_MAX if unbounded.
   [[nodiscard]] uint64_t most() const { return most_; }
-  /// Whether, from every state, a way with the fewest JSON bytes also has the fewest characters.
+  /// True if, from every state, a path with the fewest JSON bytes also has the fewest characters.
   /// The distance to the end is then independent of the count.
   [[nodiscard]] bool fewest_are_shortest() const { return fewest_are_shortest_; }
-  /// Bounds for texts of at most `maximum` characters; nothing if no text is that short.
+  /// Bounds for texts of at most `maximum` characters; empty if no text is that short.
   [[nodiscard]] std::optional<CountLimit> limited_to(uint32_t maximum) const;
 
  private:
@@ -43,7 +43,7 @@ class CharacterCounts {
   bool fewest_are_shortest_ = true;
 };
 
-/// Generous limit on the digits of a number; nothing if the texts are bounded anyway.
+/// Generous limit on the digits of a number; empty if the texts are bounded anyway.
 std::optional<CountLimit> limit_of_digits(const Dfa& dfa, Budget& budget);
 inline constexpr uint32_t kMostDigits = 40;
 

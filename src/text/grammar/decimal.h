@@ -1,4 +1,4 @@
-// Exact decimal numbers as JSON writes them; only what comparing texts of numbers needs.
+// Exact decimal numbers as JSON writes them, limited to comparing texts of numbers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Decimal {
   std::string integer = {};
   std::string fraction = {};
 
-  /// The number that JSON text stands for; nothing for exponents beyond +-400.
+  /// Number of a JSON text; empty for exponents beyond +-400.
   static std::optional<Decimal> parse(std::string_view json);
   [[nodiscard]] bool is_zero() const { return integer.empty() && fraction.empty(); }
   [[nodiscard]] bool is_integer() const { return fraction.empty(); }

@@ -12,12 +12,12 @@
 namespace tenon::grammar {
 namespace {
 
-// Larger automata keep their equal states, for minimising them takes longer than it saves.
+// Number of states above which minimising takes longer than it saves.
 constexpr uint32_t kMinimiseLimit = 20'000;
 
 static_assert(kDead == kNoGroup);
 
-/// Appends a state with these ranges; neighbours that lead to the same state become one.
+/// Appends a state with these ranges, merging neighbours that lead to the same state.
 void add_state(Dfa& dfa, std::span<const ByteRange> ranges, uint32_t label) {
   for (const ByteRange& range : ranges) {
     const bool first = dfa.ranges.size() == dfa.begin.back();
@@ -71,7 +71,7 @@ Dfa minimise(const Dfa& dfa, Budget& budget) {
   const uint32_t n = dfa.size();
   Dfa out;
   if (n == 0) return out;
-  // Which states reach a label: backwards over the edges.
+  // Mark the states that reach a label, backwards over the edges.
   const Predecessors back(n, [&](auto visit) {
     for (uint32_t s = 0; s < n; ++s) {
       for (const ByteRange& range : dfa.of(s)) visit(s, range.to);
@@ -95,7 +95,7 @@ Dfa minimise(const Dfa& dfa, Budget& budget) {
     }
   }
   if (group[dfa.start] == kDead) return out;
-  // States stay together while their labels and the groups after their bytes are equal.
+  // States stay together while their labels are equal and their bytes lead to equal groups.
   uint32_t num_groups = 0;
   if (n <= kMinimiseLimit) {
     Interner labels;

@@ -8,10 +8,10 @@
 namespace tenon::grammar {
 namespace {
 
-// Bound on the transitions visited, about 10 ms.
+// Bound on visited transitions, about 10 ms.
 constexpr uint64_t kMaxWork = 1'000'000;
 
-/// A row of words for each state, equal where the states agree, before the first byte.
+/// Words that are equal for states that agree before the first byte.
 void begin_row(const Automaton& automaton, uint32_t state, std::vector<uint32_t>& row) {
   const bool far = automaton.base(state) == kFar;
   row = {automaton.rule_of(state), (automaton.is_final(state) ? 1u : 0u) | (far ? 2u : 0u)};

@@ -1,7 +1,7 @@
-// States that are equivalent for all inputs of up to k bytes (k-equivalence, Moore 1956); they
-// share a token mask.
+// Groups states that are equivalent for all inputs of up to k bytes (k-equivalence, Moore 1956);
+// they share a token mask.
 //
-//   "a"{5}, k = 1: the states after 0, 1, 2 and 3 characters are equivalent; after 4 the text "a"
+//   "a"{5}, k = 1: the states after 0, 1, 2 and 3 characters are equivalent; after 4, the text "a"
 //   completes the grammar's text, which it does not after 3.
 #pragma once
 
@@ -12,14 +12,14 @@
 namespace tenon::grammar {
 
 struct EquivalentStates {
-  /// Compares states by the texts of up to `bytes` bytes within their rules, and by the change of
-  /// distance to the end that each text brings. A state with calls or actions is equivalent to
-  /// itself alone. Automata that are too large are not compared: each state is its own.
+  /// Compares states by the texts of up to `bytes` bytes within their rules, and by each text's
+  /// change of the distance to the end. A state with calls or actions is equivalent only to itself.
+  /// Automata beyond a limit are not compared: each state is its own group.
   EquivalentStates(const Automaton& automaton, size_t bytes);
 
-  std::vector<uint32_t> first;  ///< [states] the first state that is equivalent
-  std::vector<bool> shared;     ///< [states] by first: whether it stands for others
-  bool exact = true;            ///< equivalent states are so for texts of any length
+  std::vector<uint32_t> first;  ///< [states] first equivalent state
+  std::vector<bool> shared;     ///< [states] by first: true if it represents others
+  bool exact = true;            ///< the equivalence holds for texts of any length
 };
 
 }  // namespace tenon::grammar

@@ -6,7 +6,7 @@
 namespace tenon::grammar {
 namespace {
 
-/// How often a repetition is written out.
+/// Number of copies that a repetition is unrolled to.
 uint64_t copies(const Expr& repeat) {
   if (repeat.maximum == Expr::kForever) return saturating_add(repeat.minimum, 1);
   return repeat.maximum;

@@ -1,5 +1,4 @@
-// The tree of a pattern, as GBNF and regular expressions give it; how it is written stands with
-// their parsers.
+// Syntax tree of a pattern, common to GBNF and regular expressions.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +15,21 @@ struct Expr {
   enum class Kind : uint8_t { Empty, Chars, Sequence, Choice, Repeat, Rule, Begin, End };
   Kind kind = Kind::Empty;
   uint32_t line = 0;
-  CodePoints chars = {};            ///< Chars
-  std::vector<Expr> children = {};  ///< Sequence, Choice; one for Repeat
-  uint64_t minimum = 0;             ///< Repeat
-  uint64_t maximum = 0;             ///< Repeat; kForever: without end
-  uint32_t rule = 0;                ///< Rule
+  CodePoints chars = {};            ///< characters of Chars
+  std::vector<Expr> children = {};  ///< parts of Sequence and Choice; exactly one for Repeat
+  uint64_t minimum = 0;             ///< least count of Repeat
+  uint64_t maximum = 0;             ///< largest count of Repeat; kForever means unbounded
+  uint32_t rule = 0;                ///< number of the called rule
 
   static constexpr uint64_t kForever = std::numeric_limits<uint64_t>::max();
   static Expr text(std::string_view utf8, uint32_t line);
 };
 
-/// Nodes that the tree takes in an NFA; grows no further than UINT64_MAX.
+/// Number of NFA nodes for the tree, saturating at UINT64_MAX.
 uint64_t written_size(const Expr& expr);
 
-/// Puts a tree into an NFA between two nodes. Throws Error(Grammar) where it grows too large.
-/// `lines`: messages name the line.
+/// Adds a tree to an NFA between two nodes. Throws Error(Grammar) if the NFA grows too large.
+/// lines: messages name the line.
 void add_expr(Nfa& nfa, const Expr& expr, uint32_t from, uint32_t to, bool lines);
 
 }  // namespace tenon::grammar

@@ -12,8 +12,8 @@ bool add_few_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& wor
   if (dfa.empty()) return true;
   struct Step {
     uint32_t state;
-    size_t range;   ///< the next to go, of the state's
-    uint32_t byte;  ///< the next of the range's
+    size_t range;   ///< next range of the state
+    uint32_t byte;  ///< next byte of the range
   };
   std::vector<Step> path;
   std::string word;
@@ -25,7 +25,7 @@ bool add_few_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& wor
   };
   enter(dfa.start);
   while (!path.empty()) {
-    // A longer path comes through a state twice: there are words without end.
+    // A longer path repeats a state, so the number of words is unbounded.
     if (words.size() > kMaxFewValues || word.size() >= dfa.size()) return false;
     Step& at = path.back();
     const auto ranges = dfa.of(at.state);
@@ -58,7 +58,7 @@ bool add_strings(const Alternative& alternative, Budget& budget,
   return true;
 }
 
-/// Number and its spelling in the schema; empty: any spelling.
+/// Number and its spelling in the schema; "" for any spelling.
 using SpelledNumber = std::pair<Decimal, std::string>;
 
 bool add_numbers(const Alternative& alternative, std::vector<SpelledNumber>& numbers) {
@@ -77,7 +77,7 @@ bool add_numbers(const Alternative& alternative, std::vector<SpelledNumber>& num
     const int64_t value = of.integer.empty() ? 0 : std::stoll(of.integer);
     return of.negative ? -value : value;
   };
-  // Rounded towards zero: one further on both sides has them all.
+  // Division rounds towards zero; extend the interval by one on each side.
   const int64_t first = whole(low) - 1, last = whole(high) + 1;
   if (static_cast<uint64_t>(last - first) > kMaxFewValues + 2) return false;
   for (int64_t i = first; i <= last; ++i) {

@@ -1,4 +1,4 @@
-// The values of a subschema that has few of them, listed: what arrays without equal elements need.
+// Lists the values of a subschema that has few of them, for arrays with uniqueItems.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@ namespace tenon::grammar {
 
 struct SchemaNode;
 
-/// Values that can be listed.
+/// Enumerable values.
 struct FewValues {
-  std::vector<std::string> strings;  ///< what they say
+  std::vector<std::string> strings;  ///< decoded texts
   struct Other {
-    Dfa texts;         ///< null, a boolean, a number
-    Dfa checked = {};  ///< further spellings, for documents only
+    Dfa texts;         ///< null, booleans and numbers
+    Dfa checked = {};  ///< further spellings, accepted in documents only
   };
   std::vector<Other> others;
   [[nodiscard]] size_t size() const { return strings.size() + others.size(); }
 };
 
-/// The values of a node; nothing when they may be more than kMaxFewValues, or arrays or objects.
+/// Values of a node; empty if they may be more than kMaxFewValues, or arrays or objects.
 std::optional<FewValues> few_values(const SchemaNode& node, Budget& budget);
 inline constexpr size_t kMaxFewValues = 256;
-/// Adds the texts of an automaton; false when they may be more than kMaxFewValues.
+/// Adds the texts of an automaton; false if they may be more than kMaxFewValues.
 bool add_few_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& words);
 
 }  // namespace tenon::grammar

@@ -5,11 +5,11 @@
 namespace tenon::grammar {
 namespace {
 
-// Sets grow until none does, a round per level of rules that begin or end with rules. Deeper
-// grammars than this are made by hand: every byte then counts as following.
+// Sets grow until a fixed point, one round per level of rules that begin or end with rules. Only
+// contrived grammars need more rounds: every byte then counts as following.
 constexpr int kMaxRounds = 64;
 
-/// What a text may begin with from the states at which rules and special edges arrive.
+/// FIRST sets of the states that rules and special edges lead to.
 class Firsts {
  public:
   explicit Firsts(const Automaton& automaton) : automaton_(automaton) {
@@ -20,7 +20,7 @@ class Firsts {
     }
   }
 
-  /// Grows the sets to the end; false when that takes too many rounds.
+  /// Grows the sets to their fixed point; false if that takes too many rounds.
   bool grow() {
     for (int round = 0; round < kMaxRounds; ++round) {
       bool grew = false;
@@ -31,7 +31,7 @@ class Firsts {
   }
 
   [[nodiscard]] const ByteSet& bytes(uint32_t state) const { return bytes_[place_[state]]; }
-  /// Whether the rule may end here.
+  /// True if the rule may end at the state.
   [[nodiscard]] bool ends(uint32_t state) const { return ends_[place_[state]]; }
 
  private:

@@ -1,5 +1,5 @@
-// FOLLOW sets (Aho, Lam, Sethi, Ullman, "Compilers", 4.4): which bytes can come after the end of a
-// rule, or after an action, wherever the rule was called.
+// FOLLOW sets (Aho, Lam, Sethi, Ullman, "Compilers", 4.4): the bytes that can follow the end of a
+// rule, or an action, at any call of the rule.
 //
 //   list = "[" item ("," item)* "]": after rule item come , and ]
 #pragma once
@@ -17,10 +17,10 @@ class FollowBytes {
 
   struct Bytes {
     ByteSet set;
-    uint8_t kinds = 0;  ///< of them (byte_kinds.h)
+    uint8_t kinds = 0;  ///< kinds of these bytes (byte_kinds.h)
   };
   [[nodiscard]] const Bytes& after_rule(uint32_t rule) const { return after_rule_[rule]; }
-  /// `special`: the number of a special edge that is an action.
+  /// special: number of a special edge that is an action.
   [[nodiscard]] const Bytes& after_action(uint32_t special) const { return after_action_[special]; }
 
  private:

@@ -8,7 +8,7 @@ namespace tenon::grammar {
 namespace {
 
 std::string date() {
-  // Month by month; 29 February in years that 4 divides, but 100 only with 400.
+  // Days by month; 29 February in years divisible by 4, but by 100 only if by 400.
   const std::string leap =
       "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|"
       "(?:[02468][048]|[13579][26])00)";
@@ -17,8 +17,8 @@ std::string date() {
          leap + "-02-29)";
 }
 
-/// A leap second is allowed in UTC only: with every offset there is, it would be the local time of
-/// 23:59:60 UTC, which takes a thousand alternatives.
+/// Leap seconds are allowed only in UTC. With offsets, the local times of 23:59:60 UTC would take a
+/// thousand alternatives.
 std::string time() {
   const std::string hour = "(?:[01][0-9]|2[0-3])";
   return "(?:" + hour + ":[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?(?:[Zz]|[+-]" + hour +
@@ -31,8 +31,8 @@ std::string duration() {
          in_time + ")?|" + in_time + ")";
 }
 
-/// A label of at most `longest` characters. "xn--" and other labels with two hyphens at the third
-/// place would need IDNA's tables: they are left out.
+/// Label of at most `longest` characters. "xn--" and other labels with two hyphens at the third
+/// place are refused, since they need IDNA's tables.
 std::string label(int longest) {
   return fmt::format(
       "(?:[A-Za-z0-9](?:[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9]|"
@@ -42,8 +42,8 @@ std::string label(int longest) {
       longest - 4, longest - 5);
 }
 
-/// A name has at most 253 characters and a label 63. To count both at once takes a state for each
-/// pair: here a name has few long labels, or more shorter ones, and is never too long.
+/// A name has at most 253 characters, a label 63. Counting both exactly takes a state per pair; the
+/// pattern allows a few long labels, or more short ones, and never exceeds either limit.
 std::string hostname() {
   return fmt::format("(?:{0}(?:\\.{0}){{0,2}}|{1}(?:\\.{1}){{0,6}}|{2}(?:\\.{2}){{0,14}})",
                      label(63), label(31), label(15));
@@ -59,7 +59,7 @@ std::string ipv6() {
   const std::string last = fmt::format("(?:{0}:{0}|{1})", h, ipv4());
   std::string all = fmt::format("(?:{0}:){{6}}{1}", h, last);
   for (int before = 0; before <= 7; ++before) {
-    // `before` groups, "::", and as many after it as leave one out at least.
+    // `before` groups, "::", and at most as many groups as leave out at least one.
     const std::string head = before == 0 ? "" : fmt::format("{0}(?::{0}){{{1}}}", h, before - 1);
     const int room = 7 - before;
     std::string tail = "(?:)";
@@ -146,7 +146,7 @@ FormatKind find_format(std::string_view name) {
 
 std::string format_pattern(std::string_view name) {
   for (const Format& format : kFormats) {
-    // "." and [^...] take line ends here, as in no other pattern.
+    // "." and [^...] match line ends, unlike in other patterns.
     if (format.name == name) return "(?s:" + format.pattern() + ")";
   }
   return "";

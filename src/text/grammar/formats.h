@@ -1,5 +1,4 @@
-// The formats of strings that are checked (RFC 3339, 5321, 1123, 3986, 4122, 6901, ...), as
-// patterns.
+// Supported string formats (RFC 3339, 5321, 1123, 3986, 4122, 6901, ...) as patterns.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ constexpr uint64_t kMaxGbnfRepeat = 1'000'000'000;
 struct Rule {
   std::string name;
   uint32_t first_use = 0;  // line
-  uint32_t line = 0;       // of its definition; 0: none yet
+  uint32_t line = 0;       // line of the definition; 0 before it
   Expr expr = {};
 };
 
@@ -60,7 +60,7 @@ class GbnfParser {
     return true;
   }
 
-  /// Skips blanks and comments, and newlines when they mean nothing here.
+  /// Skips blanks and comments, and newlines if they have no meaning.
   void space(bool newlines) {
     for (; !done(); ++at_) {
       const char c = peek();
@@ -169,7 +169,7 @@ class GbnfParser {
     return Expr{.kind = Expr::Kind::Rule, .line = line_, .rule = rule_number(of)};
   }
 
-  /// A character or an escape, inside quotes or brackets.
+  /// Reads a character or an escape inside quotes or brackets.
   uint32_t character() {
     if (done()) refuse("the text ends inside quotes or brackets");
     if (peek() == '\n') refuse("a newline inside quotes or brackets");
@@ -289,7 +289,7 @@ class GbnfParser {
         at_ = before;
         return;
       }
-      // Counted over the whole text: in groups of groups they would nest deeper than the stack.
+      // Count over the whole text: nested groups would otherwise nest deeper than the stack.
       if (times > 0 && ++repeated_ > Budget::kMaxDepth) {
         refuse("more than {} repetitions of repetitions", Budget::kMaxDepth);
       }
@@ -303,7 +303,7 @@ class GbnfParser {
   Budget& budget_;
   size_t at_ = 0;
   uint32_t line_ = 1;
-  uint32_t repeated_ = 0;  // repetitions right after another
+  uint32_t repeated_ = 0;  // consecutive repetitions
   std::vector<Rule> rules_;
   std::map<std::string, uint32_t, std::less<>> numbers_;
 };
@@ -313,7 +313,7 @@ class GbnfParser {
 void read_gbnf(std::string_view text, Nfa& nfa) {
   Budget& budget = nfa.budget();
   const std::vector<Rule> rules = GbnfParser(text, budget).parse();
-  budget.set_place("");  // the parser's is gone with it
+  budget.set_place("");  // the parser's place is gone with it
   for (const Rule& rule : rules) (void)nfa.add_rule(fmt::format("line {}", rule.line));
   for (uint32_t i = 0; i < rules.size(); ++i) {
     budget.set_place(fmt::format("line {}", rules[i].line));

@@ -1,5 +1,5 @@
-// Reads GBNF, the grammar notation that llama.cpp documents: rules of characters, classes, groups
-// and repetitions.
+// Parses GBNF, the grammar notation of llama.cpp: rules of characters, classes, groups and
+// repetitions.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace tenon::grammar {
 
-/// The NFA of a grammar, its rule "root" first. Throws Error(Grammar) naming the line: for what
-/// cannot be read, unknown or doubled rules, repetitions of what may be empty, and limits.
+/// Writes a grammar into an NFA, its rule "root" first. Throws Error(Grammar) naming the line: for
+/// syntax errors, unknown or duplicate rules, repetitions of possibly empty parts, and limits.
 void read_gbnf(std::string_view text, Nfa& nfa);
 
 }  // namespace tenon::grammar

@@ -108,7 +108,7 @@ std::shared_ptr<const Grammar> Grammar::compile_leniently(std::string_view text,
         return grammar;
       }
     } catch (const Refusal& refusal) {
-      if (reader.root().kind == JsonValue::Kind::True) throw;  // nothing is left to leave out
+      if (reader.root().kind == JsonValue::Kind::True) throw;  // nothing is left to drop
       refusals.push_back(refusal);
     }
     reader.leave_out(refusals);
@@ -148,8 +148,8 @@ bool Grammar::accepts(std::string_view text) const {
     }
   }
   if (!marks_.empty()) text = marked;
-  // What is kept alive grows with the depth of the text: to look for the rest whenever memory has
-  // doubled keeps the time linear.
+  // Live memory grows with the nesting of the text. Collecting only after memory has doubled keeps
+  // the time linear.
   constexpr size_t kMachineBytes = size_t{32} << 20, kMostBytes = size_t{256} << 20;
   size_t collect_at = kMachineBytes;
   using Purpose = PushdownMachine::Purpose;
@@ -192,7 +192,7 @@ std::shared_ptr<const Grammar> GrammarCache::get(
       return found->second->grammar;
     }
   }
-  // Not under the lock: others go on meanwhile.
+  // Without the lock, so that other threads can continue.
   auto grammar = make();
   const size_t bytes = grammar->size_bytes() + text.size() + sizeof(Entry);
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// A compiled grammar, from whichever notation it came, and the cache of those in use. What is being
-// matched lives in matcher.h.
+// Compiled grammar of any notation, and the cache of grammars in use. The matching state lives in
+// matcher.h.
 #pragma once
 
 #include <cstdint>
@@ -20,52 +20,52 @@
 
 namespace tenon {
 
-/// The notations that a grammar may be written in.
+/// Notations of grammars.
 enum class GrammarKind : uint32_t {
-  JsonSchema = 1,  ///< draft 2020-12: docs/structured-output.md lists what is supported
+  JsonSchema = 1,  ///< draft 2020-12; docs/structured-output.md lists what is supported
   Gbnf = 2,
-  Regex = 3,    ///< the whole text is one match
-  Choices = 4,  ///< a JSON array of strings: the whole text is one of them
-  Written = 5,  ///< no notation: made by Grammar::written_by
+  Regex = 3,    ///< matches the whole text
+  Choices = 4,  ///< JSON array of strings; matches one of them
+  Written = 5,  ///< no notation; made by Grammar::written_by
 };
 
-/// What a compilation is asked for besides its text.
+/// Options of a compilation.
 struct CompileOptions {
-  WorkWatch* watch = nullptr;  ///< may be null; looks at the compilation about every millisecond
-  bool lenient = false;        ///< JsonSchema: what has no grammar is left out and noted
+  WorkWatch* watch = nullptr;  ///< may be null; called about every millisecond
+  bool lenient = false;        ///< JsonSchema only: drops and notes unsupported parts
 };
 
 /// Immutable: share freely between threads.
 class Grammar {
  public:
-  /// Throws Error(Grammar) saying what is refused and where: a line, a JSON pointer or a byte.
-  /// A schema's documents are generated with the white space and the escapes that are usual.
-  /// Throws Error(Limit) for what takes too much memory, and what options.watch throws.
+  /// Throws Error(Grammar) naming the refused part and its position: a line, a JSON pointer or a
+  /// byte. Throws Error(Limit) beyond the limits on memory, and what options.watch throws.
+  /// Generated documents of a schema use common white space and escapes.
   static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text,
                                                 const CompileOptions& options = {});
-  /// Takes parts that other grammars have compiled, and leaves its own for them.
+  /// Reuses compiled parts of other grammars in `parts`, and adds its own.
   static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text,
                                                 grammar::KeptParts& parts,
                                                 const CompileOptions& options = {});
-  /// The whole text is one of `choices`. Errors as compile().
+  /// Matches one of `choices`. Errors as compile().
   static std::shared_ptr<const Grammar> of_choices(std::span<const std::string> choices);
 
-  /// The grammar that `write` writes down. marks: control tokens in it, as a vocabulary spells
-  /// them; the i-th is one byte in the NFA (control_bytes.h). watch: may be null. Errors as
-  /// compile().
+  /// Compiles the NFA that `write` builds. Errors as compile().
+  ///   marks  control tokens in the vocabulary's spelling, each a byte in the NFA (control_bytes.h)
+  ///   watch  may be null
   static std::shared_ptr<const Grammar> written_by(const std::function<void(grammar::Nfa&)>& write,
                                                    std::vector<std::string> marks,
                                                    WorkWatch* watch = nullptr);
 
-  /// Whether `text` is a complete text of the grammar; of a schema: a valid document, however its
-  /// values are written.
+  /// True if `text` is a complete text of the grammar; for a schema, a valid document in any
+  /// spelling of its values.
   [[nodiscard]] bool accepts(std::string_view text) const;
 
   [[nodiscard]] const std::shared_ptr<const grammar::Automaton>& automaton() const {
     return automaton_;
   }
   [[nodiscard]] const std::vector<std::string>& marks() const { return marks_; }
-  /// Parts of a schema that were left out.
+  /// Dropped parts of a schema.
   [[nodiscard]] const std::vector<grammar::SchemaNote>& notes() const { return notes_; }
   [[nodiscard]] size_t size_bytes() const { return automaton_->size_bytes(); }
 
@@ -81,20 +81,20 @@ class Grammar {
   std::vector<grammar::SchemaNote> notes_;
 };
 
-/// The grammars used last, up to a number of bytes: the same text is compiled once. Any thread.
+/// LRU cache of grammars, bounded in bytes: compiles each text once. Thread-safe.
 class GrammarCache {
  public:
   explicit GrammarCache(size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  /// As Grammar::compile. Failures are not remembered.
+  /// Like Grammar::compile. Failures are not cached.
   std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text) {
     return get(kind, text, [&] { return Grammar::compile(kind, text, parts_); });
   }
-  /// What `make` makes of `text`, unless it is there.
+  /// Cached grammar of `text`, else the result of `make`.
   std::shared_ptr<const Grammar> get(GrammarKind kind, std::string_view text,
                                      const std::function<std::shared_ptr<const Grammar>()>& make);
 
-  /// Parts of the grammars made last, beside the grammars and with limits of their own.
+  /// Parts of recent grammars, with limits of their own.
   [[nodiscard]] grammar::KeptParts& parts() { return parts_; }
 
   [[nodiscard]] size_t size_bytes() const;
@@ -103,7 +103,7 @@ class GrammarCache {
  private:
   struct Entry {
     Hash128 key;
-    std::string text;  // equal hashes are no proof
+    std::string text;  // compared as well, since hashes may collide
     GrammarKind kind;
     std::shared_ptr<const Grammar> grammar;
     size_t bytes;
@@ -112,7 +112,7 @@ class GrammarCache {
   const size_t limit_bytes_;
   mutable std::mutex mutex_;
   size_t bytes_ = 0;
-  std::list<Entry> entries_;  // used last in front
+  std::list<Entry> entries_;  // most recently used first
   std::map<Hash128, std::list<Entry>::iterator> by_key_;
 };
 

@@ -1,5 +1,5 @@
-// Interning (hash consing): numbers for sequences of words. Equal sequences get the same number, a
-// new one the next.
+// Interning (hash consing): numbers sequences of words. Equal sequences have equal numbers; a new
+// sequence gets the next number.
 //
 //   intern({3, 4}) = 0, intern({7}) = 1, intern({3, 4}) = 0; words(1) = {7}
 #pragma once
@@ -10,19 +10,19 @@
 
 namespace tenon::grammar {
 
-/// Open addressing; the sequences lie end to end in one vector.
+/// Hash table with open addressing; one vector holds all sequences end to end.
 class Interner {
  public:
   Interner() : slots_(64, 0) {}
 
-  /// The number of a sequence; kAbsent when there is none.
+  /// Returned for an unknown sequence.
   static constexpr uint32_t kAbsent = UINT32_MAX;
   [[nodiscard]] uint32_t find(std::span<const uint32_t> words) const {
     if (slots_.empty()) return kAbsent;
     const uint32_t taken = slots_[place_of(words)];
     return taken == 0 ? kAbsent : taken - 1;
   }
-  /// The number of a sequence; `is_new` tells whether it was added.
+  /// Number of a sequence. is_new: receives whether the sequence was added.
   uint32_t intern(std::span<const uint32_t> words, bool* is_new = nullptr) {
     if ((size() + 1) * 2 > slots_.size()) grow();
     const size_t at = place_of(words);
@@ -33,7 +33,7 @@ class Interner {
     ends_.push_back(words_.size());
     return slots_[at] - 1;
   }
-  /// Valid until the next intern.
+  /// Valid until the next intern().
   [[nodiscard]] std::span<const uint32_t> words(uint32_t id) const {
     const size_t begin = id == 0 ? 0 : ends_[id - 1];
     return std::span(words_).subspan(begin, ends_[id] - begin);
@@ -42,11 +42,11 @@ class Interner {
   [[nodiscard]] size_t size_bytes() const {
     return slots_.capacity() * 4 + words_.capacity() * 4 + ends_.capacity() * 8;
   }
-  /// Of what is in it; the memory may be twice as much.
+  /// Bytes of the content; the allocated memory may be twice as large.
   [[nodiscard]] size_t used_bytes() const {
     return slots_.size() * 4 + words_.size() * 4 + ends_.size() * 8;
   }
-  /// Keeps its memory but for the slots, which would have to be cleared each time.
+  /// Keeps the memory except the slots, which would have to be cleared each time.
   void clear() {
     slots_.assign(64, 0);
     words_.clear();
@@ -54,7 +54,7 @@ class Interner {
   }
 
  private:
-  /// Where in slots_ a sequence is, or would be.
+  /// Slot of a sequence, or the free slot for it.
   [[nodiscard]] size_t place_of(std::span<const uint32_t> words) const {
     size_t at = hash(words) & (slots_.size() - 1);
     while (slots_[at] != 0 && !equal(this->words(slots_[at] - 1), words)) {

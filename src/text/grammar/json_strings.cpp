@@ -12,15 +12,15 @@
 namespace tenon::grammar {
 namespace {
 
-/// Characters low..high lead to state `to` of the automaton.
+/// Range of characters that lead to state `to` of the automaton.
 struct Span {
   uint32_t low;
   uint32_t high;
   uint32_t to;
 };
 
-/// The digits of an escape, from the last back: how many values each takes and what it adds to its
-/// first one. A surrogate pair is D800 + 10 bits, D C00 + 10 bits.
+/// Digit of an escape, the last digit first: the bits it holds, and the digit that stands for 0. A
+/// surrogate pair is D800 + 10 bits, DC00 + 10 bits.
 struct Digit {
   uint32_t bits;
   uint32_t first;  // hexadecimal digit that stands for 0
@@ -28,7 +28,7 @@ struct Digit {
 constexpr std::array kPlain = {Digit{4, 0}, Digit{4, 0}, Digit{4, 0}, Digit{4, 0}};
 constexpr std::array kPair = {Digit{4, 0}, Digit{4, 0}, Digit{2, 12},
                               Digit{4, 0}, Digit{4, 0}, Digit{2, 8}};
-constexpr size_t kLowSurrogate = 3;  // digits of it, but for the D
+constexpr size_t kLowSurrogate = 3;  // digits of the low surrogate, without its D
 
 class StringWriter {
  public:
@@ -62,7 +62,7 @@ class StringWriter {
     uint32_t arrives, leaves;
   };
 
-  /// The nodes of a state between two characters.
+  /// Nodes of a state between two characters.
   const Ends& ends(uint32_t state) {
     Ends& known = ends_[state];
     if (known.leaves == kNoEdge) {
@@ -81,7 +81,7 @@ class StringWriter {
   uint32_t leaves(uint32_t state) { return ends(state).leaves; }
   uint32_t arrives(uint32_t state) { return ends(state).arrives; }
 
-  /// The node inside a character, with `left` bytes to come.
+  /// Node inside a character with `left` bytes to come.
   uint32_t inside(uint32_t state, uint32_t left) {
     if (left == 0) return arrives(state);
     uint32_t& known = inside_[state][left - 1];
@@ -171,7 +171,7 @@ class StringWriter {
     }
   }
 
-  /// The characters that can follow a state, as spans.
+  /// Characters that can follow a state, as spans.
   std::vector<Span> characters(uint32_t state) {
     std::vector<Span> all;
     for (const ByteRange& range : texts_.of(state)) {
@@ -190,7 +190,7 @@ class StringWriter {
     return all;
   }
 
-  /// The same for the `left` last bytes of a character.
+  /// Spans for the last `left` bytes of a character.
   const std::vector<Span>& rest(uint32_t state, uint32_t left) {
     const auto found = rests_.find({state, left});
     if (found != rests_.end()) return found->second;
@@ -219,7 +219,7 @@ class StringWriter {
     }
   }
 
-  /// The node before the last `count` of some digits, which spell the numbers of the spans.
+  /// Node before the last `count` digits, which spell the numbers of the spans.
   uint32_t digits(const std::vector<Span>& spans, std::span<const Digit> all, size_t count) {
     if (count == 0) return arrives(spans[0].to);
     key_.assign({static_cast<uint32_t>(all.size()), static_cast<uint32_t>(count)});
@@ -230,7 +230,7 @@ class StringWriter {
     if (!is_new) return digit_nodes_[id];
     const uint32_t node = nfa_.add_node();
     digit_nodes_.push_back(node);
-    // After the high surrogate comes the beginning of the low one.
+    // The beginning of the low surrogate follows the high one.
     uint32_t from = node;
     if (all.size() == kPair.size() && count == kLowSurrogate) {
       from = nfa_.add_text(from, "\\u");

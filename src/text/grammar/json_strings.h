@@ -1,5 +1,5 @@
-// How texts are written as JSON strings: an automaton over the characters of a text becomes edges
-// over the bytes of all its spellings, raw and with escapes.
+// Writes texts as JSON strings: converts an automaton over characters to edges over the bytes of
+// all spellings, raw and escaped.
 #pragma once
 
 #include <functional>
@@ -9,21 +9,21 @@
 namespace tenon::grammar {
 
 struct JsonStringOptions {
-  /// Passed after each character; null: nothing is.
+  /// Action after each character; may be null.
   const Action* each = nullptr;
-  /// [states of the texts] limit of `each` before the character that leads to the state; null: the
-  /// limit in `each`.
+  /// [states of the texts] limit of `each` before the character that leads to the state. May be
+  /// null: then `each` has the limit.
   const std::vector<uint32_t>* limits = nullptr;
-  const Action* closing = nullptr;  ///< before the closing quote
-  bool needed_escapes = false;      ///< no others: each text has one spelling
+  const Action* closing = nullptr;  ///< action before the closing quote; may be null
+  bool needed_escapes = false;      ///< only necessary escapes: each text has a single spelling
 };
 
-/// From `from`, after the opening quote, over the rest of each string whose text has a label in
-/// `texts`, the closing quote included, to the node `to(label)`.
+/// Adds edges from `from`, after the opening quote, to `to(label)`, after the closing quote, for
+/// each string whose text has a label in `texts`.
 void add_json_strings(Nfa& nfa, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
                       const std::function<uint32_t(uint32_t label)>& to);
 
-/// Bytes of the shortest spelling of a text, quotes included.
+/// Bytes of the shortest spelling, quotes included.
 uint32_t shortest_spelling(std::string_view text);
 
 }  // namespace tenon::grammar

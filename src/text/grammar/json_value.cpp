@@ -8,13 +8,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Builds the tree; `false` stops the reader.
+/// Builds the tree; returning false stops the parser.
 class ValueBuilder : public nlohmann::json_sax<Json> {
  public:
   ValueBuilder(JsonValue& root, Budget& budget) : root_(root), budget_(budget) {}
   std::string failure;
 
-  /// Where it stopped, as a JSON pointer; of deep places the beginning.
+  /// JSON pointer to the position of the error, truncated if deep.
   [[nodiscard]] std::string pointer() const {
     constexpr size_t kShown = 100;
     std::string path = "#";
@@ -54,7 +54,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool end_array() override { return close(); }
   bool parse_error(size_t position, const std::string& /*token*/,
                    const Json::exception& error) override {
-    constexpr int kNumberOverflow = 406;  // nlohmann-json's
+    constexpr int kNumberOverflow = 406;  // nlohmann-json's error code
     if (failure.empty()) {
       failure = error.id == kNumberOverflow ? "a number beyond the range of a double, before byte "
                                             : "not JSON at byte ";
@@ -93,7 +93,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
       failure = "nested deeper than " + std::to_string(JsonDocument::kMaxDepth);
       return false;
     }
-    // A value is put where it stays: its parent takes no other before it is closed.
+    // The value does not move: its parent adds no other before it is closed.
     JsonValue* const at = put(std::move(value));
     if (at == nullptr) return false;
     open_.push_back(at);
@@ -116,7 +116,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 JsonDocument::JsonDocument(std::string_view text, Budget& budget) {
-  budget.spend(text.size() / 2);  // one compilation may read many documents
+  budget.spend(text.size() / 2);  // a compilation may read many documents
   if (text.size() > kMaxBytes) budget.refuse("larger than {} bytes", kMaxBytes);
   ValueBuilder builder(root_, budget);
   if (Json::sax_parse(text.begin(), text.end(), &builder)) return;

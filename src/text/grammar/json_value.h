@@ -1,5 +1,5 @@
-// A JSON document as a tree that keeps numbers as they were written; for schemas, which compare
-// numbers exactly. Reading is nlohmann-json's.
+// JSON tree that keeps the spelling of numbers, for schemas, which compare numbers exactly.
+// nlohmann-json parses.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace tenon::grammar {
 struct JsonValue {
   enum class Kind : uint8_t { Null, True, False, Number, String, Array, Object };
   Kind kind = Kind::Null;
-  std::string text = {};              ///< of a string; a number as it was written
-  std::vector<JsonValue> items = {};  ///< Array
-  std::vector<std::pair<std::string, JsonValue>> members = {};  ///< Object, in order
+  std::string text = {};              ///< a string's text, or a number as written
+  std::vector<JsonValue> items = {};  ///< items of an Array
+  std::vector<std::pair<std::string, JsonValue>> members = {};  ///< members of an Object, in order
 
-  /// The member of an object; null when there is none, or for what is no object.
+  /// Member of an object; null if absent, or if this is no object.
   [[nodiscard]] const JsonValue* find(std::string_view name) const {
     for (const auto& [key, value] : members) {
       if (key == name) return &value;
@@ -29,8 +29,8 @@ struct JsonValue {
   [[nodiscard]] bool is_bool() const { return kind == Kind::True || kind == Kind::False; }
 };
 
-/// The tree of a text. Throws Error(Grammar) for what is no JSON, for a member twice in one object,
-/// and beyond the limits of depth, bytes and values.
+/// Parses a text into a tree. Throws Error(Grammar) for invalid JSON, for a duplicate member, and
+/// beyond the limits on depth, bytes and values.
 class JsonDocument {
  public:
   JsonDocument(std::string_view text, Budget& budget);

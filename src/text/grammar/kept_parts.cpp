@@ -17,14 +17,14 @@ BudgetUse difference(const BudgetUse& after, const BudgetUse& before) {
           .states = after.states - before.states};
 }
 
-/// The kinds of keys, which differ in their hashes.
+/// Kinds of keys, part of the hash.
 enum class Keyed : uint64_t { Dfa = 1, Limited, Piece, Schema };
 
 Hash128 hash_of(Keyed kind, std::string_view key) {
   return hash_bytes(std::as_bytes(std::span(key)), static_cast<uint64_t>(kind));
 }
 
-/// The value of `key`, or the result of `make`, which charges the budget.
+/// Cached value of `key`, or the result of `make`; charges the budget.
 template <typename Charged, typename Make, typename Size>
 std::shared_ptr<const Charged> kept_or_made(KeptByText<Charged>& all, Keyed kind,
                                             const std::string& key, Budget& budget,

@@ -1,6 +1,6 @@
-// Parts of the grammars compiled last, which others use again: automata of patterns and formats,
-// kinds of strings and numbers, and whole schemas, such as those of tools. They belong to a cache of
-// grammars; a compilation without one has its own.
+// LRU caches of compiled parts for reuse by other grammars: automata of patterns and formats, kinds
+// of strings and numbers, and whole schemas, such as those of tools. Owned by a grammar cache; a
+// compilation without a cache has its own.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,13 @@
 
 namespace tenon::grammar {
 
-/// Values by text, up to a number of bytes: those used last stay. Any thread.
+/// LRU cache of values by text, bounded in bytes. Thread-safe.
 template <typename T>
 class KeptByText {
  public:
   explicit KeptByText(size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  /// Null: it is not there.
+  /// Null if absent.
   std::shared_ptr<const T> find(std::string_view text) {
     const std::lock_guard lock(mutex_);
     const auto found = by_text_.find(text);
@@ -34,8 +34,8 @@ class KeptByText {
     entries_.splice(entries_.begin(), entries_, found->second);
     return found->second->value;
   }
-  /// Returns the value of the text: that of another thread, if it was first. One that takes more than
-  /// a quarter of the limit is not kept.
+  /// Returns the cached value of the text, which another thread may have added first. A value
+  /// larger than a quarter of the limit is not cached.
   ///   bytes  size of the value
   std::shared_ptr<const T> add(std::string_view text, std::shared_ptr<const T> value,
                                size_t bytes) {
@@ -74,7 +74,7 @@ class KeptByText {
   };
   const size_t limit_bytes_;
   mutable std::mutex mutex_;
-  std::list<Entry> entries_;                                                 // used last in front
+  std::list<Entry> entries_;  // most recently used first
   std::map<std::string_view, typename std::list<Entry>::iterator> by_text_;  // texts of entries_
   size_t bytes_ = 0;
   size_t num_added_ = 0;
@@ -84,11 +84,11 @@ class KeptByText {
 struct LimitedTexts {
   std::shared_ptr<const Dfa> texts;
   std::optional<CountLimit> counted = {};  ///< upper bound, counted while reading
-  uint64_t number = 0;                     ///< of its own among what is kept; 0: not kept
+  uint64_t number = 0;                     ///< number of its own in the cache; 0 if not cached
 };
 
-/// What is kept charges the budget as making it did, so refusals do not depend on what is kept. Any
-/// thread.
+/// Cached results charge the budget with their original cost, so refusals do not depend on the
+/// cache. Thread-safe.
 class KeptParts {
  public:
   static constexpr size_t kDfaBytes = size_t{4} << 20;
@@ -101,14 +101,14 @@ class KeptParts {
   /// Texts of `key` within bounds, or the result of `make`.
   std::shared_ptr<const LimitedTexts> limited(const std::string& key, Budget& budget,
                                               const std::function<LimitedTexts()>& make);
-  /// The part of `key`, a kind of string, number or white space, or what `write` writes into an NFA.
+  /// Part of `key`, a kind of string, number or white space; else the part that `write` builds.
   std::shared_ptr<const CompiledPart> piece(const std::string& key, Budget& budget,
                                             const std::function<void(Nfa&)>& write);
-  /// The part of a schema, by its text, or what `write` writes into an NFA.
+  /// Part of a schema by its text; else the part that `write` builds.
   std::shared_ptr<const CompiledPart> schema(std::string_view text, Budget& budget,
                                              const std::function<void(Nfa&)>& write);
 
-  /// Numbers of automata and schemas made so far.
+  /// Number of automata and schemas made so far.
   [[nodiscard]] size_t num_dfas_made() const { return dfas_.num_added(); }
   [[nodiscard]] size_t num_schemas_made() const { return schemas_.num_added(); }
   [[nodiscard]] size_t size_bytes() const {

@@ -6,7 +6,7 @@
 namespace tenon::grammar {
 namespace {
 
-/// Way from a value to a part of it: objects and arrays on the way, with indices of children.
+/// Step of the path from a value to a part of it: an object or array, and the index of a child.
 struct Step {
   const JsonValue* parent;
   size_t index;
@@ -24,7 +24,7 @@ bool find_way(const JsonValue& from, const JsonValue* to, std::vector<Step>& way
   return false;
 }
 
-/// What to leave out: a member of an object, or a schema.
+/// Part to drop: a member of an object, or a whole schema.
 struct Omission {
   const JsonValue* of = nullptr;
   std::optional<std::string> keyword;
@@ -43,7 +43,7 @@ Omission omission_of(const Refusal& refusal, const JsonValue& root) {
   const JsonValue* const read =
       refusal.reader != nullptr ? refusal.reader->find(refusal.read_keyword) : nullptr;
   const bool is_read = read != nullptr;
-  // A place that is not in the keyword is of another keyword, read before.
+  // A place outside this keyword belongs to another keyword, read earlier.
   if (is_read && (place == nullptr || !is_inside(place, *read))) {
     return {refusal.reader, refusal.read_keyword};
   }
@@ -81,7 +81,7 @@ std::string pointer_of(const std::vector<Step>& way) {
   return pointer;
 }
 
-/// The same value in a tree that may change; null if it is no longer there.
+/// Finds a value in a tree that has changed; null if it is gone.
 JsonValue* follow(JsonValue& root, const std::vector<std::string>& names) {
   JsonValue* at = &root;
   for (const std::string& name : names) {

@@ -1,5 +1,5 @@
-// Leaves out of a schema what has no grammar, and says what that was. Which keywords are refused is
-// for the compiler of schemas to say.
+// Drops unsupported parts of a schema and notes them. The schema compiler decides which keywords
+// are unsupported.
 #pragma once
 
 #include <optional>
@@ -12,28 +12,29 @@
 
 namespace tenon::grammar {
 
-/// A part of a schema that is left out.
+/// Dropped part of a schema.
 struct SchemaNote {
-  std::string pointer;                 ///< JSON pointer of an object: "/properties/a"
-  std::optional<std::string> keyword;  ///< its member; none: the schema, of which `true` is left
+  std::string pointer;  ///< JSON pointer to an object: "/properties/a"
+  /// Dropped member; empty if `true` replaces the whole schema.
+  std::optional<std::string> keyword;
   std::string reason;
 };
 
-/// A schema that loses what is refused:
+/// Schema that loses its refused parts:
 ///
-///     {"type": "string", "pattern": "(?<=x)y"}   ->   {"type": "string"}
-///     {"", "pattern", "pattern, byte 0: lookaround is not supported ..."}
+///   {"type": "string", "pattern": "(?<=x)y"}   ->   {"type": "string"}
+///   {"", "pattern", "pattern, byte 0: lookaround is not supported ..."}
 class LenientReader {
  public:
-  /// Compilations of one schema; what is refused beyond takes the whole schema along.
+  /// Compilations per schema; refusals beyond drop the whole schema.
   static constexpr size_t kMaxRounds = 16;
   static constexpr size_t kMaxNotes = 256;
 
-  /// Throws Error(Grammar) for what is no JSON.
+  /// Throws Error(Grammar) for invalid JSON.
   LenientReader(std::string_view text, Budget& budget) : document_(text, budget) {}
 
   [[nodiscard]] const JsonValue& root() const { return document_.root(); }
-  /// Leaves out what was refused in one compilation of root().
+  /// Drops the parts that one compilation of root() refused.
   void leave_out(std::span<const Refusal> refusals);
   [[nodiscard]] std::vector<SchemaNote>& notes() { return notes_; }
 

@@ -5,7 +5,7 @@
 namespace tenon::grammar {
 namespace {
 
-// Grammars with control tokens come from chats: one or two formats a model.
+// Grammars with control tokens come from chats: one or two formats per model.
 constexpr size_t kMaxVocabularies = 4;
 
 }  // namespace
@@ -38,7 +38,7 @@ std::shared_ptr<const TokenMasks> MaskCache::of(const std::shared_ptr<const Gram
   std::unique_lock lock(mutex_);
   if (auto known = find(grammar)) return known;
   const std::shared_ptr<const TokenSet> tokens = token_set(grammar->marks());
-  // Not under the lock: others go on meanwhile.
+  // Without the lock, so that other threads can continue.
   lock.unlock();
   auto masks = std::make_shared<const TokenMasks>(grammar, tokens, watch);
   lock.lock();

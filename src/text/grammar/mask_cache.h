@@ -1,4 +1,4 @@
-// The masks of the grammars in use with one tokenizer, shared by all generations under them.
+// Token masks of the grammars in use with one tokenizer, shared by all generations.
 #pragma once
 
 #include <list>
@@ -11,15 +11,15 @@
 
 namespace tenon::grammar {
 
-/// Any thread. The masks of the grammars used last are kept, up to kMaxGrammars and kMaxBytes,
-/// while their grammars live.
+/// LRU cache of masks, up to kMaxGrammars and kMaxBytes; entries live at most as long as their
+/// grammars. Thread-safe.
 class MaskCache {
  public:
   explicit MaskCache(std::shared_ptr<const Tokenizer> tokenizer)
       : tokenizer_(std::move(tokenizer)) {}
 
-  /// Throws Error(Grammar) "no token can follow" when the vocabulary cannot spell any text.
-  ///   watch  may be null; looks at the work on a grammar that is new here
+  /// Throws Error(Grammar) "no token can follow" if the vocabulary cannot spell any text.
+  ///   watch  may be null; called during the work on a grammar that is not cached
   std::shared_ptr<const TokenMasks> of(const std::shared_ptr<const Grammar>& grammar,
                                        WorkWatch* watch = nullptr);
 
@@ -27,7 +27,7 @@ class MaskCache {
   static constexpr size_t kMaxBytes = size_t{128} << 20;
 
  private:
-  /// These two need the lock.
+  /// The caller of these two functions holds the lock.
   std::shared_ptr<const TokenSet> token_set(const std::vector<std::string>& marks);
   std::shared_ptr<const TokenMasks> find(const std::shared_ptr<const Grammar>& grammar);
 
@@ -41,8 +41,8 @@ class MaskCache {
   };
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::mutex mutex_;
-  std::list<Entry> entries_;            // used last in front
-  std::list<Vocabulary> vocabularies_;  // used last in front
+  std::list<Entry> entries_;            // most recently used first
+  std::list<Vocabulary> vocabularies_;  // most recently used first
 };
 
 }  // namespace tenon::grammar

@@ -10,10 +10,10 @@ using namespace grammar;
 
 namespace {
 
-// The longest stretch without a choice that is looked for at once.
+// Longest stretch without a choice that is searched for at once.
 constexpr size_t kMaxForced = 4096;
 constexpr size_t kPieceBytes = 4096;
-// Bytes of the machine that are looked through for one unit of work.
+// Bytes of the machine collected per unit of work.
 constexpr size_t kCollectedBytes = 32;
 
 }  // namespace
@@ -98,7 +98,7 @@ void GrammarMatcher::accept(Token token) {
 bool GrammarMatcher::accept_text(std::string_view text) {
   forced_.clear();
   Config next = ended_ ? kNowhere : config_;
-  // A long text is a question for each piece.
+  // Check a long text piece by piece, each with its own budget.
   for (size_t i = 0; i < text.size() && next != kNowhere; ++i) {
     if (i % kPieceBytes == 0) begin_question();
     make_room({&next, 1});
@@ -133,9 +133,10 @@ void GrammarMatcher::make_room(std::span<Config> also) {
   for (size_t i = 0; i < past_.size(); ++i) past_[i].config = keep[i + 1];
   std::copy_n(keep.end() - static_cast<std::ptrdiff_t>(also.size()), also.size(), also.begin());
   looked_at_ = step_from_ = kNowhere;
-  // Half of what is left, so that a text that keeps much alive is not looked through at each token.
+  // Half of the remaining memory, so that a text that keeps much memory alive is not collected at
+  // each token.
   collect_at_ = std::max(kMachineBytes, (machine_.used_bytes() + PushdownMachine::kMaxBytes) / 2);
-  // Last: it may throw, and all numbers are the new ones by now.
+  // Spend last: it may throw, and all numbers are new by now.
   machine_.spend(before / kCollectedBytes);
 }
 
@@ -180,7 +181,7 @@ std::span<const uint64_t> GrammarMatcher::mask(bool exact) {
 }
 
 std::optional<Token> GrammarMatcher::forced_token() {
-  // A stretch of fewer bytes is as quickly drawn.
+  // Drawing is as quick for a stretch of fewer bytes.
   constexpr size_t kLeast = 3;
   begin_question();
   if (forced_.empty() && looked_at_ != config_) {
@@ -190,7 +191,7 @@ std::optional<Token> GrammarMatcher::forced_token() {
       forced_ = is_closed(stretch_end) ? tokens().spell(text) : tokens().spell_beginning(text);
     }
     std::reverse(forced_.begin(), forced_.end());
-    // Only now: a search that was put off is made again.
+    // Set only now, so that an aborted search runs again.
     looked_at_ = config_;
   }
   if (forced_.empty()) return std::nullopt;

@@ -1,6 +1,6 @@
-// A nondeterministic finite automaton (NFA) over bytes whose edges may also call rules, which makes
-// it a recursive transition network (Woods 1970), and act on the register of a rule. Every notation
-// of grammars is written down as one first. Turning it into tables lives in automaton.h.
+// Nondeterministic finite automaton (NFA) over bytes whose edges may also call rules, which makes
+// it a recursive transition network (Woods 1970), and act on a rule's register. Every notation is
+// first converted to an NFA; automaton.h turns it into tables.
 //
 //   value = digit | "[" value "]"
 //     0 -digit-> 1,  0 -[-> 2,  2 -value-> 3,  3 -]-> 1;  start 0, final 1
@@ -20,12 +20,12 @@
 namespace tenon::grammar {
 
 enum class EdgeKind : uint8_t {
-  Bytes,    ///< one byte of low..high
+  Bytes,    ///< a byte in low..high
   Epsilon,  ///< nothing
-  Begin,    ///< nothing, at the beginning of the text only
-  End,      ///< nothing, at the end of the text only
+  Begin,    ///< nothing; only at the beginning of the text
+  End,      ///< nothing; only at the end of the text
   Call,     ///< a whole text of rule `data`
-  Act,      ///< nothing, when action `data` allows it
+  Act,      ///< nothing; only if action `data` allows it
 };
 
 inline constexpr uint32_t kNoEdge = UINT32_MAX;
@@ -39,24 +39,24 @@ struct NfaEdge {
   uint8_t high = 0;
   uint32_t data = 0;
   uint32_t to = 0;
-  uint32_t next = kNoEdge;  ///< of the same node
+  uint32_t next = kNoEdge;  ///< next edge of the same node
 };
 
-/// Where a rule begins and ends, and what its register holds when it begins.
+/// Ends of a rule, and the initial content of its register.
 struct NfaRule {
   uint32_t start = 0;
   uint32_t final = 0;
-  uint32_t object = kNoObject;  ///< its register is a set of properties of this object
-  bool counts = false;          ///< its register is a number
-  std::string place;            ///< for messages
+  uint32_t object = kNoObject;  ///< object whose property set the register holds
+  bool counts = false;          ///< the register holds a number
+  std::string place;            ///< place for messages
   Budget::Unit unit = Budget::kWhole;
-  /// The rule is one of a compiled part, and has no nodes. Null: it has.
+  /// Set for a rule of a compiled part, which has no nodes; else null.
   std::shared_ptr<const LinkedPart> linked = nullptr;
-  uint32_t part_rule = 0;     ///< of the part
-  uint32_t first_action = 0;  ///< where the actions of that rule begin
+  uint32_t part_rule = 0;     ///< rule number within the part
+  uint32_t first_action = 0;  ///< first action of that rule
 };
 
-/// Grows by adding; nodes and rules are numbers from 0. Rule 0 is the whole text.
+/// Append-only; nodes and rules are numbered from 0. Rule 0 is the whole text.
 class Nfa {
  public:
   explicit Nfa(Budget& budget) : budget_(&budget) {}
@@ -73,12 +73,12 @@ class Nfa {
     add_edge(from, {.kind = EdgeKind::Call, .data = rule, .to = to});
   }
   void add_act(uint32_t from, const Action& action, uint32_t to);
-  /// Bytes of `text` one after another, from a node to a new one, which is returned.
+  /// Adds edges for the bytes of `text` and returns the new last node.
   uint32_t add_text(uint32_t from, std::string_view text);
-  /// A rule with new nodes for its ends.
+  /// Adds a rule with new nodes for its ends.
   uint32_t add_rule(std::string place);
 
-  /// The first rule of a compiled part (compiled_part.h), which is linked once.
+  /// Links a compiled part (compiled_part.h) once, and returns its first rule.
   uint32_t link(const std::shared_ptr<const CompiledPart>& part);
 
   [[nodiscard]] NfaRule& rule(uint32_t index) { return rules_[index]; }
@@ -88,9 +88,9 @@ class Nfa {
   [[nodiscard]] Budget& budget() const { return *budget_; }
   std::vector<ObjectSpec> objects;
 
-  /// Marks of nodes for walks over the NFA: see make_deterministic.
+  /// Visited marks of nodes for walks over the NFA; see make_deterministic.
   struct Marks {
-    std::vector<uint32_t> mark;  ///< [nodes] the stamp of the walk that met the node last
+    std::vector<uint32_t> mark;  ///< [nodes] stamp of the last walk that visited the node
     uint32_t stamp = 0;
   };
   [[nodiscard]] Marks& marks() const {
@@ -110,7 +110,8 @@ class Nfa {
   std::vector<NfaEdge> edges_;
   std::vector<NfaRule> rules_;
   std::vector<Action> actions_;
-  std::map<const CompiledPart*, uint32_t> linked_;  // first rules; rules_ keeps the parts
+  // First rule per part; rules_ keeps the parts alive.
+  std::map<const CompiledPart*, uint32_t> linked_;
   mutable Marks marks_;
 };
 

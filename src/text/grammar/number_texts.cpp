@@ -12,19 +12,19 @@ constexpr uint32_t kMaxModulus = 10'000;
 
 enum Order : uint32_t { kLess, kEqual, kGreater };
 
-/// Compares the digits of a number with those of a bound, without their signs. As long as all
-/// digits were equal, the place is known from the position.
+/// Compares the digits of a number with those of a bound, ignoring signs. While all digits are
+/// equal, the position determines the bound's next digit.
 class DigitOrder {
  public:
   explicit DigitOrder(const Decimal& bound) : bound_(bound) {}
 
-  /// `count` digits of the integer part were read before, `order` is theirs to as many of the
-  /// bound's.
+  /// Order after another digit of the integer part.
+  ///   order  of the first `count` digits, compared with the bound's
   [[nodiscard]] Order in_integer(Order order, uint32_t count, uint32_t digit) const {
     if (order != kEqual || count >= bound_.integer.size()) return order;
     return of(digit, bound_.integer[count]);
   }
-  /// At the end of an integer part of `count` digits.
+  /// Order at the end of an integer part of `count` digits.
   [[nodiscard]] Order after_integer(Order order, uint32_t count) const {
     if (count != bound_.integer.size()) return count < bound_.integer.size() ? kLess : kGreater;
     return order;
@@ -33,7 +33,7 @@ class DigitOrder {
     if (order != kEqual) return order;
     return of(digit, count < bound_.fraction.size() ? bound_.fraction[count] : '0');
   }
-  /// At the end of a fraction of `count` digits.
+  /// Order at the end of a fraction of `count` digits.
   [[nodiscard]] Order at_end(Order order, uint32_t count) const {
     return order == kEqual && count < bound_.fraction.size() ? kLess : order;
   }
@@ -121,8 +121,8 @@ class NumberReader {
   }
 
  private:
-  // A state: phase, sign, digits counted up to a cap, whether a digit was not 0, whether one of the
-  // fraction was not; then an order for each bound and a remainder for each divisor.
+  // State: phase, sign, number of digits up to a cap, whether any digit was non-zero, whether a
+  // fraction digit was non-zero; then an order per bound and a remainder per divisor.
   enum Field : size_t { kPhase, kNegative, kCount, kNonzero, kBroken, kFixed };
   enum Phase : uint32_t {
     kStart,
@@ -134,7 +134,7 @@ class NumberReader {
     kExponent,
     kExponentSigned,
     kExponentDigit,
-    kExponentDigits  // two
+    kExponentDigits  // two digits
   };
 
   bool step(std::vector<uint32_t>& state, char c) const {
@@ -211,7 +211,7 @@ class NumberReader {
       if (state[kCount] < divisor.places) {
         rest = rest == divisor.modulus ? rest : (rest * 10 + d) % divisor.modulus;
       } else if (d != 0) {
-        rest = divisor.modulus;  // no multiple any more
+        rest = divisor.modulus;  // can no longer become a multiple
       }
     }
     state[kCount] = std::min(state[kCount] + 1, fraction_cap_);
@@ -225,7 +225,7 @@ class NumberReader {
     state[kCount] = 0;
   }
 
-  /// Whether an exponent must be 0, because what is asked depends on the place of the digits.
+  /// True if an exponent must be 0, because the conditions depend on the position of the digits.
   [[nodiscard]] bool exponent_is_zero() const {
     return !orders_.empty() || !divisors_.empty() || shape_.not_integer;
   }
@@ -255,7 +255,7 @@ class NumberReader {
     }
   }
 
-  /// Whether the digits read so far, after the integer part, are a number of the shape.
+  /// True if the digits so far, after the integer part, form a number of the shape.
   [[nodiscard]] bool accepts_value(const std::vector<uint32_t>& state) const {
     if (shape_.not_integer && state[kBroken] == 0) return false;
     size_t next = kFixed;
@@ -275,18 +275,18 @@ class NumberReader {
     return true;
   }
 
-  /// Whether the number lies above a bound (`side` 1) or below it (-1).
+  /// True if the number lies above a bound (`side` 1) or below it (-1).
   [[nodiscard]] bool is_beyond(const std::vector<uint32_t>& state, const NumberShape::Bound& bound,
                                uint32_t order, const DigitOrder& digits, int side) const {
     const bool negative = state[kNegative] != 0 && state[kNonzero] != 0;
-    int sign = 0;  // of number - bound
+    int sign = 0;  // sign of number - bound
     if (negative != bound.value.negative) {
       sign = negative ? -1 : 1;
     } else {
       sign = static_cast<int>(digits.at_end(static_cast<Order>(order), state[kCount])) - kEqual;
       if (negative) sign = -sign;
     }
-    // -0 against 0, and 0 against a negative bound, come out right: 0 is not negative.
+    // Correct also for -0 against 0, and for 0 against a negative bound: 0 is not negative.
     return sign == 0 ? !bound.exclusive : sign == side;
   }
 

@@ -45,7 +45,7 @@ void PushdownMachine::reset() {
   (void)frames_.intern(escape);
   frame_distances_ = {0, 0};
   begin_closure();
-  (void)intern();  // kNowhere
+  (void)intern();  // the number of kNowhere
   steps_.assign(num_classes_, kNowhere);
 }
 
@@ -147,7 +147,7 @@ Config PushdownMachine::intern() {
     if (!twice) words_.insert(words_.end(), {item.state, item.reg, item.frame});
   }
   if (const Config known = configs_.find(words_); known != Interner::kAbsent) return known;
-  // All that may spend, and so throw, before the configuration gets its number.
+  // Do everything that may throw before the configuration gets its number.
   uint32_t least = (header_ & kAccepts) != 0 ? 0 : kFar, kinds = header_;
   for (const Item& item : found_) {
     if ((item.state & kExit) != 0) continue;
@@ -178,14 +178,14 @@ Config PushdownMachine::compute_step(Config from, uint32_t byte_class) {
     if (next != 0) visit(next, at.reg, at.frame);
   }
   run_closure();
-  // Most steps lead nowhere, which needs no looking up.
+  // Most steps lead nowhere, which needs no look-up.
   const Config to = found_.empty() && header_ == 0 ? kNowhere : intern();
   steps_[size_t{from} * num_classes_ + byte_class] = to;
   return to;
 }
 
 uint16_t PushdownMachine::compute_loops(Config config) {
-  uint8_t leaving = kBeyondAscii;  // a byte of a character does not lead back
+  uint8_t leaving = kBeyondAscii;  // a byte inside a character never leads back
   for (uint32_t c = 0; c < num_classes_; ++c) {
     if (step_class(config, c) != config) leaving |= kinds_of_class_[c];
   }
@@ -193,7 +193,7 @@ uint16_t PushdownMachine::compute_loops(Config config) {
 }
 
 Config PushdownMachine::local(uint32_t state) {
-  // Not closed over: the state's own calls and exits are items of their own.
+  // Skip the closure: the state's own calls and exits stay separate items.
   begin_closure();
   add_guard(state);
   found_.push_back({state, kUnknownRegister, kEscape});
@@ -237,7 +237,7 @@ Config PushdownMachine::leave(const Item& item, uint32_t exit) {
 uint32_t PushdownMachine::frame_of(uint32_t state, uint32_t reg, uint32_t parent) {
   const uint32_t words[] = {state, reg, parent};
   if (const uint32_t known = frames_.find(words); known != Interner::kAbsent) return known;
-  // What costs may throw: before the frame gets its number.
+  // Compute the cost first, since it may throw before the frame gets its number.
   const uint32_t distance = add_far(cost(state, reg), frame_distances_[parent]);
   const bool indirect = is_indirect(state, parent);
   const uint32_t id = frames_.intern(words);
@@ -294,10 +294,11 @@ void PushdownMachine::collect(std::span<Config> keep) {
   };
   for (size_t i = 0; i < keep.size(); ++i) save(keep[i], kept[i]);
   save(start_, kept.back());
-  // What is kept was allowed before, and half of it would be of no use.
+  // Suspend the budget: the kept configurations were allowed before, and half of them would be
+  // useless.
   const WalkBudget budget = std::exchange(budget_, {});
   const size_t most_bytes = std::exchange(most_bytes_, SIZE_MAX);
-  // A frame has a higher number than the one below it.
+  // A frame has a higher number than the frame below it.
   const Interner old_frames = frames_, old_sets = sets_;
   for (auto f = static_cast<uint32_t>(needed.size()); f-- > 2;) {
     if (needed[f]) needed[old_frames.words(f)[2]] = true;

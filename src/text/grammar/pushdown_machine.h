@@ -1,8 +1,8 @@
 // Runs a grammar as a nondeterministic pushdown automaton over bytes. A configuration is the set of
-// all (state, register, stack) that are reachable after some input; configurations are interned and
-// the steps between them memoised. Stacks share their lower frames, as in a graph-structured stack
-// (Tomita 1985), here without merging callers; XGrammar (arXiv 2411.15100) runs grammars for
-// decoding in the same way. Tokens are not known here.
+// all (state, register, stack) reachable after some input. Configurations are interned and the
+// steps between them memoised. Stacks share their lower frames, as in a graph-structured stack
+// (Tomita 1985), but callers are not merged; XGrammar (arXiv 2411.15100) decodes in the same way.
+// Knows no tokens.
 //
 //   value = digit | "[" value "]"          as the NFA of nfa.h
 //     after "[[": state 0 on frame 2, where frame 2 = (return to 3, frame 1)
@@ -22,42 +22,42 @@
 
 namespace tenon::grammar {
 
-/// Number of a configuration of one machine; kNowhere when no text goes on so.
+/// Number of a configuration of one machine; kNowhere if the text is rejected.
 using Config = uint32_t;
 inline constexpr Config kNowhere = 0;
 
-/// One thread at a time. Remembers every step: the second time it is a look-up in a table.
+/// Not thread-safe. Memoises every step, so that repeating a step is a table look-up.
 ///
 /// A configuration is a set of items (state, register, stack). A stack is a chain of interned
 /// frames, so a configuration takes memory for its items only. A *local* configuration knows one
-/// state of a rule but neither its register nor its stack; where these matter it has an *exit*.
+/// state of a rule but neither its register nor its stack; it has an *exit* wherever these matter.
 class PushdownMachine {
  public:
   /// Purpose of reading a text.
   enum class Purpose : uint8_t {
     Generate,       ///< names in order, bounded runs of digits
-    Check,          ///< whatever is valid
-    CheckDistinct,  ///< as Check, for texts without duplicate names, so that each name counts
+    Check,          ///< accepts every valid text
+    CheckDistinct,  ///< like Check, for texts without duplicate names, so that each name counts
   };
   explicit PushdownMachine(std::shared_ptr<const Automaton> automaton,
                            Purpose purpose = Purpose::Generate);
 
-  /// Before the first byte.
+  /// Configuration before the first byte.
   [[nodiscard]] Config start() const { return start_; }
-  /// Throws Error(Limit) for a grammar so ambiguous that kMaxItems ways are open at once, and when
-  /// the budget of a question is used up or what is remembered takes more than kMaxBytes.
+  /// Throws Error(Limit) if more than kMaxItems ways are open at once, if the question's budget is
+  /// used up, and if the caches exceed kMaxBytes.
   Config step(Config from, uint8_t byte) { return step_class(from, class_of_[byte]); }
   Config step_class(Config from, uint32_t byte_class) {
     const Config known = steps_[size_t{from} * num_classes_ + byte_class];
     return known != kUnknown ? known : compute_step(from, byte_class);
   }
-  /// Whether the bytes so far are a complete text.
+  /// True if the bytes so far are a complete text.
   [[nodiscard]] bool accepts(Config config) const { return (kinds_[config] & kAccepts) != 0; }
   /// Bytes to the nearest complete text.
   [[nodiscard]] uint32_t distance(Config config) const { return distances_[config]; }
 
   struct Item {
-    uint32_t state;  ///< or kExit | number of a special edge, or kPop
+    uint32_t state;  ///< state; or kExit | number of a special edge; or kPop
     uint32_t reg;
     uint32_t frame;
   };
@@ -69,42 +69,44 @@ class PushdownMachine {
   }
   [[nodiscard]] Item item(Config config, size_t index) const;
 
-  /// The local configuration of a state.
+  /// Local configuration of a state.
   Config local(uint32_t state);
-  /// Whether a local configuration is alive only if the register allows it.
+  /// True if a local configuration is alive only if the register allows it.
   [[nodiscard]] bool is_conditional(Config config) const {
     return (kinds_[config] & kConditional) != 0;
   }
-  /// Of a conditional one: with the same condition as `other`, whatever the register is.
+  /// True if a conditional configuration has the condition of `other`, whatever the register is.
   [[nodiscard]] bool has_condition_of(Config config, Config other) const {
     const uint32_t guard = header(config) / kGuard;
     return guard == header(other) / kGuard && guard != kSeveral;
   }
-  /// Of a local one: how far the end is depends on the register otherwise than that it owes more.
+  /// True if the register changes a local configuration's distance by more than what it still
+  /// requires.
   [[nodiscard]] bool is_indirect(Config config) const { return (kinds_[config] & kIndirect) != 0; }
-  /// The kinds of bytes (byte_kinds.h) of which every one leads back to the configuration.
+  /// Kinds of bytes (byte_kinds.h) whose every byte leads back to the configuration.
   uint8_t loops(Config config) {
     return static_cast<uint8_t>(loops_[config] != kUnknownLoops ? loops_[config]
                                                                 : compute_loops(config));
   }
-  /// Whether it has items that are exits, and others.
+  /// True if some items are exits; true if some are not.
   [[nodiscard]] bool has_exits(Config config) const { return (kinds_[config] & kHasExits) != 0; }
   [[nodiscard]] bool has_states(Config config) const { return (kinds_[config] & kHasStates) != 0; }
-  /// Where `item` of a real configuration comes out by an exit of its state's local configuration.
+  /// Configuration after `item` of a real configuration takes an exit of its state's local
+  /// configuration.
   Config leave(const Item& item, uint32_t exit);
-  /// A configuration of one item alone.
+  /// Configuration of a single item.
   Config only(const Item& item);
-  /// A configuration of the items of several.
+  /// Union of the items of several configurations.
   Config joined(std::span<const Config> configs);
 
   [[nodiscard]] const Automaton& automaton() const { return *automaton_; }
   [[nodiscard]] size_t size_bytes() const;
-  /// The part of it that is in use; vectors that have just grown have as much again.
+  /// Bytes in use, without the spare capacity of vectors.
   [[nodiscard]] size_t used_bytes() const;
-  /// Forgets all configurations but those in `keep`, which get new numbers, and gives memory back.
+  /// Forgets all configurations except those in `keep`, which get new numbers, and frees memory.
   void collect(std::span<Config> keep);
 
-  /// From now on counts and limits; until the first question nothing is limited but kMaxItems.
+  /// Starts counting and limiting; before the first question only kMaxItems limits.
   void begin_question(WorkWatch* watch) {
     budget_.begin(watch);
     most_bytes_ = kMaxBytes;
@@ -113,7 +115,7 @@ class PushdownMachine {
   /// Work since the question began.
   [[nodiscard]] uint64_t work() const { return budget_.work(); }
 
-  /// The 64 alternatives of a schema of objects with any names besides have 320 items.
+  /// A schema with 64 alternatives of objects with additional names has 320 items.
   static constexpr size_t kMaxItems = 1024;
   static constexpr size_t kMaxBytes = size_t{20} << 20;
 
@@ -122,8 +124,8 @@ class PushdownMachine {
   static constexpr uint32_t kRoot = 0;    // frame below the first rule
   static constexpr uint32_t kEscape = 1;  // frame below a local configuration
   static constexpr uint32_t kAccepts = 1, kConditional = 2, kHasExits = 4, kHasStates = 8;
-  static constexpr uint32_t kIndirect = 16;  // in kinds_ alone
-  static constexpr uint32_t kGuard = 256;    // header / kGuard: what guards a local configuration
+  static constexpr uint32_t kIndirect = 16;  // only in kinds_
+  static constexpr uint32_t kGuard = 256;    // header / kGuard: guard of a local configuration
   static constexpr uint32_t kSeveral = UINT32_MAX / kGuard;
 
   [[nodiscard]] uint32_t header(Config config) const { return configs_.words(config)[0]; }
@@ -165,21 +167,21 @@ class PushdownMachine {
   Interner configs_;  // [header, items of three words, sorted]
   Interner frames_;   // [state, register, parent]
   Interner sets_;     // [count, bits...]: registers of objects
-  /// What a set owes, of the object that was asked for last.
+  /// Requirements of a set, for the object of the latest query.
   struct Owed {
     uint32_t object = kNoObject;
     uint32_t bytes = 0;
   };
-  std::vector<Owed> owed_;      // [sets], as far as it was asked for
-  std::vector<uint8_t> kinds_;  // [configs] the header
+  std::vector<Owed> owed_;      // [sets]; filled on demand
+  std::vector<uint8_t> kinds_;  // [configs] header
   static constexpr uint16_t kUnknownLoops = UINT16_MAX;
   std::vector<uint16_t> loops_;            // [configs]
   std::vector<uint32_t> distances_;        // [configs]
   std::vector<uint32_t> frame_distances_;  // [frames]
-  std::vector<bool> frame_indirect_;       // [frames] above a local configuration: as is_indirect()
+  std::vector<bool> frame_indirect_;       // [frames] above a local configuration; as is_indirect()
   std::vector<Config> steps_;              // [configs, classes]
 
-  // The closure under way.
+  // Closure being computed.
   Interner visited_;
   std::vector<Item> todo_, found_;
   std::vector<uint32_t> words_, set_words_, wanted_, takeable_;

@@ -1,4 +1,4 @@
-// PushdownMachine: its registers, what each action does to them, and what they still ask for.
+// PushdownMachine: registers, the actions on them, and their open requirements.
 #include <algorithm>
 #include <bit>
 
@@ -7,7 +7,7 @@
 namespace tenon::grammar {
 namespace {
 
-constexpr uint64_t kTakeWork = 6;  // in units of WalkBudget
+constexpr uint64_t kTakeWork = 6;  // units of WalkBudget
 
 bool has(std::span<const uint32_t> set, uint32_t property) {
   return (set[1 + property / 32] >> (property % 32) & 1) != 0;
@@ -23,7 +23,7 @@ uint32_t after_last(const ObjectSpec& object, std::span<const uint32_t> set) {
 
 }  // namespace
 
-/// Calls visit(property) for each property that must still come, once.
+/// Calls visit(property) once for each property that must still come.
 template <typename Visit>
 void PushdownMachine::for_each_missing(const ObjectSpec& object, std::span<const uint32_t> set,
                                        Visit visit) {
@@ -75,7 +75,7 @@ bool PushdownMachine::apply(const Action& action, uint32_t reg, uint32_t& result
   return false;
 }
 
-/// How many of the properties are surely different.
+/// Number of properties that are certainly different.
 uint32_t PushdownMachine::num_different(const ObjectSpec& object,
                                         std::span<const uint32_t> set) const {
   if (object.name_kinds == 0 || purpose_ == Purpose::CheckDistinct) return set[0];
@@ -111,7 +111,7 @@ void PushdownMachine::find_takeable(const ObjectSpec& object, std::span<const ui
   }
 }
 
-/// Whether the missing properties can still come in order.
+/// True if the missing properties can still come in order.
 bool PushdownMachine::can_be_completed(const ObjectSpec& object, std::span<const uint32_t> set) {
   find_takeable(object, set);
   bool can = true;
@@ -137,7 +137,7 @@ bool PushdownMachine::take(const Action& action, uint32_t reg, uint32_t& result)
     set_words_[1 + bit / 32] |= 1u << (bit % 32);
   }
   if (object.counts()) {
-    // Beyond the minimum only the maximum needs a number.
+    // Count beyond the minimum only if a maximum needs it.
     if (object.maximum != kUnlimited || set_words_[0] < object.minimum) ++set_words_[0];
     if (object.maximum != kUnlimited) {
       uint64_t missing = 0;
@@ -148,7 +148,7 @@ bool PushdownMachine::take(const Action& action, uint32_t reg, uint32_t& result)
     }
   }
   if (in_order && action.property != kOther && !can_be_completed(object, set_words_)) return false;
-  // A property that is not counted is there all the same: the next one needs a comma.
+  // Record an uncounted property as present, since the next property needs a comma.
   if (action.property == kOther) set_words_[0] = std::max(set_words_[0], 1u);
   result = sets_.intern(set_words_);
   return true;
@@ -188,7 +188,7 @@ uint32_t PushdownMachine::owed_by_object(uint32_t index, uint32_t reg) {
              (!in_order || has(takeable_, property));
     });
   }
-  // Each has a comma in its cost, which the first does not need.
+  // Each cost includes a comma, which the first property does not need.
   const bool first = std::all_of(set.begin(), set.end(), [](uint32_t word) { return word == 0; });
   if (first && sum > 0) --sum;
   owed_[reg] = {index, static_cast<uint32_t>(std::min<uint64_t>(sum, kFar))};

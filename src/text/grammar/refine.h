@@ -1,5 +1,6 @@
-// Partition refinement (Moore 1956): splits groups of states until the states of one group lead to
-// the same groups. A round looks only at states with an edge to one that has just left its group.
+// Partition refinement (Moore 1956): splits groups of states until the states of a group lead to
+// the same groups. A round examines only states with an edge to a state that has just left its
+// group.
 //
 //   0 -a-> 1 -a-> 2 (final)   groups {0, 1} {2}; round 1: 1 leads to {2}, 0 does not: {0} {1} {2}
 #pragma once
@@ -12,12 +13,12 @@
 
 namespace tenon::grammar {
 
-inline constexpr uint32_t kNoGroup = UINT32_MAX;  // of states that are left out
+inline constexpr uint32_t kNoGroup = UINT32_MAX;  // group of excluded states
 inline constexpr size_t kAllRounds = std::numeric_limits<size_t>::max();
 
-/// For each state those that lead to it, end to end.
+/// Predecessors of each state, end to end.
 struct Predecessors {
-  /// for_each_edge(visit): calls visit(from, to) for each edge; it is called twice.
+  /// for_each_edge(visit): calls visit(from, to) for each edge; called twice.
   template <typename ForEachEdge>
   Predecessors(uint32_t num_states, ForEachEdge for_each_edge) : begin(num_states + 1, 0) {
     for_each_edge([this](uint32_t, uint32_t to) { ++begin[to + 1]; });
@@ -30,16 +31,16 @@ struct Predecessors {
   std::vector<uint32_t> from;
 };
 
-/// After k rounds, states are in one group exactly when they were at first and no k steps tell them
-/// apart. Returns whether more rounds would change nothing.
+/// After k rounds, two states share a group exactly if they did at first and no k steps tell them
+/// apart. Returns true if more rounds would change nothing.
 ///   group      [states] below num_groups, or kNoGroup
-///   row(s, r)  appends to `r` where state s leads, in numbers of `group`
-///   spend(n)   counts work; false: stop here, with groups that mean nothing
+///   row(s, r)  appends to `r` the groups that state s leads to
+///   spend(n)   counts work; returning false stops with meaningless groups
 template <typename Row, typename Spend>
 bool refine(std::vector<uint32_t>& group, uint32_t& num_groups, const Predecessors& before,
             size_t rounds, Row row, Spend spend) {
   const auto n = static_cast<uint32_t>(group.size());
-  std::vector<uint32_t> size(num_groups, 0);  // of groups
+  std::vector<uint32_t> size(num_groups, 0);  // per group
   std::vector<uint32_t> dirty, moved, words, row_of, rows_of_group, group_of_row, queued(n, 0);
   for (uint32_t s = 0; s < n; ++s) {
     if (group[s] == kNoGroup) continue;
@@ -50,7 +51,7 @@ bool refine(std::vector<uint32_t>& group, uint32_t& num_groups, const Predecesso
     if (round > rounds) return false;
     Interner rows;
     row_of.clear();
-    rows_of_group.assign(num_groups, 0);  // states of the group that were looked at
+    rows_of_group.assign(num_groups, 0);  // examined states of the group
     for (const uint32_t s : dirty) {
       words.assign(1, group[s]);
       row(s, words);
@@ -58,8 +59,8 @@ bool refine(std::vector<uint32_t>& group, uint32_t& num_groups, const Predecesso
       row_of.push_back(rows.intern(words));
       ++rows_of_group[group[s]];
     }
-    // The other states of a group lead where they did, so each row is new. Without others, the
-    // first row goes on as the group.
+    // The unexamined states of a group lead where they did, so each row forms a new group. Without
+    // such states, the first row keeps the group.
     group_of_row.assign(rows.size(), kNoGroup);
     moved.clear();
     for (size_t i = 0; i < dirty.size(); ++i) {
@@ -67,7 +68,7 @@ bool refine(std::vector<uint32_t>& group, uint32_t& num_groups, const Predecesso
       uint32_t& to = group_of_row[row_of[i]];
       if (to == kNoGroup) {
         const bool keeps = rows_of_group[old] == size[old];
-        if (keeps) rows_of_group[old] = kNoGroup;  // only the first row
+        if (keeps) rows_of_group[old] = kNoGroup;  // the first row only
         to = keeps ? old : num_groups++;
         if (!keeps) size.push_back(0);
       }

@@ -22,7 +22,7 @@ struct Escape {
 constexpr std::array kEscapes = {Escape{'n', '\n'}, Escape{'r', '\r'}, Escape{'t', '\t'},
                                  Escape{'f', '\f'}, Escape{'v', '\v'}, Escape{'0', 0}};
 
-/// What the text from the pattern's beginning on must begin with, or must not.
+/// Required or forbidden beginning of the text from the pattern's beginning on.
 struct Lookahead {
   Expr what;
   bool negative;
@@ -30,7 +30,7 @@ struct Lookahead {
 
 class RegexParser {
  public:
-  /// `anchored`: every match begins where the text does.
+  /// anchored: every match begins at the beginning of the text.
   RegexParser(std::string_view pattern, bool anchored, Budget& budget)
       : text_(pattern), anchored_(anchored), budget_(budget) {}
 
@@ -76,7 +76,7 @@ class RegexParser {
 
   Expr sequence(uint32_t depth) {
     Expr result{.kind = Expr::Kind::Sequence};
-    bool at_begin = depth == 0;  // nothing but ^ and lookaheads so far
+    bool at_begin = depth == 0;  // only ^ and lookaheads so far
     bool anchored = anchored_;
     while (!done() && peek() != '|' && peek() != ')') {
       if (at_begin && anchored && (take("(?=") || take("(?!"))) {
@@ -109,7 +109,7 @@ class RegexParser {
     return {.kind = Expr::Kind::Chars, .chars = any_case_ ? any_case(set) : std::move(set)};
   }
 
-  /// Looks at each character that may have a case.
+  /// Adds the other cases of each character.
   CodePoints any_case(const CodePoints& set) {
     for (const CodePoints::Range& range : set.ranges()) {
       budget_.spend(std::min(range.high, 0x1FFFFu) - std::min(range.low, 0x1FFFFu));
@@ -177,7 +177,7 @@ class RegexParser {
         while (!done() && peek() != '>') ++at_;
         if (!take(">")) refuse("the name of a group does not end");
       } else if (flags()) {
-        return {.kind = Expr::Kind::Empty};  // (?i): for the rest of the group around it
+        return {.kind = Expr::Kind::Empty};  // (?i): applies to the rest of the enclosing group
       }
     }
     Expr result = choice(depth + 1);
@@ -187,7 +187,7 @@ class RegexParser {
     return result;
   }
 
-  /// Flags of a group up to ":" or, then true, up to ")".
+  /// Reads the flags of a group up to ":", or up to ")" and returns true.
   bool flags() {
     bool on = true;
     for (;;) {
@@ -245,7 +245,7 @@ class RegexParser {
       if (item.kind == Expr::Kind::Begin || item.kind == Expr::Kind::End) {
         refuse("a repetition after ^ or $ has nothing to repeat");
       }
-      (void)take("?");  // lazy or greedy, the texts are the same
+      (void)take("?");  // lazy or greedy: the texts are the same
       Expr child = std::move(item);
       item = {.kind = Expr::Kind::Repeat, .minimum = minimum, .maximum = maximum};
       item.children.push_back(std::move(child));
@@ -333,7 +333,7 @@ class RegexParser {
     if (!CodePoints::property(name, set)) {
       refuse("unknown property \"{}\"", name.substr(0, 40));
     }
-    budget_.spend(100'000);  // a walk over all characters
+    budget_.spend(100'000);  // walks over all characters
     at_ = end + 1;
     return inverted ? set.inverse() : set;
   }
@@ -363,7 +363,7 @@ class RegexParser {
       }
       ++at_;
       const CodePoints last = one();
-      if (!first_is_char || !is_char_) {  // [\w-x]: three things
+      if (!first_is_char || !is_char_) {  // [\w-x]: three elements
         add(first);
         add(CodePoints::of('-', '-'));
         add(last);
@@ -383,12 +383,12 @@ class RegexParser {
   size_t at_ = 0;
   std::vector<Lookahead> lookaheads_;
   uint32_t last_char_ = 0;
-  bool is_char_ = true;  // the last escape stood for one character, last_char_
+  bool is_char_ = true;  // the last escape was a single character, last_char_
   bool any_case_ = false;
   bool dot_all_ = false;
 };
 
-/// Where matches of an expression lie in the texts.
+/// Position of a match in the text.
 struct Within {
   bool any_before;
   bool any_after;

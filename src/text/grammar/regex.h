@@ -1,6 +1,6 @@
-// Regular expressions (the regular part of ECMA-262 with the flag u) into automata. There is no
-// backtracking, so no back reference, word boundary or lookaround: they are refused, but for
-// lookahead at the beginning of the text, which is one automaton more that must hold.
+// Compiles regular expressions (the regular part of ECMA-262 with the flag u) to automata. Without
+// backtracking, it refuses back references, word boundaries and lookaround, except lookahead at the
+// beginning of the text, which is a further automaton that must match.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace tenon::grammar {
 
-/// The texts that contain a match (`search`, as JSON Schema wants) or are one. Throws
-/// Error(Grammar) naming the place in the budget and the byte of the pattern.
+/// Automaton of the texts that contain a match (`search`, as in JSON Schema) or that match as a
+/// whole. Throws Error(Grammar) naming the budget's place and the byte of the pattern.
 Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget);
 
 }  // namespace tenon::grammar

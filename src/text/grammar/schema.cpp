@@ -1,4 +1,4 @@
-// Writes a compiled schema down as an NFA: a rule for each subschema, string, array and object.
+// Writes a compiled schema into an NFA: a rule for each subschema, string, array and object.
 #include "text/grammar/schema.h"
 
 #include <fmt/core.h>
@@ -26,7 +26,7 @@ class SchemaWriter {
   SchemaWriter(SchemaCompiler& compiled, Nfa& nfa, KeptParts& parts, bool any_order)
       : compiled_(compiled), nfa_(nfa), parts_(parts), any_order_(any_order) {}
 
-  /// The schema becomes rule 0.
+  /// Writes the schema as rule 0.
   void run() {
     add_rule_of(0);
     for (size_t i = 0; i < todo_.size(); ++i) write_node(todo_[i]);
@@ -47,7 +47,7 @@ class SchemaWriter {
     }
     return rules_.at(node);
   }
-  /// Rule of a piece that many schemas have.
+  /// Rule of a piece that many schemas share.
   uint32_t piece(const std::string& key, const std::function<void(Nfa&)>& write) {
     return nfa_.link(parts_.piece(key, nfa_.budget(), write));
   }
@@ -113,14 +113,15 @@ class SchemaWriter {
     return piece(key, [&](Nfa& nfa) { write_counted_number(texts, below, nfa); });
   }
 
-  /// Where white space may stand, and what programs write there. Documents that are checked come
-  /// without any (canonical_json.h).
+  /// Positions of white space, with the white space that programs usually write. Checked documents
+  /// have none (canonical_json.h).
   enum class Place : uint8_t {
-    AfterBracket,  ///< or a comma, or before a closing one: a space, or a line's end and
-                   ///< indentation
-    AfterColon,    ///< a space
+    /// After a bracket or comma, or before a closing bracket: a space, or a line's end and
+    /// indentation.
+    AfterBracket,
+    AfterColon,  ///< a space
   };
-  /// Two nodes with white space of a place between them.
+  /// Two nodes with a position's white space between them.
   struct Spaced {
     uint32_t from, to;
   };
@@ -172,7 +173,7 @@ class SchemaWriter {
       if (!some) maximum = std::min<uint64_t>(maximum, i);
     }
     if (shape.unique && maximum > 1) return unique_array_rule(alternative);
-    // With `contains` each length is a place of its own, else the register counts.
+    // With `contains`, each length has its own nodes; otherwise the register counts.
     const bool bounded = shape.minimum > 0 || maximum != UINT64_MAX;
     const bool counts = bounded && shape.contains.empty();
     uint64_t last = prefix;
@@ -192,8 +193,9 @@ class SchemaWriter {
     add_byte(close, ']', final);
     const Action enough{.kind = ActionKind::AtLeast, .limit = static_cast<uint32_t>(shape.minimum)};
     using Counts = std::vector<uint64_t>;
-    using Prefix = std::pair<uint64_t, Counts>;  // elements so far, up to `last`; contains
-    std::map<Prefix, uint32_t> known;            // the node after them
+    // Elements so far, up to `last`; counts of contains.
+    using Prefix = std::pair<uint64_t, Counts>;
+    std::map<Prefix, uint32_t> known;  // node after them
     std::vector<Prefix> todo;
     const auto node_of = [&](const Prefix& place) {
       const auto [at, is_new] = known.try_emplace(place, 0);
@@ -204,8 +206,8 @@ class SchemaWriter {
       return at->second;
     };
     (void)node_of({0, Counts(shape.contains.size(), 0)});
-    // After the prefix the first place is that of the array's start when there is no prefix: it
-    // must not be met again, for no comma stands there.
+    // Without a prefix, the first node after it is the array's start. It must not be reached again,
+    // since no comma precedes it.
     for (size_t t = 0; t < todo.size(); ++t) {
       const auto [index, counts_so_far] = todo[t];
       const uint32_t here = known[todo[t]];
@@ -221,7 +223,7 @@ class SchemaWriter {
         before = next.to;
         add_byte(here, ',', next.from);
       }
-      // Whether it may end is asked before the white space, which must lead somewhere.
+      // Ask before the white space, which must not lead to a dead end.
       const bool asks = counts && shape.minimum > 0;
       if (closes && asks) nfa_.add_act(here, enough, ends);
       if (closes && !asks) nfa_.add_epsilon(here, ends);
@@ -247,7 +249,7 @@ class SchemaWriter {
                         .keep = endless ? static_cast<uint32_t>(shape.minimum) : kUnlimited},
                        from);
         }
-        // One more than the last that matters stands for all longer ones.
+        // Length last + 1 represents all longer ones.
         nfa_.add_call(from, rule_of(of_set[set]),
                       node_of({std::min(index + 1, last + 1), std::move(after)}));
       }
@@ -255,7 +257,8 @@ class SchemaWriter {
     return rule;
   }
 
-  /// An array of few different values: which it has is remembered as properties are of an object.
+  /// Rule of an array with few different values: the register holds the values so far, like an
+  /// object's properties.
   uint32_t unique_array_rule(const Alternative& alternative) {
     if (!alternative.values) {
       nfa_.budget().refuse_keyword(
@@ -281,7 +284,7 @@ class SchemaWriter {
     nfa_.add_epsilon(open.to, value);
     add_byte(after, ',', more.from);
     nfa_.add_epsilon(more.to, value);
-    // Whether it may end is asked before the white space, which must lead somewhere.
+    // Ask before the white space, which must not lead to a dead end.
     const Action ends{.kind = ActionKind::Close, .object = object};
     nfa_.add_act(open.to, ends, close);
     nfa_.add_act(after, ends, last.from);
@@ -333,13 +336,13 @@ class SchemaWriter {
     add_byte(open.to, '"', key);
     add_byte(after, ',', more.from);
     add_byte(more.to, '"', key);
-    // Whether it may end is asked before the white space, which must lead somewhere.
+    // Ask before the white space, which must not lead to a dead end.
     const Action ends{.kind = ActionKind::Close, .object = object};
     nfa_.add_act(open.to, ends, close);
     nfa_.add_act(after, ends, last.from);
     nfa_.add_epsilon(last.to, close);
     add_byte(close, '}', final);
-    // Keys of classes that have no value come no further than their quote.
+    // Drop keys of classes without a possible value.
     Dfa keys = alternative.keys;
     bool all_possible = true;
     for (uint32_t& label : keys.label) {
@@ -405,7 +408,7 @@ class SchemaWriter {
     spec.minimum = static_cast<uint32_t>(std::min(shape.minimum, kMost));
     spec.maximum = shape.maximum > kMost ? kUnlimited : static_cast<uint32_t>(shape.maximum);
     if (spec.minimum <= shape.required.size()) spec.minimum = 0;
-    // With more kinds different names are less often taken for one.
+    // More kinds make it rarer that different names have one kind.
     const uint64_t several = spec.minimum > 0 ? spec.minimum - shape.required.size() : 0;
     const uint64_t name_kinds = several > 1 ? std::min<uint64_t>(4 * several, 16) : 0;
     spec.any_order = any_order_;

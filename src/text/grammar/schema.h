@@ -1,5 +1,5 @@
-// JSON Schema (draft 2020-12) into an NFA. What is supported stands in
-// docs/structured-output.md.
+// Converts JSON Schema (draft 2020-12) to an NFA. docs/structured-output.md lists what is
+// supported.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace tenon::grammar {
 
-/// An NFA, empty before, of all JSON texts that are valid, without white space around them.
-/// Throws Error(Grammar) with the JSON pointer of what is wrong, impossible or not supported.
-///   parts  where parts are kept and looked for
+/// Writes all valid JSON texts, without white space around them, into an empty NFA. Throws
+/// Error(Grammar) with the JSON pointer of an invalid, unsatisfiable or unsupported part.
+///   parts  cache of compiled parts
 void read_schema(std::string_view text, Nfa& nfa, KeptParts& parts);
-/// The same of a schema that is read already.
-///   refusals  null, or gets the keywords that are refused, without which the NFA is written
+/// Variant for a parsed schema.
+///   refusals  may be null; else receives the refused keywords, which the NFA ignores
 void read_schema(const JsonValue& root, Nfa& nfa, KeptParts& parts, std::vector<Refusal>* refusals);
 
-/// The same as one more rule of an NFA, whose number is returned. A schema is compiled once as long as
-/// the parts keep it.
+/// Adds the schema as a rule of an NFA and returns its number. A schema is compiled once while the
+/// parts keep it.
 uint32_t add_schema(std::string_view text, Nfa& nfa, KeptParts& parts);
 
 }  // namespace tenon::grammar

@@ -15,7 +15,7 @@ constexpr size_t kMaxSchemaNodes = 20'000;
 constexpr size_t kMaxContains = 2;
 constexpr size_t kMaxPatterns = 24;
 
-/// The texts of a shape within its lengths.
+/// Texts of a shape within its length limits.
 LimitedTexts limited_texts(const StringShape& shape, Budget& budget) {
   // Unroll short lengths: short texts are faster without a register.
   constexpr uint64_t kWrittenOut = 32;
@@ -46,7 +46,7 @@ void append_decimal(const Decimal& value, std::string& out) {
   out.append(value.integer).append(1, '.').append(value.fraction).append(1, ' ');
 }
 
-/// What tells the texts of a number from others.
+/// Key that identifies the texts of a number.
 std::string key_of_number(const NumberShape& shape) {
   std::string key = "number ";
   for (const auto* const bound : {&shape.lower, &shape.upper}) {
@@ -221,7 +221,7 @@ void SchemaCompiler::compile_object(Alternative& alternative) {
   if (patterns.size() > kMaxPatterns) {
     budget_.refuse("more than {} patterns of properties together", kMaxPatterns);
   }
-  // What propertyNames allows, as strings.
+  // Names that propertyNames allows, as strings.
   Dfa allowed = *any_text_;
   if (!shape.names.empty()) {
     Conjunction all;
@@ -244,7 +244,7 @@ void SchemaCompiler::compile_object(Alternative& alternative) {
   const Dfa literal = of_texts(list, false, budget_);
   std::vector<const Dfa*> all{&allowed, &literal};
   all.insert(all.end(), patterns.begin(), patterns.end());
-  Interner kinds;  // the name, then the patterns that match
+  Interner kinds;  // the name, then the matching patterns
   std::vector<uint32_t> kind;
   alternative.keys = combine(
       all,
@@ -281,7 +281,7 @@ void SchemaCompiler::compile_object(Alternative& alternative) {
 }
 
 void SchemaCompiler::find_possible() {
-  // Upwards from what needs nothing below it, until nothing changes.
+  // Propagate satisfiability upwards until nothing changes.
   for (bool changed = true; changed;) {
     changed = false;
     for (NodeId n = static_cast<NodeId>(nodes_.size()); n-- > 0;) {
@@ -324,7 +324,7 @@ void SchemaCompiler::find_possible() {
 bool SchemaCompiler::array_is_possible(Alternative& alternative) const {
   const ArrayShape& shape = alternative.shape.array;
   if (alternative.values && alternative.values->size() < shape.minimum) return false;
-  // Which counts of `contains` can be had at which length; after the prefix lengths are alike.
+  // Find the reachable counts of `contains` per length; after the prefix, all lengths are alike.
   using Counts = std::vector<uint64_t>;
   std::set<Counts> now{Counts(shape.contains.size(), 0)};
   const uint64_t prefix = shape.prefix.size();
@@ -354,13 +354,13 @@ bool SchemaCompiler::array_is_possible(Alternative& alternative) const {
       }
     }
     if (next.empty()) return false;
-    // Elements all alike and nothing to find: the length can grow as it likes.
+    // Equal elements and nothing to find: any length is possible.
     if (length >= prefix && shape.contains.empty()) return true;
     now = std::move(next);
   }
 }
 
-/// The names that may be there: with a possible value, and with all that they need.
+/// Names that may occur: their value is possible, and so are all names that they require.
 std::set<std::string> SchemaCompiler::possible_names(const Alternative& alternative) const {
   std::set<std::string> names;
   for (const Alternative::KeyClass& kind : alternative.classes) {

@@ -1,5 +1,5 @@
-// Compiles a schema: finds the subschemas that matter, the alternatives of each, and which of them
-// some value can satisfy. Writing them down as an NFA is schema.cpp's.
+// Compiles a schema: finds the relevant subschemas, their alternatives, and which of these are
+// satisfiable. schema.cpp writes them into an NFA.
 //
 //   {"type": ["null", "array"], "items": {"enum": [1, 2]}}
 //     node 0: alternatives null; array with elements node 1
@@ -22,33 +22,34 @@ namespace tenon::grammar {
 using NodeId = uint32_t;
 inline constexpr NodeId kNoNode = UINT32_MAX;
 
-/// One shape of a DNF with its children.
+/// Shape of a DNF with its children.
 struct Alternative {
   JsonType type = JsonType::Null;
   Shape shape = {};
   bool possible = false;
 
-  std::shared_ptr<const Dfa> texts = {};  ///< Number; String: null for counted characters
-  /// Number, String: additional upper bound on `texts`, counted while reading.
+  /// For Number and String; null for counted characters.
+  std::shared_ptr<const Dfa> texts = {};
+  /// For Number and String: additional upper bound on `texts`, counted while reading.
   std::optional<CountLimit> counted = {};
   uint64_t kept_number = 0;  ///< LimitedTexts::number of `texts` and `counted`; 0: not kept
-  /// Number: all spellings of a number generated in the schema's spelling; else null.
+  /// For Number: all spellings of a number generated in the schema's spelling; else null.
   std::shared_ptr<const Dfa> checked = {};
 
-  /// Array: elements[i][s]: the element at i (the last: all after the prefix) that satisfies the
-  /// set s of the shape's `contains`.
+  /// For Array: elements[i][s] is the element at i (the last: all after the prefix) that satisfies
+  /// the set s of the shape's `contains`.
   std::vector<std::vector<NodeId>> elements = {};
 
-  /// Array with uniqueItems: its elements' values, where they are known to be few.
+  /// For Array with uniqueItems: the elements' values if they are known to be few.
   std::optional<FewValues> values = {};
 
-  /// Object: keys by class, and what a property of the class must be.
+  /// For Object: class of keys, with the node of its values.
   struct KeyClass {
     std::optional<std::string> name;
     NodeId value = kNoNode;
   };
   Dfa keys = {};
-  std::vector<KeyClass> classes = {};  ///< by label - 1
+  std::vector<KeyClass> classes = {};  ///< indexed by label - 1
 };
 
 struct SchemaNode {
@@ -59,8 +60,9 @@ struct SchemaNode {
 
 class SchemaCompiler {
  public:
-  /// Everything below the root, node 0. Throws Error(Grammar) when no value is valid.
-  ///   refusals  null, or gets the keywords that are refused, which are then skipped
+  /// Compiles the root, node 0, and everything below it. Throws Error(Grammar) if no value is
+  /// valid.
+  ///   refusals  may be null; else receives the refused keywords, which are skipped
   SchemaCompiler(const JsonValue& root, KeptParts& kept, Budget& budget,
                  std::vector<Refusal>* refusals = nullptr);
   [[nodiscard]] const std::vector<SchemaNode>& nodes() const { return nodes_; }
@@ -93,7 +95,7 @@ class SchemaCompiler {
   std::shared_ptr<const Dfa> any_text_;
 };
 
-/// Of an array's `contains`: beyond this count all numbers are alike.
+/// Count of a `contains` beyond which all counts are equivalent.
 uint64_t contains_cap(const ArrayShape::Contains& contains);
 
 }  // namespace tenon::grammar

@@ -12,7 +12,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 using Bound = std::optional<NumberShape::Bound>;
 
-/// The stricter of two bounds; `sign` 1 for lower ones, -1 for upper ones.
+/// Stricter of two bounds. sign: 1 for lower bounds, -1 for upper bounds.
 Bound stricter(const Bound& a, const Bound& b, int sign) {
   if (!a || !b) return a ? a : b;
   const int order = sign * compare(a->value, b->value);
@@ -77,7 +77,7 @@ bool meet_objects(ObjectShape& a, const ObjectShape& b) {
   return a.minimum <= a.maximum;
 }
 
-/// What copying a shape takes, in steps of the budget.
+/// Budget steps for copying a shape.
 uint64_t copying_steps(const Shape& shape) {
   const ObjectShape& object = shape.object;
   uint64_t entries = object.required.size() + object.order.size() + object.names.size() +

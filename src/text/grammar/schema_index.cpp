@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMaxSchemas = 20'000;
 
-/// How a keyword holds subschemas.
+/// Form in which a keyword holds subschemas.
 enum class Holds { One, List, Named };
 struct Applicator {
   std::string_view keyword;
@@ -114,7 +114,7 @@ std::string unescaped(std::string_view token) {
   return result;
 }
 
-/// Depth first, with the path so far; true when `value` was found.
+/// Depth-first search with the path so far; true if `value` was found.
 bool find_path(const JsonValue& at, const JsonValue& value, std::string& path) {
   if (&at == &value) return true;
   const size_t length = path.size();
@@ -192,7 +192,7 @@ void SchemaIndex::walk(const JsonValue& schema, size_t resource) {
   for (const Applicator& applicator : kApplicators) {
     const JsonValue* const held = schema.find(applicator.keyword);
     if (held == nullptr) continue;
-    // Drafts before 2020-12 have a list of schemas as `items`.
+    // Drafts before 2020-12 allow a list of schemas as `items`.
     const bool list = applicator.holds == Holds::One && held->kind == JsonValue::Kind::Array;
     if (applicator.holds == Holds::One && !list) walk(*held, resource);
     if (applicator.holds == Holds::List || list) {

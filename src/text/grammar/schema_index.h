@@ -1,4 +1,4 @@
-// Where the subschemas of a document are and what references name; no reference leaves the
+// Locates a document's subschemas and the targets of its references, which never leave the
 // document.
 #pragma once
 
@@ -13,16 +13,17 @@ namespace tenon::grammar {
 
 class SchemaIndex {
  public:
-  /// Walks all subschemas. Throws Error(Grammar) for a dialect that is not JSON Schema's own.
+  /// Walks all subschemas. Throws Error(Grammar) for a dialect other than JSON Schema's own.
   SchemaIndex(const JsonValue& root, Budget& budget);
 
-  /// The schema that `reference`, in `schema`, names. Throws Error(Grammar) for what is not in the
-  /// document. `dynamic`: by $dynamicRef, which is refused where the way there could matter.
+  /// Schema that `reference` in `schema` names. Throws Error(Grammar) if the document has no such
+  /// schema.
+  ///   dynamic  for $dynamicRef, which is refused if its dynamic scope could matter
   const JsonValue& resolve(const JsonValue& schema, const std::string& reference, bool dynamic);
 
-  /// The JSON pointer of a value in the document, as a URI fragment: "#/properties/a".
+  /// JSON pointer of a value in the document, as a URI fragment: "#/properties/a".
   [[nodiscard]] std::string pointer_to(const JsonValue& value) const;
-  /// Makes that the place of messages.
+  /// Sets the place of messages to the value.
   void set_place(const JsonValue& value) const {
     budget_.set_place(value, [this, &value] { return pointer_to(value); });
   }
@@ -46,7 +47,8 @@ class SchemaIndex {
   Budget& budget_;
   std::vector<Resource> resources_;
   std::map<std::string, size_t, std::less<>> by_uri_;
-  std::unordered_map<const JsonValue*, size_t> resource_of_;  // of schemas with references
+  // Resource of each schema with references.
+  std::unordered_map<const JsonValue*, size_t> resource_of_;
 };
 
 }  // namespace tenon::grammar

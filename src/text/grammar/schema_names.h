@@ -6,7 +6,7 @@
 
 namespace tenon::grammar {
 
-/// Whether properties may come in any order: {"x-tenon": {"property_order": "any"}} in the root.
+/// True if properties may come in any order: {"x-tenon": {"property_order": "any"}} in the root.
 /// Throws Error(Grammar) for other options.
 bool any_order_of(const JsonValue& root, Budget& budget);
 

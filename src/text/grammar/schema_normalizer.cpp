@@ -123,7 +123,7 @@ SchemaDnf SchemaNormalizer::compute(const JsonValue& schema, Ask ask) {
     budget_.refuse("the negation of unevaluated properties or items is not supported");
   }
   ask.exact |= unevaluated;
-  // All keywords must hold; for the negation, one must not.
+  // All keywords must hold; in the negation, at least one must not.
   SchemaDnf result;
   if (!negated) result.push_back({});
   const auto add = [&](SchemaDnf more) {
@@ -210,7 +210,7 @@ SchemaDnf SchemaNormalizer::compute(const JsonValue& schema, Ask ask) {
   return result;
 }
 
-/// Called while the refusal is handled.
+/// Call while handling the refusal.
 void SchemaNormalizer::skip_refused(Refusal& refusal, const JsonValue& schema,
                                     std::string_view keyword, size_t num_open) {
   if (refusal.reader == nullptr) {
@@ -220,7 +220,7 @@ void SchemaNormalizer::skip_refused(Refusal& refusal, const JsonValue& schema,
   constexpr size_t kMost = 2 * LenientReader::kMaxNotes;
   if (refusals_ == nullptr || refusal.is_limit || refusals_->size() >= kMost) throw;
   open_.resize(num_open);
-  // One keyword may be refused for several types of values.
+  // A keyword may be refused for several types of values.
   const bool is_known =
       std::any_of(refusals_->begin(), refusals_->end(), [&](const Refusal& other) {
         return other.reader == refusal.reader && other.read_keyword == refusal.read_keyword &&
@@ -313,7 +313,7 @@ SchemaDnf SchemaNormalizer::any_of(const JsonValue& list, Ask ask) {
     }
     return result;
   }
-  // Every branch that holds is looked at: one alternative for each set of branches.
+  // Every branch that holds counts as evaluated: make an alternative for each set of branches.
   if (list.items.size() > kMaxExact) {
     index_.set_place(list);
     budget_.refuse("anyOf of more than {} under unevaluated* is not supported", kMaxExact);
@@ -334,7 +334,7 @@ SchemaDnf SchemaNormalizer::one_of(const JsonValue& list, Ask ask) {
   const size_t n = list.items.size();
   SchemaDnf result;
   if (ask.negated) {
-    // None, or two.
+    // No branch holds, or two do.
     result = any_of(list, ask);
     for (size_t i = 0; i < n; ++i) {
       for (size_t j = i + 1; j < n; ++j) {

@@ -1,4 +1,4 @@
-// Brings schemas into disjunctive normal form: every keyword and its negation becomes shapes
+// Converts schemas to disjunctive normal form: every keyword and its negation becomes shapes
 // (schema_dnf.h), exactly, or is refused.
 //
 //   {"not": {"minimum": 3, "type": "number"}}   numbers: {below 3};  every other type: {any}
@@ -17,18 +17,18 @@ namespace tenon::grammar {
 
 class SchemaNormalizer {
  public:
-  ///   refusals  null, or gets the keywords that are refused, which are then skipped
+  /// refusals: may be null; else receives the refused keywords, which are skipped.
   SchemaNormalizer(const JsonValue& root, KeptParts& kept, Budget& budget,
                    std::vector<Refusal>* refusals = nullptr);
 
-  /// The number of a schema, of a constant, or of their negation. 0 is satisfied by no value.
+  /// Number of a schema, of a constant, or of their negation. Number 0 is satisfied by no value.
   SubId id_of(const JsonValue& schema, bool negated, bool constant = false);
-  /// The conjunction of one; empty for what any value satisfies.
+  /// Conjunction of a single schema; empty if any value satisfies it.
   Conjunction only(const JsonValue& schema, bool negated, bool constant = false);
   SubId negation(SubId id);
   static constexpr SubId kNever = 0;
 
-  /// The values of one type that satisfy all of a conjunction.
+  /// Values of one type that satisfy all of a conjunction.
   SchemaDnf dnf(const Conjunction& all, JsonType type);
   /// Sets the place of messages to the first schema of a conjunction.
   void set_place(const Conjunction& all);
@@ -41,8 +41,8 @@ class SchemaNormalizer {
     bool constant;
     auto operator<=>(const Sub&) const = default;
   };
-  /// What is asked of a schema: shapes of one type, of it or its negation; `exact` when it matters
-  /// which branches are taken, for unevaluated*.
+  /// Query to a schema: shapes of one type, for the schema or its negation. exact: tracks which
+  /// branches are taken, for unevaluated*.
   struct Ask {
     JsonType type;
     bool negated;
@@ -52,7 +52,7 @@ class SchemaNormalizer {
   SchemaDnf of_sub(SubId id, JsonType type);
   SchemaDnf of_schema(const JsonValue& schema, Ask ask);
   SchemaDnf compute(const JsonValue& schema, Ask ask);
-  /// Skips a keyword that is refused, or throws on.
+  /// Skips a refused keyword, or rethrows.
   void skip_refused(Refusal& refusal, const JsonValue& schema, std::string_view keyword,
                     size_t num_open);
   SchemaDnf of_constant(const JsonValue& value, JsonType type, bool negated);
@@ -95,7 +95,7 @@ class SchemaNormalizer {
     auto operator<=>(const Key&) const = default;
   };
   std::map<Key, SchemaDnf> known_;
-  std::vector<Key> open_;  // being computed: a reference back is a circle
+  std::vector<Key> open_;  // being computed: a reference back is a cycle
   std::map<std::string, std::shared_ptr<const Dfa>> patterns_;
   std::vector<Refusal>* refusals_;
 };

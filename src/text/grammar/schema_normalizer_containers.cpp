@@ -1,4 +1,4 @@
-// SchemaNormalizer: what is said about arrays and objects.
+// SchemaNormalizer: keywords of arrays and objects.
 #include <algorithm>
 
 #include "text/grammar/schema_normalizer.h"
@@ -8,7 +8,7 @@ namespace tenon::grammar {
 SchemaDnf SchemaNormalizer::of_items(const JsonValue& schema, bool negated) {
   const JsonValue* prefix = schema.find("prefixItems");
   const JsonValue* items = schema.find("items");
-  // As drafts before 2020-12 write it; a list is nothing else in this one.
+  // Drafts before 2020-12 write prefixItems so; in 2020-12 a list has no other meaning.
   if (items != nullptr && items->kind == JsonValue::Kind::Array && prefix == nullptr) {
     prefix = items->items.empty() ? nullptr : items;
     items = schema.find("additionalItems");
@@ -129,7 +129,7 @@ SchemaDnf SchemaNormalizer::of_properties(const JsonValue& schema, bool negated)
     shape.object.minimum = shape.object.required.size();
     return {shape};
   }
-  // One named property is there with another value, or a required one is not.
+  // A named property has another value, or a required property is missing.
   SchemaDnf result;
   if (named != nullptr) {
     for (const auto& [name, member] : named->members) {
@@ -194,7 +194,7 @@ SchemaDnf SchemaNormalizer::of_dependent(const std::string& key, const JsonValue
   SchemaDnf result;
   if (!ask.negated) result.push_back({});
   for (const auto& [name, member] : value.members) {
-    // The older `dependencies` holds both.
+    // The older `dependencies` holds both forms.
     const bool names = member.kind == JsonValue::Kind::Array && key != "dependentSchemas";
     SchemaDnf one;
     if (!names && key != "dependentRequired") {
@@ -236,7 +236,7 @@ void SchemaNormalizer::add_unevaluated(const JsonValue& schema, JsonType type, S
   }
   for (Shape& shape : shapes) {
     if (type == JsonType::Object && properties != nullptr) {
-      // What some clause has looked at is free here, the rest is not.
+      // Properties that a clause has evaluated are unconstrained; the rest must match.
       ObjectShape::Clause rest;
       rest.additional = only(*properties, false);
       bool all = false;

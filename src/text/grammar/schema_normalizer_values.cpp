@@ -1,4 +1,4 @@
-// SchemaNormalizer: constants and what is said about numbers and strings.
+// SchemaNormalizer: constants, and keywords of numbers and strings.
 #include <algorithm>
 
 #include "text/grammar/formats.h"
@@ -167,7 +167,7 @@ SchemaDnf SchemaNormalizer::of_constant(const JsonValue& value, JsonType type, b
       for (const auto& [name, member] : value.members) {
         Shape other;
         ObjectShape::Clause clause;
-        clause.named[name] = only(member, true, true);  // another value, or none
+        clause.named[name] = only(member, true, true);  // another value, or absent
         clause.evaluates = false;
         other.object.clauses.push_back(std::move(clause));
         result.push_back(other);
@@ -192,7 +192,7 @@ SchemaDnf SchemaNormalizer::of_numbers(const std::string& key, const JsonValue& 
   }
   const bool exclusive = key.starts_with("exclusive");
   const bool lower = key == "minimum" || key == "exclusiveMinimum";
-  // Not above a limit is at most the limit.
+  // The negation of "above a limit" is "at most the limit".
   ((lower != negated) ? shape.number.lower : shape.number.upper) =
       NumberShape::Bound{limit, exclusive != negated};
   return {shape};

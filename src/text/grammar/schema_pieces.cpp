@@ -5,7 +5,7 @@
 namespace tenon::grammar {
 namespace {
 
-// Most spaces of indentation: 16 levels by 2.
+// Maximum indentation in spaces: 16 levels of 2.
 constexpr size_t kMostIndent = 32;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Pieces that many schemas have, each written as rule 0 of an NFA of its own (kept_parts.h).
+// Pieces that many schemas share, each written as rule 0 of an NFA of its own (kept_parts.h).
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace tenon::grammar {
 
-/// A string with its quotes.
+/// Writes a string with its quotes.
 void write_string(const Alternative& alternative, KeptParts& parts, Nfa& nfa);
-/// A number with counted digits, so that it is bounded.
-///   below  [states of texts] as of CountLimit
+/// Writes a number with counted digits, so that it is bounded.
+///   below  [states of texts] as in CountLimit
 void write_counted_number(const Dfa& texts, const std::vector<uint32_t>& below, Nfa& nfa);
-/// A line's end and the next line's indentation.
+/// Writes a line's end and the next line's indentation.
 void write_line(Nfa& nfa);
 
 }  // namespace tenon::grammar

@@ -5,7 +5,7 @@
 namespace tenon::grammar {
 namespace {
 
-// Of a vocabulary of that many tokens, as many are set one by one as take as long as a mask of all.
+// Fraction of a vocabulary whose bits take as long to set one by one as copying a whole mask.
 constexpr size_t kListPart = 64;
 
 }  // namespace
@@ -13,8 +13,8 @@ constexpr size_t kListPart = 64;
 TokensByDistance::TokensByDistance(Groups groups, std::span<const uint64_t> plain,
                                    size_t vocabulary) {
   if (!plain.empty()) (void)groups[0];
-  std::vector<uint64_t> bits;  // of the groups so far, but for those since the last mask
-  size_t listed = 0;           // tokens since then
+  std::vector<uint64_t> bits;  // groups so far, up to the last mask
+  size_t listed = 0;           // tokens since the last mask
   for (auto& [change, tokens] : groups) {
     if (change == kUnknownChange) unknown_ = tokens;
     const bool has_plain = change == 0 && !plain.empty();

@@ -19,7 +19,7 @@ class SubsetBuilder {
   }
 
  private:
-  /// The nodes that can be reached from `nodes` without a byte, in nodes_, ascending.
+  /// Epsilon closure of `nodes`, ascending, in nodes_.
   void close(std::span<const uint32_t> nodes, bool at_begin, bool at_end) {
     ++marks_.stamp;
     nodes_.clear();
@@ -44,7 +44,7 @@ class SubsetBuilder {
 
   uint32_t state_of(std::span<const uint32_t> nodes, bool at_begin) {
     close(nodes, at_begin, false);
-    // Nodes that only pass on are no part of what a state is.
+    // Nodes with only epsilon edges do not distinguish states.
     key_.clear();
     bool has_final = false, has_end = false;
     for (const uint32_t node : nodes_) {

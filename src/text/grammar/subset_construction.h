@@ -1,5 +1,5 @@
-// Subset construction (Rabin, Scott 1959): turns an NFA into states without choices over bytes.
-// Calls and actions stay as edges of their states; what they mean is not known here.
+// Subset construction (Rabin, Scott 1959): makes an NFA deterministic over bytes. Calls and actions
+// remain edges of their states and are not interpreted.
 //
 //   0 -a-> 1, 0 -a-> 2, 2 -b-> 3   becomes   {0} -a-> {1, 2} -b-> {3}
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace tenon::grammar {
 
-/// A call or an action on the way.
+/// Call or action as an edge.
 struct Special {
   EdgeKind kind;
   uint32_t data;
@@ -20,8 +20,8 @@ struct Special {
   auto operator<=>(const Special&) const = default;
 };
 
-/// The sets of NFA nodes as states: a Dfa, with label 1 for the end, and the calls and actions of
-/// each state.
+/// Sets of NFA nodes as states: a DFA whose label 1 marks the end, with each state's calls and
+/// actions.
 struct Subsets {
   Dfa dfa;
   std::vector<std::vector<Special>> specials;  ///< [states]

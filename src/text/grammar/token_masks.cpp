@@ -6,22 +6,22 @@
 namespace tenon::grammar {
 namespace {
 
-// With more nodes than that to go on from, all tokens are tried instead.
+// Number of nodes to continue from above which all tokens are tried instead.
 constexpr size_t kMaxEntries = 20'000;
 
-// Beyond this work of one mask the items that are left, of a configuration of very many, are walked
-// together. What was worked out for the others is kept, so that the next mask gets further.
+// Work of a mask beyond which the remaining items of a huge configuration are walked together. The
+// masks of the others stay cached, so that the next mask gets further.
 constexpr uint64_t kApartWork = WalkBudget::kMaxWork / 2;
 
-/// Whether all tokens below a node lead back to `at`, by the kinds of their bytes; for few nodes
-/// the question is not worth it.
+/// True if all tokens below a node lead back to `at`, judged by the kinds of their bytes. False for
+/// few nodes, where the check does not pay.
 bool loops_below(PushdownMachine& machine, const TokenTrie& tree, size_t node, Config at) {
   constexpr size_t kWorthIt = 16;
   const TokenTrie::Node& top = tree.nodes()[node];
   return top.end - node >= kWorthIt && (top.below & ~machine.loops(at)) == 0;
 }
 
-// Words of a mask, and tokens put into one, that take as long as a byte looked up.
+// Words of a mask, and tokens added to a mask, per unit of work.
 constexpr size_t kWordsPerUnit = 16;
 constexpr size_t kTokensPerUnit = 4;
 
@@ -33,7 +33,7 @@ Config after_text(PushdownMachine& machine, Config at, std::string_view text) {
   return at;
 }
 
-/// Calls visit(node, config) for each of the nodes where `item` comes out by their exit.
+/// Calls visit(node, config) for each node at which `item` takes its exit.
 template <typename Visit>
 void for_each_exit(PushdownMachine& machine, const PushdownMachine::Item& item,
                    std::span<const StateMask::Entry> nodes, Visit visit) {
@@ -44,7 +44,7 @@ void for_each_exit(PushdownMachine& machine, const PushdownMachine::Item& item,
   }
 }
 
-/// Whether a token goes on below a node with one of these bytes.
+/// True if a token continues below a node with one of these bytes.
 bool goes_on_with(PushdownMachine& machine, const TokenTrie& tree, size_t node,
                   const FollowBytes::Bytes& bytes) {
   const auto nodes = tree.nodes();
@@ -80,26 +80,26 @@ std::vector<bool> estimates_after_rules(const Automaton& automaton, WorkWatch* w
 
 std::shared_ptr<const Automaton> spelled_with(const std::shared_ptr<const Automaton>& automaton,
                                               const TokenSet& tokens, WorkWatch* watch) {
-  // A byte without a token of its own could leave a text that cannot be spelled to its end.
+  // A byte without a token of its own could make a text unspellable.
   if (tokens.bytes().all()) return automaton;
   return std::make_shared<const Automaton>(automaton->restricted_to(tokens.bytes(), watch));
 }
 
 }  // namespace
 
-/// Tries the tokens of a tree one after another and puts those that fit into a mask.
+/// Tries the tokens of a tree in order and adds those that fit to a mask.
 class TokenMasks::Walker {
  public:
   Walker(PushdownMachine& of, uint32_t reach, MaskWords mask)
       : machine(of), reach_(reach), mask_(mask) {}
 
-  /// Tokens of a state from where `start` is.
+  /// Adds tokens of a state, beginning at `start`.
   void add(const TokensByDistance& tokens, Config start) {
     machine.spend(mask_.size() / kWordsPerUnit);
     if (reaches_all()) return tokens.add_all(mask_);
     tokens.add(int64_t{reach_} - machine.distance(start), mask_);
   }
-  /// Whether any distance will do.
+  /// True if every distance is allowed.
   [[nodiscard]] bool reaches_all() const { return reach_ >= kFar; }
   [[nodiscard]] bool reaches(Config config) const {
     return reaches_all() || machine.distance(config) <= reach_;
@@ -108,16 +108,17 @@ class TokenMasks::Walker {
     machine.spend(tokens.size() / kTokensPerUnit);
     for (const Token token : tokens) set_bit(mask_, token);
   }
-  /// The bits that are in `words` and, with it, not in `but`.
+  /// Adds the bits of `words` that are not in `but`.
   void add(std::span<const uint64_t> words, std::span<const uint64_t> but = {}) {
     machine.spend(words.size() / kWordsPerUnit);
     for (size_t w = 0; w < words.size(); ++w) {
       mask_[w] |= but.empty() ? words[w] : words[w] & ~but[w];
     }
   }
-  /// All tokens of a tree.
+  /// Tries all tokens of a tree.
   void walk(const TokenTrie& tree, Config from) { walk(tree, 0, tree.nodes().size(), from); }
-  /// The tokens that end at a node or go on after it, where it was come to with `at`.
+  /// Tries the tokens that end at a node or continue below it.
+  ///   at  configuration at the node
   void walk_on(const TokenTrie& tree, size_t node, Config at) {
     if (reaches(at)) add(tree.tokens(node));
     walk(tree, node + 1, tree.nodes()[node].end, at);
@@ -153,7 +154,7 @@ class TokenMasks::Walker {
 
   uint32_t reach_;
   MaskWords mask_;
-  std::vector<Config> path_;  // by depth
+  std::vector<Config> path_;  // indexed by depth
 };
 
 TokenMasks::TokenMasks(const std::shared_ptr<const Grammar>& grammar,
@@ -173,11 +174,11 @@ size_t TokenMasks::size_bytes() const {
 void TokenMasks::add_allowed(PushdownMachine& machine, Config config, uint32_t reach,
                              MaskWords mask, const MakeRoom& make_room) const {
   Walker walker(machine, reach, mask);
-  std::vector<Config> items;  // one of them each
+  std::vector<Config> items;  // configurations of a single item
   for (size_t i = 0; i < machine.num_items(config); ++i) {
     items.push_back(machine.only(machine.item(config, i)));
   }
-  // From the last: what was worked out before comes first.
+  // Process from the back, cached states first.
   std::partition(items.begin(), items.end(),
                  [&](Config one) { return !is_known(machine.item(one, 0).state); });
   for (const uint64_t begin = machine.work(); !items.empty(); items.pop_back()) {
@@ -197,7 +198,7 @@ size_t TokenMasks::add_longest_steps(PushdownMachine& machine, Config config,
   std::vector<Config> path(tree.longest() + 1);
   path[0] = config;
   size_t longest = 0;
-  std::vector<size_t> ends;  // nodes of tokens of that length
+  std::vector<size_t> ends;  // nodes at which tokens of that length end
   for (size_t n = 0; n < nodes.size();) {
     const TokenTrie::Node& node = nodes[n];
     machine.spend(1);
@@ -256,7 +257,7 @@ void TokenMasks::add_mask(Walker& walker, const PushdownMachine::Item& item,
   }
 }
 
-/// Whether what add_state needs of a state was worked out before.
+/// True if everything that add_state needs of a state is cached.
 bool TokenMasks::is_known(uint32_t state) const {
   const uint32_t first = equivalent_.first[state], near = short_equivalent_.first[first];
   const bool apart = short_equivalent_.shared[near] && !short_equivalent_.exact;
@@ -283,14 +284,14 @@ std::shared_ptr<const StateMask> TokenMasks::mask_of(PushdownMachine& machine, u
   return mask;
 }
 
-/// Whether every whole character that JSON strings take as it is leads back to `config`.
+/// True if every unescaped character of JSON strings leads back to `config`.
 bool TokenMasks::takes_plain_text(PushdownMachine& machine, Config config) {
   const auto loops = [&](auto self, Config at, uint32_t left) -> bool {
     if (left == 0) return at == config;
     machine.spend(left == 1 ? 2 : 64);
     for (uint32_t b = 0x80; b <= 0xBF; b += left == 1 ? 0x3F : 1) {
       const Config next = machine.step(at, static_cast<uint8_t>(b));
-      // Overlong forms, surrogates and what lies beyond U+10FFFF may be refused.
+      // Overlong forms, surrogates and values beyond U+10FFFF may be refused.
       if (next != kNowhere && !self(self, next, left - 1)) return false;
       if (next == kNowhere && left == 1) return false;
     }
@@ -318,7 +319,7 @@ uint32_t TokenMasks::after_character(PushdownMachine& machine, uint32_t state) c
     return automaton.next(from, automaton.class_of(static_cast<uint8_t>(byte)));
   };
   uint32_t after = step(state, 'a');
-  // Whether all characters with these bytes to come lead there; some of them may be no characters.
+  // True if all continuations with `left` bytes lead there, valid characters or not.
   const auto leads = [&](auto self, uint32_t at, uint32_t left) -> bool {
     if (left == 0) return at == after;
     if (!automaton.specials(at).empty()) return false;
@@ -349,15 +350,15 @@ uint32_t TokenMasks::after_character(PushdownMachine& machine, uint32_t state) c
   return after;
 }
 
-/// Where every plain character leads to the same state, with the item's register and stack: adds
-/// all tokens by the number of plain characters that they begin with. Else false.
+/// If every plain character leads to the same state, with the item's register and stack, adds all
+/// tokens by their number of leading plain characters. Else returns false.
 bool TokenMasks::add_plain(Walker& walker, const PushdownMachine::Item& item) const {
   PushdownMachine& machine = walker.machine;
   const uint32_t first = after_character(machine, item.state);
-  // A loop that asks nothing of the register has a mask of its own.
+  // A loop that does not depend on the register has a mask of its own.
   const bool loops = first == item.state && !automaton_->is_guarded(first);
   if (first == 0 || first == kDepends || (loops && walker.reaches_all())) return false;
-  std::array<Config, TokenSet::kMaxPlain + 1> after;  // [n]: after n characters
+  std::array<Config, TokenSet::kMaxPlain + 1> after;  // [n] configuration after n characters
   after[0] = machine.only(item);
   size_t most = 0;
   for (; most < TokenSet::kMaxPlain; ++most) {
@@ -375,7 +376,7 @@ bool TokenMasks::add_plain(Walker& walker, const PushdownMachine::Item& item) co
   }
   for (size_t n = 0; n <= most; ++n) {
     walker.walk(tokens_->after_plain(n), after[n]);
-    // Neighbours that are as good are added at once.
+    // Add neighbours that are equally good at once.
     const bool good = walker.reaches(after[n]);
     if (good && (n == most || !walker.reaches(after[n + 1]))) {
       size_t from = n;
@@ -391,10 +392,10 @@ const FollowBytes::Bytes& TokenMasks::following(uint32_t exit, uint32_t rule) co
                                        : follow_.after_action(exit & ~PushdownMachine::kExit);
 }
 
-/// Whether the end may be nearer by an exit of a local configuration than without it.
+/// True if an exit of a local configuration may bring the end nearer.
 bool TokenMasks::may_be_nearer(const PushdownMachine& machine, Config at, uint32_t exit,
                                uint32_t rule) const {
-  if (machine.is_indirect(at)) return false;  // the register is asked then, with all exits
+  if (machine.is_indirect(at)) return false;  // the register decides, with all exits
   if (exit == PushdownMachine::kPop) return machine.distance(at) > 0 || estimates_after_[rule];
   const Special& special = automaton_->special(exit & ~PushdownMachine::kExit);
   const ActionKind kind = automaton_->action(special.data).kind;
@@ -413,7 +414,7 @@ StateMask TokenMasks::compute(PushdownMachine& machine, uint32_t state, Part par
   const size_t longest = part == Part::Short ? TokenSet::kMiddle : TokenSet::kLong;
   const uint32_t rule = automaton_->rule_of(state);
   TokensByDistance::Groups accepted;
-  std::vector<Token>* group = nullptr;  // of the last token
+  std::vector<Token>* group = nullptr;  // group of the last token
   int32_t change_of_group = 0;
   const auto accept = [&](Config at, std::span<const Token> tokens) {
     const int32_t change = machine.is_indirect(at)
@@ -438,7 +439,7 @@ StateMask TokenMasks::compute(PushdownMachine& machine, uint32_t state, Part par
     }
     path[node.depth + 1] = next;
     text[node.depth] = static_cast<char>(node.byte);
-    // The condition of the start holds, or the state would not be there.
+    // The start's condition holds, since the state is alive.
     if (machine.is_conditional(next) && !machine.has_condition_of(next, start)) {
       result.undecided.push_back({static_cast<uint32_t>(n), text.substr(0, node.depth + 1)});
       n = node.end;

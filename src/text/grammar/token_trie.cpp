@@ -8,7 +8,7 @@
 namespace tenon::grammar {
 namespace {
 
-/// How far a text is of whole characters that JSON strings take as they are.
+/// Leading whole characters of a text that need no escape in a JSON string.
 struct PlainBeginning {
   size_t bytes = 0;
   size_t characters = 0;
@@ -31,7 +31,7 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.text != b.text ? a.text < b.text : a.token < b.token;
   });
-  std::vector<uint32_t> open;  // nodes from the root to the last one
+  std::vector<uint32_t> open;  // nodes from the root to the last node
   const auto close = [&] {
     Node& node = nodes_[open.back()];
     node.end = static_cast<uint32_t>(nodes_.size());
@@ -74,7 +74,7 @@ TokenSet::TokenSet(std::shared_ptr<const Tokenizer> tokenizer, std::span<const s
       if (mark < marks.size()) marks_[mark] = token;
       text = static_cast<char>(mark < marks.size() ? mark_byte(mark) : kOtherMarkByte);
     } else if (text.size() == 1 && static_cast<uint8_t>(text[0]) >= kFirstMarkByte) {
-      text.clear();  // a byte that no text has would pass for a mark
+      text.clear();  // a byte that no text has would look like a mark
     }
   }
   texts_.assign(owned_.begin(), owned_.end());
@@ -93,7 +93,7 @@ void TokenSet::build() {
   for (auto& mask : plain_up_to_) mask.assign((texts_.size() + 63) / 64, 0);
   for (size_t i = 0; i < texts_.size(); ++i) {
     const auto token = static_cast<Token>(i);
-    // An end token may have a text; it ends the generation all the same.
+    // An end token may have a text, but always ends the generation.
     if (is_end(token)) texts_[i] = {};
     const std::string_view text = texts_[i];
     if (text.empty()) continue;
@@ -136,8 +136,8 @@ bool TokenTrie::goes_beyond(std::string_view text) const {
 }
 
 bool TokenSet::append_spelled(std::string_view text, std::vector<Token>& out) const {
-  // The second time after a line break, which is then left out: a text that begins anew would get
-  // a space before it from some tokenizers.
+  // Retry after a line break, which is then removed: some tokenizers add a space at the beginning
+  // of a text.
   for (const std::string_view before : {"", "\n"}) {
     const std::vector<Token> tokens = tokenizer_->encode(std::string(before) + std::string(text));
     size_t first = 0;

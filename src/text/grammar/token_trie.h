@@ -1,4 +1,4 @@
-// The texts of a vocabulary's tokens as a trie, for walks that try many tokens at once.
+// Trie of a vocabulary's token texts, for walks that try many tokens at once.
 //
 //   a, ab, b: nodes a (depth 0, token a), b (depth 1, token ab), b (depth 0, token b)
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace tenon::grammar {
 
-/// Tokens in the order of their texts; nodes in the order of a walk that goes down first.
+/// Tokens in the order of their texts; nodes in depth-first order.
 class TokenTrie {
  public:
   struct Entry {
@@ -31,11 +31,11 @@ class TokenTrie {
   explicit TokenTrie(std::vector<Entry> entries);
 
   struct Node {
-    uint32_t end;     ///< after the last node below this one
-    uint32_t tokens;  ///< the first of its own tokens; they end where the next node's begin
-    uint32_t depth;   ///< bytes before it
-    uint8_t byte;     ///< that leads to it
-    uint8_t below;    ///< kinds of the bytes below it (byte_kind), a bit each
+    uint32_t end;     ///< first node after the subtree
+    uint32_t tokens;  ///< first of its own tokens, which end where the next node's begin
+    uint32_t depth;   ///< number of bytes before its own
+    uint8_t byte;     ///< byte that leads to it
+    uint8_t below;    ///< kinds of the bytes below it (byte_kind), one bit each
   };
   /// Tokens with an empty text.
   [[nodiscard]] std::span<const Token> at_root() const {
@@ -46,7 +46,7 @@ class TokenTrie {
     const uint32_t begin = nodes_[node].tokens;
     return std::span(tokens_).subspan(begin, first_token(node + 1) - begin);
   }
-  /// The number of the first token at or below node `node`, or the number of all for the last.
+  /// Index of the first token at or below node `node`; the number of all tokens for the last node.
   [[nodiscard]] uint32_t first_token(size_t node) const {
     return node < nodes_.size() ? nodes_[node].tokens : static_cast<uint32_t>(tokens_.size());
   }
@@ -55,7 +55,7 @@ class TokenTrie {
     const uint32_t begin = first_token(first);
     return std::span(tokens_).subspan(begin, first_token(last) - begin);
   }
-  /// Whether a token begins with this text and is longer.
+  /// True if a token begins with this text and is longer.
   [[nodiscard]] bool goes_beyond(std::string_view text) const;
   [[nodiscard]] Token token(uint32_t number) const { return tokens_[number]; }
   [[nodiscard]] uint32_t longest() const { return longest_; }
@@ -70,13 +70,14 @@ class TokenTrie {
   uint32_t longest_ = 0;
 };
 
-/// What masks need to know of a vocabulary. Immutable: share it between grammars.
+/// Vocabulary data for masks. Immutable: share it between grammars.
 class TokenSet {
  public:
-  /// marks: of a grammar; with them every control token gets a byte for a text (control_bytes.h).
+  /// marks: of a grammar. With marks, every control token gets a byte as its text
+  /// (control_bytes.h).
   explicit TokenSet(std::shared_ptr<const Tokenizer> tokenizer,
                     std::span<const std::string> marks = {});
-  /// The same from texts; tokens with an empty text are control tokens.
+  /// Makes a set from texts; tokens with an empty text are control tokens.
   TokenSet(std::span<const std::string_view> texts, std::span<const Token> end_tokens);
 
   [[nodiscard]] size_t size() const { return texts_.size(); }
@@ -86,42 +87,42 @@ class TokenSet {
   [[nodiscard]] bool is_end(Token token) const;
   [[nodiscard]] std::span<const Token> end_tokens() const { return end_tokens_; }
   [[nodiscard]] const TokenTrie& all() const { return all_; }
-  /// Those of more than kLong bytes, and of more than kMiddle up to kLong.
+  /// Tokens of more than kLong bytes, and of more than kMiddle up to kLong.
   [[nodiscard]] const TokenTrie& long_ones() const { return long_; }
   [[nodiscard]] const TokenTrie& middle_ones() const { return middle_; }
   static constexpr size_t kLong = 32;
   static constexpr size_t kMiddle = 12;
 
-  /// Plain tokens: whole characters that a JSON string takes as they are, at most kMaxPlain of them
-  /// and kLong bytes. Of these, those of at most `characters` characters, a bit each.
+  /// Mask of the plain tokens of at most `characters` characters. Plain tokens are whole characters
+  /// that need no escape in a JSON string, at most kMaxPlain of them and kLong bytes.
   [[nodiscard]] std::span<const uint64_t> plain(size_t characters = kMaxPlain) const {
     return plain_up_to_[std::min(characters, kMaxPlain)];
   }
   static constexpr size_t kMaxPlain = 24;
-  /// All others, by what is left of them after `characters` plain characters, as far as these go.
-  /// Tokens of more than kLong bytes are all left.
+  /// All other tokens, by their text after `characters` plain characters, as far as they have
+  /// these. Tokens of more than kLong bytes count as a whole.
   [[nodiscard]] const TokenTrie& after_plain(size_t characters) const {
     return after_plain_[characters];
   }
-  /// The same, however many characters there are before.
+  /// The other tokens after any number of plain characters.
   [[nodiscard]] const TokenTrie& after_any_plain() const { return after_any_plain_; }
 
-  /// The tokens that the tokenizer makes of a text within others, control tokens being bytes as
-  /// above; empty when it cannot spell just that, or there is none.
+  /// Tokens that the tokenizer makes of a text within others; control tokens are bytes as above.
+  /// Empty if the tokenizer cannot spell exactly this text, or is absent.
   [[nodiscard]] std::vector<Token> spell(std::string_view text) const;
-  /// The same for a text that something else will follow: without the tokens that might be cut
-  /// differently then, as some token reaches from there beyond the end.
+  /// Tokens of a text that another text will follow. Without the last tokens, which might be split
+  /// differently, since some token reaches from there beyond the end.
   [[nodiscard]] std::vector<Token> spell_beginning(std::string_view text) const;
-  /// Bytes that a token of its own stands for.
+  /// Bytes that have a token of their own.
   [[nodiscard]] const ByteSet& bytes() const { return bytes_; }
 
  private:
   void build();
   bool append_spelled(std::string_view text, std::vector<Token>& out) const;
 
-  std::shared_ptr<const Tokenizer> tokenizer_;  // or null
-  std::vector<Token> marks_;                    // the tokens of the marks
-  std::vector<std::string_view> texts_;         // into owned_
+  std::shared_ptr<const Tokenizer> tokenizer_;  // may be null
+  std::vector<Token> marks_;                    // tokens of the marks
+  std::vector<std::string_view> texts_;         // views into owned_
   std::vector<std::string> owned_;
   std::vector<Token> end_tokens_;
   TokenTrie all_, long_, middle_, after_any_plain_;

@@ -1,5 +1,5 @@
-// What one question to a matcher may cost: work is counted, so that the same walk ends in the same
-// place on every machine, and the host may end it earlier. Compiling has a budget of its own.
+// Limits on a question to a matcher: counts work, so that a walk ends at the same point on every
+// machine; the host may end it earlier. Compiling has its own budget (budget.h).
 #pragma once
 
 #include <algorithm>
@@ -12,17 +12,18 @@ namespace tenon::grammar {
 
 class WalkBudget {
  public:
-  /// A unit is about a byte of a token looked up; the whole is 10 to 38 ms
+  /// A unit is about one byte of a token looked up; the maximum takes 10 to 38 ms
   /// (tests/text/grammar/walk_limits_test.cpp).
   static constexpr uint64_t kMaxWork = 3'000'000;
 
-  /// A new question. watch: null, or alive until the answer.
+  /// Begins a question. watch: may be null; outlives the question.
   void begin(WorkWatch* watch) {
     work_ = 0;
     watch_ = watch;
     next_look_ = watch != nullptr ? kBetweenLooks : kMaxWork;
   }
-  /// Throws Error(Limit) beyond kMaxWork, and what the watch throws. Free before the first begin().
+  /// Throws Error(Limit) beyond kMaxWork, and what the watch throws. Unlimited before the first
+  /// begin().
   void spend(uint64_t work) {
     work_ += work;
     if (work_ > next_look_) look();

@@ -1,9 +1,9 @@
-// Looks at work under way, so that a host can end it. Budgets of work call it.
+// Callback during long work, so that a host can end it. Work budgets call it.
 #pragma once
 
 namespace tenon {
 
-/// Called on the thread that does the work: about every 0.2 ms of a draw, every millisecond of a
+/// Called on the working thread: about every 0.2 ms of a draw, and every millisecond of a
 /// compilation.
 class WorkWatch {
  public:

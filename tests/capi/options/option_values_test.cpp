@@ -1,5 +1,6 @@
 // Path of every option from the interface to the struct that a room reads: value, unit, and no
-// other option changed. Rows pin what hosts rely on; options without one get theirs from the tables.
+// other option changed. Rows pin values that hosts rely on; the tables provide rows for the other
+// options.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -35,7 +36,7 @@ using Reader = std::function<std::string(const OptionSet&)>;
 struct Row {
   std::string key;
   std::string given{};                     ///< value given, as text
-  std::optional<std::string> initially{};  ///< value without the option; nothing: it varies
+  std::optional<std::string> initially{};  ///< value without the option; empty if it varies
   std::string read{};                      ///< value with the option
   Reader reader{};
 };
@@ -76,7 +77,7 @@ template <typename Value>
 Reader of_embedder(Value EmbedderOptions::*member) {
   return [member](const OptionSet& set) { return shown(embedder_options(set).*member); };
 }
-/// "KEY=VALUE" of each backend option.
+/// "KEY=VALUE" for each backend option.
 std::string of_backend(const OptionSet& set) {
   std::string text;
   for (const auto& [key, value] : model_options(set, std::make_shared<Host>()).backend_options) {
@@ -241,9 +242,9 @@ std::vector<Row> rows() {
   return all;
 }
 
-// ---- Rows of options that are in the tables alone ------------------------------------------------
+// ---- Rows of options that are only in the tables ------------------------------------------------
 
-/// A value other than the default, as a host gives it and as text.
+/// Value other than the default, for a host and as text.
 template <typename T>
 std::pair<int64_t, std::string> other_of(const option::Whole<T>& kind) {
   const int64_t value = kind.standard == kind.maximum ? kind.minimum : kind.standard + 1;
@@ -272,14 +273,14 @@ other_of(const Kind& kind) {
   return {last, last};
 }
 
-/// The row of an option by what its table says.
+/// Row of an option by its table.
 template <typename Kind>
 Row row_of(const char* key, const Kind& kind, Reader reader) {
   const auto [given, text] = other_of(kind);
   return {key, text, shown(option::initial(kind)), shown(kind.value(given)), std::move(reader)};
 }
 
-/// Of every option with a member.
+/// Rows of every option with a member.
 std::vector<Row> rows_of_tables() {
   std::vector<Row> all;
 #define OPTION_APART(key, kind, doc)
@@ -307,7 +308,7 @@ std::vector<Row> rows_of_tables() {
   return all;
 }
 
-/// rows(), and those of options that it lacks.
+/// rows(), and rows of the options that it lacks.
 std::vector<Row> all_rows() {
   std::vector<Row> all = rows();
   for (Row& row : rows_of_tables()) {
@@ -343,7 +344,7 @@ void expect_only(const std::vector<Row>& rows, size_t changed, const OptionSet& 
     if (i == changed || same_reader) {
       EXPECT_EQ(values[i], rows[changed].read) << rows[changed].key;
     } else if (rows[i].key == "cache_bytes") {
-      continue;  // free memory, which changes
+      continue;  // free memory varies
     } else {
       EXPECT_EQ(values[i], kInitially[i]) << rows[i].key << ", set is " << rows[changed].key;
     }
@@ -428,7 +429,7 @@ TEST(OptionValues, OfTheCppHeaderReachTheirMemberAlone) {
     OptionSet set = set_of(option.options.get());
     if (option.key == "banned_ignore_case") {
       EXPECT_EQ(row->reader(set), row->read);
-      continue;  // it is nothing without texts
+      continue;  // has no effect without texts
     }
     expect_only(all, static_cast<size_t>(row - all.begin()), set);
   }
@@ -476,7 +477,7 @@ TEST(OptionValues, AtTheEndsOfTheirRangeKeepTheirUnit) {
 TEST(OptionValues, ACacheThatIsNotSaidIsAQuarterOfWhatIsFree) {
   const uint64_t before = System::real()->available_memory();
   const uint64_t bytes = engine_options(OptionSet(), *System::real()).cache_bytes;
-  // Free memory changes meanwhile, but not by half.
+  // Free memory varies meanwhile, but not by half.
   EXPECT_GT(bytes, before / 8);
   EXPECT_LT(bytes, before / 2);
 }

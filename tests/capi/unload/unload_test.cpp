@@ -1,5 +1,6 @@
-// Hosts that unload the library while a model lives, as language runtimes do at their end, or when all is destroyed.
-// Not linked with the library: what links it never unloads it. And hosts that end while it works.
+// Hosts that unload the library while a model lives, as language runtimes do at exit, or after
+// everything is destroyed; and hosts that exit during work. Not linked with the library, since a
+// linked library is never unloaded.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -35,8 +36,8 @@ bool generate(decltype(tenon_session_append_text)* append, decltype(tenon_sessio
          run(session, nullptr, 4, nullptr, nullptr) == TENON_OK;
 }
 
-/// Unloads the library beside a model whose threads sleep, and uses both once more: 0 when all
-/// went well.
+/// Unloads the library beside a model with sleeping threads, and uses both once more. Returns 0 on
+/// success.
 int unload_beside_a_model() {
   void* library = ::dlopen(TENON_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return 1;
@@ -64,7 +65,8 @@ TEST(Unloading, BesideAModelIsHarmless) {
   for (int round = 0; round < 50; ++round) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    if (child == 0) std::exit(unload_beside_a_model());  // as a host ends: with its destructors
+    // Exit as a host does, with its destructors.
+    if (child == 0) std::exit(unload_beside_a_model());
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFEXITED(status)) << "round " << round << ": signal " << WTERMSIG(status);
@@ -72,10 +74,10 @@ TEST(Unloading, BesideAModelIsHarmless) {
   }
 }
 
-/// The function of this name in a library that was opened.
+/// Function of this name in an opened library.
 #define TENON_OF(library, name) function_of<decltype(name)>(library, #name)
 
-/// The demo model on a backend of a plugin; null where it cannot be opened.
+/// Demo model on a plugin's backend; null if it cannot be opened.
 tenon_model* open_on_plugin(void* library) {
   tenon_options* options = nullptr;
   tenon_model* model = nullptr;
@@ -90,8 +92,8 @@ tenon_model* open_on_plugin(void* library) {
   return model;
 }
 
-/// Work on threads of the host and of a model, on a plugin, and failures with texts; then all is destroyed, the library
-/// unloaded, and the threads end: 0 when all went well.
+/// Works on threads of the host and of a model, on a plugin, and with error texts; then destroys
+/// everything, unloads the library and ends the threads. Returns 0 on success.
 int unload_after_work() {
   void* library = ::dlopen(TENON_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return 1;
@@ -117,7 +119,8 @@ int unload_after_work() {
       TENON_OF(library, tenon_session_destroy)(session);
       ++done;
       while (!unloaded) std::this_thread::yield();
-      if (std::strstr(text, "cannot rewind") == nullptr) ++failed;  // it is the thread's
+      // The text belongs to the thread.
+      if (std::strstr(text, "cannot rewind") == nullptr) ++failed;
     });
   }
   while (done < 3) std::this_thread::yield();
@@ -128,7 +131,7 @@ int unload_after_work() {
   if (::dlclose(library) != 0) return 4;
   unloaded = true;
   for (std::thread& user : users) user.join();
-  // And once more from the beginning.
+  // Repeat from the beginning.
   library = ::dlopen(TENON_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return 5;
   model = open_on_plugin(library);
@@ -165,14 +168,14 @@ tenon_model* open_demo(void* library) {
   return model;
 }
 
-/// Different texts: none finds the blocks of another.
+/// Different texts share no prefix blocks.
 std::string long_text(int number) {
   std::string text(1, static_cast<char>('a' + number));
   for (int word = 0; word < 400; ++word) text += " word";
   return text;
 }
 
-/// A kind of work that does not end by itself.
+/// Kind of work that does not end by itself.
 struct Work {
   const char* name;
   void (*begin)(void* library);  ///< on threads that nothing waits for
@@ -269,13 +272,13 @@ constexpr Work kWorks[] = {
          tenon_server_call* call = nullptr;
          TENON_MUST(server_library, tenon_server_submit, server, &request, &call);
        }
-       // What is opened by others is not closed by this.
+       // Others' uses of the library keep it open.
        if (::dlclose(server_library) != 0) give_up("dlclose");
      }},
 #endif
 };
 
-/// The program ends 5 ms after the work has begun, and writes first when.
+/// Exits 5 ms after the work has begun, and writes the time just before.
 [[noreturn]] void end_under_way(const Work& work, int pipe) {
   void* library = ::dlopen(TENON_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) std::exit(1);
@@ -306,7 +309,7 @@ TEST_P(Exit, WithWorkUnderWayIsHarmlessAndQuick) {
     ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
     ASSERT_EQ(WEXITSTATUS(status), 0);
   }
-  // The median: the machine may have had something else to do in one of them.
+  // Take the median, since the machine may be busy during one run.
   std::ranges::sort(seconds);
   EXPECT_LT(seconds[4], 0.1);
 }

@@ -1,4 +1,4 @@
-// What a user does on the chat page, in Chromium. run.sh starts it.
+// A user's actions on the chat page, in Chromium. run.sh starts this script.
 const assert = require('node:assert/strict');
 const { chromium } = require('playwright-core');
 

@@ -1,5 +1,5 @@
-// Compilations under a watch: how often it looks, and that it ends them. And what a lenient
-// compilation leaves out.
+// Compilations under a watch: frequency of its calls, and ending by it. Lenient compilations: the
+// dropped parts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ double watch_clock_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-/// Counts looks and the longest processor time between two; throws at the look number `last`.
+/// Counts calls and the longest processor time between two; throws at call number `last`.
 class CountingWatch : public WorkWatch {
  public:
   explicit CountingWatch(size_t last = SIZE_MAX) : last_(last), before_(watch_clock_ms()) {}
@@ -39,7 +39,7 @@ class CountingWatch : public WorkWatch {
   double before_;
 };
 
-/// A pattern that takes much to compile, different for each n.
+/// Pattern that compiles slowly, different for each n.
 std::string heavy_pattern(int n) {
   return "^(a|b" + std::to_string(n) + ")*(c|d).{0,14}x[^y]{3,8}$";
 }
@@ -70,7 +70,7 @@ std::vector<Compiled> slow_ones() {
 TEST(CompileWatch, LooksEveryFewMilliseconds) {
   for (const Compiled& each : slow_ones()) {
     double longest = 1e9;
-    // Others' work counts for nothing: the least of three.
+    // Take the least of three, to exclude the work of other processes.
     for (int i = 0; i < 3; ++i) {
       CountingWatch watch;
       (void)Grammar::compile(each.kind, each.text, {.watch = &watch});
@@ -119,7 +119,8 @@ std::vector<grammar::SchemaNote> notes_of(const std::string& schema) {
 
 TEST(LenientReader, LeavesOutTheRefusedMemberAlone) {
   struct Lenient {
-    const char *schema, *pointer, *keyword, *like;  // `like`: without what is left out
+    // `like`: equivalent schema without the dropped part
+    const char *schema, *pointer, *keyword, *like;
   };
   constexpr Lenient kCases[] = {
       {R"({"type": "string", "pattern": "(?<=x)y"})", "", "pattern", R"({"type": "string"})"},
@@ -164,7 +165,7 @@ TEST(LenientReader, LeavesOutSeveralPartsAndWholeSchemas) {
   EXPECT_TRUE(notes_of(R"({"type": "string"})").empty());
 }
 
-// What is too much work goes, and the rest is compiled.
+// A part that is too much work is dropped, and the rest is compiled.
 TEST(LenientReader, LeavesOutWhatIsTooLarge) {
   const auto notes = notes_of(
       R"({"properties": {"a": {"pattern": "^(a|b)*a(a|b){30}$"}, "b": {"type": "integer"}}})");

@@ -1,5 +1,5 @@
 // Hostile grammars, schemas and patterns: each is refused with the named error and its place, or
-// compiled, within 250 ms of one processor and 64 MB.
+// compiled, within 250 ms of processor time and 64 MB.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-/// Most memory of the process since the last call of forget_peak; 0 where it is not told.
+/// Peak memory of the process since the last call of forget_peak(); 0 if unknown.
 size_t peak_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -33,7 +33,7 @@ std::string repeated(std::string_view text, size_t times) {
   return result;
 }
 
-/// What `make` gives for 0..count - 1, joined.
+/// Results of `make` for 0..count - 1, joined.
 std::string listed(size_t count, const char* between,
                    const std::function<std::string(size_t)>& make) {
   std::string result;
@@ -41,7 +41,7 @@ std::string listed(size_t count, const char* between,
   return result;
 }
 
-/// part: of the message of the refusal; empty for what must compile.
+/// part: of the refusal's message; empty if the text must compile.
 void expect(GrammarKind kind, const std::string& text, std::string_view part) {
   const std::string shown = text.substr(0, 60);
   size_t bytes = 0;
@@ -50,7 +50,7 @@ void expect(GrammarKind kind, const std::string& text, std::string_view part) {
         forget_peak();
         const size_t before = peak_bytes();
         const std::string message = refusal(kind, text);
-        // The system counts in batches: a peak may come out below what it was before.
+        // The system counts in batches: a peak may be below the earlier value.
         bytes = std::max(peak_bytes(), before) - before;
         if (part.empty()) {
           EXPECT_EQ(message, "accepted") << shown;
@@ -59,7 +59,7 @@ void expect(GrammarKind kind, const std::string& text, std::string_view part) {
         }
       },
       kMostSeconds);
-  if (kSanitized) return;  // freed memory is kept, too
+  if (kSanitized) return;  // sanitizers hold freed memory back
   EXPECT_LE(seconds, kMostSeconds) << shown;
   EXPECT_LE(bytes, size_t{64} << 20) << shown;
 }
@@ -68,7 +68,7 @@ TEST(GrammarLimits, Gbnf) {
   const auto kind = GrammarKind::Gbnf;
   expect(kind, "root ::= " + repeated("(", 60'000), "line 1: groups are nested deeper");
   expect(kind, "root ::= root \"a\" | \"b\"", "line 1: left recursion");
-  expect(kind, "root ::= \"x\"\nb ::= \"b\"? c\nc ::= b", "");  // not reached
+  expect(kind, "root ::= \"x\"\nb ::= \"b\"? c\nc ::= b", "");  // unreachable rules
   expect(kind, "root ::= b\nb ::= \"b\"? c\nc ::= b | \"c\"", "left recursion");
   expect(kind, "root ::= ( [x]* )*", "");
   expect(kind, "root ::= (((\"a\"){1,1999}){1,1999}){1,1999}",
@@ -92,7 +92,7 @@ TEST(GrammarLimits, RepetitionsOfRepetitions) {
   expect(GrammarKind::Gbnf, nested(190, "?"), "");
 }
 
-/// Rules of which each is the next one: what is known of the last reaches them one at a time.
+/// Chain of rules: a property of the last rule reaches the others one at a time.
 TEST(GrammarLimits, ChainsOfRules) {
   const auto kind = GrammarKind::Gbnf;
   const auto name = [](size_t i) { return "r" + std::to_string(i); };
@@ -102,7 +102,8 @@ TEST(GrammarLimits, ChainsOfRules) {
     const std::string chain = listed(count, "", is_next) + name(count) + " ::= \"\"\n";
     expect(kind, "root ::= \"a\"\n" + wide + chain, "");
     expect(kind, "root ::= \"a\" r0\n" + chain, "");
-    // The root calls them all, from the end: its shortest text is looked for at each step.
+    // The root calls all rules, the last one first: its shortest text is measured again at each
+    // step.
     const std::string all = listed(count, " | ", [&](size_t i) { return name(count - i); });
     expect(kind, "root ::= \"a\" | " + all + "\n" + chain, count < 4000 ? "" : "too much work");
     expect(kind, "root ::= \"a\" r0*\n" + chain, "");

@@ -1,4 +1,4 @@
-// Grammars of all notations: what they accept, and what is refused, with its place.
+// Grammars of all notations: accepted texts, and refusals with their place.
 #include "text/grammar/grammar.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(Gbnf, RefusesWithTheLine) {
 
 TEST(Gbnf, KnowsWhatMayBeEmpty) {
   const auto kind = GrammarKind::Gbnf;
-  // Unbounded repetitions of something that may be empty, such as "ws*", where ws repeats, too.
+  // Unbounded repetitions of a possibly empty part, such as "ws*", where ws itself repeats.
   for (const char* of : {"([x]* )*", "([x]* )+", "(\"x\"? | \"\"){2,}", "ws*\nws ::= [x]*",
                          "ws+ end\nws ::= [x]?\nend ::= \"\"", "(a b)*\na ::= b?\nb ::= \"x\"?",
                          "((ws*)+)*\nws ::= [x]*"}) {
@@ -80,7 +80,7 @@ TEST(Gbnf, KnowsWhatMayBeEmpty) {
   EXPECT_TRUE(spaced->accepts("[ \n\t1  ]"));
   EXPECT_FALSE(spaced->accepts("[ \n\t1 1 ]"));
   EXPECT_TRUE(gbnf("root ::= (a b)*\na ::= b?\nb ::= \"b\" | b2\nb2 ::= \"c\"")->accepts("bbc"));
-  // Left recursion after what may be empty only because of a later rule.
+  // Left recursion after a part that only a later rule makes nullable.
   expect_refused(kind,
                  "root ::= a\na ::= b c a \"x\" | \"y\"\nb ::= c\nc ::= d | \"c\"\nd ::= \"\"",
                  "line 2: left recursion");
@@ -220,7 +220,7 @@ TEST(SchemaGrammar, KnowsWhichOfFewItemsThereAre) {
 }
 
 TEST(SchemaGrammar, CountsWhatIsContained) {
-  // The array cannot end without an element: its rule has a shortest text all the same.
+  // The array needs an element, but its rule has a shortest text all the same.
   const auto inside = schema(
       R"({"properties":{"k":{"type":"array","minItems":1,"maxItems":3,"contains":{"type":"null"},
           "minContains":2}}})");
@@ -263,7 +263,7 @@ TEST(SchemaGrammar, ReadsWhatOlderDraftsSay) {
 }
 
 TEST(SchemaGrammar, LooksAheadAtTheBeginning) {
-  // What pydantic writes for decimal numbers.
+  // Pattern that pydantic writes for decimal numbers.
   const auto decimal = schema(R"({"type":"string","pattern":"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$"})");
   EXPECT_TRUE(decimal->accepts(R"("-.5")"));
   EXPECT_FALSE(decimal->accepts(R"("+")"));
@@ -320,7 +320,7 @@ TEST(GrammarCache, MakesAnAutomatonOnceAndSharesItWithNoOtherCache) {
   EXPECT_EQ(other.parts().num_dfas_made(), first) << "caches share nothing";
 }
 
-// Limits are those of a unit: what others use does not count.
+// Limits apply per unit: the work of other units does not count.
 TEST(Budget, HasItsLimitsForEachUnit) {
   grammar::Budget budget;
   for (int unit = 0; unit < 15; ++unit) {
@@ -348,7 +348,7 @@ TEST(Budget, HasItsLimitsForEachUnit) {
   }
 }
 
-// What a kept part costs counts as if it were made, in the unit that uses it.
+// A cached part is charged with its original cost, to the unit that uses it.
 TEST(KeptParts, ChargeTheBudgetAsMakingThemDid) {
   constexpr std::string_view kText = R"({"items": {"format": "email", "maxLength": 100}})";
   grammar::KeptParts parts;
@@ -370,7 +370,7 @@ TEST(KeptParts, ChargeTheBudgetAsMakingThemDid) {
   }
 }
 
-// A part stays usable by what links it when the cache has let go of it.
+// A part stays usable by its users after the cache has evicted it.
 TEST(KeptParts, PartsOutliveTheirCache) {
   auto parts = std::make_unique<grammar::KeptParts>();
   const auto compiled = Grammar::compile(

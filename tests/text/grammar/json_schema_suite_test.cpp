@@ -1,5 +1,5 @@
-// The public JSON Schema suite: no invalid document is accepted, and what is accepted or refused
-// only gets better than the expected file says.
+// Public JSON Schema suite: invalid documents are never accepted, and the numbers of accepted and
+// refused tests may only improve on the expected file.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Generation token by token: masks agree with trying every token, and no way leads to a dead end.
+// Generation token by token: masks agree with trying every token, and no path is a dead end.
 #include "text/grammar/matcher.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using grammar::TokenSet;
 
 constexpr Token kEnd = 0;
 
-/// All bytes, and pieces that cross the borders of strings, keys and numbers. Token 0 ends.
+/// All bytes, and pieces across the borders of strings, keys and numbers. Token 0 ends.
 std::shared_ptr<const TokenSet> vocabulary() {
   std::vector<std::string> texts{""};
   for (int b = 0; b < 256; ++b) texts.push_back(std::string(1, static_cast<char>(b)));
@@ -29,14 +29,14 @@ std::shared_ptr<const TokenSet> vocabulary() {
         "\\n",        ", ",  "[[",   "[]",   "aaaa",   "ab"}) {
     texts.emplace_back(text);
   }
-  // Lengths at which masks change their ways.
+  // Lengths at which the computation of masks changes.
   for (const size_t length : {9u, 12u, 13u, 24u, 25u, 32u, 33u, 40u}) {
     texts.emplace_back(length, 'b');
   }
   texts.push_back(std::string(30, 'b') + "\",");
   for (const char* word : {"abab", "abc ", "ab cd", "baba", "cdcd", " cd", "ab, ", "a.", "aab",
                            "abba", "bb", "bbc", "bcb", "bca", "cab", "cc ", "caa", "ccc", "cba"}) {
-    texts.emplace_back(word);  // enough below one node to be taken at once
+    texts.emplace_back(word);  // enough tokens below one node to take them at once
   }
   texts.emplace_back("\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042");
   const std::vector<std::string_view> views(texts.begin(), texts.end());
@@ -151,7 +151,7 @@ TEST(Matcher, IsCompleteBeforeTheTokensRunOut) {
   }
 }
 
-/// Text of random tokens, with `liked` tokens wherever they may come.
+/// Text of random tokens, preferring `liked` tokens if allowed.
 std::string generated(const char* schema, uint32_t seed, std::string_view liked = "") {
   GrammarMatcher matcher = matcher_of(GrammarKind::JsonSchema, schema);
   std::mt19937 random(seed);
@@ -183,7 +183,7 @@ TEST(Matcher, WritesPropertiesInTheOrderOfTheSchema) {
     EXPECT_TRUE(name == text.npos || name < age) << text;
     EXPECT_TRUE(ag == text.npos || age < ag) << text;
   }
-  // An option allows any order.
+  // The option property_order allows any order.
   const char* const kAny = R"({"x-tenon":{"property_order":"any"},"properties":{"name":{"const":1},
       "age":{"const":2}},"required":["name","age"],"additionalProperties":false,"type":"object"})";
   std::set<bool> seen;
@@ -209,7 +209,7 @@ TEST(Matcher, SpellsKnownNumbersAsTheSchemaDoes) {
   }
 }
 
-// Runs without meaning are bounded: white space, digits, zeros.
+// Meaningless runs are bounded: white space, digits, zeros.
 TEST(Matcher, BoundsRunsThatSayNothing) {
   for (const char* schema :
        {R"({"type":"array","items":{"type":"integer","minimum":1},"minItems":2,"maxItems":4})",
@@ -260,7 +260,7 @@ TEST(Matcher, CountsTheCharactersOfAPattern) {
   }
 }
 
-// Programs read an integer from digits alone, and a double from an exponent of two digits.
+// Programs parse an integer from digits alone, and a double from an exponent of two digits.
 TEST(Matcher, WritesNumbersThatProgramsRead) {
   const auto may_follow = [](const char* schema, std::string_view text, char next) {
     GrammarMatcher matcher = matcher_of(GrammarKind::JsonSchema, schema);

@@ -1,4 +1,4 @@
-// Partition refinement: rounds are steps, and each state is looked at as often as it must be.
+// Partition refinement: one round per step, and no state examined more often than necessary.
 #include "text/grammar/refine.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace tenon::grammar {
 namespace {
 
-/// A chain of `n` states, the last of which is in a group of its own.
+/// Chain of `n` states, the last in a group of its own.
 struct Chain {
   explicit Chain(uint32_t n)
       : group(n, 0), before(n, [n](auto visit) {

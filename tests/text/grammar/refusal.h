@@ -1,4 +1,4 @@
-// What a grammar is refused with.
+// Message of a grammar's refusal.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-/// The message with which a grammar is refused, or "accepted".
+/// Message with which a grammar is refused, or "accepted".
 inline std::string refusal(GrammarKind kind, std::string_view text) {
   try {
     (void)Grammar::compile(kind, text);

@@ -1,5 +1,5 @@
-// However random the tokens, a text is complete before the tokens run out: random grammars of every
-// notation, with token limits from the smallest that has room upward.
+// A text of random tokens is complete before the tokens run out: random grammars of every notation,
+// with token limits from the smallest sufficient one upward.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -14,8 +14,8 @@ using grammar::TokenSet;
 
 constexpr Token kEndOfLimited = 0;
 
-/// Bytes and pieces of JSON, and runs of letters around the lengths at which masks are parted;
-/// token 0 ends.
+/// Bytes and pieces of JSON, and runs of letters around the lengths at which masks are split; token
+/// 0 ends.
 std::shared_ptr<const TokenSet> limited_vocabulary(bool with_runs = false) {
   std::vector<std::string> texts{""};
   for (int b = 0; b < 256; ++b) texts.push_back(std::string(1, static_cast<char>(b)));
@@ -62,7 +62,7 @@ class Random {
   std::string gbnf() {
     std::string text = "root ::= " + body(2) + "\n";
     for (const char* rule : {"r0", "r1", "r2"}) {
-      // The last alternative ends every recursion; what comes before begins with a letter.
+      // The last alternative ends every recursion; the other begins with a letter.
       text += std::string(rule) + " ::= \"" + std::string(1, static_cast<char>('a' + below(3))) +
               "\" " + body(2) + " | \"z\"\n";
     }
@@ -131,7 +131,7 @@ std::string generate(GrammarMatcher& matcher, uint64_t limit, Random& random) {
   matcher.set_token_limit(limit);
   std::string text;
   for (uint64_t i = 0; i < limit && !matcher.is_ended(); ++i) {
-    // As a sampler does: a token is tried first, and a mask is made when it is refused.
+    // Like a sampler, try a token first, and make a mask only if it is refused.
     auto token = static_cast<Token>(random.below(static_cast<uint32_t>(matcher.tokens().size())));
     if (token == kEndOfLimited || !matcher.allows(token)) {
       std::vector<Token> allowed;
@@ -139,7 +139,7 @@ std::string generate(GrammarMatcher& matcher, uint64_t limit, Random& random) {
       for (size_t t = 0; t < matcher.tokens().size(); ++t) {
         const bool is_set = (mask[t / 64] >> (t % 64) & 1) != 0;
         if (is_set) allowed.push_back(static_cast<Token>(t));
-        // The mask is put together from parts; tokens are looked at one by one.
+        // The mask is assembled from parts, while allows() checks a single token.
         EXPECT_EQ(is_set, matcher.allows(static_cast<Token>(t))) << t << " after " << text;
       }
       if (allowed.empty()) break;

@@ -1,4 +1,4 @@
-// Hostile grammars while they are matched: no mask takes longer or more memory than its bound.
+// Hostile grammars during matching: each mask stays within its bounds on time and memory.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -18,7 +18,7 @@ using grammar::TokenSet;
 
 constexpr double kMostSeconds = 0.05;
 
-/// Bytes and made-up words, with a space before them or without: 120,000 tokens.
+/// Bytes and invented words, with and without a leading space: 120,000 tokens.
 std::shared_ptr<const TokenSet> large_vocabulary() {
   std::mt19937 random(1);
   std::set<std::string> seen;
@@ -48,7 +48,7 @@ std::string listed_texts(size_t count, const char* between,
   return result;
 }
 
-/// Rules that call two others each, both of which may go on with the same letters.
+/// Rules that each call two others, both of which accept the same letters.
 std::string tangle(size_t rules) {
   const auto name = [&](size_t i) { return "r" + std::to_string(i % rules); };
   return "root ::= r0\n" + listed_texts(rules, "\n", [&](size_t i) {
@@ -57,8 +57,7 @@ std::string tangle(size_t rules) {
          });
 }
 
-/// Takes up to 30 tokens. The code of the error that ended it, if one did; every mask is within the
-/// bounds.
+/// Takes up to 30 tokens. Returns the code of an error that ended it; checks every mask's bounds.
 std::optional<Code> generate(GrammarKind kind, const std::string& text) {
   std::optional<Code> code;
   try {
@@ -148,7 +147,7 @@ TEST(WalkLimits, AWatchEndsAWalk) {
   EXPECT_EQ(watch.looks, 3);
 }
 
-/// Ends the walk at one of its looks.
+/// Ends the walk at a chosen call of look().
 struct EndAt : WorkWatch {
   explicit EndAt(int look) : left(look) {}
   void look() override {
@@ -157,7 +156,7 @@ struct EndAt : WorkWatch {
   int left;
 };
 
-/// Asks while a watch ends the walk at a look; whether it did.
+/// Asks with a watch that ends the walk at call number `look`; true if it ended.
 template <typename Question>
 bool is_ended(GrammarMatcher& matcher, int look, const Question& question) {
   EndAt watch(look);
@@ -177,7 +176,7 @@ GrammarMatcher matcher_of(GrammarKind kind, const std::string& text) {
       std::make_shared<const TokenMasks>(Grammar::compile(kind, text), vocabulary_of_words()));
 }
 
-/// The number of a token of one byte.
+/// Token of a single byte.
 Token byte_token(char c) { return static_cast<Token>(1 + static_cast<unsigned char>(c)); }
 
 TEST(WalkLimits, AMaskThatWasEndedAnywhereIsTheSameLater) {

@@ -1,4 +1,4 @@
-# An overlay port over this very tree: vcpkg install tenon --overlay-ports=cmake/packaging/vcpkg
+# Overlay port of this source tree: vcpkg install tenon --overlay-ports=cmake/packaging/vcpkg
 cmake_path(SET SOURCE_PATH NORMALIZE "${CURRENT_PORT_DIR}/../../../..")
 
 vcpkg_check_linkage(ONLY_DYNAMIC_LIBRARY)  # plugins load beside a shared library
@@ -8,8 +8,8 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS FEATURES
   tools TENON_EXAMPLES)
 vcpkg_find_acquire_program(PKGCONFIG)
 
-# fmt, utf8proc and xxhash are vcpkg's packages here, and not put into the library. What the machine happens to have
-# (BLAS, Vulkan) does not change the package.
+# fmt, utf8proc and xxhash are vcpkg's packages, and not bundled into the library. Libraries
+# installed on the machine (BLAS, Vulkan) do not change the package.
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS
   ${FEATURE_OPTIONS} -DTENON_TESTS=OFF -DTENON_BUNDLED=OFF -DTENON_BLAS=OFF -DTENON_VULKAN=OFF
   "-DPKG_CONFIG_EXECUTABLE=${PKGCONFIG}"

@@ -1,5 +1,6 @@
-# Builds the shared library in the folder BUILD from the sources SOURCE with the C++ compiler COMPILER, as TYPE (always
-# optimised: a library without is a hundred times slower), and puts it into OUTPUT under its soname.
+# Builds the shared library in the folder BUILD from the sources SOURCE with the C++ compiler
+# COMPILER, as TYPE (always optimised: an unoptimised library is a hundred times slower), and puts
+# it into OUTPUT under its soname.
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} -G Ninja -DCMAKE_BUILD_TYPE=${TYPE}
                         -DCMAKE_CXX_COMPILER=${COMPILER} -DTENON_UNITY=ON -DTENON_TESTS=OFF -DTENON_EXAMPLES=OFF
                         -DTENON_SERVER=OFF -DTENON_INSTALL=OFF
