@@ -60,7 +60,7 @@ void TextBatch::clear() {
   runner_->clear();
 }
 
-/// Whether a text may be one of several.
+/// True if a text may join others in the step.
 bool TextBatch::has_room(size_t tokens) const {
   if (has_logits_ && runner_->num_outputs() == kMostPrivateOutputs) return false;
   const std::span<const tenon_cache_group> groups = program_.program.groups();
@@ -105,7 +105,7 @@ void TextBatch::put(const EmbedderText& text, size_t begin, uint32_t count) {
   if (text_slot_ != kNoSlot &&
       program_.program.slots()[text_slot_].row_class == TENON_ROWS_OUTPUTS) {
     part.text_row = runner_->num_outputs();
-    // A classifier of a decoder reads the last token.
+    // A decoder's classifier reads the last token.
     slice.num_outputs = part.ends ? 1 : 0;
   }
   runner_->add(slice);
