@@ -1,5 +1,4 @@
-// One plugin file: the checks before it is loaded, the handshake, and why it was refused. What the
-// backend in it does is not looked at here.
+// Loads one plugin file: checks before loading, handshake, and the reason of a refusal.
 #pragma once
 
 #include <memory>
@@ -10,7 +9,7 @@
 
 namespace tenon {
 
-/// Why a plugin is not used. Values are pinned: the C ABI hands them out.
+/// Why a plugin is not used. Values are part of the C ABI.
 enum class PluginReason : int32_t {
   None = 0,              ///< it is used
   NotAbsolute = 1,       ///< the path is relative
@@ -27,7 +26,7 @@ enum class PluginReason : int32_t {
   TooSmall = 12,         ///< the table is smaller than version 2.0's
   MissingFunction = 13,  ///< a function of the table is NULL
   BadName = 14,          ///< its name is not 1 to 63 letters, digits, '-' and '_'
-  NameTaken = 15         ///< a backend before it has its name, or no backend may have it
+  NameTaken = 15         ///< an earlier backend has its name, or the name is reserved
 };
 
 /// A plugin file after the attempt to load it.

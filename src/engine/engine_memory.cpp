@@ -131,7 +131,8 @@ bool Engine::make_room(const Sequence& sequence, uint64_t num_tokens) {
   return true;
 }
 
-/// A sequence that has everything and still no room may have blocks in more slabs than they fill.
+/// Compacts a sequence that holds everything and still has no room: its blocks may lie in more
+/// slabs than needed.
 bool Engine::make_room_alone(Sequence& sequence, uint64_t num_tokens) {
   bool others_hold = false;
   scheduler_.for_each([&](Work& work) {

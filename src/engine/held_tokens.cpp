@@ -103,7 +103,7 @@ size_t HeldTokens::token_of(uint64_t byte, size_t count) const {
   for (size_t i = count; i > 0; --i) {
     if (slots_[i - 1].begins <= byte) return i - 1;
   }
-  return 0;  // in a token that has gone
+  return 0;  // in a token already handed out
 }
 
 void HeldTokens::update_released(const AnswerText& answer, uint64_t room) {

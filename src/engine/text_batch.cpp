@@ -8,10 +8,10 @@
 namespace tenon {
 namespace {
 
-/// Texts fill a step up to here: more tokens make none of them cheaper, and take more memory.
+/// Tokens up to which texts fill a step: more make none cheaper and take more memory.
 constexpr uint32_t kStepTokens = 512;
-/// Several short texts may leave their last blocks nearly empty, up to so many times the blocks of a
-/// full step.
+/// Short texts may leave their last blocks nearly empty, up to this multiple of a full step's
+/// blocks.
 constexpr uint64_t kSpareBlocks = 2;
 
 bool is_table(const ModelProgram& program, uint32_t slot) {
