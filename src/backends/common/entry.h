@@ -23,8 +23,8 @@ namespace tenon::backends {
 ///
 ///   static constexpr char kName[];
 ///   struct Device { const tenon_host* host; ... };
-///   class Executable;  // host(), program(), block_bytes(), row_granularity(), load_rows(), seal(),
-///                      // run(), wait(), memory_bytes(), optionally draw():
+///   class Executable;  // host(), program(), block_bytes(), row_granularity(), load_rows(),
+///                      // seal(), run(), wait(), memory_bytes(), optionally draw():
 ///                      // like the functions of tenon_backend_api
 ///   static tenon_device_info info();  // without options
 ///   static tenon_device_info info(const Device&);

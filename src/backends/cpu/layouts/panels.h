@@ -1,6 +1,5 @@
-// Packed weight layouts: how the rows of a weight lie in memory for the kernels, and the functions
-// that pack rows in and read single rows back. Every layout holds exactly the information of its
-// format.
+// Packed weight layouts: the order of a weight's rows in memory for the kernels, and functions that
+// pack rows and read single rows back. Each layout keeps exactly the information of its format.
 //
 // A panel holds 16 (integer) or 32 (float) consecutive rows, interleaved, so that one vector holds
 // the same k of all rows and an output is one lane. Missing rows of the last panel are zero.
@@ -51,8 +50,7 @@
 
 namespace tenon::cpu {
 
-/// One block or super-block of one row in plain integers: value k = scale(k) * (q[k] - bias) -
-/// min(k).
+/// A block or super-block of a row in plain integers: value k = scale(k) * (q[k] - bias) - min(k).
 struct BlockValues {
   uint16_t d = 0;    ///< f16
   uint16_t min = 0;  ///< f16: m or dmin
@@ -61,38 +59,37 @@ struct BlockValues {
   uint8_t q[256] = {};
 };
 
-/// How one format is packed.
+/// The packing of a format.
 struct PanelFormat {
   Format format;
   PanelKind kind;
   uint32_t panel_rows;
-  uint32_t block_values;  ///< values of k in a panel block; 1 for float panels
+  uint32_t block_values;  ///< values of k per panel block; 1 for float panels
   uint32_t block_bytes;   ///< bytes of a panel block
-  /// Integer panels: takes one block of the format apart; puts it together as f32 values.
+  /// Integer panels: unpacks a block of the format; computes its f32 values.
   void (*extract)(const void* block, BlockValues& plain) noexcept;
   void (*values)(const BlockValues& plain, float* out) noexcept;
 };
 
-/// The packed layout of a format, raw_panels() where it has none.
+/// The packed layout of a format; raw_panels() if it has none.
 const PanelFormat& panel_format(Format format) noexcept;
 
-/// How activations are quantised that a weight [., depth] of a format is multiplied
-/// with; 0 for f32.
+/// Format of activations multiplied with a weight [., depth]; 0 means f32.
 ActivationFormat activation_format(Format format, uint64_t depth, const Kernels& kernels) noexcept;
 
-/// Whether weights with this layout are multiplied in fixed point, where their rows are whole blocks.
+/// True if weights of this layout use fixed point, for rows of whole blocks.
 bool is_fixed_point(const PanelFormat& layout, const Kernels& kernels) noexcept;
 
-/// Rows as they are in the file, for tables that are only looked up.
+/// Rows in the file's layout, for tables that are only looked up.
 const PanelFormat& raw_panels() noexcept;
 
-/// Bytes of one panel of `depth` values of k.
+/// Bytes of a panel with `depth` values of k.
 uint64_t panel_bytes(const PanelFormat& layout, uint64_t depth) noexcept;
 /// Bytes of a packed weight [rows, depth].
 uint64_t packed_bytes(const PanelFormat& layout, const FormatInfo& format, uint64_t rows,
                       uint64_t depth) noexcept;
 
-/// A weight [rows, depth] in packed form. Does not own the memory.
+/// A packed weight [rows, depth]. Does not own the memory.
 struct PackedWeight {
   const PanelFormat* layout = nullptr;
   const FormatInfo* format = nullptr;
@@ -101,11 +98,11 @@ struct PackedWeight {
   uint8_t* data = nullptr;
 };
 
-/// Packs rows [first_row, first_row + num_rows), first_row a multiple of panel_rows. Disjoint
+/// Packs rows [first_row, first_row + num_rows); first_row is a multiple of panel_rows. Disjoint
 /// panels may be packed in parallel.
 void pack_rows(const PackedWeight& weight, uint64_t first_row, uint64_t num_rows,
                const uint8_t* blocks) noexcept;
-/// Row `row` as f32 [depth], exactly as the format decodes it.
+/// Decodes row `row` to f32 [depth], exactly as the format defines.
 void unpack_row(const PackedWeight& weight, uint64_t row, float* out) noexcept;
 
 }  // namespace tenon::cpu
