@@ -479,7 +479,7 @@ void Executable::run_phases() {
 }
 
 void Executable::run_job(PhaseRunner& runner, uint32_t first, uint32_t end) {
-  // All threads run the last phase, so that the job ends with a full barrier.
+  // The last phase always gets a barrier: a phase for one thread runs at the barrier after it.
   state_.barriers.clear();
   for (uint32_t p = first; p < end; ++p) {
     if (p + 1 == end || !runner.is_for_one(p)) state_.barriers.push_back(p);

@@ -15,9 +15,8 @@ namespace {
 /// Rows of its group that a select scores for a token, ascending.
 struct ScoredRows {
   uint32_t count;
-  const int32_t* blocks =
-      nullptr;         ///< those of these blocks, the last of which may be cut; else all
-  uint32_t block = 1;  ///< rows
+  const int32_t* blocks = nullptr;  ///< blocks of the rows, the last possibly cut; null: all rows
+  uint32_t block = 1;               ///< rows
 
   [[nodiscard]] uint32_t row(uint32_t i) const noexcept {
     if (blocks == nullptr) return i;
