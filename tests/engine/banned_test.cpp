@@ -237,7 +237,7 @@ TEST_F(Banned, TokensDrawnAheadAreDroppedByOtherCalls) {
     if (i % 3 == 1) (void)disturbed.fork();
     if (i % 3 == 2) other.set("seed", int64_t{3});  // a change, if to the same value
   }
-  // A text that goes on by hand is one of what was handed out.
+  // A text extended by hand continues the tokens handed out.
   disturbed.append(make_tokens(1));
   EXPECT_EQ(disturbed.position(), prompt.size() + kCount + 1);
 }

@@ -136,7 +136,7 @@ class DeviceExecutable {
     const tenon_step known = tickets_.begin_run(step);
     check(known);
     if (is_cancelled(known)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
-    // Of the two lists, the one that was waited for or failed to submit.
+    // The list that was waited for or failed to submit.
     const uint32_t list = next_list_;
     UnderWay& under_way = under_way_[list];
     const uint64_t bytes = step_data_.bytes(known);
