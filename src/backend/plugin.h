@@ -11,7 +11,7 @@ namespace tenon {
 
 /// Why a plugin is not used. Values are part of the C ABI.
 enum class PluginReason : int32_t {
-  None = 0,              ///< it is used
+  None = 0,              ///< used
   NotAbsolute = 1,       ///< the path is relative
   NotFound = 2,          ///< no such file, or it cannot be read
   NotRegular = 3,        ///< a directory, a device, a FIFO
@@ -33,16 +33,15 @@ enum class PluginReason : int32_t {
 struct Plugin {
   std::string path;
   PluginReason reason = PluginReason::None;
-  std::string text;  ///< the reason as a sentence; empty when it is used
-  Backend backend;   ///< api is null when it was refused
+  std::string text;  ///< the reason as a sentence; empty if it is used
+  Backend backend;   ///< api is null if it was refused
 };
 
-/// Loads one plugin; never throws for what the file is (std::bad_alloc only). Keeps nothing of one
-/// that it refuses loaded; any other stays loaded to the end of the process, so that a file that
-/// takes its place is not seen before.
+/// Loads one plugin. Throws std::bad_alloc only, whatever the file is. Unloads a refused plugin; any
+/// other stays loaded until the process ends, so a file that replaces it is not seen before.
 Plugin load_plugin(const std::string& path, const std::shared_ptr<System>& system = System::real());
 
-/// The checks of a table that an entry returned; None when it can be used.
+/// Checks a table returned by an entry; None if it is usable.
 PluginReason check_table(const tenon_backend_api* api);
 /// The reason as a sentence.
 const char* reason_text(PluginReason reason) noexcept;

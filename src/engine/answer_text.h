@@ -54,7 +54,7 @@ class AnswerText {
     Finish finish = Finish::None;
     /// First byte, in the answer, of a banned text; the token must be removed then.
     std::optional<uint64_t> banned_from{};
-    uint64_t first_character = 0;  ///< offset of the first character completed by the token
+    uint64_t first_character = 0;  ///< bytes of the first character that it completes
   };
   /// Adds the next token of the answer.
   Shown push(Token token, const EndRules& rules);

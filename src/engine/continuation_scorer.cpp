@@ -51,7 +51,7 @@ ContinuationScorer::ContinuationScorer(Engine& engine, IdleSequences::Entry& tex
 }
 
 /// End of the tokens that the group shares and needs rows for, at most `most` tokens further.
-/// Sorting puts continuations that end before those that go on.
+/// Sorting puts continuations that end before those that continue.
 uint64_t ContinuationScorer::shared_end(const Group& group, uint64_t most) const {
   size_t first = group.first;
   uint64_t end = group.begin;

@@ -115,8 +115,8 @@ void Engine::begin_step_ahead(Lock& lock) noexcept {
   step_at(0).prepare_masks();
 }
 
-/// Adds requests whose next token the device draws. Returns false if most requests wait for a token
-/// that the host draws: a step without them would only delay them.
+/// Continues requests whose next token the device draws, before the token is known. Returns false
+/// if most requests wait for a token that the host draws: a step without them would only delay them.
 bool Engine::name_drawn_tokens(Step& step) {
   const auto ends = [](const Request& request) {
     return request.generation == nullptr || request.generation->options.ends.tokens_left <= 1;
@@ -334,7 +334,7 @@ void Engine::end(Request& request, std::exception_ptr failure) noexcept {
     }
   }
   ++*counter;
-  // Wakes all waiting threads under the lock, so that no entry is used after its thread goes on.
+  // Wakes all waiting threads under the lock, so that no entry is used after its thread continues.
   for (Generation::Withdrawal* one = std::exchange(generation.withdrawals, nullptr); one != nullptr;
        one = one->next) {
     one->wake.post();

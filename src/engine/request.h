@@ -34,7 +34,7 @@ struct CallControl {
   /// Set to end the running or the next call. Steps read it as plain memory; access it by atomics
   /// only.
   uint32_t cancel = 0;
-  std::atomic<uint32_t> in_step{0};  ///< slices of its requests in steps under way
+  std::atomic<uint32_t> in_step{0};  ///< its requests with tokens in steps under way
   std::atomic<bool> in_use{false};   ///< a call is under way
   Wake wake;                         ///< wakes the thread waiting for the call
   IdleSequences::Entry idle;         ///< the session's sequence, while it is idle

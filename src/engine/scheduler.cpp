@@ -127,7 +127,7 @@ bool Scheduler::holds_less(const Client& a, const Client& b) {
   return &a != &b && seats_of_a / a.weight < static_cast<double>(b.num_running) / b.weight;
 }
 
-/// Whether `b` may take memory from `a`. At equal priority, evict unseated requests first, then
+/// True if `b` may take memory from `a`. At equal priority, evict unseated requests first, then
 /// requests of the client with more seats, then the youngest.
 bool Scheduler::gives_way(const Work& a, const Work& b) {
   if (a.priority != b.priority) return a.priority < b.priority;

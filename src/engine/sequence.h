@@ -110,8 +110,8 @@ class Sequence {
   /// Position of a snapshot: the last end of a block that all groups hold; any position in models
   /// with states only.
   [[nodiscard]] uint64_t snapshot_position() const;
-  /// Its tables were given the positions up to here, which were not computed in this engine: they
-  /// must not reach other sequences, as they are as good as those who brought them.
+  /// Marks positions before `size` as restored: computed outside this engine. They must not be
+  /// shared with other sequences, because only their provider vouches for them.
   void set_restored(uint64_t size) noexcept {
     set_cached(size);
     foreign_ = size;

@@ -26,12 +26,12 @@ SnapshotIdentity snapshot_identity(const Model& model);
 /// A snapshot, little-endian:
 ///   0   "TENONSES"
 ///   8   u32 version, 4
-///   12  u32 0x01020304, to tell the order of bytes
 ///   12  u32 0x01020304, byte order mark
+///   16  u128 SnapshotIdentity::model, low half first
 ///   32  u64 tokens
-///   40  u64 of these generated since the text last changed otherwise
 ///   40  u64 of these, generated since the text last changed otherwise
 ///   48  u64 of these, covered by the saved blocks
+///   56  u32 positions in a block
 ///   60  u32 bytes of SnapshotIdentity::cache, which follows
 /// Then follow: i64 seed of the answer, or -1; u64 number of source tokens and those tokens, i32;
 /// the tokens, i32; the pieces of Engine::read_piece, without gaps; the XXH3-128 of all bytes

@@ -27,7 +27,7 @@ TextBatch::TextBatch(std::shared_ptr<const Model> model, bool last_alone)
       program_(model_->trunk()),
       has_logits_(!model_->gives_rows()),
       last_alone_(last_alone) {
-  (void)model_->row_executable();  // throws when there is none
+  (void)model_->row_executable();  // throws if there is none
   const std::span<const tenon_slot> slots = program_.program.slots();
   const std::span<const uint32_t> results = program_.program.results();
   if (has_logits_) token_slot_ = results[0];

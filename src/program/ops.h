@@ -17,7 +17,7 @@ namespace tenon {
 /// Most experts of a route (tenon/backend.h, tenon_moe_route_params).
 inline constexpr uint64_t kMaxExperts = 65536;
 
-/// Most buckets of a relative bias, and largest distance with its own bucket.
+/// Most buckets of a relative bias, and its largest max_distance.
 inline constexpr uint64_t kMaxBuckets = 65536;
 inline constexpr uint32_t kMaxBiasDistance = 1u << 20;
 

@@ -178,7 +178,7 @@ TEST(MoeRoute, TakesTheExpertsThatItIsTold) {
   }
 }
 
-/// Weights against sqrt(ln(1 + exp(x))), and numbers that are rounded and clamped.
+/// Weights are sqrt(ln(1 + exp(x))); expert numbers are rounded and clamped.
 TEST(MoeRoute, WeighsToldExpertsBySquareRootsOfSoftplus) {
   Mixture m{{}, 4, 4, false, Format::F32};
   const Slot logits = m.b.input("logits", TENON_ROWS_TOKENS, 4);

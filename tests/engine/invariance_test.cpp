@@ -20,7 +20,7 @@ struct Subject {
   uint32_t context = 256;
 };
 
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 
 TinyModel with_formats(std::vector<Format> formats) {

@@ -2,7 +2,7 @@
 // restore in a seeded random order, while memory is refused at times. Every answer has the bits of
 // a run alone or ends with an expected error; the cache never exceeds its budget.
 //
-// A number of rounds includes all architectures:
+// Setting the number of rounds includes all architectures:
 //
 //     TENON_STARVED_ROUNDS=50 TENON_STARVED_SEED=7 build-dev/bin/test_engine --gtest_filter='*Starved*'
 #include <fmt/format.h>
@@ -121,7 +121,7 @@ struct Case {
   std::string architecture;
   bool is_delayed = false;  ///< runs on a device with a queue
 };
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const Case& one, std::ostream* out) { *out << one.architecture; }
 
 class Starved : public testing::TestWithParam<Case> {

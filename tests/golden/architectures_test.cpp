@@ -26,7 +26,7 @@ struct TinyFile {
   size_t columns = 0;  ///< of the logits
 };
 
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const TinyFile& file, std::ostream* out) { *out << file.name; }
 
 std::string folder() { return shared_path("architectures"); }

@@ -24,7 +24,7 @@ struct Parity {
   double max_kl;    ///< 1.05 times llama.cpp's value (performance.md)
 };
 
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const Parity& parity, std::ostream* out) { *out << parity.name; }
 
 constexpr double kLlamaCpp = 1.05;

@@ -61,7 +61,7 @@ struct DamagedStep {
   std::function<void(Fixture&)> apply;
 };
 
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const DamagedStep& damage, std::ostream* out) { *out << damage.name; }
 
 class StepDamage : public testing::TestWithParam<DamagedStep> {};

@@ -53,7 +53,7 @@ struct Damage {
   std::function<void(Editable&)> apply;
 };
 
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
 
 class VerifierDamage : public testing::TestWithParam<Damage> {};

@@ -26,6 +26,7 @@ namespace tenon::backends {
 ///   class Executable;  // host(), program(), block_bytes(), row_granularity(), load_rows(),
 ///                      // seal(), run(), wait(), memory_bytes(), optionally draw():
 ///                      // like the functions of tenon_backend_api
+///   static std::span<const tenon_backend_option_info> options() noexcept;
 ///   static tenon_device_info info();  // without options
 ///   static tenon_device_info info(const Device&);
 ///   static std::unique_ptr<Device> make_device(const tenon_host*,

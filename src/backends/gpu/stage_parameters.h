@@ -420,8 +420,7 @@ TENON_SHARED_CONSTANT kDrawThreads = 128u;
 TENON_SHARED_CONSTANT kLeastDrawKey = 0x00800000u;
 TENON_SHARED_CONSTANT kNoToken = 0xFFFFFFFFu;
 
-// ---- Codebooks: points of all grids, concatenated, two per word
-// --------------------------------------
+// ---- Codebooks: points of all grids, concatenated, two per word ---------------------------------
 
 TENON_SHARED_CONSTANT kIq1Points = 0;
 TENON_SHARED_CONSTANT kIq2SPoints = kIq1Points + 2048;
