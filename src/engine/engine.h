@@ -74,7 +74,7 @@ class Engine : public std::enable_shared_from_this<Engine>,
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] const Model& model() const { return *model_; }
-  /// False in a forked child: no thread runs and the lock may be held for ever.
+  /// False in a forked child: no thread runs and the lock may be held forever.
   [[nodiscard]] bool is_of_this_process() const noexcept;
   [[nodiscard]] const std::shared_ptr<const Model>& shared_model() const { return model_; }
   [[nodiscard]] std::span<const std::shared_ptr<BlockPool>> pools() const { return pools_; }

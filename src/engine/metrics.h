@@ -1,4 +1,4 @@
-// Counters and timings of an engine, and their Prometheus text. Updated where the events happen.
+// Counters and timings of an engine, and their Prometheus text.
 #pragma once
 
 #include <array>

@@ -80,7 +80,7 @@ class ProgramCopy {
   [[nodiscard]] std::span<const uint32_t> bound() const { return bound_; }
   /// Upper bound of tokens: rows of the smallest table that they index; kNoVocab without tables.
   [[nodiscard]] uint64_t vocab() const { return vocab_; }
-  /// Upper bound of the first part of positions, likewise.
+  /// Upper bound of the first part of positions: rows of the smallest table that they index.
   [[nodiscard]] uint64_t max_positions() const { return max_positions_; }
   static constexpr uint64_t kNoVocab = UINT64_MAX;
   /// True if some attention sees later tokens.

@@ -380,11 +380,10 @@ struct DeviceDraw {
   Address biases;   // [num_biases] DrawBias
   Address result;   // DrawResult
   Address candidates;  // [num_candidates] DrawCandidate, in any order
-  Address
-      token;  // int: where the next step finds what is drawn, 0 if nothing is; 0: it is not wanted
-  Address top_p;   // a multiple of 2^-64
-  Address random;  // random number, a multiple of 2^-64
-  uint kind;       // TENON_DRAW_*
+  Address token;       // int: the drawn token for the next step, 0 if none; null if not wanted
+  Address top_p;       // a multiple of 2^-64
+  Address random;      // random number, a multiple of 2^-64
+  uint kind;           // TENON_DRAW_*
   uint vocab;
   uint num_biases;
   uint num_candidates;

@@ -13,7 +13,7 @@ class StepRun;
 
 /// A row of the table. `Math` is the backend's arithmetic, available through StepRun::math():
 ///   using Real = ...;  // type of activations and of all arithmetic on them: double or float
-/// It may hold further members for the backend's own operations.
+/// `Math` may have further members for the backend's own operations.
 template <typename Math>
 struct Operation {
   uint32_t kind;  ///< TENON_OP_*

@@ -3,8 +3,8 @@
 //
 // All query heads of the KV head times all tokens of the tile are columns, so that keys and values
 // are read once for all of them. The positions are cut at multiples of kAttentionSpan. Each span
-// gives (maximum, sum, weighted values) on its own, and the spans are merged in order: what a
-// position contributes never depends on tiles, slices, threads or neighbours.
+// gives (maximum, sum, weighted values), and the spans are merged in order: a position's
+// contribution never depends on tiles, slices, threads or neighbours.
 #pragma once
 
 #include "backends/cpu/kernels/kernel_attention_bias.h"

@@ -4,9 +4,9 @@
 // A panel holds 16 (integer) or 32 (float) consecutive rows, interleaved, so that one vector holds
 // the same k of all rows and an output is one lane. Missing rows of the last panel are zero.
 //
-//   float panels    [depth][32] of f32, f16 or bf16. After values of 16 bits, for kernels in fixed
-//                   point, exponents u8[depth / 256, rounded up][32] and padding to 64 bytes: each
-//                   of the 256 values is below 2^13 times 2^(e - 127); 255 where one is no number
+//   float panels    [depth][32] of f32, f16 or bf16. 16-bit values are followed by exponents for
+//                   fixed-point kernels, u8[depth / 256, rounded up][32], and padding to 64 bytes:
+//                   each of the 256 values is below 2^13 times 2^(e - 127); 255 if one is not finite
 //   integer panels  [panel blocks]; a panel block is one block or super-block of the format (32 or
 //                   256 values of k) of all 16 rows:
 //
@@ -15,18 +15,18 @@
 //     Super     d f16[16], dmin f16[16], scale u8[8][16], min u8[8][16] | quants x 8
 //     U6Super   d f16[16], scale s8[16][16]            | quants x 8
 //     Table4Half, Table4Super (d f16[16], scale s8[8][16]), Fp4 (e u8[16]), Fp4Quarter
-//               (d u8[4][16] | quants x 2): U4 quants, which are indices of a table
+//               (d u8[4][16] | quants x 2): U4 quants that index a table
 //     U1Half    d f16[16] | quants x 4       U2Half  d f16[16] | quants x 2    U2Half256  x 8
 //     U2Super   d f16[16], dmin f16[16], nibbles (low scale, high min) u8[16][16] | quants x 8
 //     U3Super   d f16[16], scale s8[16][16]            | quants x 8
-//     codebooks: not the indices of points but their levels, so that nothing is looked up in tables
-//     that do not fit a register. Of nibbles of scale a word has eight, that of block 0 lowest; of
-//     two scales of a block the second lies in the second word.
-//     Iq1S      d f16[16], nibbles u32[16] (scale, bit 3: the eighth is taken away) | U2 x 8
+//     Codebooks are stored as levels instead of indices of points: tables that do not fit a register
+//     are slow to look up. A word has eight scale nibbles, that of block 0 lowest; if a block has
+//     two scales, the second word has the second ones.
+//     Iq1S      d f16[16], nibbles u32[16] (scale; bit 3: the eighth is subtracted) | U2 x 8
 //     Iq1M      d f16[16], scale nibbles u32[2][16], bits u32[16] (bit g: the eighth of values
 //               8g .. 8g + 7 is added) | U2 x 8
 //     Iq2Xxs    d f16[16], scale nibbles u32[16] | U3 x 8: level with the sign in bit 2
-//     Iq2       d f16[16], scale nibbles u32[2][16] | U3 x 8: the same
+//     Iq2       d f16[16], scale nibbles u32[2][16] | U3 x 8: likewise
 //     Iq3Xxs, Iq3S  d f16[16], scale nibbles u32[16] | U4 x 8: level with the sign in bit 3
 //
 //   quants of 32 values of k, for 16 rows; group g (0..7) is k = 4g .. 4g + 3 and byte 4r + j of a
