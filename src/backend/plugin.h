@@ -37,8 +37,8 @@ struct Plugin {
   Backend backend;   ///< api is null if it was refused
 };
 
-/// Loads one plugin. Throws std::bad_alloc only, whatever the file is. Unloads a refused plugin; any
-/// other stays loaded until the process ends, so a file that replaces it is not seen before.
+/// Loads one plugin. Throws std::bad_alloc only, whatever the file is. Unloads a refused plugin;
+/// any other stays loaded until the process ends, so a file that replaces it is not seen before.
 Plugin load_plugin(const std::string& path, const std::shared_ptr<System>& system = System::real());
 
 /// Checks a table returned by an entry; None if it is usable.

@@ -116,7 +116,8 @@ void Engine::begin_step_ahead(Lock& lock) noexcept {
 }
 
 /// Continues requests whose next token the device draws, before the token is known. Returns false
-/// if most requests wait for a token that the host draws: a step without them would only delay them.
+/// if most requests wait for a token that the host draws: a step without them would only delay
+/// them.
 bool Engine::name_drawn_tokens(Step& step) {
   const auto ends = [](const Request& request) {
     return request.generation == nullptr || request.generation->options.ends.tokens_left <= 1;

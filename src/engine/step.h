@@ -18,7 +18,7 @@ namespace tenon {
 
 /// A request's part of a step.
 struct Slice {
-  Request* request = nullptr;  ///< null after the request let go of the running step
+  Request* request = nullptr;  ///< null after the request left the running step
   uint64_t past = 0;           ///< positions before the slice
   uint32_t num_tokens = 0;
   uint32_t num_outputs = 0;

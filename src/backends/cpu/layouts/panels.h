@@ -6,7 +6,8 @@
 //
 //   float panels    [depth][32] of f32, f16 or bf16. 16-bit values are followed by exponents for
 //                   fixed-point kernels, u8[depth / 256, rounded up][32], and padding to 64 bytes:
-//                   each of the 256 values is below 2^13 times 2^(e - 127); 255 if one is not finite
+//                   each of the 256 values is below 2^13 times 2^(e - 127); 255 if one is not
+//                   finite
 //   integer panels  [panel blocks]; a panel block is one block or super-block of the format (32 or
 //                   256 values of k) of all 16 rows:
 //
@@ -19,9 +20,9 @@
 //     U1Half    d f16[16] | quants x 4       U2Half  d f16[16] | quants x 2    U2Half256  x 8
 //     U2Super   d f16[16], dmin f16[16], nibbles (low scale, high min) u8[16][16] | quants x 8
 //     U3Super   d f16[16], scale s8[16][16]            | quants x 8
-//     Codebooks are stored as levels instead of indices of points: tables that do not fit a register
-//     are slow to look up. A word has eight scale nibbles, that of block 0 lowest; if a block has
-//     two scales, the second word has the second ones.
+//     Codebooks are stored as levels instead of indices of points: tables that do not fit a
+//     register are slow to look up. A word has eight scale nibbles, that of block 0 lowest; if a
+//     block has two scales, the second word has the second ones.
 //     Iq1S      d f16[16], nibbles u32[16] (scale; bit 3: the eighth is subtracted) | U2 x 8
 //     Iq1M      d f16[16], scale nibbles u32[2][16], bits u32[16] (bit g: the eighth of values
 //               8g .. 8g + 7 is added) | U2 x 8
