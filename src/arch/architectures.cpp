@@ -1,4 +1,4 @@
-// Looking an architecture up, and building what it describes.
+// Finds an architecture and builds the program that it describes.
 #include "arch/architectures.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ const Architecture& find_architecture(const std::string& file_name, std::string_
        file_name, name.substr(0, 64), nearest.hint(), known);
 }
 
-/// What an architecture reads, and what no decoder here can do.
+/// Reads an architecture's keys and checks the limits of decoders.
 ModelSpec read_keys(const Keys& keys) {
   const Architecture& architecture = find_architecture(keys.file_name(), keys.architecture());
   ModelSpec model = architecture.read(keys);
@@ -65,7 +65,8 @@ ModelSpec read_keys(const Keys& keys) {
   return model;
 }
 
-/// The rows of the embedding, and as many tokens as the tokenizer has; a key may repeat either.
+/// Reads the vocabulary: the embedding's rows, and at most the tokenizer's tokens. A key may repeat
+/// either.
 void read_vocab(const ModelFile& file, const Keys& keys, ModelSpec& model) {
   constexpr const char* kTokens = "tokenizer.ggml.tokens";
   constexpr const char* kTable = "token_embd.weight";
@@ -94,7 +95,7 @@ void read_vocab(const ModelFile& file, const Keys& keys, ModelSpec& model) {
   }
 }
 
-/// Files may hold one table of LongRoPE, or none.
+/// Files may hold one LongRoPE table, or none.
 void drop_missing_tables(const ModelFile& file, ModelSpec& model) {
   for (LayerSpec* layer : model.blocks()) {
     std::string_view& name = layer->attention.rope.long_divisors;
@@ -107,7 +108,7 @@ std::vector<std::string> ignored_tensors(const Architecture& architecture, const
   if (model.pooling) patterns.insert(patterns.end(), {"output.weight", "output.bias"});
   if (model.classifier.labels == 0) patterns.push_back("cls.*");
   if (architecture.build_encoder != nullptr) {
-    // Each of the two programs asks for a part of the file; together they must ask for all of it.
+    // Each program uses a part of the file; together they must use all of it.
     if (model.pooling) {
       patterns.insert(patterns.end(), {"dec.*"});
     } else {
@@ -120,7 +121,7 @@ std::vector<std::string> ignored_tensors(const Architecture& architecture, const
   return patterns;
 }
 
-/// Files may hold the blocks that predict further tokens without the model before them.
+/// Files may hold prediction blocks without the trunk.
 void refuse_head_alone(const ModelFile& file, const ModelSpec& model) {
   if (model.unused_blocks == 0) return;
   const auto holds = [&file](size_t block) {
@@ -137,7 +138,7 @@ void refuse_head_alone(const ModelFile& file, const ModelSpec& model) {
        file.name(), layers, layers);
 }
 
-/// The specification of an encoder-decoder's encoder.
+/// Specification of an encoder-decoder's encoder.
 ModelSpec encoder_of(const ModelSpec& model) {
   ModelSpec encoder = model;
   std::swap(encoder.layers, encoder.encoder_layers);
@@ -145,7 +146,7 @@ ModelSpec encoder_of(const ModelSpec& model) {
   return encoder;
 }
 
-/// One of the programs of an architecture.
+/// Builds a program of an architecture.
 ///   ignored  patterns of tensors that the program leaves out
 BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::string> ignored,
                         const ModelFile& file, const ModelSpec& model,
@@ -157,7 +158,7 @@ BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::s
   try {
     out = build(context);
   } catch (const Error& error) {
-    // Row sources know their tensors, not whose file that is.
+    // Row sources know their tensor, but not the file's name.
     if (!std::string_view(error.what()).starts_with("tensor \"")) throw;
     fail(error.code(), "{}: {}", file.name(), error.what());
   }
@@ -212,7 +213,7 @@ BuiltProgram build_program(const ModelFile& file, const ModelSpec& model,
   BuiltProgram built =
       build_with(architecture.build, ignored_tensors(architecture, model), file, model, options);
   if (model.pooling) return built;
-  // Rows of logits are read as [vocab] everywhere above.
+  // All callers read rows of logits as [vocab].
   const tenon_program& program = built.program.view();
   const uint64_t columns = built.program.slots()[program.logits].columns;
   if (columns != model.vocab) {
@@ -238,7 +239,7 @@ BuiltProgram build_encoder_program(const ModelFile& file, const ModelSpec& model
 
 BuiltProgram build_prediction_program(const ModelFile& file, const ModelSpec& model, uint32_t index,
                                       const ProgramOptions& options) {
-  // All that the trunk has is left out.
+  // Ignores all tensors of the trunk.
   return build_with(build_prediction, {"*"}, file, prediction_of(file, model, index), options);
 }
 
@@ -246,7 +247,7 @@ std::vector<WantedTensor> wanted_tensors(const Metadata& metadata) {
   const Keys keys(metadata);
   ModelSpec model = read_keys(keys);
   model.vocab = model.vocab_rows = keys.count("vocab_size", 1, SpecLimits::kVocab);
-  // In a file without tensors every one is missing.
+  // Every tensor is missing in a file without tensors.
   const ModelFile empty(Metadata(keys.file_name()), {},
                         {ByteSource::from_memory({}, keys.file_name())}, {0});
   ProgramBuilder builder;

@@ -1,4 +1,4 @@
-// BuildContext: KV groups by geometry, angles by rope, and the operations that every block needs.
+// BuildContext: KV groups by geometry, angles by rope, and operations used by all blocks.
 #include "arch/build_context.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-/// What a layer of the group keeps; the number of layers is counted as they come.
+/// Cache group of an attention layer; layers are counted as they are added.
 CacheGroup attention_group(const AttentionSpec& spec, const ProgramOptions& options) {
   CacheGroup group;
   group.type = options.cache_type;
@@ -40,7 +40,7 @@ CacheGroup attention_group(const AttentionSpec& spec, const ProgramOptions& opti
   return group;
 }
 
-/// The same of an index: rows that are keys alone.
+/// Cache group of an index: rows of keys only.
 CacheGroup index_group(const IndexSpec& spec, const ProgramOptions& options) {
   CacheGroup group;
   group.type = options.cache_type;
@@ -53,7 +53,7 @@ CacheGroup index_group(const IndexSpec& spec, const ProgramOptions& options) {
   return group;
 }
 
-/// Rows of pools, as attention looks at them.
+/// Cache group of pooled rows for attention.
 CacheGroup row_group(const AttentionSpec& spec, const ProgramOptions& options) {
   CacheGroup group = attention_group(spec, options);
   group.window = 0;
@@ -61,8 +61,8 @@ CacheGroup row_group(const AttentionSpec& spec, const ProgramOptions& options) {
   return group;
 }
 
-/// What a pooled row is made of: a value and a gate for each of its columns, not rounded. Where pools
-/// overlap, for those of the next row as well.
+/// Cache group of positions not yet pooled: a value and a gate per column, unrounded. Overlapping
+/// pools also keep those of the next row.
 CacheGroup pool_group(uint32_t columns, uint32_t positions, bool overlap,
                       const ProgramOptions& options) {
   CacheGroup group;
@@ -139,7 +139,7 @@ void BuildContext::add_groups() {
 }
 
 void BuildContext::add_state_groups() {
-  std::map<uint32_t, uint32_t> layers;  // that keep this number of values
+  std::map<uint32_t, uint32_t> layers;  // layers by their number of state values
   state_.resize(model.layers.size());
   for (uint32_t i = 0; i < state_.size(); ++i) {
     if (layer(i).state_values > 0) state_[i].layer = layers[layer(i).state_values]++;
@@ -158,7 +158,7 @@ void BuildContext::add_angles() {
   };
   if (std::any_of(model.layers.begin(), model.layers.end(), has_parts)) ops.position_parts(3);
   for (uint32_t i = 0; i < model.layers.size(); ++i) {
-    const RopeSpec& rope = layer(i).attention.rope;  // of no dimensions where there is no attention
+    const RopeSpec& rope = layer(i).attention.rope;  // no dimensions without attention
     uint32_t same = 0;
     while (!(layer(same).attention.rope == rope)) ++same;
     angles_.push_back(same < i ? angles_[same] : make_angles(rope, {}));
@@ -274,7 +274,7 @@ Slot BuildContext::scaled(Slot x, float factor) {
 
 Slot BuildContext::clamped(Slot x, float limit) {
   if (limit == 0.0f || x == kNoSlot) return x;
-  // A gate of ones: relu(min(1, limit)) clamp(x).
+  // Through a gate of ones: relu(min(1, limit)) clamp(x).
   const Slot ones = op::scale(ops, x, 0.0f, 1.0f);
   const Slot inside = op::glu(ops, {.activation = TENON_ACTIVATION_RELU, .limit = limit}, ones, x);
   return scaled(inside, 1.0f / std::min(1.0f, limit));

@@ -1,4 +1,4 @@
-// Prediction blocks: the projection that joins both inputs, a layer of the trunk's kind, a head.
+// Prediction blocks: a projection that joins both inputs, a trunk layer, and a head.
 #include "arch/prediction.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-/// The block's own tensor, or the model's where the file has none.
+/// The block's own tensor, else the model's.
 RowSource own_or(BuildContext& context, const std::string& own, const std::string& shared,
                  TensorRole role) {
   const ModelSpec& model = context.model;
@@ -20,7 +20,7 @@ RowSource own_or(BuildContext& context, const std::string& own, const std::strin
   return found ? *found : context.tensors.tensor(shared, shape, role);
 }
 
-/// What a block is made of.
+/// Specification of a block's layer.
 LayerSpec prediction_layer(const ModelFile& file, const ModelSpec& model, uint32_t index) {
   if (!model.prediction.layers.empty()) return model.prediction.layers[index];
   const auto last = std::find_if(model.layers.rbegin(), model.layers.rend(),
@@ -42,7 +42,7 @@ LayerSpec prediction_layer(const ModelFile& file, const ModelSpec& model, uint32
   return *last;
 }
 
-/// x normed for the head: by the block's own norm, of which files have one of two names, or the
+/// Normalises x for the head, by the block's own norm, which has one of two names, or by the
 /// trunk's.
 Slot prediction_norm(BuildContext& context, uint32_t block, Slot x) {
   const ModelSpec& model = context.model;

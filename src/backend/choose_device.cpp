@@ -32,7 +32,7 @@ void check_options(const Backend& backend, const Device::Options& options) {
   }
 }
 
-/// The first device of a backend that runs the program. Throws Unsupported saying why there is none.
+/// First device of a backend that runs the program. Throws Unsupported with each device's reason.
 std::shared_ptr<Device> device_of(const Backend& backend, const tenon_program& program,
                                   const DeviceChoice& choice) {
   const bool by_name = choice.backend != kAutomaticBackend;
@@ -61,7 +61,7 @@ std::shared_ptr<Device> device_of(const Backend& backend, const tenon_program& p
 std::shared_ptr<Device> first_device(const BackendRegistry& registry, const tenon_program& program,
                                      const DeviceChoice& choice) {
   std::string reasons;
-  std::exception_ptr bad_option;  // of the first backend that refused one
+  std::exception_ptr bad_option;  // from the first backend that refused one
   for (const BackendEntry& entry : registry.entries()) {
     if (entry.reason != PluginReason::None) continue;
     try {
@@ -81,7 +81,7 @@ bool is_accelerator(const tenon_device_info& info) {
   return info.kind == TENON_DEVICE_GPU || info.kind == TENON_DEVICE_ACCELERATOR;
 }
 
-/// The number of a device that can be used.
+/// Index of a usable device.
 uint32_t find_device(const DeviceName& name, std::span<const tenon_device_info> infos) {
   std::string known;
   for (uint32_t index = 0; index < infos.size(); ++index) {
@@ -111,7 +111,7 @@ const Backend& backend_of(const BackendRegistry& registry, const DeviceName& nam
   }
 }
 
-/// Of the options those that a backend lists. Marks them in `known`.
+/// Options that a backend lists. Marks them in `known`.
 Device::Options options_of(const Backend& backend, const Device::Options& options,
                            std::vector<bool>& known) {
   const std::vector<DeviceOption> listed = list_options(backend);

@@ -9,17 +9,17 @@
 namespace tenon {
 namespace {
 
-/// More devices than any machine has; a larger number is a defect of the backend.
+/// Exceeds any machine; a larger number is a defect of the backend.
 constexpr uint32_t kMaxDevices = 256;
-/// The same for options, and for the bytes of a text about one.
+/// Likewise for options, and for the bytes of an option's text.
 constexpr uint32_t kMaxOptions = 1024;
 constexpr size_t kMostText = 4096;
-/// The same for steps under way (tenon_device_info.steps_under_way).
+/// Likewise for steps under way (tenon_device_info.steps_under_way).
 constexpr uint32_t kMaxSteps = 64;
 constexpr uint32_t kMaxStepTokens = 1u << 16;
 constexpr uint32_t kMaxBlockTokens = 1u << 12;
 
-/// Ends a text of a plugin's within its array, and makes it one line of UTF-8.
+/// Terminates a plugin's text within its array and makes it one line of UTF-8.
 template <size_t kSize>
 void clean_text(char (&text)[kSize]) {
   const std::string shown = printable({text, ::strnlen(text, kSize)}, kSize - 1);
@@ -33,10 +33,10 @@ void clean_texts(tenon_device_info& info) {
   clean_text(info.unavailable);
 }
 
-/// More bytes or rows than a process can address on any machine.
+/// Exceeds the bytes or rows that any process can address.
 constexpr uint64_t kMostSize = uint64_t{1} << 48;
 
-/// The codes a backend may return.
+/// True for the codes that a backend may return.
 bool is_known(tenon_status status) {
   return (status >= TENON_BACKEND_FORMAT && status <= TENON_BACKEND_ARGUMENT) ||
          status == TENON_BACKEND_CANCELLED || status == TENON_BACKEND_STATE ||
@@ -80,7 +80,7 @@ void Device::check(tenon_status status, const char* what, const uint32_t* cancel
   if (status == TENON_BACKEND_CANCELLED && !is_set(cancel)) {
     break_with(fmt::format("{} was cancelled, which nobody asked for", what));
   }
-  // A defect of a plugin's is none of this library.
+  // An internal error of a plugin is not an error of this library.
   if (status == TENON_BACKEND_INTERNAL && is_plugin()) break_with(sentence);
   if (!text.empty() && !is_plugin()) throw Error(static_cast<Code>(status), text);
   fail(static_cast<Code>(status), "backend \"{}\": {}", name(), sentence);
@@ -104,7 +104,7 @@ void Device::fail_thrown(const char* what) const {
 void Device::log_thrown(const char* what) const noexcept {
   try {
     host_->log()(LogLevel::Error, "backend \"{}\": {} threw an exception", name(), what);
-  } catch (...) {  // without memory for the text there is nothing left to tell
+  } catch (...) {  // no memory for the text: nothing to log
   }
 }
 

@@ -1,5 +1,5 @@
-// A device of a backend and its options. Every failure becomes an Error with the backend's text.
-// Programs on it are in executable.h, its memory in device_buffer.h; the plugin ABI is tenon/backend.h.
+// A device of a backend and its options. Failures become Errors with the backend's text.
+// executable.h has programs, device_buffer.h memory; tenon/backend.h is the plugin ABI.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,19 @@
 
 namespace tenon {
 
-/// A backend as the registry gives it: the table, and what keeps its code loaded.
+/// A backend from the registry: its table, and the owner of its code.
 struct Backend {
   const tenon_backend_api* api = nullptr;
-  std::shared_ptr<const void> library;  ///< null for built-in ones
+  std::shared_ptr<const void> library;  ///< null for built-in backends
 };
 
-/// A device of a backend, with the services it uses. Shared by what was made from it.
+/// A device of a backend and the services it uses. Shared by the objects made from it.
 class Device {
  public:
   using Options = std::vector<std::pair<std::string, std::string>>;
 
-  /// Device `index` of the backend. Throws what the backend reports, Plugin when it throws.
+  /// Opens device `index` of the backend. Throws the backend's errors, and Plugin if it throws an
+  /// exception.
   static std::shared_ptr<Device> create(Backend backend, std::unique_ptr<HostServices> host,
                                         const Options& options, uint32_t index = 0);
   ~Device();
@@ -37,20 +38,20 @@ class Device {
   [[nodiscard]] tenon_device* get() const { return device_; }
   [[nodiscard]] HostServices& host() const { return *host_; }
   [[nodiscard]] std::string name() const { return backend_.api->name; }
-  /// What the device says about itself. Texts end within their arrays.
+  /// The device's description of itself. Texts are terminated within their arrays.
   [[nodiscard]] const tenon_device_info& info() const { return info_; }
   /// "AMD EPYC, avx2 kernels".
   [[nodiscard]] std::string description() const { return info_.description; }
-  /// The number of the first operation the device cannot run, or num_ops.
+  /// Index of the first operation the device cannot run, or num_ops.
   [[nodiscard]] uint32_t first_unsupported(const tenon_program& program) const;
-  /// Whether its table has poll(): older ones end before it, and it may be NULL.
+  /// True if its table has poll(), which older tables lack and others may leave null.
   [[nodiscard]] bool can_poll() const;
-  /// Not linked in: what it says of itself is not trusted.
+  /// True if it is not linked in; its reports are not trusted.
   [[nodiscard]] bool is_plugin() const { return backend_.library != nullptr; }
-  /// Throws Plugin: the backend broke a rule of its interface, in `what` it did.
+  /// Throws Plugin: the backend broke a rule of its interface in `what`.
   [[noreturn]] void break_with(std::string_view what) const;
 
-  /// Calls a function of the backend. What it throws against the rules stops here.
+  /// Calls a function of the backend and stops exceptions, which the rules forbid.
   template <typename Function>
   auto guarded(const char* what, Function function) const -> decltype(function()) {
     try {
@@ -59,7 +60,7 @@ class Device {
       fail_thrown(what);
     }
   }
-  /// Calls a function that destroys: an exception of it is only logged.
+  /// Calls a destroying function of the backend and logs exceptions.
   template <typename Function>
   void guarded_destroy(const char* what, Function function) const noexcept {
     try {
@@ -68,14 +69,14 @@ class Device {
       log_thrown(what);
     }
   }
-  /// Calls a fallible function of the backend and throws Error for a status that is not OK.
-  /// `cancel` is the flag that a step was given: without it set, Cancelled is a lie.
+  /// Calls a fallible function of the backend and throws Error for a status other than OK. `cancel`
+  /// is the step's flag; Cancelled without it set breaks the rules.
   template <typename Function>
   void call(const char* what, Function function, const uint32_t* cancel = nullptr) const {
     check(guarded(what, function), what, cancel);
   }
-  /// Calls a function that makes an object, and throws Plugin when it made none. What a failed call
-  /// left in its out-parameter is not looked at.
+  /// Calls a function that makes an object. Throws Plugin if it made none. Ignores the
+  /// out-parameter of a failed call.
   template <typename Object, typename Function>
   Object* make(const char* what, const char* noun, Function function) const {
     Object* object = nullptr;
@@ -83,7 +84,7 @@ class Device {
     if (object == nullptr) break_with(std::string(what) + " gave no " + noun);
     return object;
   }
-  /// Asks for a size, and throws Plugin for one that no machine has.
+  /// Asks for a size. Throws Plugin for an impossible size.
   template <typename Function>
   uint64_t size(const char* what, uint64_t least, Function function) const {
     return checked_size(what, least, guarded(what, function));
@@ -105,18 +106,18 @@ class Device {
   tenon_device_info info_{};
 };
 
-/// An option that a backend takes.
+/// An option of a backend.
 struct DeviceOption {
   std::string key;
-  std::string values;    ///< what it may be: "fixed or f32"
-  std::string standard;  ///< what it is unless given
+  std::string values;    ///< allowed values: "fixed or f32"
+  std::string standard;  ///< default value
   std::string doc;
 };
-/// In the backend's order. Throws Plugin for a list that breaks the rules.
+/// Options in the backend's order. Throws Plugin for a list that breaks the rules.
 std::vector<DeviceOption> list_options(const Backend& backend);
 
-/// The devices of a backend, also those that cannot be used (tenon_device_info.unavailable). Throws
-/// what the backend reports where there are none.
+/// Devices of a backend, including unusable ones (tenon_device_info.unavailable). Throws the
+/// backend's error if it has none.
 std::vector<tenon_device_info> list_devices(const Backend& backend, HostServices& host);
 
 }  // namespace tenon

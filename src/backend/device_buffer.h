@@ -1,4 +1,4 @@
-// Memory of a device that steps use: slabs of cache blocks. What lies in it is known above.
+// Device memory for steps: slabs of cache blocks. Users manage its contents.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,20 @@
 
 namespace tenon {
 
-/// Owns a buffer and keeps its device. Reads, writes and copies are by byte range and take effect
-/// after all steps that were submitted before; each throws what the backend reports.
+/// Owns a buffer and keeps its device alive. Reads, writes and copies use byte ranges and take
+/// effect after all submitted steps. Throw the backend's errors.
 class DeviceBuffer {
  public:
-  /// size_bytes, zeroed, for TENON_MEMORY_*. Throws NoMemory.
+  /// Allocates size_bytes of zeros for TENON_MEMORY_*. Throws NoMemory.
   DeviceBuffer(std::shared_ptr<Device> device, uint64_t size_bytes, uint32_t purpose);
 
-  /// For tenon_cache_pool.
+  /// Handle for tenon_cache_pool.
   [[nodiscard]] tenon_buffer* get() const { return buffer_.get(); }
 
   void read(uint64_t offset, void* out, uint64_t size_bytes) const;
   void write(uint64_t offset, const void* in, uint64_t size_bytes);
-  /// Bytes [from_offset, from_offset + size_bytes) of another buffer of the device come to `offset`.
+  /// Copies bytes [from_offset, from_offset + size_bytes) of another buffer of the device to
+  /// `offset`.
   void copy(uint64_t offset, const DeviceBuffer& from, uint64_t from_offset, uint64_t size_bytes);
 
  private:

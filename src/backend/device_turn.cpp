@@ -15,7 +15,7 @@ bool DeviceTurn::try_lock() {
   return is_taken_ = true;
 }
 
-/// The turn goes straight to the first who waits: nobody who asks meanwhile is before them.
+/// Passes the turn to the first waiter, before any new caller.
 void DeviceTurn::unlock() {
   const std::scoped_lock lock(mutex_);
   is_taken_ = first_ != nullptr;

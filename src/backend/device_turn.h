@@ -1,4 +1,4 @@
-// Turns on the executables of a model, which take one call at a time: engines and embedders share them.
+// Turns on a model's executables, which take one call at a time; engines and embedders share them.
 #pragma once
 
 #include <cstddef>
@@ -10,32 +10,32 @@
 
 namespace tenon {
 
-/// A lock that is given in the order of asking, so that no caller with many steps starves another.
-/// Who has the turn may give it back with steps under way. The next one, if it is another, has them
-/// finished first: tickets are waited for in the order of their steps.
+/// A fair (FIFO) lock: no caller with many steps starves another. A holder may release the turn
+/// with steps under way; the next holder, if different, finishes them first, because tickets are
+/// waited for in step order.
 class DeviceTurn {
  public:
   class Holder {
    public:
-    /// Waits for its steps and takes what comes of them. The caller has the turn.
+    /// Waits for its steps and settles them. The caller holds the turn.
     virtual void finish_steps() noexcept = 0;
 
    protected:
     ~Holder() = default;
   };
 
-  /// How long a caller waits for the turn.
+  /// Limits of a caller's wait for the turn.
   struct Patience {
     System& system;
-    uint64_t deadline_ns = UINT64_MAX;  ///< of the system; UINT64_MAX: none
-    const uint32_t* cancel = nullptr;   ///< a flag of any thread's, or null; looked at every 5 ms
+    uint64_t deadline_ns = UINT64_MAX;  ///< on the system's clock; UINT64_MAX means none
+    const uint32_t* cancel = nullptr;  ///< flag that any thread may set, or null; polled every 5 ms
   };
 
-  /// The turn, for as long as this lives.
+  /// Holds the turn for its own lifetime.
   class Use {
    public:
     Use(DeviceTurn& turn, Holder& holder) : Use(turn, &holder, nullptr) {}
-    /// For a caller that leaves no steps. has_turn() is false when its patience has ended first.
+    /// For callers that leave no steps. has_turn() is false if the patience ended first.
     Use(DeviceTurn& turn, const Patience& patience) : Use(turn, nullptr, &patience) {}
     ~Use() {
       if (has_turn_) turn_.unlock();
@@ -43,7 +43,7 @@ class DeviceTurn {
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
     [[nodiscard]] bool has_turn() const { return has_turn_; }
-    /// `holder` has steps under way when the turn is given back.
+    /// Notes that `holder` has steps under way when it releases the turn.
     void leave_steps(Holder& holder) { turn_.with_steps_ = &holder; }
 
    private:
@@ -64,10 +64,10 @@ class DeviceTurn {
   DeviceTurn(const DeviceTurn&) = delete;
   DeviceTurn& operator=(const DeviceTurn&) = delete;
 
-  // For what does not care about steps under way: reads and writes of buffers, which take effect
-  // after them.
+  // For callers that ignore steps under way: reads and writes of buffers, which take effect after
+  // them.
   void lock() { (void)wait(nullptr); }
-  /// False where another has the turn or waits for it.
+  /// Returns false if the turn is taken or waited for.
   [[nodiscard]] bool try_lock();
   void unlock();
   [[nodiscard]] size_t num_waiting();
@@ -85,7 +85,7 @@ class DeviceTurn {
   bool is_taken_ = false;
   Waiter* first_ = nullptr;
   Waiter* last_ = nullptr;
-  Holder* with_steps_ = nullptr;  // of who has the turn
+  Holder* with_steps_ = nullptr;  // holder of steps under way
 };
 
 }  // namespace tenon

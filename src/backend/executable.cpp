@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-/// A NaN that no arithmetic gives; where a step leaves it, it wrote nothing.
+/// A NaN that no arithmetic produces; marks values that a step left unwritten.
 constexpr uint32_t kUnwritten = 0x7FE5A5A5u;
 
 void mark_unwritten(std::span<uint32_t> values) {
@@ -75,7 +75,7 @@ void Executable::seal() {
 
 uint64_t Executable::submit(const tenon_step& step) {
   Step started{0, step.cancel, {}, {}};
-  // One pass over memory that a matrix product is about to fill.
+  // A pass over memory that a matrix product is about to fill.
   if (device_->is_plugin()) started.results = results_of(step);
   for (const std::span<uint32_t> values : started.results) mark_unwritten(values);
   device_->call(
@@ -126,7 +126,7 @@ void Executable::wait(uint64_t ticket) {
   for (const tenon_draw& draw : ended.draws) check_drawn(draw);
 }
 
-/// Throws Plugin where what was drawn is not what tenon_draw says.
+/// Throws Plugin if the draw breaks the rules of tenon_draw.
 void Executable::check_drawn(const tenon_draw& draw) const {
   const tenon_drawn& drawn = *draw.drawn;
   if (drawn.flags != 0) return;
@@ -154,7 +154,7 @@ void Executable::check_drawn(const tenon_draw& draw) const {
   }
 }
 
-/// The memory that a step binds to results: all of it is to be written.
+/// Memory that a step binds to results and must fill.
 std::vector<std::span<uint32_t>> Executable::results_of(const tenon_step& step) const {
   std::vector<std::span<uint32_t>> memory;
   for (const Result& result : results_) {

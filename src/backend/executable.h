@@ -1,5 +1,4 @@
-// A compiled program on a device: its weights, its sizes, and its steps. What goes into a step is
-// known above.
+// A compiled program on a device: its weights, sizes and steps. Callers fill the steps.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 namespace tenon {
 
-/// A compiled program on a device. One call at a time, but for load_rows.
+/// A compiled program on a device. One call at a time, except load_rows.
 class Executable {
  public:
   Executable(std::shared_ptr<Device> device, const tenon_program& program);
@@ -21,26 +20,27 @@ class Executable {
   Executable& operator=(const Executable&) = delete;
 
   [[nodiscard]] const std::shared_ptr<Device>& device() const { return device_; }
-  /// Asked once, in the constructor: pools and plans go by the same number.
+  /// Queried once, in the constructor, so that pools and plans agree.
   [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
   [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
                  std::span<const std::byte> blocks);
   void seal();
-  /// Starts a step; its ticket. What the step binds and its flag stay valid until wait() returns.
+  /// Starts a step; returns its ticket. The step's bindings and flag must stay valid until wait()
+  /// returns.
   [[nodiscard]] uint64_t submit(const tenon_step& step);
-  /// Whether the device draws tokens, and takes those that the host has not seen.
+  /// True if the device draws tokens and accepts drawn tokens unknown to the host.
   [[nodiscard]] bool draws() const { return (device_->info().flags & TENON_DEVICE_DRAWS) != 0; }
-  /// Draws from the logits of the step submitted last; a ticket. What the draws point to for results
-  /// stays valid until wait() returns. Only where draws().
+  /// Draws from the logits of the latest step; returns a ticket. The results' memory must stay
+  /// valid until wait() returns. Requires draws().
   [[nodiscard]] uint64_t draw(uint64_t step, std::span<const tenon_draw> draws);
-  /// Whether wait() would return at once; true where the backend cannot tell.
+  /// True if wait() would return at once, or the backend cannot tell.
   [[nodiscard]] bool has_ended(uint64_t ticket) const;
-  /// Returns when the step or the draw has ended. Once for each ticket, in their order. Throws Plugin
-  /// when a plugin left results unwritten, drew a token that there is not, or listed candidates out of order.
+  /// Waits for the end of a step or draw; once per ticket, in ticket order. Throws Plugin if a
+  /// plugin left results unwritten, drew an unknown token, or listed candidates out of order.
   void wait(uint64_t ticket);
-  /// A step from its start to its end.
+  /// Submits a step and waits for its end.
   void run(const tenon_step& step) { wait(submit(step)); }
 
  private:
@@ -57,8 +57,8 @@ class Executable {
   struct Step {
     uint64_t ticket;
     const uint32_t* cancel;
-    std::vector<std::span<uint32_t>> results;  // of plugins: marked until they are written
-    std::vector<tenon_draw> draws;             // of a draw: where tokens and candidates go
+    std::vector<std::span<uint32_t>> results;  // of plugins: marked until written
+    std::vector<tenon_draw> draws;             // of a draw: destinations of tokens and candidates
   };
   [[nodiscard]] std::vector<std::span<uint32_t>> results_of(const tenon_step& step) const;
   void check_drawn(const tenon_draw& draw) const;
@@ -67,7 +67,7 @@ class Executable {
   std::unique_ptr<tenon_executable, Destroy> executable_;
   std::vector<uint64_t> block_bytes_;  // [groups]
   std::vector<Result> results_;
-  uint64_t vocab_ = 0;       // columns of the logits; 0: there are none
+  uint64_t vocab_ = 0;       // columns of the logits; 0 without logits
   std::vector<Step> steps_;  // under way
 };
 

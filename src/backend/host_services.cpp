@@ -13,32 +13,32 @@
 namespace tenon {
 namespace {
 
-/// From here on, memory comes as whole pages, which can be 2 MiB ones; below, from the allocator.
+/// Least size that gets whole pages, possibly of 2 MiB; smaller blocks come from the allocator.
 constexpr uint64_t kPagesFrom = uint64_t{1} << 20;
 constexpr uint64_t kSmallAlignment = 64;
 constexpr uint64_t kPageAlignment = 4096;
-/// What a block of this size is aligned to without asking.
+/// Default alignment of a block of this size.
 constexpr uint64_t usual_alignment(uint64_t size) {
   if (size >= kHugePageBytes) return kHugePageBytes;
   return size >= kPagesFrom ? kPageAlignment : kSmallAlignment;
 }
-/// Longest text of a backend that is kept or logged.
+/// Longest text of a backend that is stored or logged.
 constexpr uint64_t kMaxTextBytes = 4096;
 /// Size of a job in version 2.0 of the plugin ABI: later versions only add to it.
 constexpr uint32_t kFirstJobBytes =
     offsetof(tenon_parallel_job, before_phase) + sizeof(tenon_parallel_job::before_phase);
 
-/// A backend's text as a message may hold it: a plugin's is not trusted.
+/// A backend's text, cleaned for messages, because plugins are not trusted.
 std::string shown(const char* text, uint64_t length) {
   return text == nullptr ? std::string()
                          : printable({text, static_cast<size_t>(length)}, kMaxTextBytes);
 }
 
-/// One job while it runs.
+/// A running job.
 struct JobRun {
   const tenon_parallel_job* job;
   int32_t stopped = 0;              // written before a phase, while the other threads wait
-  std::atomic<bool> threw = false;  // the rest of the job is skipped
+  std::atomic<bool> threw = false;  // skips the rest of the job
 
   static void phase(void* arg, uint32_t phase, uint32_t thread, uint32_t threads) noexcept {
     auto& self = *static_cast<JobRun*>(arg);
@@ -221,7 +221,7 @@ void HostServices::set_error(void* user, const char* text, uint64_t length) {
     std::string kept = shown(text, length);
     const std::lock_guard lock(host.mutex_);
     host.errors_[std::this_thread::get_id()] = std::move(kept);
-  } catch (...) {  // without memory for the text, the status alone has to do
+  } catch (...) {  // no memory for the text: the status must do
   }
 }
 

@@ -1,5 +1,5 @@
-// The host's side of the plugin ABI's service table: memory, log, threads and error texts of one
-// model's backend. Which backend it is, is not known here.
+// The host's side of the plugin ABI's service table: memory, log, threads and error texts for a
+// model's backend.
 #pragma once
 
 #include <map>
@@ -16,15 +16,15 @@
 
 namespace tenon {
 
-/// What differs from one use of a backend to the next.
+/// Options that differ between uses of a backend.
 struct ServiceOptions {
-  /// Of compiled kernels; null: none are kept.
+  /// Cache of compiled kernels; may be null.
   std::shared_ptr<KernelCache> kernel_cache{};
-  /// Programs are compiled for their sizes alone (TENON_PROGRAM_PLAN).
+  /// Compiles programs for their sizes only (TENON_PROGRAM_PLAN).
   bool plans_only = false;
 };
 
-/// Backs one tenon_host table. Must outlive every device that was made with it.
+/// Implements a tenon_host table. Must outlive every device made with it.
 class HostServices {
  public:
   HostServices(std::shared_ptr<System> system, Log log, std::shared_ptr<ThreadTeam> team,
@@ -38,14 +38,14 @@ class HostServices {
   [[nodiscard]] const Log& log() const { return log_; }
   [[nodiscard]] bool plans_only() const { return options_.plans_only; }
 
-  /// Bytes of the large blocks held for `purpose`, and how many of them lie on 2 MiB pages.
+  /// Bytes of the large blocks allocated for `purpose`, and the part of them on 2 MiB pages.
   struct PageUse {
     uint64_t bytes = 0;
     uint64_t huge_bytes = 0;
   };
   [[nodiscard]] PageUse page_use(uint32_t purpose);
 
-  /// The text the calling thread's last failure left, and forgets it.
+  /// Returns and clears the text of the calling thread's last failure.
   std::string take_error();
 
  private:
@@ -60,17 +60,18 @@ class HostServices {
                             uint64_t capacity);
   static void cache_put(void* user, const void* key, uint64_t key_size, const void* bytes,
                         uint64_t size);
-  /// Blocks with a larger alignment than usual, which `release` is not told.
+  /// Handles alignments above the default, which `release` is not told.
   void* allocate_aligned(uint64_t size, uint64_t alignment);
   bool release_aligned(void* memory, uint64_t size);
   void* allocate_pages(uint64_t size, uint32_t purpose);
-  /// By the size they were made with, whatever the backend says now; false when they are not ours.
+  /// Releases by the size at allocation, whatever the backend says now. Returns false for foreign
+  /// blocks.
   bool release_pages(void* memory);
   void warn_of_small_pages(uint64_t size, uint32_t purpose);
 
   std::shared_ptr<System> system_;
   Log log_;
-  std::shared_ptr<ThreadTeam> team_;  // of all devices of a model
+  std::shared_ptr<ThreadTeam> team_;  // shared by a model's devices
   ServiceOptions options_;
   tenon_host table_{};
   std::mutex mutex_;

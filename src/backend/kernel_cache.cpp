@@ -11,12 +11,12 @@
 namespace tenon {
 namespace {
 
-/// How a file begins; the key and the bytes follow.
+/// Header of a file, followed by key and bytes.
 struct CacheHeader {
   char magic[8];
   uint64_t key_size;
   uint64_t size;
-  Hash128 checksum;  // of the key and the bytes
+  Hash128 checksum;  // over key and bytes
 };
 constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'K', 'C', '1'};
 
@@ -27,7 +27,7 @@ Hash128 checksum_of(std::span<const std::byte> key, std::span<const std::byte> b
   return hasher.value();
 }
 
-/// An open file, closed in every case.
+/// An open file, closed on scope exit.
 class OpenFile {
  public:
   OpenFile(System& system, int fd) : system_(system), fd_(fd) {}
@@ -52,7 +52,7 @@ std::string KernelCache::path_of(std::span<const std::byte> key) const {
 void KernelCache::tell(LogLevel level, const std::string& path, const char* what) noexcept {
   try {
     log_(level, "kernel cache: {}: {}", path, what);
-  } catch (...) {  // without memory for the line there is none
+  } catch (...) {  // no memory for the line: it is lost
   }
 }
 
@@ -82,7 +82,7 @@ std::optional<std::vector<std::byte>> KernelCache::get(std::span<const std::byte
       return std::nullopt;
     }
     return std::vector<std::byte>(bytes.begin(), bytes.end());
-  } catch (const std::exception&) {  // most of all where there is none
+  } catch (const std::exception&) {  // usually a missing file
     return std::nullopt;
   }
 }

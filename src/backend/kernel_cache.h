@@ -1,5 +1,5 @@
-// What backends keep from process to process (compiled kernels), as files of a folder that the host names. What is in
-// them is the backend's.
+// Stores backends' compiled kernels across processes, as files in a folder that the host names.
+// Contents are opaque.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@
 
 namespace tenon {
 
-/// One file for each key, "tenon-<hash of the key>.kernels": a header with the key, the bytes and a checksum of all.
-/// A file that is cut, damaged or of another key is as none. Nothing here throws or fails: without the cache things
-/// are slower. Any thread.
+/// One file per key, "tenon-<hash of the key>.kernels": a header with the key, the bytes and a
+/// checksum of both. Truncated, damaged and foreign files count as missing. No function throws or
+/// fails: without the cache, only speed is lost. Any thread.
 class KernelCache {
  public:
   static constexpr uint64_t kMostKeyBytes = 256;
   static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
-  ///   folder  is there already, and as much to be trusted as a plugin: drivers read what is in it
+  ///   folder  must exist and be as trusted as a plugin: drivers read its files
   KernelCache(std::shared_ptr<System> system, std::string folder, Log log);
 
-  /// What was put under the key last.
+  /// The latest bytes stored under the key.
   [[nodiscard]] std::optional<std::vector<std::byte>> get(std::span<const std::byte> key) noexcept;
   void put(std::span<const std::byte> key, std::span<const std::byte> bytes) noexcept;
 

@@ -14,7 +14,7 @@
 namespace tenon {
 namespace {
 
-/// A file descriptor, closed at the end; -errno when it could not be opened.
+/// A file descriptor, closed on scope exit; -errno if opening failed.
 class File {
  public:
   File(System& system, const char* path, int flags)
@@ -25,9 +25,9 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  /// False when it is not open or the system refuses.
+  /// Returns false if the file is not open or the system refuses.
   bool stat(FileStat& out) const { return fd_ >= 0 && system_.stat(fd_, out) == 0; }
-  /// Fills `out` from an offset; false when the file ends before.
+  /// Fills `out` from an offset; returns false at the end of the file.
   template <typename T>
   bool read_at(uint64_t offset, T& out) const {
     return system_.read_at(fd_, &out, sizeof(out), offset) == static_cast<int64_t>(sizeof(out));
@@ -46,8 +46,8 @@ bool unsafe_directory(System& system, const std::string& path) {
   return (info.mode & S_IWOTH) != 0 && (info.mode & S_ISVTX) == 0;
 }
 
-/// Whether the file is an ELF library with all it says to load. The dynamic loader does not look:
-/// the process dies at the first page that a copy broken off in the middle lacks.
+/// True if the file is a complete ELF library by its own headers. The dynamic loader does not
+/// check: a truncated copy kills the process at the first missing page.
 bool whole_library(const File& file, uint64_t size) {
   ElfW(Ehdr) header{};
   if (!file.read_at(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
@@ -65,7 +65,7 @@ bool whole_library(const File& file, uint64_t size) {
   return true;
 }
 
-/// What can be told before any code of the file runs.
+/// Checks before any code of the file runs.
 PluginReason check_file(const std::string& path, System& system) {
   if (path.empty() || path.front() != '/') return PluginReason::NotAbsolute;
   const File file(system, path.c_str(), O_RDONLY | O_NONBLOCK);  // a FIFO must not hang us
@@ -80,7 +80,7 @@ PluginReason check_file(const std::string& path, System& system) {
   return PluginReason::None;
 }
 
-/// Whether messages, options and lists can hold it as it is.
+/// True if messages, options and lists can hold the name unchanged.
 bool is_name(const char* name) {
   constexpr size_t kMostBytes = 63;
   const size_t length = ::strnlen(name, kMostBytes + 1);
@@ -99,8 +99,8 @@ Plugin refuse(Plugin plugin, PluginReason reason, const std::string& detail = {}
   return plugin;
 }
 
-/// Keeps the code of a loaded plugin for good: threads that it or a driver started may outlive all
-/// that was made with it.
+/// Pins the code of a loaded plugin: threads of the plugin or of a driver may outlive all its
+/// objects.
 void pin(const std::string& path) {
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
   if (handle != nullptr) ::dlclose(handle);
@@ -184,7 +184,7 @@ Plugin load_plugin(const std::string& path, const std::shared_ptr<System>& syste
   });
   const auto entry = reinterpret_cast<tenon_backend_entry_fn>(::dlsym(handle, TENON_BACKEND_ENTRY));
   if (entry == nullptr) return refuse(std::move(plugin), PluginReason::NoEntry);
-  // What it throws may be code of the plugin's: it must be gone before the plugin is.
+  // Exceptions may be code of the plugin and must be destroyed before it is unloaded.
   bool threw = false;
   try {
     plugin.backend.api = entry(TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR);

@@ -1,5 +1,4 @@
-// One plugin file: the checks before it is loaded, the handshake, and why it was refused. What the
-// backend in it does is not looked at here.
+// Loads one plugin file: checks before loading, handshake, and the reason of a refusal.
 #pragma once
 
 #include <memory>
@@ -10,9 +9,9 @@
 
 namespace tenon {
 
-/// Why a plugin is not used. Values are pinned: the C ABI hands them out.
+/// Why a plugin is not used. Values are part of the C ABI.
 enum class PluginReason : int32_t {
-  None = 0,              ///< it is used
+  None = 0,              ///< used
   NotAbsolute = 1,       ///< the path is relative
   NotFound = 2,          ///< no such file, or it cannot be read
   NotRegular = 3,        ///< a directory, a device, a FIFO
@@ -27,23 +26,22 @@ enum class PluginReason : int32_t {
   TooSmall = 12,         ///< the table is smaller than version 2.0's
   MissingFunction = 13,  ///< a function of the table is NULL
   BadName = 14,          ///< its name is not 1 to 63 letters, digits, '-' and '_'
-  NameTaken = 15         ///< a backend before it has its name, or no backend may have it
+  NameTaken = 15         ///< an earlier backend has its name, or the name is reserved
 };
 
 /// A plugin file after the attempt to load it.
 struct Plugin {
   std::string path;
   PluginReason reason = PluginReason::None;
-  std::string text;  ///< the reason as a sentence; empty when it is used
-  Backend backend;   ///< api is null when it was refused
+  std::string text;  ///< the reason as a sentence; empty if it is used
+  Backend backend;   ///< api is null if it was refused
 };
 
-/// Loads one plugin; never throws for what the file is (std::bad_alloc only). Keeps nothing of one
-/// that it refuses loaded; any other stays loaded to the end of the process, so that a file that
-/// takes its place is not seen before.
+/// Loads one plugin. Throws std::bad_alloc only, whatever the file is. Unloads a refused plugin;
+/// any other stays loaded until the process ends, so a file that replaces it is not seen before.
 Plugin load_plugin(const std::string& path, const std::shared_ptr<System>& system = System::real());
 
-/// The checks of a table that an entry returned; None when it can be used.
+/// Checks a table returned by an entry; None if it is usable.
 PluginReason check_table(const tenon_backend_api* api);
 /// The reason as a sentence.
 const char* reason_text(PluginReason reason) noexcept;

@@ -6,14 +6,14 @@
 #include "backend/plugin_folder.h"
 #include "base/error.h"
 
-// The built-in backends; they are linked in, but only their entry is known.
+// Entries of the linked-in backends.
 extern "C" const tenon_backend_api* tenon_cpu_backend_entry(uint32_t major, uint32_t minor);
 extern "C" const tenon_backend_api* tenon_reference_backend_entry(uint32_t major, uint32_t minor);
 
 namespace tenon {
 namespace {
 
-/// Fastest first.
+/// Ordered by speed, fastest first.
 constexpr tenon_backend_entry_fn kBuiltIn[] = {
     tenon_cpu_backend_entry,
     tenon_reference_backend_entry,

@@ -1,5 +1,5 @@
-// The backends a program can be run on: the built-in ones and the plugins that the host named or
-// that lie beside the library. Loading one plugin file is plugin.h's.
+// The available backends: built in, named by the host, or beside the library. plugin.h loads a
+// plugin file.
 #pragma once
 
 #include <span>
@@ -11,15 +11,15 @@
 
 namespace tenon {
 
-/// As the name of a backend it means the choice of one; none may have it.
+/// Requests the automatic choice of a backend; no backend may use this name.
 inline constexpr std::string_view kAutomaticBackend = "auto";
 
-/// One line of the list of backends.
+/// An entry in the list of backends.
 struct BackendEntry {
   std::string name;    ///< empty for a refused plugin
   std::string origin;  ///< "built in", or the plugin's path
   PluginReason reason = PluginReason::None;
-  std::string text;  ///< why it was refused; empty when it can be used
+  std::string text;  ///< why it was refused; empty if usable
   Backend backend;
 };
 
@@ -34,7 +34,7 @@ class BackendRegistry {
                            const std::shared_ptr<System>& system = System::real());
 
   [[nodiscard]] std::span<const BackendEntry> entries() const { return entries_; }
-  /// The first usable backend of this name; Argument, naming the known ones, when there is none.
+  /// The first usable backend of this name. Throws Argument that names the known ones.
   [[nodiscard]] const Backend& find(std::string_view name) const;
 
  private:

@@ -11,7 +11,7 @@ namespace tenon {
 void fail_not_finite() { fail(Code::State, "session: non-finite logits; the weights are broken"); }
 
 void check_finite(std::span<const float> logits) {
-  // Without a branch, so that it is one pass at the speed of memory. NaN compares false.
+  // Branch-free, so one pass runs at memory speed. NaN compares false.
   uint32_t bad = 0;
   for (const float x : logits) bad |= std::abs(x) <= std::numeric_limits<float>::max() ? 0u : 1u;
   if (bad != 0) fail_not_finite();
@@ -68,7 +68,7 @@ void AnswerLoop::draw(std::span<const float> logits, const Sequence& sequence, W
 
 bool AnswerLoop::describe_draw(const Sequence& sequence, uint64_t vocab, tenon_draw& draw,
                                std::vector<tenon_draw_bias>& biases) {
-  // With banned texts a draw may be one of several.
+  // With banned texts, a position may need several draws.
   return !bans() &&
          sampler_->describe_draw(draw, biases, sequence.size(), answer_.forbidden(*rules_), vocab);
 }
@@ -133,7 +133,7 @@ AnswerPiece AnswerLoop::take_piece() {
   AnswerPiece piece = next_piece();
   if (rules_->tokens_left == UINT64_MAX || piece.token < 0) return piece;
   if (--rules_->tokens_left > 0) return piece;
-  // A limit that is used up counts no longer.
+  // A used-up limit no longer applies.
   rules_->tokens_left = UINT64_MAX;
   if (piece.finish == Finish::None) {
     piece.finish = Finish::MaxTokens;

@@ -1,6 +1,6 @@
-// The decode loop of one answer, a token at a time: draws, keeps to banned texts, says what may be
-// shown and where the answer ends. Who computes the logits, and who takes the pieces, is decided
-// above: a generation goes on by itself, a session's call pauses after each piece.
+// The decode loop of one answer, one token at a time: draws, keeps banned texts out, releases text
+// and finds the end. Callers compute the logits and consume the pieces. A generation runs on by
+// itself; a session's call pauses after each piece.
 #pragma once
 
 #include <cstdint>
@@ -18,61 +18,65 @@
 
 namespace tenon {
 
-/// What a token shows: text and end of the answer, for its host.
+/// The text released with a token, and the end of the answer.
 struct AnswerPiece {
-  Token token = 0;  ///< negative: there is none, all that could come is banned
+  Token token = 0;  ///< negative if every possible token is banned
   Finish finish = Finish::None;
   std::string_view text;   ///< valid until the next call
-  bool was_drawn = false;  ///< not left without a choice by a grammar
+  bool was_drawn = false;  ///< false if a grammar left no choice
 };
 
 [[noreturn]] void fail_not_finite();
-/// Throws State "non-finite logits" when there is a NaN or an infinity.
+/// Throws State "non-finite logits" if a logit is NaN or infinite.
 void check_finite(std::span<const float> logits);
 
-/// One thread at a time. Each round is draw() or force(), then settle(), then all pieces there are.
+/// Use from one thread at a time. Each round is draw() or force(), then settle(), then take_piece()
+/// while has_piece().
 class AnswerLoop {
  public:
-  /// The answer, where `answer` is, outlives it.
+  /// `answer` must outlive the loop.
   explicit AnswerLoop(AnswerText& answer) : answer_(answer) {}
   AnswerLoop(const AnswerLoop&) = delete;
   AnswerLoop& operator=(const AnswerLoop&) = delete;
 
-  /// From here on draws with this sampler under these rules, which stay until pause(). The sampler
-  /// goes on after the tokens held.
-  ///   sequence  whose last tokens are those held
+  /// Draws with this sampler under these rules until pause(). The sampler continues after the held
+  /// tokens.
+  ///   sequence  ends with the held tokens
   void resume(Sampler& sampler, EndRules& rules, const Sequence& sequence);
-  /// The sampler goes back to the last token handed out.
+  /// Rolls the sampler back to the last token handed out.
   void pause();
-  /// Whether what is held was drawn by this sampler, which has not changed, under the same bans.
+  /// True if the held tokens were drawn by this sampler, unchanged since, under the same bans.
   [[nodiscard]] bool goes_on_with(const Sampler& sampler, const EndRules& rules) const {
     return held_for_ == rules.banned && held_version_ == sampler.version();
   }
 
-  /// The next token where a grammar leaves no choice; false when it is to be drawn.
+  /// Takes the next token if a grammar leaves no choice. Returns false if it must be drawn.
   bool force(const Sequence& sequence, WorkWatch* watch);
-  /// Draws from the logits [vocab] after the sequence, which stays as it is. Throws State
-  /// "non-finite logits", what the sampler and the watch throw; the round is then as before.
+  /// Draws from the logits [vocab] after the sequence and leaves the sequence unchanged. Throws
+  /// State "non-finite logits" and the errors of the sampler and the watch; the round is unchanged
+  /// then.
   void draw(std::span<const float> logits, const Sequence& sequence, WorkWatch* watch);
-  /// The same draw for a device (Sampler::describe_draw); false: draw() is needed.
+  /// Describes the draw for a device (Sampler::describe_draw). Returns false if draw() is needed.
   bool describe_draw(const Sequence& sequence, uint64_t vocab, tenon_draw& draw,
                      std::vector<tenon_draw_bias>& biases);
-  /// What draw_listed() needs of a device (Sampler::describe_candidates); false: draw() is needed.
+  /// Describes the candidates for draw_listed() (Sampler::describe_candidates). Returns false if
+  /// draw() is needed.
   bool describe_candidates(const Sequence& sequence, uint64_t vocab, tenon_draw& draw,
                            std::vector<tenon_draw_bias>& biases);
-  /// The same as draw() from the largest logits; false where draw() is needed after all.
+  /// Draws like draw(), from the largest logits only. Returns false if draw() is needed.
   bool draw_listed(const ListedLogits& listed, const Sequence& sequence, WorkWatch* watch);
-  /// Instead of draw(): a device drew the token as described. False where a grammar refuses it, and
-  /// draw() has the round to itself.
+  /// Takes the token that a device drew as described, in place of draw(). Returns false if a
+  /// grammar refuses the token; call draw() then.
   bool take_drawn(Token token, WorkWatch* watch);
   [[nodiscard]] bool has_grammar() const { return sampler_->grammar() != nullptr; }
-  /// Works out what draw() may need of a grammar, as far as no logits are needed.
+  /// Precomputes the grammar's token mask for the next draw().
   void prepare_mask(WorkWatch* watch) { sampler_->prepare_mask(watch); }
-  /// Whether the round brought a token, and which.
+  /// True if the round produced a token.
   [[nodiscard]] bool has_token() const { return outcome_ == HeldTokens::Drawn::Taken; }
   [[nodiscard]] Token token() const { return token_; }
 
-  /// The sequence gets the token; or cut(size) is called to take back what led to a banned text.
+  /// Appends the token to the sequence, or calls cut(size) to remove the beginning of a banned
+  /// text.
   template <typename Cut>
   void settle(Sequence& sequence, Cut cut) {
     is_open_ = false;
@@ -86,7 +90,7 @@ class AnswerLoop {
     is_new_ = !bans();
   }
 
-  /// Instead of settle(), when the call that drew fails after all: nothing was drawn.
+  /// Undoes the draw, in place of settle(), if the call fails after it.
   template <typename Cut>
   void undo(Cut cut) {
     if (!std::exchange(is_open_, false)) return;
@@ -94,20 +98,20 @@ class AnswerLoop {
     take_back();
   }
 
-  /// Whether there is a piece to take.
+  /// True if take_piece() has a piece.
   [[nodiscard]] bool has_piece() const {
     return is_new_ || held_.num_released() > 0 || outcome_ == HeldTokens::Drawn::Exhausted;
   }
-  /// The next piece. With the last token allowed it shows what was held back for a stop.
+  /// Takes the next piece. The last allowed token also releases text held back for a stop.
   AnswerPiece take_piece();
 
-  /// Tokens at the end of the sequence that are drawn and not handed out.
+  /// Drawn tokens at the end of the sequence that are not handed out.
   [[nodiscard]] uint64_t num_held() const { return held_.size(); }
-  /// Tokens of the sequence before them.
+  /// Position of the first held token.
   [[nodiscard]] uint64_t held_begin() const { return held_.begin(); }
-  /// Whether dropping the held ones changes anything.
+  /// True if dropping the held tokens changes the state.
   [[nodiscard]] bool is_fresh() const { return held_.is_fresh(); }
-  /// Forgets them; the sequence is to be cut to held_begin() first.
+  /// Forgets the held tokens. Cut the sequence to held_begin() first.
   void drop_held() noexcept;
 
  private:
@@ -120,14 +124,14 @@ class AnswerLoop {
   AnswerText& answer_;
   Sampler* sampler_ = nullptr;
   EndRules* rules_ = nullptr;
-  HeldTokens held_;  // with banned texts
+  HeldTokens held_;  // used with banned texts
   HeldTokens::Drawn outcome_ = HeldTokens::Drawn::Back;
   Token token_ = 0;
-  bool is_open_ = false;  // drawn, not settled
-  bool is_new_ = false;   // without banned texts: the token is in the sequence, and not handed out
+  bool is_open_ = false;  // drawn but not settled
+  bool is_new_ = false;   // without banned texts: token is appended but not handed out
   bool was_drawn_ = false;
-  std::string text_;  // of the piece handed out
-  // What is held between two calls, and was drawn under.
+  std::string text_;  // text of the last piece
+  // Rules and sampler version of the tokens held between two calls.
   std::shared_ptr<const BannedTexts> held_for_;
   uint64_t held_version_ = 0;
 };

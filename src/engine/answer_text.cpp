@@ -47,7 +47,7 @@ AnswerText::Shown AnswerText::push(Token token, const EndRules& rules) {
     shown = {{}, Finish::Stop};
   } else if (!rules.ignore_end && tokenizer_->is_end(token)) {
     shown.finish = Finish::End;
-    // An end token has no text of its own; what is left is a character that will never be whole.
+    // An end token has no text of its own; the rest is a character that stays incomplete.
     if (shown.text.empty()) shown.text = decoder_.finish();
   }
   if (watch_.texts() != rules.banned) watch_.restart(rules.banned);

@@ -1,4 +1,4 @@
-// Deadline and cancel flag of a host's call, for long work outside of steps.
+// Deadline and cancel flag of a host's call, for long work outside steps.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tenon {
 /// Not thread-safe.
 class CallWatch {
  public:
-  /// deadline_ns: on the system's clock; UINT64_MAX for none. cancel: may be null.
+  /// deadline_ns: on the system's clock; UINT64_MAX means none. cancel: may be null.
   CallWatch(System& system, uint64_t deadline_ns, const uint32_t* cancel)
       : system_(system), deadline_ns_(deadline_ns), cancel_(cancel) {}
 

@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-// Bytes of logits that are held at once: as many rows share a step.
+// Bytes of logits held at once, which bounds the rows per step.
 constexpr uint64_t kRoundBytes = uint64_t{16} << 20;
 
 }  // namespace
@@ -50,8 +50,8 @@ ContinuationScorer::ContinuationScorer(Engine& engine, IdleSequences::Entry& tex
   });
 }
 
-/// How far the group goes on as one and its rows are asked for, with `most` tokens more at most. In
-/// the order, those that end come before those that go on.
+/// End of the tokens that the group shares and needs rows for, at most `most` tokens further.
+/// Sorting puts continuations that end before those that continue.
 uint64_t ContinuationScorer::shared_end(const Group& group, uint64_t most) const {
   size_t first = group.first;
   uint64_t end = group.begin;
@@ -64,8 +64,9 @@ uint64_t ContinuationScorer::shared_end(const Group& group, uint64_t most) const
   }
 }
 
-/// row: the logits after the first `depth` tokens of the group. goes_on: what comes after is to be
-/// computed in forks of group.from.
+/// Scores the next tokens of the group from a row.
+///   row      logits after the first `depth` tokens of the group
+///   goes_on  later tokens are computed in forks of group.from
 void ContinuationScorer::note_row(std::span<const float> row, const Group& group, uint64_t depth,
                                   bool goes_on) {
   size_t first = group.first;
@@ -102,7 +103,7 @@ std::shared_ptr<ContinuationScorer::Branch> ContinuationScorer::branch_of(const 
   return branch;
 }
 
-/// rows [n, vocab]: computes as many of the groups that wait as fit into it.
+/// Computes as many waiting groups as fit into rows [n, vocab].
 uint64_t ContinuationScorer::compute_round(std::span<float> rows) {
   std::vector<Group> round;
   std::vector<BatchItem> items;

@@ -1,4 +1,4 @@
-// The cache of a program in the memory of the device that runs it. What is in a slab is for the pools.
+// Memory for a program's cache on the device that runs it. Pools manage the contents.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-/// Slabs from the device that runs the model, or a part of it.
+/// Allocates slabs on the device of a model or of a part of it.
 class DeviceSlabs : public SlabMemory {
  public:
   explicit DeviceSlabs(std::shared_ptr<Device> device) : device_(std::move(device)) {}

@@ -1,5 +1,5 @@
-// Looks at the draws of a step while they work: ends those that were cancelled or have no time
-// left, and puts off those that take long, so that a step waits for one of these at most.
+// Watches the draws of a step: ends cancelled and expired draws and defers long ones, so that a
+// step waits for at most one long draw.
 #pragma once
 
 #include <atomic>
@@ -12,20 +12,19 @@
 
 namespace tenon {
 
-/// Of one step: how many draws may still take long in it.
+/// Counts the long draws that a step still allows.
 struct LongDraws {
   std::atomic<int32_t> num_left{0};
   static constexpr int32_t kInAStep = 1;
 };
 
-/// Of one draw; on the thread that draws.
+/// Watches one draw, on the thread that draws.
 class DrawWatch : public WorkWatch {
  public:
-  /// Thrown to put a draw off: what it has worked out is remembered, the rest comes in a later
-  /// step.
+  /// Thrown to defer a draw to a later step. Its partial results are kept.
   struct PutOff {};
 
-  ///   stop  the flag of the step: somebody who is in it wants it to end
+  ///   stop  flag of the step, set if another request needs the step to end
   DrawWatch(const Request& request, LongDraws& others, System& system, const uint32_t* stop)
       : request_(request), others_(others), system_(system), stop_(stop) {}
 
@@ -40,7 +39,7 @@ class DrawWatch : public WorkWatch {
   }
 
  private:
-  /// About 1 ms, as long as the other samplers of a large vocabulary may take.
+  /// About 1 ms, like other samplers on a large vocabulary.
   static constexpr uint32_t kShortLooks = 8;
 
   const Request& request_;

@@ -1,4 +1,4 @@
-// Log-probabilities of the tokens of a generation, kept until they are asked for.
+// Log-probabilities of a generation's tokens, kept for the host.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,17 @@
 
 namespace tenon {
 
-/// note() comes from the thread that draws, the rest from who has the engine's lock.
+/// Call note() on the drawing thread, the rest under the engine's lock.
 class DrawnLogprobs {
  public:
-  /// What is wanted: of the token drawn, of a number of likeliest ones, and of these.
+  /// Requested values: the drawn token, the `num_top` likeliest tokens, and chosen tokens.
   struct Wanted {
     bool of_drawn = false;
     uint32_t num_top = 0;
     std::span<const Token> tokens{};  ///< read by the constructor only
   };
-  /// Throws Argument for more than the vocabulary or kMaxTop, and for tokens outside it.
+  /// Throws Argument if num_top exceeds the vocabulary or kMaxTop, or a token is outside the
+  /// vocabulary.
   DrawnLogprobs(const Wanted& wanted, uint64_t vocab) : DrawnLogprobs(Checked(wanted, vocab)) {}
   static constexpr uint32_t kMaxTop = 1000;
 
@@ -33,20 +34,20 @@ class DrawnLogprobs {
     kept_top_logprobs_.reserve(num_tokens * num_top_);
   }
 
-  /// `token` was drawn from logits [vocab].
+  /// Notes that `token` was drawn from logits [vocab].
   void note(std::span<const float> logits, Token token) {
     if (!wanted_) return;
     tokens_[0] = token;
     logprobs_of(logits, tokens_, logprobs_, tops_, top_logprobs_);
   }
-  /// The token noted is the next one.
+  /// Keeps the noted values as those of the next token.
   void keep() {
     if (!wanted_) return;
     kept_.insert(kept_.end(), logprobs_.begin(), logprobs_.end());
     kept_tops_.insert(kept_tops_.end(), tops_.begin(), tops_.end());
     kept_top_logprobs_.insert(kept_top_logprobs_.end(), top_logprobs_.begin(), top_logprobs_.end());
   }
-  /// The tokens from number `index` on were taken back.
+  /// Drops the values from token `index` on.
   void take_back(uint64_t index) {
     if (!wanted_) return;
     kept_.resize(index * logprobs_.size());
@@ -54,8 +55,8 @@ class DrawnLogprobs {
     kept_top_logprobs_.resize(index * num_top_);
   }
 
-  /// Those of token number `index`; top_tokens and top_logprobs [at most num_top]. Throws State
-  /// when they were not asked for, Argument for more than were.
+  /// Values of token `index`; top_tokens and top_logprobs [at most num_top]. Throws State if none
+  /// were requested, Argument for more than requested.
   void get(uint64_t index, float& logprob, std::span<Token> top_tokens,
            std::span<float> top_logprobs) const {
     check_wanted();
@@ -68,7 +69,7 @@ class DrawnLogprobs {
     std::copy_n(kept_tops_.begin() + first, top_tokens.size(), top_tokens.begin());
     std::copy_n(kept_top_logprobs_.begin() + first, top_logprobs.size(), top_logprobs.begin());
   }
-  /// Of the first of the chosen tokens where token number `index` was drawn.
+  /// Log-probabilities of the first chosen tokens at token `index`. Throws as get().
   void get_chosen(uint64_t index, std::span<float> logprobs) const {
     check_wanted();
     if (logprobs.size() >= logprobs_.size()) {
@@ -80,7 +81,7 @@ class DrawnLogprobs {
   }
 
  private:
-  /// What is wanted, its counts checked: nothing is allocated for them before.
+  /// A request with checked counts; checked before any allocation.
   struct Checked {
     const Wanted& wanted;
     Checked(const Wanted& unchecked, uint64_t vocab) : wanted(unchecked) {
@@ -115,7 +116,7 @@ class DrawnLogprobs {
 
   bool wanted_;
   uint32_t num_top_;
-  std::vector<Token> tokens_;  // the one drawn, then the chosen ones
+  std::vector<Token> tokens_;  // the drawn token, then the chosen ones
   std::vector<float> logprobs_;
   std::vector<Token> tops_;  // [num_top]
   std::vector<float> top_logprobs_;

@@ -1,4 +1,4 @@
-// Embedder: what a text becomes before its steps and after them.
+// Embedder: preparation of texts before their steps, and their rows after.
 #include "engine/embedder.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Pooling pooling_of(uint32_t kind) {
                                     : Pooling::Last;
 }
 
-/// The names of a classifier's labels; none where the file has not as many.
+/// Names of a classifier's labels; empty if the file has another number of names.
 std::vector<std::string> labels_of(const Model& model) {
   const std::string key = std::string(model.architecture()) + ".classifier.output_labels";
   const auto names = model.metadata().find<StringArray>(key);
@@ -36,7 +36,7 @@ std::vector<std::string> labels_of(const Model& model) {
   return labels;
 }
 
-/// Scores of several labels that a decoder gives are logits of words (Qwen3-Reranker: yes, no).
+/// Several scores of a decoder are logits of words (Qwen3-Reranker: yes, no).
 void softmax(std::span<float> scores) {
   const double most = *std::ranges::max_element(scores);
   double sum = 0;
@@ -46,13 +46,13 @@ void softmax(std::span<float> scores) {
 
 }  // namespace
 
-/// A call of embed() under way.
+/// A running call of embed().
 struct Embedder::Call {
-  uint32_t stop = 0;  // read by the backend; only touched by atomic operations
+  uint32_t stop = 0;  // read by the backend; access by atomics only
   uint64_t deadline_ns = UINT64_MAX;
   bool is_late = false;
   System* system = nullptr;
-  size_t done = 0;  // of the texts
+  size_t done = 0;  // finished texts
   size_t count = 0;
   Call* next = nullptr;
 
@@ -75,7 +75,7 @@ struct Embedder::Call {
 Embedder::Embedder(std::shared_ptr<const Model> model, const EmbedderOptions& options)
     : model_(std::move(model)), truncates_(options.truncate) {
   batches_.reserve(1);
-  (void)model_->row_executable();  // throws when the model gives no rows
+  (void)model_->row_executable();  // throws if the model gives no rows
   info_.pooling = options.pooling.value_or(own_pooling());
   batches_.push_back(make_batch());
   choose_pooling(options);
@@ -132,7 +132,7 @@ EmbedderText Embedder::read(std::string_view text, TextRole role) const {
   const Tokenizer& tokenizer = *model_->tokenizer();
   EmbedderText out{tokenizer.encode(parts, true)};
   if (!truncates_ || out.tokens.size() <= info_.max_tokens) return out;
-  // What the vocabulary adds at the end stays there.
+  // Tokens that the vocabulary appends stay at the end.
   const std::vector<Token> plain = tokenizer.encode(parts, false);
   const size_t added = out.tokens.size() - plain.size();
   const auto begin = std::search(out.tokens.begin(), out.tokens.end(), plain.begin(), plain.end());
@@ -172,7 +172,7 @@ EmbedderText Embedder::read_pair(std::string_view query, std::string_view docume
   const std::vector<Token> nothing = tokenizer.encode("", {.add_special = true});
   const bool begins = tokenizer.adds_bos() && !nothing.empty();
   if (begins && !second.empty() && second.front() == nothing.front()) second.erase(second.begin());
-  // RoBERTa and its kin have two separators between texts: <s> A </s></s> B </s>.
+  // RoBERTa and its relatives put two separators between texts: <s> A </s></s> B </s>.
   const std::optional<Token> end = tokenizer.eos();
   const bool doubled = end && tokenizer.adds_eos() && tokenizer.spelling(*end) == "</s>";
   if (doubled) pair.tokens.push_back(*end);
@@ -192,7 +192,7 @@ void Embedder::check(EmbedderText& text, size_t number) const {
   if (text.tokens.empty()) fail(Code::Argument, "embedder: text {} has no tokens", number);
   if (truncates_ && text.tokens.size() > info_.max_tokens) text.tokens.resize(info_.max_tokens);
   if (text.tokens.size() > info_.max_tokens) {
-    // Without the model's name: a path, which is nobody's business behind a server.
+    // Omits the model's path, which a server must not reveal.
     fail(Code::Limit, "embedder: text {} has {} tokens > {}, the most that the model reads", number,
          text.tokens.size(), info_.max_tokens);
   }
@@ -225,7 +225,7 @@ std::unique_ptr<TextBatch> Embedder::make_batch() const {
 
 void Embedder::give_batch(std::unique_ptr<TextBatch> batch) noexcept {
   const std::scoped_lock lock(mutex_);
-  // The others were for calls at the same time, and their memory is as large.
+  // Frees batches of concurrent calls: their memory is as large.
   if (batches_.empty()) batches_.push_back(std::move(batch));
 }
 
@@ -276,7 +276,7 @@ void Embedder::embed(std::span<const EmbedderText> texts, float* rows, uint64_t 
     Call& call;
   };
   const Listed listed(*this, call);
-  // It is given back after an error, too: ending it takes the model's turn.
+  // Returns the batch after an error, too: destroying it takes the model's turn.
   struct Taken {
     explicit Taken(Embedder& of) : embedder(of), batch(of.take_batch()) {}
     ~Taken() { embedder.give_batch(std::move(batch)); }
@@ -298,7 +298,7 @@ void Embedder::embed(std::span<const EmbedderText> texts, float* rows, uint64_t 
       ++call.done;
     }
     if (end > first) continue;
-    // Longer than a step: alone, slice by slice.
+    // Longer than a step: runs alone, slice by slice.
     const EmbedderText& text = texts[first];
     for (size_t begin = 0; begin < text.tokens.size();) {
       const size_t count = batch.set_slice(text, begin);
@@ -326,7 +326,7 @@ void Embedder::rank(std::span<const EmbedderText> texts, float* scores, uint64_t
   }
 }
 
-// ---- After them ---------------------------------------------------------------------------------
+// ---- After the steps ----------------------------------------------------------------------------
 
 void Embedder::take(const TextBatch& batch, size_t part, const EmbedderText& text, size_t begin,
                     std::vector<double>& sum, float* rows) const {

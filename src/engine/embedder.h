@@ -1,5 +1,5 @@
-// Rows of texts: embeddings, and the scores of rerankers. Which texts share a step is decided here;
-// the step itself is in text_batch.h.
+// Computes rows of texts: embeddings and reranker scores. Decides which texts share a step;
+// text_batch.h runs the step.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@
 
 namespace tenon {
 
-/// What a text is for: which words go before it. The values are those of TENON_TEXT_*.
+/// Purpose of a text, which selects its prefix. Values match TENON_TEXT_*.
 enum class TextRole : int32_t { Plain = 0, Query = 1, Document = 2 };
 
 struct EmbedderInfo {
   Pooling pooling = Pooling::Mean;
   bool normalizes = true;
   uint32_t dimensions = 0;          ///< columns of a row; with Rank, labels
-  uint32_t max_tokens = 0;          ///< of a text
-  std::vector<std::string> labels;  ///< of the classifier, [dimensions] or none
+  uint32_t max_tokens = 0;          ///< most tokens per text
+  std::vector<std::string> labels;  ///< labels of the classifier, [dimensions] or empty
 };
 
-/// Any thread; several at once take turns step by step. The row of a text has the same bits alone and
-/// among any others. Reads no more of the model's file than rows of tables that stay in it.
+/// Any thread; concurrent calls take turns, step by step. The row of a text has the same bits in
+/// any batch. Reads from the model's file only rows of tables that stay there.
 class Embedder {
  public:
-  /// Throws State when the model gives no rows, Argument for dimensions that its rows do not have,
-  /// Unsupported for a pooling that the model cannot have.
+  /// Throws State if the model gives no rows, Argument if its rows do not have these dimensions,
+  /// Unsupported if the model cannot use the pooling.
   Embedder(std::shared_ptr<const Model> model, const EmbedderOptions& options);
   ~Embedder();
   Embedder(const Embedder&) = delete;
@@ -43,36 +43,35 @@ class Embedder {
   [[nodiscard]] const EmbedderInfo& info() const { return info_; }
   [[nodiscard]] const Model& model() const { return *model_; }
 
-  /// A text with the words that its role wants and the tokens that the vocabulary adds.
+  /// Tokenizes a text with the prefix of its role and the vocabulary's special tokens.
   [[nodiscard]] EmbedderText read(std::string_view text, TextRole role) const;
-  /// Two texts as the classifier reads them: by the file's template "rerank", or one after the other
-  /// as its vocabulary separates them. With truncate, the document loses its end.
+  /// Tokenizes a pair for the classifier: with the file's template "rerank", else joined by the
+  /// vocabulary's separators. With truncate, the document is cut at its end.
   [[nodiscard]] EmbedderText read_pair(std::string_view query, std::string_view document) const;
-  /// Throws Argument for no tokens or one outside the vocabulary, Limit for too many unless they may
-  /// be cut. number: of the text, for the message.
+  /// Throws Argument for an empty text or a token outside the vocabulary, Limit for too many tokens
+  /// unless truncation is on. number: index of the text in the message.
   void check(EmbedderText& text, size_t number) const;
 
-  /// Rows of a text: as many as tokens without pooling, else 1.
+  /// Rows per text: one per token without pooling, else 1.
   [[nodiscard]] uint64_t num_rows(const EmbedderText& text) const {
     return info_.pooling == Pooling::None ? text.tokens.size() : 1;
   }
-  /// Computes the rows of texts that check() has seen.
-  ///   rows  [sum of num_rows(), dimensions] f32
-  ///   deadline_ns  of the model's System; UINT64_MAX: none
-  /// Throws Cancelled, Deadline, NoMemory, State for values that are not finite, and what the backend
-  /// reports.
+  /// Computes the rows of texts that passed check(). Throws Cancelled, Deadline, NoMemory, State
+  /// for non-finite values, and the backend's errors.
+  ///   rows         [sum of num_rows(), dimensions] f32
+  ///   deadline_ns  on the clock of the model's System; UINT64_MAX means none
   void embed(std::span<const EmbedderText> texts, float* rows, uint64_t deadline_ns);
 
-  /// Scores of a text; with rows, which have one cosine, it is 1.
+  /// Scores per text: one per label with Rank, else 1, the cosine.
   [[nodiscard]] uint64_t num_scores() const {
     return info_.pooling == Pooling::Rank ? info_.dimensions : 1;
   }
-  /// How well texts answer a query. Throws Unsupported without pooling; as embed().
-  ///   texts   with Rank the pairs; else the documents, and last the query
+  /// Scores documents against a query. Throws Unsupported without pooling, and as embed().
+  ///   texts   with Rank the pairs; else the documents, then the query
   ///   scores  [documents, num_scores()] f32
   void rank(std::span<const EmbedderText> texts, float* scores, uint64_t deadline_ns);
 
-  /// Ends the calls of embed() and rank() that are under way with Cancelled. Any thread.
+  /// Ends running calls of embed() and rank() with Cancelled. Any thread.
   void cancel() noexcept;
 
  private:
@@ -95,11 +94,11 @@ class Embedder {
   std::string query_prefix_;
   std::string document_prefix_;
   std::mutex mutex_;
-  Call* calls_ = nullptr;                            // under way
-  std::vector<std::unique_ptr<TextBatch>> batches_;  // at rest
+  Call* calls_ = nullptr;                            // running calls
+  std::vector<std::unique_ptr<TextBatch>> batches_;  // free batches
 };
 
-/// The cosine of the angle between two rows, 0 where one is all zeros.
+/// Cosine similarity of two rows; 0 if a row is all zeros.
 double cosine(std::span<const float> a, std::span<const float> b);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// What a host may say of an embedder (embedder_options.def).
+// Options of an embedder (embedder_options.def).
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace tenon {
 
-/// What becomes of the rows of a text's tokens. The values are those of TENON_POOLING_*.
+/// How the rows of a text's tokens become its row. Values match TENON_POOLING_*.
 enum class Pooling : int32_t {
-  None = 0,   ///< they stay: a row for each token
+  None = 0,   ///< no pooling: one row per token
   Mean = 1,   ///< their mean
-  First = 2,  ///< the first one: [CLS]
-  Last = 3,   ///< the last one
-  Rank = 4,   ///< the scores of the classifier
+  First = 2,  ///< the first row: [CLS]
+  Last = 3,   ///< the last row
+  Rank = 4,   ///< the classifier's scores
 };
 
 struct EmbedderOptions {

@@ -1,4 +1,4 @@
-// The engine: making it, queueing, waiting, and who drives. Steps are in engine_step.cpp.
+// Engine: creation, queueing, waiting and driving. engine_step.cpp has the steps.
 #include "engine/engine.h"
 
 #include <unistd.h>
@@ -12,8 +12,8 @@
 namespace tenon {
 namespace {
 
-/// While a step runs, the next one waits in the device's queue; a third would be prepared before the
-/// tokens of the first are known.
+/// The next step waits in the device's queue while one runs. A third step would be prepared before
+/// the tokens of the first are known.
 constexpr uint32_t kMostSteps = 2;
 
 uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
@@ -21,9 +21,9 @@ uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
   return options.step_tokens == 0 ? most : std::min(options.step_tokens, most);
 }
 
-/// Rows of tables in the file are fetched before a step, so its tokens must be known then. And a device
-/// may run steps of two programs in any order: an encoder's must not overtake what is still written to
-/// blocks that were others' before.
+/// One step if table rows come from the file: they are fetched before a step, so its tokens must be
+/// known then. One step with an encoder: a device may reorder steps of two programs, and the
+/// encoder's must not overtake writes to recycled blocks.
 uint32_t steps_under_way(const Model& model) {
   if (model.trunk().fetcher != nullptr || model.find(ProgramRole::Encoder) != nullptr) return 1;
   return std::min(model.executable().steps_under_way(), kMostSteps);
@@ -40,7 +40,7 @@ SchedulerOptions scheduler_options(const Model& model, const EngineOptions& opti
   return scheduler;
 }
 
-/// Pools of each device under its part of the budget.
+/// Pools of each device, within its part of the budget.
 std::vector<std::shared_ptr<BlockPool>> make_pools(
     const Model& model, std::vector<std::unique_ptr<DeviceSlabs>>& memory,
     const EngineOptions& options) {
@@ -68,7 +68,7 @@ std::vector<std::shared_ptr<BlockPool>> make_pools(
 
 std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
                                        const EngineOptions& options) {
-  (void)model->executable();  // throws when there is none
+  (void)model->executable();  // throws if there is none
   return std::shared_ptr<Engine>(new Engine(std::move(model), options));
 }
 
@@ -84,7 +84,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
       step_limit_(step_tokens_of(*model_, options)) {
   pools_ = make_pools(*model_, slab_memory_, options);
   needed_.resize(pools_.size());
-  // What a decoder computes depends on its source, which the index does not know.
+  // A decoder's cache depends on its source, which the index does not know.
   const bool has_source = model_->find(ProgramRole::Encoder) != nullptr;
   if (options.prefix_cache && !has_source && pools_.size() <= PrefixIndex::kMaxGroups) {
     index_ = std::make_unique<PrefixIndex>(pools_, random_number(system_));
@@ -96,9 +96,9 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
 }
 
 Engine::~Engine() {
-  if (!is_of_this_process()) return;                  // the thread that has the turn is not in it
+  if (!is_of_this_process()) return;  // the thread that holds the turn does not exist here
   const DeviceTurn::Use turn(model_->turn(), *this);  // buffers go back to the device
-  // No request waits for them any more.
+  // No request waits for these steps.
   for (; num_steps_ > 0; --num_steps_, oldest_step_ = (oldest_step_ + 1) % steps_.size()) {
     step_at(0).finish(0, num_steps_ == 1);
   }
@@ -125,7 +125,7 @@ uint64_t Engine::run(const BatchItem& item) { return run(std::span(&item, 1)); }
 
 uint64_t Engine::run(std::span<const BatchItem> items) {
   check_process();
-  // One request needs no allocation: that is how every token of a session comes here.
+  // A single request allocates nothing: every token of a session comes this way.
   Request one;
   std::vector<Request> many(items.size() > 1 ? items.size() : 0);
   const std::span<Request> requests =
@@ -141,7 +141,7 @@ uint64_t Engine::run(std::span<const BatchItem> items) {
     Request& request = requests[i];
     Wake& wake = items[i].control != nullptr ? items[i].control->wake : own;
     wait_until(lock, wake, &request, UINT64_MAX, [&request] { return request.ended; });
-    // What was preempted meanwhile may have found its own blocks again.
+    // A request preempted meanwhile may have found its own blocks again.
     num_computed -= std::min(num_computed, request.num_reused);
   }
   for (const Request& request : requests) {
@@ -185,7 +185,7 @@ bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until
   for (bool first = true; !done(); first = false) {
     if (request != nullptr) end_if_stopped(*request);
     if (done()) break;
-    // Not at first: waits that are shorter than a step get there, too.
+    // Skips the first round, so that waits shorter than a step still drive one.
     if (!first && until_ns != UINT64_MAX && system_.now_ns() >= until_ns) {
       in_time = false;
       break;
@@ -198,7 +198,7 @@ bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until
     uint64_t wake_ns = until_ns;
     if (request != nullptr) wake_ns = std::min(wake_ns, request->deadline_ns);
     sleep(lock, wake, request == nullptr, wake_ns);
-    tell_hosts(lock);  // of what another engine has finished for this one
+    tell_hosts(lock);  // for tokens that another engine's thread finished
   }
   tell_hosts(lock);
   hand_over(lock);
@@ -212,7 +212,7 @@ void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
   uint64_t timeout_ns = Wake::kForever;
   if (until_ns != UINT64_MAX) {
     const uint64_t now = system_.now_ns();
-    // Never nothing: a deadline that has passed waits for the step to notice.
+    // Never 0: for a deadline in the past, waits for the step to notice it.
     timeout_ns = until_ns > now ? until_ns - now : 1'000'000;
   }
   lock.unlock();
@@ -232,7 +232,7 @@ void Engine::hand_over(Lock& lock) noexcept {
   lock.unlock();
   const bool posted = executor.post(executor.user, &Engine::drive_task, this);
   lock.lock();
-  // Not if another thread has posted since.
+  // Skipped if another thread has posted since.
   if (!posted && posting == num_posted_) posted_ = {};
 }
 
@@ -272,7 +272,7 @@ void Engine::serve() {
   Wake wake;
   Lock lock(mutex_);
   while (!stopped_) {
-    // Comes back after each step, so that hosts hear of their tokens.
+    // Returns after each step, so that hosts are notified.
     if (!driving_ && !scheduler_.empty()) {
       drive(lock);
       tell_hosts(lock);
@@ -361,7 +361,7 @@ void Engine::submit(const std::shared_ptr<Generation>& generation) {
   }
   Sequence& sequence = *added.sequence;
   idle_.remove(added.control->idle);
-  // The logits after the last token are wanted, so it is computed, again if need be.
+  // The logits after the last token are needed, so it is computed, again if necessary.
   if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
   added.end = sequence.size();
   added.num_left = sequence.num_pending();
@@ -379,7 +379,7 @@ void Engine::submit(const std::shared_ptr<Generation>& generation) {
     idle_.add(added.control->idle);
     throw;
   }
-  // It is queued: from here on nothing may throw.
+  // The generation is queued: nothing may throw from here on.
   added.self = generation;
   ++metrics_.submitted_total;
   hand_over(lock);

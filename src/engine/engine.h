@@ -1,5 +1,5 @@
-// The engine of one model: KV pools, the queue of requests and the steps that serve them. Sessions
-// are its users; who goes first is the scheduler's, the arithmetic the backend's business.
+// The engine of one model: KV pools, the request queue and the steps that serve it. Sessions use
+// it. The scheduler orders requests; the backend does the arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -28,45 +28,45 @@
 
 namespace tenon {
 
-/// The tokens [begin, end) of a sequence are to be computed, and those before them that are not.
+/// Asks to compute tokens [begin, end) of a sequence, and any pending tokens before them.
 struct BatchItem {
   Sequence* sequence = nullptr;
   uint64_t begin = 0;
   uint64_t end = 0;
   Outputs outputs = Outputs::None;
   float* logits = nullptr;  ///< [1 or end - begin, vocab]; null for None
-  /// A flag that any thread may set to stop the item. Null: none.
+  /// Flag that any thread may set to stop the item. May be null.
   const uint32_t* cancel = nullptr;
-  /// Of the session, so that its cancel reaches into steps; items of one call may share it. Null:
-  /// none.
+  /// The session's control block; lets cancel() reach a running step. Items of one call may share
+  /// it. May be null.
   CallControl* control = nullptr;
-  /// Of the sequence, when that is not the session's own. Null: the control's.
+  /// The sequence's list entry, if it is not the session's own sequence. Null: that of `control`.
   IdleSequences::Entry* idle = nullptr;
   int32_t priority = 0;
   std::string_view client{};
   double weight = 1;
-  /// With Outputs::Last: draws from the logits, in the step. Null: nothing is drawn.
+  /// With Outputs::Last: draws from the logits in the step. Null: no draw.
   AnswerLoop* loop = nullptr;
   uint64_t deadline_ns = UINT64_MAX;
 };
 
-/// Lets a host's own threads drive: `post` has task(arg) called once, soon, on some thread.
+/// Lets a host's threads drive: `post` schedules one call of task(arg), soon, on any thread.
 struct DriveExecutor {
-  /// False: nothing was posted, and task is never called.
+  /// Returns false if nothing was posted; task is never called then.
   bool (*post)(void* user, void (*task)(void* arg), void* arg) noexcept = nullptr;
   void* user = nullptr;
-  /// Kept as long as the engine can post, and until a task that was posted has returned.
+  /// Kept alive while the engine can post, and until a posted task has returned.
   std::shared_ptr<const void> owner{};
 };
 
-/// Any thread. Waiting callers drive it: one of them runs a step for as many requests as fit, the
-/// others sleep until theirs are done. docs/inside/engine.md tells the whole. No allocation while a step is
-/// built and run, once pools, lists and the prefix index have grown to what is used.
+/// Any thread. Waiting callers drive: one of them runs a step for as many requests as fit, the
+/// others sleep until their requests are done (docs/inside/engine.md). Building and running a step
+/// does not allocate once pools, lists and the prefix index have grown to their working size.
 class Engine : public std::enable_shared_from_this<Engine>,
                private WorkMemory,
                private DeviceTurn::Holder {
  public:
-  /// Throws State when the model cannot run ("model.gguf holds a vocabulary only"); NoMemory.
+  /// Throws State if the model cannot run ("model.gguf holds a vocabulary only"), and NoMemory.
   static std::shared_ptr<Engine> create(std::shared_ptr<const Model> model,
                                         const EngineOptions& options = unbounded_engine());
   ~Engine() override;
@@ -74,32 +74,31 @@ class Engine : public std::enable_shared_from_this<Engine>,
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] const Model& model() const { return *model_; }
-  /// False in the child of a fork, where nothing runs and the lock may be held for ever.
+  /// False in a forked child: no thread runs and the lock may be held forever.
   [[nodiscard]] bool is_of_this_process() const noexcept;
   [[nodiscard]] const std::shared_ptr<const Model>& shared_model() const { return model_; }
   [[nodiscard]] std::span<const std::shared_ptr<BlockPool>> pools() const { return pools_; }
-  /// Of the texts under a salt, for Sequence.
+  /// Prefix-tree root for a salt.
   [[nodiscard]] Hash128 root_of(std::string_view salt) const;
 
-  /// Computes one item, together with whatever else is waiting; returns when it is done. A sequence
-  /// may be in one item at a time. Throws Cancelled, NoMemory and what the backend reports: the
-  /// tokens of finished slices then stay computed (unless others needed the memory), the rest of
-  /// the item is pending as before. State in the child of a fork. Returns how many tokens became
-  /// computed other than by taking them from others.
+  /// Computes an item, together with other waiting requests; returns when it is done. Each sequence
+  /// may be in one item at a time. Returns the number of computed tokens, without reused tokens.
+  /// Throws Cancelled, NoMemory and the backend's errors: tokens of finished slices stay computed
+  /// (unless the memory was needed), the rest stays pending. Throws State in a forked child.
   uint64_t run(const BatchItem& item);
 
-  /// Computes all items in as few steps as they fit into. A sequence is in one of them at most.
-  /// The first failure is thrown when all have ended.
+  /// Computes all items in as few steps as possible. Each sequence may be in one item. Throws the
+  /// first failure after all items have ended.
   uint64_t run(std::span<const BatchItem> items);
 
-  /// Calls use() while no request takes blocks of the session's sequence: each look at what of it is
-  /// computed, and each change of it, between requests. It must be short and not call the engine.
-  /// State in the child of a fork.
+  /// Calls use() while no request takes blocks of the session's sequence. Every read or change of
+  /// the sequence's computed part between requests goes through this function. use() must be short
+  /// and must not call the engine. Throws State in a forked child.
   template <typename Use>
   auto with_sequence(CallControl& session, Use use) {
     return with_sequence(session.idle, use);
   }
-  /// The same for a sequence that is not the session's own.
+  /// Overload for a sequence that is not the session's own.
   template <typename Use>
   auto with_sequence(IdleSequences::Entry& entry, Use use) {
     check_process();
@@ -107,7 +106,7 @@ class Engine : public std::enable_shared_from_this<Engine>,
     const IdleSequences::Away away(idle_, entry);
     return use();
   }
-  /// The same for the sequences of two sessions.
+  /// Locks the sequences of two sessions.
   template <typename Use>
   auto with_sequences(CallControl& one, CallControl& other, Use use) {
     check_process();
@@ -117,79 +116,79 @@ class Engine : public std::enable_shared_from_this<Engine>,
     return use();
   }
 
-  /// Queues a generation. Throws Busy; nothing is then queued.
+  /// Queues a generation. Throws Busy and queues nothing if the queue is full.
   void submit(const std::shared_ptr<Generation>& generation);
-  /// Returns when there is a token to fetch or it has ended: true, or false after timeout_ns. The
-  /// caller drives meanwhile if no other thread does: steps that fit into its time by what the engine
-  /// has measured. One that overruns is stopped 5 ms after the time, but for the least that makes
-  /// progress: all decodes and a few tokens of prompts. At least one step is begun, so that many
-  /// short waits end everything. 0 only looks.
+  /// Waits until a token can be fetched or the generation has ended. Returns false after
+  /// timeout_ns; 0 only polls. The caller drives if no other thread does, with steps sized by
+  /// measured speed to fit its time. A step that overruns by 5 ms is stopped, unless it holds only
+  /// the minimum that makes progress: all decodes and a few prompt tokens. At least one step
+  /// begins, so repeated short waits always finish.
   bool wait(Generation& generation, uint64_t timeout_ns);
-  /// The next token, if there is one.
+  /// The next token, if any.
   struct Fetched {
     bool has_token = false;
-    bool ended = false;  ///< and there is nothing more to fetch
+    bool ended = false;  ///< no more tokens to fetch
     Token token = 0;
-    Finish finish = Finish::None;  ///< of the last token
-    std::exception_ptr failure;    ///< with ended: why it ended early
-    std::string_view text{};       ///< what the token shows; valid until the next fetch
+    Finish finish = Finish::None;  ///< reason if this token is the last
+    std::exception_ptr failure;    ///< with ended: why it ended early; null if it did not
+    std::string_view text{};       ///< text released with the token; valid until the next fetch
   };
   Fetched fetch(Generation& generation);
-  /// Of the token fetched last. Throws State when there is none or they were not asked for.
+  /// Log-probabilities of the token fetched last. Throws State without a token or if none were
+  /// requested.
   void logprobs(const Generation& generation, float& logprob, std::span<Token> top_tokens,
                 std::span<float> top_logprobs) const;
   void chosen_logprobs(const Generation& generation, std::span<float> logprobs) const;
   [[nodiscard]] ReuseReport report(const Generation& generation) const;
-  /// Ends it with Cancelled, unless it has ended.
+  /// Ends the generation with Cancelled, unless it has ended.
   void cancel(Generation& generation);
-  /// The same, and waits until the engine has let go of it.
+  /// Cancels the generation and waits until the engine has released it.
   void withdraw(Generation& generation);
-  /// Does not notify its host any more; waits for a notification under way.
+  /// Stops notifying the host; waits for a running notification.
   void silence(Generation& generation);
 
-  /// One step, if there is work and no other thread drives; whether there was.
+  /// Runs one step if work is waiting and no other thread drives. Returns true if a step ran.
   bool step();
-  /// Drives until stop(), sleeping while there is no work.
+  /// Drives until stop(); sleeps while no work is waiting.
   void serve();
   void stop();
-  /// From now on work that no thread drives is driven by tasks on the host's executor.
+  /// Sets the host's executor; its tasks drive work that no thread drives.
   void set_executor(const DriveExecutor& executor);
-  /// Gives memory of the cache that is not used back to the device, unless a step is under way,
-  /// which does so when it ends.
+  /// Returns unused cache memory to the device; a step under way does so when it ends.
   void release_unused() noexcept;
 
-  /// A flag of a request in a step under way was set. Any thread, and signal handlers.
+  /// Stops running steps after a request's flag was set. Any thread and signal handlers.
   void stop_steps() noexcept {
     for (const auto& step : steps_) step->stop();
   }
 
-  // Snapshots: block 0 of each group that keeps positions, block 1, ... up to those that end at
-  // `position`, and then the states after it. A group whose window begins later is not in a piece.
-  /// Positions in a block of any group. Throws Unsupported when the groups differ in that.
+  // Snapshots: block 0 of each group with positions, block 1, ... up to the block that ends at
+  // `position`, then the states at `position`. A piece leaves out groups whose window begins later.
+  /// Positions per block, in all groups. Throws Unsupported if groups differ.
   [[nodiscard]] uint32_t block_tokens() const;
   struct SnapshotPiece {
-    uint64_t position;  ///< from which the restored sequence goes on
-    uint64_t index;     ///< 0 .. position / block_tokens(), which are the states
+    uint64_t position;  ///< where the restored sequence continues
+    uint64_t index;     ///< 0 .. position / block_tokens(); the last is the states
   };
   [[nodiscard]] uint64_t piece_bytes(const SnapshotPiece& piece) const;
-  /// Where a snapshot of the session's sequence goes on.
+  /// Position at which a snapshot of the session's sequence continues.
   [[nodiscard]] uint64_t snapshot_position(CallControl& session);
-  /// Copies a piece of a sequence between requests, [piece_bytes()]; false when it is not all there
-  /// (any more).
+  /// Copies a piece of a sequence between requests, [piece_bytes()]. Returns false if any part of
+  /// it is gone.
   bool read_piece(const Sequence& sequence, const SnapshotPiece& piece, std::span<std::byte> out);
-  /// Adds a piece to what is computed of the session's sequence, in order; false when one before it
-  /// is not there (any more), or when there is no room without taking it from requests.
+  /// Appends a piece to the computed part of the session's sequence. Returns false if an earlier
+  /// piece is gone or only requests could give the memory.
   bool write_piece(CallControl& session, const SnapshotPiece& piece,
                    std::span<const std::byte> values);
-  /// Forgets what was written if the sequence cannot go on from there.
+  /// Drops the restored pieces if the sequence cannot continue from them.
   void end_restore(CallControl& session);
-  /// Of the model; found out when it is first asked for. Throws Io.
+  /// Identity of the model, computed at the first call. Throws Io.
   const SnapshotIdentity& snapshot_identity();
 
   [[nodiscard]] EngineMetrics metrics() const;
 
  private:
-  /// A thread that sleeps and could drive.
+  /// A sleeping thread that could drive.
   struct Waiter {
     Wake* wake;
     bool serves;
@@ -210,7 +209,7 @@ class Engine : public std::enable_shared_from_this<Engine>,
   void tell_later(const std::shared_ptr<Generation>& generation) noexcept;
   void tell_hosts(Lock& lock);
 
-  // engine_step.cpp; the driving thread only, which has the turn.
+  // engine_step.cpp: called only by the driving thread, which holds the device's turn.
   void trim_slabs() noexcept;
   void drive(Lock& lock, uint64_t until_ns = UINT64_MAX);
   void finish_steps() noexcept override;
@@ -232,7 +231,7 @@ class Engine : public std::enable_shared_from_this<Engine>,
   void compute_next(Request& request);
   void end(Request& request, std::exception_ptr failure) noexcept;
 
-  // engine_memory.cpp: what the scheduler asks.
+  // engine_memory.cpp: implements WorkMemory for the scheduler.
   bool refresh(Work& work) override;
   Room reserve(Work& work, uint32_t num_tokens) override;
   uint32_t most_tokens(const Work& work, uint32_t num_tokens) override;
@@ -263,8 +262,8 @@ class Engine : public std::enable_shared_from_this<Engine>,
   System& system_;
   std::vector<std::unique_ptr<DeviceSlabs>> slab_memory_;  // [devices]
   std::vector<std::shared_ptr<BlockPool>> pools_;          // [groups]
-  std::vector<uint64_t> needed_;                           // [groups] blocks, in make_room
-  std::unique_ptr<PrefixIndex> index_;                     // or null
+  std::vector<uint64_t> needed_;                           // [groups] blocks; scratch of make_room
+  std::unique_ptr<PrefixIndex> index_;                     // may be null
   std::mutex identity_mutex_;
   std::optional<SnapshotIdentity> identity_;
   uint64_t vocab_;
@@ -275,12 +274,12 @@ class Engine : public std::enable_shared_from_this<Engine>,
   IdleSequences idle_;
   SliceTuner tuner_;
   EngineMetrics metrics_;
-  bool driving_ = false;  // a thread is about a step
-  bool stopped_ = false;  // serve() is to return
+  bool driving_ = false;  // a thread runs a step
+  bool stopped_ = false;  // serve() must return
   Waiter* first_waiter_ = nullptr;
   Waiter* last_waiter_ = nullptr;
   DriveExecutor executor_;
-  /// A task is posted: it keeps alive what it needs, the owner longest.
+  /// Kept alive by a posted task; the owner is released last.
   struct Posted {
     std::shared_ptr<const void> owner;
     std::shared_ptr<Engine> engine;
@@ -288,17 +287,17 @@ class Engine : public std::enable_shared_from_this<Engine>,
   Posted posted_;
   uint64_t num_posted_ = 0;
   std::shared_ptr<Generation> first_to_tell_;
-  uint32_t step_limit_;  // tokens; smaller after stopped steps
+  uint32_t step_limit_;  // tokens; reduced after stopped steps
 
-  // The steps under way; they belong to the thread that has the turn, but for their slices, which are
-  // under the lock.
-  std::vector<std::unique_ptr<Step>> steps_;  // as many as may be under way
+  // Steps under way. They belong to the thread with the device's turn; their slices are under the
+  // lock.
+  std::vector<std::unique_ptr<Step>> steps_;  // one per step that may be under way
   size_t oldest_step_ = 0;
   size_t num_steps_ = 0;            // under way
-  size_t first_draw_ = 0;           // moves on with each step, so that each slice is once the first
-  uint64_t step_end_ns_ = 0;        // of the latest that ended
-  uint64_t until_ns_ = UINT64_MAX;  // when the driving thread wants to be back
-  uint64_t late_ns_ = UINT64_MAX;   // when the step is stopped for that
+  size_t first_draw_ = 0;           // advances per step, so that each slice draws first once
+  uint64_t step_end_ns_ = 0;        // end of the latest step
+  uint64_t until_ns_ = UINT64_MAX;  // when the driving thread must return
+  uint64_t late_ns_ = UINT64_MAX;   // when the step is stopped to return in time
   bool step_is_late_ = false;
 };
 

@@ -1,5 +1,4 @@
-// The engine's answers to the scheduler: blocks for requests, from what is free, from what others
-// have computed, and from what no request holds.
+// Engine: blocks for requests, from free memory, from the prefix index and from idle sequences.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -24,7 +23,7 @@ bool Engine::is_being_computed(Hash128 key) const {
 
 bool Engine::refresh(Work& work) {
   Request& request = request_of(work);
-  // What others have computed is of use to one that no step computes at the moment.
+  // Reuse applies only to requests that no step is computing.
   if (index_ == nullptr || request.num_left <= 1 || request.num_under_way > 0) return true;
   Sequence& sequence = *request.sequence;
   const uint64_t limit = request.reuse_limit() / index_->block_tokens();
@@ -34,7 +33,7 @@ bool Engine::refresh(Work& work) {
     const uint64_t next = sequence.cached() / index_->block_tokens();
     return next >= keys.size() || !is_being_computed(keys[next]);
   } catch (const std::bad_alloc&) {
-    return true;  // then it is computed
+    return true;  // computed instead of reused
   }
 }
 
@@ -72,7 +71,7 @@ void Engine::explain_reuse(Request& request, std::span<const Hash128> keys,
   generation->explained = true;
   generation->reuse.miss = {};
   if (match.num_usable < match.num_known) {
-    // The text is known, but what a window or a state needs there is not kept.
+    // The prefix is known, but a window or a state it needs was evicted.
     generation->reuse.miss = {PrefixMiss::Cause::Evicted, sequence.cached()};
     return;
   }
@@ -100,7 +99,7 @@ void Engine::share_blocks(Request& request, uint64_t cached_before) {
     const auto shared = index_->insert(i == 0 ? sequence.root() : keys[i - 1], keys[i], i == 0,
                                        sequence.tokens().subspan(i * block_tokens, block_tokens),
                                        {blocks.data(), num_groups});
-    // Another was first with the same text: its bits are the same, its block serves both.
+    // Another request was first with the same text: bits are equal, its block serves both.
     if (!shared.empty()) sequence.adopt_same(i, shared);
   }
 }
@@ -120,7 +119,7 @@ bool Engine::drop_spare_of_requests() {
 }
 
 bool Engine::free_something() {
-  // First what no text has, then what no request has, then what no request needs.
+  // Evict unreferenced prefix blocks, then blocks of idle sessions, then spare checkpoints.
   if (index_ != nullptr && index_->evict()) return true;
   return idle_.take_block() || drop_spare_of_requests();
 }
@@ -132,7 +131,8 @@ bool Engine::make_room(const Sequence& sequence, uint64_t num_tokens) {
   return true;
 }
 
-/// A sequence that has everything and still no room may have blocks in more slabs than they fill.
+/// Compacts a sequence that holds everything and still has no room: its blocks may lie in more
+/// slabs than needed.
 bool Engine::make_room_alone(Sequence& sequence, uint64_t num_tokens) {
   bool others_hold = false;
   scheduler_.for_each([&](Work& work) {
@@ -145,7 +145,7 @@ bool Engine::make_room_alone(Sequence& sequence, uint64_t num_tokens) {
   return have_room_for(sequence, num_tokens);
 }
 
-/// Said before a long prompt has pushed everybody else out.
+/// Checked before a long prompt has pushed all other requests out.
 bool Engine::fits_ever(const Request& request, uint32_t num_tokens) {
   for (PoolRange device{0, 0}; device.end < pools_.size();) {
     device = pools_of_device(pools_, device.end);
@@ -205,7 +205,7 @@ bool Engine::fits_without(const Work& work, std::span<Work* const> others) {
   return true;
 }
 
-/// In bytes, as slabs go from group to group of a device.
+/// Counts bytes, because slabs move between the groups of a device.
 bool Engine::fits_on(PoolRange device, const Request& request,
                      std::span<Work* const> others) const {
   const Sequence& sequence = *request.sequence;
@@ -277,7 +277,7 @@ bool Engine::piece_has(size_t group, const SnapshotPiece& piece) const {
   const BlockPoolOptions& options = pools_[group]->options();
   const uint64_t num_blocks = piece.position / options.block_tokens;
   if (options.kind == TENON_CACHE_STATE) return piece.index == num_blocks && piece.position > 0;
-  if (options.kind == TENON_CACHE_CROSS) return false;  // the source is saved in its place
+  if (options.kind == TENON_CACHE_CROSS) return false;  // the source is saved instead
   if (piece.index >= num_blocks) return false;
   const uint64_t unseen = options.window == 0 || piece.position < options.window
                               ? 0
@@ -299,7 +299,7 @@ uint64_t Engine::snapshot_position(CallControl& session) {
 
 bool Engine::read_piece(const Sequence& sequence, const SnapshotPiece& piece,
                         std::span<std::byte> out) {
-  // Blocks are taken from idle sequences by the thread that has the turn.
+  // The thread that holds the turn may take blocks of idle sequences.
   const std::scoped_lock turn(model_->turn());
   const uint64_t end = std::min<uint64_t>(piece.position, (piece.index + 1) * block_tokens());
   if (sequence.cached() < end) return false;
@@ -361,7 +361,7 @@ void Engine::end_restore(CallControl& session) {
   });
 }
 
-// ---- What goes back to the device ---------------------------------------------------------------
+// ---- Memory returned to the device --------------------------------------------------------------
 
 void Engine::trim_slabs() noexcept {
   for (PoolRange device{0, 0}; device.end < pools_.size();) {

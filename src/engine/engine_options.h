@@ -1,4 +1,4 @@
-// What a host may say of an engine (engine_options.def).
+// Options of an engine (engine_options.def).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct EngineOptions {
 #undef OPTION_APART
 };
 
-/// The engine of sessions that share nothing: without bounds, and without a prefix cache.
+/// Options for sessions that share nothing: no limits and no prefix cache.
 inline EngineOptions unbounded_engine() {
   EngineOptions options;
   options.cache_bytes = UINT64_MAX;

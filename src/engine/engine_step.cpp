@@ -1,4 +1,4 @@
-// The steps of the engine: what goes into one, starting it, and what comes of it.
+// Engine: filling, starting and settling steps.
 #include <algorithm>
 #include <utility>
 
@@ -9,11 +9,11 @@
 namespace tenon {
 namespace {
 
-/// The smallest limit that a series of cancels or short waits can push steps down to.
+/// Smallest step limit after a series of cancels or short waits.
 constexpr uint32_t kLeastStepTokens = 8;
 
-/// A step is stopped so long after its driver wanted to be back; it then ends within a few
-/// milliseconds, so that a wait is 10 ms late at most.
+/// A step is stopped this long after its driver wanted to return. It ends within a few
+/// milliseconds, so a wait is at most 10 ms late.
 constexpr uint64_t kOverrunNs = 5'000'000;
 
 }  // namespace
@@ -30,7 +30,7 @@ void Engine::drive(Lock& lock, uint64_t until_ns) {
       if (num_steps_ < steps_.size()) begin_step_ahead(lock);
       finish_oldest(lock);
     }
-    // What the device is to do while the driver is away.
+    // Starts the device's draws before the driver leaves.
     if (num_steps_ > 0) {
       step_at(0).start_draws();
       turn.leave_steps(*this);
@@ -51,7 +51,7 @@ void Engine::finish_steps() noexcept {
   hand_over(lock);
 }
 
-// ---- What goes into a step ----------------------------------------------------------------------
+// ---- Filling a step -----------------------------------------------------------------------------
 
 void Engine::begin_step(Lock& lock) noexcept {
   Step& step = step_at(num_steps_);
@@ -93,20 +93,20 @@ void Engine::fill_step(Step& step, uint64_t now_ns) {
     const bool is_first = request.num_under_way++ == 0;
     if (is_first && request.control != nullptr) request.control->in_step.fetch_add(1);
   }
-  // What wants no logits may have found all of its tokens: it is in no step, and done.
+  // A request without outputs may have found all its tokens; it is in no step and done.
   scheduler_.for_each([this](Work& work) {
     auto& request = static_cast<Request&>(work);
     const bool is_done = request.num_left == 0 && request.num_under_way == 0;
     if (request.outputs == Outputs::None && is_done) end(request, nullptr);
   });
-  // A cancel sees that the request is in the step, or is seen here.
+  // Cancels from now on see the step; earlier ones are seen here.
   for (const Slice& slice : step.slices()) {
     if (is_set(slice.request->cancel)) stop_steps();
   }
 }
 
-/// While the oldest step runs: begins the next one, as far as its tokens are known or will be drawn by
-/// the device.
+/// Begins the next step while the oldest runs, with tokens that are known or will be drawn by the
+/// device.
 void Engine::begin_step_ahead(Lock& lock) noexcept {
   lock.lock();
   const bool pays = name_drawn_tokens(step_at(0));
@@ -115,8 +115,9 @@ void Engine::begin_step_ahead(Lock& lock) noexcept {
   step_at(0).prepare_masks();
 }
 
-/// Requests whose next token the device draws go on with it, whatever it will be. False where most
-/// have to wait for a token that the host draws: a step without them would only make them wait longer.
+/// Continues requests whose next token the device draws, before the token is known. Returns false
+/// if most requests wait for a token that the host draws: a step without them would only delay
+/// them.
 bool Engine::name_drawn_tokens(Step& step) {
   const auto ends = [](const Request& request) {
     return request.generation == nullptr || request.generation->options.ends.tokens_left <= 1;
@@ -160,11 +161,11 @@ void Engine::look_at_clock(void* arg) noexcept {
   engine.stop_steps();
 }
 
-// ---- What comes of it ---------------------------------------------------------------------------
+// ---- Settling a step ----------------------------------------------------------------------------
 
 void Engine::finish_oldest(Lock& lock) noexcept {
   Step& step = step_at(0);
-  // How long a step took that ended while no thread looked is not known.
+  // A step that ended while no thread looked has no measured duration.
   const bool was_seen = steps_.size() == 1 || !step.has_ended();
   step.finish(++first_draw_, num_steps_ == 1);
   if (num_steps_ > 1) step_at(1).note_end_of(step);
@@ -206,7 +207,7 @@ void Engine::settle(Step& step, uint64_t step_ns, bool was_seen) {
   metrics_.schedule_seconds_total += static_cast<double>(system_.now_ns() - start) * 1e-9;
 }
 
-/// Of a step that goes again nothing was computed, and no request failed.
+/// A step that runs again computed nothing and failed no request.
 void Engine::settle_slice(Slice& slice, bool goes_again) {
   if (slice.request == nullptr) return;
   Request& request = *slice.request;
@@ -220,7 +221,7 @@ void Engine::settle_slice(Slice& slice, bool goes_again) {
     request.restart();
     if (goes_again) Scheduler::take_back({&request, slice.num_tokens});
     if (slice.failure) return end(request, std::move(slice.failure));
-    return end_if_stopped(request);  // or it goes again
+    return end_if_stopped(request);  // or it runs again
   }
   const uint64_t before = request.sequence->cached();
   request.sequence->commit(slice.num_tokens);
@@ -228,7 +229,7 @@ void Engine::settle_slice(Slice& slice, bool goes_again) {
     if (index_ != nullptr) share_blocks(request, before);
     if (!slice.completes) return;
     if (slice.draw_failure) return end(request, std::move(slice.draw_failure));
-    // A step that goes on with another token than this one comes to nothing.
+    // A following step with another token is discarded.
     if (!is_as_drawn) let_go_of_steps(request);
     if (slice.is_put_off) return compute_next(request);
     if (request.generation == nullptr) return end(request, nullptr);
@@ -238,8 +239,8 @@ void Engine::settle_slice(Slice& slice, bool goes_again) {
   }
 }
 
-/// Steps under way compute nothing for it any more. What they still write to its blocks they write
-/// before any later step, so the blocks are free to be used again.
+/// Detaches the request from steps under way. They may still write to its blocks, but before any
+/// later step, so the blocks can be reused.
 void Engine::let_go_of_steps(Request& request) noexcept {
   if (request.num_under_way == 0) return;
   for (size_t i = 0; i < num_steps_; ++i) {
@@ -274,7 +275,7 @@ void Engine::hand_out(Generation& generation, const AnswerPiece& piece) {
   generation.text.append(piece.text);
   generation.finish = piece.finish;
   if (piece.token < 0) {
-    // When the last token has been fetched, text held back for a stop comes by itself.
+    // Releases text held back for a stop by itself if the last token has been fetched already.
     generation.has_tail = generation.num_fetched == generation.tokens.size();
     if (!generation.has_tail) generation.text_ends.back() = generation.text.size();
     return;
@@ -294,7 +295,7 @@ void Engine::hand_out(Generation& generation, const AnswerPiece& piece) {
 
 void Engine::compute_next(Request& request) {
   Sequence& sequence = *request.sequence;
-  // After tokens taken back, or a draw put off, the logits of the last one are wanted once more.
+  // After removed tokens or a deferred draw, the logits of the last token are needed again.
   if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
   request.end = sequence.size();
   // A step under way may compute it already.
@@ -308,7 +309,7 @@ void Engine::end(Request& request, std::exception_ptr failure) noexcept {
   request.failure = std::move(failure);
   request.ended = true;
   if (request.generation != nullptr && !request.loop->is_fresh()) {
-    // What was not to be seen yet is no part of the text.
+    // Tokens that were not handed out are not part of the text.
     request.sequence->truncate(std::min(request.sequence->size(), request.loop->held_begin()));
     request.loop->drop_held();
   }
@@ -326,7 +327,7 @@ void Engine::end(Request& request, std::exception_ptr failure) noexcept {
     } catch (const Error& error) {
       if (error.code() == Code::Cancelled) {
         counter = &metrics_.cancelled_total;
-        // The flag was for this call.
+        // The flag was meant for this call.
         __atomic_store_n(&generation.call->cancel, 0, __ATOMIC_SEQ_CST);
       }
       if (error.code() == Code::Deadline) counter = &metrics_.expired_total;
@@ -334,7 +335,7 @@ void Engine::end(Request& request, std::exception_ptr failure) noexcept {
     }
   }
   ++*counter;
-  // None of them goes on, and takes its place with it, before the engine's lock is free.
+  // Wakes all waiting threads under the lock, so that no entry is used after its thread continues.
   for (Generation::Withdrawal* one = std::exchange(generation.withdrawals, nullptr); one != nullptr;
        one = one->next) {
     one->wake.post();

@@ -8,8 +8,8 @@
 namespace tenon {
 namespace {
 
-/// A draw that takes the place of others has a random number of its own: the one of the first lies
-/// on an excluded token. Positions are less than 2^31; the sampler uses the highest bits.
+/// Repeated draws at a position have their own random number: the first one's lies on an excluded
+/// token. Positions are below 2^31; the sampler uses the highest bits.
 constexpr int kTryShift = 32;
 
 }  // namespace
@@ -31,12 +31,12 @@ HeldTokens::Drawn HeldTokens::draw(std::span<const float> logits, std::span<cons
       token = sampler.sample(logits, text, text.size() | uint64_t{excluded_.size()} << kTryShift,
                              forbidden(answer, rules), watch);
     } catch (const Error& error) {
-      // There was a token before some were excluded, so this says that they were all there is.
+      // Before the exclusions a token existed, so State means that they excluded all.
       if (excluded_.empty() || error.code() != Code::State) throw;
       return exhaust();
     }
     const Drawn drawn = push(token, true, text.size(), room, sampler, answer, rules);
-    // Excluded right here, so the logits are the same.
+    // Excluded at this position, so the same logits apply.
     if (drawn == Drawn::Back && end() == text.size() && tries < kTriesAtOnce) continue;
     return drawn;
   }
@@ -46,7 +46,7 @@ HeldTokens::Drawn HeldTokens::push(Token token, bool was_drawn, uint64_t positio
                                    Sampler& sampler, AnswerText& answer, const EndRules& rules) {
   if (size_ == 0) begin_ = position;
   if (std::ranges::find(excluded_, token) != excluded_.end()) {
-    // A grammar that allows nothing else.
+    // A grammar allows only this token.
     sampler.roll_back(1);
     return exhaust();
   }
@@ -103,7 +103,7 @@ size_t HeldTokens::token_of(uint64_t byte, size_t count) const {
   for (size_t i = count; i > 0; --i) {
     if (slots_[i - 1].begins <= byte) return i - 1;
   }
-  return 0;  // in a token that has gone
+  return 0;  // in a token already handed out
 }
 
 void HeldTokens::update_released(const AnswerText& answer, uint64_t room) {

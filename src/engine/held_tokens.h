@@ -1,6 +1,6 @@
-// The tokens at the end of an answer that are drawn and not yet handed out, because their text may
-// become a banned one; and the way back when it does. Computing logits and cutting the sequence is
-// the business of who draws: a session's call or the engine.
+// Tokens drawn at the end of an answer but not handed out, because their text may become a banned
+// one, and the way back if it does. The caller (a session's call or the engine) computes logits and
+// cuts the sequence.
 #pragma once
 
 #include <cstdint>
@@ -14,91 +14,93 @@
 
 namespace tenon {
 
-/// One thread at a time. Sequence, answer and sampler, which are the caller's, are those after the
-/// last token held.
+/// Use from one thread at a time. Sequence, answer and sampler belong to the caller and stand after
+/// the last held token.
 ///
-/// A token may go as soon as no banned text can begin in it any more. When a banned text comes, all
-/// goes back to the token in which it begins, that token is excluded at its place, and another is
-/// drawn there. What is drawn after a prefix depends on the prefix alone: random numbers are keyed
-/// by the position and by how many tokens are excluded there, and what is excluded is found out
-/// again in the same way when the tokens after the prefix are dropped.
+/// A token is released as soon as no banned text can begin in it. If a banned text appears, the
+/// text is cut back to the token in which it begins; that token is excluded at its position and
+/// another token is drawn there. Draws depend only on the prefix: random numbers are keyed by
+/// position and by the number of tokens excluded there, and exclusions after a dropped prefix are
+/// found again in the same way.
 class HeldTokens {
  public:
-  /// Longer than any banned text has tokens, but for those without a text: then the first may go,
-  /// and a banned text that began in it goes back to the one after it. A sampler remembers more
-  /// draws.
+  /// More tokens than any banned text has, not counting tokens without text. When full, the first
+  /// token is released; a banned text that began in it is cut back to the next token. A sampler
+  /// remembers more draws than kMaxTokens.
   static constexpr size_t kMaxTokens = 200;
   static_assert(kMaxTokens > BannedTexts::kMaxTextBytes && kMaxTokens < Sampler::kHistory);
-  /// How often a text goes back before one more token may go; then the answer ends.
+  /// Cuts allowed before one more token is released; after that the answer ends.
   static constexpr uint32_t kMaxTries = 256;
   static constexpr uint32_t kTriesAtOnce = 8;
 
   enum class Drawn {
-    Taken,     ///< the last of those held is new: to be appended to the sequence
-    Back,      ///< the sequence is to be cut to end(), the next token to be drawn after that
-    Exhausted  ///< the same, and the answer ends there with Finish::Banned
+    Taken,     ///< the last held token is new: append it to the sequence
+    Back,      ///< cut the sequence to end() and draw the next token there
+    Exhausted  ///< as Back, and the answer ends with Finish::Banned
   };
 
-  /// Tokens that may not be drawn next. Valid until the next call.
+  /// Tokens that must not be drawn next. Valid until the next call.
   std::span<const Token> forbidden(AnswerText& answer, const EndRules& rules);
-  /// Draws from the logits after `text`, the whole sequence. Back when other logits are needed, or
-  /// after kTriesAtOnce tokens that were excluded right here, so that others need not wait for all.
-  ///   room  as push
+  /// Draws from the logits after `text`, the whole sequence. Returns Back if other logits are
+  /// needed, or after kTriesAtOnce exclusions at this position, so that other requests need not
+  /// wait for all.
+  ///   room  as in push()
   Drawn draw(std::span<const float> logits, std::span<const Token> text, uint64_t room,
              Sampler& sampler, AnswerText& answer, const EndRules& rules,
              WorkWatch* watch = nullptr);
-  /// `token`, which the sampler has taken, comes after `position` tokens.
-  ///   room  how many tokens the answer has room for, those held included: no more are held
+  /// Adds `token`, already taken by the sampler, after `position` tokens.
+  ///   room  tokens the answer has room for, including held tokens; limits the held tokens
   Drawn push(Token token, bool was_drawn, uint64_t position, uint64_t room, Sampler& sampler,
              AnswerText& answer, const EndRules& rules);
-  /// Takes back the last token, which was not appended.
+  /// Removes the last token, which was not appended to the sequence.
   void pop(Sampler& sampler, AnswerText& answer) noexcept;
 
   struct Entry {
     explicit Entry(const AnswerText& answer) : before(answer) {}
     Token token = 0;
-    bool was_drawn = false;  ///< not left without a choice by a grammar
+    bool was_drawn = false;  ///< false if a grammar left no choice
     Finish finish = Finish::None;
-    std::string text;             ///< what it shows; the last one and AnswerText::with_held
-    SamplerMemory memory;         ///< after it
-    AnswerText before;            ///< the answer without it
-    std::vector<Token> excluded;  ///< at its place
-    uint64_t begins = 0;          ///< the first byte of the answer that is its own
+    std::string text;      ///< text it releases; for the last token with AnswerText::with_held
+    SamplerMemory memory;  ///< after the token
+    AnswerText before;     ///< the answer without the token
+    std::vector<Token> excluded;  ///< excluded at its position
+    uint64_t begins = 0;          ///< first byte of the answer that is the token's own
   };
   [[nodiscard]] const Entry& front() const { return slots_.front(); }
   [[nodiscard]] const Entry& back() const { return slots_[size_ - 1]; }
-  /// The first is handed out.
+  /// Removes the first token, which is handed out.
   void pop_front();
   [[nodiscard]] size_t size() const { return size_; }
-  /// How many of the first may go.
+  /// Number of leading tokens that may be handed out.
   [[nodiscard]] size_t num_released() const { return num_released_; }
   void release_all() { num_released_ = size_; }
-  /// Tokens of the sequence up to the first held and up to the last.
+  /// Positions in the sequence of the first held token and after the last.
   [[nodiscard]] uint64_t begin() const { return begin_; }
   [[nodiscard]] uint64_t end() const { return begin_ + size_; }
-  /// Nothing is held, and nothing excluded where the next token comes.
+  /// True if no token is held and none is excluded at the next position.
   [[nodiscard]] bool is_fresh() const { return size_ == 0 && excluded_.empty() && num_tries_ == 0; }
 
-  /// The sampler, which stands before the first token, draws them all again.
+  /// Rewinds the sampler to before the first token and lets it take all held tokens again.
   void draw_again(Sampler& sampler) const;
-  /// Drops all; the answer is the one before them.
+  /// Drops all held tokens and restores the answer before them.
   void drop(AnswerText& answer) noexcept;
 
  private:
-  static constexpr uint64_t kNowhere = UINT64_MAX;  // for Entry::begins: in no character of its own
+  // Entry::begins of a token without a character of its own.
+  static constexpr uint64_t kNowhere = UINT64_MAX;
 
   Entry& prepare(const AnswerText& answer);
   void update_released(const AnswerText& answer, uint64_t room);
-  /// Of the first `count` slots.
+  /// Index of the token, among the first `count` slots, that contains a byte.
   [[nodiscard]] size_t token_of(uint64_t byte, size_t count) const;
   Drawn go_back(size_t index, Sampler& sampler, AnswerText& answer);
   Drawn exhaust();
 
-  std::vector<Entry> slots_;  // the first size_ count; the others keep their memory
+  std::vector<Entry> slots_;  // the first size_ slots are in use; the others keep their memory
   size_t size_ = 0;
   size_t num_released_ = 0;
   uint64_t begin_ = 0;
-  std::vector<Token> excluded_;  // where the next token comes
+  std::vector<Token> excluded_;  // at the position of the next token
   uint32_t num_tries_ = 0;
   std::vector<Token> forbidden_;
 };

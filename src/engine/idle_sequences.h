@@ -1,5 +1,5 @@
-// Sequences of idle sessions, between two calls or in a callback: their blocks may be taken when
-// other requests need the memory. Which request needs it is the engine's business.
+// Sequences of idle sessions, between calls or in a callback. The engine takes their blocks when
+// requests need the memory.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace tenon {
 
-/// In order of use. Not thread-safe: the engine's lock guards the list and the blocks of what is in
-/// it.
+/// Ordered by last use. Not thread-safe: the engine's lock guards the list and the blocks of listed
+/// sequences.
 class IdleSequences {
  public:
-  /// The place of a sequence in the list; kept by the sequence's owner. While it is listed no other
-  /// thread may touch the blocks of the sequence.
+  /// List entry of a sequence; owned by the sequence's owner. No other thread may touch the blocks
+  /// of a listed sequence.
   struct Entry {
-    Sequence* sequence = nullptr;  ///< null: is never listed
+    Sequence* sequence = nullptr;  ///< null: never listed
     Entry* newer = nullptr;
     Entry* older = nullptr;
     bool listed = false;
   };
 
-  /// Takes an entry out of the list for as long as this lives.
+  /// Removes an entry from the list for its own lifetime.
   class Away {
    public:
     Away(IdleSequences& idle, Entry& entry) : idle_(idle), entry_(entry) { idle_.remove(entry_); }
@@ -38,18 +38,18 @@ class IdleSequences {
 
   explicit IdleSequences(size_t num_groups) : num_blocks_(num_groups) {}
 
-  /// From now on it is the one used last. One without blocks is not listed.
+  /// Adds an entry as the most recently used. Sequences without blocks are not listed.
   void add(Entry& entry) noexcept;
-  /// Nothing happens to one that is not in the list.
+  /// Removes an entry; does nothing if it is not listed.
   void remove(Entry& entry) noexcept;
 
-  /// Has the sequence used longest ago give up what it can do without, else its last block; it will
-  /// be computed again. False: no sequence here has one.
+  /// Makes the least recently used sequence give up a spare checkpoint, else its last block, which
+  /// is computed again later. Returns false if no sequence has a block.
   bool take_block() noexcept;
 
-  /// Blocks of a group that they hold together; one that is shared counts for each.
+  /// Blocks of a group held by all listed sequences; a shared block counts once per sequence.
   [[nodiscard]] uint64_t num_blocks(size_t group) const { return num_blocks_[group]; }
-  /// How often a block was taken.
+  /// Number of blocks taken.
   [[nodiscard]] uint64_t num_taken() const { return num_taken_; }
 
  private:

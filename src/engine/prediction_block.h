@@ -1,4 +1,4 @@
-// One of a model's prediction blocks at work on one text (multi-token prediction, arch/prediction.h).
+// Runs one of a model's prediction blocks on a text (multi-token prediction, arch/prediction.h).
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,28 @@
 
 namespace tenon {
 
-/// Each token comes with the hidden state of the token before, as the trunk or the block before this
-/// one gives it. The results of a token are the logits of the token after it, and its own hidden state
-/// for the next block. The cache is private, so going back costs nothing. For one thread at a time,
-/// which has the model's turn in run(); no steps of an engine are under way then.
+/// Each token is added with the hidden state of the token before, from the trunk or the previous
+/// block. Results per token are the logits of the next token and a hidden state for the next block.
+/// The cache is private, so truncation is free. Use from one thread at a time. run() needs the
+/// model's turn, with no steps of an engine under way.
 class PredictionBlock {
  public:
-  /// Throws State for a model that was opened without such a block, Unsupported for a recurrent one.
-  ///   context  tokens that the cache has room for
+  /// Throws State if the model was opened without this block, Unsupported for a recurrent block.
+  ///   context  tokens that fit in the cache
   PredictionBlock(std::shared_ptr<const Model> model, uint32_t index, uint32_t context);
   ~PredictionBlock();
   PredictionBlock(const PredictionBlock&) = delete;
   PredictionBlock& operator=(const PredictionBlock&) = delete;
 
   /// Adds pending tokens. Throws Limit for more than the context, Argument for a token outside the
-  /// vocabulary and for hidden states of another size; nothing is then changed.
+  /// vocabulary or hidden states of another size; nothing changes then.
   ///   hidden  [tokens, width()] f32
   void add(std::span<const Token> tokens, std::span<const float> hidden);
-  /// Computes the first pending tokens, as many as a step takes, and returns their number. cancel: a
-  /// flag of any thread's, or null. After an error, Cancelled included, the tokens are still pending.
+  /// Computes the first pending tokens, as many as fit in a step, and returns their number. cancel:
+  /// a flag that any thread may set, or null. The tokens stay pending after an error, including
+  /// Cancelled.
   uint32_t run(const uint32_t* cancel);
-  /// Of the tokens of the last run(): [tokens, vocab] and [tokens, width()].
+  /// Results of the last run(): [tokens, vocab] and [tokens, width()].
   [[nodiscard]] std::span<const float> logits() const { return logits_; }
   [[nodiscard]] std::span<const float> hidden() const { return hidden_; }
 
@@ -52,7 +53,7 @@ class PredictionBlock {
   std::optional<ProgramRunner> runner_;
   std::vector<Token> tokens_;
   uint32_t computed_ = 0;
-  std::vector<float> pending_;  // [size() - computed, width]: the hidden states before them
+  std::vector<float> pending_;  // [size() - computed, width] hidden states of the tokens before
   std::span<const float> logits_;
   std::span<const float> hidden_;
 };

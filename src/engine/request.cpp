@@ -5,7 +5,7 @@
 namespace tenon {
 namespace {
 
-/// Drawn tokens that get room at once, and bytes of text for each.
+/// Drawn tokens reserved at once, and bytes of text per token.
 constexpr uint64_t kReservedTokens = 4096;
 constexpr uint64_t kReservedText = 8;
 
@@ -67,7 +67,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
   text_ends.reserve(reserved);
   text.reserve(reserved * kReservedText);
   logprobs.reserve(reserved);
-  options.logprobs = {};  // its tokens are the caller's
+  options.logprobs = {};  // its tokens belong to the caller
   options.ends.min_tokens = static_cast<uint64_t>(sampler.values().integer("min_tokens"));
   sampler.set_token_limit(options.ends.tokens_left);
   loop = &decoding;

@@ -1,5 +1,5 @@
-// A request: a sequence, how far it is to be computed, and what is wanted of it. Who goes first is
-// the scheduler's choice, the computing the engine's.
+// A request: a sequence, its target length and the wanted outputs. The scheduler orders requests,
+// the engine computes them.
 #pragma once
 
 #include <atomic>
@@ -21,100 +21,100 @@ namespace tenon {
 
 class Generation;
 
-/// Whether a flag that another thread may set is set; null: never.
+/// True if a flag that another thread may set is set; false for null.
 inline bool is_set(const uint32_t* flag) {
   return flag != nullptr && __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
 }
 
-/// Which logits a request wants.
+/// Logits that a request wants.
 enum class Outputs : uint32_t { None, Last, All };
 
-/// What reaches into a call under way on a session, from any thread. Shared by the session and its
-/// generation.
+/// Lets any thread reach a running call on a session. Shared by the session and its generation.
 struct CallControl {
-  /// Set to end the call under way or the next one. Read by steps as plain memory, so only touched
-  /// by atomic operations.
+  /// Set to end the running or the next call. Steps read it as plain memory; access it by atomics
+  /// only.
   uint32_t cancel = 0;
-  std::atomic<uint32_t> in_step{0};  ///< requests of it that steps under way have tokens of
+  std::atomic<uint32_t> in_step{0};  ///< its requests with tokens in steps under way
   std::atomic<bool> in_use{false};   ///< a call is under way
-  Wake wake;                         ///< of the thread that waits for it
-  IdleSequences::Entry idle;  ///< of the session's sequence, while the engine does not have it
+  Wake wake;                         ///< wakes the thread waiting for the call
+  IdleSequences::Entry idle;         ///< the session's sequence, while it is idle
 };
 
-/// In the hands of the engine until it has ended; all of it under the engine's lock, but for what
-/// the driving thread reads during a step.
+/// Owned by the engine until it has ended. Guarded by the engine's lock, except for fields that the
+/// driving thread reads during a step.
 struct Request : Work {
   Sequence* sequence = nullptr;
-  uint64_t end = 0;           ///< tokens that are to be computed
-  uint64_t outputs_from = 0;  ///< All: the first whose logits are wanted
+  uint64_t end = 0;           ///< tokens to compute
+  uint64_t outputs_from = 0;  ///< All: first token whose logits are wanted
   Outputs outputs = Outputs::None;
   float* logits = nullptr;  ///< [1 or end - outputs_from, vocab]; null for None and generations
   const uint32_t* cancel = nullptr;
   CallControl* control = nullptr;
-  IdleSequences::Entry* idle = nullptr;  ///< of the sequence, for when the request has ended
+  IdleSequences::Entry* idle = nullptr;  ///< list entry of the sequence, used after the end
   uint64_t deadline_ns = UINT64_MAX;
-  /// With Outputs::Last: draws from the logits, in the step; null: they are only computed.
+  /// With Outputs::Last: draws from the logits in the step. Null: no draw.
   AnswerLoop* loop = nullptr;
   Generation* generation = nullptr;
 
   bool ended = false;
-  uint32_t num_under_way = 0;  ///< steps under way that it has a slice in
-  /// The next token is the one that the latest step draws for this output row of it; kNoRow: it is in
-  /// the sequence.
+  uint32_t num_under_way = 0;  ///< steps under way with a slice of it
+  /// Output row of the latest step that draws the next token; kNoRow if the sequence has the token.
   uint32_t drawn_row = kNoRow;
   static constexpr uint32_t kNoRow = UINT32_MAX;
-  /// It took the latest token that a device drew for it. One that a grammar refuses is not guessed
-  /// from again before.
+  /// True if the latest device-drawn token was taken. After a grammar refused a token, no step is
+  /// built ahead until the next success.
   bool is_drawn_by_device = true;
-  /// As many of its next draws have the whole row: the largest logits did not tell the latest token.
+  /// Next draws that get the whole row, because the largest logits did not determine the latest
+  /// token.
   uint32_t num_row_draws = 0;
   static constexpr uint32_t kRowDraws = 8;
   std::exception_ptr failure;
-  uint64_t num_reused = 0;             ///< tokens that others had computed
-  uint64_t seen_version = UINT64_MAX;  ///< of the prefix index when it was looked at
+  uint64_t num_reused = 0;             ///< tokens computed by others
+  uint64_t seen_version = UINT64_MAX;  ///< version of the prefix index at the last lookup
 
-  /// Logits that a slice of the next tokens brings.
+  /// Rows of logits produced by a slice of the next tokens.
   [[nodiscard]] uint32_t num_outputs(uint32_t num_tokens) const;
-  /// Where those of a slice after `past` positions go.
+  /// Destination of the logits of a slice after `past` positions.
   [[nodiscard]] float* logits_at(uint64_t past, uint64_t vocab) const;
-  /// Whether all logits are needed, whoever draws the token.
+  /// True if the whole row of logits is needed, even if a device draws.
   [[nodiscard]] bool wants_row() const;
-  /// A token was drawn.
-  ///   by_device  the device did, and it was taken
+  /// Notes that a token was drawn.
+  ///   by_device  true if a device drew it and it was taken
   void note_drawn(bool by_device) noexcept;
-  /// Computes from cached() on: steps under way have let go of it.
+  /// Restarts from cached(). No step under way has a slice of it.
   void restart() noexcept;
-  /// Whole blocks up to here may come from others: what comes after must be computed for its logits.
+  /// End of the prefix that may come from the prefix index; later tokens are computed for their
+  /// logits.
   [[nodiscard]] uint64_t reuse_limit() const;
 };
 
 /// Limits and rank of a generation.
 struct GenerationOptions {
-  uint64_t max_tokens = 0;  ///< 0: as many as the context holds
-  uint64_t timeout_ns = 0;  ///< from submit to the end; 0: none
+  uint64_t max_tokens = 0;  ///< 0 means as many as the context holds
+  uint64_t timeout_ns = 0;  ///< submit to end; 0 means none
   int32_t priority = 0;     ///< higher runs first
   std::string client;
-  double weight = 1;  ///< of the client's share
-  EndRules ends;      ///< but for min_tokens, which is the sampler's
+  double weight = 1;  ///< share of the client
+  EndRules ends;      ///< except min_tokens, which the sampler has
   DrawnLogprobs::Wanted logprobs;
-  /// Called by a thread inside the engine when there is a token or the end; must not call it.
+  /// Called by a thread inside the engine for a token or the end; must not call the engine.
   void (*notify)(void* user) noexcept = nullptr;
   void* user = nullptr;
 };
 
-/// What a request found of its prompt.
+/// Reuse of a request's prompt.
 struct ReuseReport {
   uint64_t prompt_tokens = 0;
-  uint64_t reused_tokens = 0;  ///< computed before: in the session, or by others
-  PrefixMiss miss;             ///< why not more
+  uint64_t reused_tokens = 0;  ///< computed before, by the session or by others
+  PrefixMiss miss;             ///< why reuse ended there
 };
 
-/// A request that goes on after each token. Made by Session::submit; any thread may ask, one at a time
-/// may fetch.
+/// A request that continues after each token. Made by Session::submit. Any thread may query it, one
+/// at a time may fetch.
 class Generation : public Request {
  public:
-  /// Throws Argument for more likeliest tokens than there are.
-  ///   of_session, end_of_text  outlive it as long as it has not ended
+  /// Throws Argument if more likeliest tokens are wanted than exist.
+  ///   of_session, end_of_text  must outlive the running generation
   Generation(Sequence& of_session, AnswerText& end_of_text, std::shared_ptr<CallControl> shared,
              const Sampler& draws, const GenerationOptions& limits, uint64_t vocab);
 
@@ -123,35 +123,34 @@ class Generation : public Request {
   Sampler sampler;
   uint64_t seed = 0;  ///< the sampler's seed, fixed since submit
   AnswerLoop decoding;
-  std::vector<Token> tokens;        ///< drawn so far, and not to be taken back
-  std::string text;                 ///< of all of them, as it may be shown
-  std::vector<uint64_t> text_ends;  ///< [tokens] where in it the piece of each ends
+  std::vector<Token> tokens;        ///< tokens drawn for good
+  std::string text;                 ///< text of `tokens`, as released
+  std::vector<uint64_t> text_ends;  ///< [tokens] end in `text` of each token's piece
   DrawnLogprobs logprobs;
   std::string piece;         ///< the text fetched last
-  bool has_tail = false;     ///< text after the last token is still to be fetched
-  uint64_t num_fetched = 0;  ///< of these
+  bool has_tail = false;     ///< text after the last token is not fetched yet
+  uint64_t num_fetched = 0;  ///< tokens fetched
   Finish finish = Finish::None;
   ReuseReport reuse;
-  Sequence::Lost lost;  ///< when it was submitted
+  Sequence::Lost lost;  ///< state of the sequence at submit
   bool explained = false;
   uint64_t submitted_ns = 0;
   uint64_t first_token_ns = 0;
   uint64_t latest_token_ns = 0;
-  /// Of a thread that waits for its end, besides the one that fetches: of destroying its session, of
-  /// destroying the host's handle.
+  /// A thread blocked in a destructor until the generation ends.
   struct Withdrawal {
     Wake wake{};
     Withdrawal* next = nullptr;
   };
-  Withdrawal* withdrawals = nullptr;  ///< all of them; those that wait own them
-  /// Keeps it alive while the engine has it.
+  Withdrawal* withdrawals = nullptr;  ///< list of all; owned by the waiting threads
+  /// Keeps the generation alive while the engine has it.
   std::shared_ptr<Generation> self;
 
-  // Of the engine's list of those whose host is to be notified.
+  // Links of the engine's list of hosts to notify.
   std::shared_ptr<Generation> next_to_tell;
   bool is_to_be_told = false;
-  uint32_t num_telling = 0;  ///< calls of notify under way
-  Wake* silenced = nullptr;  ///< of a thread that waits for their end
+  uint32_t num_telling = 0;  ///< running calls of notify
+  Wake* silenced = nullptr;  ///< wakes a thread that waits for them
 };
 
 }  // namespace tenon

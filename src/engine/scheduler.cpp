@@ -1,4 +1,4 @@
-// Scheduler: the order of requests and the picking of slices. docs/inside/engine.md tells the rules.
+// Scheduler: the order of requests and the picking of slices (docs/inside/engine.md).
 #include "engine/scheduler.h"
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace tenon {
 namespace {
 
-/// Idle clients are kept so that what they had counts when they come back; no more than this.
+/// Most idle clients kept, so that their service counts when they return.
 constexpr size_t kMaxIdleClients = 4096;
 
-/// Requests that are put off in a step, for they do not fit or others are computing the same;
-/// then no other begins in it: with thousands in the queue the looking would outlast the step.
+/// Most requests deferred in a step, for lack of room or because others compute the same. No other
+/// request begins after that: with thousands queued, the search would outlast the step.
 constexpr uint32_t kMaxPutOff = 32;
 
 }  // namespace
@@ -52,7 +52,7 @@ void Scheduler::add(Work& work, uint64_t now_ns) {
            queued_tokens_, work.num_left, options_.max_queued_tokens);
     }
   }
-  // So that a pick need not allocate.
+  // Reserved so that a pick does not allocate.
   if (decodes_.capacity() <= num_works_) {
     decodes_.reserve(2 * num_works_ + 16);
     lenders_.reserve(decodes_.capacity());
@@ -94,7 +94,7 @@ void Scheduler::remove(Work& work) noexcept {
   --num_works_;
   work.place_ = Work::Place::Out;
   Client& client = *work.client;
-  // The default class of a client stays: single tokens come and go without an allocation.
+  // A client's default class stays, so single tokens come and go without allocation.
   if (--work.class_->num_works == 0 && work.priority != 0) client.classes.erase(work.priority);
   --client.num_works;
   std::erase_if(picks_, [&work](const Pick& pick) { return pick.work == &work; });
@@ -120,14 +120,14 @@ bool Scheduler::ranks_below(const Work& a, const Work& b) {
   return a.arrival_ > b.arrival_;
 }
 
-/// Whether `a` would hold at most as many seats per weight as `b` after taking one from `b`. Then
-/// the reverse is false, so no seat moves back and forth.
+/// True if `a`, after taking a seat from `b`, would hold at most as many seats per weight as `b`.
+/// The reverse is false then, so no seat moves back and forth.
 bool Scheduler::holds_less(const Client& a, const Client& b) {
   const auto seats_of_a = static_cast<double>(a.num_running + 1);
   return &a != &b && seats_of_a / a.weight < static_cast<double>(b.num_running) / b.weight;
 }
 
-/// Whether `b` may take memory from `a`. At equal priority, evict unseated requests first, then
+/// True if `b` may take memory from `a`. At equal priority, evict unseated requests first, then
 /// requests of the client with more seats, then the youngest.
 bool Scheduler::gives_way(const Work& a, const Work& b) {
   if (a.priority != b.priority) return a.priority < b.priority;
@@ -196,10 +196,10 @@ Work* Scheduler::next_to_seat() {
   return best;
 }
 
-/// Gives the request a seat and its memory, taken from clients above their share. Takes nothing
-/// when all of that would not be enough.
+/// Gives the request a seat and memory, taken from clients above their share. Takes nothing if all
+/// of that would not suffice.
 void Scheduler::seat(Work& work) {
-  // Without anything taken, the request begins in the usual order.
+  // The request begins in the usual order if nothing need be taken.
   if (has_seat() && memory_->fits(work)) return;
   Work* const seated = has_seat() ? nullptr : find_seat(work, false);
   if (!has_seat() && seated == nullptr) return;
@@ -223,7 +223,7 @@ void Scheduler::seat(Work& work) {
       drop(*lenders_[i]);
     }
   }
-  // Computed rows of the request that gave its seat stay until their memory is needed.
+  // Rows of the request that lost its seat stay until their memory is needed.
   if (seated != nullptr) {
     ++num_preempted_;
     seated->looked_at_ = num_picks_;
@@ -231,8 +231,8 @@ void Scheduler::seat(Work& work) {
   begin(work);
 }
 
-/// Requests whose memory would be enough for `work`, which lose their seats. False: there are not
-/// enough, and all seats are as before.
+/// Unseats requests whose memory together would suffice for `work`. Returns false and restores all
+/// seats if they hold too little.
 bool Scheduler::find_lenders(const Work& work) {
   lenders_.clear();
   had_seat_.clear();
@@ -258,8 +258,9 @@ bool Scheduler::find_lenders(const Work& work) {
   return false;
 }
 
-/// The request exceeds its share, which showed only after others had lost their memory: it waits for
-/// one that holds what it lacks, so that it does not unseat the others again and again.
+/// Notes that the request exceeds its share, which showed only after others had lost memory. It
+/// waits for a request that holds the missing memory, so that it does not unseat the others again
+/// and again.
 void Scheduler::give_up_take(Work& work) {
   work.vain_take_ = ++num_vain_takes_;
   for (Work* other = first_; other != nullptr; other = other->next_) {
@@ -273,7 +274,7 @@ void Scheduler::drop(Work& work) noexcept {
   memory_->drop(work);
 }
 
-/// Lets requests take again that lacked memory when `work` held some.
+/// Lets requests take again that lacked memory while `work` held some.
 void Scheduler::note_return(Work& work) noexcept {
   const uint64_t since = std::exchange(work.held_since_, 0);
   if (since == 0) return;
@@ -295,7 +296,8 @@ Work* Scheduler::find_seat(const Work& work, bool for_memory) {
 }
 
 void Scheduler::pick_against_the_order() {
-  // Those that have begun wait for memory of one that may not begin before they end.
+  // Breaks a deadlock: running requests wait for memory of a request that may not run before they
+  // end.
   Work* best = nullptr;
   for (Work* work = first_; work != nullptr; work = work->next_) {
     if (work->num_left == 0) continue;
@@ -322,7 +324,7 @@ void Scheduler::pick_decodes() {
     if (room_ == 0) return;
     if (work->looked_at_ == num_picks_) continue;  // unseated in this pick
     work->looked_at_ = num_picks_;
-    // One may have been preempted for another.
+    // May have been preempted for another request.
     if (work->num_left == 1 && may_begin(*work)) try_pick(*work, 1);
   }
 }
@@ -337,7 +339,7 @@ uint32_t Scheduler::filled(uint32_t beside_tokens) const {
 }
 
 void Scheduler::pick_prompts(uint32_t beside_tokens, uint32_t alone_tokens) {
-  // Not more than alone, however large the tiles of the device are.
+  // Never more than alone, however large the device's tiles.
   room_ = std::min({room_, alone_tokens, picks_.empty() ? UINT32_MAX : filled(beside_tokens)});
   while (room_ > 0) {
     Work* work = next_prompt();
@@ -368,8 +370,8 @@ bool Scheduler::may_begin(const Work& work) {
   if (work.place_ == Work::Place::Running) return true;
   if (!lets_begin()) return false;
   if (memory_->fits(work)) return true;
-  // Beginning what does not fit would only make it and the others preempt each other in turn. But
-  // it may be what others have to give way to, or have no other to wait for.
+  // Starting a request that does not fit would make it and the others preempt each other in turn.
+  // The exception is a request that others must give way to, or one with none to wait for.
   bool others = false;
   uint64_t num_to_see = num_running_;
   for (const Work* other = first_; other != nullptr && num_to_see > 0; other = other->next_) {
@@ -397,7 +399,7 @@ bool Scheduler::try_pick(Work& work, uint32_t num_tokens) {
         preempt(*victim);
         continue;
       }
-      // A request that ranks above it will end, or be preempted by one above that.
+      // A request ranked above it will end, or be preempted by one ranked higher still.
       if (others_hold(work)) return false;
     }
     if (memory_->is_under_way(work)) return false;
@@ -433,7 +435,7 @@ void Scheduler::preempt(Work& work) noexcept {
   }
   std::erase_if(picks_, [&work](const Pick& pick) { return pick.work == &work; });
   unseat(work);
-  work.looked_at_ = num_picks_;  // not in this step
+  work.looked_at_ = num_picks_;  // excluded from this step
   ++num_preempted_;
   drop(work);
 }

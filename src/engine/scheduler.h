@@ -1,5 +1,5 @@
-// Which requests go into the next step, and with how many tokens: priorities, ageing, fairness
-// between clients, the bounded queue, preemption. No model, no thread and no clock here.
+// Picks the requests of the next step and their token counts: priorities, ageing, fairness between
+// clients, the bounded queue, preemption. Uses no model, thread or clock.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,31 @@ namespace tenon {
 
 class Scheduler;
 
-/// A host's customer: the requests under one key share what the weight gives them.
+/// A customer of the host: requests under one key share their client's weight.
 struct Client {
   double weight = 1;
-  double served = 0;  ///< tokens over weight; the client that has the least goes first
+  double served = 0;  ///< tokens over weight; the client with the least goes first
   uint64_t num_works = 0;
-  uint64_t num_running = 0;  ///< number of its running requests, one seat each
-  /// The requests of one priority.
+  uint64_t num_running = 0;  ///< seats of its running requests
+  /// Requests of one priority.
   struct Class {
     Client* client = nullptr;
     int32_t priority = 0;
     uint64_t num_works = 0;
-    uint64_t last_served_ns = 0;  ///< or when the first request came
-    int64_t level = 0;            ///< the priority as aged, in the pick under way
+    uint64_t last_served_ns = 0;  ///< or arrival of the first request
+    int64_t level = 0;            ///< aged priority in the current pick
   };
   std::map<int32_t, Class> classes;  ///< by priority; empty ones are removed
 };
 
-/// What the scheduler knows about a request; the request derives from it. The owner sets the first
-/// part before Scheduler::add.
+/// A request as the scheduler sees it; requests derive from it. The owner sets the public fields
+/// before Scheduler::add.
 struct Work {
   int32_t priority = 0;      ///< higher runs first
-  Client* client = nullptr;  ///< of Scheduler::client
-  /// Counts in the bounds of the queue until it begins.
+  Client* client = nullptr;  ///< from Scheduler::client
+  /// Counts toward the queue bounds until it begins.
   bool bounded = false;
-  /// Tokens that are to be computed before there is something to wait for. Kept by the owner.
+  /// Tokens to compute before a result. Maintained by the owner.
   uint64_t num_left = 0;
 
   enum class Place : uint8_t { Out, Waiting, Running };
@@ -50,63 +50,63 @@ struct Work {
   Place place_ = Place::Out;
   bool begun_ = false;        // has been in a step
   uint64_t arrival_ = 0;      // order of arrival
-  uint64_t looked_at_ = 0;    // latest pick that looked at it
-  uint64_t queued_left_ = 0;  // its part of the bounds' counters
+  uint64_t looked_at_ = 0;    // latest pick that considered it
+  uint64_t queued_left_ = 0;  // its share of the bounds' counters
   uint64_t seat_asked_ = 0;   // latest pick in which it asked for another client's seat
-  // Number of a take that came to nothing. It takes again when a request that held memory then has
-  // given it back. 0: none.
+  // Number of its failed take, 0 if none. It takes again after a request that held memory at that
+  // time has given memory back.
   uint64_t vain_take_ = 0;
-  uint64_t held_since_ = 0;  // first such take, of any request, that met it with memory
+  uint64_t held_since_ = 0;  // first failed take, of any request, while this held memory
   Client::Class* class_ = nullptr;
   Work* next_ = nullptr;
   Work* previous_ = nullptr;
 };
 
-/// The memory of requests, as the scheduler asks for it.
+/// The memory of requests, as the scheduler sees it.
 class WorkMemory {
  public:
   enum class Room { Reserved, None, Never };
   virtual ~WorkMemory() = default;
-  /// Makes use of what others have computed, and brings num_left up to date. False: somebody in
-  /// this step is computing the same, so that it pays to wait.
+  /// Reuses computed blocks and updates num_left. Returns false if a request of this step computes
+  /// the same prefix, so that waiting pays.
   virtual bool refresh(Work& work) = 0;
-  /// Makes room for the next tokens, from what is free or can be had without taking it from a
-  /// request. None: not now. Never: not even alone, or the device has none.
+  /// Reserves memory for the next tokens from free blocks or blocks that no request holds. None: no
+  /// room now. Never: no room even alone, or the device has no memory.
   virtual Room reserve(Work& work, uint32_t num_tokens) = 0;
-  /// How many of its next tokens a slice may have, 1 to num_tokens.
+  /// Tokens that the next slice may have, 1 to num_tokens.
   virtual uint32_t most_tokens(const Work&, uint32_t num_tokens) { return num_tokens; }
-  /// Whether all that is left of it has room now.
+  /// True if all its remaining tokens fit now.
   virtual bool fits(const Work& work) = 0;
-  /// Whether it would have room after the others were dropped. Counts shared memory once for each
-  /// holder, so that true may still mean too little.
+  /// True if it would fit after the others were dropped. Counts shared memory once per holder, so
+  /// true may still mean too little.
   virtual bool fits_without(const Work& work, std::span<Work* const> others) = 0;
-  /// Whether preempting it would give memory back.
+  /// True if preempting it would free memory.
   virtual bool holds(const Work& work) = 0;
-  /// Whether a step under way has tokens of it: it is then put off where it has no room, for that may
-  /// change when the step has ended.
+  /// True if a step under way has a slice of it. Such a request waits instead of being refused: the
+  /// running step may free blocks.
   virtual bool is_under_way(const Work&) { return false; }
-  /// Preempts: gives all its memory back and brings num_left up to date.
+  /// Preempts: frees all its memory and updates num_left.
   virtual void drop(Work& work) noexcept = 0;
-  /// It was removed, for there is no room for it and no request to take it from.
+  /// Called after removing a request that has no room and no request to take memory from.
   virtual void refuse(Work& work) noexcept = 0;
 };
 
 struct SchedulerOptions {
-  uint32_t step_tokens = 512;        ///< in a step at most
-  uint32_t tile_tokens = 1;          ///< a step is best filled with multiples of it
-  uint32_t max_running = 256;        ///< requests that have begun and not ended
-  uint64_t max_queued = UINT64_MAX;  ///< bounded requests that have not begun
+  uint32_t step_tokens = 512;        ///< most tokens in a step
+  uint32_t tile_tokens = 1;          ///< steps are best filled with multiples of this
+  uint32_t max_running = 256;        ///< most requests that have begun and not ended
+  uint64_t max_queued = UINT64_MAX;  ///< most bounded requests that have not begun
   uint64_t max_queued_tokens = UINT64_MAX;
-  uint64_t ageing_ns = 2'000'000'000;  ///< without a token for so long: one priority more
+  uint64_t ageing_ns = 2'000'000'000;  ///< time without a token that raises the priority by 1
 };
 
-/// Tokens of a request in the next step.
+/// A request's tokens in the next step.
 struct Pick {
   Work* work;
   uint32_t num_tokens;
 };
 
-/// Not thread-safe. Allocates when a request, a client or a larger step than before comes.
+/// Not thread-safe. Allocates only for new requests, new clients and larger steps.
 class Scheduler {
  public:
   static constexpr int32_t kMaxPriority = 1000;
@@ -116,24 +116,23 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// The client of a key, made when it is new. Valid as long as it has requests.
+  /// The client of a key, created if new. Valid while it has requests.
   Client& client(std::string_view key, double weight);
 
-  /// Puts a request into the queue. Throws Busy, naming the bound, when it is full.
+  /// Queues a request. Throws Busy, naming the bound, if the queue is full.
   void add(Work& work, uint64_t now_ns);
-  /// Takes it out, wherever it is.
+  /// Removes a request in any state.
   void remove(Work& work) noexcept;
 
-  /// The slices of the next step, decodes first, as far as `memory` has room. Requests that it
-  /// refuses are out. Empty when there is nothing to do, or nothing more while steps are under way;
-  /// otherwise something is picked or refused.
-  ///   step_tokens    at most, but no more than the option
-  ///   beside_tokens  of prompts, when there are decodes: this number, or what fills tiles, whichever is
-  ///                  nearest
-  ///   alone_tokens   of prompts at most, when there are no decodes
+  /// Picks the slices of the next step, decodes first, as far as `memory` has room. Refused
+  /// requests are removed. Empty if no work is left, or none beyond the steps under way; otherwise
+  /// at least one request is picked or refused.
+  ///   step_tokens    most tokens, at most the option
+  ///   beside_tokens  prompt tokens beside decodes, or the nearest number that fills tiles
+  ///   alone_tokens   most prompt tokens without decodes
   std::span<const Pick> pick(uint64_t now_ns, uint32_t step_tokens, uint32_t beside_tokens,
                              WorkMemory& memory, uint32_t alone_tokens = UINT32_MAX);
-  /// A pick was not computed: its client owes nothing for it.
+  /// Refunds the client of a pick that was not computed.
   static void take_back(const Pick& pick) noexcept;
 
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
@@ -142,7 +141,7 @@ class Scheduler {
   [[nodiscard]] uint64_t num_queued() const { return num_queued_; }
   [[nodiscard]] uint64_t num_queued_tokens() const { return queued_tokens_; }
   [[nodiscard]] uint64_t num_preempted() const { return num_preempted_; }
-  /// All requests, oldest first; `visit` may remove the one it is given.
+  /// Visits all requests, oldest first; `visit` may remove its argument.
   template <typename Visit>
   void for_each(Visit visit) {
     for (Work* work = first_; work != nullptr;) {
@@ -185,7 +184,7 @@ class Scheduler {
 
   SchedulerOptions options_;
   std::map<std::string, Client, std::less<>> clients_;
-  Work* first_ = nullptr;  // by arrival
+  Work* first_ = nullptr;  // ordered by arrival
   Work* last_ = nullptr;
   uint64_t num_works_ = 0;
   uint64_t num_running_ = 0;
@@ -194,9 +193,9 @@ class Scheduler {
   uint64_t num_arrived_ = 0;
   uint64_t num_preempted_ = 0;
   uint64_t num_vain_takes_ = 0;
-  double served_floor_ = 0;  // of the clients with requests
+  double served_floor_ = 0;  // least `served` of clients with requests
 
-  // The pick under way.
+  // State of the current pick.
   WorkMemory* memory_ = nullptr;
   uint64_t now_ns_ = 0;
   uint64_t num_picks_ = 0;
@@ -205,7 +204,7 @@ class Scheduler {
   bool against_the_order_ = false;
   std::vector<Pick> picks_;
   std::vector<Work*> decodes_;
-  // The take under way: requests that would give their memory; of these, who had a seat.
+  // State of the current take: requests that would give their memory, and whether each had a seat.
   std::vector<Work*> lenders_;
   std::vector<bool> had_seat_;
 };

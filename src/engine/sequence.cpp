@@ -1,4 +1,4 @@
-// Sequence: tokens and block tables kept in step.
+// Sequence: keeps tokens and block tables consistent.
 #include "engine/sequence.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace tenon {
 namespace {
 
-/// Room that is made at once: within it no token costs an allocation, and a context of two billion
-/// does not cost gigabytes before the first one.
+/// Tokens reserved at once: within them no token allocates, and a context of two billion does not
+/// cost gigabytes up front.
 constexpr uint32_t kSequenceTokensReserved = 1u << 17;
 
 }  // namespace
@@ -24,7 +24,7 @@ Sequence::Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t c
   find_cross_table();
 }
 
-/// A program has one at most.
+/// A program has at most one cross table.
 void Sequence::find_cross_table() noexcept {
   for (const auto& table : tables_) {
     if (table->pool().options().kind != TENON_CACHE_CROSS) continue;
@@ -69,7 +69,7 @@ void Sequence::truncate(uint64_t size) noexcept {
 }
 
 uint64_t Sequence::resumable(uint64_t size, uint32_t multiple) const {
-  // What one table lacks takes the others back with it, which may lack more there.
+  // A gap in one table moves the others back, which may have gaps there.
   for (bool agreed = false; !agreed;) {
     const uint64_t before = size;
     for (const auto& table : tables_) {

@@ -17,7 +17,7 @@ namespace {
 // Positions are int32 in a step.
 constexpr uint32_t kMaxContext = std::numeric_limits<int32_t>::max();
 
-// Bytes of logits that are computed at once when those of every position are wanted.
+// Bytes of logits computed at once by evaluate().
 constexpr uint64_t kEvaluateBytes = uint64_t{8} << 20;
 
 uint32_t checked_context(const Model& model, const SessionOptions& options) {
@@ -40,7 +40,7 @@ uint32_t checked_context(const Model& model, const SessionOptions& options) {
   return context;
 }
 
-/// Ends the work of a draw when the session's call is cancelled.
+/// Ends a draw when the session's call is cancelled.
 class CancelWatch : public WorkWatch {
  public:
   CancelWatch(uint32_t& cancel, const Sequence& sequence) : cancel_(cancel), sequence_(sequence) {}
@@ -150,7 +150,7 @@ void Session::prefill(const std::function<bool(double)>& progress) {
 void Session::compute_pending(const std::function<bool(double)>& progress, AnswerLoop* loop) {
   const uint64_t size = sequence_.size();
   const uint64_t total = num_pending();
-  // Slice by slice only for the sake of progress; the engine cuts what is more than a step.
+  // Slices only for progress reports; the engine splits anything larger than a step.
   const uint64_t slice = progress ? model().program().view().max_tokens : total;
   for (uint64_t end = size - total; end < size;) {
     end += std::min(slice, size - end);
@@ -188,7 +188,7 @@ void Session::require_logits(AnswerLoop* loop) {
   check_cancelled();
   if (sequence_.size() == 0) fail(Code::State, "session: there are no tokens yet");
   if (has_logits()) return;
-  // After a rewind everything may be cached and the logits gone: the last token comes again.
+  // After a rewind all tokens may be cached without logits: the last token is computed again.
   engine_->with_sequence(*control_, [this] {
     if (sequence_.num_pending() == 0) sequence_.forget_cached(sequence_.size() - 1);
   });
@@ -215,7 +215,7 @@ Session::Piece Session::next_piece(Sampler& sampler, EndRules& rules) {
   settle_seed(sampler);
   if (!loop_.goes_on_with(sampler, rules)) drop_held();
   last_is_drawn_ = false;
-  // For the time of this call the sampler goes to the end of what is drawn.
+  // Moves the sampler to the last drawn token for the duration of the call.
   loop_.resume(sampler, rules, sequence_);
   const auto cut_to = [this](uint64_t size) { cut(size); };
   try {
@@ -244,7 +244,7 @@ void Session::draw() {
   check_room();
   check_cancelled();
   CancelWatch watch(control_->cancel, sequence_);
-  // Where a grammar leaves no choice, tokens gather and are computed in one slice before a draw.
+  // Tokens forced by a grammar gather and are computed in one slice before a draw.
   if (sequence_.size() > 0 && loop_.force(sequence_, &watch)) return;
   if (!has_logits()) return require_logits(&loop_);
   loop_.draw({logits_row(), vocab()}, sequence_, &watch);
@@ -278,7 +278,7 @@ std::span<const float> Session::drawn_logits() {
     fail(Code::State, "session: the last token was not drawn, or its logits are gone");
   }
   if (!has_logits_of(position())) {
-    // Those of tokens drawn ahead are in their place: they are computed once more.
+    // Tokens drawn ahead have overwritten the logits: computes them again.
     const uint64_t end = position() - 1;
     engine_->with_sequence(*control_, [&] {
       if (sequence_.cached() >= end) sequence_.forget_cached(end - 1);
@@ -327,7 +327,7 @@ void Session::evaluate(
       done += count;
     }
   } catch (...) {
-    // What was computed of a chunk stays, too.
+    // Computed tokens of a chunk stay.
     engine_->with_sequence(*control_,
                            [&] { sequence_.truncate(std::max(kept, sequence_.cached())); });
     answer_.restart(sequence_.size());
@@ -351,7 +351,7 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
   generation->seed = *latest_seed_;
   logits_position_ = kNoLogits;
   last_is_generated_ = true;
-  // Known before it is queued, so that no request can outlive its session.
+  // Stored before it is queued, so that no request outlives its session.
   const auto before = std::exchange(generation_, generation);
   try {
     engine_->submit(generation);

@@ -1,4 +1,4 @@
-// What a host may say of a session (session_options.def).
+// Options of a session (session_options.def).
 #pragma once
 
 #include "base/option_kinds.h"
@@ -6,7 +6,7 @@
 
 namespace tenon {
 
-/// Rank and share are of the session's calls; a generation may have others.
+/// Priority, client and weight apply to the session's calls; a generation may have others.
 struct SessionOptions {
 #define OPTION(key, member, kind, doc) decltype(kind)::Value member = option::initial(kind);
 #define OPTION_APART(key, kind, doc)

@@ -1,4 +1,4 @@
-// Session::score: what may be asked, and the time it may take.
+// Session::score: checks of arguments and the deadline.
 #include <algorithm>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-// The guard of every call on a session.
+// Guard for each call on a session.
 #pragma once
 
 #include "base/error.h"
@@ -6,10 +6,10 @@
 
 namespace tenon {
 
-/// Marks the session as in use for as long as it lives.
+/// Marks the session as in use for its own lifetime.
 class Session::Use {
  public:
-  enum class Held { Drop, Keep };  // tokens that were drawn ahead
+  enum class Held { Drop, Keep };  // tokens drawn ahead
   explicit Use(Session& session, Held held = Held::Drop) : session_(session) {
     if (session_.control_->in_use.exchange(true, std::memory_order_acquire)) {
       fail(Code::State, "session: in use by another thread, or by the call that called back");
@@ -19,7 +19,7 @@ class Session::Use {
   ~Use() {
     if (!kept_) session_.control_->in_use.store(false, std::memory_order_release);
   }
-  /// Somebody else ends the use.
+  /// Leaves the session in use; its generation ends the use.
   void keep() { kept_ = true; }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;

@@ -1,6 +1,5 @@
-// How many tokens of prompts may go into a step so that it stays short beside decodes, or ends in a
-// given time: running estimates from the times of the steps. What goes into a step is the scheduler's
-// choice.
+// Chooses how many prompt tokens go into a step so that it stays short beside decodes or ends
+// within a given time. Keeps running estimates of step times.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +10,14 @@ namespace tenon {
 /// Not thread-safe.
 class SliceTuner {
  public:
-  /// stretch: how many times as long as one without a prompt a step may take, more than 1.
-  /// max_stall_ns: and how long at most; 0: any.
+  /// stretch: longest step with prompts, in multiples of a step of decodes only; more than 1.
+  /// max_stall_ns: longest step with prompts and decodes; 0 means no limit.
   SliceTuner(double stretch, uint32_t step_tokens, uint64_t max_stall_ns = 0)
       : stretch_(stretch),
         max_stall_ns_(static_cast<double>(max_stall_ns)),
         step_tokens_(step_tokens) {}
 
-  /// A step was computed.
+  /// Notes the time of a computed step.
   void observe(uint32_t decode_tokens, uint32_t prompt_tokens, uint64_t ns) {
     const auto time = static_cast<double>(ns);
     if (prompt_tokens > 0) {
@@ -28,23 +27,22 @@ class SliceTuner {
     if (prompt_tokens == 0) {
       if (decode_tokens > 0) blend(decode_ns_, time);
     } else if (decode_tokens == 0) {
-      // Alone a prompt runs at its best rate; short ones tell more about the fixed cost.
+      // A prompt alone runs at its best rate; short prompts mostly measure the fixed cost.
       if (prompt_tokens >= 32) blend(token_ns_, time / prompt_tokens);
     } else if (decode_ns_ > 0 && time > decode_ns_) {
       blend(token_ns_, (time - decode_ns_) / prompt_tokens);
     }
   }
 
-  /// A step was stopped after so long, for it took longer than tokens_within() said. From now on
-  /// that says half as many at most.
+  /// Notes a step stopped after `ns`, longer than tokens_within() allowed. Halves later answers of
+  /// tokens_within(), at least.
   void observe_overrun(uint32_t prompt_tokens, uint64_t ns) {
     const double at_least = static_cast<double>(ns) / std::max(prompt_tokens, 1u);
     latest_token_ns_ = 2 * std::max(latest_token_ns_, at_least);
   }
 
-  /// Tokens of prompts that a step computes in so much time, alone or beside decodes; may be 0. By
-  /// the latest step: a short one has more of the fixed cost for each token, so that steps grow to
-  /// what fits.
+  /// Prompt tokens that a step computes in `ns`, alone or beside decodes; may be 0. Estimated from
+  /// the latest step. A short step has more fixed cost per token, so steps grow to the right size.
   [[nodiscard]] uint32_t tokens_within(uint64_t ns, bool beside_decodes) const {
     if (latest_token_ns_ == 0) return std::min(kFirst, step_tokens_);
     const double left = kMargin * static_cast<double>(ns) - (beside_decodes ? decode_ns_ : 0);
@@ -52,7 +50,7 @@ class SliceTuner {
     return std::min(static_cast<uint32_t>(fits), step_tokens_);
   }
 
-  /// Tokens of prompts that may go beside decodes.
+  /// Prompt tokens that may go beside decodes.
   [[nodiscard]] uint32_t beside_tokens() const {
     if (decode_ns_ == 0 || token_ns_ == 0) return std::min(kFirst, step_tokens_);
     double left = (stretch_ - 1) * decode_ns_;
@@ -63,10 +61,10 @@ class SliceTuner {
   }
 
  private:
-  /// Part of a time that is planned for: a step that overruns is computed in vain.
+  /// Planned part of the given time; a step that overruns is wasted work.
   static constexpr double kMargin = 0.75;
-  static constexpr uint32_t kFirst = 16;  ///< before anything is known
-  static constexpr uint32_t kLeast = 4;   ///< so that a prompt gets there in the end
+  static constexpr uint32_t kFirst = 16;  ///< before any measurement
+  static constexpr uint32_t kLeast = 4;   ///< minimum progress of a prompt
   static void blend(double& value, double seen) {
     value = value == 0 ? seen : value + 0.2 * (seen - value);
   }
@@ -74,9 +72,9 @@ class SliceTuner {
   double stretch_;
   double max_stall_ns_;
   uint32_t step_tokens_;
-  double decode_ns_ = 0;        // of a step with decodes only
-  double token_ns_ = 0;         // of a prompt's token
-  double latest_token_ns_ = 0;  // the same in the latest step, however short
+  double decode_ns_ = 0;        // time of a step with decodes only
+  double token_ns_ = 0;         // time per prompt token
+  double latest_token_ns_ = 0;  // time per prompt token in the latest step, however short
 };
 
 }  // namespace tenon

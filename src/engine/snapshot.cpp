@@ -1,4 +1,4 @@
-// Saving and restoring of sessions, piece by piece.
+// Saves and restores sessions, piece by piece.
 #include "engine/snapshot.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view kMagic = "TENONSES";
 constexpr uint32_t kByteOrder = 0x01020304;
-constexpr uint64_t kPieceBytes = uint64_t{1} << 18;  // of tokens read at a time
+constexpr uint64_t kPieceBytes = uint64_t{1} << 18;  // bytes of tokens read at a time
 constexpr uint64_t kSumBytes = 16;
 
 std::string cache_text(const Model& model) {
@@ -53,7 +53,7 @@ std::string cache_text(const Model& model) {
     if (group.kind == TENON_CACHE_LATENT && group.stride > 1)
       fmt::format_to(std::back_inserter(text), ", of every {}", group.stride);
   }
-  // Keys are rotated by the one table of LongRoPE or by the other.
+  // LongRoPE rotates keys by one of two tables, chosen by context length.
   if (const uint32_t most = model.spec().short_context(); most > 0) {
     fmt::format_to(std::back_inserter(text), "; for texts of {} than {}",
                    model.default_context() > most ? "more" : "no more", most);
@@ -61,7 +61,7 @@ std::string cache_text(const Model& model) {
   return text;
 }
 
-/// Writes to a sink and sums up what it writes.
+/// Writes to a sink and hashes the bytes.
 class SummingWriter {
  public:
   explicit SummingWriter(const SnapshotSink& sink) : sink_(sink) {}
@@ -80,7 +80,7 @@ class SummingWriter {
   Hasher hasher_;
 };
 
-/// The little-endian bytes of a header.
+/// Serialises a header, little-endian.
 std::vector<std::byte> header_bytes(const SnapshotHeader& header) {
   std::vector<std::byte> out;
   const auto put = [&out](const auto& value) {
@@ -107,7 +107,7 @@ std::vector<std::byte> header_bytes(const SnapshotHeader& header) {
   return out;
 }
 
-/// Reads a source from its beginning and sums up what it reads.
+/// Reads a source from its beginning and hashes the bytes.
 class SummingReader {
  public:
   explicit SummingReader(const ByteSource& source) : source_(source) {}
@@ -121,7 +121,7 @@ class SummingReader {
     offset_ += out.size();
   }
   [[nodiscard]] uint64_t left() const { return source_.size() - offset_; }
-  /// The end: throws Format when the sum that stands there is another one.
+  /// Checks the end of the source. Throws Format for a wrong checksum.
   void check_sum() {
     const Hash128 sum = hasher_.value();
     std::array<uint64_t, 2> halves{};
@@ -179,7 +179,7 @@ SnapshotHeader read_header(SummingReader& reader, const std::string& name) {
   return header;
 }
 
-/// Bytes of the blocks that follow the tokens. Throws Format where the numbers do not fit together.
+/// Bytes of the blocks after the tokens. Throws Format for inconsistent numbers.
 uint64_t checked_block_bytes(const SnapshotHeader& header, const SummingReader& reader,
                              const std::string& name) {
   const uint64_t num_tokens =
@@ -203,13 +203,13 @@ uint64_t checked_block_bytes(const SnapshotHeader& header, const SummingReader& 
   return block_bytes;
 }
 
-/// The pieces of a snapshot that goes on from a position.
+/// The pieces of a snapshot that continues at a position.
 class Pieces {
  public:
   Pieces(const Engine& engine, uint64_t position) : engine_(engine), position_(position) {
     if (position == 0) return;
     count_ = position / engine.block_tokens() + 1;
-    // The last ones are the largest: a window has begun there.
+    // Late pieces are the largest: windows have begun there.
     largest_ = std::max(bytes(count_ - 1), count_ > 1 ? bytes(count_ - 2) : 0);
   }
   [[nodiscard]] uint64_t size() const { return count_; }
@@ -233,7 +233,7 @@ class Pieces {
   uint64_t largest_ = 0;
 };
 
-/// Reads what remains before the checksum, without a use for it.
+/// Reads and discards everything before the checksum.
 void skip(SummingReader& reader, uint64_t size_bytes) {
   std::vector<std::byte> part(std::min(size_bytes, kPieceBytes));
   while (size_bytes > 0) {
@@ -243,7 +243,7 @@ void skip(SummingReader& reader, uint64_t size_bytes) {
   }
 }
 
-/// How many pieces are in a number of bytes, from the first on. Throws Format for a part of a piece.
+/// Number of pieces in `size_bytes`, from the first on. Throws Format for a partial piece.
 uint64_t count_pieces(const Pieces& pieces, uint64_t size_bytes, const std::string& name) {
   uint64_t count = 0;
   uint64_t sum = 0;
@@ -256,8 +256,7 @@ uint64_t count_pieces(const Pieces& pieces, uint64_t size_bytes, const std::stri
   return count;
 }
 
-/// Fills the cache of a session's sequence as far as there is room. Blocks for which there is none,
-/// or not any more, are computed again when they are needed.
+/// Fills a session's cache as far as memory allows. Missing blocks are computed when needed.
 void read_pieces(Engine& engine, CallControl& session, const Pieces& pieces, uint64_t count,
                  SummingReader& reader) {
   Buffer room(engine.model().options().system, count == 0 ? 0 : pieces.largest_bytes(),
@@ -308,8 +307,8 @@ void Session::save(const SnapshotSink& sink) {
   writer.write(header_bytes(header));
   writer.write(std::as_bytes(sequence_.source()));
   writer.write(std::as_bytes(sequence_.tokens()));
-  // Others may take blocks meanwhile, the last ones first: what was read by then is a snapshot,
-  // too.
+  // Other requests may take blocks meanwhile, last blocks first: the pieces read so far are still a
+  // snapshot.
   take_leading_pieces(pieces.size(), [&](uint64_t index) {
     const auto piece = room.span().first(pieces.bytes(index));
     if (!engine_->read_piece(sequence_, pieces[index], piece)) return false;
@@ -319,7 +318,7 @@ void Session::save(const SnapshotSink& sink) {
   writer.finish();
 }
 
-/// A text of an encoder-decoder has a source that its encoder can read, and others have none.
+/// Requires a source for encoder-decoders, readable by the encoder, and none for other models.
 void Session::check_source(const SnapshotHeader& header, const std::string& name) const {
   const ModelProgram* encoder = model().find(ProgramRole::Encoder);
   const uint64_t most = encoder != nullptr ? encoder->program.view().max_tokens : 0;
@@ -350,7 +349,7 @@ void Session::restore(const ByteSource& source, bool text_only_if_cache_differs)
   const Pieces pieces(*engine_, same_cache ? header.position : 0);
   const uint64_t num_pieces = same_cache ? count_pieces(pieces, block_bytes, name) : 0;
 
-  // All of it goes into a session of its own, which takes the place of this one at the end.
+  // Restores into a separate session, which replaces this one at the end.
   const std::unique_ptr<Session> restored = empty_like();
   if (header.num_tokens > context()) {
     fail(Code::Limit, "tokens {} > context {}", header.num_tokens, context());

@@ -1,4 +1,4 @@
-// Step: from slices to logits and tokens.
+// Step: turns slices into logits and tokens.
 #include "engine/step.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-/// The rows of sources are in a pool of the decoder's, the rest of an encoder's cache is private.
+/// Source rows are in a pool of the decoder; the rest of an encoder's cache is private.
 std::unique_ptr<ProgramRunner> make_encoder(const Model& model,
                                             std::span<const std::shared_ptr<BlockPool>> pools) {
   const ModelProgram* encoder = model.find(ProgramRole::Encoder);
@@ -95,7 +95,7 @@ void Step::note_end_of(const Step& before) noexcept {
   for (Slice& slice : slices_) slice.failure = nullptr;
 }
 
-/// Of the device, which is being handled: a step that was stopped or dropped did not fail.
+/// Notes the device's current exception. A stopped or dropped step did not fail.
 void Step::note_failure() noexcept {
   try {
     throw;
@@ -118,9 +118,9 @@ uint32_t Step::num_decodes() const {
       slices_, uint32_t{1}, [](const Slice& slice) { return slice.num_tokens; }));
 }
 
-// ---- The step -----------------------------------------------------------------------------------
+// ---- Running a step -----------------------------------------------------------------------------
 
-/// A device that draws keeps logits that no request asked for.
+/// A device that draws keeps logits that no request needs.
 bool Step::binds_logits() const {
   if (!model_.executable().draws()) return true;
   return std::ranges::any_of(slices_, [](const Slice& slice) {
@@ -129,7 +129,8 @@ bool Step::binds_logits() const {
 }
 
 float* Step::rows_for(uint32_t num_rows) {
-  // The logits of one request go where they are wanted, without a copy: it cannot end before the step.
+  // A single request's logits go straight to their destination: the request cannot end before the
+  // step.
   if (is_alone_ && slices_.size() == 1 && slices_[0].request->logits != nullptr) {
     return slices_[0].request->logits_at(slices_[0].past, vocab_);
   }
@@ -140,7 +141,7 @@ float* Step::rows_for(uint32_t num_rows) {
   return reinterpret_cast<float*>(logits_.data());
 }
 
-/// Blocks of sources that are new, or were lost, are filled before the step reads them.
+/// Fills blocks of new or lost sources before the step reads them.
 void Step::encode_sources() {
   if (encoder_ == nullptr) return;
   const Program& program = encoder_->program().program;
@@ -155,7 +156,7 @@ void Step::encode_sources() {
     const auto count = static_cast<uint32_t>(sequence.source().size());
     encoder_->clear();
     encoder_->add({.text = sequence.source(), .num_tokens = count, .tables = tables_});
-    (void)encoder_->bind_own(program.results()[0], "row of a source");  // which nobody reads
+    (void)encoder_->bind_own(program.results()[0], "row of a source");  // unread
     encoder_->run(&stop_);
     table.note_filled();
   }
@@ -199,7 +200,7 @@ void Step::finish(size_t first_draw, bool is_latest) noexcept {
   }
   if (draw_ticket_ != TENON_NO_TICKET) {
     try {
-      model_.executable().wait(draw_ticket_);  // it failed with the step
+      model_.executable().wait(draw_ticket_);  // fails with the step
     } catch (...) {
     }
   }
@@ -254,7 +255,7 @@ void Step::plan_draws() {
   fix_places();
 }
 
-/// The lists of biases and candidates have stopped growing.
+/// Fixes pointers once the lists of biases and candidates stop growing.
 void Step::fix_places() {
   const tenon_draw_bias* biases = biases_.data();
   size_t num_listed = 0;
@@ -268,8 +269,8 @@ void Step::fix_places() {
   }
 }
 
-/// The device draws what it can. Where it cannot, or a grammar may refuse what it draws, the host draws
-/// from the largest logits, or from the row where these would not do.
+/// Plans the device's draw. If the device cannot draw, or a grammar may refuse the token, the host
+/// draws from the largest logits, or from the whole row if those do not suffice.
 void Step::plan_draw(Slice& slice) {
   Request& request = *slice.request;
   tenon_draw draw{};
@@ -327,7 +328,7 @@ void Step::prepare_masks() noexcept {
       DrawWatch watch(*slice.request, long_draws_, system_, &stop_);
       slice.request->loop->prepare_mask(&watch);
     } catch (...) {
-      // The draw comes to the same.
+      // draw() meets the error again.
     }
   }
 }
@@ -408,8 +409,8 @@ void Step::draw_tokens(size_t first_draw) noexcept {
   }
 }
 
-/// The logits of the latest step are still on the device. Those of an earlier one are computed again: the
-/// request goes back by a token.
+/// Fetches missing rows. The latest step's logits are still on the device. An earlier step's are
+/// computed again: the request goes back by a token.
 void Step::fetch_rows_lacking(bool is_latest) noexcept {
   const auto lacks = [](const Slice& slice) { return slice.lacks_row && !slice.draw_failure; };
   if (std::ranges::none_of(slices_, lacks)) return;

@@ -1,6 +1,5 @@
-// One step on its way through the device: slices of requests, the arrays that the backend reads, and
-// what comes back of it, logits and drawn tokens. Which slices go in, and what becomes of their requests,
-// is the engine's business.
+// One step on a device: slices of requests, the arrays that the backend reads, the logits and the
+// drawn tokens. The engine chooses slices and settles requests.
 #pragma once
 
 #include <cstdint>
@@ -17,71 +16,72 @@
 
 namespace tenon {
 
-/// The part of a request that is in a step.
+/// A request's part of a step.
 struct Slice {
-  Request* request = nullptr;  ///< null: it has let go of the step while that was under way
-  uint64_t past = 0;           ///< its positions before these
+  Request* request = nullptr;  ///< null after the request left the running step
+  uint64_t past = 0;           ///< positions before the slice
   uint32_t num_tokens = 0;
   uint32_t num_outputs = 0;
-  uint32_t first_output = 0;            ///< in the step
-  bool completes = false;               ///< with these tokens there is what the request waits for
-  bool is_put_off = false;              ///< not drawn: it takes too long for this step
-  const tenon_drawn* drawn = nullptr;   ///< what the device draws; null: it does not
-  const tenon_drawn* listed = nullptr;  ///< of the largest logits; null: they are not listed
-  size_t first_listed = 0;              ///< of them in the step
-  bool has_row = false;                 ///< the host gets its row alone
-  bool lacks_row = false;               ///< it has to: what is listed does not tell the token
-  std::exception_ptr failure;           ///< of the step: nothing of it was computed
+  uint32_t first_output = 0;            ///< row in the step
+  bool completes = false;               ///< completes what the request waits for
+  bool is_put_off = false;              ///< draw deferred because it takes too long
+  const tenon_drawn* drawn = nullptr;   ///< token drawn by the device, or null
+  const tenon_drawn* listed = nullptr;  ///< candidates listed by the device, or null
+  size_t first_listed = 0;              ///< index of its candidates in the step
+  bool has_row = false;                 ///< the host gets its whole row
+  bool lacks_row = false;               ///< listed candidates did not determine the token
+  std::exception_ptr failure;           ///< failure of the step: no token was computed
   std::exception_ptr draw_failure;
 
   [[nodiscard]] bool draws() const {
     return request != nullptr && request->loop != nullptr && num_outputs != 0;
   }
-  /// Whether the request takes the token that the device drew, so that a step after this one has
-  /// computed what it should.
+  /// True if the request takes the token drawn by the device, so that the following step computed
+  /// the right token.
   [[nodiscard]] bool is_as_drawn() const {
-    // After a draw that failed or was put off, the loop still has the token of an earlier step.
+    // After a failed or deferred draw, the loop still has the token of an earlier step.
     return draws() && drawn != nullptr && !is_put_off && !draw_failure &&
            request->loop->has_token() && request->loop->token() == drawn->token;
   }
 };
 
-/// clear(), add() for each slice, start(), start_draws(), finish(); then its slices are settled. On a
-/// device that takes several steps, others are started before it has ended. One thread at a time.
+/// Call clear(), add() per slice, start(), start_draws(), finish(); then settle the slices. Further
+/// steps may start before this one ends if the device allows. Use from one thread at a time.
 class Step {
  public:
-  ///   is_alone  no other step is started before this one has ended
+  ///   is_alone  no other step starts before this one ends
   Step(const Model& model, std::span<const std::shared_ptr<BlockPool>> pools, bool is_alone);
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
   void clear() noexcept;
-  /// The next tokens of a request whose sequence is prepared for them. A token that is not there yet
-  /// is the one that the step before this draws for it.
+  /// Adds the next tokens of a request whose sequence is prepared for them. A token past the end of
+  /// the text is drawn by the step before.
   void add(Request& request, uint32_t num_tokens);
-  /// Adding failed: it is not started, and its slices fail with what is being handled.
+  /// Marks a step that could not be filled: it is not started, and its slices fail with the current
+  /// exception.
   void fail() noexcept;
 
-  /// Hands it to the device.
+  /// Submits the step to the device.
   ///   after  ticket of the step before, if that is under way
   void start(uint64_t after) noexcept;
-  /// Has the device draw what it can, once. The requests know all tokens before by now.
+  /// Starts the device's draws, once. The requests know all earlier tokens.
   void start_draws() noexcept;
-  /// While the device works: masks of grammars that are likely to be needed.
+  /// Precomputes grammar masks while the device works.
   void prepare_masks() noexcept;
-  /// Whether finish() would not have to wait for the device, as far as that can be told.
+  /// True if finish() would not wait for the device, as far as the device tells.
   [[nodiscard]] bool has_ended() const;
-  /// Waits for its end, hands out logits and draws what the device did not.
-  ///   first_draw  number of the slice that draws first
-  ///   is_latest   no step was started after it
+  /// Waits for the end, hands out logits and draws the tokens that the device did not.
+  ///   first_draw  index of the slice that draws first
+  ///   is_latest   no step was started after this one
   void finish(size_t first_draw, bool is_latest) noexcept;
 
-  /// Ends it soon. Any thread, and signal handlers.
+  /// Stops the step soon. Any thread and signal handlers.
   void stop() noexcept { __atomic_store_n(&stop_, 1, __ATOMIC_SEQ_CST); }
-  /// It ended for that.
+  /// True if stop() ended the step.
   [[nodiscard]] bool was_stopped() const { return was_stopped_; }
-  /// The step before has ended. Where this one names tokens that were then not drawn it is dropped:
-  /// nothing comes of it, and no request fails by it.
+  /// Notes the end of the step before. A step built on device-drawn tokens that were rejected is
+  /// dropped; its requests run again.
   void note_end_of(const Step& before) noexcept;
   [[nodiscard]] bool was_dropped() const { return was_dropped_; }
 
@@ -92,10 +92,10 @@ class Step {
   [[nodiscard]] uint32_t max_tokens() const { return runner_.max_tokens(); }
   [[nodiscard]] uint32_t num_prompt_tokens() const;
   [[nodiscard]] uint32_t num_decodes() const;
-  /// Rows of logits that the device handed to the host.
+  /// Rows of logits that the device returned to the host.
   [[nodiscard]] uint32_t num_rows() const { return num_rows_; }
 
-  /// Of the blocks that its prompts are about.
+  /// Keys of the blocks that its prompts compute.
   std::vector<Hash128> computing;
 
  private:
@@ -124,24 +124,24 @@ class Step {
   bool is_alone_;
   std::vector<Slice> slices_;  // capacity: tokens of a step
   ProgramRunner runner_;
-  std::unique_ptr<ProgramRunner> encoder_;  // or null
-  std::vector<const uint32_t*> tables_;     // of a slice
+  std::unique_ptr<ProgramRunner> encoder_;  // may be null
+  std::vector<const uint32_t*> tables_;     // scratch of a slice
   Buffer logits_;                           // [R, vocab] f32, grown on demand
-  float* rows_ = nullptr;    // [R, vocab] of this step, here or where a request wants them
-  bool has_logits_ = false;  // all rows are bound; else some are drawn as rows
+  float* rows_ = nullptr;                   // [R, vocab] in logits_ or in a request's buffer
+  bool has_logits_ = false;                 // all rows are bound; else draws return single rows
   uint64_t ticket_ = TENON_NO_TICKET;
   uint64_t draw_ticket_ = TENON_NO_TICKET;
   bool has_started_draws_ = false;
   bool has_failed_ = false;
-  bool has_failed_draws_ = false;  // of the device
+  bool has_failed_draws_ = false;  // the device's draws failed
   bool was_stopped_ = false;
   bool was_dropped_ = false;
   uint64_t started_ns_ = 0;
-  // Of the device's draws.
+  // State of the device's draws.
   std::vector<tenon_draw> draws_;
-  std::vector<tenon_drawn> drawn_;       // capacity: three for each token of a step
-  std::vector<tenon_draw_bias> biases_;  // of all draws, one after another
-  // Of the draws that list candidates, one after another.
+  std::vector<tenon_drawn> drawn_;       // capacity: three per token of a step
+  std::vector<tenon_draw_bias> biases_;  // of all draws, concatenated
+  // Candidates of all listing draws, concatenated.
   std::vector<int32_t> listed_tokens_;
   std::vector<float> listed_logits_;
   uint32_t num_rows_ = 0;

@@ -8,10 +8,10 @@
 namespace tenon {
 namespace {
 
-/// Texts fill a step up to here: more tokens make none of them cheaper, and take more memory.
+/// Tokens up to which texts fill a step: more make none cheaper and take more memory.
 constexpr uint32_t kStepTokens = 512;
-/// Several short texts may leave their last blocks nearly empty, up to so many times the blocks of a
-/// full step.
+/// Short texts may leave their last blocks nearly empty, up to this multiple of a full step's
+/// blocks.
 constexpr uint64_t kSpareBlocks = 2;
 
 bool is_table(const ModelProgram& program, uint32_t slot) {
@@ -27,7 +27,7 @@ TextBatch::TextBatch(std::shared_ptr<const Model> model, bool last_alone)
       program_(model_->trunk()),
       has_logits_(!model_->gives_rows()),
       last_alone_(last_alone) {
-  (void)model_->row_executable();  // throws when there is none
+  (void)model_->row_executable();  // throws if there is none
   const std::span<const tenon_slot> slots = program_.program.slots();
   const std::span<const uint32_t> results = program_.program.results();
   if (has_logits_) token_slot_ = results[0];
@@ -60,7 +60,7 @@ void TextBatch::clear() {
   runner_->clear();
 }
 
-/// Whether a text may be one of several.
+/// True if a text may join others in the step.
 bool TextBatch::has_room(size_t tokens) const {
   if (has_logits_ && runner_->num_outputs() == kMostPrivateOutputs) return false;
   const std::span<const tenon_cache_group> groups = program_.program.groups();
@@ -105,7 +105,7 @@ void TextBatch::put(const EmbedderText& text, size_t begin, uint32_t count) {
   if (text_slot_ != kNoSlot &&
       program_.program.slots()[text_slot_].row_class == TENON_ROWS_OUTPUTS) {
     part.text_row = runner_->num_outputs();
-    // A classifier of a decoder reads the last token.
+    // A decoder's classifier reads the last token.
     slice.num_outputs = part.ends ? 1 : 0;
   }
   runner_->add(slice);

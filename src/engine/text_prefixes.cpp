@@ -8,13 +8,13 @@ namespace {
 
 struct KnownModel {
   std::string_view architecture;
-  std::string_view name;  ///< what a file's name contains, in small letters
+  std::string_view name;  ///< lower-case part of a file's name
   TextPrefixes prefixes;
 };
 
 constexpr std::string_view kRepresent = "Represent this sentence for searching relevant passages: ";
 
-/// Of the cards on huggingface.co; the first line that fits holds.
+/// From model cards on huggingface.co; the first match wins.
 constexpr KnownModel kKnown[] = {
     {"nomic-bert", "nomic", {"search_query: ", "search_document: "}},
     {"nomic-bert-moe", "nomic", {"search_query: ", "search_document: "}},
@@ -35,7 +35,7 @@ constexpr KnownModel kKnown[] = {
     {"bert", "bge-large-en", {kRepresent, ""}},
 };
 
-/// Files say "Bge Small En v1.5" as well as "bge-small-en-v1.5".
+/// Normalises names: files say "Bge Small En v1.5" as well as "bge-small-en-v1.5".
 std::string plain(std::string_view name) {
   std::string out(name);
   for (char& c : out) {

@@ -1,5 +1,5 @@
-// What published embedding models want before a text: the words of their model cards, which no key of
-// a file holds.
+// Prefixes that published embedding models expect before a text, from their model cards. No key of
+// a file holds them.
 #pragma once
 
 #include <string_view>
@@ -11,8 +11,8 @@ struct TextPrefixes {
   std::string_view document;
 };
 
-/// Those of the model whose file has this general.architecture and general.name; empty ones where it
-/// is not known, or wants none.
+/// Prefixes of the model with this general.architecture and general.name; empty for unknown models
+/// and models without prefixes.
 TextPrefixes find_text_prefixes(std::string_view architecture, std::string_view name);
 
 }  // namespace tenon

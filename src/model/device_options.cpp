@@ -23,7 +23,7 @@ std::optional<Number> whole(std::string_view text) {
   return number;
 }
 
-/// "a,b,c" apart; nothing of an empty text.
+/// Splits "a,b,c"; empty for an empty text.
 std::vector<std::string_view> comma_parts(std::string_view text) {
   std::vector<std::string_view> parts;
   while (!text.empty()) {

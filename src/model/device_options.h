@@ -1,5 +1,5 @@
-// The options that say where a model's layers go: devices, device_memory, gpu_layers, experts_on. What
-// becomes of them is in model_executable.h.
+// Options that place a model's layers: devices, device_memory, gpu_layers, experts_on. Applied in
+// model_executable.h.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace tenon {
 
-/// One of the option `devices`: "vulkan", "vulkan:1", "cpu=4".
+/// An entry of the option `devices`: "vulkan", "vulkan:1", "cpu=4".
 struct WantedDevice {
   DeviceName name;
-  std::optional<uint32_t> layers{};        ///< exactly so many
-  std::optional<uint64_t> memory_bytes{};  ///< of device_memory
+  std::optional<uint32_t> layers{};        ///< exact number of layers
+  std::optional<uint64_t> memory_bytes{};  ///< from device_memory
 };
 
-/// Throws Argument naming the option.
+/// Throws Argument that names the option.
 std::vector<WantedDevice> parse_devices(const ModelOptions& options);
 
-/// Whether the options ask for more than one device that runs everything.
+/// True if the options ask for more than one device that runs everything.
 bool asks_for_placement(const ModelOptions& options);
 
-/// The one device that they name for everything, where they say no more than that: "vulkan:1".
+/// The device that the options name for the whole model ("vulkan:1"); empty if they say more.
 std::optional<DeviceName> only_device(const ModelOptions& options);
 
-/// Throws Argument for devices and sizes that mean nothing.
+/// Throws Argument for invalid devices and sizes.
 void check_device_options(const ModelOptions& options);
 
 }  // namespace tenon

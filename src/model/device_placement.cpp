@@ -17,24 +17,23 @@ namespace {
 
 constexpr std::string_view kCpu = "cpu";
 
-/// Estimates are off by what a backend adds to its weights; a few rounds move the layers that are too
-/// many.
+/// Estimates miss what a backend adds to its weights; a few rounds move the surplus layers.
 constexpr int kMostRounds = 24;
-/// Of its room, what a device gives up when it has no memory after all.
+/// Divisor of the room that a device gives up after an allocation failed.
 constexpr uint64_t kRoomStep = 16;
 
-/// What a device that was made says that it gives: its backend has left some to other users of a GPU.
+/// Memory that an opened device offers; its backend has reserved some for other users of a GPU.
 uint64_t default_budget(const std::shared_ptr<Device>& device) {
   const tenon_device_info& info = device->info();
   if (!PlacedDevice{device}.has_own_memory() || info.memory_total == 0) return UINT64_MAX;
   return info.memory_available;
 }
 
-/// What the layers of a program take of the devices that they are on.
+/// Memory of a program's layers on their devices.
 struct LayerNeeds {
   ProgramLayers layers;
-  std::vector<bool> experts;    // [ops] that go to the CPU
-  std::vector<uint64_t> bytes;  // [layers] weights, and the cache of a session
+  std::vector<bool> experts;    // [ops] placed on the CPU
+  std::vector<uint64_t> bytes;  // [layers] weights and cache of a session
 };
 
 LayerNeeds layer_needs(const BuiltProgram& built, const ModelOptions& options) {
@@ -54,7 +53,7 @@ LayerNeeds layer_needs(const BuiltProgram& built, const ModelOptions& options) {
   return needs;
 }
 
-/// [layers] that a device has all operations for.
+/// [layers] true if a device supports all operations of the layer.
 std::vector<bool> runnable_layers(const Device& device, const tenon_program& program,
                                   const LayerNeeds& needs, const Log& log) {
   std::vector<bool> can_run(needs.layers.count, true);
@@ -77,7 +76,7 @@ std::string name_of_device(const Device& device) {
   return fmt::format("{}:{}", device.name(), device.info().name);
 }
 
-/// One attempt to place and compile after another.
+/// Repeats attempts to place and compile.
 class ProgramPlacer {
  public:
   ProgramPlacer(BuiltProgram& built, std::span<const OpenDevice> devices,
@@ -130,13 +129,13 @@ class ProgramPlacer {
     placed_ = place_layers(rooms_, request);
   }
 
-  /// For the sizes that suit the devices of `placed_`.
+  /// Rebuilds the program for the sizes that suit the devices in `placed_`.
   void build_anew() {
     std::set<uint32_t> used(placed_.begin(), placed_.end());
     if (std::ranges::find(needs_.experts, true) != needs_.experts.end()) used.insert(cpu_);
     std::vector<PlacedDevice> in_use;
     for (const uint32_t device : used) {
-      // Steps are those of the first that does not take the rest.
+      // The first device that does not take the rest sets the step size.
       const auto at = devices_[device].takes_rest ? in_use.end() : in_use.begin();
       in_use.insert(at, {devices_[device].device, devices_[device].memory_bytes});
     }
@@ -180,8 +179,8 @@ class ProgramPlacer {
          name_of_device(*device.device), op_label(op, program.ops()[op].kind));
   }
 
-  /// Whether each device has room for what it holds and the cache of a session; those that have not get
-  /// room for less.
+  /// True if each device has room for its part and the cache of a session. Shrinks the room of
+  /// devices that do not.
   bool shrink_to_fit(const PlacedExecutable& executable) {
     const std::vector<uint64_t> needed = device_bytes(
         built_.program, executable,
@@ -215,7 +214,7 @@ class ProgramPlacer {
     return static_cast<uint32_t>(found - devices_.begin());
   }
 
-  /// A device had no memory after all, whatever it said.
+  /// Shrinks all rooms after a device ran out of memory despite its report.
   bool shrink_all() {
     bool any = false;
     for (uint32_t i = 0; i < rooms_.size(); ++i) {
@@ -257,13 +256,13 @@ class ProgramPlacer {
 };
 
 void add_cpu(std::vector<OpenDevice>& devices, const DeviceChoice& choice) {
-  // Of several the last.
+  // Prefers the last CPU device listed.
   for (size_t i = devices.size(); i-- > 0;) {
     if (devices[i].device->info().kind != TENON_DEVICE_CPU) continue;
     devices[i].takes_rest = true;
     return;
   }
-  // Its options are not asked for: it may be one of many that have none of them.
+  // Clears the options: this CPU device may not have those of the backend chosen.
   DeviceChoice plain = choice;
   plain.options.clear();
   const DeviceName cpu{std::string(kCpu), ""};

@@ -11,8 +11,8 @@ namespace {
 
 struct OtherKind {
   std::string_view type;          ///< "general.type"
-  std::string_view architecture;  ///< or "general.architecture"; may be empty
-  std::string_view key;           ///< or a key of older files; may be empty
+  std::string_view architecture;  ///< "general.architecture"; may be empty
+  std::string_view key;           ///< a key of older files; may be empty
   const char* what;
 };
 

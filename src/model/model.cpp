@@ -1,4 +1,4 @@
-// Model: opening, joining, memory figures.
+// Model: opening, joining and memory figures.
 #include "model/model.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint32_t kMaxContext = 0x7fffffff;
 
-/// The metadata that the options replace, which they then no longer hold.
+/// Takes the metadata overrides out of the options.
 std::vector<MetadataOverride> take_overrides(ModelOptions& options) {
   std::vector<MetadataOverride> overrides;
   for (const std::string& text : std::exchange(options.overrides, {})) {
@@ -32,7 +32,7 @@ std::vector<MetadataOverride> take_overrides(ModelOptions& options) {
   return overrides;
 }
 
-/// Of a decoder's rows beside its logits.
+/// Pooling of a decoder's rows beside its logits.
 uint32_t row_pooling_beside(const ModelFile& file, const ModelSpec& spec) {
   const ModelSpec rows = row_spec(file, spec);
   if (rows.classifier.labels > 0) {
@@ -42,7 +42,8 @@ uint32_t row_pooling_beside(const ModelFile& file, const ModelSpec& spec) {
   return *rows.pooling;
 }
 
-/// Takes weights to the executable. Rows of inputs, which are read to be checked only, are dropped.
+/// Passes weights to the executable and checks them. Drops rows of inputs, which are read only for
+/// the check.
 class CheckingSink : public WeightSink {
  public:
   CheckingSink(WeightSink& sink, const Program& program) : sink_(sink), program_(program) {}
@@ -109,7 +110,7 @@ Model::~Model() = default;
 
 void Model::build() {
   build_vocabulary();
-  // A vocabulary-only file has no tensors at all.
+  // A vocabulary-only file has no tensors.
   if (options_.metadata_only || options_.vocabulary_only || file_->tensors().empty()) {
     options_.progress = {};
     return metadata().end_watch();
@@ -124,7 +125,7 @@ void Model::build_vocabulary() {
     return;
   }
   refuse_other_kinds(*file_);
-  // Check first: more helpful than an error about a missing vocabulary.
+  // Checked first: clearer than an error about a missing vocabulary.
   if (!options_.vocabulary_only && !file_->tensors().empty()) check_architecture(*file_);
   tokenizer_ = read_tokenizer(*file_, options_.system);
   for (const std::string& warning : tokenizer_->warnings()) {
@@ -143,7 +144,7 @@ void Model::build_program_and_weights() {
   }
   if (rows) spec = row_spec(*file_, std::move(spec));
   row_pooling_ = rows_beside ? row_pooling_beside(*file_, spec) : spec.pooling;
-  // The step of an encoder has no rows fetched.
+  // Encoder steps fetch no rows.
   const bool on_demand = !has_encoder && wants_rows_on_demand();
   const auto build = [&](const StepSizes& sizes) {
     ProgramOptions program = program_options(options_, spec, sizes);
@@ -171,7 +172,7 @@ void Model::build_program_and_weights() {
   spec_ = built.model;
   programs_.push_back(
       make_model_program(ProgramRole::Trunk, 0, std::move(built), std::move(executable)));
-  // Of an embedder, whose texts are no longer.
+  // Sized for an embedder, whose texts are at most this long.
   if (rows_beside) programs_.front().private_positions = default_context();
   for (ModelProgram& beside :
        programs_beside(*file_, spec, options_, programs_.front().executable.get())) {
@@ -186,7 +187,7 @@ void Model::build_program_and_weights() {
 }
 
 void Model::expect_overrides_read() const {
-  // Keys that are read later: by chats and embedders, and for the beginning of an answer.
+  // Keys that are read later: by chats and embedders, and for the start of an answer.
   for (const Metadata::Entry& entry : metadata().entries()) {
     const bool is_template = entry.key.starts_with("tokenizer.chat_template");
     if (is_template) (void)metadata().contains(entry.key);
@@ -212,7 +213,7 @@ bool Model::wants_rows(const ModelSpec& model) const {
 
 bool Model::wants_rows_on_demand() const {
   if (options_.rows_on_demand != Switch::Auto) return options_.rows_on_demand == Switch::On;
-  // The last quarter is for the cache.
+  // The last quarter of memory is for the cache.
   return file_->tensor_bytes() / 3 > options_.system->available_memory() / 4;
 }
 
@@ -230,7 +231,7 @@ void Model::load_weights() {
     }
     load.samples = &samples;
     std::vector<BoundWeight> weights = one.weights;
-    // Tables in the file are read to be checked only.
+    // Tables in the file are read only for the check.
     for (const DemandTable& table : one.tables) {
       if (options_.check_weights) weights.push_back({table.slot, table.source});
     }

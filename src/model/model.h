@@ -1,5 +1,5 @@
-// A loaded model: file, tokenizer, programs and the executables that run them, joined and immutable.
-// What changes while text is generated (KV cache, sessions) is the engine's.
+// A loaded model: file, tokenizer, programs and their executables, immutable. The engine owns the
+// state of generation (KV cache, sessions).
 #pragma once
 
 #include <cstdint>
@@ -30,34 +30,34 @@ namespace tenon {
 
 class HostServices;
 
-/// Bytes that a model takes with one session. Exact once weights are loaded, else an estimate from
+/// Memory of a model with one session, in bytes. Exact once weights are loaded, else estimated from
 /// the file's formats.
 struct MemoryNeeds {
-  uint64_t context = 0;        ///< positions of the session
-  uint64_t weights_bytes = 0;  ///< with the row cache in place of tables in the file
+  uint64_t context = 0;        ///< positions in the session
+  uint64_t weights_bytes = 0;  ///< includes the row cache of tables in the file
   uint64_t scratch_bytes = 0;
-  /// Of the session when it is full, with the checkpoints of its states, in whole slabs: a budget
-  /// of so many bytes takes nothing from it.
+  /// Cache of a full session with its state checkpoints, in whole slabs: a budget of this size
+  /// holds one session.
   uint64_t kv_bytes = 0;
-  /// Of the cache that one token more reads, and of states also writes (seen_cache_bytes).
+  /// Cache bytes read for the next token, and written in states (seen_cache_bytes).
   uint64_t token_cache_bytes = 0;
 };
 
-/// What a step costs in the matrices of the program: the figures that speeds are measured against.
-/// Of experts, those count that one token uses.
+/// Cost of a step in the program's matrices, the base of measured speeds. Counts only the experts
+/// that one token uses.
 struct StepWork {
-  uint64_t token_multiplications = 0;   ///< for each token
-  uint64_t output_multiplications = 0;  ///< more for each row whose logits are wanted
-  uint64_t weight_bytes = 0;            ///< of the file's formats, read once in each step
+  uint64_t token_multiplications = 0;   ///< per token
+  uint64_t output_multiplications = 0;  ///< in addition, per row of wanted logits
+  uint64_t weight_bytes = 0;            ///< in the file's formats, read once per step
 };
 
-/// Immutable: share freely between threads, as shared_ptr<const Model>.
+/// Immutable: share it freely between threads, as shared_ptr<const Model>.
 class Model {
  public:
-  /// Opens a file by path (a split one by any of its parts). Throws what the file, the
-  /// architecture, the vocabulary and the backend throw; nothing is left behind.
+  /// Opens a file by path (any part of a split file). Throws the errors of the file, the
+  /// architecture, the vocabulary and the backend.
   static std::shared_ptr<const Model> load(const std::string& path, ModelOptions options = {});
-  /// The same from sources: one, or all parts of a split file. They are kept alive.
+  /// Opens sources: one, or all parts of a split file. Keeps them alive.
   static std::shared_ptr<const Model> load(
       std::span<const std::shared_ptr<const ByteSource>> sources, ModelOptions options = {});
   ~Model();
@@ -66,60 +66,61 @@ class Model {
 
   [[nodiscard]] const ModelFile& file() const { return *file_; }
   [[nodiscard]] const Metadata& metadata() const { return file_->metadata(); }
-  /// As given to load(), but for overrides and progress, which are used up.
+  /// The options given to load(), without overrides and progress.
   [[nodiscard]] const ModelOptions& options() const { return options_; }
   [[nodiscard]] const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
-  /// general.name, or empty.
+  /// general.name; may be empty.
   [[nodiscard]] std::string_view name() const;
-  /// general.architecture, or empty.
+  /// general.architecture; may be empty.
   [[nodiscard]] std::string_view architecture() const;
-  /// tokenizer.chat_template, or empty.
+  /// tokenizer.chat_template; may be empty.
   [[nodiscard]] std::string_view chat_template() const;
-  /// Elements of all tensors.
+  /// Number of elements of all tensors.
   [[nodiscard]] uint64_t num_parameters() const;
 
-  /// Whether there is a program, that is, whether the file holds more than a vocabulary and was not
-  /// opened for it alone. Without one, the four that follow throw State.
+  /// True if the model has a program: the file holds more than a vocabulary and was not opened for
+  /// its vocabulary only. Otherwise the next four functions throw State.
   [[nodiscard]] bool has_program() const { return !programs_.empty(); }
   [[nodiscard]] const ModelSpec& spec() const;
   [[nodiscard]] const ModelProgram& trunk() const;
   [[nodiscard]] const Program& program() const { return trunk().program; }
-  /// Memory at `context` positions; 0: default_context().
+  /// Memory at `context` positions; 0 means default_context().
   [[nodiscard]] MemoryNeeds memory(uint64_t context) const;
 
-  /// All programs; the trunk is the first.
+  /// All programs; the trunk comes first.
   [[nodiscard]] std::span<const ModelProgram> programs() const { return programs_; }
-  /// Null: the model has none of this role and number.
+  /// The program of a role and index; null if the model has none.
   [[nodiscard]] const ModelProgram* find(ProgramRole role, uint32_t index = 0) const;
 
-  /// Whether the trunk gives rows of texts, for Embedder, and has no logits for an engine.
+  /// True if the trunk gives rows of texts, for Embedder, and no logits.
   [[nodiscard]] bool gives_rows() const { return spec_.pooling.has_value(); }
-  /// TENON_POOL_* of an Embedder's rows, which the trunk may give beside logits; or none.
+  /// TENON_POOL_* of an Embedder's rows, which the trunk may give beside logits; empty without
+  /// rows.
   [[nodiscard]] std::optional<uint32_t> row_pooling() const { return row_pooling_; }
-  /// Whether the weights are loaded.
+  /// True if the weights are loaded.
   [[nodiscard]] bool can_run() const;
-  /// What runs the trunk of a model with logits. Throws State, saying why, when nothing does.
+  /// Executable of a trunk with logits. Throws State with the reason if it cannot run.
   [[nodiscard]] PlacedExecutable& executable() const;
-  /// The same of a model that gives rows, with logits or without.
+  /// Executable of a trunk that gives rows, with or without logits. Throws State.
   [[nodiscard]] PlacedExecutable& row_executable() const;
-  /// The token that answers to an encoder's text begin with, where the file tells one.
+  /// First token of a decoder's answer to an encoder's text, if the file names it.
   [[nodiscard]] std::optional<Token> decoder_start() const;
-  /// What carries out steps. Throws State when the weights are not loaded.
+  /// Services that run steps. Throws State if the weights are not loaded.
   [[nodiscard]] HostServices& services() const;
-  /// The threads that steps run on; idle between steps. Throws as services().
+  /// Threads that run steps; idle between steps. Throws as services().
   [[nodiscard]] ThreadTeam& team() const;
   [[nodiscard]] StepWork step_work() const;
-  /// What the device in use says about itself, of several one after another: "cpu: ...; vulkan: ...";
-  /// empty when nothing runs the model.
+  /// Description of the devices in use, concatenated ("cpu: ...; vulkan: ..."); empty if the model
+  /// cannot run.
   [[nodiscard]] std::string_view device_description() const { return device_description_; }
-  /// The name of the backend in use, of several "cpu+vulkan"; or empty.
+  /// Backend in use ("cpu+vulkan" for several); empty if the model cannot run.
   [[nodiscard]] std::string_view backend_name() const { return backend_name_; }
-  /// Positions of a session that asks for none in particular.
+  /// Default positions of a session.
   [[nodiscard]] uint32_t default_context() const;
-  /// Tells this model from others: of the metadata, the directory of tensors and 512 bytes of each
-  /// tensor as they were loaded, not as the file is now. Zero when the weights are not loaded.
+  /// Identifies the model: hashes the metadata, the tensor directory and 512 bytes of each tensor
+  /// as loaded. Zero if the weights are not loaded.
   [[nodiscard]] const Hash128& fingerprint() const { return fingerprint_; }
-  /// Held by the thread that uses an executable.
+  /// Turn to hold while using an executable.
   [[nodiscard]] DeviceTurn& turn() const { return turn_; }
 
  private:
@@ -142,7 +143,7 @@ class Model {
   std::shared_ptr<const Tokenizer> tokenizer_;
   ModelSpec spec_;
   std::optional<uint32_t> row_pooling_;
-  std::vector<ModelProgram> programs_;  // the trunk first
+  std::vector<ModelProgram> programs_;  // the trunk comes first
   std::string backend_name_;
   std::string device_description_;
   Hash128 fingerprint_;

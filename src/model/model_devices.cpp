@@ -1,4 +1,4 @@
-// Model: what runs it.
+// Model: devices and executables.
 #include <span>
 
 #include "base/error.h"

@@ -26,7 +26,7 @@ DeviceChoice device_choice(const Program& program, const ModelOptions& options) 
   choice.plugin_paths = options.plugin_paths;
   choice.system = options.system;
   choice.log = options.log;
-  // Parts run one after another, so one team serves all devices.
+  // Parts run one after another, so one thread team serves all devices.
   choice.make_services = [&options, team = std::shared_ptr<ThreadTeam>()]() mutable {
     if (team == nullptr) team = make_team(options);
     ServiceOptions services;
@@ -69,7 +69,7 @@ std::unique_ptr<PlacedExecutable> make_executable(BuiltProgram& built, const Mod
                                                   const BuildProgram& build) {
   const DeviceChoice choice = device_choice(built.program, options);
   if (!built.model.encoder_layers.empty() && asks_for_placement(options)) {
-    // The encoder writes to the cache of its decoder, so both are on one device.
+    // The encoder writes to its decoder's cache, so both need one device.
     const std::optional<DeviceName> only = only_device(options);
     if (!only) {
       fail(Code::Unsupported,

@@ -1,5 +1,4 @@
-// From the options of a model to the executable that runs its program, on one device or placed over
-// several.
+// Makes the executable of a model's program from its options, on one device or placed over several.
 #pragma once
 
 #include <functional>
@@ -13,17 +12,16 @@
 
 namespace tenon {
 
-/// Chooses the device and compiles the program on it, with the threads that the options say; of several
-/// devices the first. Throws Plugin, Unsupported, NoMemory, Argument.
+/// Chooses the device and compiles the program on it, with the threads of the options; uses the
+/// first of several devices. Throws Plugin, Unsupported, NoMemory, Argument.
 std::unique_ptr<PlacedExecutable> make_executable(const Program& program,
                                                   const ModelOptions& options);
 
-/// Builds a model's program for steps and blocks of these sizes.
+/// Builds a model's program for these sizes of steps and blocks.
 using BuildProgram = std::function<BuiltProgram(const StepSizes& sizes)>;
 
-/// The same for a program of the usual sizes: where the devices that run it prefer others, `built` is
-/// built anew with those before it is compiled. Where it is placed over several, its cache groups are
-/// cut, too.
+/// Compiles a program of the default sizes. Rebuilds `built` first if its devices prefer other
+/// sizes. Placement over several devices also splits its cache groups.
 std::unique_ptr<PlacedExecutable> make_executable(BuiltProgram& built, const ModelOptions& options,
                                                   const BuildProgram& build);
 

@@ -1,4 +1,4 @@
-// What tells one loaded model from another. How snapshots use it is the engine's business.
+// Hash that identifies a loaded model, for snapshots.
 #pragma once
 
 #include "base/hash.h"
@@ -7,7 +7,7 @@
 
 namespace tenon {
 
-/// Of the metadata (as overridden), the directory of tensors and the samples of each tensor.
+/// Hashes the metadata (as overridden), the tensor directory and the samples of each tensor.
 Hash128 model_fingerprint(const ModelFile& file, const TensorSamples& samples);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// How a model is opened: what a host may say (model_options.def), and what a program gives.
+// Options to open a model: a host's (model_options.def) and a program's.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace tenon {
 
-/// What a model is for: rows of texts (Embedder), text, or both over one copy of the weights.
-/// Auto: rows if the file is an encoder or names a pooling.
+/// Use of a model: rows of texts (Embedder), text, or both over one copy of the weights. Auto: rows
+/// if the file is an encoder or names a pooling.
 enum class Embeddings : uint8_t { Auto, On, Also, Off };
 
-/// Auto: as the file and the machine suggest.
+/// Auto: decided by the file and the machine.
 enum class Switch : uint8_t { Auto, On, Off };
 
-/// Where the work of chosen experts is done. Auto: with the rest of their layer.
+/// Device of the experts. Auto: with the rest of their layer.
 enum class ExpertsOn : uint8_t { Auto, Cpu };
 
 /// The defaults suit a program on a machine of its own.
@@ -35,20 +35,20 @@ struct ModelOptions {
 #undef OPTION
 #undef OPTION_APART
 
-  /// Keys and values for the backend, which lists what it takes (list_options): {"isa", "avx2"}.
+  /// Keys and values for the backend, from those it lists (list_options): {"isa", "avx2"}.
   std::vector<std::pair<std::string, std::string>> backend_options;
-  std::optional<Executor> executor;  ///< the host's threads instead of own ones
-  bool plans_only = false;           ///< compiled for its sizes alone; of planning
-  /// Loads the blocks that predict further tokens (PredictionBlock); the trunk hands on its hidden
-  /// states to them. Throws State for a file without such blocks.
+  std::optional<Executor> executor;  ///< runs steps on the host's threads; empty: own threads
+  bool plans_only = false;           ///< compiles for the sizes only, to plan
+  /// Loads the prediction blocks (PredictionBlock), to which the trunk passes its hidden states.
+  /// Throws State for a file without them.
   bool predictions = false;
   Log log;
-  /// Called while weights are loaded, on the loading thread; false cancels.
+  /// Called on the loading thread while weights load; returning false cancels.
   std::function<bool(double fraction)> progress;
   std::shared_ptr<System> system = System::real();
 };
 
-/// Throws Argument for a number outside its range and for devices that mean nothing.
+/// Throws Argument for a number outside its range and for invalid devices.
 void check_options(const ModelOptions& options);
 
 }  // namespace tenon

@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-/// An encoder reads a source whole.
+/// Makes the encoder's program, which reads a source whole.
 ModelProgram encoder_beside(const ModelFile& file, const ModelSpec& spec,
                             const ModelOptions& options, ProgramOptions program) {
   program.limits = whole_text_limits(spec, options, program.limits.max_tokens);
@@ -55,7 +55,7 @@ std::vector<ModelProgram> programs_beside(const ModelFile& file, const ModelSpec
     programs.push_back(encoder_beside(file, spec, options, program));
   }
   if (options.predictions && !spec.pooling) {
-    // A model without such blocks is refused.
+    // At least 1, so that a model without prediction blocks is refused.
     const uint32_t blocks = std::max(spec.unused_blocks, 1u);
     for (uint32_t i = 0; i < blocks; ++i) {
       programs.push_back(prediction_beside(file, spec, i, program));

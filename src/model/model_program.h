@@ -1,4 +1,4 @@
-// The programs of a model: one is a list of them, found by role and index (Model::find).
+// The programs of a model, found by role and index (Model::find).
 #pragma once
 
 #include <cstdint>
@@ -16,40 +16,41 @@ namespace tenon {
 
 struct ModelOptions;
 
-/// What a program of a model computes.
+/// Purpose of a program.
 enum class ProgramRole : uint8_t {
-  Trunk,       ///< logits, or rows of texts; every model has this program
-  Encoder,     ///< the rows of a source, in the CROSS groups of the trunk
-  Prediction,  ///< a further token, from what the trunk or the block before gives (prediction.h)
-  Vision,      ///< rows of a picture
-  Audio,       ///< rows of a sound
-  Draft,       ///< guesses for the trunk
+  Trunk,    ///< logits, or rows of texts; every model has a trunk
+  Encoder,  ///< rows of a source, written to the trunk's CROSS groups
+  /// A further token, from hidden states of the trunk or the previous block (prediction.h).
+  Prediction,
+  Vision,  ///< rows of an image
+  Audio,   ///< rows of audio
+  Draft,   ///< draft tokens for the trunk
 };
 
-/// Operations and weights, and what runs them.
+/// Operations, weights and the executable that runs them.
 struct ModelProgram {
   ProgramRole role = ProgramRole::Trunk;
-  uint32_t index = 0;  ///< among the programs of the role
+  uint32_t index = 0;  ///< within the role
   Program program;
-  std::vector<BoundWeight> weights;  ///< until they are loaded
-  std::vector<DemandTable> tables;   ///< that stay in the file
-  /// Positions that a caller's PrivateCache has room for: scratch of the model. 0: the cache is an
-  /// engine's.
+  std::vector<BoundWeight> weights;  ///< empty once loaded
+  std::vector<DemandTable> tables;   ///< tables that stay in the file
+  /// Positions in a caller's PrivateCache, counted as the model's scratch; 0 if an engine owns the
+  /// cache.
   uint64_t private_positions = 0;
-  std::unique_ptr<PlacedExecutable> executable{};  ///< null: nothing runs the program
-  std::unique_ptr<RowFetcher> fetcher{};           ///< null: no tables, or no executable
+  std::unique_ptr<PlacedExecutable> executable{};  ///< null if the program cannot run
+  std::unique_ptr<RowFetcher> fetcher{};           ///< null without tables or executable
 };
 
 ModelProgram make_model_program(ProgramRole role, uint32_t index, BuiltProgram built,
                                 std::unique_ptr<PlacedExecutable> executable = {});
 
-/// The programs of a model beside its trunk: the encoder, prediction blocks. They run on the device
-/// of the trunk's logits. trunk: null: nothing runs the model yet.
+/// Makes the programs beside the trunk: encoder and prediction blocks. They run on the device of
+/// the trunk's logits. trunk: null if the model cannot run yet.
 std::vector<ModelProgram> programs_beside(const ModelFile& file, const ModelSpec& spec,
                                           const ModelOptions& options,
                                           const PlacedExecutable* trunk);
 
-/// Bytes of a block of the program's cache; without an executable those of its keys and values alone.
+/// Bytes of a block of the program's cache; without an executable, of its keys and values only.
 uint64_t block_bytes_of(const ModelProgram& program, uint32_t group);
 
 }  // namespace tenon

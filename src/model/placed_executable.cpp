@@ -10,10 +10,10 @@
 
 namespace tenon {
 
-/// A part on its device, and the step as this part has it.
+/// A part on its device, with its view of the step.
 class PlacedExecutable::Part {
  public:
-  /// All of a program.
+  /// Takes a whole program.
   Part(const std::shared_ptr<Device>& device, uint32_t number, const Program& program)
       : executable_(device, program.view()), device_(number) {}
 
@@ -28,7 +28,7 @@ class PlacedExecutable::Part {
     for (uint32_t i = 0; i < part.slots.size(); ++i) {
       if (part.program.slots()[i].kind == TENON_SLOT_INPUT) bound_.push_back(i);
     }
-    // Nothing is allocated while a step is laid out.
+    // Reserved so that laying out a step does not allocate.
     const uint32_t most = part.program.view().max_tokens;
     sequences_.reserve(most);
     tables_.reserve(most * groups_.size());
@@ -40,15 +40,15 @@ class PlacedExecutable::Part {
   [[nodiscard]] Executable& executable() { return executable_; }
   [[nodiscard]] const Executable& executable() const { return executable_; }
   [[nodiscard]] uint32_t device() const { return device_; }
-  /// Whether a slot of the whole program is one of the part's.
+  /// True if the part has this slot of the whole program.
   [[nodiscard]] bool has(uint32_t slot) const { return own(slot) != TENON_NO_SLOT; }
   [[nodiscard]] uint32_t own(uint32_t slot) const {
     return own_slots_.empty() ? slot : own_slots_[slot];
   }
-  /// Values of a slot of the whole program come from here, or go there.
+  /// Binds memory to a slot of the whole program, as input or result.
   void bind(uint32_t slot, void* data) { carried_.push_back({own(slot), 0, data}); }
 
-  /// The step with the pools, block tables and bindings that the part has.
+  /// Lays out the step with the part's pools, block tables and bindings.
   const tenon_step& lay_out(const tenon_step& step) {
     pools_.clear();
     for (const uint32_t group : groups_) pools_.push_back(step.pools[group]);
@@ -70,7 +70,7 @@ class PlacedExecutable::Part {
       if (carried == bindings_.end()) {
         bindings_.push_back({slot, 0, binding.data});
       } else {
-        // A result that other parts read, too: all of them find it where the step wants it.
+        // A result that other parts also read: all use the step's memory.
         carried->data = binding.data;
       }
     }
@@ -87,9 +87,9 @@ class PlacedExecutable::Part {
  private:
   Executable executable_;
   uint32_t device_;
-  std::vector<uint32_t> groups_;        // of the whole program
-  std::vector<uint32_t> own_slots_;     // [slots of the whole program]; empty: the same numbers
-  std::vector<uint32_t> bound_;         // own slots: inputs and results
+  std::vector<uint32_t> groups_;        // indices in the whole program
+  std::vector<uint32_t> own_slots_;     // [slots of the whole program]; empty if numbers are equal
+  std::vector<uint32_t> bound_;         // own slots of inputs and results
   std::vector<tenon_binding> carried_;  // between parts
   std::vector<tenon_step_sequence> sequences_;
   std::vector<const uint32_t*> tables_;  // [sequences, groups]
@@ -110,7 +110,7 @@ PlacedExecutable::PlacedExecutable(const PlacedDevice& device, const Program& pr
 PlacedExecutable::PlacedExecutable(std::span<const PlacedDevice> devices, const CutProgram& cut,
                                    const std::shared_ptr<System>& system)
     : block_bytes_(cut.whole.groups().size(), 0) {
-  std::map<uint32_t, uint32_t> numbers;  // of devices in use
+  std::map<uint32_t, uint32_t> numbers;  // new index of each device in use
   for (const ProgramPart& part : cut.parts) {
     const auto [found, is_new] =
         numbers.try_emplace(part.device, static_cast<uint32_t>(devices_.size()));
@@ -137,7 +137,7 @@ PlacedExecutable::PlacedExecutable(std::span<const PlacedDevice> devices, const 
 
 PlacedExecutable::~PlacedExecutable() = default;
 
-/// Memory for what goes from part to part, from the part that writes it to the last that reads it.
+/// Allocates memory for slots carried between parts, from the writing part to the last reader.
 void PlacedExecutable::carry(const CutProgram& cut, const std::shared_ptr<System>& system) {
   struct Area {
     uint64_t bytes;
@@ -153,7 +153,7 @@ void PlacedExecutable::carry(const CutProgram& cut, const std::shared_ptr<System
       for (size_t later = part + 1; later < parts_.size(); ++later) {
         if (parts_[later]->has(slot)) last = later;
       }
-      if (last == part) continue;  // it leaves the program
+      if (last == part) continue;  // a result only
       const bool outputs = whole.slots[slot].row_class == TENON_ROWS_OUTPUTS;
       const uint64_t rows = outputs ? whole.max_outputs : whole.max_tokens;
       const uint64_t values =

@@ -1,5 +1,5 @@
-// A program over the devices that it is placed on. One device that runs all of it is the usual case,
-// and costs nothing here. Which device gets what is decided in device_placement.h.
+// A program over one or more devices. The usual single device has no overhead. device_placement.h
+// decides the placement.
 #pragma once
 
 #include <cstdint>
@@ -17,48 +17,48 @@
 
 namespace tenon {
 
-/// A device of a model and what it may hold.
+/// A device of a model and its budget.
 struct PlacedDevice {
   std::shared_ptr<Device> device;
-  uint64_t memory_bytes = UINT64_MAX;  ///< budget for weights, scratch and cache together
-  uint32_t layers = 0;                 ///< of the model that are on it
+  uint64_t memory_bytes = UINT64_MAX;  ///< budget for weights, scratch and cache
+  uint32_t layers = 0;                 ///< layers placed on it
 
-  /// Whether it holds what is on it in memory of its own, not in the process's.
+  /// True if the device has its own memory, not the process's.
   [[nodiscard]] bool has_own_memory() const {
     const uint32_t kind = device->info().kind;
     return kind == TENON_DEVICE_GPU || kind == TENON_DEVICE_ACCELERATOR;
   }
 };
 
-/// Runs steps of the whole program: its parts one after another, each with the results of those before
-/// it as inputs. One call at a time, but for load_rows.
+/// Runs steps of the whole program, part after part; results of earlier parts are inputs of later
+/// ones. One call at a time, except load_rows.
 class PlacedExecutable : public WeightSink {
  public:
-  /// All of it on one device.
+  /// Places the whole program on one device.
   PlacedExecutable(const PlacedDevice& device, const Program& program);
-  /// Devices that no part is on are left out. `cut.whole` must live until the constructor returns.
-  /// Throws what compiling throws, and NoMemory.
-  ///   devices  by the numbers that the parts have
+  /// Leaves out devices without a part. `cut.whole` must outlive the constructor call. Throws
+  /// compile errors and NoMemory.
+  ///   devices  indexed by ProgramPart::device
   PlacedExecutable(std::span<const PlacedDevice> devices, const CutProgram& cut,
                    const std::shared_ptr<System>& system);
   ~PlacedExecutable() override;
 
-  /// The device of the logits, which draws, and whose threads the others share.
+  /// Device of the logits: it draws, and the others share its threads.
   [[nodiscard]] const std::shared_ptr<Device>& device() const { return main_->device(); }
-  /// Those in use, in the order in which steps come to them.
+  /// Devices in use, in step order.
   [[nodiscard]] std::span<const PlacedDevice> devices() const { return devices_; }
-  /// The number of a cache group's device in devices(). Groups of one device stand side by side.
+  /// Index in devices() of a cache group's device. Groups of one device are adjacent.
   [[nodiscard]] uint32_t group_device(uint32_t group) const { return group_devices_[group]; }
   [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
-  /// Of all devices; the activations that go from part to part are scratch.
+  /// Bytes of all devices; activations carried between parts count as scratch.
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
-  /// The same of one; those activations are in the host's memory, and in none of them.
+  /// Bytes of one device, without carried activations, which lie in host memory.
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose, uint32_t device) const;
   [[nodiscard]] uint64_t carried_bytes() const;
-  /// What a device has left for the cache; UINT64_MAX: that is not known here.
+  /// Cache memory left on a device; UINT64_MAX if unknown.
   [[nodiscard]] uint64_t cache_limit(uint32_t device) const;
   [[nodiscard]] size_t num_parts() const { return parts_.size(); }
-  /// Steps that may be under way: with several parts one.
+  /// Steps that may be under way; 1 with several parts.
   [[nodiscard]] uint32_t steps_under_way() const;
 
   uint64_t row_granularity(Slot slot) override;
@@ -66,7 +66,8 @@ class PlacedExecutable : public WeightSink {
                  std::span<const std::byte> blocks) override;
   void seal();
 
-  /// As Executable's. With several parts all but the last one have ended when submit() returns.
+  /// Like Executable's functions. With several parts, all but the last have ended when submit()
+  /// returns.
   [[nodiscard]] uint64_t submit(const tenon_step& step);
   [[nodiscard]] bool draws() const { return main_->draws(); }
   [[nodiscard]] uint64_t draw(uint64_t step, std::span<const tenon_draw> draws) {
@@ -82,24 +83,24 @@ class PlacedExecutable : public WeightSink {
 
   std::vector<PlacedDevice> devices_;
   std::vector<std::unique_ptr<Part>> parts_;
-  Executable* main_ = nullptr;  // of the last part
+  Executable* main_ = nullptr;  // executable of the last part
   std::vector<uint32_t> group_devices_;
   std::vector<uint64_t> block_bytes_;
-  std::vector<Buffer> carried_;  // between parts, used again by later ones
+  std::vector<Buffer> carried_;  // between parts; reused by later parts
 };
 
-/// What pools are told of the cache groups of a program [groups].
+/// Pool options for the cache groups of a program [groups].
 std::vector<BlockPoolOptions> cache_groups(const Program& program,
                                            const PlacedExecutable& executable);
 
-/// The same of each device that has any, in the order of groups.
-///   groups   as of cache_groups()
-///   numbers  [out] of these devices in executable.devices(); null: not wanted
+/// Pool options per device that has groups, in the order of groups.
+///   groups   from cache_groups()
+///   numbers  [out] their indices in executable.devices(); may be null
 std::vector<DeviceCache> device_caches(std::span<const BlockPoolOptions> groups,
                                        const PlacedExecutable& executable,
                                        std::vector<uint32_t>* numbers = nullptr);
 
-/// Of each of executable.devices() the least part of a budget that has room for the cache of texts.
+/// Smallest part of a budget on each of executable.devices() that holds the cache of the texts.
 std::vector<uint64_t> device_cache_bytes(const Program& program, const PlacedExecutable& executable,
                                          const TextSizes& sizes);
 

@@ -13,7 +13,7 @@ uint64_t private_blocks(const tenon_cache_group& group, uint64_t positions) {
 
 uint64_t private_cache_bytes(const ModelProgram& program, uint32_t number) {
   const tenon_cache_group& group = program.program.groups()[number];
-  // A source's rows are the decoder's.
+  // A source's rows belong to the decoder.
   if (program.private_positions == 0 || group.kind == TENON_CACHE_CROSS) return 0;
   const uint64_t blocks = private_blocks(group, program.private_positions);
   return saturating_mul(blocks, block_bytes_of(program, number));

@@ -22,7 +22,7 @@ ProgramRunner::ProgramRunner(const ModelProgram& program,
   positions_.reserve(uint64_t{max_tokens} * view_.position_parts);
   earlier_tokens_.reserve(uint64_t{max_tokens} * view_.token_history);
   output_rows_.reserve(max_tokens);
-  // A text brings a token at least.
+  // A text has at least one token.
   sequences_.reserve(max_tokens);
   block_tables_.reserve(max_tokens * num_groups);
   slabs_.resize(num_groups);
@@ -47,7 +47,7 @@ void ProgramRunner::add(const StepSlice& slice) {
   const uint32_t first = num_tokens();
   const uint32_t count = slice.num_tokens;
   const auto past = static_cast<uint32_t>(slice.past);
-  const bool is_drawn = past == slice.text.size();  // the text goes on with what is drawn before
+  const bool is_drawn = past == slice.text.size();  // the token is drawn by the step before
   if (count == 0 || count > max_tokens() - first || slice.num_outputs > count ||
       (is_drawn ? count > 1 : count > slice.text.size() - past)) {
     fail(Code::Internal, "step: {} tokens and {} outputs do not fit after {} of {}", count,
@@ -60,16 +60,16 @@ void ProgramRunner::add(const StepSlice& slice) {
     const auto pending = slice.text.subspan(past, count);
     tokens_.insert(tokens_.end(), pending.begin(), pending.end());
   }
-  // All parts of the position of a text token are the same.
+  // All parts of a text token's position are equal.
   for (uint32_t i = 0; i < count; ++i) {
     positions_.insert(positions_.end(), view_.position_parts, static_cast<int32_t>(past + i));
   }
-  // These are known, also where the next one is still being drawn.
+  // Earlier tokens are known even while the next token is being drawn.
   for (uint32_t back = view_.token_history; back > 0; --back) {
     earlier_tokens_.push_back(back > past ? TENON_BEFORE_TEXT : slice.text[past - back]);
   }
   for (uint32_t i = count - slice.num_outputs; i < count; ++i) output_rows_.push_back(first + i);
-  // The table pointers do not move: their room was reserved.
+  // Pointers stay valid: their memory was reserved.
   const uint32_t* const* tables = block_tables_.data() + block_tables_.size();
   const uint64_t positions =
       slice.private_positions == 0 ? slice.text.size() : slice.private_positions;
@@ -106,7 +106,7 @@ std::span<float> ProgramRunner::bind_own(uint32_t slot, std::string_view what) {
   return {values, rows * info.columns};
 }
 
-/// A backend writes all results, but for logits that it can draw from.
+/// Backends write all results, except logits that they keep for draws.
 void ProgramRunner::bind_unread() {
   for (const uint32_t slot : program_.program.results()) {
     if (num_rows(slot) == 0 || (slot == view_.logits && program_.executable->draws())) continue;
@@ -127,7 +127,7 @@ void ProgramRunner::lay_caches() {
   pool_views_.clear();
   for (uint32_t group = 0; group < pools_.size(); ++group) {
     if (pools_[group] != nullptr) {
-      // A copy: slabs without blocks may leave the pool while the step runs.
+      // Copied, because slabs without blocks may leave the pool while the step runs.
       pools_[group]->copy_slabs(slabs_[group]);
       pool_views_.push_back({slabs_[group].data(), static_cast<uint32_t>(slabs_[group].size()),
                              pools_[group]->blocks_per_slab()});

@@ -16,7 +16,7 @@ namespace {
 
 // A tokenizer.json may begin with white space.
 constexpr size_t kSniffedBytes = 64;
-// The largest published one has 33 MB.
+// The largest published file has 33 MB.
 constexpr uint64_t kMaxJsonFileBytes = uint64_t{256} << 20;
 
 std::string read_start(const ByteSource& source, size_t size_bytes) {
@@ -25,7 +25,7 @@ std::string read_start(const ByteSource& source, size_t size_bytes) {
   return bytes;
 }
 
-/// The tokenizer of a source that is JSON; null for any other.
+/// Tokenizer of a JSON source; null for other sources.
 std::unique_ptr<const Tokenizer> try_json(const ByteSource& source,
                                           const std::shared_ptr<System>& system) {
   const auto sniffed = static_cast<size_t>(std::min<uint64_t>(source.size(), kSniffedBytes));
@@ -61,7 +61,7 @@ std::unique_ptr<const Tokenizer> empty_tokenizer(const std::shared_ptr<System>& 
 std::unique_ptr<const Tokenizer> load_tokenizer(const std::string& path,
                                                 const std::shared_ptr<System>& system) {
   if (auto tokenizer = try_json(*ByteSource::from_path(path, system), system)) return tokenizer;
-  // By path, for its other parts.
+  // Opened by path to find the other parts.
   return read_tokenizer(*open_model_file(path, {system, {}}), system);
 }
 

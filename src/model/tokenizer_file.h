@@ -1,4 +1,4 @@
-// The tokenizer of a file by itself, whichever kind of file it is.
+// Loads the tokenizer of a file on its own, for any kind of file.
 #pragma once
 
 #include <memory>
@@ -11,20 +11,19 @@
 
 namespace tenon {
 
-/// Placeholder tokenizer: a single empty token, and no tokens for any text.
+/// Placeholder tokenizer with one empty token; encodes every text to no tokens.
 std::unique_ptr<const Tokenizer> empty_tokenizer(const std::shared_ptr<System>& system);
 
-/// The tokenizer of an open model file. Errors as read_vocabulary and make_tokenizer; the message
-/// begins with the file.
+/// The tokenizer of an open model file. Errors as read_vocabulary and make_tokenizer, prefixed with
+/// the file's name.
 std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file,
                                                 const std::shared_ptr<System>& system);
 
-/// Reads the tokenizer of a file: a tokenizer.json, or the vocabulary of a model file. Which one it
-/// is, is told by its first bytes. Nothing of the file is used afterwards. Errors as
-/// make_json_tokenizer and open_model_file.
+/// Loads the tokenizer of a tokenizer.json or of a model file, told apart by the first bytes. The
+/// file may be closed afterwards. Errors as make_json_tokenizer and open_model_file.
 std::unique_ptr<const Tokenizer> load_tokenizer(const std::string& path,
                                                 const std::shared_ptr<System>& system);
-/// The same from a source.
+/// Loads the tokenizer from a source.
 std::unique_ptr<const Tokenizer> load_tokenizer(const std::shared_ptr<const ByteSource>& source,
                                                 const std::shared_ptr<System>& system);
 

@@ -1,4 +1,4 @@
-// The keys of a tokenizer, one after the other.
+// Reads the keys of a tokenizer.
 #include "model/vocabulary_reader.h"
 
 #include <string>
@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 
-// Four times the largest published vocabulary. In memory an entry takes several times the 8 bytes
-// that it may have in the file, so a file must not choose the number.
+// Four times the largest published vocabulary. Bounds memory: an entry takes several times its 8
+// bytes in the file.
 constexpr uint64_t kMaxEntries = 1u << 20;
 
 std::vector<std::string> read_strings(const Metadata& metadata, std::string_view key) {
@@ -29,7 +29,7 @@ std::vector<std::string> read_strings(const Metadata& metadata, std::string_view
   return out;
 }
 
-/// An array of u8 or i8 as bytes; empty where the key is missing.
+/// Bytes of a u8 or i8 array; empty if the key is missing.
 std::string read_bytes(const Metadata& metadata, std::string_view key) {
   const MetadataValue* value = metadata.find_value(key);
   if (value == nullptr) return {};
@@ -47,8 +47,8 @@ std::string read_bytes(const Metadata& metadata, std::string_view key) {
   return bytes;
 }
 
-/// Lists that go with the tokens are absent or as long. Looks at the file's value, before anything
-/// is allocated for a copy of it.
+/// Requires per-token lists to be absent or of equal length. Checks the file's value before any
+/// copy is allocated.
 void check_length(const Metadata& metadata, std::string_view key, size_t tokens) {
   const MetadataValue* value = metadata.find_value(key);
   if (value == nullptr || value->type != ValueType::Array || value->count == tokens) return;
@@ -60,7 +60,7 @@ void check_length(const Metadata& metadata, std::string_view key, size_t tokens)
 
 Vocabulary read_vocabulary(const Metadata& metadata) {
   const auto id = [&metadata](std::string_view key) -> std::optional<int64_t> {
-    // Some tools write the largest number of a type for "none".
+    // Some tools write the maximum of a type for "none".
     const MetadataValue* value = metadata.find_value(key);
     const bool is_huge = value != nullptr && value->type == ValueType::U64 &&
                          value->integer > static_cast<uint64_t>(INT64_MAX);

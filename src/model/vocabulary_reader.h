@@ -1,5 +1,4 @@
-// From the metadata of a file to the plain fields of a vocabulary. What the fields mean, and
-// whether they make sense, is checked by the tokenizer.
+// Reads a vocabulary's fields from the metadata of a file. The tokenizer checks their meaning.
 #pragma once
 
 #include "file/metadata.h"
@@ -8,7 +7,7 @@
 namespace tenon {
 
 /// Reads the keys "tokenizer.ggml.*". Throws Format for a missing or mistyped key, and for lists
-/// that are not as long as the list of tokens.
+/// whose length differs from the token list's.
 Vocabulary read_vocabulary(const Metadata& metadata);
 
 }  // namespace tenon

@@ -24,17 +24,17 @@ namespace tenon {
 namespace {
 
 constexpr uint32_t kMostSequences = 1u << (kNumDecodeSizes - 1);
-/// Of a prompt: more would take longer to measure and not be faster per token.
+/// Prompt length: longer prompts take longer to measure and are no faster per token.
 constexpr uint32_t kPromptTokens = 128;
-/// Positions before what is computed, when attention is measured.
+/// Positions before the computed tokens when attention is measured.
 constexpr uint32_t kDepth = 4096;
-// A shared machine is slow for moments and for seconds: each time is the mean of many steps, as the
-// speed of a long answer is, and of passes that lie seconds apart.
+// A shared machine is slow for moments and for seconds: each time is the mean of many steps, as for
+// a long answer, and of passes seconds apart.
 constexpr int kPasses = 2;
-constexpr uint64_t kLeastNs = 200'000'000;  // of the rounds in a pass
+constexpr uint64_t kLeastNs = 200'000'000;  // least time of the rounds in a pass
 constexpr uint64_t kMostRounds = 10;
 
-/// The steps of a probe: its executable, its cache and the sequences in it.
+/// Runs the steps of a probe model: owns its executable, cache and sequences.
 class Probe {
  public:
   Probe(const Model& model, const ModelOptions& options)
@@ -60,13 +60,13 @@ class Probe {
 
   [[nodiscard]] const Program& program() const { return program_.program; }
 
-  /// Bytes of the cache for one token after `depth` others (seen_cache_bytes).
+  /// Cache bytes for a token after `depth` positions (seen_cache_bytes).
   [[nodiscard]] double cache_bytes_at(uint32_t depth) const {
     return seen_cache_bytes(cache_groups(program(), *program_.executable), depth);
   }
 
-  /// Seconds of a step of `count` sequences that compute `tokens` each after `depth` others and
-  /// draw one, with the default sampler; the mean of some rounds after one that warms up.
+  /// Mean seconds of a step of `count` sequences that compute `tokens` each after `depth` positions
+  /// and draw a token with the default sampler. The first round warms up and does not count.
   double step_seconds(uint32_t count, uint32_t tokens, uint32_t depth) {
     std::vector<Sequence> sequences;
     for (uint32_t i = 0; i < count; ++i) sequences.push_back(sequence_at(depth, tokens, i));
@@ -99,7 +99,7 @@ class Probe {
     return make_model_program(ProgramRole::Trunk, 0, std::move(probe.built), std::move(executable));
   }
   [[nodiscard]] ThreadTeam& team() const { return program_.executable->device()->host().team(); }
-  /// As the engine does: side by side.
+  /// Draws in parallel, as the engine does.
   void draw_tokens(std::span<const Sequence> sequences) {
     while (samplers_.size() < sequences.size()) samplers_.emplace_back(system_);
     struct Draws {
@@ -119,7 +119,7 @@ class Probe {
     const auto* logits = reinterpret_cast<const float*>(logits_.data()) + number * vocab_;
     try {
       (void)samplers_[number].sample({logits, vocab_}, sequence.tokens(), sequence.size());
-    } catch (...) {  // what is drawn does not matter
+    } catch (...) {  // the drawn token does not matter
     }
   }
 
@@ -127,7 +127,7 @@ class Probe {
     return std::min(kProbeBytes, system_->available_memory() / 2);
   }
 
-  /// A sequence whose first `depth` positions hold something in the cache.
+  /// A sequence whose first `depth` positions are filled in the cache.
   Sequence sequence_at(uint32_t depth, uint32_t tokens, uint32_t number) {
     Sequence sequence(pools_, depth + tokens);
     std::vector<Token> text(depth + tokens);
@@ -139,7 +139,7 @@ class Probe {
     sequence.prepare(depth);
     sequence.commit(depth);
     for (const auto& table : sequence.tables()) {
-      // An ordinary small number in every type of cache; untouched pages would all be one.
+      // A small normal number in every cache type. Untouched pages would all map to one zero page.
       const std::vector<std::byte> filled(table->pool().block_bytes(), std::byte{0x11});
       for (const uint32_t block : table->entries()) {
         if (block != BlockPool::kNoBlock) table->pool().write(block, filled.data());
@@ -149,17 +149,17 @@ class Probe {
   }
 
   std::shared_ptr<System> system_;
-  ProbeModel probe_;  // its program moves to the next
+  ProbeModel probe_;  // its program moves to program_
   uint64_t vocab_;
   ModelProgram program_;
   DeviceSlabs slabs_;
   std::vector<std::shared_ptr<BlockPool>> pools_;
   Buffer logits_;
   std::unique_ptr<ProgramRunner> runner_;
-  std::deque<Sampler> samplers_;  // of each sequence
+  std::deque<Sampler> samplers_;  // [sequences]
 };
 
-/// 0 for what was too short to be measured.
+/// amount / seconds; 0 if the time was too short to measure.
 double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
 
 ModelOptions probe_options(const Model& model) {
@@ -187,7 +187,7 @@ Hardware measure_hardware(const Model& model) {
   Probe probe(model, probe_options(model));
   const StepWork work = step_work(probe.program());
   const double state_bytes = probe.cache_bytes_at(0);
-  std::array<double, kNumDecodeSizes> decode{};  // seconds, of all passes
+  std::array<double, kNumDecodeSizes> decode{};  // seconds over all passes
   double deep = 0;
   double prompt = 0;
   double deep_prompt = 0;

@@ -1,5 +1,4 @@
-// What planning has to know about a machine, and how it is found out. What a model needs is not
-// known here.
+// Facts about a machine that planning uses, and their measurement.
 #pragma once
 
 #include <array>
@@ -9,34 +8,34 @@
 
 namespace tenon {
 
-/// Steps of 1, 2, 4, ... 128 sequences that decode a token each.
+/// Decode steps of 1, 2, 4, ... 128 sequences.
 inline constexpr uint32_t kNumDecodeSizes = 8;
 
-/// Speeds are those of `threads` threads together; 0: not known, and nothing is predicted from it.
+/// Speeds of `threads` threads together; 0 means unknown, and nothing is predicted from it.
 struct Hardware {
   uint32_t threads = 0;
-  uint64_t memory_bytes = 0;   ///< that the process may take, what it holds now included
-  uint64_t process_bytes = 0;  ///< what it holds besides weights, cache and what computing takes
-  /// Bytes that a step gets through in a second at the beginning of texts: matrices, as the file has
-  /// them, and states, read and written.
+  uint64_t memory_bytes = 0;   ///< memory that the process may use, including what it holds now
+  uint64_t process_bytes = 0;  ///< held besides weights, cache and scratch
+  /// Bytes per second of decode steps at the beginning of texts: matrices in the file's formats,
+  /// and states, read and written.
   std::array<double, kNumDecodeSizes> decode_bytes_per_second{};
-  /// Multiply-accumulates in matrices, when a prompt is computed.
+  /// Multiply-accumulates per second in matrices while a prompt is computed.
   double prefill_multiplications_per_second = 0;
-  /// Bytes of the KV cache that attention of single tokens reads in a second.
+  /// Bytes of the KV cache per second that attention of decodes reads.
   double cache_bytes_per_second = 0;
-  /// Multiply-accumulates of attention, when a prompt is computed.
+  /// Multiply-accumulates per second of attention while a prompt is computed.
   double attention_multiplications_per_second = 0;
 };
 
-/// Threads and memory: at once. The model's header and vocabulary are counted as the process's.
+/// Measures threads and memory, at once. Counts the model's header and vocabulary as the process's.
 Hardware measure_memory(const Model& model);
 
-/// The same and the speeds, with the kernels that the model takes: its program over as many of its
-/// layers as fit kProbeBytes, with weights made up. Takes seconds, and that much memory meanwhile.
-/// Throws NoMemory, and what compiling the program throws.
+/// Measures memory and speeds, with the model's kernels: runs its program over as many layers as
+/// fit kProbeBytes, with synthetic weights. Takes seconds, and that memory meanwhile. Throws
+/// NoMemory and compile errors.
 Hardware measure_hardware(const Model& model);
 
-/// More than any cache holds.
+/// Larger than any CPU cache.
 inline constexpr uint64_t kProbeBytes = uint64_t{3} << 29;
 
 }  // namespace tenon

@@ -24,11 +24,11 @@ namespace {
 constexpr uint64_t kMaxContext = std::numeric_limits<int32_t>::max();
 constexpr uint64_t kMaxSessions = uint64_t{1} << 20;
 
-/// More than 64 bits count: no memory is that large, so it fits nowhere.
+/// Saturated size: no memory has 64 bits of bytes, so it fits nowhere.
 constexpr uint64_t kTooMuch = UINT64_MAX;
 
-/// What a model takes with one type of cache. The backend's sizes are its own: it compiles the
-/// program into memory that is address space only.
+/// Memory of a model with one cache type. Asks the backend for sizes: compiles the program into
+/// reserved address space.
 class Needs {
  public:
   Needs(const Model& model, const ModelOptions& options, const Hardware& hardware)
@@ -75,7 +75,7 @@ class Needs {
     for (const DeviceNeeds& device : devices_) bytes += device.plan.weights_bytes;
     return bytes;
   }
-  /// The least budget for all sessions.
+  /// Smallest budget for all sessions.
   [[nodiscard]] uint64_t kv_bytes(uint64_t context, uint64_t sessions) const {
     uint64_t bytes = 0;
     for (const DeviceNeeds& device : devices_) {
@@ -83,7 +83,7 @@ class Needs {
     }
     return bytes;
   }
-  /// Bytes of the cache for a token after `context` others (seen_cache_bytes).
+  /// Cache bytes for a token after `context` positions (seen_cache_bytes).
   [[nodiscard]] double token_cache_bytes(uint64_t context) const {
     double bytes = 0;
     for (const DeviceNeeds& device : devices_) {
@@ -99,7 +99,7 @@ class Needs {
     for (const DeviceNeeds& device : devices_) bytes += device.plan.scratch_bytes;
     return bytes;
   }
-  /// Of the process at its peak: while weights are loaded, or when everything is full.
+  /// Peak of the process: while weights load, or with everything full.
   [[nodiscard]] uint64_t total_bytes(uint64_t context, uint64_t sessions) const {
     const uint64_t loading = loading_bytes_per_thread() * threads_;
     uint64_t weights = table_bytes_;
@@ -135,7 +135,7 @@ class Needs {
     DeviceCache cache;
   };
 
-  /// They are on the device of the trunk's logits.
+  /// Adds the other programs, which run on the device of the trunk's logits.
   void add_programs_beside(const Model& model, const ModelOptions& options,
                            const PlacedExecutable& trunk) {
     const auto placed = std::ranges::find(trunk.devices(), trunk.device(), &PlacedDevice::device);
@@ -153,7 +153,7 @@ class Needs {
     return least_cache_budget(device.cache.groups, {context, slice_, sessions},
                               device.cache.slab_bytes);
   }
-  /// Of a step: what is in no device's memory.
+  /// Step memory outside all devices.
   [[nodiscard]] uint64_t step_bytes(uint64_t sessions) const {
     const uint64_t rows = std::min<uint64_t>(sessions, slice_);
     return host_scratch_bytes_ + rows * vocab_ * sizeof(float);
@@ -179,7 +179,7 @@ class Needs {
   std::vector<DeviceNeeds> devices_;
 };
 
-/// How the model is compiled for its plan.
+/// Options to compile the model for its plan.
 ModelOptions planning_options(const Model& model, CacheType cache_type, const Hardware& hardware) {
   ModelOptions options = runtime_options(model);
   options.cache_type = cache_type;
@@ -203,7 +203,7 @@ void check_speeds(const Hardware& hardware) {
   check(hardware.attention_multiplications_per_second, "attention_multiplications_per_second");
 }
 
-/// The largest n in 1..most for which fits(n), which is true up to some n; 0 when there is none.
+/// Largest n in 1..most with fits(n), which is monotone; 0 if none.
 template <typename Fits>
 uint64_t largest(uint64_t most, Fits fits) {
   uint64_t low = 0;
@@ -214,7 +214,7 @@ uint64_t largest(uint64_t most, Fits fits) {
   return low;
 }
 
-/// Of the types that fit, the one of most bits, but no more than the model was opened with.
+/// Fitting cache type with the most bits, at most the model's own.
 std::string_view fitting_cache_type(const Model& model, const Plan& plan,
                                     const Hardware& hardware) {
   const CacheTypeInfo& own = info_of(model.options().cache_type);
@@ -232,7 +232,7 @@ std::string_view fitting_cache_type(const Model& model, const Plan& plan,
   return best != nullptr ? best->name : std::string_view();
 }
 
-/// With the devices filled for contexts and sessions as planned instead of the usual ones.
+/// Fitting number of GPU layers, with the devices filled for the planned contexts and sessions.
 int64_t fitting_gpu_layers(const Model& model, const Plan& plan, const Hardware& hardware) {
   if (plan.devices.size() < 2) return -1;
   ModelOptions options = planning_options(model, model.options().cache_type, hardware);
@@ -253,8 +253,8 @@ int64_t fitting_gpu_layers(const Model& model, const Plan& plan, const Hardware&
   }
 }
 
-/// Between the sizes that were measured, on a line over the logarithm of the size; beyond them the
-/// time grows with the sequences. Bytes per second.
+/// Bytes per second, interpolated over the logarithm of the batch size between measured sizes;
+/// beyond them, time grows linearly with the sequences.
 double decode_rate(const Hardware& hardware, uint64_t sessions) {
   const double size = std::log2(static_cast<double>(sessions));
   const auto last = static_cast<double>(kNumDecodeSizes - 1);
@@ -262,7 +262,7 @@ double decode_rate(const Hardware& hardware, uint64_t sessions) {
   if (size >= last) return rates.back() * std::exp2(last - size);
   const auto index = static_cast<size_t>(size);
   const double part = size - std::floor(size);
-  // Times, not rates, are what grows about evenly.
+  // Interpolates times, which grow about linearly, unlike rates.
   if (rates[index] <= 0 || rates[index + 1] <= 0) return 0;
   return 1 / ((1 - part) / rates[index] + part / rates[index + 1]);
 }

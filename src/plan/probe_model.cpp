@@ -18,10 +18,10 @@ namespace tenon {
 namespace {
 
 constexpr std::string_view kLayerPrefix = "blk.";
-constexpr float kDeviation = 0.02f;  // about that of a trained matrix of 2048 columns
+constexpr float kDeviation = 0.02f;  // typical of a trained matrix of 2048 columns
 constexpr uint64_t kAlignment = 64;
 
-/// "blk.3.attn_q.weight" apart; nothing for a tensor of no layer.
+/// "blk.3.attn_q.weight" split; empty for a tensor outside layers.
 struct LayerName {
   uint32_t layer;
   std::string_view rest;  ///< ".attn_q.weight"
@@ -35,7 +35,7 @@ std::optional<LayerName> layer_name(std::string_view name) {
   return LayerName{layer, name.substr(static_cast<size_t>(end - name.data()))};
 }
 
-/// Weights for a list of tensors, made up where they are read.
+/// Synthetic weights for a list of tensors, generated when read.
 class MadeUpSource : public ByteSource {
  public:
   MadeUpSource(std::string name, uint64_t size_bytes, std::vector<TensorInfo> tensors)
@@ -65,17 +65,17 @@ class MadeUpSource : public ByteSource {
     }
     std::memset(out.data(), 0, out.size());
     if (tensor.format != Format::F32) return;
-    constexpr float kOne = 1.0f;  // of norms
+    constexpr float kOne = 1.0f;  // for norms
     for (size_t at = 0; at + sizeof kOne <= out.size(); at += sizeof kOne) {
       std::memcpy(out.data() + at, &kOne, sizeof kOne);
     }
   }
 
-  std::vector<TensorInfo> tensors_;  // by rising offset
+  std::vector<TensorInfo> tensors_;  // by ascending offset
   std::map<Format, RandomBlocks> banks_;
 };
 
-/// How many layers are taken.
+/// Number of layers to take.
 uint32_t num_layers(const Model& model, uint64_t bytes) {
   const auto layers = static_cast<uint32_t>(model.spec().layers.size());
   if (!model.spec().layers_stand_alone()) return layers;
@@ -97,7 +97,7 @@ ProbeModel make_probe_model(const Model& model, uint64_t bytes, uint32_t max_tok
   ModelSpec spec = model.spec();
   const std::vector<LayerSpec> layers = std::exchange(spec.layers, {});
   const uint32_t taken = num_layers(model, bytes);
-  std::vector<uint64_t> origins;  // [taken] which layers
+  std::vector<uint64_t> origins;  // [taken] indices in the model
   for (uint64_t i = 0; i < taken; ++i) {
     origins.push_back(i * layers.size() / taken);
     spec.layers.push_back(layers[origins.back()]);

@@ -1,5 +1,5 @@
-// A model of some of another one's layers with made-up weights: what a machine is measured with
-// before the other one is loaded.
+// A model of some layers of another with synthetic weights, to measure a machine before the other
+// is loaded.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace tenon {
 
 struct ProbeModel {
-  std::shared_ptr<const ModelFile> file;  ///< delivers weights, but has no metadata
+  std::shared_ptr<const ModelFile> file;  ///< provides weights but no metadata
   BuiltProgram built;
 };
 
-/// As many layers as bring the matrices of a step to `bytes`, taken evenly from all; at least one.
-/// Steps of `max_tokens` tokens. Reads no weights but rope divisors.
+/// Takes layers evenly from the model until the matrices of a step reach `bytes`; at least one
+/// layer. Steps have `max_tokens` tokens. Reads no weights except rope divisors.
 ProbeModel make_probe_model(const Model& model, uint64_t bytes, uint32_t max_tokens);
 
 }  // namespace tenon

@@ -1,5 +1,5 @@
-// The types that a KV cache can have, by the names users give them. How a value is stored is the
-// backends' (quant/cache_row.h).
+// KV cache types, by their user-visible names. Backends define how values are stored
+// (quant/cache_row.h).
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ enum class CacheType : uint8_t { F16, F32, Int8, Q4 };
 struct CacheTypeInfo {
   std::string_view name;
   uint32_t type;        ///< tenon_cache_group.type
-  uint32_t bits;        ///< of a value
-  uint32_t head_bytes;  ///< besides the values, for each key and each value of a position and head
+  uint32_t bits;        ///< per value
+  uint32_t head_bytes;  ///< in addition, per key and per value of a position and head
 };
-/// In the order of CacheType.
+/// Indexed by CacheType.
 inline constexpr CacheTypeInfo kCacheTypes[] = {
     {"f16", TENON_TYPE_F16, 16, 0},
     {"f32", TENON_TYPE_F32, 32, 0},
@@ -31,7 +31,7 @@ constexpr const CacheTypeInfo& info_of(CacheType type) {
   return kCacheTypes[static_cast<size_t>(type)];
 }
 
-/// NULL when there is no such type.
+/// Null for unknown types.
 constexpr const CacheTypeInfo* find_cache_type(uint32_t type) {
   for (const CacheTypeInfo& info : kCacheTypes) {
     if (info.type == type) return &info;
@@ -39,7 +39,7 @@ constexpr const CacheTypeInfo* find_cache_type(uint32_t type) {
   return nullptr;
 }
 
-/// The names with `separator` between them.
+/// All names, joined by `separator`.
 inline std::string cache_type_names(std::string_view separator) {
   std::string names;
   for (const CacheTypeInfo& info : kCacheTypes) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kNoOp = UINT32_MAX;
 
-/// The operation that writes each slot.
+/// Index of the operation that writes each slot.
 std::vector<uint32_t> writers_of(std::span<const tenon_op> ops, size_t num_slots) {
   std::vector<uint32_t> writers(num_slots, kNoOp);
   for (uint32_t op = 0; op < ops.size(); ++op) {
@@ -23,7 +23,7 @@ std::vector<uint32_t> writers_of(std::span<const tenon_op> ops, size_t num_slots
   return writers;
 }
 
-/// Calls visit(slot) for each input that is there.
+/// Calls visit(slot) for each present input.
 template <typename Visit>
 void for_each_input(const tenon_op& op, Visit visit) {
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
@@ -45,7 +45,7 @@ bool is_computed_anywhere(const tenon_program& program, const tenon_op& op) {
 void for_each_cache_layer(tenon_op& op, const std::function<void(uint32_t&, uint32_t&)>& visit) {
   const backends::CacheUse use = backends::cache_use(op.kind);
   if (use == backends::CacheUse::None) return;
-  visit(op.params.kv.group, op.params.kv.layer);  // the parameters of all begin so
+  visit(op.params.kv.group, op.params.kv.layer);  // all parameter structs begin with these
   if (use != backends::CacheUse::ReadsPools) return;
   visit(op.params.attention_pools.pool_group, op.params.attention_pools.pool_layer);
 }
@@ -74,7 +74,7 @@ std::vector<OpTie> find_ties(const tenon_program& program) {
   return ties;
 }
 
-/// One cut; each step relies on those before it.
+/// One cut; each step relies on the steps before.
 class ProgramCutter {
  public:
   ProgramCutter(Program whole, std::span<const uint32_t> devices)
@@ -106,7 +106,7 @@ class ProgramCutter {
  private:
   struct Part {
     uint32_t device = 0;
-    std::vector<uint32_t> ops;        // of the whole program, in its order
+    std::vector<uint32_t> ops;        // indices in the whole program, ascending
     std::vector<uint32_t> groups{};   // new numbers
     std::vector<uint32_t> results{};  // slots of the whole program
     std::optional<ProgramPart> made{};
@@ -123,8 +123,8 @@ class ProgramCutter {
          op_label(tie.second, whole_.ops_[tie.second].kind));
   }
 
-  /// An operation waits for as many changes of device as its inputs did, and one more if that was on
-  /// another device. Operations that wait for equally many on one device are a part.
+  /// Assigns parts: an operation waits for as many device changes as its inputs, plus one for
+  /// inputs from another device. Operations of one device with equal waits form a part.
   void find_parts() {
     std::vector<uint32_t> waits(whole_.ops_.size(), 0);
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> waits_of_layer;
@@ -150,11 +150,10 @@ class ProgramCutter {
     }
   }
 
-  /// The layers of a group that live on one device become a group of that device, which its parts
-  /// share. A backend may lay out a state by the operations that keep it, so the states of each part
-  /// are a group of their own.
+  /// Splits groups: the layers of a group on one device become a group of that device, shared by
+  /// its parts. States are split per part, because backends may lay out a state by its operations.
   void split_groups() {
-    // (device, part of a state, group) -> layers; in the order that the new groups have.
+    // (device, part of a state, group) -> layers; ordered like the new groups.
     std::map<std::array<uint32_t, 3>, std::set<uint32_t>> layers;
     const auto key_of = [&](uint32_t op, uint32_t group) {
       const bool is_state = whole_.groups_[group].kind == TENON_CACHE_STATE;
@@ -206,7 +205,7 @@ class ProgramCutter {
     Part& part = parts_[number];
     Program made;
     std::vector<uint32_t> slots;
-    std::map<uint32_t, uint32_t> numbers;  // of the whole program's slots in the part
+    std::map<uint32_t, uint32_t> numbers;  // slot of the whole program -> slot of the part
     const auto take = [&](uint32_t& slot) {
       const auto [found, is_new] = numbers.try_emplace(slot, static_cast<uint32_t>(slots.size()));
       if (is_new) {
@@ -261,7 +260,7 @@ class ProgramCutter {
   Program whole_;
   std::span<const uint32_t> devices_;
   std::vector<uint32_t> writers_;     // [slots] operations
-  std::vector<uint32_t> part_of_op_;  // [ops]; kNoOp: of those that read it
+  std::vector<uint32_t> part_of_op_;  // [ops]; kNoOp: in all parts that read it
   std::vector<Part> parts_;
   std::vector<uint32_t> group_devices_;
 };

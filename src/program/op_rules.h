@@ -1,4 +1,4 @@
-// Checks and rules that operations share; what one operation alone asks stands in program/ops.
+// Checks and rules shared by operations; program/ops defines each operation's own.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ inline void require_one_row(const OpView& view, uint32_t input) {
           fmt::format("\"{}\" has {} rows, not 1", slot.name, slot.rows));
 }
 
-/// Refuses unless the columns of input 0 are as many whole pieces as input `input` has columns.
+/// Refuses unless the columns of input 0 are a multiple of those of input `input`.
 inline void require_pieces(const OpView& view, uint32_t input) {
   require(columns_of(view, 0) % columns_of(view, input) == 0, view,
           fmt::format("{} columns are not {} whole pieces", columns_of(view, 0),
@@ -58,14 +58,14 @@ inline const tenon_cache_group& any_group_of(const OpView& view, uint32_t group,
   return view.groups[group];
 }
 
-/// A group of positions.
+/// A cache group that keeps positions.
 inline const tenon_cache_group& group_of(const OpView& view, uint32_t group, uint32_t layer) {
   const tenon_cache_group& found = any_group_of(view, group, layer);
   require(found.kind != TENON_CACHE_STATE, view, "the cache group keeps states, not positions");
   return found;
 }
 
-/// Refuses unless the part of a state that begins at params.state.offset has room for `values`.
+/// Refuses unless the state has room for `values` from params.state.offset on.
 inline void require_state(const OpView& view, uint64_t values) {
   const tenon_state_params& state = view.op.params.state;
   const tenon_cache_group& group = any_group_of(view, state.group, state.layer);
@@ -83,7 +83,7 @@ inline void require_columns(const OpView& view, uint32_t input, uint64_t columns
          fmt::format("\"{}\" has {} columns, expected {}", slot->name, slot->columns, columns));
 }
 
-/// Columns of one of `heads` heads of input `input`.
+/// Columns per head of input `input`, with `heads` heads.
 inline uint64_t head_columns(const OpView& view, uint32_t input, uint32_t heads) {
   const uint64_t columns = columns_of(view, input);
   require(heads > 0 && columns % heads == 0, view,
@@ -92,7 +92,7 @@ inline uint64_t head_columns(const OpView& view, uint32_t input, uint32_t heads)
   return columns / heads;
 }
 
-/// Refuses an operation that looks back further than a cache group keeps.
+/// Refuses an operation that looks back further than its cache group keeps.
 inline void require_within(const OpView& view, uint32_t window, const tenon_cache_group& group) {
   require(group.window == 0 || (window > 0 && window <= group.window), view,
           fmt::format("looks back {} positions, its cache group keeps {}", window, group.window));
@@ -102,7 +102,7 @@ inline void require_within(const OpView& view, uint32_t window, const tenon_cach
 
 inline uint64_t same_columns(const OpView& view) { return columns_of(view, 0); }
 
-/// A product with `rows` rows of a weight.
+/// Cost of a product with `rows` rows of a weight.
 inline OpCost matrix_cost(const tenon_slot& weight, uint64_t rows) {
   return {.multiplications = rows * weight.columns,
           .weight_bytes = rows * *row_bytes(*find_format(weight.type), weight.columns)};

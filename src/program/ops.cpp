@@ -19,7 +19,7 @@ constexpr OpInfo kOps[] = {
 
 bool is_integers(char letter) { return letter == 'i' || letter == 's'; }
 
-/// Whether a slot may stand where OpInfo::inputs has this letter.
+/// True if a slot matches a letter of OpRule::inputs.
 bool fits_letter(const tenon_slot& slot, char letter) {
   switch (letter) {
     case 'W':
@@ -42,7 +42,7 @@ bool may_be_absent(char letter) {
   return letter == 'w' || letter == 'y' || letter == 'b' || letter == 'c' || letter == 's';
 }
 
-/// Checks presence, kinds and rows of the inputs; returns the rows that the activations share.
+/// Checks presence, kinds and rows of the inputs; returns the common rows of the activations.
 uint32_t check_inputs(const OpView& view, const OpRule& rule) {
   const std::string_view letters = rule.inputs;
   require(view.op.num_inputs <= letters.size(), view,

@@ -7,10 +7,10 @@
 namespace tenon {
 namespace {
 
-constexpr uint64_t kAlignment = 64;  // one cache line, and the widest vector register
+constexpr uint64_t kAlignment = 64;  // a cache line, and the widest vector register
 constexpr uint32_t kNever = 0xFFFFFFFFu;
 
-/// An activation to place: alive from the operation that writes it to the last that reads it.
+/// An activation to place: alive from its writer to its last reader.
 struct Interval {
   uint32_t slot;
   uint32_t first_op;
@@ -25,7 +25,7 @@ struct Interval {
 };
 
 uint64_t slot_bytes(const tenon_slot& slot, const StepLimits& limits) {
-  // A sequence brings a token at least.
+  // A sequence has at least one token.
   const uint64_t rows =
       slot.row_class == TENON_ROWS_OUTPUTS ? limits.max_outputs : limits.max_tokens;
   const uint64_t values = checked_mul(rows, slot.columns, "activation", Code::Limit);
@@ -56,8 +56,8 @@ std::vector<Interval> find_intervals(std::span<const tenon_slot> slots,
   return intervals;
 }
 
-/// The offset of the smallest gap that takes `interval` among `placed` (in order of offset), or the
-/// end of what lives with it.
+/// Offset of the smallest gap for `interval` among `placed` (ascending offsets), or the end of all
+/// that overlap in time.
 uint64_t best_gap(const Interval& interval, const std::vector<Interval>& placed) {
   uint64_t end = 0;
   uint64_t best_offset = 0;
@@ -76,8 +76,8 @@ uint64_t best_gap(const Interval& interval, const std::vector<Interval>& placed)
 
 }  // namespace
 
-// Large slots first, each into the tightest gap that its lifetime leaves: near optimal for the
-// chains with residuals that models are, and quadratic in a few thousand slots at most.
+// Places large slots first, each in the tightest gap during its lifetime. Near-optimal for chains
+// with residuals; quadratic in at most a few thousand slots.
 uint64_t plan_memory(std::span<tenon_slot> slots, std::span<const tenon_op> ops,
                      std::span<const uint32_t> results, const StepLimits& limits) {
   for (tenon_slot& slot : slots) slot.plan_offset = TENON_NO_PLAN;

@@ -42,7 +42,7 @@ void check_positions(const tenon_step& step, uint32_t parts, uint64_t rows) {
   }
 }
 
-/// Tokens of the vocabulary, or none.
+/// Earlier tokens are in the vocabulary, or absent.
 void check_earlier_tokens(const tenon_program& program, const tenon_step& step) {
   const uint64_t history = program.token_history;
   if (history == 0 || step.num_sequences == 0) return;
@@ -77,7 +77,7 @@ void check_tokens(const tenon_program& program, const tenon_step& step) {
   }
 }
 
-/// What comes from outside and what leaves has memory, if it has rows.
+/// Inputs and results with rows have memory.
 void check_bindings(const tenon_program& program, const tenon_step& step) {
   require(step.num_bindings == 0 ||
               (step.bindings != nullptr && step.binding_size >= sizeof(tenon_binding) &&
@@ -102,7 +102,7 @@ void check_bindings(const tenon_program& program, const tenon_step& step) {
   }
 }
 
-/// Every token belongs to one sequence.
+/// Every token belongs to exactly one sequence.
 void check_cover(const tenon_step& step, const Strided<tenon_step_sequence>& sequences) {
   std::vector<bool> covered(step.num_tokens, false);
   uint64_t num_covered = 0;
@@ -121,7 +121,7 @@ void check_cover(const tenon_step& step, const Strided<tenon_step_sequence>& seq
           step.num_tokens);
 }
 
-/// As backends::check_step_masks.
+/// Checks like backends::check_step_masks.
 void check_masks(const tenon_program& program, const Strided<tenon_step_sequence>& sequences) {
   const bool whole = backends::has_mask(program, TENON_MASK_SYMMETRIC);
   const bool cross = backends::has_mask(program, TENON_MASK_CROSS);
@@ -134,15 +134,15 @@ void check_masks(const tenon_program& program, const Strided<tenon_step_sequence
   }
 }
 
-/// A state is read from one block and written to another or the same, which no other sequence of
-/// the step has anything to do with if it is written.
+/// A state is read from one block and written to the same or another; no other sequence of the step
+/// may use a written block.
 void check_states(uint32_t number, const tenon_step& step,
                   const Strided<tenon_step_sequence>& sequences) {
   const tenon_cache_pool& pool = step.pools[number];
   const uint64_t num_blocks = uint64_t{pool.num_slabs} * pool.blocks_per_slab;
   require(pool.num_slabs == 0 || pool.slabs != nullptr, "step: cache group {}: slabs are missing",
           number);
-  std::map<uint32_t, uint32_t> writers;  // sequence by block
+  std::map<uint32_t, uint32_t> writers;  // block -> sequence
   for (uint32_t s = 0; s < sequences.size(); ++s) {
     const tenon_step_sequence& sequence = sequences[s];
     if (sequence.num_tokens == 0) continue;
@@ -215,7 +215,7 @@ void verify_step(const tenon_program& program, const tenon_step& step) {
   for (uint32_t g = 0; g < groups.size(); ++g) {
     tenon_cache_group group = groups[g];
     const bool own = group.kind == TENON_CACHE_CROSS && backends::writes_group(program, g);
-    if (own) group.kind = TENON_CACHE_FULL;  // an encoder's: its own positions
+    if (own) group.kind = TENON_CACHE_FULL;  // an encoder's group: its own positions
     check_blocks(group, g, step, sequences);
   }
 }

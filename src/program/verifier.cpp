@@ -15,14 +15,14 @@
 namespace tenon {
 namespace {
 
-// A model of a thousand layers has some 20,000 of each; the bound keeps a broken count from costing
-// memory.
+// A model of a thousand layers has some 20,000 of each. Bounds the memory that a broken count
+// costs.
 constexpr uint32_t kMaxEntries = 1u << 20;
 
-// What a row and a vocabulary may have at most, so that sizes in bytes stay far from 64 bits.
+// Largest row and vocabulary, so that byte sizes stay far below 64 bits.
 constexpr uint64_t kMaxExtent = uint64_t{1} << 40;
 
-/// One pass over a program; each step relies on what the ones before it checked.
+/// One pass over a program; each step relies on the checks before.
 class Verifier {
  public:
   explicit Verifier(const tenon_program& program)
@@ -170,7 +170,7 @@ class Verifier {
     }
   }
 
-  /// The slot of an input, which must exist and, if an activation, hold something by now.
+  /// Slot of an input, which must exist; an activation must have been written before.
   [[nodiscard]] const tenon_slot* input_slot(uint32_t op, uint32_t number) const {
     if (number == TENON_NO_SLOT) return nullptr;
     const uint32_t kind = ops_[op].kind;
@@ -236,8 +236,8 @@ class Verifier {
     written_[number] = true;
   }
 
-  /// A layer of the cache is written once, before the operations that read it. That of another text
-  /// (CROSS) was written by another program: a program writes such a group or reads it.
+  /// A cache layer is written once, before operations read it. A program either writes or reads a
+  /// CROSS group, which holds another text.
   void check_cache(uint32_t index, backends::CacheUse use) {
     using backends::CacheUse;
     if (use == CacheUse::None || use == CacheUse::State) return;
@@ -311,7 +311,7 @@ class Verifier {
   Strided<tenon_cache_group> groups_;
   std::vector<bool> written_;
   std::set<std::pair<uint32_t, uint32_t>> cached_;
-  /// Of each group and layer: where the part of an operation ends, and where it begins.
+  /// Per group and layer: end of an operation's part -> its begin.
   std::map<std::pair<uint32_t, uint32_t>, std::map<uint64_t, uint64_t>> states_;
   ProgramFacts facts_;
 };

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr uint64_t kVocab = 5;
-char object;  // all that the objects of the honest backend are
+char object;  // the address of all objects of the honest backend
 
 template <typename Object>
 tenon_status give(Object** out) {
@@ -40,7 +40,7 @@ void fill(tenon_device_info& info) {
 
 float* logits_of(const tenon_step& step) { return static_cast<float*>(step.bindings[0].data); }
 
-/// Answers a draw: with these candidates where they are asked for, else with a token.
+/// Answers a draw with these candidates if it lists, else with a token.
 tenon_status list_candidates(const tenon_draw& draw, const std::vector<int32_t>& tokens,
                              const std::vector<float>& logits, uint64_t* ticket) {
   *ticket = 2;
@@ -83,7 +83,7 @@ constexpr tenon_backend_api honest() {
   return api;
 }
 
-/// Collects what is logged.
+/// Collects log lines.
 struct Lines {
   std::vector<std::string> all;
   Log log() {
@@ -130,7 +130,7 @@ struct Small {
   }
 };
 
-/// Everything the host asks of a backend, in order, with a step of two rows.
+/// Makes all calls that the host makes to a backend, in order, with a step of two rows.
 void use(const tenon_backend_api& api, const uint32_t* cancel = nullptr) {
   const std::shared_ptr<Device> device = device_of(api);
   static_cast<void>(device->description());
@@ -235,7 +235,7 @@ const Lie kLies[] = {
      [](tenon_backend_api& api) {
        api.run = [](tenon_executable*, const tenon_step*, uint64_t*) { return tenon_status{99}; };
      }},
-    {"run failed with status 9, which",  // a code of tenon.h, but none of backend.h
+    {"run failed with status 9, which",  // a code of tenon.h, not of backend.h
      [](tenon_backend_api& api) {
        api.run = [](tenon_executable*, const tenon_step*, uint64_t*) { return tenon_status{9}; };
      }},

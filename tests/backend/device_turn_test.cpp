@@ -1,4 +1,4 @@
-// Turns on a device: who gets the next, who gives up waiting, and what the next one finishes first.
+// Turns on a device: their order, impatient callers, and steps to finish first.
 #include "backend/device_turn.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ TEST(DeviceTurn, ComesInTheOrderOfAsking) {
   EXPECT_THAT(order, ElementsAre(0, 1, 2, 3));
 }
 
-/// A thread that asks again at once, as an engine does for each step, is behind who waits already.
+/// A thread that asks again at once, like an engine per step, queues after the waiting threads.
 TEST(DeviceTurn, DoesNotGoBackToWhoHasJustHadIt) {
   DeviceTurn turn;
   bool had_it = false;
@@ -106,7 +106,7 @@ TEST(DeviceTurn, StepsOfAnotherAreFinishedFirst) {
     use.leave_steps(engine);
   }
   {
-    DeviceTurn::Use use(turn, engine);  // its own
+    DeviceTurn::Use use(turn, engine);  // its own steps
     use.leave_steps(engine);
   }
   EXPECT_EQ(engine.num_finished, 0);

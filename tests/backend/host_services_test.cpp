@@ -115,7 +115,7 @@ TEST(HostServices, MemoryIsZeroedAndAligned) {
   EXPECT_TRUE(system->all_released());
 }
 
-/// An allocator of a host: its memory is full of garbage.
+/// A host's allocator that returns garbage-filled memory.
 HostAllocator garbage_allocator() {
   return {nullptr,
           [](void*, size_t size_bytes, size_t alignment) {
@@ -153,7 +153,7 @@ TEST(HostServices, WithoutMemoryThereIsNull) {
   EXPECT_EQ(table.allocate(table.user, 64, 4 * kMiB, TENON_MEMORY_CACHE), nullptr);
 }
 
-/// Counts what a job calls; stops before `stop_at`.
+/// Counts the calls of a job; stops before `stop_at`.
 struct Job {
   std::atomic<uint32_t> runs{0};
   std::atomic<uint32_t> befores{0};

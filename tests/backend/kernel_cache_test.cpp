@@ -29,7 +29,7 @@ class KernelCacheFiles : public testing::Test {
     const auto begin = std::filesystem::directory_iterator(folder_.path(""));
     return static_cast<size_t>(std::distance(begin, std::filesystem::directory_iterator()));
   }
-  /// The one file there is.
+  /// The only file.
   [[nodiscard]] std::string file() const {
     return std::filesystem::directory_iterator(folder_.path(""))->path().string();
   }
@@ -46,7 +46,7 @@ TEST_F(KernelCacheFiles, KeepWhatWasPutLast) {
   EXPECT_EQ(get("a"), "second");
   EXPECT_EQ(get("b"), "other");
   EXPECT_EQ(num_files(), 2u);
-  // Another process.
+  // Acts as another process.
   KernelCache again(System::real(), folder_.path(""), Log{});
   EXPECT_EQ(text_of(again.get(bytes_of("a"))), "second");
 }
@@ -76,7 +76,7 @@ TEST_F(KernelCacheFiles, ThatAreCutOrDamagedAreAsNone) {
   EXPECT_EQ(get("key"), "written anew");
 }
 
-/// As if two keys had one hash.
+/// Simulates a hash collision of two keys.
 TEST_F(KernelCacheFiles, OfAnotherKeyAreAsNone) {
   put("key", "bytes");
   const std::string path = file();

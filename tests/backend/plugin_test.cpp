@@ -51,7 +51,7 @@ std::shared_ptr<Device> device_of(const Backend& backend) {
   return Device::create(backend, std::move(host), {});
 }
 
-// ---- What is told from the file -----------------------------------------------------------------
+// ---- Checks of the file -------------------------------------------------------------------------
 
 TEST(PluginFile, RelativePathsAreRefused) {
   for (const char* path : {"", "libtenon-x.so", "./libtenon-x.so", "../x.so"}) {
@@ -127,7 +127,7 @@ TEST(PluginFile, FilesOfAnotherUserAreRefused) {
   expect_refused(path, PluginReason::UnsafeOwner);
 }
 
-// ---- What is told from the entry and the table --------------------------------------------------
+// ---- Checks of the entry and the table ----------------------------------------------------------
 
 TEST(PluginTable, EveryOffenceHasItsReason) {
   const TempFolder folder;
@@ -173,7 +173,7 @@ TEST(PluginTable, AnOlderOneRefusesOperationsThatCameAfterIt) {
   EXPECT_EQ(device_of(plugin.backend)->first_unsupported(program.view()), 3u);
 }
 
-// ---- What a loaded plugin does ------------------------------------------------------------------
+// ---- A loaded plugin ----------------------------------------------------------------------------
 
 TEST(PluginDevice, ThrowingIsAPluginError) {
   const TempFolder folder;
@@ -258,7 +258,7 @@ TEST(Registry, RefusedPluginsStayInTheListAndTheOthersWork) {
     EXPECT_NE(device_of(registry.find(name))->description(), "");
   }
   EXPECT_EQ(registry.find("stub").api, registry.entries()[4].backend.api);
-  // A name that is taken stays with the built-in backend.
+  // A taken name stays with the built-in backend.
   EXPECT_EQ(registry.find("reference").api, registry.entries()[1].backend.api);
 }
 
@@ -297,7 +297,7 @@ TEST(Registry, AnUnknownNameIsAnArgumentErrorThatListsTheKnown) {
   }
 }
 
-// ---- The system under it fails ------------------------------------------------------------------
+// ---- System failures ----------------------------------------------------------------------------
 
 TEST(PluginFile, EachCallOfTheSystemMayFail) {
   const TempFolder folder;

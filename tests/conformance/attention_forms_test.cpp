@@ -1,5 +1,5 @@
-// The forms of attention: masks, biases, latent rows and other texts, against a double loop that
-// knows nothing of blocks, tiles or spans; and against the reference where the cache rounds.
+// Forms of attention (masks, biases, latent rows, other texts) against a double loop without
+// blocks, tiles or spans; and against the reference for rounding caches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ void write_cache(ProgramBuilder& b, const Form& f, uint32_t group) {
                0);
 }
 
-/// Attention of rows of tables. That over another text reads what encoder_of wrote.
+/// Attention over rows of tables. Attention to another text reads the rows written by encoder_of.
 Program program_of_form(const Form& f, uint32_t max_tokens) {
   ProgramBuilder b;
   AttentionOptions options;
@@ -88,7 +88,7 @@ Program program_of_form(const Form& f, uint32_t max_tokens) {
                              {max_tokens, max_tokens});
 }
 
-/// Writes a CROSS group, of which it knows nothing but its own positions.
+/// Writes a CROSS group as its own positions.
 Program encoder_of(const Form& f, uint32_t max_tokens) {
   ProgramBuilder b;
   write_cache(b, f, b.cache_group(group_of(f)));
@@ -112,7 +112,7 @@ bool sees(const Form& f, int64_t own, int64_t i) {
   }
 }
 
-/// As transformers' T5 has it, `after` positive for positions after the own one.
+/// The bucket of transformers' T5; `after` is positive for later positions.
 uint32_t t5_bucket(const Form& f, int64_t after) {
   uint32_t buckets = f.buckets;
   uint32_t first = 0;
@@ -133,8 +133,8 @@ uint32_t t5_bucket(const Form& f, int64_t after) {
   return first + std::min(buckets - 1, static_cast<uint32_t>(exact) + more);
 }
 
-/// Attention of a whole sequence, formula by formula.
-///   own, keys  the tokens that ask and those that are looked at
+/// Attention of a whole sequence by its formula.
+///   own, keys  the attending tokens and those attended to
 std::vector<float> oracle(const Form& f, const std::vector<int32_t>& own,
                           const std::vector<int32_t>& keys) {
   const bool latent = f.kind == TENON_CACHE_LATENT;
@@ -176,7 +176,7 @@ std::vector<float> oracle(const Form& f, const std::vector<int32_t>& own,
   return out;
 }
 
-// ---- Against it --------------------------------------------------------------------------------
+// ---- Comparison with the oracle -----------------------------------------------------------------
 
 void expect_near(const std::vector<float>& result, const std::vector<float>& expected) {
   Deviation deviation;
@@ -184,7 +184,7 @@ void expect_near(const std::vector<float>& result, const std::vector<float>& exp
   EXPECT_LE(deviation.relative_rmse(), float_tolerance());
 }
 
-/// The sequence in slices of these sizes, then of the last size.
+/// Runs the sequence in slices of these sizes, then of the last size.
 std::vector<float> run_sliced(Runner& runner, const std::vector<int32_t>& text,
                               const std::vector<uint32_t>& slices) {
   std::vector<float> all;
@@ -201,8 +201,8 @@ std::vector<float> run_sliced(Runner& runner, const std::vector<int32_t>& text,
   return all;
 }
 
-/// Of a form that takes slices: the oracle's values, and the same bits however it is cut, and
-/// beside others.
+/// For forms that allow slices: the oracle's values, with equal bits for all slices and beside
+/// other sequences.
 void check_slices(const Form& f, uint32_t length) {
   SCOPED_TRACE(testing::PrintToString(f));
   const std::vector<int32_t> text = mixed_tokens(length);
@@ -228,7 +228,7 @@ void check_slices(const Form& f, uint32_t length) {
   EXPECT_EQ(rows, result);
 }
 
-/// Of a form that sees the whole sequence.
+/// For forms that see the whole sequence.
 void check_whole(const Form& f, uint32_t length) {
   SCOPED_TRACE(testing::PrintToString(f));
   const std::vector<int32_t> text = mixed_tokens(length);
@@ -250,7 +250,7 @@ void check_whole(const Form& f, uint32_t length) {
 constexpr uint32_t kFormTypes[] = {TENON_TYPE_F32, TENON_TYPE_F16, TENON_CACHE_INT8,
                                    TENON_CACHE_Q4};
 
-/// Where the cache rounds, as the reference with the same rounding.
+/// For rounding caches: results equal the reference's, which rounds alike.
 void check_types(Form f, const std::vector<StepPlan>& steps, uint32_t max_tokens,
                  uint32_t positions) {
   for (const uint32_t type : kFormTypes) {
@@ -389,7 +389,7 @@ TEST(AttentionLatent, LongPastsMasksAndBiases) {
   check_whole(f, 90);
 }
 
-/// Two sequences read two texts; each result as the oracle's and the reference's.
+/// Two sequences read two texts; both results match the oracle and the reference.
 void check_cross(Form f, uint32_t length) {
   f.kind = TENON_CACHE_CROSS;
   f.mask = TENON_MASK_CROSS;

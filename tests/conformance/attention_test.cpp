@@ -1,4 +1,4 @@
-// kv_write and attention: the cache filled by earlier steps, by this one, by neighbours; heads that
+// kv_write and attention: caches filled by earlier steps, by this step, by neighbours; heads that
 // share a KV head; windows, sinks, soft caps.
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ struct Shape {
   uint32_t block_tokens = 32;
   uint32_t window = 0;
   float soft_cap = 0;
-  float scale = 0;  ///< 0: 1 / sqrt(key_dim)
+  float scale = 0;  ///< 0 means 1 / sqrt(key_dim)
   bool sinks = false;
   uint32_t layers = 1;
 };
@@ -33,8 +33,8 @@ void PrintTo(const Shape& s, std::ostream* out) {
        << s.window << ", cap " << s.soft_cap << (s.sinks ? ", sinks" : "");
 }
 
-/// Attention over keys and values that are rows of tables, so that both backends write the same
-/// bits to their caches. With several layers, the results are added up.
+/// Attention over keys and values from tables, so that both backends write equal bits to their
+/// caches. The results of several layers are added up.
 Program program_of(const Shape& s, uint32_t max_tokens) {
   ProgramBuilder b;
   const uint32_t group =
@@ -115,7 +115,7 @@ TEST(Attention, LongPasts) {
   }
 }
 
-/// More positions than a group of a GPU takes at a time.
+/// More positions than a GPU group processes at once.
 TEST(Attention, PositionsInParts) {
   Shape s{2, 1, 16, 24, TENON_TYPE_F16};
   s.sinks = true;
@@ -164,7 +164,7 @@ TEST(Attention, SinksAndSoftCaps) {
         s.sinks = true;
         check(s, block_edges());
         s.sinks = false;
-        s.scale = 1;  // scores of some units: the weights differ much
+        s.scale = 1;  // large scores: weights differ strongly
         check(s, growing({40, 1, 255}));
       }
     }
@@ -173,7 +173,7 @@ TEST(Attention, SinksAndSoftCaps) {
 
 TEST(Attention, LargeScoresDoNotOverflow) {
   Shape s{4, 2, 64, 64};
-  s.scale = 50;  // scores around 400: e^x has no f32
+  s.scale = 50;  // scores around 400: e^x overflows f32
   check(s, growing({33, 1, 300}));
 }
 

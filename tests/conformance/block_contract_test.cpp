@@ -1,5 +1,5 @@
-// What every backend refuses of the blocks of states (numbers outside of the pool, no state after
-// tokens), and what it does not look at.
+// Refusals of state blocks by every backend (numbers outside the pool, no state after tokens), and
+// blocks that are not checked.
 #include <gtest/gtest.h>
 
 #include <utility>

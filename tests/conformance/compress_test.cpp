@@ -1,5 +1,5 @@
-// Rows that are made of several positions, kept in a group with a stride, chosen by an index and
-// looked at with the positions after the last of them, against double loops over whole texts.
+// Rows pooled from several positions, kept in a group with a stride, chosen by an index and
+// attended to with the positions after them, against double loops over whole texts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,17 +19,17 @@ constexpr uint32_t kLatentValue = 24;
 constexpr uint32_t kLatentHeads = 20;  // more than one work item of some backends
 constexpr float kLatentScale = 0.25f;
 
-/// Pools of positions, and the index that chooses among their rows.
+/// Pools of positions and the index that chooses among their rows.
 struct Pools {
   uint32_t stride = 4;
-  uint32_t columns = 24;  // of a row
-  uint32_t count = 3;     // rows that are chosen
+  uint32_t columns = 24;  // per row
+  uint32_t count = 3;     // rows chosen
   uint32_t heads = 5;
   uint32_t type = TENON_TYPE_F32;  // of the rows
   uint32_t block_tokens = 16;
-  bool overlap = false;  // with the pool before
+  bool overlap = false;  // with the previous pool
 
-  /// Of what a position brings.
+  /// Columns stored per position.
   [[nodiscard]] uint32_t raw_columns() const { return overlap ? 2 * columns : columns; }
 };
 
@@ -39,7 +39,7 @@ void PrintTo(const Pools& f, std::ostream* out) {
        << (f.overlap ? ", overlapping" : "");
 }
 
-/// What the tokens of a text bring.
+/// Values of a text's tokens.
 struct PoolRows {
   std::vector<float> value, gate, query, weights;
 };
@@ -57,7 +57,7 @@ std::vector<float> token_rows(const std::vector<float>& from, uint64_t columns, 
   return {begin, begin + static_cast<ptrdiff_t>(count * columns)};
 }
 
-/// Results: the rows [T, columns], what is chosen [T, count], then the attention.
+/// Results: pooled rows [T, columns], chosen rows [T, count], then the attention.
 Program pools_program(const Pools& f, uint32_t max_tokens) {
   ProgramBuilder b;
   CacheGroup raw{2, 1, f.raw_columns(), f.raw_columns(), TENON_TYPE_F32, f.block_tokens};
@@ -97,7 +97,7 @@ Program pools_program(const Pools& f, uint32_t max_tokens) {
 
 // ---- The oracle ---------------------------------------------------------------------------------
 
-/// The row that the token at `own` ends, or zeros.
+/// The row that ends at token `own`, or zeros.
 std::vector<double> pooled_row(const Pools& f, const PoolRows& rows, uint32_t own) {
   std::vector<double> row(f.columns);
   if ((own + 1) % f.stride != 0) return row;
@@ -172,14 +172,14 @@ std::vector<float> attend_pools(const Pools& f, const std::vector<int32_t>& text
   return out;
 }
 
-// ---- Against it ---------------------------------------------------------------------------------
+// ---- Comparison with the oracle -----------------------------------------------------------------
 
 struct PoolResults {
   std::vector<float> rows, chosen, attended;
   bool operator==(const PoolResults&) const = default;
 };
 
-/// The tokens [first, end) of a text, in slices of these sizes, the last one again and again.
+/// Runs tokens [first, end) of a text in slices of these sizes, repeating the last size.
 void run_pools(Runner& runner, const Pools& f, const PoolRows& rows,
                const std::vector<int32_t>& text, uint32_t first, uint32_t end,
                const std::vector<uint32_t>& slices, PoolResults& all) {
@@ -267,7 +267,7 @@ TEST(Compress, ShapesOfRows) {
   }
 }
 
-/// More rows than the span that the kernels of some backends take at once.
+/// More rows than some backends' kernels process at once.
 TEST(Compress, LongPasts) {
   check_pools({.stride = 2, .columns = 8, .count = 7, .heads = 2, .block_tokens = 32}, 700);
 }
@@ -278,7 +278,7 @@ TEST(Compress, RowsThatTheCacheRounds) {
   }
 }
 
-/// Wherever a text goes back to and goes on with others, the rows are those of the text as it is.
+/// After any rewind, pooled rows are those of the current text.
 TEST(Compress, ARewoundTextHasTheRowsOfWhatIsLeft) {
   const Pools f{.stride = 5};
   const Program program = pools_program(f, 64);

@@ -1,5 +1,6 @@
-// test_conformance [--backend NAME | --plugin PATH] [--isa NAME] [--option KEY=VALUE]...: runs the suite on a built-in
-// backend (default cpu) or a plugin. Leaves with 77 where this machine cannot run it.
+// test_conformance [--backend NAME | --plugin PATH] [--isa NAME] [--option KEY=VALUE]...: runs the
+// suite on a built-in backend (default cpu) or a plugin. Exits with 77 if this machine cannot run
+// it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ Backend load(const std::string& path) {
   return plugin.backend;
 }
 
-/// Reads the command line; throws Error for what it cannot use.
+/// Parses the command line; throws Error for invalid arguments.
 Target parse(int argc, char** argv) {
   std::string name = "cpu";
   std::string plugin;

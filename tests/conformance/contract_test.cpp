@@ -1,5 +1,5 @@
-// What the plugin ABI promises besides results: cancelling, failures with a sentence, memory that
-// cannot be had, structures that grow.
+// Contract of the plugin ABI besides results: cancelling, failures with a sentence, exhausted
+// memory, structures that grow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST(Memory, EveryAllocationMayFail) {
     EXPECT_TRUE(system->all_released()) << "call " << n;
     if (!system->failed()) break;
   }
-  // Weights, activations and KV at least, where the device has no memory of its own.
+  // At least weights, activations and KV, if the device has no memory of its own.
   EXPECT_GE(num_failures, target_info().memory_total > 0 ? 0u : 3u);
 }
 
@@ -79,7 +79,7 @@ TEST(Memory, WithFewerThreadsThanAskedForResultsAreTheSame) {
 
 // ---- load_rows ----------------------------------------------------------------------------------
 
-/// One linear [70, 96] and its embedding.
+/// A linear [70, 96] and its embedding.
 class LoadRows : public testing::TestWithParam<Format> {
  protected:
   LoadRows() {
@@ -101,7 +101,7 @@ class LoadRows : public testing::TestWithParam<Format> {
     executable_->load_rows(static_cast<uint32_t>(slot), first, count,
                            std::span(blocks_).first(size_bytes));
   }
-  /// The call is refused with the backend's own sentence.
+  /// Expects a refusal with the backend's own sentence.
   void expect_refused(Slot slot, uint64_t first, uint64_t count, uint64_t size_bytes) {
     SCOPED_TRACE(testing::Message() << "rows " << first << " + " << count << ", " << size_bytes);
     expect_error(Code::Argument, Not(HasSubstr("load_rows failed")),
@@ -267,7 +267,7 @@ TEST(Buffer, RefusesBytesItDoesNotHaveWithASentence) {
 
 // ---- Structures that grow -----------------------------------------------------------------------
 
-/// A copy of an array whose elements have members that come later.
+/// A copy of an array whose elements have additional later members.
 template <typename T>
 class Later {
  public:

@@ -1,5 +1,5 @@
-// Drawing on the device, and steps that name tokens which the host has not seen. Only of devices that
-// say they draw.
+// Drawing on the device, and steps that name tokens unknown to the host. Only for devices that
+// draw.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class Draws : public testing::Test {
   }
 
   /// Submits a step of these tokens.
-  ///   logits  [tokens, kVocab], or null: they stay on the device
+  ///   logits  [tokens, kVocab], or null to keep them on the device
   uint64_t submit(std::vector<int32_t> tokens, uint64_t after = TENON_NO_TICKET,
                   float* logits = nullptr) {
     std::vector<int32_t> positions(tokens.size());
@@ -158,12 +158,12 @@ TEST_F(Draws, FollowTheProbabilitiesAndAreReproducible) {
     if (pass == 0) first = tokens;
     EXPECT_EQ(tokens, first);
   }
-  // Five standard deviations.
+  // Bound of five standard deviations.
   EXPECT_NEAR(count / (2.0 * kDraws), 0.6, 5 * std::sqrt(0.24 / kDraws));
 }
 
-// All of a chain at once, against the definition as code. Random numbers that fall on the border of two tokens may
-// be rounded to either; with these seeds none does.
+// Complete sampling chains against their definition in code. Random numbers at the border of two
+// tokens may go to either; these seeds have none.
 TEST_F(Draws, ChainsDrawWhatTheHostDraws) {
   load();
   backends::HostDraw host;
@@ -254,13 +254,13 @@ TEST_F(Draws, SayWhenThereIsNoToken) {
   const tenon_drawn broken = draw(step, of_kind(TENON_DRAW_GREEDY, 1));
   EXPECT_EQ(broken.flags, TENON_DRAWN_NOT_FINITE);
   EXPECT_EQ(broken.token, -1);
-  // A step after them ends.
+  // A following step ends normally.
   run({-1, -2}, step);
 }
 
 TEST_F(Draws, AStepTakesTokensThatTheHostHasNotSeen) {
   load();
-  // By hand: each token from the logits after the one before.
+  // The oracle: each token from the logits after the one before.
   std::vector<int32_t> expected = {0};
   for (int i = 0; i < 20; ++i) expected.push_back(largest(logits_of(expected.back())));
   std::vector<int32_t> tokens = {0};
@@ -273,7 +273,7 @@ TEST_F(Draws, AStepTakesTokensThatTheHostHasNotSeen) {
     one.drawn = &drawn[i];
     last_draw = executable_->draw(last_step, {&one, 1});
     uint64_t next = TENON_NO_TICKET;
-    // The token moves to another row.
+    // Moves the token to another row.
     const std::vector<int32_t> by_row = {5, i == 0 ? -1 : -2, 6};
     if (two) next = submit(by_row, last_step);
     executable_->wait(last_step);
@@ -312,7 +312,7 @@ TEST_F(Draws, AndResultsOfAStepAreItsOwnWhileTheNextOneRuns) {
     draws[2].candidates = candidates;
     draws[2].logits = listed;
     for (size_t d = 0; d < 3; ++d) draws[d].drawn = &drawn[d];
-    // Logits that stay on the device every other time.
+    // Alternates between bound logits and logits on the device.
     float* const bound = i % 2 == 0 ? first_logits.data() : nullptr;
     const uint64_t first = submit(tokens, TENON_NO_TICKET, bound);
     const uint64_t of_first = executable_->draw(first, draws);
@@ -326,7 +326,7 @@ TEST_F(Draws, AndResultsOfAStepAreItsOwnWhileTheNextOneRuns) {
     EXPECT_EQ(row, rows_of({tokens[2]}));
     EXPECT_EQ(candidates[0], largest(logits_of(tokens[0])));
     EXPECT_GT(listed[0], listed[1]);
-    // And of the step that is under way now, before it has been waited for.
+    // Also draws from the step under way, before waiting for it.
     tenon_drawn next{};
     tenon_draw greedy = of_kind(TENON_DRAW_GREEDY, 1);
     greedy.drawn = &next;

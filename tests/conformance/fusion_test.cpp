@@ -1,4 +1,4 @@
-// Operations in the combinations that a backend may run as one: the same results as one by one.
+// Combinations of operations that a backend may fuse: results equal those of separate operations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Pattern {
 
 struct Case {
   const char* name;
-  std::function<Slot(Pattern& p)> make;  ///< gives [T, .]
+  std::function<Slot(Pattern& p)> make;  ///< returns [T, .]
 };
 
 const Case kCases[] = {
@@ -270,7 +270,7 @@ TEST_P(Fusion, AgreesWithOneByOne) {
   const Program program = std::move(pattern.b).finish(out, {40, 40});
   const std::vector<StepPlan> steps = {one_sequence(1, kVocab), one_sequence(0, kVocab),
                                        one_sequence(40, kVocab), one_sequence(3, kVocab)};
-  // The cases that name a quantised format themselves are quantised whatever `format` is.
+  // Cases that name a quantised format are quantised whatever `format` is.
   const std::string name = pattern_case->name;
   const bool mixed = name == "GateAndUpOfTwoFormats" || name == "SameInputInTwoFormats";
   double tolerance = format == Format::F32 ? float_tolerance() : chain_tolerance(format);

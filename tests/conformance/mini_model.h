@@ -1,4 +1,4 @@
-// Small decoders as the architectures build them, in every geometry that a test asks for.
+// Small decoders like those of architectures, in any geometry.
 #pragma once
 
 #include <string>
@@ -18,19 +18,20 @@ struct MiniModel {
   uint32_t value_dim = 48;
   uint32_t feed_forward = 160;
   uint32_t vocab = 67;
-  uint32_t rope_pairs = 0;  ///< 0: all of key_dim
+  uint32_t rope_pairs = 0;  ///< 0 means all of key_dim
   uint32_t rope_style = TENON_ROPE_ADJACENT;
   uint32_t activation = TENON_ACTIVATION_SILU;
   uint32_t cache_type = TENON_TYPE_F32;
   uint32_t block_tokens = 32;
-  uint32_t window = 0;  ///< of every second layer, in a group of its own
+  uint32_t window = 0;  ///< of every second layer, in a separate group
   bool biases = false;
   bool head_norms = false;
   bool up_first = false;
   float soft_cap = 0;
-  uint32_t experts = 0;  ///< 0: none; else two of them, each of feed_forward, and a shared one
+  /// 0 means none; else two are used, each of feed_forward, plus a shared expert.
+  uint32_t experts = 0;
   uint32_t max_tokens = 64;
-  /// Formats of the matrices, taken in turn; the embedding and the logits share the first.
+  /// Formats of the matrices, cyclically; the embedding and the logits use the first.
   std::vector<Format> formats = {Format::F32};
 };
 

@@ -1,5 +1,5 @@
-// Whole small models near the reference, and the promise of the CPU backend and the reference that
-// the bits of a request do not depend on slices, neighbours or threads.
+// Whole small models near the reference, and batch invariance of the CPU backend and the reference:
+// bits do not depend on slices, neighbours or threads.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,8 +14,8 @@ namespace {
 struct Geometry {
   uint32_t heads, kv_heads, key_dim, value_dim;
 };
-// Model sizes that exist, odd ratios, one KV head, keys unlike values. The last has heads whose
-// outputs do not fill a block of 32 each.
+// Real model sizes, odd ratios, one KV head, keys unlike values. In the last geometry, head outputs
+// do not fill blocks of 32.
 constexpr Geometry kGeometries[] = {{4, 2, 32, 32}, {5, 1, 64, 64}, {6, 3, 48, 48}, {4, 2, 80, 80},
                                     {1, 1, 96, 96}, {4, 2, 40, 96}, {3, 3, 64, 32}, {6, 6, 48, 48}};
 
@@ -26,7 +26,7 @@ void set(MiniModel& model, const Geometry& g) {
   model.value_dim = g.value_dim;
 }
 
-/// A prompt, single tokens, a neighbour with another past.
+/// A prompt, single tokens, and a neighbour with another past.
 std::vector<StepPlan> conversation(uint32_t vocab) {
   return {{{{0, tokens(19, vocab)}}},
           {{{0, tokens(1, vocab, 5)}}},
@@ -86,7 +86,7 @@ TEST(Model, Quantised) {
   }
 }
 
-/// Every layout of a matrix in one model: float, integer, decoded.
+/// All layouts of a matrix in one model: float, integer, decoded.
 MiniModel mixed() {
   MiniModel model;
   model.width = 256;
@@ -106,14 +106,14 @@ MiniModel mixed() {
 
 TEST(Model, OfMixedFormats) { check(mixed(), model_tolerance()); }
 
-// ---- The same bits ------------------------------------------------------------------------------
+// ---- Equal bits ---------------------------------------------------------------------------------
 
 #define TENON_NEEDS_BATCH_INVARIANCE() \
   if (!is_batch_invariant()) GTEST_SKIP() << "the device promises no bits"
 
 constexpr uint32_t kLength = 41;
 
-/// Logits [length, vocab] of sequence 0 when it comes in slices of `slice` tokens.
+/// Logits [length, vocab] of sequence 0 in slices of `slice` tokens.
 std::vector<float> in_slices(const Program& program, uint32_t slice,
                              const RunnerOptions& options = {}, uint32_t length = kLength) {
   const uint32_t vocab = static_cast<uint32_t>(program.slots()[program.view().logits].columns);
@@ -127,7 +127,7 @@ std::vector<float> in_slices(const Program& program, uint32_t slice,
   return all;
 }
 
-/// The same beside two others with their own pasts, in slices of 17.
+/// Logits of sequence 0 beside two others with their own pasts, in slices of 17.
 std::vector<float> beside_others(const Program& program) {
   const uint32_t vocab = static_cast<uint32_t>(program.slots()[program.view().logits].columns);
   Runner runner(target(), program);
@@ -145,7 +145,7 @@ std::vector<float> beside_others(const Program& program) {
   return all;
 }
 
-/// A host that runs the tasks of a phase one after another, the last first.
+/// A host that runs a phase's tasks one by one, last first.
 Executor backwards() {
   Executor executor;
   executor.concurrency = 4;
@@ -165,7 +165,7 @@ std::vector<MiniModel> models_of_bits() {
   int8.cache_type = TENON_CACHE_INT8;
   MiniModel q4 = odd;
   q4.cache_type = TENON_CACHE_Q4;
-  // Rows of an expert that are no whole panels; then every layout of a matrix.
+  // Expert rows that are not whole panels; then all matrix layouts.
   MiniModel experts;
   experts.experts = 5;
   experts.feed_forward = 70;
@@ -234,7 +234,7 @@ TEST_P(SameBits, WhateverRowsAreWanted) {
   }
 }
 
-// Longer than two spans of attention, and more rows than the activations of one pass.
+// Longer than two attention spans, with more rows than one pass of activations.
 constexpr uint32_t kLong = 690;
 
 MiniModel long_model(uint32_t cache_type) {
@@ -269,7 +269,7 @@ TEST(SameBitsOfALongSequence, WhenItsPositionsAreCutBetweenThreads) {
         in_slices(program, kLong, {.host = {.threads = 1}, .max_positions = kLong}, kLong);
     for (const uint32_t threads : {1, 2, 5}) {
       SCOPED_TRACE(threads);
-      // A token, and a few, behind a long past: less work than threads, but for the positions.
+      // One or few tokens after a long past: less work than threads, apart from the positions.
       Runner runner(target(), program, {.host = {.threads = threads}, .max_positions = kLong + 64});
       runner.run({{{0, tokens(kLong - 8, vocab)}, {1, tokens(1, vocab)}}});
       uint32_t at = kLong - 8;

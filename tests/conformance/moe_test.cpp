@@ -1,5 +1,5 @@
-// Mixtures of experts: choosing, multiplying with what was chosen, and both in the combinations
-// that a backend may run as one.
+// Mixtures of experts: routes, products with chosen experts, and combinations that a backend may
+// fuse.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace tenon::conformance {
 namespace {
 
-/// Shorthand for a mixture of `experts` experts on x [T, 96], or on rows that were gathered.
+/// Builds a mixture of `experts` experts on x [T, 96], or on gathered rows.
 struct Mixture {
   ProgramBuilder b;
   uint32_t experts = 5;
@@ -26,7 +26,7 @@ struct Mixture {
     return gathered ? op::gather_rows(b, x) : x;
   }
   Slot x() { return table("table_x", kWidth); }
-  /// By logits of the same size as a router's.
+  /// Routes by logits with the size of a real router's.
   Route routes(const char* name = "table_logits") {
     return op::moe_route(b, table(name, experts), {.used = used});
   }
@@ -97,7 +97,7 @@ TEST(MoeRoute, OfSparseMixer) {
   for (const uint32_t experts : {1, 2, 7, 33, 128}) {
     for (const uint32_t used : {1u, 2u, 8u, experts}) {
       if (used > experts) continue;
-      // With 0 an expert is alone, with 10 with all that have not been chosen before it.
+      // With 0 an expert is alone, with 10 it joins all experts not chosen before it.
       for (const float closeness : {0.0f, 0.02f, 0.3f, 10.0f}) {
         check_route(experts, {.used = used,
                               .scoring = TENON_MOE_SPARSE_MIXER,
@@ -109,7 +109,7 @@ TEST(MoeRoute, OfSparseMixer) {
   check_route(9, {.used = 4, .scoring = TENON_MOE_SPARSE_MIXER, .closeness = 0.02f}, 0.0f);
 }
 
-/// The vectors of a route, random and of other sizes than scores, so that they matter.
+/// The vectors of a route, random and larger than scores, so that they matter.
 void check_route_with_vectors(uint32_t experts, RouteOptions options, bool bias, bool scale) {
   for (const bool gathered : {false, true}) {
     SCOPED_TRACE(testing::Message() << options.used << " of " << experts << ", scoring "
@@ -157,7 +157,7 @@ TEST(MoeRoute, TakesTheLowerGroupOfEqualOnes) {
   check_route(12, {.used = 3, .scoring = TENON_MOE_SIGMOID, .groups = 4, .groups_used = 2}, 0.0f);
 }
 
-/// Numbers of experts that the rows bring, among them some that there are no experts of.
+/// Expert numbers from the rows, including some out of range.
 TEST(MoeRoute, TakesTheExpertsThatItIsTold) {
   for (const uint32_t scoring : kScorings) {
     for (const uint32_t experts : {1u, 7u, 64u}) {
@@ -178,7 +178,7 @@ TEST(MoeRoute, TakesTheExpertsThatItIsTold) {
   }
 }
 
-/// The weights against sqrt(ln(1 + exp(x))) itself, and numbers rounded and brought into range.
+/// Weights are sqrt(ln(1 + exp(x))); expert numbers are rounded and clamped.
 TEST(MoeRoute, WeighsToldExpertsBySquareRootsOfSoftplus) {
   Mixture m{{}, 4, 4, false, Format::F32};
   const Slot logits = m.b.input("logits", TENON_ROWS_TOKENS, 4);
@@ -204,7 +204,7 @@ TEST(MoeRoute, WeighsToldExpertsBySquareRootsOfSoftplus) {
   }
 }
 
-// In f32 all of these sigmoids are 1: their order would be lost.
+// In f32 all these sigmoids are 1: their order would be lost.
 TEST(MoeRoute, OfLargeLogitsBySigmoid) {
   check_route(9, {.used = 4, .scoring = TENON_MOE_SIGMOID}, 10.0f);
 }
@@ -219,14 +219,14 @@ class MoeLinear : public testing::TestWithParam<Format> {
   [[nodiscard]] Mixture setup(uint32_t experts, uint32_t used) const {
     return {{}, experts, used, false, GetParam()};
   }
-  /// Columns that are whole blocks.
+  /// Columns of whole blocks.
   [[nodiscard]] uint64_t width() const {
     return find_format(GetParam())->block_values == 256 ? 256 : kWidth;
   }
 };
 
 TEST_P(MoeLinear, GivesEachExpertsResult) {
-  // 33: the panels of the experts are not those of the whole weight.
+  // 33: panels of experts differ from those of the whole weight.
   for (const uint64_t rows : {1, 33, 64}) {
     check(setup(5, 2), tolerance(), [&](Mixture& m) {
       return m.each(m.table("table_x", width()), m.routes(), "w", rows, width());
@@ -245,7 +245,7 @@ TEST_P(MoeLinear, AddsThemUp) {
   }
 }
 
-/// Every way of weighing, with and without a sum and biases.
+/// All weightings, with and without a sum and biases.
 TEST_P(MoeLinear, WeighsInputsOrOutputsOrNeither) {
   for (const auto weights : {ExpertWeights::None, ExpertWeights::Outputs, ExpertWeights::Inputs}) {
     for (const bool sum : {false, true}) {
@@ -370,7 +370,7 @@ const Case kCases[] = {
            op::glu(m.b, TENON_ACTIVATION_SILU, gate, weighed("up", ExpertWeights::Inputs));
        const Slot down = m.weight("down", kWidth, kHidden, m.format);
        const Slot y = op::moe_linear(m.b, h, routes, down, {m.experts, true});
-       // The same rows, weighted and not, and what each makes of them weighted.
+       // One input, weighted and unweighted, with weighted results.
        const Slot mixed =
            op::glu(m.b, TENON_ACTIVATION_SILU, weighed("up", ExpertWeights::None), gate);
        const Slot outputs =

@@ -1,5 +1,5 @@
-// Rows by the hashes of several tokens against a loop over whole texts, however these are cut into
-// steps, beside others, and after a rewind.
+// Rows by hashes of several tokens against a loop over whole texts, for any slices, beside others,
+// and after a rewind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int32_t kEnd = 7;
 constexpr uint64_t kTableRows = 101;
-// As large as published ones: products with tokens reach 2^62.
+// Like published values: products with tokens reach 2^62.
 constexpr int64_t kMultipliers[] = {47649606098304421, 42058795021143793, 60622874201084891,
                                     32871034217309513};
 
@@ -23,10 +23,10 @@ struct Ngrams {
   uint64_t columns = 16;
   Format format = Format::F32;
   std::vector<backends::NgramHead> heads = {{2, 0, 13}, {1, 13, 31}, {3, 44, 57}, {2, 1, 100}};
-  bool maps = false;  ///< tokens count as numbers of a map
+  bool maps = false;  ///< uses a token map
 };
 
-/// What a token counts as where there is a map.
+/// Value of a token in the map.
 int64_t mapped(int32_t token) { return int64_t{token} * 5 % 11; }
 
 std::shared_ptr<const std::vector<int64_t>> map_of(const Ngrams& f) {
@@ -56,7 +56,7 @@ Program ngram_program(const Ngrams& f) {
   return std::move(b).finish(op::gather_rows(b, op::concat(b, rows, token)), kLimits);
 }
 
-/// Of the last token of a text.
+/// Row for the last token of a text.
 std::vector<float> expected_row(const Ngrams& f, std::span<const int32_t> text) {
   tenon_slot slot{};
   slot.kind = TENON_SLOT_WEIGHT;
@@ -86,7 +86,7 @@ std::vector<float> expected_row(const Ngrams& f, std::span<const int32_t> text) 
   return row;
 }
 
-/// Tokens among which the end of a text comes often.
+/// Tokens with frequent end tokens.
 std::vector<int32_t> text_of(uint32_t count, uint32_t seed = 0) {
   std::vector<int32_t> text = mixed_tokens(count, seed);
   for (uint32_t i = 4; i < count; i += 5 + i % 3) text[i] = kEnd;

@@ -1,5 +1,5 @@
-// Every operation but attention, alone, over the shapes that kernels stumble on: no row, one, odd
-// counts, one more than a tile; columns of one, of odd counts, of whole vectors and of one more.
+// Every operation but attention, alone, over difficult shapes: no row, one, odd counts, one more
+// than a tile; columns of one, of odd counts, of whole vectors and of one more.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,13 +14,13 @@ namespace {
 
 constexpr uint64_t kWidths[] = {1, 3, 15, 16, 17, 32, 33, 96, 320};
 
-/// x [T, width], different in every row.
+/// x [T, width] with distinct rows.
 Slot input(ProgramBuilder& b, uint64_t width, std::string_view name = "table_x") {
   return op::embed(b, b.weight(name, Format::F32, kVocab, width));
 }
 
-/// The operations that `make` puts on x, once before the rows are gathered and once after, so that
-/// the last operation writes the logits itself.
+/// Runs the operations that `make` puts on x, before and after the rows are gathered, so that the
+/// last operation also writes the logits itself.
 void check(uint64_t width, double tolerance,
            const std::function<Slot(ProgramBuilder&, Slot x, bool gathered)>& make) {
   SCOPED_TRACE(testing::Message() << "width " << width);
@@ -36,7 +36,7 @@ void check(uint64_t width, double tolerance,
   expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), tolerance);
 }
 
-/// A second operand [. , width] with the rows of the first.
+/// A second operand [., width] with the rows of the first.
 Slot second(ProgramBuilder& b, uint64_t width, bool gathered) {
   const Slot y = input(b, width, "table_y");
   return gathered ? op::gather_rows(b, y) : y;
@@ -72,7 +72,7 @@ TEST(Embed, DecodesRowsOfEveryFormat) {
   }
 }
 
-/// x W^T of a weight [rows, columns].
+/// Checks x W^T for a weight [rows, columns].
 void check_linear(const FormatInfo& format, uint64_t rows, uint64_t columns) {
   SCOPED_TRACE(testing::Message() << format.name << " [" << rows << ", " << columns << "]");
   check(columns, linear_tolerance(format.id), [&](ProgramBuilder& b, Slot x, bool gathered) {
@@ -97,7 +97,7 @@ TEST_P(LinearFormat, MultipliesByRows) {
   if (block == 32) check_linear(format, 47, 320);
 }
 
-/// A head of `rows` and `depth` each; what follows may be done with the product.
+/// Checks heads of [rows, depth]; later operations may be fused with the product.
 void check_heads(const FormatInfo& format, uint32_t heads, uint64_t rows, uint64_t depth) {
   SCOPED_TRACE(testing::Message() << heads << " x [" << rows << ", " << depth << "]");
   check(heads * depth, linear_tolerance(format.id), [&](ProgramBuilder& b, Slot x, bool gathered) {
@@ -184,7 +184,7 @@ TEST(Norm, WithoutAWeight) {
 TEST(L2Norm, OfRowsAndSegments) {
   for (const uint64_t width : kWidths) {
     for (const uint64_t parts : {1, 3}) {
-      // The last epsilon is longer than any row.
+      // The last epsilon exceeds any row's norm.
       for (const float epsilon : {0.0f, 1e-6f, 100.0f}) {
         check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
           return op::l2_norm(b, x, epsilon, static_cast<uint32_t>(width));
@@ -319,7 +319,7 @@ TEST(Scale, WithAnOffset) {
   for (const uint64_t width : kWidths) {
     check(width, float_tolerance(),
           [](ProgramBuilder& b, Slot x, bool) { return op::scale(b, x, -0.5f, 3.25f); });
-    // After a product, and where nothing else is left of it.
+    // After a product, and as the product's only reader.
     check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
       const Slot y = op::linear(b, x, b.weight("w", Format::F32, 33, width));
       return op::scale(b, y, gathered ? 2.0f : 0.0f, 1.5f);
@@ -418,7 +418,7 @@ TEST(SoftCap, NearZeroAndSaturated) {
 TEST(Glu, EveryActivation) {
   for (uint32_t activation = 0; activation <= TENON_ACTIVATION_RELU; ++activation) {
     for (const uint64_t width : kWidths) {
-      // Scaled so that the activations also saturate.
+      // Scaled so that activations also saturate.
       for (const float factor : {1.0f, 40.0f}) {
         SCOPED_TRACE(testing::Message() << "activation " << activation << " x " << factor);
         check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
@@ -452,7 +452,7 @@ TEST(Glu, WithLimitOffsetAndAlpha) {
 TEST(Activate, EveryActivation) {
   for (uint32_t activation = 0; activation <= TENON_ACTIVATION_EXP; ++activation) {
     for (const uint64_t width : kWidths) {
-      // Near zero, in between, and saturated; the exponential overflows there.
+      // Near zero, moderate, and saturated, where the exponential would overflow.
       for (const float factor : {1e-3f, 1.0f, activation == TENON_ACTIVATION_EXP ? 4.0f : 40.0f}) {
         SCOPED_TRACE(testing::Message() << "activation " << activation << " x " << factor);
         check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {

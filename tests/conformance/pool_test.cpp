@@ -1,4 +1,4 @@
-// Pooling: a row for each sequence of a step, alone and beside others.
+// Pooling: a row per sequence of a step, alone and beside others.
 #include <gtest/gtest.h>
 
 #include "program/operations.h"

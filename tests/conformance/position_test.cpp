@@ -1,5 +1,4 @@
-// Operations that depend on positions: angles and rotations, positions of several parts, rows of
-// positions.
+// Operations on positions: angles and rotations, multi-part positions, position embeddings.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,12 +11,12 @@
 namespace tenon::conformance {
 namespace {
 
-/// x [T, width], different in every row.
+/// x [T, width] with distinct rows.
 Slot random_x(ProgramBuilder& b, uint64_t width) {
   return op::embed(b, b.weight("table_x", Format::F32, kVocab, width));
 }
 
-/// `pairs` frequencies as models have them.
+/// `pairs` frequencies like those of models.
 std::vector<double> frequencies(uint32_t pairs) {
   std::vector<double> values(pairs);
   for (uint32_t i = 0; i < pairs; ++i) values[i] = std::pow(1e4, -static_cast<double>(i) / pairs);
@@ -38,7 +37,7 @@ TEST(Rope, BothStylesWholeAndPartialHeads) {
           op::rope_angles(b, b.constant("frequencies", frequencies(s.pairs)), 1.25f);
       const Slot x = random_x(b, uint64_t{s.heads} * s.head_dim);
       const Slot out = op::gather_rows(b, op::rope(b, x, angles, style, s.head_dim));
-      // Positions go on from step to step.
+      // Positions continue from step to step.
       expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), float_tolerance());
     }
   }
@@ -56,7 +55,7 @@ TEST(Rope, FromAnOffsetOfEachHead) {
           op::rope_angles(b, b.constant("frequencies", frequencies(s.pairs)), 1.25f);
       const Slot x = random_x(b, uint64_t{s.heads} * s.head_dim);
       b.result(op::gather_rows(b, op::rope(b, x, angles, style, s.head_dim, s.offset)));
-      // After a linear, where it may be done in place.
+      // After a linear, where it may run in place.
       const Slot w = b.weight("w", Format::F32, uint64_t{s.heads} * s.head_dim,
                               uint64_t{s.heads} * s.head_dim);
       b.result(op::gather_rows(
@@ -77,7 +76,7 @@ TEST(Rope, OfPositionsBeforeAndAfterTheOwn) {
   }
 }
 
-/// `count` positions of three parts, all different.
+/// `count` distinct positions of three parts.
 std::vector<int32_t> three_parts(uint32_t count) {
   std::vector<int32_t> positions;
   for (uint32_t t = 0; t < count; ++t) {
@@ -124,7 +123,7 @@ TEST(Embed, LooksPositionsUp) {
 }
 
 TEST(RopeAngles, FarPositionsKeepTheirAngle) {
-  // High frequencies stand for far positions: the angle is the product of the two.
+  // High frequencies act like far positions: the angle is the product of both.
   ProgramBuilder b;
   const Slot out = op::gather_rows(
       b, op::rope_angles(b, b.constant("frequencies", std::vector{1e6, 1e3, 1.0}), 1.0f));

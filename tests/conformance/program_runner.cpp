@@ -16,10 +16,10 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kBlocksPerSlab = 3;  // sequences cross slabs early
-constexpr uint32_t kStateBlocks = 9;    // of a STATE group
+constexpr uint32_t kBlocksPerSlab = 3;  // sequences soon cross slabs
+constexpr uint32_t kStateBlocks = 9;    // per STATE group
 
-/// A sequence as a later version of the host may pass it: with members that this one has not.
+/// A sequence from a later version of the host, with additional members.
 struct LaterSequence {
   tenon_step_sequence known;
   uint64_t later[2];
@@ -30,7 +30,7 @@ struct LaterBinding {
   uint64_t later[2];
 };
 
-/// Memory of the results of a step, filled with what no result is.
+/// Memory for a step's results, filled with an impossible result.
 class Results {
  public:
   std::vector<LaterBinding> bind(const tenon_program& program, const tenon_step& step) {
@@ -46,7 +46,7 @@ class Results {
     }
     return bindings;
   }
-  /// All of them, one after the other.
+  /// All results, concatenated.
   [[nodiscard]] std::vector<float> floats() const {
     std::vector<float> all;
     for (size_t i = 0; i < values_.size(); ++i) {
@@ -86,8 +86,8 @@ std::vector<int32_t> mixed_tokens(uint32_t count, uint32_t seed) {
 
 StepPlan one_sequence(uint32_t count, uint32_t vocab) { return {{{0, tokens(count, vocab)}}}; }
 
-// The sum of four uniform values stands for a normal one: the standard library's distribution takes logarithms of
-// long double, nine tenths of this suite's time under sanitizers.
+// Approximates a normal value by the sum of four uniform ones: the standard library's distribution
+// takes long double logarithms, nine tenths of this suite's time under sanitizers.
 std::vector<float> random_values(std::string_view name, uint64_t count) {
   constexpr float kMean = 4 * 65535.0f / 2;
   const float deviation = std::sqrt(4 * 65536.0f * 65536.0f / 12);
@@ -110,8 +110,8 @@ std::vector<StepPlan> all_counts() {
 
 namespace {
 
-/// Different blocks of a bank: prime, so that rows a panel apart differ. Encoders that search a
-/// codebook take milliseconds for a block, tens of them under sanitizers.
+/// Number of distinct blocks in a bank: prime, so that rows a panel apart differ. Encoders that
+/// search a codebook take milliseconds per block, tens of them under sanitizers.
 constexpr uint64_t kBankBlocks = 23;
 
 /// Encoded normal values times 2^-halvings; made once.
@@ -142,7 +142,7 @@ std::vector<std::byte> random_blocks(const tenon_slot& slot) {
   }
   const int halvings = small ? static_cast<int>(std::bit_width(slot.columns)) / 2 : 0;
   const std::vector<std::byte>& bank = bank_of(format, halvings);
-  // Weights of other names take the blocks in another order.
+  // The name sets the order of the blocks.
   const uint64_t seed = seed_of(slot.name);
   const uint64_t step = 1 + seed % (kBankBlocks - 1);
   uint64_t place = seed / kBankBlocks % kBankBlocks;
@@ -174,7 +174,7 @@ void Runner::load_weights() {
     if (slot.kind != TENON_SLOT_WEIGHT) continue;
     const std::vector<std::byte> blocks = random_blocks(slot);
     const uint64_t row_bytes = blocks.size() / slot.rows;
-    // Two calls where the granularity allows, the second half first: order must not matter.
+    // Two calls if the granularity allows, second half first: order must not matter.
     const uint64_t granularity = executable_->row_granularity(i);
     const uint64_t middle = slot.rows / 2 / granularity * granularity;
     const auto part = std::span(blocks).subspan(middle * row_bytes);
@@ -188,12 +188,12 @@ void Runner::make_pools(uint32_t max_positions) {
   pools_.resize(program_.num_groups);
   for (uint32_t g = 0; g < program_.num_groups; ++g) {
     if (is_of_encoder(g)) continue;
-    // Sequences end inside a block: a few more than the positions need.
+    // Sequences end inside a block: allocates a few more than needed.
     const bool state = groups_[g].kind == TENON_CACHE_STATE;
     const uint32_t num_blocks = state ? kStateBlocks : max_positions / groups_[g].block_tokens + 8;
     const uint32_t num_slabs = (num_blocks + kBlocksPerSlab - 1) / kBlocksPerSlab;
     const uint64_t slab_bytes = executable_->block_bytes(g) * kBlocksPerSlab;
-    // What an ended sequence leaves may be anything, also NaN: nobody may see it.
+    // Blocks of ended sequences may hold anything, even NaN, which no sequence may see.
     const std::vector<std::byte> garbage(slab_bytes, std::byte{0xFF});
     for (uint32_t s = 0; s < num_slabs; ++s) {
       DeviceBuffer slab(executable_->device(), slab_bytes, TENON_MEMORY_CACHE);
@@ -201,7 +201,7 @@ void Runner::make_pools(uint32_t max_positions) {
       pools_[g].slabs.push_back(slab.get());
       pools_[g].buffers.push_back(std::move(slab));
     }
-    // Neighbours in a sequence are none in memory.
+    // Adjacent blocks of a sequence are not adjacent in memory.
     pools_[g].free.resize(uint64_t{num_slabs} * kBlocksPerSlab);
     std::iota(pools_[g].free.begin(), pools_[g].free.end(), 0u);
     std::shuffle(pools_[g].free.begin(), pools_[g].free.end(), std::mt19937(7));
@@ -228,7 +228,7 @@ uint32_t Runner::take_block(uint32_t group) {
   return block;
 }
 
-/// Before a step: what it reads is there already, or nothing.
+/// Prepares a step: its input state exists, or there is none.
 void Runner::place_state(Sequence& sequence, uint32_t group) {
   std::vector<uint32_t>& blocks = sequence.blocks[group];
   if (blocks.empty()) blocks = {TENON_NO_BLOCK};
@@ -237,7 +237,7 @@ void Runner::place_state(Sequence& sequence, uint32_t group) {
   blocks.push_back(copy_states_ || read == TENON_NO_BLOCK ? take_block(group) : read);
 }
 
-/// After a step with tokens of the sequence: what it wrote is what the next one reads.
+/// Completes a step with tokens of the sequence: the next step reads its output state.
 void Runner::keep_state(Sequence& sequence, uint32_t group) {
   std::vector<uint32_t>& blocks = sequence.blocks[group];
   const uint32_t read = blocks[0];

@@ -1,6 +1,6 @@
-// A recurrent operation beside the same as a plain loop over tokens in f64: one token and many,
-// sequences side by side, states that are carried on, copied and shared, and the promise that no bit
-// depends on how a prompt was cut. For tests only.
+// Checks a recurrent operation against a plain loop over tokens in f64: one token and many,
+// concurrent sequences, states that are continued, copied and shared, and bits that do not depend
+// on the slices of a prompt. For tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,25 +19,25 @@ namespace tenon::conformance {
 
 inline constexpr StepLimits kScanLimits{64, 64};
 
-/// An input of the operation and what its values look like, made of standard normal ones.
+/// An input of the operation and a map from standard normal values to its values.
 struct Input {
   uint64_t columns;
   float (*shape)(float) = [](float x) { return x; };
 };
 
-/// Rows of the inputs at one token.
+/// Rows of the inputs for a token.
 using Rows = std::vector<const float*>;
 
-/// One recurrent operation, and the same as a loop over tokens.
+/// A recurrent operation and its plain loop.
 struct Recurrence {
   std::vector<Input> inputs;
-  uint64_t columns;  ///< of the result
+  uint64_t columns;  ///< columns of the result
   uint64_t state_values;
   std::function<Slot(ProgramBuilder&, const std::vector<Slot>&, const StatePlace&)> build;
   std::function<void(const Rows& x, std::vector<double>& state, double* out)> token;
 };
 
-/// The operation in the second layer of a group, at an odd place, with neighbours on both sides.
+/// Puts the operation in the second layer of a group, at an odd offset, between two neighbours.
 inline Program program_of_scan(const Recurrence& recurrence) {
   constexpr uint32_t kOffset = 5;
   ProgramBuilder b;
@@ -52,7 +52,7 @@ inline Program program_of_scan(const Recurrence& recurrence) {
   return std::move(b).finish(kNoSlot, kScanLimits);
 }
 
-/// The values that weight `name` has in a Runner.
+/// Values of weight `name` in a Runner.
 inline std::vector<float> weight_values(const char* name, uint64_t rows, uint64_t columns) {
   tenon_slot slot{};
   slot.kind = TENON_SLOT_WEIGHT;
@@ -66,7 +66,7 @@ inline std::vector<float> weight_values(const char* name, uint64_t rows, uint64_
   return values;
 }
 
-/// What a sequence is fed with: its values depend on the sequence and the position only.
+/// Inputs of sequences; values depend on the sequence and the position only.
 class Text {
  public:
   Text(const Recurrence& recurrence, uint32_t sequence) : recurrence_(recurrence) {
@@ -87,7 +87,7 @@ class Text {
   std::vector<std::vector<float>> values_;
 };
 
-/// Tokens of sequences that follow what they had before; keeps where each one is.
+/// Continues sequences from their previous tokens and tracks their positions.
 class Feed {
  public:
   explicit Feed(const Recurrence& recurrence) : recurrence_(recurrence) {}
@@ -134,7 +134,7 @@ inline std::vector<float> expected_of(const Recurrence& recurrence, uint32_t seq
   return result;
 }
 
-/// Steps of sequences with different pasts and lengths, near the plain loops.
+/// Expects steps of sequences with different pasts and lengths to match the plain loops.
 inline void expect_like_loops(const Recurrence& recurrence, const RunnerOptions& options = {}) {
   const Program program = program_of_scan(recurrence);
   Runner runner(target(), program, options);
@@ -160,7 +160,7 @@ inline void expect_like_loops(const Recurrence& recurrence, const RunnerOptions&
   EXPECT_LE(deviation.relative_rmse(), float_tolerance());
 }
 
-/// 50 tokens of sequence 0 in slices, each beside one of a sequence `neighbour`, if there is one.
+/// 50 tokens of sequence 0 in slices, each beside a token of sequence `neighbour`, if nonzero.
 inline std::vector<float> in_slices(const Recurrence& recurrence, uint32_t slice,
                                     const RunnerOptions& options = {}, uint32_t neighbour = 0) {
   constexpr uint32_t kTokens = 50;

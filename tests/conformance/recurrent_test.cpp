@@ -1,4 +1,4 @@
-// The operations that carry a state from token to token, against plain loops.
+// Recurrent operations against plain loops.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -187,7 +187,7 @@ Recurrence wkv6(uint32_t heads, uint32_t d, bool bonus) {
           .token =
               [=](const Rows& x, std::vector<double>& state, double* out) {
                 for (uint64_t value = 0; value < n; ++value) {
-                  const uint64_t first = value / d * d;  // key of the head
+                  const uint64_t first = value / d * d;  // first key of the head
                   out[value] = 0;
                   for (uint64_t key = first; key < first + d; ++key) {
                     double& kept = state[key * d + value - first];
@@ -200,7 +200,7 @@ Recurrence wkv6(uint32_t heads, uint32_t d, bool bonus) {
               }};
 }
 
-// Columns of one, of odd counts, of whole vectors and tiles and one more, of several work items.
+// One column, odd counts, whole vectors and tiles and one more, several work items.
 constexpr uint64_t kScanWidths[] = {1, 3, 16, 17, 33, 96, 2049};
 
 TEST(TokenShift, GivesTheRowBefore) {
@@ -236,10 +236,10 @@ TEST(SsmScan, OfHeadsAndOfChannels) {
   for (const ScanShape& shape :
        {ScanShape{1, 1, 1, 1, false, false}, ScanShape{3, 64, 1, 128, false, true},  // Mamba 2
         ScanShape{4, 33, 2, 7, false, true},   // lanes past a tile
-        ScanShape{2, 5, 2, 16, true, false},   // a decay for each value of a head
+        ScanShape{2, 5, 2, 16, true, false},   // a decay per value of a head
         ScanShape{96, 1, 1, 16, true, true},   // Mamba 1
-        ScanShape{66, 1, 2, 3, true, true},    // channels of two groups, past a tile
-        ScanShape{17, 1, 1, 4, false, false},  // one decay for each channel
+        ScanShape{66, 1, 2, 3, true, true},    // channels in two groups, past a tile
+        ScanShape{17, 1, 1, 4, false, false},  // a decay per channel
         ScanShape{6, 16, 3, 17, false, false}}) {
     SCOPED_TRACE(testing::Message() << shape.heads << " x " << shape.p << " x " << shape.size);
     check(ssm_scan(shape));
@@ -280,7 +280,7 @@ TEST(State, ForksAndGoesOnFromBoth) {
   Feed feed(recurrence);
   (void)runner.run(feed.next({{0, 11}}));
   runner.fork(0, 1);
-  // Both go on with the same values; sequence 1 first, which reads the state of sequence 0.
+  // Both continue with equal values; sequence 1 first, which reads the state of sequence 0.
   StepPlan next = feed.next({{0, 4}});
   next.parts[0].sequence = 1;
   const std::vector<float> forked = runner.run(next);
@@ -293,7 +293,7 @@ TEST(State, ForksAndGoesOnFromBoth) {
 }
 
 TEST(State, IsSharedByOperationsBesideEachOther) {
-  // As a layer has them: a convolution and a rule in one state, between linears and in two layers.
+  // Like a layer: a convolution and a rule in one state, between linears and in two layers.
   constexpr uint32_t kWidth = 96, kHeads = 3, kDim = 32, kVocab = 37;
   ProgramBuilder b;
   const uint32_t group = b.state_group(2, 3 * 3 * kWidth + kHeads * kDim * kDim);

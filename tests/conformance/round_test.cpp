@@ -1,4 +1,4 @@
-// Values of few bits against every value that the formats have.
+// Rounding to few bits, against all values of the formats.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kSegment = 16;
 constexpr uint32_t kColumns = 4 * kSegment;
 
-/// All values from 0 up, by their codes: exponent bits, then mantissa bits.
+/// All values from 0 up, by code: exponent bits, then mantissa bits.
 std::vector<double> values_of(int exponent_bits, int mantissa_bits, int bias, int codes) {
   std::vector<double> values;
   for (int code = 0; code < codes; ++code) {
@@ -27,7 +27,7 @@ std::vector<double> values_of(int exponent_bits, int mantissa_bits, int bias, in
   EXPECT_LE(codes, 1 << (exponent_bits + mantissa_bits));
   return values;
 }
-// The last code of e4m3 is no number.
+// The last code of e4m3 is NaN.
 const std::vector<double>& e4m3() {
   static const std::vector<double> values = values_of(4, 3, 7, 127);
   return values;
@@ -37,7 +37,7 @@ const std::vector<double>& e2m1() {
   return values;
 }
 
-/// The nearest value; of two the one of the even code.
+/// The nearest value; ties go to the even code.
 double nearest_of(const std::vector<double>& values, double x) {
   size_t found = 0;
   for (size_t code = 1; code < values.size(); ++code) {
@@ -85,13 +85,13 @@ TEST_P(Round, GivesTheNearestValueOfTheFormat) {
   constexpr uint32_t kRows = 40;
   std::vector<float> values = random_values("x", uint64_t{kRows} * kColumns);
   for (uint32_t row = 0; row < kRows; ++row) {
-    // Of all sizes; every fourth row is of quarters, which lie in the middle of two values often.
+    // All magnitudes; every fourth row has quarters, which are often midway between two values.
     const float size = std::ldexp(1.0f, static_cast<int>(row) - 20);
     for (uint32_t c = 0; c < kColumns; ++c) {
       float& value = values[uint64_t{row} * kColumns + c];
       value = row % 4 == 0 ? std::round(value * 24) / 4 : value * size;
     }
-    // So that the scale of the quarters is 1, and that of others sometimes a power of two exactly.
+    // Makes the scale of the quarters 1, and other scales sometimes an exact power of two.
     if (row % 4 == 0) {
       for (uint32_t c = 0; c < kColumns; c += kSegment) {
         values[uint64_t{row} * kColumns + c] = format == TENON_ROUND_FP8 ? 448.0f : 6.0f;

@@ -1,4 +1,4 @@
-// Operations on rows: a row has the same bits in whatever slices its sequence comes.
+// Operations on rows: a row has the same bits for all slices of its sequence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ Slot vector(ProgramBuilder& b, const char* name, uint64_t columns) {
   return b.weight(name, Format::F32, 1, columns);
 }
 
-/// What experts of a route with groups and biases make of x.
+/// Outputs of experts routed with groups and biases.
 Slot experts(ProgramBuilder& b, Slot x, Format format) {
   const Slot router = b.weight("router", Format::F32, 8, kWidth);
   const Route route = op::moe_route(b, op::linear(b, x, router),
@@ -34,7 +34,7 @@ Slot experts(ProgramBuilder& b, Slot x, Format format) {
   return op::moe_linear(b, each, route, w, {8, true, ExpertWeights::Outputs, bias});
 }
 
-/// Every operation on rows, one after another.
+/// All operations on rows, in sequence.
 Program all_of_them(Format format) {
   ProgramBuilder b;
   Slot x = op::embed(b, b.weight("table_x", Format::F32, kVocab, kWidth));
@@ -85,7 +85,7 @@ TEST(SameBits, OfRowwiseOperations) {
   }
 }
 
-/// x W^T of a few rows of x, of many, and of one: the bits of each row.
+/// Bits of each row of x W^T, for few rows of x, for many, and for one.
 void check_linear_bits(Format format, uint64_t rows, uint64_t columns) {
   SCOPED_TRACE(testing::Message() << find_format(format)->name << " [" << rows << ", " << columns
                                   << "]");
@@ -105,8 +105,8 @@ void check_linear_bits(Format format, uint64_t rows, uint64_t columns) {
   }
 }
 
-/// Kernels for few rows and for many, with sums over parts of the columns: a row has the same bits alone, among seven
-/// others and among many.
+/// Kernels for few and for many rows, with sums over parts of the columns: a row has the same bits
+/// alone, among eight and among many.
 TEST(LinearBits, OfARowAmongManyOthers) {
   if (!is_batch_invariant()) {
     GTEST_SKIP() << "the device promises no bits";
@@ -115,7 +115,7 @@ TEST(LinearBits, OfARowAmongManyOthers) {
        {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K, Format::F32}) {
     check_linear_bits(format, 37, 2304);  // parts of unequal length
   }
-  check_linear_bits(Format::Q4_K, 13, 4352);  // so few rows that several groups may share them
+  check_linear_bits(Format::Q4_K, 13, 4352);  // few rows, which several groups may share
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Blocks of positions chosen by an index for each KV head, and attention to them alone, against double
-// loops that know nothing of cache blocks and spans. What is scored are small whole numbers, whose
-// sums are exact in any order: the choice must be the oracle's, ties included.
+// Blocks of positions chosen by an index per KV head, and attention to them, against double loops
+// without cache blocks and spans. Scores are small integers with exact sums, so the choice must
+// equal the oracle's, ties included.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,14 +16,14 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kQueryHeads = 3;  // that share a KV head
+constexpr uint32_t kQueryHeads = 3;  // per KV head
 constexpr uint32_t kHeadKeys = 40;
 constexpr uint32_t kHeadValues = 24;
 constexpr float kScoreScale = 0.25f;
 
-/// An index, and the cache type of its rows and of the keys and values attended to.
+/// An index, and the cache type of its rows and of the attended keys and values.
 struct BlockIndex {
-  uint32_t heads = 2;  // and KV heads
+  uint32_t heads = 2;  // also KV heads
   uint32_t key_dim = 24;
   uint32_t count = 4;
   uint32_t block = 5;
@@ -38,12 +38,12 @@ void PrintTo(const BlockIndex& f, std::ostream* out) {
        << f.block_tokens;
 }
 
-/// What a sequence brings: of each position the index's query and key.
+/// Inputs of a sequence: the index's query and key per position.
 struct IndexRows {
   std::vector<float> query, key;
 };
 
-/// Values -2 .. 2. Keys repeat every 13 positions, so that scores are equal often.
+/// Values -2 .. 2. Keys repeat every 13 positions, so scores often tie.
 IndexRows index_rows(const BlockIndex& f, uint32_t count) {
   const auto values = [&](uint64_t n, uint32_t seed) {
     std::vector<float> made(n);
@@ -65,7 +65,7 @@ Slot rows_of_table(ProgramBuilder& b, const char* name, uint64_t columns) {
   return op::embed(b, b.weight(name, Format::F32, kVocab, columns));
 }
 
-/// Results: what is chosen [T, heads * count], then the attention.
+/// Results: chosen blocks [T, heads * count], then the attention.
 Program blocks_program(const BlockIndex& f, uint32_t max_tokens) {
   ProgramBuilder b;
   const uint32_t index =
@@ -92,7 +92,7 @@ Program blocks_program(const BlockIndex& f, uint32_t max_tokens) {
 
 // ---- The oracle ---------------------------------------------------------------------------------
 
-/// Of one head of the token at `own`: blocks, ascending, then -1.
+/// Blocks chosen for a head of token `own`, ascending, then -1.
 std::vector<float> chosen_blocks(const BlockIndex& f, const IndexRows& rows, uint32_t own,
                                  uint32_t head) {
   const uint32_t last = own / f.block;
@@ -124,7 +124,7 @@ std::vector<float> chosen_blocks(const BlockIndex& f, const IndexRows& rows, uin
   return row;
 }
 
-/// Of the query heads of one KV head.
+/// Attention of the query heads of one KV head.
 std::vector<float> attend_blocks(const BlockIndex& f, const std::vector<int32_t>& text,
                                  uint32_t own, uint32_t head, const std::vector<float>& chosen) {
   const uint32_t heads = f.heads * kQueryHeads;
@@ -155,10 +155,10 @@ std::vector<float> attend_blocks(const BlockIndex& f, const std::vector<int32_t>
   return out;
 }
 
-// ---- Against it ---------------------------------------------------------------------------------
+// ---- Comparison with the oracle -----------------------------------------------------------------
 
-/// What is chosen by all tokens of a text, and what is attended, in slices of these sizes, the last
-/// one again and again.
+/// Choices and attention of all tokens of a text, in slices of these sizes, repeating the last
+/// size.
 struct BlockResults {
   std::vector<float> chosen, attended;
 };
@@ -246,7 +246,7 @@ TEST(SelectBlocks, LongPasts) {
 
 TEST(SelectBlocks, ByHalfPrecision) { check_blocks({.type = TENON_TYPE_F16}, 150); }
 
-/// Copies of rows that the cache rounds, and of blocks as they lie, give what the reference gives.
+/// Copied rows of a rounding cache, and whole blocks in place, match the reference.
 TEST(SelectBlocks, ByRowsThatTheCacheRounds) {
   for (const uint32_t type : {TENON_CACHE_INT8, TENON_CACHE_Q4}) {
     for (const uint32_t block : {5, 16}) {

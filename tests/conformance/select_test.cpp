@@ -1,6 +1,6 @@
-// Positions chosen by an index, and attention to them alone, against double loops that know nothing
-// of blocks and spans. What is scored are small whole numbers, whose sums are exact in any order:
-// the choice must be the oracle's, ties included.
+// Positions chosen by an index, and attention to them, against double loops without blocks and
+// spans. Scores are small integers with exact sums, so the choice must equal the oracle's, ties
+// included.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr uint32_t kValueDim = 24;
 constexpr float kScale = 0.25f;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// An index, and the cache type of its rows and of those attended to.
+/// An index, and the cache type of its rows and of the attended rows.
 struct Index {
   uint32_t heads = 5;
   uint32_t key_dim = 24;
@@ -38,7 +38,7 @@ void PrintTo(const Index& f, std::ostream* out) {
        << find_cache_type(f.type)->name << ", blocks of " << f.block_tokens;
 }
 
-/// What a sequence brings: of each position the index's query, weights and key.
+/// Inputs of a sequence: the index's query, weights and key per position.
 struct Rows {
   std::vector<float> query, weights, key;
   [[nodiscard]] uint32_t count(const Index& f) const {
@@ -54,7 +54,7 @@ struct Rows {
   }
 };
 
-/// Values -2 .. 2. Keys repeat every 13 positions, so that scores are equal often.
+/// Values -2 .. 2. Keys repeat every 13 positions, so scores often tie.
 Rows rows_of(const Index& f, uint32_t count, uint32_t seed = 0) {
   const auto values = [&](uint64_t n, uint32_t first) {
     std::vector<float> made(n);
@@ -77,7 +77,7 @@ Slot table(ProgramBuilder& b, const char* name, uint64_t columns) {
   return op::embed(b, b.weight(name, Format::F32, kVocab, columns));
 }
 
-/// ChosenRows: what is chosen [T, count], then the attention [T, kHeads * kValueDim].
+/// Results: chosen positions [T, count], then the attention [T, kHeads * kValueDim].
 Program program_of(const Index& f, uint32_t max_tokens) {
   ProgramBuilder b;
   const uint32_t index =
@@ -104,7 +104,7 @@ Program program_of(const Index& f, uint32_t max_tokens) {
 
 // ---- The oracle ---------------------------------------------------------------------------------
 
-/// Of the token at `own`: positions, ascending, then -1.
+/// Positions chosen for token `own`, ascending, then -1.
 std::vector<float> choice(const Index& f, const Rows& rows, uint32_t own) {
   std::vector<double> scores(own + 1);
   for (uint32_t i = 0; i <= own; ++i) {
@@ -161,9 +161,9 @@ std::vector<float> attend(const Index& f, const std::vector<int32_t>& text, uint
   return out;
 }
 
-// ---- Against it ---------------------------------------------------------------------------------
+// ---- Comparison with the oracle -----------------------------------------------------------------
 
-/// The results of rows [first, first + count) of a step, apart.
+/// Results of rows [first, first + count) of a step, separated.
 struct ChosenRows {
   std::vector<float> chosen, attended;
   void add(const ChosenRows& more) {
@@ -214,8 +214,8 @@ ChosenRows run_sliced(Runner& runner, const Index& f, const Sequence& whole,
   return all;
 }
 
-/// The oracle's choice and attention, the same choice however the text is cut, and the same bits
-/// where the device promises them, also beside others.
+/// Expects the oracle's choice and attention, equal choices for all slices, and, on devices that
+/// guarantee them, equal bits, even beside others.
 void check(const Index& f, const Rows& rows, bool exact = true) {
   SCOPED_TRACE(testing::PrintToString(f));
   const uint32_t length = rows.count(f);

@@ -1,5 +1,5 @@
-// Rows that an index chooses in two steps, against double loops: blocks of candidates, and then rows of
-// these. What is scored are small whole numbers, whose sums are exact in any order, and often equal.
+// Rows chosen by an index in two steps, candidate blocks and then rows of these, against double
+// loops. Scores are small integers with exact sums and frequent ties.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void PrintTo(const TwoSteps& f, std::ostream* out) {
        << ", blocks of " << f.block_tokens;
 }
 
-/// Values -2 .. 2 of a token at a position, so that a text may be cut anywhere.
+/// Values -2 .. 2 of tokens by position, so that a text may be cut anywhere.
 std::vector<float> small_values(uint32_t first, uint32_t count, uint64_t columns, uint32_t seed) {
   std::vector<float> made;
   for (uint64_t i = first * columns; i < (uint64_t{first} + count) * columns; ++i) {
@@ -143,7 +143,7 @@ Chosen expected_of(const TwoSteps& f, uint32_t length) {
   return all;
 }
 
-/// In slices, beside a sequence that is at its beginning.
+/// Runs in slices, beside a sequence at its beginning.
 Chosen run_in_slices(const TwoSteps& f, uint32_t length, const std::vector<uint32_t>& slices,
                      uint32_t threads) {
   const Program program = two_step_program(f, length + 8);

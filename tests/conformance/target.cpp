@@ -15,7 +15,7 @@ Target& mutable_target() {
 
 using Devices = std::map<std::pair<const Target*, uint32_t>, std::shared_ptr<Device>>;
 
-/// By target and number of threads.
+/// Devices by target and number of threads.
 Devices& shared_devices() {
   static Devices devices;
   return devices;

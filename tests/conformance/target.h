@@ -1,5 +1,4 @@
-// The backend under test, as the command line of test_conformance names it, and the one it is
-// compared with.
+// The tested backend, named on the command line of test_conformance, and the reference.
 #pragma once
 
 #include <memory>
@@ -11,38 +10,38 @@
 
 namespace tenon::conformance {
 
-/// A backend and the options its devices are made with.
+/// A backend and options for its devices.
 struct Target {
   Backend backend;
   Device::Options options;
 };
 
-/// The backend under test.
+/// The tested backend.
 const Target& target();
 void set_target(Target target);
-/// What its device says about itself.
+/// Its device's description.
 const tenon_device_info& target_info();
-/// It promises the same bits in any batch and in any slices.
+/// True if it guarantees equal bits in any batch and any slices.
 inline bool is_batch_invariant() {
   return (target_info().flags & TENON_DEVICE_BATCH_INVARIANT) != 0;
 }
 /// The linked-in reference backend.
 const Target& reference();
 
-/// What a device works with.
+/// Host resources of a device.
 struct Host {
   uint32_t threads = 2;
-  const Executor* executor = nullptr;        ///< instead of own threads
+  const Executor* executor = nullptr;        ///< replaces own threads
   std::shared_ptr<System> system = nullptr;  ///< null: the real one
 };
 
 std::shared_ptr<Device> make_device(const Target& target, const Host& host = {});
-/// The device of all programs that run on this target with a host like this, as an application has one for all its
-/// models: kernels that it has made for one program serve the next. A new one where the host has an executor or a
-/// system of its own.
+/// The shared device of all programs on this target with an equal host, as applications use one
+/// device for all models: compiled kernels are reused. A new device if the host has an executor or
+/// a system.
 std::shared_ptr<Device> shared_device(const Target& target, const Host& host);
-/// Lets go of what shared_device() keeps. After a test that failed, so that the next one has a device of its own, and
-/// before the process ends.
+/// Releases the devices of shared_device(): after a failed test, so that the next has its own
+/// device, and before the process ends.
 void release_shared_devices();
 
 }  // namespace tenon::conformance

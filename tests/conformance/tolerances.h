@@ -1,6 +1,6 @@
-// How near the reference a backend must be, as relative RMSE over all logits of a case: what the
-// device says it rounds activations to decides. The reference computes in f64; what it rounds are
-// weights, cache and logits. In brackets: the worst case of the CPU backend, any kernels.
+// Tolerances to the reference, as relative RMSE over all logits of a case, by the precision that
+// the device reports. The reference computes in f64 and rounds weights, cache and logits. Brackets
+// give the worst case of the CPU backend, over all kernels.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace tenon::conformance {
 
-/// Operations in f32, whatever order they add in. (2.3e-6: attention with scores in the hundreds.)
+/// Operations in f32, with any order of addition. (2.3e-6: attention with scores in the hundreds.)
 inline constexpr double kFloatTolerance = 1e-5;
 
-/// One product of a matrix with activations rounded so. Rounding alone gives 2.4e-4 for f16, 8e-4
-/// for bf16 and 6e-3 for int8.
+/// A matrix product with activations rounded to this precision. Rounding alone gives 2.4e-4 for
+/// f16, 8e-4 for bf16 and 6e-3 for int8.
 inline double product_tolerance(uint32_t precision) {
   switch (precision) {
     case TENON_PRECISION_F32:
@@ -43,23 +43,23 @@ inline double linear_tolerance(Format format) {
   return product_tolerance(floats ? info.precision_float : info.precision_blocks);
 }
 
-/// Operations that multiply with no matrix, and with matrices of f32.
+/// Operations without matrices, and with f32 matrices.
 inline double float_tolerance() { return linear_tolerance(Format::F32); }
 
-/// Two or three products of such matrices, one after another: their errors add up.
+/// Two or three such products in sequence: their errors add up.
 inline double chain_tolerance(Format format) {
   return std::max(float_tolerance(), 2 * linear_tolerance(format));
 }
 
-/// Layers of linears of any format. (1.25e-2 after two layers)
+/// Layers of linears of any format. (1.25e-2 after two layers.)
 inline double model_tolerance() {
   const double worst =
       std::max({float_tolerance(), linear_tolerance(Format::BF16), linear_tolerance(Format::Q8_0)});
   return std::max(2.1 * worst, 1e-4);
 }
 
-/// Values computed in f32 and rounded to an f16 cache may round the other way than those of f64.
-/// (3.3e-5 after two layers)
+/// Values computed in f32 may round differently to an f16 cache than those in f64. (3.3e-5 after
+/// two layers.)
 inline double half_cache_tolerance() { return std::max(1e-4, 2 * float_tolerance()); }
 
 }  // namespace tenon::conformance

@@ -1,5 +1,5 @@
-// Attention to the last positions and to pools of all of them in one softmax, against double loops
-// that know nothing of blocks and spans.
+// Attention to the last positions and to pools of all positions in one softmax, against double
+// loops without blocks and spans.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,9 +24,9 @@ struct PoolAttention {
   uint32_t value_dim = 40;
   uint32_t window = 9;
   uint32_t stride = 4;
-  uint32_t count = 0;  // pools that are chosen; 0: all
+  uint32_t count = 0;  // pools chosen; 0 means all
   bool sinks = true;
-  bool keeps_window = true;        // the cache group keeps no other positions
+  bool keeps_window = true;        // the cache group keeps only the window
   uint32_t type = TENON_TYPE_F32;  // of the cache
   uint32_t block_tokens = 16;
 };
@@ -41,7 +41,7 @@ Slot pool_table(ProgramBuilder& b, const char* name, uint64_t columns) {
   return op::embed(b, b.weight(name, Format::F32, kVocab, columns));
 }
 
-/// Results: the pools that are chosen [T, count], if any are, then the attention.
+/// Results: chosen pools [T, count], if any, then the attention.
 Program pool_attention_program(const PoolAttention& f, uint32_t max_tokens) {
   ProgramBuilder b;
   CacheGroup positions{2, 1, f.key_dim, f.value_dim, f.type, f.block_tokens, 0, TENON_CACHE_LATENT};
@@ -72,7 +72,7 @@ Program pool_attention_program(const PoolAttention& f, uint32_t max_tokens) {
                              {max_tokens, max_tokens});
 }
 
-/// What the token at `own` of a text attends to.
+/// Rows that token `own` of a text attends to.
 ///   chosen  pools, then -1; empty: all
 std::vector<float> attended_pools(const PoolAttention& f, const std::vector<int32_t>& text,
                                   uint32_t own, std::span<const float> chosen) {
@@ -111,8 +111,7 @@ std::vector<float> attended_pools(const PoolAttention& f, const std::vector<int3
   return out;
 }
 
-/// The results of a text in slices of these sizes, the last one again and again: the selections, and
-/// what is attended.
+/// Selections and attention of a text in slices of these sizes, repeating the last size.
 struct PoolsLookedAt {
   std::vector<float> chosen, attended;
   bool operator==(const PoolsLookedAt&) const = default;
@@ -184,7 +183,7 @@ TEST(AttentionPools, ThoseThatAnIndexChose) {
   }
 }
 
-/// More rows than the span that the kernels of some backends take at once.
+/// More rows than some backends' kernels process at once.
 TEST(AttentionPools, LongPasts) {
   check_pool_attention({.heads = 2, .key_dim = 8, .value_dim = 8, .stride = 2, .block_tokens = 32},
                        700);
@@ -204,7 +203,7 @@ TEST(AttentionPools, RowsThatTheCacheRounds) {
   }
 }
 
-/// With the reference, whose cache rounds to the bit alike.
+/// Equals the reference, whose cache rounds alike.
 TEST(AttentionPools, RoundAsTheReference) {
   for (const uint32_t type : {TENON_TYPE_F16, TENON_CACHE_INT8, TENON_CACHE_Q4}) {
     const PoolAttention f{.key_dim = 64, .value_dim = 64, .type = type};
@@ -216,7 +215,7 @@ TEST(AttentionPools, RoundAsTheReference) {
   }
 }
 
-/// Wherever a text goes back to and goes on with others, what is looked at is the text as it is.
+/// After any rewind, attention sees the current text.
 TEST(AttentionPools, ARewoundTextIsTheOneThatIsLeft) {
   const PoolAttention f{.stride = 5, .count = 4, .keeps_window = false};
   const Program program = pool_attention_program(f, 64);

@@ -1,4 +1,4 @@
-// No memory is allocated for a token while text is generated: this program counts operator new.
+// Generating a token allocates no memory: this program counts operator new.
 #include <gtest/gtest.h>
 
 #include "base/atomic_file.h"
@@ -23,7 +23,7 @@ TEST(TokenPath, AllocatesNothing) {
   sampler.set("top_k", int64_t{20});
   sampler.set("repeat_penalty", 1.1);
   session.append(make_tokens(20));
-  // The first tokens make the sampler's room and the slab.
+  // The first tokens allocate the sampler's memory and the slab.
   session.next(sampler);
   session.next(sampler);
   const uint64_t before = num_allocations;
@@ -39,7 +39,7 @@ TEST(TokenPath, AllocatesNothingForRowsOfTablesInTheFile) {
   tiny.tied = false;
   ModelOptions options;
   options.rows_on_demand = Switch::On;
-  options.row_cache_bytes = 1000;  // nine rows: most are read again
+  options.row_cache_bytes = 1000;  // nine rows: most are read repeatedly
   Session session(tiny_engine(tiny, std::move(options)), SessionOptions{256});
   const std::vector<Token> text = make_tokens(120);
   session.append(std::span(text).first(20));
@@ -56,9 +56,9 @@ TEST(TokenPath, AllocatesNothingForRowsOfTablesInTheFile) {
   EXPECT_GT(session.engine()->model().trunk().fetcher->rows_read() - read_before, 50u);
 }
 
-// ---- Memory that is refused ---------------------------------------------------------------------
+// ---- Refused allocations ------------------------------------------------------------------------
 
-/// Create, submit, step, fork, draw, save and restore; everything is given back at the end.
+/// Creates, submits, steps, forks, draws, saves and restores; frees everything at the end.
 std::vector<Token> answer(const std::shared_ptr<const Model>& model, const std::string& path) {
   EngineOptions options = unbounded_engine();
   options.prefix_cache = true;
@@ -70,7 +70,7 @@ std::vector<Token> answer(const std::shared_ptr<const Model>& model, const std::
   limits.client = "a client whose key is no short one";
   limits.logprobs.num_top = 2;
   limits.ends.stops = std::make_shared<const StopStrings>(std::vector<std::string>{"never said"});
-  // Half a character, as a model of random weights draws them: the answer goes back now and then.
+  // Half a character, as random weights draw it, so that the answer is cut back at times.
   limits.ends.banned =
       std::make_shared<const BannedTexts>(std::vector<std::string>{"\xef\xbf\xbd", "never drawn"});
   limits.ends.ignore_end = true;
@@ -94,7 +94,7 @@ std::vector<Token> answer(const std::shared_ptr<const Model>& model, const std::
   return tokens;
 }
 
-/// What it answers, or nothing when memory or a file was refused.
+/// The answer, or empty if memory or a file was refused.
 std::vector<Token> answer_or_nothing(const std::shared_ptr<const Model>& model,
                                      const std::string& path) {
   try {
@@ -121,7 +121,7 @@ TEST(RefusedMemory, OfOperatorNewIsAnErrorAndLeavesNothing) {
       const std::vector<Token> tokens = answer_or_nothing(model, path);
       all_granted = counted_new::allocations_left > 0;
       counted_new::allocations_left = -1;
-      // Where it is no loss a refusal is passed over.
+      // A refusal is ignored if it costs nothing.
       EXPECT_TRUE(tokens.empty() || tokens == expected) << granted;
     }
     ASSERT_EQ(counted_new::num_held - held, 0) << granted;

@@ -1,4 +1,4 @@
-// From tokens to text: characters, stops, held back text, least numbers of tokens.
+// From tokens to text: characters, stops, held text, minimum lengths.
 #include "engine/answer_text.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST_F(AnswerTexts, ShowWholeCharacters) {
   EXPECT_EQ(push("a\xc3", {}), "a");
   EXPECT_EQ(push("\xa9", {}), "\xc3\xa9");
   EXPECT_EQ(push("\xc3", {}), "");
-  answer_.restart(4);  // the character begun is not continued
+  answer_.restart(4);  // drops the partial character
   EXPECT_EQ(push("b", {}), "b");
   EXPECT_EQ(answer_.num_generated(), 1u);
 }

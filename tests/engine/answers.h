@@ -1,4 +1,4 @@
-// Ways of asking an engine for an answer, and the answers. For tests only.
+// Ways to ask an engine for an answer, and the answers. For tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace tenon {
 
-/// What a host gets of a request.
+/// A host's view of a request.
 struct WholeAnswer {
   std::vector<Token> tokens;
   std::string text;
@@ -45,18 +45,18 @@ inline WholeAnswer whole_answer(Engine& engine, Generation& generation,
   }
 }
 
-/// A way of asking: a sampler and rules.
+/// A named way to ask: a sampler and rules.
 struct Way {
   const char* name;
-  /// Whether a step goes on with tokens that only the device knows.
+  /// True if steps run ahead on tokens that only the device knows.
   bool goes_ahead;
-  /// Whether the host needs all logits of each token.
+  /// True if the host needs all logits of each token.
   bool takes_rows;
   std::function<void(Sampler&, GenerationOptions&, const Model&)> set;
 };
 
 inline std::unique_ptr<GrammarMatcher> list_grammar(const Model& model) {
-  // A model of random weights is refused again and again.
+  // Refuses most tokens of a model of random weights.
   grammar::MaskCache masks(model.tokenizer());
   return std::make_unique<GrammarMatcher>(
       masks.of(Grammar::compile(GrammarKind::Regex, "[0-9]+(,[0-9a-z]+)*")));

@@ -1,5 +1,5 @@
-// Banned texts in sessions and requests: the same answers as a loop that knows all and holds back
-// nothing, in any batch.
+// Banned texts in sessions and requests give, in any batch, the answers of an oracle that sees the
+// whole text and holds nothing back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class Banned : public testing::Test {
     model_ = load_tiny({}, std::move(options));
   }
 
-  /// Draws printable ASCII only, so that each token's text is its own.
+  /// Draws printable ASCII only, so that each token has a text of its own.
   static Sampler sampler(int64_t seed) {
     Sampler sampler;
     sampler.set("temperature", seed % 2 == 0 ? 0.0 : 1.0);
@@ -53,7 +53,7 @@ class Banned : public testing::Test {
     return text;
   }
 
-  /// Draws on and on, looks at all of the text, goes back; hands nothing out before the end.
+  /// Draws, checks the whole text and goes back; returns all tokens at the end.
   std::vector<Token> oracle(std::span<const Token> prompt, const Sampler& from,
                             const std::vector<std::string>& banned, uint64_t count) const {
     Session session(Engine::create(model_));
@@ -87,7 +87,7 @@ class Banned : public testing::Test {
     return answer;
   }
 
-  /// Texts of one to three tokens from the middle of what would come.
+  /// Texts of one to three tokens from the middle of the unbanned answer.
   std::vector<std::string> texts_to_ban(std::span<const Token> prompt, const Sampler& from) {
     const std::vector<Token> free = oracle(prompt, from, {}, 16);
     return {text_of(std::span(free).subspan(2, 1)), text_of(std::span(free).subspan(5, 2)),
@@ -145,7 +145,7 @@ TEST_F(Banned, AreAvoidedAsByALoopThatSeesAll) {
     EXPECT_EQ(tokens_of(pieces), std::vector<Token>(expected.begin(), expected.begin() + kCount))
         << seed;
 
-    // As a request, whose length is known: no text is looked for after its last token.
+    // As a request of known length: its last token begins no banned text.
     Session second(Engine::create(model_));
     second.append(prompt);
     GenerationOptions options;
@@ -172,7 +172,7 @@ TEST_F(Banned, GiveTheSameInAnyBatchAndWithLittleMemory) {
     const std::vector<Token> prompt = make_tokens(20 + 3 * i, 40 + i);
     GenerationOptions options;
     options.max_tokens = kCount;
-    // One of them knows no ban.
+    // One request has no bans.
     if (i != 2) options.ends = rules(texts_to_ban(prompt, sampler(i)));
     options.ends.ignore_end = true;
     Session alone(Engine::create(model_));
@@ -237,14 +237,14 @@ TEST_F(Banned, TokensDrawnAheadAreDroppedByOtherCalls) {
     if (i % 3 == 1) (void)disturbed.fork();
     if (i % 3 == 2) other.set("seed", int64_t{3});  // a change, if to the same value
   }
-  // A text that goes on by hand is one of what was handed out.
+  // A text extended by hand continues the tokens handed out.
   disturbed.append(make_tokens(1));
   EXPECT_EQ(disturbed.position(), prompt.size() + kCount + 1);
 }
 
 TEST_F(Banned, CancelledRequestsKeepWhatWentOut) {
   const std::vector<Token> prompt = make_tokens(10, 9);
-  // Whatever comes may be the beginning: all is held.
+  // Any character may begin a banned text: all tokens are held.
   std::vector<std::string> texts;
   for (char c = ' '; c < 127; ++c) texts.push_back(std::string(1, c) + "\x01");
   for (char c = ' '; c < 127; ++c) texts.push_back(std::string(" ") + c + "\x01");
@@ -287,7 +287,7 @@ TEST_F(Banned, ARequestEndsWhereEverythingIs) {
   EXPECT_EQ(session.position(), prompt.size());
 }
 
-/// Held text has its place in the context already, so a text is found up to the last position.
+/// Held text already occupies the context, so a ban is found up to the last position.
 TEST_F(Banned, AreFoundUpToTheLastTokenOfTheContext) {
   for (int64_t seed = 0; seed < 2; ++seed) {
     const std::vector<Token> prompt = make_tokens(10, 7 + static_cast<uint32_t>(seed));

@@ -1,5 +1,4 @@
-// Barriers of a step, at which its threads wait for each other: a host's executor is called once
-// for each.
+// Barriers of a step, counted by the calls of a host's executor: one per barrier.
 #include <gtest/gtest.h>
 
 #include "tests/engine/tiny_engine.h"
@@ -25,7 +24,7 @@ uint32_t barriers(TinyModel tiny, uint32_t layers, uint32_t tokens) {
   return calls;
 }
 
-/// As models are: matrices of one format, two query heads for a KV head.
+/// Like real models: matrices of one format, two query heads per KV head.
 TinyModel plain() {
   TinyModel tiny;
   tiny.formats = {Format::Q8_0};

@@ -1,5 +1,6 @@
-// Batch invariance: a request gives in any batch, bit by bit, what it gives alone: random requests over random engines,
-// with neighbours, slices, preemption, shared prefixes, forks, cancels and several threads.
+// Batch invariance: a request gives the same bits in any batch as alone. Random requests over
+// random engines, with neighbours, slices, preemption, shared prefixes, forks, cancels and several
+// threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,9 +28,9 @@ class Random {
   uint64_t state_;
 };
 
-/// What is asked for; its answer is a matter of these fields alone.
+/// A request; its answer depends on these fields only.
 struct Question {
-  uint32_t family = 0;  // whose texts begin alike
+  uint32_t family = 0;  // requests of a family share prefixes
   uint32_t shared = 0;
   uint32_t own = 0;
   uint32_t count = 0;
@@ -111,7 +112,7 @@ class BatchInvariance : public testing::Test {
     const auto engine = Engine::create(model(1));
     uint64_t block = 0;
     for (const auto& pool : engine->pools()) block = std::max(block, pool->block_bytes());
-    uint64_t least = 0;  // slabs of the largest block that one request needs
+    uint64_t least = 0;  // slabs of the largest block that a request needs
     for (const auto& pool : engine->pools()) {
       const uint64_t blocks = pool->options().kind == TENON_CACHE_STATE ? 2 : 7;
       const uint64_t in_slab = block / pool->block_bytes();
@@ -119,14 +120,14 @@ class BatchInvariance : public testing::Test {
     }
     options.step_tokens = 1 + random.below(64);
     options.max_running = 1 + random.below(32);
-    // From barely enough for one request to plenty.
+    // Ranges from barely enough for one request to plenty.
     options.cache_bytes = block * (least + (random.below(3) == 0 ? 200 : random.below(8)));
     options.prefix_cache = random.below(4) != 0;
     options.decode_stretch = 1.1 + random.below(40);
     return options;
   }
 
-  /// What one host thread does: keeps a few requests going and checks each answer.
+  /// A host thread: keeps several requests running and checks each answer.
   void serve(const std::shared_ptr<Engine>& engine, std::span<const Question> questions,
              std::span<const Answer* const> expected, uint64_t seed) {
     struct Going {
@@ -146,7 +147,7 @@ class BatchInvariance : public testing::Test {
         of_session.salt = random.below(8) == 0 ? "other" : "";
         started.session = std::make_unique<Session>(engine, of_session);
         started.session->append(question.prompt());
-        if (random.below(8) == 0) {  // a fork of a queued text
+        if (random.below(8) == 0) {  // forks a queued text
           started.session = started.session->fork();
         }
         GenerationOptions options;
@@ -156,7 +157,7 @@ class BatchInvariance : public testing::Test {
         options.weight = 1 + random.below(3);
         options.ends.ignore_end = true;
         started.generation = started.session->submit(question.sampler(), options);
-        if (random.below(12) == 0) {  // given up and asked again
+        if (random.below(12) == 0) {  // gives up and asks again
           if (random.below(2) == 0) engine->step();
           engine->cancel(*started.generation);
           while (!engine->fetch(*started.generation).ended) {
@@ -219,12 +220,12 @@ class BatchInvariance : public testing::Test {
       reused += metrics.reused_tokens_total;
       stopped += metrics.steps_stopped_total;
     }
-    if (kSanitized) return;  // requests seldom meet where each takes long
-    // The test means something only if these happened.
+    if (kSanitized) return;  // slow requests rarely overlap
+    // The test is void unless these happened.
     EXPECT_GT(preempted, 0u);
     EXPECT_GT(taken, 0u);
-    // A beginning with a state is found at a checkpoint alone, which these texts may not have;
-    // Kinds.SharedBeginningsChangeNoBit has texts that do.
+    // Prefixes with states are reused only at checkpoints, which these texts may not reach;
+    // Kinds.SharedBeginningsChangeNoBit covers them.
     const auto is_state = [](const tenon_cache_group& group) {
       return group.kind == TENON_CACHE_STATE;
     };
@@ -239,8 +240,8 @@ class BatchInvariance : public testing::Test {
   }
 
   TinyModel tiny_ = full();
-  bool delayed_ = false;      // on a device with two steps under way
-  std::string architecture_;  // a small random model of it, if one is named
+  bool delayed_ = false;      // runs on a device with two steps under way
+  std::string architecture_;  // a small random model of this architecture, if set
   std::map<uint32_t, std::shared_ptr<const Model>> models_;
   std::shared_ptr<Engine> plain_;
   std::map<Question, Answer> alone_;
@@ -254,7 +255,7 @@ TEST_F(BatchInvariance, ChangesNoAnswerOfWindows) {
   run(8, 40, 2);
 }
 
-/// Sessions alone take one step at a time.
+/// Sessions alone run one step at a time.
 TEST_F(BatchInvariance, ChangesNoAnswerWithTwoStepsUnderWay) {
   delayed_ = true;
   run(6, 40, 4);

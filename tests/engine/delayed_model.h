@@ -1,4 +1,4 @@
-// Models on the delayed reference: a device with a queue that takes several steps. For tests only.
+// Models on the delayed reference: a device with a queue of several steps. For tests only.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct DelayedOptions {
   uint32_t step_us = 0;  ///< least time of a step
   uint32_t draw_us = 0;
   uint32_t slice = 32;
-  uint32_t fail_step = 0;  ///< the step that fails, from 1
+  uint32_t fail_step = 0;  ///< index of the failing step, from 1; 0 means none
   uint32_t fail_draw = 0;
 };
 

@@ -1,4 +1,4 @@
-// Models whose device prefers other sizes of steps and of cache blocks than the usual ones.
+// Models on a device that prefers other step and block sizes than the defaults.
 #include <gtest/gtest.h>
 
 #include <vector>

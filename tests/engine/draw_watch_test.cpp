@@ -1,5 +1,4 @@
-// Draws that take long: those beside them go on, and they end when they are cancelled or out of
-// time.
+// Long draws: other requests continue, and cancelled or expired draws end.
 #include "engine/draw_watch.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +16,7 @@ using testing::HasSubstr;
 
 constexpr uint32_t kVocabulary = 30'000;
 
-/// Bytes, then made-up words.
+/// Bytes, then synthetic words.
 std::shared_ptr<const grammar::TokenSet> words() {
   std::mt19937 random(1);
   std::vector<std::string> texts{""};
@@ -31,7 +30,7 @@ std::shared_ptr<const grammar::TokenSet> words() {
   return std::make_shared<const grammar::TokenSet>(views, std::vector<Token>{0});
 }
 
-/// A sampler under a grammar whose first mask is beyond every bound.
+/// A sampler whose grammar has a first mask beyond every bound.
 Sampler hostile_sampler(const std::shared_ptr<const grammar::TokenSet>& tokens) {
   std::string text = "root ::= \".\" r0\n";
   const auto name = [](size_t i) { return "r" + std::to_string(i % 1000); };
@@ -123,7 +122,7 @@ TEST(DrawWatch, PutsOffWhatTakesLongBesideAnother) {
     for (int i = 0; i < 100; ++i) second.look();
   };
   EXPECT_THROW(look_often(), DrawWatch::PutOff);
-  // Somebody in the step wants it to end.
+  // Another request needs the step to end.
   stop = 1;
   EXPECT_THROW(first.look(), DrawWatch::PutOff);
 }

@@ -1,5 +1,6 @@
-// One model for text and for rows of texts ("embeddings" is "also"): the rows and the logits of models
-// opened for either, one copy of the weights, and turns between an engine and an embedder.
+// One model for text and for rows of texts ("embeddings" is "also"): rows and logits equal those of
+// models opened for either, with one copy of the weights and turns between an engine and an
+// embedder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +58,7 @@ class EmbedAlso : public testing::TestWithParam<const char*> {
 TEST_P(EmbedAlso, GivesTheRowsOfAModelForRows) {
   const auto on = load(Embeddings::On);
   const auto also = load(Embeddings::Also);
-  // Several in a step, and those that come in slices.
+  // Several texts per step, and texts in slices.
   const std::vector<uint32_t> sizes = {5, 1, 17, 100, 3, 33, 128};
   for (const Pooling pooling : {Pooling::None, Pooling::Mean, Pooling::First, Pooling::Last}) {
     EXPECT_TRUE(same_bits(rows_of(also, pooling, sizes), rows_of(on, pooling, sizes)))
@@ -126,7 +127,7 @@ TEST(EmbedAlsoOf, ModelsThatHaveNoLogitsIsRefused) {
                [&] { Model::load(folder.path("m"), opened_also()); });
 }
 
-/// An engine that is never idle, and an embedder: each gets its turns, and neither the other's values.
+/// A busy engine and an embedder both get turns, and neither sees the other's values.
 TEST(EmbedAlsoOf, ABusyEngineEndsBothWithTheirBits) {
   const auto model = load_tiny({}, opened_also());
   const std::vector<uint32_t> sizes = {7, 90, 200};
@@ -154,7 +155,7 @@ TEST(EmbedAlsoOf, ABusyEngineEndsBothWithTheirBits) {
   EXPECT_GT(texts, 0);
 }
 
-/// What the engine left under way on a device with a queue ends first.
+/// Steps that the engine left on a device with a queue end first.
 TEST(EmbedAlsoOf, StepsUnderWayEndFirst) {
   ModelOptions options = on_delayed({.steps = 2, .step_us = 300});
   options.embeddings = Embeddings::Also;
@@ -179,7 +180,7 @@ TEST(EmbedAlsoOf, StepsUnderWayEndFirst) {
   EXPECT_EQ(answer(true), answer(false));
 }
 
-/// The turn is another's: an embedder ends at its deadline, and when it is cancelled.
+/// Another caller holds the turn: an embedder ends at its deadline, and when cancelled.
 TEST(EmbedAlsoOf, WaitsNoLongerThanItMay) {
   const auto model = load_tiny({}, opened_also());
   Embedder embedder(model, {});

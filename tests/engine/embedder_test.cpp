@@ -1,5 +1,4 @@
-// Rows of texts: that company changes no bit of them, what pooling makes of the rows of tokens, and
-// what is refused.
+// Rows of texts: bits are independent of the batch, pooling of token rows, and refusals.
 #include "engine/embedder.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +68,7 @@ TEST_P(OfArchitecture, HasTheSameBitsAloneAndInCompany) {
   write_random_model(System::real(), path, std::string("tiny-") + GetParam(), "q8_0");
   ModelOptions options;
   options.embeddings = Embeddings::On;
-  options.slice = 32;  // of decoders: longer texts come in slices
+  options.slice = 32;  // for decoders: longer texts are sliced
   options.threads = 2;
   const auto model = Model::load(path, std::move(options));
   const uint32_t vocab = model->spec().vocab;
@@ -172,7 +171,7 @@ TEST(Embedder, CutsRowsBeforeItNormalisesThem) {
   EXPECT_EQ(cut.info().dimensions, 7u);
 }
 
-/// The rows of a decoder are what its logits are made of.
+/// A decoder's logits are computed from these rows.
 TEST(Embedder, GivesTheRowsBehindTheLogits) {
   const TinyModel tiny = tiny_of("llama", Format::F32);
   ModelOptions options;
@@ -237,7 +236,7 @@ TEST(Embedder, ReadsPairsWithTheTypeOfEachText) {
   const std::vector<float> score = embed(embedder, {pair});
   EmbedderText untyped{pair.tokens};
   EXPECT_GT(std::abs(embed(embedder, {untyped})[0] - score[0]), 1e-4);
-  // With equal rows of types it makes no difference which one a token gets.
+  // With equal type rows, the type of a token has no effect.
   TinyBert same = tiny;
   same.equal_types = true;
   Embedder equal(load_rows(same.source()), {});
@@ -302,7 +301,7 @@ TEST(Embedder, RefusesTokensThatThereAreNot) {
   }
 }
 
-// ---- What is refused ----------------------------------------------------------------------------
+// ---- Refusals -----------------------------------------------------------------------------------
 
 TEST(Embedder, NeedsAModelThatWasOpenedForRows) {
   const auto generating = load_tiny();
@@ -342,7 +341,7 @@ TEST(Embedder, RefusesWhatTheModelDoesNotHave) {
                [&] { tokens.rank(std::vector{text_of(3, 57)}, &score, UINT64_MAX); });
 }
 
-// ---- Ends ---------------------------------------------------------------------------------------
+// ---- Deadlines and cancels ----------------------------------------------------------------------
 
 TEST(Embedder, EndsAtItsDeadline) {
   Embedder embedder(load_rows(TinyBert{}.source()), {});
@@ -360,7 +359,7 @@ TEST(Embedder, IsCancelledFromAnotherThread) {
   Embedder embedder(load_rows(TinyBert{}.source()), {});
   std::vector<EmbedderText> texts(20000, text_of(40, 57));
   std::vector<float> rows(texts.size() * 48);
-  embedder.cancel();  // of nothing
+  embedder.cancel();  // no call is running
   std::atomic<bool> ended = false;
   std::thread other([&] {
     while (!ended) {

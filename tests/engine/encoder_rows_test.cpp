@@ -1,4 +1,4 @@
-// Encoder rows do not depend on the cache type, since no cache keeps them.
+// Encoder rows do not depend on the cache type, because they are not cached.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// What stops a computation half way: cancelling, memory that runs out, broken weights, a forked
-// process. The session goes on afterwards as if nothing had been tried.
+// Interrupted computations: cancels, exhausted memory, broken weights, forked processes. The
+// session continues afterwards as if untouched.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -47,7 +47,7 @@ TEST(Cancel, FromAnotherThreadStopsAPromptAndTheSessionGoesOn) {
   EXPECT_EQ(session.stats().prefill_tokens, 80u) << "what was computed is not computed again";
 }
 
-/// A host's executor that cancels a session in its n-th call, that is, in the middle of a step.
+/// A host's executor that cancels a session in its n-th call, in the middle of a step.
 struct CancellingExecutor {
   Session* session = nullptr;
   uint32_t cancel_at = 0;
@@ -175,7 +175,7 @@ TEST(CacheBudget, UsedUpWhileGeneratingLeavesTheTextAsItWas) {
   const auto engine = engine_with_room(1);
   Session session(engine);
   session.append(make_tokens(30));
-  const std::vector<Token> text = generate(session, 3);  // position 32 is drawn, not computed
+  const std::vector<Token> text = generate(session, 3);  // position 32 is drawn but not computed
   EXPECT_EQ(session.position(), 33u);
   expect_error(Code::NoMemory, HasSubstr("KV cache"), [&] { generate(session, 1); });
   EXPECT_EQ(session.position(), 33u);
@@ -257,7 +257,7 @@ TEST(ForkedProcess, CannotUseTheEngineAndTheParentIsFine) {
   if (child == 0) {
     int status = 1;
     try {
-      generate(session, 2);  // the first token's logits were there before
+      generate(session, 2);  // the first token's logits already existed
     } catch (const Error& error) {
       status = error.code() == Code::State ? 0 : 2;
     }

@@ -1,5 +1,5 @@
-// Generations: submitted, driven by whoever waits, polled, cancelled, expired, preempted; and what
-// they find of what others have computed.
+// Generations: submitted, driven by waiting threads, polled, cancelled, expired, preempted; and
+// their reuse of computed prefixes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// All tokens of a generation; throws what it ended with.
+/// All tokens of a generation; throws its failure.
 std::vector<Token> finish(Engine& engine, Generation& generation) {
   std::vector<Token> out;
   for (;;) {
@@ -33,7 +33,7 @@ class Generations : public testing::Test {
     if (model_ == nullptr) model_ = load_tiny({}, std::move(model));
     return Engine::create(model_, options);
   }
-  /// What a session alone generates.
+  /// Tokens that a session generates alone.
   std::vector<Token> alone(std::span<const Token> prompt, uint32_t count) {
     Session session(Engine::create(model_));
     session.append(prompt);
@@ -131,7 +131,7 @@ TEST_F(Generations, AreServedByAThreadOfTheHost) {
   server.join();
 }
 
-/// Runs each task on a thread of its own.
+/// Runs each task on its own thread.
 struct Threads {
   std::mutex mutex;
   std::vector<std::thread> threads;
@@ -155,7 +155,7 @@ TEST_F(Generations, AreDrivenByAnExecutor) {
   options.user = &told;
   const auto generation = session.submit(greedy_, options);
   std::vector<Token> tokens;
-  while (true) {  // never drives
+  while (true) {  // this thread never drives
     const auto fetched = engine->fetch(*generation);
     if (fetched.has_token) tokens.push_back(fetched.token);
     if (fetched.ended) break;
@@ -176,7 +176,7 @@ TEST_F(Generations, AreCancelledWhereverTheyAre) {
     engine->cancel(*generation);
     expect_error(Code::Cancelled, HasSubstr("cancelled"), [&] { finish(*engine, *generation); });
     EXPECT_FALSE(session.in_use());
-    engine->cancel(*generation);  // nothing happens
+    engine->cancel(*generation);  // no effect
   }
   session.cancel();
   expect_error(Code::Cancelled, HasSubstr("cancelled"), [&] { session.prefill(); });
@@ -236,7 +236,7 @@ TEST_F(Generations, BeyondTheQueueAreRefused) {
 
 TEST_F(Generations, GiveTheirBlocksUpAndGetThemBackUnseen) {
   EngineOptions options = unbounded_engine();
-  options.cache_bytes = 6 * block_bytes();  // 192 positions for what wants up to 4 * 80
+  options.cache_bytes = 6 * block_bytes();  // 192 positions, while requests want up to 4 * 80
   const auto engine = make(options);
   std::vector<std::unique_ptr<Session>> sessions;
   std::vector<std::shared_ptr<Generation>> generations;
@@ -393,7 +393,7 @@ TEST_F(Reuse, ServesPlainSessionsToo) {
   second.append(prompt);
   EXPECT_TRUE(same_bits(last_logits(second), logits));
   EXPECT_EQ(second.stats().prefill_tokens, 16u);
-  second.rewind(40);  // into a shared block: it is copied when written
+  second.rewind(40);  // into a shared block, which is copied on write
   second.append(make_tokens(40, 3));
   second.prefill();
   first.rewind(79);

@@ -1,4 +1,4 @@
-// Banned texts against a model whose wishes are written down: where it goes back to, what goes out.
+// Banned texts against a model with scripted preferences: positions of cuts, and released text.
 #include "engine/held_tokens.h"
 
 #include <gtest/gtest.h>
@@ -28,10 +28,10 @@ class BannedTextsInAnswers : public testing::Test {
     return rules;
   }
 
-  /// Logits behind the tokens of an answer.
+  /// Logits after the tokens of an answer.
   using Wishes = std::function<std::vector<float>(std::span<const Token> answer)>;
-  /// Wants the first of these texts, byte by byte; where its way is barred the next one that has
-  /// begun so; at the end of a text the end. What none of them wants has `rest`.
+  /// Prefers the first of these texts, byte by byte; if it is barred, the next text with the same
+  /// beginning; and the end token after a text. All other tokens have the logit `rest`.
   static Wishes wishes(std::vector<std::string> texts, float rest = 0) {
     return [texts = std::move(texts), rest](std::span<const Token> answer) {
       std::string begun;
@@ -50,7 +50,7 @@ class BannedTextsInAnswers : public testing::Test {
     };
   }
 
-  /// What a host sees; empty text, no finish and so on are seen as well.
+  /// A host's view of the answer; also checks pieces without text, finish reasons and so on.
   std::string answer(const Wishes& of_model, const EndRules& rules, uint64_t room = 1000) {
     pieces_.clear();
     finish_ = Finish::None;
@@ -192,7 +192,7 @@ TEST_F(BannedTextsInAnswers, AreNotTriedForEver) {
       return logits;
     };
   };
-  // "u" is the very last token.
+  // "u" is the last possible token.
   EXPECT_EQ(answer(even(100), banning(all_but_u)), "u");
   EXPECT_EQ(finish_, Finish::End);
   EXPECT_EQ(answer(even(3), banning(all_but_u)), "") << "it would have been number 296";
@@ -200,7 +200,7 @@ TEST_F(BannedTextsInAnswers, AreNotTriedForEver) {
 }
 
 TEST_F(BannedTextsInAnswers, ThatBeganInATokenWhichHasGoneExcludeTheNext) {
-  // Behind "fa" no f can begin anything; but the a is taken back, and then the o is banned, too.
+  // After "fa" no f can begin a banned text; but the a is removed, and then the o is banned, too.
   EXPECT_EQ(answer(wishes({"fab", "fox", "fig"}), banning({"ab", "fox"})), "fig");
   EXPECT_EQ(answer(wishes({"fab", "fo", "cat"}), banning({"ab", "fo"})), "f");
 }

@@ -1,4 +1,4 @@
-// Sessions between two calls: their blocks serve whoever computes, and come back unseen.
+// Idle sessions: their blocks serve other requests and are recomputed unnoticed.
 #include "engine/idle_sequences.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,8 @@ TEST_F(Idle, LoseTheirEndsFirstAndNoMoreThanIsNeeded) {
   const auto small = engine(4);
   const auto first = over(small, make_tokens(90, 1));   // three blocks
   const auto second = over(small, make_tokens(30, 2));  // one
-  const auto third = over(small, make_tokens(30, 3));   // takes one of the session used first
+  // Takes a block of the least recently used session.
+  const auto third = over(small, make_tokens(30, 3));
   EXPECT_EQ(small->metrics().idle_blocks_taken_total, 1u);
   const uint64_t before = first->stats().prefill_tokens;
   first->prefill();

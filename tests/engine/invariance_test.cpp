@@ -1,5 +1,5 @@
-// The promise that the bits of a sequence's logits depend on its tokens alone: not on neighbours,
-// slices, threads, who runs them, or how the cache came to be.
+// Bits of a sequence's logits depend on its tokens only: not on neighbours, slices, threads,
+// drivers, or the cache's history.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@ struct Subject {
   std::string name;
   TinyModel tiny;
   CacheType cache_type = CacheType::F16;
-  /// More than four blocks of the cache, and a part of one.
+  /// More than four cache blocks and a partial one.
   uint32_t length = 150;
   uint32_t context = 256;
 };
 
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 
 TinyModel with_formats(std::vector<Format> formats) {
@@ -54,7 +54,7 @@ TinyModel k_experts() {
   return tiny;
 }
 
-/// As many matrices as formats and more.
+/// Has at least as many matrices as formats.
 TinyModel codebooks() {
   return wide({Format::IQ1_S, Format::IQ1_M, Format::IQ2_XXS, Format::IQ2_XS, Format::IQ2_S,
                Format::IQ3_XXS, Format::IQ3_S, Format::IQ4_XS});
@@ -97,13 +97,13 @@ std::vector<Subject> subjects() {
           {"q4_cache", with_formats({Format::Q8_0}), CacheType::Q4},
           {"k_experts_int8_cache", k_experts(), CacheType::Int8},
           {"k_experts_q4_cache", k_experts(), CacheType::Q4},
-          // Attention adds up spans of 256 positions.
+          // Attention sums spans of 256 positions.
           {"two_spans", with_formats({Format::Q8_0}), CacheType::F16, 300, 384}};
 }
 
 class Invariance : public testing::TestWithParam<Subject> {
  protected:
-  /// One thread, all at once, nobody beside it.
+  /// One thread, one step, no neighbours.
   void SetUp() override {
     auto session = make_session(options(1));
     expected_ = evaluate_all(*session, tokens_);
@@ -129,7 +129,7 @@ class Invariance : public testing::TestWithParam<Subject> {
     return std::span(expected_).subspan(size_t{row} * vocab_, vocab_);
   }
 
-  // Encoded once: for some formats that takes longer than the test.
+  // Encoded once: some encoders take longer than the test.
   const std::shared_ptr<const ByteSource> file_ = tiny_source(GetParam().tiny);
   const uint32_t vocab_ = GetParam().tiny.vocab;
   const uint32_t length_ = GetParam().length;
@@ -163,7 +163,7 @@ TEST_P(Invariance, AHostsExecutorChangesNoBit) {
   }
 }
 
-/// A sequence and how much of it goes into each step.
+/// A sequence and its share of each step.
 struct Lane {
   Lane(Engine& engine, std::vector<Token> text)
       : sequence(engine.pools(), text.size()), logits(text.size() * engine.model().spec().vocab) {
@@ -194,7 +194,7 @@ TEST_P(Invariance, NeighboursChangeNoBit) {
       std::vector<BatchItem> items;
       for (size_t i = 0; i < lanes.size(); ++i) {
         const auto count = static_cast<uint32_t>(counts[(step * lanes.size() + i) % 1000]);
-        // Often a single token: a sequence that generates.
+        // Often a single token, like a sequence that generates.
         items.push_back(lanes[i].next(count > 25 ? 1 : count));
       }
       engine->run(items);
@@ -204,7 +204,7 @@ TEST_P(Invariance, NeighboursChangeNoBit) {
 }
 
 TEST_P(Invariance, StepsFilledByManySequencesChangeNoBit) {
-  // The tokens of all do not fit into one step, so the engine cuts them.
+  // All tokens together exceed a step, so the engine splits them.
   const auto engine = make_engine(options(2, 64));
   std::deque<Lane> lanes;
   for (uint32_t i = 0; i < 4; ++i) lanes.emplace_back(*engine, make_tokens(60 + i, 7 + i));
@@ -221,7 +221,7 @@ TEST_P(Invariance, TokenByTokenChangesNoBit) {
   const auto session = make_session(options(2));
   const std::span<const Token> all(tokens_);
   for (uint32_t i = 0; i < length_; ++i) {
-    // From the beginning, and across the border of a block, or of a span.
+    // From the beginning, and across the end of a block or span.
     if (i == 40) i = length_ - 60;
     if (i == length_ - 60) evaluate_all(*session, all.subspan(40, i - 40));
     session->append(all.subspan(i, 1));
@@ -235,7 +235,7 @@ TEST_P(Invariance, ForksChangeNoBit) {
     const std::span<const Token> all(tokens_);
     evaluate_all(*session, all.first(at));
     const auto copy = session->fork();
-    // The original writes into the shared block first.
+    // The original writes to the shared block first.
     evaluate_all(*session, make_tokens(length_ - at, 99));
     EXPECT_TRUE(same_bits(last_logits(*copy), expected_row(at - 1))) << "fork at " << at;
     evaluate_all(*copy, all.subspan(at));

@@ -1,5 +1,5 @@
-// Small models of architectures that keep windows, latent rows, states, and mixtures of these:
-// whatever happens to a session, its logits are the bits of one whole step.
+// Small models of architectures with windows, latent rows, states and mixtures: in every situation,
+// a session's logits have the bits of one whole step.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-/// An architecture, and the devices that its layers are cut over; empty: it runs on one.
+/// An architecture and the devices that share its layers; empty: one device.
 struct KindsCase {
   std::string architecture;
   std::string devices{};
@@ -65,7 +65,7 @@ TEST_P(Kinds, SlicesChangeNoBit) {
   Session whole(Engine::create(whole_));
   Session sliced(engine_);
   EXPECT_TRUE(same_bits(evaluate_all(sliced, text_), evaluate_all(whole, text_)));
-  Session one(engine_);  // token by token behind the first
+  Session one(engine_);  // token by token after the first
   one.append(std::span(text_).first(1));
   for (size_t i = 1; i < 40; ++i) {
     one.prefill();
@@ -103,7 +103,7 @@ TEST_P(Kinds, ForksChangeNoBit) {
 
 TEST_P(Kinds, ScoresAreTheBitsOfTeacherForcing) {
   const auto session = over(engine_, text_);
-  // One goes over the end of a block and of a slice, two begin alike, one is a single token.
+  // Texts that cross a block and a slice, two with a common beginning, and a single token.
   std::vector<std::vector<Token>> texts = {make_tokens(40, 3), make_tokens(1, 4),
                                            make_tokens(6, 5)};
   texts.push_back(joined(std::span(texts[2]).first(3), make_tokens(5, 6)));
@@ -158,7 +158,7 @@ TEST_P(Kinds, IdleSessionsGiveWayAndGoOn) {
   EngineOptions narrow = unbounded_engine();
   narrow.cache_bytes = slab * (6 * engine_->pools().size() + 2);
   const auto engine = Engine::create(sliced_, narrow);
-  // More than fit, however small the blocks of some groups are; a cut makes more of them.
+  // More sessions than fit, however small some groups' blocks; a cut makes more groups.
   const uint32_t num_sessions = GetParam().devices.empty() ? 9 : 18;
   std::vector<std::unique_ptr<Session>> sessions;
   for (uint32_t i = 0; i < num_sessions; ++i) sessions.push_back(over(engine, make_tokens(140, i)));
@@ -171,7 +171,7 @@ TEST_P(Kinds, IdleSessionsGiveWayAndGoOn) {
   EXPECT_GT(engine->metrics().idle_blocks_taken_total, 0u);
   sessions.clear();
   const auto pools = engine->pools();
-  uint64_t kept_bytes = 0;  // a slab of each device
+  uint64_t kept_bytes = 0;  // a slab per device
   for (PoolRange device{0, 0}; device.end < pools.size();) {
     device = pools_of_device(pools, device.end);
     kept_bytes += pools[device.first]->slab_pool()->slab_bytes();
@@ -187,7 +187,7 @@ TEST_P(Kinds, TakeWhatIsForetold) {
   const auto most_used = [&](const std::shared_ptr<Engine>& engine) {
     std::vector<uint64_t> most(groups.size());
     Session session(engine, SessionOptions{kContext});
-    while (session.position() < kContext) {  // up to 11 at a time: no slice is like the next
+    while (session.position() < kContext) {  // up to 11 at a time: no two slices are alike
       const uint64_t left = kContext - session.position();
       session.append(make_tokens(static_cast<uint32_t>(std::min<uint64_t>(left, 11)), 3));
       session.prefill();
@@ -218,7 +218,7 @@ std::vector<KindsCase> kinds_on(const std::string& devices) {
         "glm5next",  "minimax-m3", "mamba",      "nemotron_h", "qwen3next", "kimi-linear",
         "falcon-h1", "rwkv6",      "rwkv6qwen2", "rwkv7",      "arwkv7",    "plamo2",
         "lfm2",      "llama4",     "gpt-oss",    "qwen4exp",   "kimi-k3"}) {
-    // What shares a cache stays together: the last three layers of gemma4, two and two of deepseek41.
+    // Layers that share a cache stay together: the last three of gemma4, pairs in deepseek41.
     const std::string_view name = architecture;
     const char* own = name == "gemma4" ? "cpu=3,cpu" : name == "deepseek41" ? "cpu=2,cpu" : nullptr;
     cases.push_back({architecture, !devices.empty() && own != nullptr ? own : devices});

@@ -1,5 +1,5 @@
-// The engine on devices that draw: what it promises on the CPU it keeps there, and logits stay where they are. Of the
-// GPUs, Vulkan runs on the first device that is a processor or not, CUDA over its emulator; each test takes seconds.
+// The engine on devices that draw: the guarantees of the CPU hold, and logits stay on the device.
+// Vulkan uses the first device, even a processor; CUDA uses its emulator. Each test takes seconds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 struct TestedDevice {
   const char* name;
   const char* backend;
-  std::string plugin;  ///< "": it is linked in
+  std::string plugin;  ///< empty if linked in
 };
 
 std::ostream& operator<<(std::ostream& out, const TestedDevice& device) {
@@ -69,7 +69,7 @@ class OnDevices : public testing::TestWithParam<TestedDevice> {
     ModelOptions options;
     options.backend = device.backend;
     if (!device.plugin.empty()) options.plugin_paths = {device.plugin};
-    // The default leaves a GiB free, which a small machine may not have.
+    // The default leaves a GiB free, which small machines lack.
     if (std::string_view(device.backend) == "vulkan") {
       options.backend_options = {{"memory_limit", "500000000"}};
     }
@@ -103,7 +103,7 @@ DeviceRequest submit_way(const std::shared_ptr<Engine>& engine, const Way& way, 
   GenerationOptions options = limits(count);
   way.set(sampler, options, engine->model());
   sampler.set("seed", seed);
-  options.logprobs.of_drawn = with_rows;  // they are taken from the whole row
+  options.logprobs.of_drawn = with_rows;  // computed from the whole row
   asked.generation = asked.session->submit(sampler, options);
   return asked;
 }
@@ -111,7 +111,7 @@ DeviceRequest submit_way(const std::shared_ptr<Engine>& engine, const Way& way, 
 using Draws = OnDevices;
 INSTANTIATE_TEST_SUITE_P(OnDevices, Draws, testing::ValuesIn(all_that_draw()), name_of);
 
-/// The host draws from the largest logits what it draws from all.
+/// The host draws the same token from the largest logits as from all.
 TEST_P(Draws, OfTheHostNeedTheLargestLogitsOnly) {
   constexpr int64_t kSeeds = 6;
   for (const Way& way : ways()) {
@@ -135,9 +135,9 @@ TEST_P(Draws, OfTheHostNeedTheLargestLogitsOnly) {
   }
 }
 
-/// Where the list ends too early the row is fetched, of the same step or of the same token computed once more.
+/// If the list ends too early, the row is fetched, or its token is computed again.
 TEST_P(Draws, WhoseLogitsDoNotTellHaveTheRow) {
-  // Within a grammar that refuses nearly all, top_k of those allowed are more than are listed.
+  // Under a strict grammar, the allowed top_k tokens reach beyond the list.
   const Way way{"Refused", false, false, [](Sampler& s, GenerationOptions&, const Model& model) {
                   s.set("temperature", 2.0);
                   s.set("presence_penalty", 0.3);
@@ -145,7 +145,7 @@ TEST_P(Draws, WhoseLogitsDoNotTellHaveTheRow) {
                 }};
   const auto listed = engine();
   const auto whole = engine();
-  // One whose steps go ahead, so that rows of an earlier step are gone.
+  // A request with steps ahead, so that rows of earlier steps are gone.
   const Way ahead{"Greedy", true, false,
                   [](Sampler& s, GenerationOptions&, const Model&) { s.set("temperature", 0.0); }};
   std::vector<DeviceRequest> beside;
@@ -160,8 +160,7 @@ TEST_P(Draws, WhoseLogitsDoNotTellHaveTheRow) {
 }
 
 using Gpus = OnDevices;
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(
-    Gpus);  // ValuesIn nothing, where no GPU plugin is built
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Gpus);  // empty if no GPU plugin is built
 INSTANTIATE_TEST_SUITE_P(OnDevices, Gpus, testing::ValuesIn(gpus()), name_of);
 
 /// Batching, grammars and samplers, two steps under way; then cancels and deadlines.
@@ -194,7 +193,7 @@ TEST_P(Gpus, ServeRequestsSideBySideAsAlone) {
   EXPECT_GT(together->metrics().steps_ahead_total, 0u);
 }
 
-/// Prefix reuse, preemption, forks, rewinds and snapshots change nothing.
+/// Prefix reuse, preemption, forks, rewinds and snapshots change no token.
 TEST_P(Gpus, KeepTheTextOfASessionWhateverItsBlocksGoThrough) {
   const std::vector<Token> prompt = make_tokens(140, 3);
   const auto roomy = engine();

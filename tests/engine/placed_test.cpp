@@ -1,5 +1,5 @@
-// Models whose layers lie on several devices: what they compute, what they hold, and what is refused.
-// That a cut changes no bit of any kind of cache is in kinds_test.cpp.
+// Models with layers on several devices: results, memory and refusals. kinds_test.cpp verifies that
+// cuts change no bit of any cache kind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ TinyModel four_layers() {
   return tiny;
 }
 
-/// Root of the mean square of the differences, in that of the second.
+/// RMS of the differences, relative to the RMS of `right`.
 double difference(std::span<const float> values, std::span<const float> right) {
   double sum = 0;
   double whole = 0;
@@ -58,7 +58,7 @@ std::vector<float> logits_of(const std::shared_ptr<const Model>& model) {
   return evaluate_all(session, make_tokens(70));
 }
 
-/// Layers that keep a cache on each device in use, in the order of steps: "cpu 2, reference 2".
+/// Cached layers per device in use, in step order: "cpu 2, reference 2".
 std::string layers_of(const Model& model) {
   std::string text;
   const PlacedExecutable& executable = model.executable();
@@ -74,11 +74,11 @@ std::string layers_of(const Model& model) {
   return text;
 }
 
-// ---- What is computed ---------------------------------------------------------------------------
+// ---- Results ------------------------------------------------------------------------------------
 
 class PlacedAs : public testing::TestWithParam<const char*> {};
 
-/// How far the CPU is from the reference; some layers on it are not much further.
+/// Bound for models partly on the CPU, from the CPU's own difference to the reference.
 double cpu_difference(const char* architecture, std::span<const float> right) {
   return 1.5 *
          difference(logits_of(load_random_placed(architecture, 16, on_backend("cpu"))), right);
@@ -93,7 +93,7 @@ TEST_P(PlacedAs, ReferenceAndCpuGiveTheLogitsOfOne) {
   ASSERT_EQ(mixed->executable().devices().size(), 2u) << layers_of(*mixed);
   EXPECT_EQ(mixed->backend_name(), "cpu+reference");
   EXPECT_LE(difference(logits_of(mixed), right), cpu_difference(architecture, right));
-  // The reference computes in doubles, so a cut rounds once.
+  // The reference computes in f64, so a cut rounds once.
   const auto two = load_random_placed(architecture, 16, on_devices("reference=1,reference"));
   EXPECT_EQ(two->executable().devices().size(), 2u);
   EXPECT_LE(difference(logits_of(two), right), 1e-4);
@@ -228,7 +228,7 @@ TEST(Placed, AFailedPartEndsItsStepAndTheNextGoesOn) {
   EXPECT_TRUE(same_bits(after, last_logits(fresh)));
 }
 
-// ---- What goes where ----------------------------------------------------------------------------
+// ---- Placement ----------------------------------------------------------------------------------
 
 TEST(Placed, LayersGoWhereTheOptionsSay) {
   const auto placed = [](ModelOptions options, int64_t gpu_layers = -1) {
@@ -297,9 +297,9 @@ TEST(Placed, HostileOptionsAreRefusedByName) {
           });
 }
 
-// ---- What devices hold --------------------------------------------------------------------------
+// ---- Memory of devices --------------------------------------------------------------------------
 
-/// The model's weights and scratch on one device, and the cache of a session.
+/// Weights, scratch and a session's cache with all layers on one device.
 uint64_t whole_bytes(const Model& model) {
   const MemoryNeeds needs = model.memory(256);
   return needs.weights_bytes + needs.scratch_bytes + needs.kv_bytes;
@@ -357,13 +357,13 @@ TEST(Placed, TheCacheOfADeviceKeepsToItsRoom) {
   const auto model =
       load_tiny(four_layers(), on_devices("reference=2,cpu", std::to_string(budget)));
   EXPECT_EQ(model->executable().cache_limit(1), cache[1]);
-  const auto engine = Engine::create(model);  // without a budget of its own
+  const auto engine = Engine::create(model);  // without its own budget
   Session one(engine, SessionOptions{256});
   one.append(make_tokens(250));
   one.prefill();
   Session other(engine, SessionOptions{256});
   other.append(make_tokens(250, 2));
-  other.prefill();  // takes the blocks of the first
+  other.prefill();  // takes the blocks of the first session
   EXPECT_GT(engine->metrics().idle_blocks_taken_total, 0u);
   Session whole(Engine::create(roomy), SessionOptions{256});
   whole.append(make_tokens(250));

@@ -33,7 +33,7 @@ inline std::shared_ptr<const Model> load_random_tiny(const std::string& architec
   }
 }
 
-/// The same on the devices that these options name.
+/// Loads a random model on the devices that these options name.
 inline std::shared_ptr<const Model> load_random_placed(const std::string& architecture,
                                                        uint32_t slice, ModelOptions options) {
   const TempFolder folder;

@@ -1,5 +1,5 @@
-// Models whose tables stay in the file: the bits of a model that holds them, through a row cache that
-// is too small, and what becomes of files that cannot be read.
+// Models whose tables stay in the file: same bits as loaded tables, through a row cache that is too
+// small, and files that become unreadable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// A text longer than a slice, with tokens that come again.
+/// Longer than a slice, with repeated tokens.
 constexpr uint32_t kLength = 70;
 
 TinyModel untied() {
@@ -50,7 +50,7 @@ ModelOptions in_memory(const std::string& backend = "cpu", uint32_t slice = 16) 
   return options;
 }
 
-/// Caches of the rows of about so many tokens.
+/// Row caches for about `rows` tokens.
 ModelOptions in_file(const Model& like, uint64_t rows, const std::string& backend = "cpu",
                      uint32_t slice = 16) {
   ModelOptions options = in_memory(backend, slice);
@@ -186,7 +186,7 @@ TEST(RowsOnDemandTables, AreThoseThatOnlyTokensChooseRowsOf) {
 }
 
 TEST(RowsOnDemandTables, GiveAnEmbedderTheSameRows) {
-  // Tied, but there are no logits.
+  // Tied embeddings, but no logits.
   const auto rows_of = [](Switch on_demand) {
     ModelOptions options = in_memory();
     options.embeddings = Embeddings::On;
@@ -269,12 +269,12 @@ TEST(RowsOnDemandSteps, ReadOnTheThreadsOfTheHost) {
   EXPECT_TRUE(same_bits(logits_of(Switch::On), logits_of(Switch::Off)));
 }
 
-// ---- Files that cannot be read ------------------------------------------------------------------
+// ---- Unreadable files ---------------------------------------------------------------------------
 
-/// A host's reader over a model, which can be told to fail.
+/// A host's reader over a model that can be told to fail.
 struct HostFile {
   std::vector<std::byte> bytes = untied().file();
-  std::atomic<int64_t> answer{-2};  ///< of read; -2: as many bytes as are wanted
+  std::atomic<int64_t> answer{-2};  ///< returned by read; -2: the requested bytes
   std::function<void()> on_read;
 
   [[nodiscard]] std::shared_ptr<const Model> load(uint64_t rows) {
@@ -315,7 +315,7 @@ TEST(RowsOnDemandFailures, OfAReaderEndTheRequestAndTheSessionGoesOn) {
     file.answer = -2;
     EXPECT_TRUE(same_bits(failing.logits(), expected.logits()));
   }
-  file.answer = 7;  // bytes at a time
+  file.answer = 7;  // bytes per read
   session.append(text);
   EXPECT_TRUE(same_bits(session.logits(), expected.logits()));
 }
@@ -455,7 +455,7 @@ TEST(RowsOnDemandOption, CountsTheCacheInPlaceOfTheTable) {
   EXPECT_NEAR(static_cast<double>(held.weights_bytes - fetched.weights_bytes),
               static_cast<double>(table - cache), 4096);
   EXPECT_EQ(fetched.kv_bytes, held.kv_bytes);
-  // Without weights the same is told of the file.
+  // Without weights, the estimate from the file is the same.
   ModelOptions header = in_file(*like, 16);
   header.inspect = true;
   ModelOptions whole = in_memory();

@@ -1,4 +1,4 @@
-// A scheduler with memory and work that a test makes up. For tests only.
+// A scheduler with simulated memory and work. For tests only.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace tenon::scheduling {
 
 inline constexpr uint64_t kSecond = 1'000'000'000;
 
-/// A request of so many prompt tokens and then so many single ones.
+/// A request with a number of prompt tokens, followed by decodes.
 struct Job : Work {
   uint64_t total = 0;   // tokens to compute in all
-  uint64_t prompt = 0;  // of these at first
+  uint64_t prompt = 0;  // of these in the prompt
   uint64_t done = 0;
   uint64_t blocks = 0;
   bool refused = false;
@@ -66,7 +66,7 @@ class FakeMemory : public WorkMemory {
   [[nodiscard]] uint64_t free() const { return free_; }
   std::vector<const Work*> dropped;
   uint64_t num_looks = 0;  // at prompts
-  uint64_t overrate = 1;   // times what would come back, as with blocks that several hold
+  uint64_t overrate = 1;   // factor of the freed memory, as with shared blocks
 
  private:
   static Job& job(Work& work) { return static_cast<Job&>(work); }
@@ -74,7 +74,7 @@ class FakeMemory : public WorkMemory {
   uint64_t all_;
 };
 
-/// A scheduler, its memory, and an executor that computes by counting.
+/// A scheduler, its memory, and an executor that only counts.
 struct Rig {
   explicit Rig(const SchedulerOptions& options, uint64_t blocks = 1000000)
       : scheduler(options), memory(blocks) {}
@@ -97,7 +97,7 @@ struct Rig {
     }
     return job;
   }
-  /// One step; the picks as (job, tokens).
+  /// Runs a step; returns the picks as (job, tokens).
   std::vector<std::pair<const Work*, uint32_t>> step(uint32_t beside = 1000) {
     std::vector<std::pair<const Work*, uint32_t>> out;
     std::vector<Pick> picks;

@@ -1,4 +1,4 @@
-// The scheduler between clients: seats and memory that one gives to another.
+// The scheduler between clients: seats and memory that move between them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,7 +97,7 @@ TEST(Scheduler, TakesNothingWhenThatIsNotEnough) {
   for (int i = 0; i < 20; ++i) rig.add(1, 900, "many");
   rig.step();
   const uint64_t before = rig.scheduler.num_preempted();
-  Job& large = rig.add(200, 4, "large");  // beside one of the others there are 19 blocks at most
+  Job& large = rig.add(200, 4, "large");  // beside another request at most 19 blocks remain
   const uint64_t seats_before = seats(rig, rig.jobs.front());
   EXPECT_FALSE(is_in(rig.step(), large));
   EXPECT_EQ(rig.scheduler.num_preempted(), before);
@@ -107,8 +107,8 @@ TEST(Scheduler, TakesNothingWhenThatIsNotEnough) {
   EXPECT_TRUE(is_in(rig.step(), small)) << "a smaller one takes at once";
 }
 
-/// A take that found less than it had reckoned with is repeated when what stood in its way is gone,
-/// and no sooner: not by the clock, not when those run again that it took from.
+/// A take that frees too little is repeated once the missing memory is free, and no sooner: neither
+/// after a time nor when its victims run again.
 TEST(Scheduler, RepeatsAVainTakeWhenWhatItLacksComesBack) {
   Rig rig(with(1000), 20);
   rig.memory.overrate = 100;
@@ -130,7 +130,7 @@ TEST(Scheduler, RepeatsAVainTakeWhenWhatItLacksComesBack) {
   for (const Job& job : rig.jobs) EXPECT_TRUE(job.refused || job.done == job.total);
 }
 
-/// The waiting time of a small client does not depend on what others could not get.
+/// A small client's waiting time does not depend on failed takes of others.
 TEST(Scheduler, SmallClientsTakeAtOnceBesideOnesThatExceedTheirShare) {
   Rig rig(with(1000, 8), 20);
   rig.memory.overrate = 100;
@@ -139,7 +139,8 @@ TEST(Scheduler, SmallClientsTakeAtOnceBesideOnesThatExceedTheirShare) {
   for (int i = 0; i < 5; ++i) rig.step();
   for (int round = 0; round < 5; ++round) {
     Job& small = rig.add(15, 3, "small");
-    // A step for its prompt, three for its tokens, and one if an unseated request had the free seat.
+    // A step for its prompt, three for its tokens, and one if an unseated request held the free
+    // seat.
     for (int i = 0; i < 5; ++i) rig.step();
     EXPECT_EQ(small.place(), Work::Place::Out) << round;
   }

@@ -1,4 +1,4 @@
-// The scheduler with memory and work that a test makes up: order, shares, bounds, preemption.
+// The scheduler with simulated memory and work: order, shares, bounds, preemption.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +104,7 @@ TEST(Scheduler, WithoutAgeingLowPrioritiesWait) {
   EXPECT_EQ(low.done, 0u);
 }
 
-/// Tokens of clients a and b, weighted 3:1, who always have `waiting` requests each.
+/// Share of client a's tokens, with clients weighted 3:1 that always have waiting requests.
 double share(const SchedulerOptions& options, uint64_t prompt, uint64_t decodes) {
   Rig rig(options);
   const Client* a = &rig.scheduler.client("a", 3);
@@ -172,7 +172,7 @@ TEST(Scheduler, LooksAtFewOfALongQueue) {
   Rig tight(with(100), 60);
   const Job& running = tight.add(500, 5);
   tight.step();
-  // They would go first, and do not fit beside the one that runs.
+  // They rank first but do not fit beside the running request.
   for (int i = 0; i < 1000; ++i) tight.add(550, 5, "other");
   tight.memory.num_looks = 0;
   EXPECT_EQ(tight.step(), (Rig::Picks{{&running, 100}}));
@@ -200,7 +200,7 @@ TEST(Scheduler, PreemptsTheYoungestOfTheLowest) {
   Job& high = rig.add(20, 10, "", 1, 1);
   rig.step();
   EXPECT_THAT(rig.memory.dropped, IsEmpty()) << "8 of 9 blocks are held";
-  // Its third block is there, that of the others is not.
+  // Its third block is available, those of the others are not.
   rig.step();
   EXPECT_THAT(rig.memory.dropped, ElementsAre(&young));
   EXPECT_EQ(between.blocks, 3u);
@@ -248,8 +248,7 @@ TEST(Scheduler, TakesBackWhatWasNotComputed) {
   EXPECT_EQ(job.client->served, 0);
 }
 
-/// Whatever is thrown at it, everything ends, blocks come back, and a pick with work does
-/// something.
+/// With random work, everything ends, all blocks return, and every pick with work does something.
 TEST(Scheduler, ComesToAnEndWithRandomWork) {
   uint32_t state = 7;
   const auto random = [&state](uint32_t below) {

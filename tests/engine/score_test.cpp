@@ -1,5 +1,5 @@
-// Scores of continuations: the bits of teacher forcing in few steps, whoever else computes, and however
-// little memory there is.
+// Scores of continuations: the bits of teacher forcing in few steps, with any neighbours and little
+// memory.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace {
 
 using Texts = std::vector<std::vector<Token>>;
 
-/// Scores with a place for each token, NaN until it is written.
+/// Scores, initialised to NaN, one per token.
 std::vector<std::vector<float>> score(Session& session, const Texts& texts,
                                       uint64_t deadline_ns = UINT64_MAX) {
   std::vector<std::vector<float>> scores;
@@ -48,7 +48,7 @@ class Score : public testing::Test {
 
   std::shared_ptr<const Model> model_ = load_tiny();
   std::vector<Token> prompt_ = make_tokens(45);
-  /// Two that are equal, one that begins another, branches at three depths, single tokens.
+  /// Two equal texts, a prefix of another, branches at three depths, single tokens.
   Texts texts_ = {{7, 8, 9},       {7, 8, 9}, {7, 8}, {7, 8, 9, 10, 11}, {7, 30, 31},
                   {7, 30, 40, 41}, {5},       {6},    make_tokens(50, 9)};
 };
@@ -98,7 +98,7 @@ TEST_F(Score, ComputesSharedBeginningsOnceAndInFewSteps) {
   (void)score(*session, flat);
   EXPECT_EQ(engine->metrics().steps_total, steps + 1);
   const uint64_t before = session->stats().prefill_tokens;
-  // 7 8 | 9 10 and 7 | 30 | 40: the last token of none is computed.
+  // Computes 7 8 | 9 10 and 7 | 30 | 40: never a continuation's last token.
   (void)score(*session, {{7, 8, 9}, {7, 8, 9, 10, 11}, {7, 30, 31}, {7, 30, 40, 41}});
   EXPECT_EQ(session->stats().prefill_tokens - before, 6u);
   EXPECT_LE(engine->metrics().steps_total, steps + 1 + 3);

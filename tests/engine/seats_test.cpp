@@ -33,8 +33,8 @@ Asked ask(const std::shared_ptr<Engine>& engine, uint32_t seed, const Generation
 void expect_same_bits_beside_others(const std::shared_ptr<const Model>& model) {
   EngineOptions two = unbounded_engine();
   two.max_running = 4;
-  // Prompts go in one slice, however slow the machine is: slices of four tokens would let the long ones
-  // end meanwhile.
+  // Prompts go in one slice on any machine: with slices of four tokens, the long requests would end
+  // meanwhile.
   two.decode_stretch = 1000;
   const auto engine = Engine::create(model, two);
   std::vector<Asked> many;

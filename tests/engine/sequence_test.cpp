@@ -1,6 +1,6 @@
-// Sequences over cache groups of every kind: whatever is done to them, each step finds in its
-// blocks what was computed for exactly its text. The blocks hold hashes of the text instead of
-// keys, values and states, so that every one of them can be checked.
+// Sequences over cache groups of every kind: after any operation, each step finds the values of its
+// text in its blocks. Blocks hold hashes of the text instead of keys, values and states, so that
+// each can be checked.
 #include "engine/sequence.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ uint64_t hash_of(std::span<const Token> text) {
   return hash_bytes(std::as_bytes(text), text.size()).low;
 }
 
-/// A model whose cache is the hashes of the text up to each position.
+/// A model whose cache holds hashes of the text up to each position.
 class HashModel {
  public:
   HashModel(std::vector<BlockPoolOptions> groups, uint64_t budget_bytes)
@@ -44,7 +44,7 @@ class HashModel {
   std::span<const std::shared_ptr<BlockPool>> pools() const { return pools_; }
   PrefixIndex& index() { return index_; }
 
-  /// Computes up to `count` pending tokens in one step, as the engine does: false without room.
+  /// Computes up to `count` pending tokens in a step, like the engine; returns false without room.
   bool step(Sequence& sequence, uint32_t count) {
     count = static_cast<uint32_t>(std::min<uint64_t>(count, sequence.num_pending()));
     count = sequence.slice_limit(count);
@@ -65,7 +65,7 @@ class HashModel {
     share(sequence, before);
     return true;
   }
-  /// A step that is stopped half way.
+  /// A step that is stopped midway.
   void stopped_step(Sequence& sequence, uint32_t count) {
     count = static_cast<uint32_t>(std::min<uint64_t>(count, sequence.num_pending()));
     count = sequence.slice_limit(count);
@@ -79,7 +79,7 @@ class HashModel {
     }
     sequence.roll_back();
   }
-  /// Takes what the index has of a text; how many positions that are.
+  /// Adopts the index's blocks for a text; returns the number of positions.
   uint64_t reuse(Sequence& sequence) {
     const uint64_t limit = (sequence.size() - 1) / kBlockTokens;
     const auto keys = sequence.keys(index_, limit);
@@ -109,7 +109,7 @@ class HashModel {
     return value;
   }
 
-  /// What attention and recurrences read must be there; then what they write.
+  /// Checks the values that attention and recurrences read, then writes new ones.
   void compute(Sequence& sequence, uint32_t count) {
     const uint64_t past = sequence.cached();
     const std::span<const Token> text = sequence.tokens();
@@ -175,7 +175,7 @@ const std::vector<std::vector<BlockPoolOptions>> kModels = {
     {group(TENON_CACHE_WINDOW), group(TENON_CACHE_STATE), group(TENON_CACHE_LATENT)},
 };
 
-/// Texts over few tokens, so that many begin alike.
+/// Texts over few tokens, so that many share prefixes.
 void append(Sequence& sequence, uint64_t count, Random& random) {
   for (uint64_t i = 0; i < count; ++i) {
     const Token token[] = {static_cast<Token>(random.below(8) == 0 ? random.below(3) : 0)};
@@ -215,7 +215,7 @@ void do_something(HashModel& model, std::vector<Sequence>& sequences, Random& ra
       for (uint64_t i = random.below(12); i > 0; --i) {
         if (sequence.num_pending() == 0) append(sequence, 1, random);
         const uint64_t count = std::min<uint64_t>(sequence.num_pending(), 1 + random.below(9));
-        // Without room others lose theirs, and in the end all.
+        // Without room, other sequences lose their blocks.
         while (!model.step(sequence, static_cast<uint32_t>(count))) {
           Sequence& other = sequences[random.below(sequences.size())];
           if (&other != &sequence) other.lose(0);

@@ -1,4 +1,4 @@
-// Sessions: appending, generating, reading logits, forking, rewinding, and everything they refuse.
+// Sessions: appending, generating, reading logits, forking, rewinding, and refusals.
 #include "engine/session.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 class Sessions : public testing::Test {
  protected:
-  /// A session of its own over the shared engine.
+  /// Opens a session on the shared engine.
   [[nodiscard]] std::unique_ptr<Session> open(uint32_t context = 128) const {
     return std::make_unique<Session>(engine_, SessionOptions{context});
   }
@@ -221,7 +221,7 @@ TEST_F(Sessions, CountWhatTheyCompute) {
   const auto session = over(prompt_);
   EXPECT_EQ(session->stats().prefill_tokens, 40u);
   EXPECT_EQ(session->stats().decode_tokens, 0u);
-  generate(*session, 5);  // the last one drawn is not computed yet
+  generate(*session, 5);  // the last token is drawn but not computed
   EXPECT_EQ(session->stats().prefill_tokens, 40u);
   EXPECT_EQ(session->stats().decode_tokens, 4u);
   EXPECT_GT(session->stats().prefill_ns, 0u);

@@ -1,4 +1,4 @@
-// What clients and texts share in an engine: tokens by weight, beginnings in memory.
+// Shares of clients and texts in an engine: tokens by weight, common prefixes in memory.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -80,7 +80,7 @@ TEST(Share, OfAPrefixIsComputedAndKeptOnce) {
   while (engine->step()) {
   }
   const EngineMetrics metrics = engine->metrics();
-  // 31 full blocks once; of each session 8 tokens of the prefix, 8 own ones and one that was drawn.
+  // 31 full blocks once; per session 8 prefix tokens, 8 own tokens and a drawn token.
   EXPECT_EQ(metrics.prompt_tokens_total + metrics.decode_tokens_total, 31u * 32 + 64 * 17);
   EXPECT_EQ(metrics.kv_used_bytes, (31 + 64) * engine->pools()[0]->block_bytes());
   EXPECT_EQ(metrics.finished_total, 64u);

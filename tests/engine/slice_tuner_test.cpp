@@ -1,4 +1,4 @@
-// The size of slices beside decodes: what is known at first, how estimates follow, the limits.
+// Prompt tokens beside decodes: first guess, estimates, limits.
 #include "engine/slice_tuner.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct Case {
 };
 
 constexpr Observed kDecode{4, 0, 1000};
-/// 10 ns a token: half a decode's time, which the stretch allows, is 50 tokens.
+/// 10 ns per token: the stretch allows half a decode's time, 50 tokens.
 constexpr Observed kPromptStep{0, 100, 1000};
 
 TEST(SliceTuner, FollowsTheTimesOfSteps) {

@@ -25,7 +25,7 @@ TEST(LeadingPieces, EndAtTheFirstThatIsMissing) {
       return index != missing;
     });
     EXPECT_EQ(taken, missing);
-    // No piece after the gap, although it exists.
+    // Skips existing pieces after the gap.
     std::vector<uint64_t> expected;
     for (uint64_t i = 0; i <= missing && i < 4; ++i) expected.push_back(i);
     EXPECT_EQ(asked, expected);
@@ -72,7 +72,7 @@ TEST_P(SavedMeanwhile, IsASnapshotWheneverBlocksAreTaken) {
   size_t whole_bytes = 0;
   for (size_t at = num_parts; at == SIZE_MAX || at < num_parts; at = at == SIZE_MAX ? 0 : at + 1) {
     SCOPED_TRACE(testing::Message() << "at part " << at);
-    // Room for the other session's text alone.
+    // Room for the other session's text only.
     EngineOptions narrow = unbounded_engine();
     for (const auto& pool : plenty->pools()) narrow.cache_bytes += 6 * pool->block_bytes();
     const auto engine = Engine::create(model_, narrow);

@@ -1,4 +1,4 @@
-// Sessions saved and restored: they go on bit by bit, and what is damaged or foreign is refused.
+// Saved and restored sessions continue bit by bit; damaged and foreign snapshots are refused.
 #include "engine/snapshot.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ void restore(Session& session, std::span<const std::byte> bytes, bool text_only 
   session.restore(*ByteSource::from_memory(bytes, "snapshot"), text_only);
 }
 
-/// Makes the sum at the end fit what was changed before it.
+/// Recomputes the checksum at the end.
 Bytes mended(Bytes bytes) {
   const Hash128 sum = hash_bytes(std::span(bytes).first(bytes.size() - 16));
   std::memcpy(bytes.data() + bytes.size() - 16, &sum.low, 8);
@@ -75,7 +75,7 @@ TEST_F(Snapshots, GoOnBitByBit) {
        {engine_, Engine::create(model_), Engine::create(load_tiny(shallow()))}) {
     const auto copy = original(engine_);
     Session restored(engine, SessionOptions{128});
-    restored.append(make_tokens(5, 3));  // is replaced
+    restored.append(make_tokens(5, 3));  // to be replaced
     restore(restored, saved_);
     EXPECT_THAT(restored.tokens(), testing::ElementsAreArray(copy->tokens()));
     EXPECT_TRUE(same_bits(restored.logits(), copy->logits()));
@@ -182,7 +182,7 @@ TEST_F(Snapshots, NameTheModelThatWasLoadedWhateverBecameOfItsFile) {
   struct stat times {};
   ASSERT_EQ(::stat(path.c_str(), &times), 0);
   const std::shared_ptr<const Model> loaded = Model::load(path);
-  // In place, and with its times put back: no look at the file tells.
+  // Overwrites in place and restores the times: the file's metadata shows no change.
   const int fd = ::open(path.c_str(), O_WRONLY);
   ASSERT_EQ(::pwrite(fd, after.data(), after.size(), 0), static_cast<ssize_t>(after.size()));
   ::close(fd);
@@ -280,7 +280,7 @@ TEST_F(Snapshots, DoNotReachOtherSessions) {
   EngineOptions sharing = unbounded_engine();
   sharing.prefix_cache = true;
   const auto engine = Engine::create(model_, sharing);
-  Bytes forged = saved_;  // well formed, with values that nobody computed
+  Bytes forged = saved_;  // well formed, with fabricated values
   const size_t blocks = forged.size() - 16 - 2 * block_bytes();
   std::fill(forged.begin() + static_cast<ptrdiff_t>(blocks), forged.end() - 16, std::byte{0});
   const auto source = original(engine_);
@@ -292,7 +292,7 @@ TEST_F(Snapshots, DoNotReachOtherSessions) {
   Session honest(engine_);
   honest.append(text);
   const std::vector<float> expected = ask(honest);
-  Session known(engine);  // so that the index knows the beginning
+  Session known(engine);  // enters the prefix into the index
   known.append(text);
   known.prefill();
   Session bad(engine);
@@ -307,7 +307,7 @@ TEST_F(Snapshots, DoNotReachOtherSessions) {
 }
 
 TEST_F(Snapshots, KeepACharacterThatIsNotWhole) {
-  // Tokens 3 + byte: "\xc3\xa9" is one character of two tokens.
+  // Tokens are 3 + byte: "\xc3\xa9" is one character of two tokens.
   EndRules rules;
   Sampler sampler = greedy_sampler();
   Session session(engine_);

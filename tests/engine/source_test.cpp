@@ -1,5 +1,5 @@
-// Sessions whose text answers to a source: that of an encoder-decoder. What they compute, and that the
-// source's rows hold through forks, ways back, lost blocks, preemption and neighbours.
+// Sessions of encoder-decoders: results, and source rows that survive forks, rewinds, lost blocks,
+// preemption and neighbours.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -33,7 +33,7 @@ class Sources : public testing::Test {
     session->set_source(source);
     return session;
   }
-  /// What the tokens of an answer are followed by, computed by nobody else's session.
+  /// Logits after an answer's tokens, computed in a session alone.
   [[nodiscard]] std::vector<float> alone(std::span<const Token> source,
                                          std::span<const Token> text) const {
     const auto session = open(Engine::create(model_), source);
@@ -44,7 +44,7 @@ class Sources : public testing::Test {
     session->append(std::span(&first_, 1));
     return generate(*session, kAnswer);
   }
-  /// An engine with room for one full session and no more.
+  /// An engine with room for exactly one full session.
   [[nodiscard]] std::shared_ptr<Engine> narrow_engine() const {
     EngineOptions options = unbounded_engine();
     options.cache_bytes = model_->memory(kContext).kv_bytes;
@@ -191,7 +191,7 @@ TEST_F(Sources, AreAnsweredFromTheTokenThatTheFileTells) {
   EXPECT_THAT(session.tokens(), ElementsAreArray({5}));
 }
 
-/// The encoder writes to the cache of its decoder: both are on one device, which may be named.
+/// The encoder writes to its decoder's cache: both need one device, which may be named.
 TEST_F(Sources, AreReadOnTheOneDeviceThatIsNamed) {
   const TempFolder folder;
   write_random_model(System::real(), folder.path("m"), "tiny-t5", "f32");
@@ -235,7 +235,7 @@ TEST_F(Sources, AreRestoredInAnotherProcess) {
   const TempFolder folder;
   const std::string path = folder.path("saved");
   const pid_t child = ::fork();
-  if (child == 0) {  // with a model and an engine of its own
+  if (child == 0) {  // with its own model and engine
     Session session(Engine::create(load_random_tiny("t5", 16)), {kContext});
     session.set_source(source_);
     session.append(std::span(text_).first(35));
@@ -268,7 +268,7 @@ TEST_F(Sources, AreNotRestoredFromWhatIsNotWhole) {
     expect_error(Code::Format, HasSubstr(why),
                  [&] { other.restore(*ByteSource::from_memory(changed, "saved")); });
     EXPECT_EQ(other.position(), 0u);
-    other.set_source(source_);  // it is as it was
+    other.set_source(source_);  // unchanged
   };
   for (size_t size = 0; size < bytes.size(); size += size < 700 ? 13 : 997) {
     refused(std::span(bytes).first(size), "saved");
@@ -278,7 +278,7 @@ TEST_F(Sources, AreNotRestoredFromWhatIsNotWhole) {
     std::memcpy(other.data() + offset, &value, size);
     return other;
   };
-  refused(changed(8, 2, 4), "saved");  // the source's tokens would be the text's
+  refused(changed(8, 2, 4), "saved");  // the source's tokens would count as text
   refused(changed(16, 1, 8), "another model");
   uint32_t cache_text = 0;
   std::memcpy(&cache_text, bytes.data() + 60, sizeof cache_text);
@@ -287,7 +287,7 @@ TEST_F(Sources, AreNotRestoredFromWhatIsNotWhole) {
   refused(changed(source, 0, 8), "saved");
   refused(changed(source, 5000, 8), "saved");
   refused(changed(source + 8, kSourceVocab, 4), "outside 0..511");
-  refused(changed(source + 8, 1, 4), "saved");  // the sum
+  refused(changed(source + 8, 1, 4), "saved");  // the checksum
   Session plain(tiny_engine());
   expect_error(Code::Format, HasSubstr("another model"),
                [&] { plain.restore(*ByteSource::from_memory(bytes, "saved")); });

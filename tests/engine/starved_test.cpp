@@ -1,8 +1,8 @@
-// Requests side by side in a cache that is too small for them: clients come, cancel, fork, go back, save and
-// restore as drawn from a seed, while memory is refused now and then. Every answer has the bits that
-// it has alone, or ends with an error that is due; the cache never holds more than its budget.
+// Concurrent requests in a cache that is too small: clients arrive, cancel, fork, rewind, save and
+// restore in a seeded random order, while memory is refused at times. Every answer has the bits of
+// a run alone or ends with an expected error; the cache never exceeds its budget.
 //
-// With a number of rounds all architectures take part:
+// Setting the number of rounds includes all architectures:
 //
 //     TENON_STARVED_ROUNDS=50 TENON_STARVED_SEED=7 build-dev/bin/test_engine --gtest_filter='*Starved*'
 #include <fmt/format.h>
@@ -33,8 +33,8 @@ uint64_t setting(const char* name, uint64_t fallback) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
 }
 
-/// Weighs what is held, refuses memory when told, and has a clock that goes on when it is looked at,
-/// so that a round goes the same way each time.
+/// Tracks held memory, refuses memory on demand, and has a clock that advances per reading, so that
+/// rounds are reproducible.
 class StarvedSystem : public WeighingSystem {
  public:
   void* map_pages(uint64_t size_bytes) noexcept override {
@@ -51,9 +51,9 @@ class StarvedSystem : public WeighingSystem {
   std::atomic<uint64_t> now_{1'000'000'000};
 };
 
-/// What is asked of a text.
+/// A request for a text.
 struct Ask {
-  std::vector<Token> source;  ///< of an encoder-decoder
+  std::vector<Token> source;  ///< encoder-decoders only
   std::vector<Token> text;
   uint64_t max_tokens = 0;
   int64_t seed = 0;
@@ -90,7 +90,7 @@ std::shared_ptr<Generation> submit(Session& session, const Ask& ask, uint64_t ti
   return session.submit(sampler, options);
 }
 
-/// Adds what there is to fetch; whether it has ended.
+/// Fetches available tokens; returns true at the end.
 bool fetch(Engine& engine, Generation& generation, Answer& out) {
   while (engine.wait(generation, 0)) {
     const Engine::Fetched fetched = engine.fetch(generation);
@@ -109,19 +109,19 @@ bool fetch(Engine& engine, Generation& generation, Answer& out) {
 
 struct Client {
   std::unique_ptr<Session> session;
-  Ask ask;  ///< of the generation; between two, its text is the session's
+  Ask ask;  ///< of the generation; between generations, its text is the session's
   std::shared_ptr<Generation> generation;
   Answer answer;
-  /// A cancel that came when the answer had ended ends the session's next call.
+  /// A cancel after the end of an answer ends the session's next call.
   bool is_cancelled = false;
   bool has_deadline = false;
 };
 
 struct Case {
   std::string architecture;
-  bool is_delayed = false;  ///< on a device with a queue
+  bool is_delayed = false;  ///< runs on a device with a queue
 };
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const Case& one, std::ostream* out) { *out << one.architecture; }
 
 class Starved : public testing::TestWithParam<Case> {
@@ -146,7 +146,7 @@ class Starved : public testing::TestWithParam<Case> {
 
   uint64_t below(uint64_t limit) { return random_->next() % limit; }
 
-  /// Of a model that nobody shares, in a cache without a budget.
+  /// Answer of an unshared model with an unlimited cache.
   const Answer& expected(const Ask& ask) {
     Answer& answer = answers_[std::make_tuple(ask.source, ask.text, ask.max_tokens, ask.seed)];
     if (answer.tokens.empty()) answer = answer_alone(alone_, unbounded_engine(), ask);
@@ -181,17 +181,17 @@ class Starved : public testing::TestWithParam<Case> {
   uint32_t vocab_ = 0;
   std::map<std::tuple<std::vector<Token>, std::vector<Token>, uint64_t, int64_t>, Answer> answers_;
 
-  // Of a round.
+  // State of a round.
   std::optional<SplitMix> random_;
   EngineOptions options_ = unbounded_engine();
   std::shared_ptr<Engine> engine_;
   std::vector<std::unique_ptr<Client>> clients_;
-  bool is_short_ = false;    ///< the budget is below what one full session needs
-  bool has_faults_ = false;  ///< memory is refused now and then
+  bool is_short_ = false;    ///< the budget is below one full session
+  bool has_faults_ = false;  ///< refuses memory at times
 };
 
-/// Makes a call, in which memory may be refused; whether it succeeded. NoMemory is due where memory is
-/// refused or the budget is short, Cancelled after a cancel.
+/// Makes a call during which memory may be refused; returns true on success. Accepts NoMemory if
+/// memory is refused or the budget is short, and Cancelled after a cancel.
 template <typename Call>
 bool Starved::call(Call use, Client* client) {
   const bool refuses = has_faults_ && below(3) == 0;
@@ -221,7 +221,7 @@ bool Starved::call(Call use, Client* client) {
 void Starved::check_memory() {
   EXPECT_LE(engine_->metrics().kv_held_bytes, options_.cache_bytes);
   const MemoryNeeds said = model_->memory(kContext);
-  // Besides: the logits of each session, and those and the tables of a step.
+  // In addition: the logits of each session, and logits and tables of a step.
   const uint64_t rows = (clients_.size() + 16) * (vocab_ * sizeof(float) + 4096);
   EXPECT_LE(system_->held(), said.weights_bytes + said.scratch_bytes + options_.cache_bytes + rows);
 }
@@ -238,7 +238,7 @@ void Starved::open_client() {
     if (!call([&] { client->session->set_source(client->ask.source); })) return;
     client->session->rewind(0);
   }
-  // Three texts, so that many begin alike.
+  // Three texts, so that many share prefixes.
   const std::vector<Token> text =
       make_tokens(static_cast<uint32_t>(1 + below(120)), static_cast<uint32_t>(below(3)), vocab_);
   if (!call([&] { client->session->append(text); })) return;
@@ -246,7 +246,7 @@ void Starved::open_client() {
   clients_.push_back(std::move(client));
 }
 
-/// Goes on with the client's text.
+/// Continues the client's text.
 void Starved::ask_again(Client& client) {
   const uint64_t room = kContext - client.ask.text.size();
   if (room == 0) return;
@@ -295,7 +295,7 @@ void Starved::check_ended(Client& client) {
   EXPECT_TRUE(same_bits(answer.logprobs, std::span(whole.logprobs).first(count * (1 + kTop))))
       << what;
   client.generation = nullptr;
-  // What was drawn and not fetched in the end is part of the text, too.
+  // Drawn but unfetched tokens also become part of the text.
   const std::span<const Token> text = client.session->tokens();
   const size_t before = client.ask.text.size();
   ASSERT_GE(text.size(), before + count);
@@ -304,7 +304,7 @@ void Starved::check_ended(Client& client) {
   client.ask.text.assign(text.begin(), text.end());
 }
 
-/// Between two answers of a session: all that it can do with its text.
+/// Uses a session between two answers: all operations on its text.
 void Starved::use_idle(Client& client) {
   Session& session = *client.session;
   std::vector<Token>& text = client.ask.text;
@@ -401,7 +401,7 @@ void Starved::run_round(uint64_t seed) {
       ASSERT_LT(steps, 20'000u) << "goes on for ever";
       const bool is_done = fetch(*engine_, *client->generation, client->answer);
       if (is_done) {
-        has_faults_ = true;  // some of it may have been refused
+        has_faults_ = true;  // part of it may have been refused
         check_ended(*client);
         has_faults_ = false;
         if (HasFatalFailure()) return;
@@ -445,7 +445,7 @@ std::vector<Case> cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Starved, testing::ValuesIn(cases()), [](const auto& instance) {
-  std::string name;  // two architectures may differ in a sign alone
+  std::string name;  // architectures may differ in a punctuation mark only
   for (const char c : instance.param.architecture) name += c == '-' ? "__" : std::string(1, c);
   return name + (instance.param.is_delayed ? "_on_a_device_with_a_queue" : "");
 });

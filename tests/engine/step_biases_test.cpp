@@ -1,5 +1,5 @@
-// Requests in one step keep their biases apart, drawn by the device or afterwards by the host, also
-// beside failing requests.
+// Requests in a step keep their biases apart, drawn by the device or later by the host, even beside
+// failing requests.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -79,7 +79,7 @@ TEST(StepBiases, StayWithTheirRequest) {
   EXPECT_EQ(answers, (std::vector<std::vector<Token>>{kAllTheirs, kAllMine, kAllTheirs}));
 }
 
-/// A draw that cannot be described completely leaves nothing behind.
+/// A draw with an incomplete description leaves no biases.
 TEST(StepBiases, OfADrawThatTheDeviceCannotDescribeAreDropped) {
   const auto model = on_reference();
   const auto answers = together(model, {failing(), wanting(kMine), failing(), wanting(kMine)});
@@ -98,7 +98,7 @@ TEST(StepBiases, OfAListOfCandidatesAreItsOwn) {
             (std::vector<std::vector<Token>>{kAllTheirs, kAllMine, {}, kAllMine, kAllTheirs}));
 }
 
-/// The end token is forbidden by its own request alone.
+/// The end token is forbidden only for the request that forbids it.
 TEST(StepBiases, ForbiddenTokensAreOfTheirRequest) {
   constexpr Token kEnd = 2;
   Sampler late = wanting(kEnd);

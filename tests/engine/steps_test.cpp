@@ -1,5 +1,5 @@
-// Two steps under way, on a device with a queue: requests go on with tokens that nobody has seen, and end,
-// fail and give way meanwhile. The answers are those of one step at a time.
+// Two steps under way on a device with a queue: requests continue with unseen tokens, and end, fail
+// and yield meanwhile. The answers equal those of one step at a time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST_F(Steps, UnderWayGiveTheAnswersOfOneAtATime) {
       EXPECT_EQ(ask_way(*two, way, prompt, 40), expected) << way.name;
     }
     const EngineMetrics metrics = two->metrics();
-    // Prompts of several slices go ahead, too: one step each.
+    // Prompts of several slices also run ahead: one step each.
     EXPECT_EQ(metrics.steps_ahead_total > 8, way.goes_ahead) << way.name;
     if (way.takes_rows) {
       EXPECT_GE(metrics.logits_rows_total, metrics.generated_tokens_total) << way.name;
@@ -137,8 +137,8 @@ TEST_F(Steps, UnderWayAreCancelledAndTheOthersGoOn) {
   EXPECT_EQ(whole_answer(*two, *stays).tokens, ask_way(*one, ways()[0], 9, 25).tokens);
 }
 
-/// A step or a draw of the device fails: whose token it was to give fails, and who came in with the step
-/// ahead goes on.
+/// A step or draw of the device fails: its requests fail, and requests that joined in the step
+/// ahead continue.
 TEST_F(Steps, UnderWayThatFailDoNotTakeTheNextOneWithThem) {
   const auto one = one_at_a_time();
   const WholeAnswer expected = ask_way(*one, ways()[0], 20, 12);
@@ -148,7 +148,7 @@ TEST_F(Steps, UnderWayThatFailDoNotTakeTheNextOneWithThem) {
       DelayedOptions device{.steps = 2, .step_us = 1000};
       (in_draw ? device.fail_draw : device.fail_step) = number;
       const auto two = Engine::create(load_delayed({}, device));
-      // One request is going, the other comes while its third token is computed.
+      // One request runs; the other joins while the third token is computed.
       std::vector<std::unique_ptr<Session>> sessions;
       std::vector<std::shared_ptr<Generation>> asked;
       const auto submit = [&] {
@@ -178,7 +178,7 @@ TEST_F(Steps, UnderWayThatFailDoNotTakeTheNextOneWithThem) {
       }
       EXPECT_LE(num_failed, 3U);
       EXPECT_GE(num_failed, 1U);
-      // Who failed may ask again.
+      // Failed requests may be repeated.
       for (const auto& session : sessions) {
         session->rewind(0);
         session->append(make_tokens(20, 20));
@@ -236,7 +236,7 @@ TEST_F(Steps, LeftUnderWayAreFinishedForAnotherEngineOfTheModel) {
   Session one(first);
   one.append(make_tokens(20, 20));
   const auto left = one.submit(greedy_sampler(), limits(12));
-  ASSERT_TRUE(first->wait(*left, UINT64_MAX));  // and a step is left under way
+  ASSERT_TRUE(first->wait(*left, UINT64_MAX));  // leaves a step under way
   EXPECT_EQ(ask_way(*second, ways()[0], 20, 12).tokens, expected);
   EXPECT_EQ(whole_answer(*first, *left).tokens, expected);
 }
@@ -253,7 +253,7 @@ TEST_F(Steps, LeftUnderWayEndWithTheirEngine) {
   EXPECT_EQ(ask_way(*Engine::create(model), ways()[0], 20, 4).tokens.size(), 4u);
 }
 
-/// Seconds for each of `count` tokens, of which the host makes something for `host_us`.
+/// Seconds per token over `count` tokens, with `host_us` of host work each.
 double token_seconds(const DelayedOptions& device, uint32_t host_us, uint32_t count) {
   const auto engine = Engine::create(load_delayed({}, device));
   Session session(engine);
@@ -271,12 +271,12 @@ double token_seconds(const DelayedOptions& device, uint32_t host_us, uint32_t co
 
 TEST_F(Steps, UnderWayHideTheHostOrTheDeviceBehindTheOther) {
   if (kSanitized) GTEST_SKIP() << "what the host does takes many times as long";
-  // 5 ms for a step and 5 ms for its draw, one after the other.
+  // 5 ms per step and 5 ms per draw, in sequence.
   const DelayedOptions device{.steps = 2, .step_us = 5000, .draw_us = 5000};
   const DelayedOptions serial{.steps = 1, .step_us = 5000, .draw_us = 5000};
   for (const uint32_t host_us : {2000u, 8000u, 14000u}) {
     const double larger = std::max(10000u, host_us) * 1e-6;
-    double best = 1;  // of some: others use the machine, too
+    double best = 1;  // best of several runs, because other processes use the machine
     for (uint32_t i = 0; i < 20 && best > 1.1 * larger; ++i) {
       best = std::min(best, token_seconds(device, host_us, 20));
     }

@@ -1,5 +1,5 @@
-// Threads that create, submit, cancel, fork and destroy without regard for each other: nothing is
-// lost, nothing leaks, and ThreadSanitizer has nothing to say.
+// Threads create, submit, cancel, fork and destroy concurrently: no lost request, no leak, no
+// report of ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-/// One thread: sessions with random calls, and the errors that they may meet.
+/// A thread: sessions with random calls, and the errors they may get.
 class Client {
  public:
   Client(std::shared_ptr<Engine> engine, uint32_t seed)
@@ -66,7 +66,7 @@ class Client {
     if (other.joinable()) other.join();
     (void)engine_->report(*generation);
     (void)engine_->metrics();
-    // Whatever is left of it goes with the session.
+    // The session's destructor ends the rest.
   }
 
   std::shared_ptr<Engine> engine_;

@@ -1,4 +1,4 @@
-// Many threads: sessions of one model side by side, and one session used twice at once.
+// Many threads: concurrent sessions of a model, and concurrent use of one session.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 constexpr uint32_t kThreads = 4;
 constexpr uint32_t kTokens = 24;
 
-/// A text of its own for each thread, of its own length.
+/// A text per thread, each with its own length.
 std::vector<Token> write_text(const std::shared_ptr<Engine>& engine, uint32_t i) {
   Session session(engine, SessionOptions{128});
   session.append(make_tokens(5 + 20 * i, i));

@@ -1,5 +1,5 @@
-// Waits with a timeout: they come back in time behind long prompts, and however short they are,
-// everything ends with the same tokens.
+// Waits with a timeout return in time despite long prompts; waits of any length end with the same
+// tokens.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,7 +16,7 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint32_t kPrompt = 200;
 constexpr uint64_t kNumTokens = 6;
 
-/// A clock that goes on only when work is done: a phase of a step takes `phase_ns`.
+/// A clock that advances only with work: `phase_ns` per phase of a step.
 class WorkClock : public FaultySystem {
  public:
   uint64_t now_ns() noexcept override { return now_; }
@@ -46,7 +46,7 @@ class Timeouts : public testing::Test {
     }
     return tiny_engine({}, std::move(options));
   }
-  /// A low-priority prompt, which is queued.
+  /// Queues a low-priority prompt.
   void add(const std::shared_ptr<Engine>& engine, uint32_t seed, int32_t priority = -1) {
     sessions_.push_back(std::make_unique<Session>(engine));
     sessions_.back()->append(make_tokens(kPrompt, seed));
@@ -61,7 +61,7 @@ class Timeouts : public testing::Test {
     session.append(make_tokens(kPrompt, seed));
     return generate(session, kNumTokens);
   }
-  /// All tokens, by waits of `timeout_ns` in a loop; after each one `each` is called.
+  /// Fetches all tokens by waits of `timeout_ns`; calls `each` after each wait.
   template <typename Each>
   std::vector<Token> poll(Engine& engine, Generation& generation, uint64_t timeout_ns, Each each) {
     std::vector<Token> tokens;
@@ -114,7 +114,7 @@ TEST_F(Timeouts, ComeBackAfterTheLeastStepAtTheLatest) {
     };
     EXPECT_EQ(poll(*engine, *generations_[seed - 1], kMs, each), alone(seed)) << seed;
   }
-  // Where a draw runs on the team it is one phase more.
+  // A draw on the team takes a further phase.
   EXPECT_LE(longest, step_ns + 4 * kMs);
   EXPECT_LE(engine->metrics().steps_stopped_total, 3u) << "the first shows how long a step is";
 }
@@ -143,7 +143,7 @@ TEST_F(Timeouts, OfZeroComputeNothing) {
 TEST_F(Timeouts, AreKeptByTheRealClock) {
   const auto engine = make(nullptr);
   for (uint32_t seed = 1; seed <= 40; ++seed) add(engine, seed);
-  // The last of 8,000 tokens of prompts, which take some 100 ms.
+  // The last of 8,000 prompt tokens, which take about 100 ms.
   const bool came = engine->wait(*generations_.back(), kMs / 2);
   EXPECT_FALSE(came);
   EXPECT_LT(engine->metrics().prompt_tokens_total, 40u * kPrompt / 2);

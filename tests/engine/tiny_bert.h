@@ -1,4 +1,4 @@
-// A small BERT with a WordPiece vocabulary and, when asked for, a classifier over pairs of texts. For
+// A small BERT with a WordPiece vocabulary and an optional classifier over pairs of texts. For
 // tests only.
 #pragma once
 
@@ -12,16 +12,17 @@
 
 namespace tenon {
 
-/// The tokens 0 .. 4 are [PAD] [UNK] [CLS] [SEP] [MASK], then come "a" to "z" and their continuations.
+/// Tokens 0 .. 4 are [PAD] [UNK] [CLS] [SEP] [MASK], followed by "a" to "z" and their
+/// continuations.
 struct TinyBert {
   uint32_t width = 48;
   uint32_t layers = 2;
   uint32_t heads = 3;
   uint32_t feed_forward = 64;
   uint32_t context = 40;
-  uint32_t labels = 0;          ///< of the classifier; 0: there is none
-  bool equal_types = false;     ///< both rows of token_types are the same
-  bool leave_out_head = false;  ///< the classifier is asked for and missing
+  uint32_t labels = 0;          ///< of the classifier; 0 means none
+  bool equal_types = false;     ///< both rows of token_types are equal
+  bool leave_out_head = false;  ///< the requested classifier is missing
   uint32_t pooling_type = 2;
 
   [[nodiscard]] std::shared_ptr<const ByteSource> source() const {
@@ -53,7 +54,7 @@ struct TinyBert {
     for (char c = 'a'; c <= 'z'; ++c) words.emplace_back(1, c);
     return words;
   }
-  /// Of the tensors of a file, spread by their names.
+  /// Values of a tensor, derived from its name.
   [[nodiscard]] static std::vector<float> values_of(const std::string& name, uint64_t count,
                                                     float centre, float spread) {
     uint64_t state = 0xcbf29ce484222325u;

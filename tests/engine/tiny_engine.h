@@ -40,7 +40,7 @@ inline std::shared_ptr<Engine> tiny_engine(const TinyModel& tiny = {}, ModelOpti
   return Engine::create(load_tiny(tiny, std::move(options)), engine);
 }
 
-/// Tokens without a pattern, all in a vocabulary of `vocab`.
+/// Irregular tokens below `vocab`.
 inline std::vector<Token> make_tokens(uint32_t count, uint32_t seed = 1, uint32_t vocab = 300) {
   std::vector<Token> tokens;
   uint32_t state = seed * 2654435761u + 1;
@@ -51,7 +51,7 @@ inline std::vector<Token> make_tokens(uint32_t count, uint32_t seed = 1, uint32_
   return tokens;
 }
 
-/// An answer of `max_tokens` tokens, whatever the model draws.
+/// Limits an answer to exactly `max_tokens` tokens.
 inline GenerationOptions limits(uint64_t max_tokens, int32_t priority = 0) {
   GenerationOptions options;
   options.max_tokens = max_tokens;
@@ -60,7 +60,7 @@ inline GenerationOptions limits(uint64_t max_tokens, int32_t priority = 0) {
   return options;
 }
 
-/// Logits [tokens, vocab] behind each of `tokens`, which the session appends.
+/// Appends `tokens` to the session; returns the logits [tokens, vocab] after each.
 inline std::vector<float> evaluate_all(Session& session, std::span<const Token> tokens) {
   std::vector<float> all;
   session.evaluate(tokens, [&all](uint64_t, std::span<const float> row) {
@@ -70,13 +70,13 @@ inline std::vector<float> evaluate_all(Session& session, std::span<const Token> 
   return all;
 }
 
-/// The logits behind the last token, copied.
+/// Copies the logits after the last token.
 inline std::vector<float> last_logits(Session& session) {
   const std::span<const float> row = session.logits();
   return {row.begin(), row.end()};
 }
 
-/// Logprobs of the tokens of a continuation, by teacher forcing in an engine of its own.
+/// Logprobs of a continuation's tokens, by teacher forcing in a separate engine.
 inline std::vector<float> forced_logprobs(const std::shared_ptr<const Model>& model,
                                           std::span<const Token> text,
                                           std::span<const Token> continuation) {
@@ -94,12 +94,12 @@ inline std::vector<float> forced_logprobs(const std::shared_ptr<const Model>& mo
   return logprobs;
 }
 
-/// Whether both hold the same bits.
+/// True if both hold the same bits.
 inline bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-/// A sampler that takes the most likely token.
+/// A sampler that draws the most likely token.
 inline Sampler greedy_sampler() {
   Sampler sampler;
   sampler.set("seed", int64_t{0});
@@ -107,7 +107,7 @@ inline Sampler greedy_sampler() {
   return sampler;
 }
 
-/// `count` tokens of greedy text, appended to the session.
+/// Appends `count` greedy tokens to the session and returns them.
 inline std::vector<Token> generate(Session& session, uint32_t count) {
   Sampler sampler = greedy_sampler();
   std::vector<Token> out;

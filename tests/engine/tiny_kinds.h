@@ -1,4 +1,4 @@
-// Tiny models whose layers keep their cache in different ways. For tests only.
+// Tiny models with different kinds of cache. For tests only.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tenon {
 
-/// Three layers with a window of `window` positions, then one that sees all (cohere2).
+/// Three layers with a window of `window` positions, then one with full attention (cohere2).
 inline TinyModel tiny_window(uint32_t window = 24) {
   TinyModel tiny;
   tiny.architecture = "cohere2";

@@ -1,5 +1,5 @@
-// A small random model as a GGUF file in memory, with odd widths, so that tests of the spine need
-// no file from elsewhere.
+// A small random model as a GGUF file in memory, with odd widths, so that tests need no external
+// file.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace tenon {
 
-/// What the model looks like; the defaults have a head count that is no power of two, a single KV
-/// head, and a different format for each matrix.
+/// Properties of the model. The defaults have a head count that is no power of two, a single KV
+/// head, and a different format per matrix.
 struct TinyModel {
   std::string architecture = "llama";
   uint32_t layers = 2;
@@ -32,7 +32,7 @@ struct TinyModel {
   uint32_t key_dim = 32;
   uint32_t value_dim = 32;
   uint32_t feed_forward = 160;
-  uint32_t experts = 0;  ///< 0: none, but five in an architecture that must have them
+  uint32_t experts = 0;  ///< 0 means none, or five if the architecture needs experts
   uint32_t experts_used = 2;
   uint32_t vocab = 300;
   uint32_t context = 256;
@@ -40,11 +40,11 @@ struct TinyModel {
   std::vector<Format> formats = {Format::Q8_0, Format::F32,  Format::Q4_0,  Format::F16,
                                  Format::Q5_1, Format::BF16, Format::IQ4_NL};
   uint32_t seed = 1;
-  /// Matrices of a format and width share so many rows, each of them in another order: the encoders
-  /// of some formats search for seconds.
+  /// Matrices of equal format and width share this many rows, in different orders, because some
+  /// encoders search for seconds.
   uint32_t distinct_rows = UINT32_MAX;
-  std::set<std::string> left_out;         ///< keys and tensors that are not written
-  std::function<void(GgufWriter&)> more;  ///< adds keys and tensors
+  std::set<std::string> left_out;         ///< keys and tensors to omit
+  std::function<void(GgufWriter&)> more;  ///< adds further keys and tensors
   /// Changes the values of a tensor before they are encoded.
   std::function<void(const std::string& name, std::span<float> values)> edit;
 
@@ -54,7 +54,7 @@ struct TinyModel {
   }
 };
 
-/// A source over bytes that it keeps.
+/// A source that owns its bytes.
 class OwnedSource : public ByteSource {
  public:
   explicit OwnedSource(std::vector<std::byte> bytes, std::string name = "tiny.gguf")
@@ -67,7 +67,7 @@ class OwnedSource : public ByteSource {
   std::vector<std::byte> bytes_;
 };
 
-/// Of all formats that matrix instructions multiply (backends/gpu/weight_units.h), in rows of whole units.
+/// All formats of matrix instructions (backends/gpu/weight_units.h), in rows of whole units.
 inline TinyModel tiny_of_unit_formats() {
   TinyModel tiny;
   tiny.formats = {Format::F16, Format::BF16, Format::Q8_0, Format::Q4_K, Format::Q6_K};
@@ -127,7 +127,7 @@ class Writer {
     arch_key("expert_shared_feed_forward_length", model_.feed_forward);
   }
 
-  /// A SentencePiece vocabulary: three specials, 256 bytes, then words.
+  /// Writes a SentencePiece vocabulary: three special tokens, 256 bytes, then words.
   void write_vocabulary() {
     std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
     std::vector<int32_t> types = {2, 3, 3};
@@ -199,7 +199,7 @@ class Writer {
     matrix(blk + "ffn_down_shexp.weight", m.width, m.feed_forward);
   }
 
-  /// [experts, width] f32, as files have it.
+  /// [experts, width] f32, as in files.
   void router(const std::string& name, uint64_t num_experts) {
     if (model_.left_out.count(name) != 0) return;
     std::vector<float> values(num_experts * model_.width);
@@ -249,7 +249,7 @@ class Writer {
     writer_.add_tensor(name, {columns}, values);
   }
 
-  /// In [-1, 1): a linear congruential generator is random enough for weights.
+  /// Uniform in [-1, 1); a linear congruential generator suffices for weights.
   float uniform() {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<float>(static_cast<int64_t>(state_) >> 40) * 0x1p-23f;

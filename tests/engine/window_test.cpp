@@ -1,5 +1,4 @@
-// Models with windows in the engine: what a window no longer sees is given back, and no answer
-// changes.
+// Models with windows in the engine: blocks outside all windows are freed, and no answer changes.
 #include <gtest/gtest.h>
 
 #include "tests/engine/tiny_engine.h"
@@ -18,7 +17,7 @@ class Windows : public testing::Test {
     options.context = 256;
     return load_tiny(tiny_window(kWindow), std::move(options));
   }
-  /// Logits of all rows, computed in one step: nothing is given back before all is computed.
+  /// Logits of all rows, computed in one step, so that no block is freed before.
   std::vector<float> in_one_step(std::span<const Token> text) const {
     Session session(Engine::create(whole_));
     return evaluate_all(session, text);

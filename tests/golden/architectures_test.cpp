@@ -1,6 +1,6 @@
-// The tiny models of the folder "architectures" beside the project, each with what another engine
-// computes: logits of all or the last tokens, or an encoder's row. The models are written when they are
-// needed, by the script of that folder, which needs Python with numpy.
+// The tiny models of the folder "architectures" beside the project, each with another engine's
+// results: logits of all or the last tokens, or an encoder's row. Models are written on demand by
+// the folder's script, which needs Python with numpy.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,16 +22,16 @@ namespace {
 /// A row of the folder's manifest.
 struct TinyFile {
   std::string name;
-  std::string mode;  ///< what the expected values are of: "all" or "tail" tokens, "pool", "encdec"
+  std::string mode;    ///< scope of the expected values: "all" or "tail" tokens, "pool", "encdec"
   size_t columns = 0;  ///< of the logits
 };
 
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const TinyFile& file, std::ostream* out) { *out << file.name; }
 
 std::string folder() { return shared_path("architectures"); }
 
-/// Those of the manifest; none where it is absent.
+/// Models in the manifest; empty without it.
 std::vector<TinyFile> tiny_files() {
   std::vector<TinyFile> files;
   const std::string manifest = folder() + "/manifest.json";
@@ -76,12 +76,12 @@ class TinyFiles : public testing::TestWithParam<TinyFile> {
   [[nodiscard]] static std::string given(const char* ending) {
     return folder() + "/given/" + GetParam().name + "." + ending;
   }
-  /// Of a decoder whose last row is expected, as it is when it gives rows.
+  /// Specification; for decoders with an expected last row, the one that gives rows.
   [[nodiscard]] ModelSpec spec() const {
     ModelSpec model = read_model_spec(*file_);
     return GetParam().mode == "pool" ? row_spec(*file_, std::move(model)) : model;
   }
-  /// The values of a result after all tokens, which come in steps of `slice`.
+  /// Values of a result after all tokens, in steps of `slice`.
   [[nodiscard]] std::vector<float> values(const char* backend, size_t slice) const {
     const ModelSpec model = spec();
     ProgramOptions options;
@@ -111,7 +111,7 @@ class TinyFiles : public testing::TestWithParam<TinyFile> {
     }
     return all;
   }
-  /// Of the last rows of the text, as many as are expected.
+  /// Error over the expected last rows of the text.
   [[nodiscard]] double error_of(const char* backend) const {
     const std::vector<float> expected = read_floats(given("logits"));
     const std::vector<float> all = values(backend, kSlice);
@@ -142,7 +142,7 @@ class TinyFiles : public testing::TestWithParam<TinyFile> {
       return values;
     };
     EXPECT_LE(largest_relative_error(rows({}), read_floats(given("logits"))), kMaxCpuError);
-    // The rows of tokens that are given went through the layers after the pooling, too.
+    // Token rows have also passed the layers after the pooling.
     if (spec().pooled_widths[0] != 0) return;
     EXPECT_LE(largest_relative_error(rows(Pooling::None), read_floats(given("embd"))),
               kMaxCpuError);
@@ -154,7 +154,7 @@ class TinyFiles : public testing::TestWithParam<TinyFile> {
   std::vector<Token> tokens_;
 };
 
-// One test for all: to write the model takes longer than any of them.
+// One test for all: writing the model takes longer than each check.
 TEST_P(TinyFiles, GiveTheValuesOfAnotherEngineInStepsOfAllSizes) {
   const double reference = error_of("reference");
   const double cpu = error_of("cpu");
@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(Architectures, TinyFiles, testing::ValuesIn(tiny_files(
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
-// Without the folder there are none.
+// Empty without the folder.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TinyFiles);
 
 TEST(TinyFilesFolder, IsBesideTheProject) {

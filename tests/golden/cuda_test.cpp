@@ -1,4 +1,4 @@
-// A model on the plugin `cuda` over its emulator, and a driver that fails at every one of its calls.
+// A model on the plugin `cuda` over its emulator, and a driver that fails at each call.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ ModelOptions on_cuda() {
   return options;
 }
 
-/// The driver; it fails no more when this is gone.
+/// Controls the driver; resets its failures on destruction.
 class FakeDriver {
  public:
   FakeDriver()
@@ -53,7 +53,7 @@ class FakeDriver {
   cuda::fake::Control* control_;
 };
 
-/// Of the first `count` tokens.
+/// Logits of the first `count` tokens.
 std::vector<float> logits_of(const GoldenModel& golden, size_t count) {
   Session session(Engine::create(load_source(golden.source(), on_cuda())));
   std::vector<Token> tokens = golden.tokens();
@@ -61,10 +61,10 @@ std::vector<float> logits_of(const GoldenModel& golden, size_t count) {
   return evaluate_all(session, tokens);
 }
 
-/// A model with weights of all formats that matrix instructions multiply.
+/// A model with weights of all formats of matrix instructions.
 class CudaUnits : public testing::Test {
  protected:
-  /// Activations are f16: twice the rule of the conformance suite.
+  /// Activations are f16: twice the conformance suite's tolerance.
   static constexpr double kMaxRmse = 1.3e-3;
 
   CudaUnits() : file_(tiny_source(tiny_of_unit_formats())) {}
@@ -84,12 +84,12 @@ class CudaUnits : public testing::Test {
     return evaluate_all(session, make_tokens(37));
   }
 
-  const FakeDriver driver_;  // a sanitizer's dlopen looks in no search path of a module
+  const FakeDriver driver_;  // a sanitizer's dlopen ignores a module's search path
   std::shared_ptr<const ByteSource> file_;
   std::string log_;
 };
 
-/// In slices: near the reference, and the same bits whatever the slices.
+/// Sliced results are near the reference, with equal bits for all slices.
 TEST_F(CudaUnits, HaveTheSameBitsInAnySlices) {
   const std::vector<float> whole = logits_in_slices("cuda", 64);
   EXPECT_LE(relative_rmse(whole, logits_in_slices("reference", 64)), kMaxRmse);
@@ -99,7 +99,8 @@ TEST_F(CudaUnits, HaveTheSameBitsInAnySlices) {
   EXPECT_THAT(log_, testing::Not(testing::HasSubstr("self-test")));
 }
 
-/// Warpgroups multiply on compute capability 9.0, steps of more tokens than 64, and give the bits that warps give.
+/// Warpgroup products (compute capability 9.0, steps of more than 64 tokens) give the bits of
+/// warps.
 TEST_F(CudaUnits, HaveTheSameBitsByWarpgroups) {
   const std::vector<Token> tokens = make_tokens(70);
   const auto logits = [&](const char* spoilt) {
@@ -116,12 +117,12 @@ TEST_F(CudaUnits, HaveTheSameBitsByWarpgroups) {
   EXPECT_TRUE(same_bits(logits("tenon_linear_warpgroup"), by_warpgroups));
 }
 
-/// A family of kernels that computes nothing, or cannot be launched, is found before a model uses it: the log says so,
-/// and answers are what other kernels give.
+/// A kernel family that computes nothing or cannot be launched is detected before a model uses it:
+/// the log reports it, and answers equal those of other kernels.
 TEST_F(CudaUnits, AreNotUsedWhereTheirSelfTestFails) {
   struct Family {
     const char* kernel;
-    int64_t groups;  // of launches that fail
+    int64_t groups;  // in failing launches
     const char* name;
   };
   const std::vector<float> reference = logits_in_slices("reference", 20);
@@ -148,7 +149,7 @@ TEST_F(CudaUnits, AreNotUsedWhereTheirSelfTestFails) {
 
 class CudaFaults : public testing::Test {
  protected:
-  /// What loading a model and computing a few tokens says; "" where all went well.
+  /// Error of loading a model and computing a few tokens; empty on success.
   static std::string failure(const GoldenModel& golden) {
     try {
       static_cast<void>(logits_of(golden, 4));
@@ -158,7 +159,7 @@ class CudaFaults : public testing::Test {
     return "";
   }
 
-  /// Sets `fault` to each of 1 .. count in turn, from the thirtieth on to every `stride`-th.
+  /// Sets `fault` to each of 1 .. count in turn; from the thirtieth on to every `stride`-th.
   void fail_each(int64_t cuda::fake::Control::*fault, int64_t count, int64_t stride) {
     const GoldenModel golden("llama");
     const std::vector<float> expected = logits_of(golden, 4);
@@ -170,7 +171,7 @@ class CudaFaults : public testing::Test {
       (*control_).*fault = n;
       const std::string said = failure(golden);
       (*control_).*fault = 0;
-      if (said.empty()) {  // a call that gives something back, which then stays with the driver
+      if (said.empty()) {  // a call that frees something, which the driver then keeps
         objects = control_->objects;
         continue;
       }
@@ -210,7 +211,7 @@ TEST_F(CudaFaults, ADeviceThatIsLostIsAnErrorAndCanBeHadAgain) {
   fail_each(&cuda::fake::Control::fail_launch, launches, 5);
 }
 
-/// A session whose device is lost says so each time; beside it a new device works.
+/// A session of a lost device reports the loss on each call; a new device works beside it.
 TEST_F(CudaFaults, ASessionOfALostDeviceSaysSoAndTheProcessGoesOn) {
   const GoldenModel golden("llama");
   const std::vector<float> expected = logits_of(golden, 4);
@@ -231,7 +232,7 @@ TEST_F(CudaFaults, ASessionOfALostDeviceSaysSoAndTheProcessGoesOn) {
   EXPECT_TRUE(same_bits(logits_of(golden, 4), expected)) << "a new device works";
 }
 
-/// The tables of the codebooks and what rounds an allocation are in nobody's figures.
+/// Codebook tables and allocation rounding are not part of any figure.
 TEST_F(CudaFaults, ADeviceHoldsWhatItsModelSays) {
   const int64_t before = control_->bytes_now;
   control_->bytes_peak = before;

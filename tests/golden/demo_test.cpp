@@ -1,4 +1,4 @@
-// The model that comes with the project answers, and stops where its turn ends.
+// The project's demo model answers, and stops at the end of its turn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ struct Answer {
   bool ended = false;  ///< an end token came
 };
 
-/// The greedy answer to one message of a user, of `limit` tokens at most.
+/// The greedy answer to a user's message, at most `limit` tokens.
 Answer ask(const std::shared_ptr<Engine>& engine, std::string_view question, uint32_t limit = 64) {
   const std::shared_ptr<const Tokenizer>& tokenizer = engine->model().tokenizer();
   const TextPart prompt[] = {{"<|im_start|>user\n", true},

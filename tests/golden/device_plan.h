@@ -1,4 +1,4 @@
-// What a plan says of a device beside what its driver has counted, for the tests of each GPU backend.
+// A device's plan beside the memory counted by its driver, for tests of the GPU backends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ struct DeviceBytes {
   std::function<void()> restart_peak;
 };
 
-/// Plans, then loads the model and takes the cache of two sessions whose contexts are full. The tables of the codebooks and what rounds
-/// an allocation are in nobody's figures.
+/// Plans, then loads the model and allocates the cache of two full sessions. Codebook tables and
+/// allocation rounding are not part of any figure.
 inline void expect_peak_of_plan(ModelOptions (*make_options)(), const DeviceBytes& bytes) {
   constexpr uint32_t kContext = 128;
   constexpr uint64_t kSessions = 2;
@@ -50,7 +50,8 @@ inline void expect_peak_of_plan(ModelOptions (*make_options)(), const DeviceByte
   EngineOptions engine_options = unbounded_engine();
   engine_options.cache_bytes = device.kv_bytes;
   const auto engine = Engine::create(load(false), engine_options);
-  // All blocks that full sessions have, without computing what is in them: an emulator takes minutes for that.
+  // Allocates the blocks of full sessions without computing them: an emulator takes minutes for
+  // that.
   const std::scoped_lock turn(engine->model().turn());
   ASSERT_EQ(engine->pools().size(), 1u);
   BlockPool& pool = *engine->pools()[0];

@@ -1,5 +1,5 @@
-// Encoder-decoders against logits of other implementations: each model of
-// tests/data/golden/encoder_decoder. make/variant_goldens.py writes them; a file there is a test here.
+// Encoder-decoders against logits of other implementations: one test per model in
+// tests/data/golden/encoder_decoder, written by make/variant_goldens.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::vector<std::string> encoder_decoder_names() {
 
 class EncoderDecoder : public testing::TestWithParam<std::string> {
  protected:
-  /// [answer, vocab]: the answer, which follows the source, comes in steps of `slice`.
+  /// [answer, vocab]: the answer after the source, in steps of `slice`.
   [[nodiscard]] std::vector<float> logits(const char* backend, size_t slice) const {
     const auto file = open_model_file(golden_.source());
     const ModelSpec spec = read_model_spec(*file);

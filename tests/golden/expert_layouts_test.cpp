@@ -1,5 +1,5 @@
 // Layouts of a layer's experts, by converter and year: three stacked tensors, two with gate and up
-// fused, or a tensor per matrix and expert. Every architecture takes all, with equal logits.
+// fused, or a tensor per matrix and expert. Every architecture accepts all, with equal logits.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Every block format as the weights of a whole model: the CPU's fast paths and its decoding paths
-// against the reference backend.
+// Every block format as the weights of a whole model: the CPU's fast and decoding paths against the
+// reference backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,14 +12,13 @@
 namespace tenon::golden {
 namespace {
 
-// Where the CPU has integer kernels for a format it rounds activations to 8 bits, the reference
-// does not: measured up to 2.4 % of the size of the logits on these random models.
+// The CPU's integer kernels round activations to 8 bits, the reference does not: measured up to 2.4
+// % of the logits' size on these random models.
 constexpr double kMaxIntegerRmse = 0.04;
-// The others multiply the activations as they are, so nothing is rounded but to float: measured up
-// to 4e-6.
+// Other kernels keep activations, with only f32 rounding: measured up to 4e-6.
 constexpr double kMaxFloatRmse = 1e-5;
 constexpr Format kFloatFormats[] = {Format::F32, Format::F16};
-// bf16 is multiplied with activations in 14 bits where that is faster: measured up to 3.1e-4.
+// bf16 uses 14-bit activations if that is faster: measured up to 3.1e-4.
 constexpr double kMaxFixedRmse = 6e-4;
 
 double max_rmse(Format format) {
@@ -36,7 +35,7 @@ std::vector<FormatInfo> weight_formats() {
   return formats;
 }
 
-/// Rows of whole blocks of every format, numbers of rows that no tile divides.
+/// Rows of whole blocks of every format, with row counts that no tile divides.
 TinyModel wide(std::vector<Format> formats) {
   TinyModel tiny;
   tiny.formats = std::move(formats);
@@ -86,7 +85,7 @@ TEST(Formats, AreTwentySevenAndF32) { EXPECT_EQ(weight_formats().size(), 28u); }
 TEST(Formats, MixedInOneFile) {
   std::vector<Format> formats;
   for (const FormatInfo& format : weight_formats()) formats.push_back(format.id);
-  // 28 matrices take all of them; a step of 9 visits them in another order.
+  // 28 matrices use all formats; a stride of 9 visits them in another order.
   std::vector<Format> shuffled;
   for (size_t i = 0; i < formats.size(); ++i) shuffled.push_back(formats[i * 9 % formats.size()]);
   for (const auto& order : {formats, shuffled}) {
@@ -96,8 +95,8 @@ TEST(Formats, MixedInOneFile) {
   }
 }
 
-/// A model whose values depend on their tensor's name alone, the same for every expert and for the
-/// matrix of a dense model.
+/// A model whose values depend on their tensor's name only, equal for all experts and for a dense
+/// model's matrix.
 TinyModel named_values(uint32_t experts, Format format) {
   TinyModel tiny;
   tiny.experts = experts;
@@ -135,8 +134,8 @@ TEST(Formats, ExpertsThatAreEqualAreADenseModel) {
 }
 
 TEST(Formats, OfExperts) {
-  // A close choice between two experts may fall the other way where activations are rounded:
-  // measured 1.5 %, and 8 % where one did.
+  // Rounded activations may flip a close choice between experts: measured 1.5 %, and 8 % after a
+  // flip.
   constexpr double kMaxChoiceRmse = 0.12;
   for (const char* architecture : {"llama", "qwen2moe", "qwen3moe"}) {
     for (const Format format : {Format::F32, Format::BF16, Format::Q8_0, Format::Q4_0}) {

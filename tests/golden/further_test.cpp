@@ -1,5 +1,5 @@
-// The long tail of architectures against logits of other implementations: each model of
-// tests/data/golden/further. make/further_goldens.py writes them; a file there is a test here.
+// Further architectures against logits of other implementations: one test per model in
+// tests/data/golden/further, written by make/further_goldens.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::vector<std::string> further_names() {
 
 class Further : public testing::TestWithParam<std::string> {
  protected:
-  /// Logits of all tokens, which come in steps of `slice`.
+  /// Logits of all tokens, in steps of `slice`.
   [[nodiscard]] std::vector<float> logits(const char* backend, size_t slice) const {
     const auto file = open_model_file(golden_.source());
     const std::vector<Token> tokens = golden_.tokens();

@@ -1,4 +1,4 @@
-// Files with known answers and the measures of how near logits come to them. For tests only.
+// Files with known results and measures of distance between logits. For tests only.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace tenon::golden {
 
-/// A path in the folder of vectors that lies beside the project.
+/// A path in the folder of vectors beside the project.
 inline std::string shared_path(const std::string& name) {
   return std::string(TENON_SHARED_DIR) + "/" + name;
 }
 
-/// Ends the test, saying so, where a file of that folder is absent.
+/// Skips the test with a message if a file of that folder is missing.
 #define TENON_SKIP_WITHOUT(path) \
   if (!std::filesystem::exists(path)) GTEST_SKIP() << (path) << " is absent"
 
@@ -35,12 +35,12 @@ inline std::vector<float> read_floats(const std::string& path) {
   return values;
 }
 
-/// What logits of f32 weights and cache may differ by, as a part of the largest. Measured up to
-/// 2.2e-6 and 6e-6.
+/// Largest relative differences of logits with f32 weights and cache. Measured up to 2.2e-6 and
+/// 6e-6.
 inline constexpr double kMaxReferenceError = 3e-5;
 inline constexpr double kMaxCpuError = 2e-4;
 
-/// Root of the mean square difference, as a part of that of `expected`.
+/// RMS of the difference, relative to the RMS of `expected`.
 inline double relative_rmse(std::span<const float> actual, std::span<const float> expected) {
   double error = 0;
   double power = 0;
@@ -51,7 +51,7 @@ inline double relative_rmse(std::span<const float> actual, std::span<const float
   return std::sqrt(error / power);
 }
 
-/// The largest difference, as a part of the largest of `expected`; NaN counts as infinite.
+/// Largest difference, relative to the largest of `expected`; NaN counts as infinite.
 inline double largest_relative_error(std::span<const float> actual,
                                      std::span<const float> expected) {
   if (actual.size() != expected.size()) return INFINITY;

@@ -1,5 +1,5 @@
-// The models of tests/data/golden: files in memory, made from a description. The weights are spread
-// by a generator that make/make_goldens.py has as well. For tests only.
+// The models of tests/data/golden: files in memory, made from a description. Weights come from a
+// generator shared with make/make_goldens.py. For tests only.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@
 
 namespace tenon::golden {
 
-/// A model, what it is asked and what it must answer.
+/// A model, its input and its expected output.
 class GoldenModel {
  public:
   /// folder: of tests/data
@@ -31,22 +31,22 @@ class GoldenModel {
         logits_(read_floats(path(".logits"))) {}
 
   [[nodiscard]] std::vector<Token> tokens() const { return description_.at("tokens"); }
-  /// Of an encoder-decoder: so many of the tokens are those that the encoder reads.
+  /// Encoder-decoders: number of tokens for the encoder.
   [[nodiscard]] size_t source_tokens() const { return description_.at("source_tokens"); }
-  /// [tokens, 3], or empty: those of text.
+  /// [tokens, 3]; empty means text positions.
   [[nodiscard]] std::vector<int32_t> positions() const {
     return description_.value("positions", std::vector<int32_t>());
   }
-  /// Positions that the model is opened for; 0: those of its training.
+  /// Positions that the model is opened for; 0 means the training length.
   [[nodiscard]] uint32_t context() const { return description_.value("context", uint32_t{0}); }
   /// [tokens, vocab]
   [[nodiscard]] const std::vector<float>& logits() const { return logits_; }
   [[nodiscard]] uint32_t vocab() const { return description_.at("vocab"); }
 
-  /// The token is called so in the file, not "word7".
+  /// Names the token in the file, instead of "word7".
   void name_token(uint32_t token, std::string name) { names_[token] = std::move(name); }
 
-  /// left_out: names of tensors that the file lacks
+  /// left_out: selects tensors that the file lacks.
   [[nodiscard]] std::shared_ptr<const ByteSource> source(
       const std::function<bool(std::string_view)>& left_out = {}) const {
     GgufWriter file;
@@ -126,7 +126,7 @@ class GoldenModel {
     return values;
   }
 
-  /// The nearest whole numbers, as bytes of i32.
+  /// Rounds to integers, as bytes of i32.
   static std::vector<std::byte> whole(const std::vector<float>& values) {
     std::vector<std::byte> bytes;
     for (const float value : values) {

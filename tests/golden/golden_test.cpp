@@ -1,6 +1,6 @@
-// Every architecture against logits that were computed apart from the engine, in float64. An
-// architecture is added to make/goldens.py or make/transformers_goldens.py, from which
-// make_goldens.py and make_transformers_goldens.py write its files, and to the list here.
+// Every architecture against logits computed independently, in float64. To add an architecture, add
+// it to make/goldens.py or make/transformers_goldens.py, from which make_goldens.py and
+// make_transformers_goldens.py write its files, and to the list below.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ constexpr const char* kGoldens[] = {
     "qwen2moe",      "qwen3",        "qwen3moe",
 };
 
-/// Models whose own implementation gave the logits: make/transformers_goldens.py.
+/// Models with logits from their own implementation: make/transformers_goldens.py.
 constexpr const char* kTransformersGoldens[] = {
     "afmoe",      "bailingmoe3",    "chameleon",    "chameleon_swin",  "deepseek32",
     "deepseek4",  "deepseek4_yarn", "deepseek41",   "deepseek41_yarn", "gemma3n",
@@ -32,7 +32,7 @@ constexpr const char* kTransformersGoldens[] = {
     "qwen4exp",   "step35",
 };
 
-/// The same of encoders, of which one row is compared, and of positions that no text has.
+/// Encoders, of which a row is compared, and models with multi-part positions.
 constexpr const char* kProgramGoldens[] = {
     "bert",     "bert_distilled",    "eurobert", "llama-embed", "modern-bert_silu",
     "neo-bert", "qwen3vl_positions", "t5encoder"};
@@ -59,7 +59,7 @@ class Golden : public testing::TestWithParam<const char*> {
     EXPECT_EQ(session.engine()->model().backend_name(), backend);
     return largest_relative_error(evaluate_all(session, golden_.tokens()), golden_.logits());
   }
-  /// Skipped where there is no device.
+  /// Skips without a device.
   void expect_on_gpu(const char* backend, const char* plugin) const {
     const std::string missing = missing_device(backend, plugin);
     if (!missing.empty()) GTEST_SKIP() << missing;
@@ -84,7 +84,7 @@ TEST_P(Golden, OnBlas) { EXPECT_LE(error_of("blas"), kMaxBlasError); }
 #endif
 
 #ifdef TENON_VULKAN_PLUGIN
-/// By the first device of the driver.
+/// On the driver's first device.
 TEST_P(Golden, OnVulkan) { expect_on_gpu("vulkan", TENON_VULKAN_PLUGIN); }
 #endif
 
@@ -107,7 +107,7 @@ std::string test_name(const testing::TestParamInfo<const char*>& instance) {
 INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(kGoldens), test_name);
 INSTANTIATE_TEST_SUITE_P(Transformers, Golden, testing::ValuesIn(kTransformersGoldens), test_name);
 
-/// The values of a golden's program after all tokens, which come in steps of `slice`.
+/// Values of a golden's program after all tokens, in steps of `slice`.
 std::vector<float> program_values(const GoldenModel& golden, const char* backend, size_t slice) {
   const auto file = open_model_file(golden.source());
   ProgramOptions options;

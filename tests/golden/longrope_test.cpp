@@ -1,5 +1,5 @@
-// Models with a table of rope for short texts and one for long ones: which one holds is decided when the
-// model is opened, and is a part of what its cache and snapshots are. make/variant_goldens.py writes them.
+// Models with rope tables for short and for long texts: the choice is made when the model is
+// opened, and identifies its cache and snapshots. Written by make/variant_goldens.py.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Whether a backend of a plugin has a device here. For tests only.
+// Tests for the device of a plugin's backend. For tests only.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace tenon::golden {
 
-/// Why none of the backend's devices can be used; "" where one can, whichever programs it runs. A test
-/// that skips for this alone fails where a device refuses a model.
+/// Reason that none of the backend's devices is usable; empty if a device is, whichever programs it
+/// runs. Tests skip for this reason only and fail if a device refuses a model.
 inline std::string missing_device(const char* backend, const std::string& plugin) {
   const BackendRegistry registry(std::vector<std::string>{plugin});
   HostServices services(System::real(), Log{}, std::make_unique<ThreadTeam>(1, System::real()));

@@ -1,4 +1,4 @@
-// docs/models.md: its table, made from the list of architectures, their files and the goldens.
+// docs/models.md: its table, generated from the architecture list, their files and the goldens.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace tenon::golden {
 namespace {
 
-/// What the first lines of the architectures' files call the models: name -> title.
+/// Names of the models in the first lines of the architectures' files: name -> title.
 std::map<std::string, std::string> titles() {
   std::map<std::string, std::string> titles;
   for (const auto& entry :
@@ -28,7 +28,7 @@ std::map<std::string, std::string> titles() {
     if (!text.starts_with("// ") || mark == std::string::npos) continue;
     std::string title = text.substr(3, mark - 3);
     for (size_t at; (at = title.find("\n//")) != std::string::npos;) title.erase(at, 3);
-    // Every name in quotation marks is one that the file reads.
+    // The file reads every quoted name.
     for (size_t from = mark; (from = text.find('"', from)) != std::string::npos;) {
       const size_t end = text.find('"', from + 1);
       if (end == std::string::npos) break;
@@ -39,9 +39,9 @@ std::map<std::string, std::string> titles() {
   return titles;
 }
 
-/// Where the expected logits of architectures come from: name -> sources.
+/// Sources of the architectures' expected logits: name -> sources.
 std::map<std::string, std::set<std::string>> golden_sources() {
-  // Those of make/goldens.py.
+  // Sources in make/goldens.py.
   const std::set<std::string> numpy = {"llama", "qwen2", "qwen2moe", "qwen3", "qwen3moe"};
   std::map<std::string, std::set<std::string>> sources;
   for (const auto& entry :
@@ -60,7 +60,7 @@ std::map<std::string, std::set<std::string>> golden_sources() {
   return sources;
 }
 
-/// What a sequence keeps in the layers of a small model.
+/// Cache kinds of a small model's layers.
 std::string cache_kinds(std::string_view architecture) {
   const TempFolder folder;
   const std::string path = folder.path("m.gguf");

@@ -1,5 +1,5 @@
-// Logits of whole models against exact arithmetic (float64 on the decoded weights), which the
-// files in vectors/parity hold: 48 tokens, 512 logits each.
+// Logits of whole models against exact arithmetic (float64 on the decoded weights) in
+// vectors/parity: 48 tokens, 512 logits each.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,18 +17,18 @@ constexpr size_t kTokens = 48;
 
 std::string folder() { return shared_path("vectors/parity"); }
 
-/// A model of the folder and how near its logits must come on the CPU.
+/// A model of the folder and its tolerances on the CPU.
 struct Parity {
   const char* name;
-  double max_rmse;  ///< 0: no bound
-  double max_kl;    ///< 1.05 times what llama.cpp reaches (performance.md)
+  double max_rmse;  ///< 0 means no bound
+  double max_kl;    ///< 1.05 times llama.cpp's value (performance.md)
 };
 
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const Parity& parity, std::ostream* out) { *out << parity.name; }
 
 constexpr double kLlamaCpp = 1.05;
-/// With activations in 14 bits; llama.cpp reaches 8.8e-5 with ones of bf16.
+/// With 14-bit activations; llama.cpp reaches 8.8e-5 with bf16 ones.
 constexpr double kMaxFixedKl = 1e-6;
 constexpr Parity kModels[] = {
     {"llama-f32", 1e-4, 1e-9},
@@ -98,7 +98,7 @@ TEST_P(ParityOf, CpuComesNearTheExactLogits) {
 TEST_P(ParityOf, CpuKeepsTheBoundWithAHalfPrecisionCache) {
   const Parity& model = GetParam();
   const std::vector<float> actual = logits_of(model.name, "cpu", CacheType::F16);
-  // Float models have no figure of their own; that of f16 weights is as good for an f16 cache.
+  // Float models have no bound of their own; the bound of f16 weights suits an f16 cache.
   const double max_kl = std::max(model.max_kl, kLlamaCpp * 1.5e-6);
   EXPECT_LE(mean_kl(actual, expected_of(model.name), kVocab), max_kl);
 }
@@ -125,7 +125,8 @@ INSTANTIATE_TEST_SUITE_P(Models, ParityOf, testing::ValuesIn(kModels), [](const 
 
 TEST(Parity, QuantisedCachesStayNearTheF32Cache) {
   TENON_SKIP_WITHOUT(folder());
-  // Measured: 2e-7, 4.2e-4, 9.5e-2. A random model feels its cache more than a trained one.
+  // Measured: 2e-7, 4.2e-4, 9.5e-2. A random model is more sensitive to its cache than a trained
+  // one.
   const std::vector<float> exact = logits_of("llama-f32", "cpu", CacheType::F32);
   EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", CacheType::F16), exact, kVocab), 1e-6);
   EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", CacheType::Int8), exact, kVocab), 6e-4);

@@ -1,5 +1,5 @@
-// Prediction blocks of a loaded model (engine/prediction_block.h) against values in float64, those of
-// arch/prediction_test.cpp: in one step, in slices, after going back, and beside an engine.
+// Prediction blocks of a loaded model (engine/prediction_block.h) against the float64 values of
+// arch/prediction_test.cpp: in one step, in slices, after truncation, and beside an engine.
 #include "engine/prediction_block.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ class PredictionBlocks : public testing::TestWithParam<const char*> {
     const std::shared_ptr<const ByteSource> source = golden_.source();
     return Model::load(std::span(&source, 1), std::move(options));
   }
-  /// Of the trunk, in steps of `slice`.
+  /// Rows of the trunk, in steps of `slice`.
   [[nodiscard]] Rows trunk_rows(const Model& model, uint32_t slice) const {
     const ModelProgram& trunk = model.trunk();
     const uint32_t logits = trunk.program.view().logits;
@@ -64,7 +64,7 @@ class PredictionBlocks : public testing::TestWithParam<const char*> {
     }
     return rows;
   }
-  /// Everything pending.
+  /// Runs all pending tokens.
   static Rows run_all(const Model& model, PredictionBlock& block) {
     const std::scoped_lock turn(model.turn());
     Rows rows;
@@ -74,7 +74,7 @@ class PredictionBlocks : public testing::TestWithParam<const char*> {
     }
     return rows;
   }
-  /// Of the trunk, then of each block.
+  /// Rows of the trunk, then of each block.
   [[nodiscard]] std::vector<Rows> values(const std::shared_ptr<const Model>& model,
                                          uint32_t slice) const {
     std::vector<Rows> all = {trunk_rows(*model, slice)};
@@ -86,7 +86,7 @@ class PredictionBlocks : public testing::TestWithParam<const char*> {
     return all;
   }
   [[nodiscard]] uint32_t context() const { return static_cast<uint32_t>(tokens_.size()); }
-  /// The tokens that block `index` reads.
+  /// Tokens that block `index` reads.
   [[nodiscard]] std::span<const Token> text(uint32_t index) const {
     return std::span(tokens_).subspan(index + 1);
   }
@@ -120,7 +120,7 @@ TEST_P(PredictionBlocks, HaveTheSameBitsInSlices) {
   EXPECT_EQ(values(load("cpu", 64), 64), values(load("cpu", 5), 5));
 }
 
-/// A text of several cache blocks keeps its cache while it grows.
+/// A text of several cache blocks keeps its cache as it grows.
 TEST_P(PredictionBlocks, HaveTheSameBitsTokenByToken) {
   constexpr uint32_t kTokens = 80;
   const auto model = load("cpu", 64);
@@ -154,7 +154,7 @@ TEST_P(PredictionBlocks, GoBackToAnyToken) {
   const size_t vocab = expected.logits.size() / tokens.size();
   const auto count = static_cast<uint32_t>(tokens.size());
   for (const uint32_t kept : {count - 1, count / 2, 1u, 0u}) {
-    // Others are guessed first, computed and pending.
+    // Other tokens are guessed first, computed and pending.
     block.truncate(kept);
     const std::vector<Token> guesses(count - kept, tokens[0]);
     block.add(guesses, std::span(hidden).first(guesses.size() * width));

@@ -1,5 +1,5 @@
-// A program of a model file on a backend, without an engine: one sequence, steps of the test's
-// choice. For tests only.
+// Runs a program of a model file on a backend without an engine: one sequence, in any steps. For
+// tests only.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ inline std::shared_ptr<Device> device_of(const char* backend) {
 
 class ProgramRun {
  public:
-  /// encoder: what fills the CROSS groups; outlives this. Null: nobody.
+  /// encoder: fills the CROSS groups and must outlive the object; may be null.
   ProgramRun(std::shared_ptr<Device> device, const ModelFile& file, const BuiltProgram& built,
              uint32_t max_positions, ProgramRun* encoder = nullptr)
       : program_(built.program.view()),
@@ -45,13 +45,13 @@ class ProgramRun {
   ProgramRun(const ProgramRun&) = delete;
   ProgramRun& operator=(const ProgramRun&) = delete;
 
-  /// The next tokens of the sequence. Gives the values of the one result: all logits of a decoder, the
-  /// one row of an encoder.
-  ///   given  [tokens, position_parts] their positions; empty: one after the other, of equal parts
+  /// Runs the next tokens of the sequence. Returns the only result: all logits of a decoder, the
+  /// row of an encoder.
+  ///   given  [tokens, position_parts] positions; empty: consecutive, with equal parts
   std::vector<float> run(std::span<const int32_t> tokens, std::span<const int32_t> given = {}) {
     return run_all(tokens, {}, given)[0];
   }
-  /// The same with the values of every result. input: of the one input of the program, if it has one.
+  /// Runs the next tokens; returns all results. input: values of the program's only input, if any.
   std::vector<std::vector<float>> run_all(std::span<const int32_t> tokens,
                                           std::span<const float> input = {},
                                           std::span<const int32_t> given = {}) {

@@ -1,5 +1,5 @@
-// One small model of each family in the formats that files come in, Q8_0 and the mix Q4_K_M: the
-// reference over the blocks against the same values as f32, and the CPU against the reference.
+// A small model per family in the common file formats Q8_0 and Q4_K_M: the reference on the blocks
+// against the reference on equal f32 values, and the CPU against the reference.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -21,10 +21,10 @@
 namespace tenon::golden {
 namespace {
 
-// How far the CPU's logits, made of activations in bytes, may be from the reference's. A block that is
-// read wrong makes 1 and more.
-constexpr double kRounding = 0.05;  // rounding alone, through four layers: measured up to 3.9 %
-constexpr double kCarried = 0.2;    // large scores, or a state that carries it on: up to 9.0 %
+// Largest distance of the CPU's logits, with 8-bit activations, to the reference's. A misread block
+// gives 1 and more.
+constexpr double kRounding = 0.05;  // rounding alone, through four layers: up to 3.9 %
+constexpr double kCarried = 0.2;    // large scores, or a state that accumulates errors: up to 9.0 %
 constexpr double kChoices = 0.6;    // close choices of experts or positions differ: up to 33 %
 
 struct Family {
@@ -49,7 +49,7 @@ constexpr Family kFamilies[] = {
 };
 // clang-format on
 
-/// What a random model of the family answers: the logits of all tokens, or of an encoder its rows.
+/// Results of a random model of the family: logits of all tokens, or an encoder's rows.
 std::vector<float> answers(const std::string& path, const char* backend,
                            std::vector<std::pair<std::string, std::string>> backend_options = {}) {
   ModelOptions options;
@@ -70,7 +70,7 @@ std::vector<float> answers(const std::string& path, const char* backend,
   return rows;
 }
 
-/// The file with every tensor as f32: its metadata byte for byte, a directory and values of its own.
+/// Copies the file with every tensor as f32: equal metadata bytes, a new directory and values.
 std::string as_f32(const std::string& path) {
   const std::string bytes = read_text(path);
   const auto file = open_model_file(path);

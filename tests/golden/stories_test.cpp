@@ -1,4 +1,4 @@
-// A published model of 260 thousand parameters goes on with a story exactly as it did elsewhere.
+// A published model with 260 thousand parameters continues a story exactly as elsewhere.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -45,7 +45,7 @@ TEST_F(Stories, GoOnTokenForToken) {
   std::vector<Token> expected = tokens("greedy_tokens");
   EXPECT_EQ(continue_story("cpu", 512, expected.size()), expected);
   EXPECT_EQ(continue_story("cpu", 2, expected.size()), expected);
-  expected.resize(40);  // the reference takes its time
+  expected.resize(40);  // the reference is slow
   EXPECT_EQ(continue_story("reference", 512, expected.size()), expected);
 }
 

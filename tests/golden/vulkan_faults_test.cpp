@@ -1,5 +1,5 @@
-// A model on the plugin `vulkan` over a driver that fails at each of its calls: an error with a sentence, nothing
-// left behind, and a new device that gives the same bits. Skipped where no driver is.
+// A model on the plugin `vulkan` over a driver that fails at each call: an error with a sentence,
+// no leaks, and a new device with equal bits. Skipped without a driver.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace tenon::golden {
 namespace {
 
-constexpr int32_t kOutOfHostMemory = -1;  // of VkResult
+constexpr int32_t kOutOfHostMemory = -1;  // a VkResult
 constexpr int32_t kOutOfDeviceMemory = -2;
 constexpr int32_t kInitializationFailed = -3;
 constexpr int32_t kDeviceLost = -4;
@@ -66,7 +66,7 @@ class VulkanFaults : public testing::Test {
     tokens.resize(4);
     return evaluate_all(session, tokens);
   }
-  /// What loading the model and computing a few tokens says; "" where all went well.
+  /// Error of loading the model and computing a few tokens; empty on success.
   [[nodiscard]] std::string failure() const {
     try {
       static_cast<void>(logits());
@@ -75,7 +75,7 @@ class VulkanFaults : public testing::Test {
     }
     return "";
   }
-  /// How often the function is called for that; nullptr: any that can fail.
+  /// Number of calls of the function in that; null: of all functions that can fail.
   [[nodiscard]] int64_t calls_of(const char* function) const {
     control_->function = function;
     control_->calls = 0;
@@ -83,7 +83,7 @@ class VulkanFaults : public testing::Test {
     return control_->calls;
   }
 
-  /// Fails the calls 1, 1 + stride, ... of `function`.
+  /// Fails calls 1, 1 + stride, ... of `function`.
   void fail_each(const char* function, int32_t result, int64_t stride, const char* word) const {
     SCOPED_TRACE(function == nullptr ? "any" : function);
     const int64_t calls = calls_of(function);
@@ -108,10 +108,10 @@ class VulkanFaults : public testing::Test {
   int64_t objects_ = 0;
 };
 
-/// A model with weights of all formats that matrices multiply, over a driver that seems to have them.
+/// A model with weights of all matrix formats, over a driver that pretends to have matrices.
 class VulkanMatrices : public VulkanFaults {
  protected:
-  /// Activations are f16: twice the rule of the conformance suite.
+  /// Activations are f16: twice the conformance suite's tolerance.
   static constexpr double kMaxRmse = 1.3e-3;
 
   VulkanMatrices() : file_(tiny_source(tiny_of_unit_formats())) {}
@@ -132,7 +132,7 @@ class VulkanMatrices : public VulkanFaults {
   std::string log_;
 };
 
-/// f16 is near f32, and not the same; the slices change nothing.
+/// f16 results are near f32 but not equal; slices change nothing.
 TEST_F(VulkanMatrices, MultiplyWeightsInUnits) {
   const std::vector<float> plain = logits_in_slices("f32", 21);
   const std::vector<float> emulated = logits_in_slices("emulated", 21);
@@ -145,7 +145,7 @@ TEST_F(VulkanMatrices, MultiplyWeightsInUnits) {
   EXPECT_THAT(log_, testing::Not(testing::HasSubstr("self-test")));
 }
 
-/// Where a driver makes no pipeline of its matrices, or has none of the shape, f32 serves.
+/// f32 serves if a driver makes no matrix pipeline or lacks the shape.
 TEST_F(VulkanMatrices, AreNotUsedWhereTheyDoNotWork) {
   const std::vector<float> plain = logits_in_slices("f32", 21);
   control_->matrices = vulkan::faulty::Matrices::OfOtherShapes;
@@ -178,7 +178,7 @@ TEST_F(VulkanFaults, OfCommandsAreErrors) {
   fail_each("EndCommandBuffer", kOutOfDeviceMemory, 3, "vkEndCommandBuffer");
 }
 
-/// Missing memory is no lost device: the driver took nothing, and what was submitted before goes on.
+/// Missing memory is not a lost device: the driver took no work, and earlier work continues.
 TEST_F(VulkanFaults, OfSubmissionsAreErrors) {
   fail_each("QueueSubmit", kOutOfHostMemory, 2, "VK_ERROR_OUT_OF_HOST_MEMORY");
 }
@@ -203,7 +203,7 @@ TEST_F(VulkanFaults, OfAnyCallAreErrors) {
   fail_each(nullptr, kOutOfHostMemory, 7, "VK_ERROR_OUT_OF_HOST_MEMORY");
 }
 
-/// The one thing that a driver without them can be asked is to go.
+/// A driver without these functions can only be unloaded.
 TEST_F(VulkanFaults, FunctionsThatTheDriverLacksAreErrors) {
   for (const char* hidden : {"vkDeviceWaitIdle", "vkDestroyPipeline", "vkFreeMemory",
                              "vkDestroyCommandPool", "vkCmdDispatchIndirect"}) {
@@ -216,7 +216,7 @@ TEST_F(VulkanFaults, FunctionsThatTheDriverLacksAreErrors) {
   EXPECT_TRUE(same_bits(logits(), expected_));
 }
 
-/// A session whose device is lost says so each time; others of the process go on.
+/// A session of a lost device reports the loss on each call; other sessions continue.
 TEST_F(VulkanFaults, ASessionOfALostDeviceSaysSoAndTheProcessGoesOn) {
   const auto engine = Engine::create(load_source(golden_.source(), on_faulty_vulkan()));
   const std::vector<Token> tokens = golden_.tokens();
@@ -242,7 +242,7 @@ TEST_F(VulkanFaults, ASessionOfALostDeviceSaysSoAndTheProcessGoesOn) {
   EXPECT_TRUE(same_bits(logits(), expected_)) << "beside the lost device a new one works";
 }
 
-/// The tables of the codebooks and what rounds an allocation are in nobody's figures.
+/// Codebook tables and allocation rounding are not part of any figure.
 TEST_F(VulkanFaults, ADeviceHoldsWhatItsModelSays) {
   control_->bytes_peak = 0;
   const auto model =
@@ -261,7 +261,7 @@ TEST_F(VulkanFaults, ThePeakOfADeviceIsThatOfItsPlan) {
   expect_peak_of_plan(on_faulty_vulkan, bytes);
 }
 
-/// The driver is given what it had compiled for an earlier process, and nothing that is damaged.
+/// The driver receives kernels compiled by an earlier process, but no damaged ones.
 TEST_F(VulkanFaults, CompiledKernelsAreKeptWhereTheHostSays) {
   const TempFolder folder;
   const auto start = [&](const char* name = "") {

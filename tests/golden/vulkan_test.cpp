@@ -1,5 +1,5 @@
-// Whole models on the first Vulkan device: texts as elsewhere, and answers that neighbours do not change. Skipped
-// where no driver is.
+// Whole models on the first Vulkan device: texts as elsewhere, and answers independent of
+// neighbours. Skipped without a driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST_F(VulkanModels, AnswerWithEveryCacheAsTheReference) {
   }
 }
 
-/// Two threads ask at once, so that their tokens share steps; the rows of a step do not depend on that.
+/// Two concurrent threads share steps; the rows of a step do not depend on that.
 TEST_F(VulkanModels, AnswerTwoAtOnceAsOneAfterTheOther) {
   const auto engine = Engine::create(Model::load(kDemo, options_for("vulkan")));
   const char* const texts[] = {"What is the capital of Norway?", "What is the capital of Italy?"};

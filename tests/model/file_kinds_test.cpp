@@ -1,4 +1,4 @@
-// Files that are no language models, or variants: messages say what they are, with advice.
+// Files that are not language models, and variants: messages name their kind, with advice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(FileKinds, OtherThanModelsAreRefusedWithWhatToDo) {
                  AllOf(HasSubstr("tiny.gguf: "), HasSubstr(c.what), HasSubstr(c.advice),
                        Not(HasSubstr("again"))),
                  [&] { (void)load(with_type(c.key, c.value)); });
-    // The tokenizer of such a file is refused as well.
+    // The tokenizer of such a file is refused, too.
     expect_error(Code::Unsupported, HasSubstr(c.what), [&] {
       (void)load_tokenizer(tiny_source(with_type(c.key, c.value)), System::real());
     });

@@ -1,5 +1,5 @@
-// Files that open as GGUF but are no honest model: each is refused with a message that names the
-// key or tensor, and leaves nothing behind.
+// Files that open as GGUF but are invalid models: each is refused with a message that names the key
+// or tensor, without leaks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,8 +49,8 @@ std::vector<std::string> tokens_with(size_t index, std::string text) {
   return tokens;
 }
 
-/// A byte-level BPE vocabulary: 256 letters that stand for bytes would be needed; the check of the
-/// pre-tokenizer comes before.
+/// A byte-level BPE vocabulary. It lacks the 256 letters for bytes, but the pre-tokenizer is
+/// checked first.
 std::function<void(TinyModel&)> gpt2_with_pre(const std::string& pre) {
   return [pre](TinyModel& tiny) {
     tiny.left_out = {"tokenizer.ggml.model"};

@@ -1,4 +1,4 @@
-// Loading models: from what sources, with what options, what they say about themselves.
+// Loading models: sources, options, and properties of loaded models.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,12 +50,12 @@ TEST(Model, SaysWhatItIs) {
   EXPECT_TRUE(model->can_run());
   const uint64_t layer = 96 * 2 + 2 * 96 * 96 + 2 * 32 * 96 + 3 * 160 * 96;
   EXPECT_EQ(model->num_parameters(), 300 * 96 + 96 + 2 * layer);
-  // Behind the queries, keys and values of the last layer only the rows of logits go on.
+  // After the queries, keys and values of the last layer, only rows with wanted logits continue.
   const uint64_t attended = 96 * 96 + 2 * 32 * 96;
   const uint64_t rest = 96 * 96 + 3 * 160 * 96;
   EXPECT_EQ(model->step_work().token_multiplications, 2 * attended + rest);
   EXPECT_EQ(model->step_work().output_multiplications, rest + 300 * 96);
-  uint64_t matrix_bytes = 0;  // the embedding among them: it is the output, too
+  uint64_t matrix_bytes = 0;  // includes the embedding, which is also the output
   for (const TensorInfo& tensor : model->file().tensors()) {
     if (tensor.rank == 2) matrix_bytes += tensor.bytes;
   }
@@ -87,7 +87,7 @@ TEST(Model, OpenedForItsVocabularyHasNoProgram) {
   expect_error(Code::State, message, [&] { (void)model->memory(0); });
 }
 
-/// The keys of a vocabulary and nothing else, as published vocabularies are.
+/// A vocabulary's keys only, like published vocabularies.
 std::shared_ptr<const ByteSource> vocabulary_file() {
   GgufWriter writer;
   std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};

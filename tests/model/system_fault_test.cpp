@@ -1,5 +1,5 @@
-// Each call to the system fails once while a model is loaded and generates: an error that says so,
-// nothing left behind, and the next attempt works.
+// Each system call fails once while a model is loaded and generates: an error names it, no resource
+// leaks, and the next attempt works.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -51,7 +51,7 @@ TEST(SystemFaults, WhileGeneratingLeaveTheSessionUsable) {
   const TempFolder folder;
   const std::string path = folder.write("m.gguf", TinyModel().file());
   const std::vector<Token> expected = load_and_generate(path, "cpu", System::real());
-  // Counts the calls before the session exists, then fails each one after.
+  // Counts the calls before the session exists, then fails each later call.
   const auto counting = std::make_shared<FaultySystem>();
   uint64_t first = 0;
   uint64_t last = 0;

@@ -17,12 +17,12 @@
 namespace tenon {
 namespace {
 
-/// A tiny model of which only the header can be read.
+/// A tiny model of which only the header is readable.
 class HeaderSource : public ByteSource {
  public:
   explicit HeaderSource(std::vector<std::byte> bytes)
       : ByteSource("header.gguf", bytes.size()), bytes_(std::move(bytes)) {}
-  /// How far it was read.
+  /// End of the bytes read.
   [[nodiscard]] uint64_t end() const { return end_; }
 
  private:
@@ -36,7 +36,7 @@ class HeaderSource : public ByteSource {
   mutable std::atomic<uint64_t> end_{0};
 };
 
-/// A machine of round numbers.
+/// A machine with round numbers.
 Hardware machine(uint64_t memory_bytes = uint64_t{1} << 40) {
   Hardware hardware;
   hardware.threads = 2;
@@ -88,7 +88,7 @@ TEST(Planner, RefusesWhatCannotBe) {
 }
 
 TEST(Planner, LooksForWhatFitsBeyondWhat64BitsCount) {
-  // The longest context times the most sessions times the bytes of a position is more.
+  // The longest context times the most sessions times the bytes per position exceeds 64 bits.
   TinyModel large;
   large.layers = 8;
   large.heads = large.kv_heads = 16;
@@ -137,9 +137,9 @@ TEST(Planner, SizesAreThoseOfTheLoadedModel) {
       // Three blocks of 32 positions for each of three sessions.
       EXPECT_EQ(plan.kv_bytes, 9 * executable.block_bytes(0))
           << backend << " " << info_of(cache_type).name;
-      // And the logits of a step of three.
+      // Also the logits of a step of three.
       EXPECT_EQ(plan.scratch_bytes, executable.memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * 4);
-      // Loaded or not, the plan is the same.
+      // Plans of loaded and unloaded models are equal.
       EXPECT_EQ(make_plan(*loaded, {70, 3}, machine()).total_bytes, plan.total_bytes);
     }
   }
@@ -174,7 +174,7 @@ TEST(Planner, EachDeviceIsAsLoaded) {
     EXPECT_EQ(plan.scratch_bytes,
               executable.memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * sizeof(float));
     EXPECT_TRUE(plan.fits);
-    // Room for one session, and no more.
+    // Room for exactly one session.
     const auto one = device_cache_bytes(loaded->program(), executable, {70, 48, 1});
     const uint64_t room = plan.devices[1].weights_bytes + plan.devices[1].scratch_bytes + one[1];
     const Plan narrow =
@@ -295,7 +295,7 @@ TEST(Planner, AllExpertsTakeMemoryThoseOfATokenTakeTime) {
 
 TEST(Planner, KindsAddUp) {
   const auto model = header_of();
-  // Enough sessions that the memory of loading is less than theirs.
+  // Enough sessions to exceed the memory of loading.
   const Plan plan = make_plan(*model, {250, 200}, machine());
   EXPECT_EQ(plan.context, 250u);
   EXPECT_EQ(plan.process_bytes, 1'000'000u);
@@ -305,7 +305,7 @@ TEST(Planner, KindsAddUp) {
   EXPECT_TRUE(plan.fits);
   EXPECT_EQ(plan.fitting_cache_type, "f16");
   const Plan usual = make_plan(*model, {}, machine());
-  EXPECT_EQ(usual.context, 256u);  // what it was trained for
+  EXPECT_EQ(usual.context, 256u);  // the training context
   EXPECT_EQ(usual.sessions, 1u);
   EXPECT_EQ(usual.decode_tokens_per_second, 0);
 }
@@ -361,8 +361,8 @@ TEST(Planner, SpeedsFollowFromTheMachine) {
   const auto multiplications = static_cast<double>(model->step_work().token_multiplications);
   hardware.prefill_multiplications_per_second = multiplications * 1000;
   EXPECT_NEAR(make_plan(*model, {96, 1}, hardware).prefill_tokens_per_second, 1000, 1e-6);
-  // Two layers of three heads: 32 for the score of a key, 32 for its value. A token sees 48 of
-  // them.
+  // Two layers of three heads: 32 for a key's score, 32 for its value. A token sees 48 positions on
+  // average.
   hardware.attention_multiplications_per_second = 2 * 3 * 64 * 48 * 1000;
   EXPECT_NEAR(make_plan(*model, {96, 1}, hardware).prefill_tokens_per_second, 500, 1e-6);
 }
@@ -375,7 +375,7 @@ TEST(Planner, StatesTakeTimeAsMatricesDo) {
   options.threads = 2;
   const auto model = Model::load(folder.path("m"), std::move(options));
   const auto matrices = static_cast<double>(model->step_work().weight_bytes);
-  // A text of two tokens keeps the state that the second one reads and the one that it writes.
+  // A text of two tokens keeps the state that the second token reads and the state it writes.
   const auto states = static_cast<double>(make_plan(*model, {2, 1}, machine()).kv_bytes);
   Hardware hardware = machine();
   hardware.decode_bytes_per_second.fill(1e9);

@@ -38,7 +38,7 @@ TEST(ProbeModel, LayersComeEvenlyFromAll) {
   }();
   const ProbeModel probe = make_probe_model(*model, two, 8);
   ASSERT_EQ(probe.built.model.layers.size(), 2u);
-  // The formats of a tiny model change from matrix to matrix: they tell where one came from.
+  // A tiny model's formats change per matrix and so identify its source.
   const auto format_of = [](const ModelFile& file, const std::string& name) {
     const TensorInfo* tensor = file.find(name);
     EXPECT_NE(tensor, nullptr) << name;

@@ -1,5 +1,5 @@
-// What kv_write and attention may be: groups, masks and biases that fit together, and steps that
-// fit the masks.
+// Rules of kv_write and attention: matching groups, masks and biases, and steps that suit the
+// masks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-/// A program of one attention: heads of 4 over a group, written before unless it is of another
+/// A program of one attention: heads of 4 over a group, written before unless it holds another
 /// text.
 struct Case {
   CacheGroup group = {1, 1, 4, 4, TENON_TYPE_F32, 2};
@@ -171,10 +171,9 @@ TEST(AttentionRules, PositionsThatAreSeenCostOnlyInTheOwnSequence) {
   EXPECT_EQ(seen(build(cross())), 0u);
 }
 
-// ---- Steps
-// ----------------------------------------------------------------------------------------
+// ---- Steps --------------------------------------------------------------------------------------
 
-/// Three tokens of one sequence; `cross_positions` in a group of blocks of two.
+/// Verifies three tokens of a sequence, with `cross_positions` in a group of blocks of two.
 void verify(const Program& program, uint32_t past, uint32_t cross_positions, uint32_t num_blocks) {
   const int32_t numbers[3] = {0, 1, 2};
   const uint32_t rows[1] = {0};

@@ -1,4 +1,4 @@
-// The builder: what it makes, and that it refuses shapes that do not fit.
+// The builder: its programs, and its refusals of shapes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

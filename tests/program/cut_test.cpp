@@ -1,4 +1,4 @@
-// Programs are cut where operations have different devices: what crosses, groups of the cache, order.
+// Cuts of programs between devices: crossing values, cache groups, order.
 #include "program/cut.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ struct Layered {
   Slot logits = kNoSlot;
 };
 
-/// [ops] the device of each by the layers before `second`, which begins device 1.
+/// [ops] Devices: layers from `second` on are on device 1.
 std::vector<uint32_t> two_devices(const Program& program, uint32_t second) {
   std::vector<uint32_t> devices;
   uint32_t layer = 0;
@@ -102,7 +102,7 @@ TEST(Cut, TheHiddenStateCrossesAndNothingElse) {
     EXPECT_EQ(second.slots[i], crossing);
     EXPECT_EQ(second.program.slots()[i].columns, 8u);
   }
-  // Angles are computed where they are read, the table is in both parts.
+  // Angles are computed in each part that reads them; both parts have the table.
   EXPECT_EQ(count_of(first.program, TENON_OP_ROPE_ANGLES), 1u);
   EXPECT_EQ(count_of(second.program, TENON_OP_ROPE_ANGLES), 1u);
   EXPECT_EQ(count_of(first.program, TENON_OP_ATTENTION), 1u);
@@ -134,7 +134,7 @@ TEST(Cut, EachDeviceHasAGroupOfItsLayers) {
 TEST(Cut, PartsOfOneDeviceShareItsGroup) {
   Program whole = Layered(3).finish();
   std::vector<uint32_t> devices = two_devices(whole, 1);
-  // The last layer goes back to the first device.
+  // The last layer returns to the first device.
   const std::vector<uint32_t> last = two_devices(whole, 2);
   for (size_t op = 0; op < devices.size(); ++op) devices[op] = last[op] == 1 ? 0 : devices[op];
   const CutProgram cut = cut_program(std::move(whole), devices);

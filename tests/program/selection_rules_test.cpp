@@ -1,4 +1,4 @@
-// What operations over indices and over rows of several positions ask of their groups and inputs.
+// Rules of operations over indices and over pooled rows: groups and inputs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ void expect_rule(F&& call, const char* text) {
                                        testing::Property(&Error::what, testing::HasSubstr(text)))));
 }
 
-/// An index of two heads of 4, attention of two KV heads of 8, and what a test changes of them.
+/// An index of two heads of 4 and attention of two KV heads of 8, with fields for tests to change.
 struct SelectionRules {
   CacheGroup index{1, 1, 4, 4, TENON_TYPE_F32, 16, 0, TENON_CACHE_LATENT};
   CacheGroup rows{1, 2, 8, 8, TENON_TYPE_F32, 16};
@@ -123,7 +123,8 @@ TEST(SelectionRules, APoolThatOverlapsIsWithTheOneBeforeInItsWindow) {
   expect_rule([] { (void)pooled(4, 8, 4, 1, true, 4); }, "more than a cache group of pools keeps");
 }
 
-/// Attention of two heads of 8 to positions in a window and to pools of 4, and what a test changes.
+/// Attention of two heads of 8 to positions in a window and to pools of 4, with fields for tests to
+/// change.
 struct PoolRules {
   CacheGroup positions{1, 1, 8, 6, TENON_TYPE_F32, 16, 5, TENON_CACHE_LATENT};
   CacheGroup pools{1, 1, 8, 6, TENON_TYPE_F32, 16, 0, TENON_CACHE_LATENT, 4};
@@ -179,7 +180,7 @@ TEST(SelectionRules, AnAttentionToPoolsHasRowsOfOneKind) {
   refused([](PoolRules& r) { r.index.stride = 0, r.index.window = 5; }, "keeps a window");
 }
 
-/// Candidates, and rows of theirs, and what a test changes.
+/// Candidates and rows of their blocks, with fields for tests to change.
 struct WithinRules {
   CacheGroup group{1, 1, 4, 4, TENON_TYPE_F32, 16, 0, TENON_CACHE_LATENT, 2};
   CacheGroup other{1, 1, 4, 4, TENON_TYPE_F32, 16, 0, TENON_CACHE_LATENT, 2};
@@ -237,7 +238,7 @@ TEST(SelectionRules, ARoundHasAFormatAndWholeSegments) {
   expect_rule([&] { (void)rounded(TENON_ROUND_FP8, 0); }, "whole segments of 0");
 }
 
-/// What the operation of this kind costs with rows of the cache.
+/// Cost of the operation of this kind with cached rows.
 std::array<SeenCost, 2> seen_by(const Program& program, uint32_t kind) {
   for (uint32_t i = 0; i < program.ops().size(); ++i) {
     if (program.ops()[i].kind == kind) return op_cost(op_view(program.view(), i)).seen;

@@ -1,4 +1,4 @@
-// verify_step: steps that would make a backend read or write where it must not are refused.
+// verify_step refuses steps that would make a backend access memory out of bounds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ struct DamagedStep {
   std::function<void(Fixture&)> apply;
 };
 
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const DamagedStep& damage, std::ostream* out) { *out << damage.name; }
 
 class StepDamage : public testing::TestWithParam<DamagedStep> {};
@@ -142,7 +142,7 @@ TEST(StepVerifier, PositionsThatAreLookedUpAreRowsOfTheTable) {
   Fixture fixture;
   fixture.step.num_pools = 0;
   fixture.logits_binding.slot = program.view().logits;
-  // Of the three parts of a position the first counts.
+  // Only the first of a position's three parts matters.
   int32_t positions[12] = {0, 9, 9, 3, -9, 9, 2, 9, 9, 1, 9, 9};
   fixture.step.positions = positions;
   EXPECT_NO_THROW(verify_step(program.view(), fixture.step));

@@ -1,4 +1,4 @@
-// The verifier: every way in which a program can be broken is refused before a backend sees it.
+// The verifier refuses every kind of broken program before a backend sees it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ struct Damage {
   std::function<void(Editable&)> apply;
 };
 
-/// For the names of tests.
+/// Shows the name in test reports.
 void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
 
 class VerifierDamage : public testing::TestWithParam<Damage> {};
@@ -174,7 +174,7 @@ TEST(Verifier, ExpertsNeedNoWeights) {
   EXPECT_NO_THROW((void)std::move(b).finish(op::gather_rows(b, y), {}));
 }
 
-// Two shifts of 8 values beside each other in a state of 16.
+// Two shifts of 8 values, adjacent in a state of 16.
 Program recurrent() {
   ProgramBuilder b;
   const uint32_t group = b.state_group(2, 16);
@@ -204,7 +204,7 @@ TEST(Verifier, StatesHaveValuesAndNothingElse) {
   refused("overlap", [](Editable& e) { e.ops[2].params.state.offset = 1; });
   const Program program = recurrent();
   Editable edit(program);
-  edit.ops[1].params.state = {0, 1, 3};  // of another layer
+  edit.ops[1].params.state = {0, 1, 3};  // in another layer
   EXPECT_NO_THROW(verify_program(edit.view));
 }
 

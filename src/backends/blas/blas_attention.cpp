@@ -1,5 +1,5 @@
-// attention: the query heads that share a KV head, of some tokens at a time, are rows of one matrix;
-// scores and results are products of it with keys and values, which are read a chunk at a time.
+// attention: query heads that share a KV head, for several tokens, are rows of one matrix. Scores
+// and results are products with keys and values, read chunk by chunk.
 #include <algorithm>
 #include <vector>
 
@@ -10,14 +10,14 @@
 namespace tenon::blas {
 namespace {
 
-/// Positions whose keys or values are f32 at a time.
+/// Positions whose keys or values are decoded to f32 at once.
 constexpr uint32_t kChunk = 256;
-/// Tokens that are one unit of work. Under a causal mask half of this is computed in vain for each.
+/// Tokens per unit of work. A causal mask wastes half of a unit's width per token.
 constexpr uint64_t kMostTokens = 32;
-/// Scores of a unit, unless those of one token are more: 16 MB.
+/// Scores per unit, 16 MB, unless those of one token are more.
 constexpr uint64_t kMostScores = uint64_t{4} << 20;
 
-/// Neighbouring tokens of a sequence.
+/// Consecutive tokens of a sequence.
 struct Tile {
   uint32_t first_token;
   uint32_t num_tokens;
@@ -56,7 +56,7 @@ class TiledAttention {
 
   [[nodiscard]] const tenon_cache_group& group() const { return attention_.group; }
 
-  /// The positions that some token of the tile sees.
+  /// Positions seen by any token of the tile.
   [[nodiscard]] Range seen(const Tile& tile) const {
     Range all = attention_.seen(step_.place(tile.first_token));
     for (uint32_t i = 1; i < tile.num_tokens; ++i) {
@@ -66,7 +66,7 @@ class TiledAttention {
     return all;
   }
 
-  /// Row h * num_tokens + i belongs to head h of the KV head's and token i of the tile.
+  /// Row h * num_tokens + i belongs to head h of the KV head and token i of the tile.
   void attend(const Tile& tile, uint64_t kv_head, float* values) noexcept {
     const uint64_t key_dim = group().key_dim;
     const uint64_t value_dim = group().value_dim;
@@ -102,7 +102,8 @@ class TiledAttention {
     std::fill_n(result, rows * value_dim, 0.0f);
     for (uint32_t first = 0; first < positions; first += kChunk) {
       const uint32_t count = std::min(kChunk, positions - first);
-      for (uint32_t i = 0; i < count; ++i) {  // ascending: of a latent row the next takes the rest
+      // Ascending: the next latent row overwrites the excess.
+      for (uint32_t i = 0; i < count; ++i) {
         attention_.load_value(sequence, kv_head, range.first + first + i, chunk + i * value_dim);
       }
       step_.math().add_product(rows, value_dim, count, scores + first, positions, chunk, result);
@@ -112,8 +113,8 @@ class TiledAttention {
     }
   }
 
-  /// Products of a row with the keys of the positions [range.first, range.end) to weights; zero for
-  /// those that its token does not see.
+  /// Turns products with the keys of [range.first, range.end) into weights; 0 for positions that
+  /// the token does not see.
   void weigh(uint64_t head, uint32_t token, const Range& range, float* scores) const noexcept {
     const Range own = attention_.seen(step_.place(token));
     const uint32_t position = step_.place(token).position;
@@ -129,7 +130,7 @@ class TiledAttention {
 
   StepRun<Single>& step_;
   plain::Attention<Single> attention_;
-  uint64_t heads_;  ///< that share a KV head
+  uint64_t heads_;  ///< sharing a KV head
   std::vector<Tile> tiles_;
   uint64_t most_rows_ = 0;
   uint64_t most_positions_ = 0;
@@ -143,7 +144,7 @@ bool fits_attention(const OpShape& shape) noexcept {
 }
 
 void run_attention(StepRun<Single>& step, const tenon_op& op) {
-  // Neighbouring tokens that look at different positions share no product.
+  // Neighbouring tokens with different selections share no product.
   if (op.inputs[3] != TENON_NO_SLOT) return plain::run_attention(step, op);
   TiledAttention(step, op).run();
 }

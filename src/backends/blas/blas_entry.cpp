@@ -14,7 +14,7 @@
 namespace tenon::blas {
 namespace {
 
-/// What is worth a library's product; the rest is plain.
+/// Operations that profit from the library; the rest is plain.
 constexpr Operation<Single> kProducts[] = {
     {TENON_OP_LINEAR, "linear", fits_linear, run_linear},
     {TENON_OP_LINEAR_HEADS, "linear_heads", fits_linear_heads, run_linear_heads},
@@ -24,7 +24,7 @@ constexpr Operation<Single> kProducts[] = {
 
 constexpr plain::OperationTable<Single> kOperations = plain::operations<Single>(kProducts);
 
-constexpr const char* kLibrary = "libblas.so.3";  // what Debian's alternatives choose
+constexpr const char* kLibrary = "libblas.so.3";  // chosen by Debian's alternatives
 
 constexpr tenon_backend_option_info kOptions[] = {
     {"library", "a path, or a name that the dynamic linker finds", kLibrary,
@@ -49,7 +49,7 @@ struct Blas {
     info.kind = TENON_DEVICE_CPU;
     backends::copy_text(info.name, kName);
     backends::copy_text(info.description, fmt::format("products in f32 by {}", library));
-    // Not TENON_DEVICE_BATCH_INVARIANT: the library adds in an order that depends on the shape.
+    // Not TENON_DEVICE_BATCH_INVARIANT: the library's order of addition depends on the shape.
     info.flags = TENON_DEVICE_DRAWS;
     info.precision_float = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F32;
     info.step_tokens = 512;
@@ -60,7 +60,7 @@ struct Blas {
     info.steps_under_way = 1;
     return info;
   }
-  /// Does not load the library, which might start threads: being listed is not being used.
+  /// Does not load the library, whose threads a mere listing must not start.
   static tenon_device_info info() { return info(kLibrary); }
   static tenon_device_info info(const Device& device) {
     return info(device.math.library.description());

@@ -7,13 +7,13 @@
 namespace tenon::blas {
 namespace {
 
-// Of OpenBLAS alone (its README, "Usage").
+// OpenBLAS only (its README, "Usage").
 using SetNumThreads = void(int);
 using GetConfig = char*();
 
 }  // namespace
 
-/// nullptr where the library and those it needs have no such function.
+/// Null if the library and its dependencies lack the function.
 template <typename Function>
 void BlasLibrary::find(const char* name, Function*& function) const {
   function = reinterpret_cast<Function*>(::dlsym(handle_, name));

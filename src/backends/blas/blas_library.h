@@ -1,5 +1,4 @@
-// The library that multiplies: any with the cblas interface, loaded by name when a device is made. What
-// is multiplied is said in blas_products.h.
+// The BLAS library: any with the cblas interface, loaded by name when a device is made.
 #pragma once
 
 #include <cblas.h>
@@ -8,17 +7,18 @@
 
 namespace tenon::blas {
 
-/// Once loaded, a library stays in the process, since it may have threads. Copies are the same one.
+/// A library stays loaded, since it may have threads. Copies share it.
 class BlasLibrary {
  public:
-  /// UNSUPPORTED with the linker's reason where it cannot be loaded or lacks a function.
+  /// Throws UNSUPPORTED with the linker's reason if the library cannot be loaded or lacks a
+  /// function.
   explicit BlasLibrary(const std::string& name);
 
-  /// Has an OpenBLAS compute each product in the thread that asks for it. It knows one number for the
-  /// whole process only. Nothing for other libraries.
+  /// Makes OpenBLAS compute each product in the calling thread; a process-wide setting. Does
+  /// nothing for other libraries.
   void use_calling_thread() const;
 
-  /// Its own words where it has some, else its name: "OpenBLAS 0.3.21 ... Zen MAX_THREADS=64".
+  /// The library's description of itself, else its name: "OpenBLAS 0.3.21 ... Zen MAX_THREADS=64".
   [[nodiscard]] const std::string& description() const { return description_; }
 
   decltype(&::cblas_sgemm) sgemm = nullptr;

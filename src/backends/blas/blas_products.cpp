@@ -10,7 +10,7 @@
 namespace tenon::blas {
 namespace {
 
-/// Rows of x that one call gets: cblas counts with 32 bits.
+/// Most rows of x per call: cblas counts with 32 bits.
 constexpr uint64_t kMaxRows = uint64_t{1} << 30;
 
 int count(uint64_t value) { return static_cast<int>(value); }
@@ -22,19 +22,20 @@ bool are_narrow(const OpShape& shape) noexcept {
   return std::ranges::all_of(shape.inputs, narrow) && std::ranges::all_of(shape.outputs, narrow);
 }
 
-/// The rows of a weight, cut into panels: what a thread decodes and multiplies at a time. The cuts do not
-/// depend on the number of threads, which so changes no bit.
+/// Splits a weight's rows into panels, which a thread decodes and multiplies at once. Panels do not
+/// depend on the number of threads, which thus changes no bit.
 struct Panels {
-  /// The library copies x for each panel, so fewer rows cost time; more would leave threads idle.
+  /// Panels per matrix: the library copies x per panel, so smaller panels cost time and larger ones
+  /// leave threads idle.
   static constexpr uint64_t kShares = 8;
   static constexpr uint64_t kMostRows = 512;
   static constexpr uint64_t kMostBytes = uint64_t{8} << 20;  // decoded
-  /// One row of x is multiplied while the panel is in a core's own cache.
+  /// With one row of x, the panel should fit in a core's own cache.
   static constexpr uint64_t kMostBytesForOneRow = uint64_t{128} << 10;
-  static constexpr uint64_t kLeastRows = 16;  // no library computes fewer at a time
+  static constexpr uint64_t kLeastRows = 16;  // libraries compute no fewer at once
 
-  ///   x_rows   that it is multiplied with, at most
-  ///   matrices of `num_rows` rows each
+  ///   x_rows    most rows of x to multiply with
+  ///   matrices  number of matrices, of `matrix_rows` rows each
   Panels(const StepRun<Single>& step, uint32_t weight_slot, uint64_t matrix_rows, uint64_t matrices,
          uint64_t x_rows)
       : slot(weight_slot),
@@ -52,10 +53,10 @@ struct Panels {
   [[nodiscard]] uint64_t rows(uint64_t panel) const {
     return std::min(size, num_rows - first(panel));
   }
-  /// Values of a decoded panel.
+  /// Values in a decoded panel.
   [[nodiscard]] uint64_t room() const { return is_decoded ? size * info.columns : 0; }
 
-  /// The `count` rows of the weight from `row` on, as f32; decoded to `values` where they are not.
+  /// Rows [row, row + count) of the weight as f32; decodes to `values` if necessary.
   const float* decode(const StepRun<Single>& step, uint64_t row, uint64_t count,
                       float* values) const noexcept {
     const std::byte* blocks = step.weight_blocks(slot, row);
@@ -67,8 +68,8 @@ struct Panels {
   uint32_t slot;
   const tenon_slot& info;
   bool is_decoded;
-  uint64_t num_rows;  ///< of a matrix
-  uint64_t size = 0;  ///< rows of a panel
+  uint64_t num_rows;  ///< per matrix
+  uint64_t size = 0;  ///< per panel
   uint64_t per_matrix = 0;
 };
 
@@ -156,7 +157,7 @@ void run_linear_heads(StepRun<Single>& step, const tenon_op& op) {
 void run_moe_linear(StepRun<Single>& step, const tenon_op& op) {
   plain::ExpertProducts<Single> products(step, op);
   const uint64_t depth = products.depth();
-  // The rows of each expert side by side: x [choices of all experts, depth].
+  // Gathers the rows of each expert: x [choices of all experts, depth].
   std::vector<uint64_t> first_row;
   uint64_t num_rows = 0;
   uint64_t most = 0;
@@ -173,7 +174,7 @@ void run_moe_linear(StepRun<Single>& step, const tenon_op& op) {
       to = std::copy_n(products.input(choice), depth, to);
     }
   });
-  // A thread has the same columns of all experts, whose results may add up.
+  // Assigns threads the same columns of all experts, because their results may be added up.
   const Panels panels(step, op.inputs[2], products.rows(), 1, most);
   const uint64_t room = backends::multiply(most, panels.size, "products of experts");
   step.for_each(panels.per_matrix, panels.room() + room, [&](uint64_t p, float* values) noexcept {

@@ -1,5 +1,5 @@
-// Products of rows with weights by the library, in f32: linear, linear_heads, moe_linear. Weights of other
-// formats are decoded a panel of rows at a time.
+// Products of rows and weights by the library, in f32: linear, linear_heads, moe_linear. Weights of
+// other formats are decoded panel by panel.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace tenon::blas {
 
-/// What this backend computes with.
+/// Arithmetic of this backend.
 struct Single {
   using Real = float;
   BlasLibrary library;
 
-  /// out [rows, columns] = x [rows, depth] times the transpose of w [columns, depth], each with its
-  /// distance from one row to the next. depth, columns and distances below 2^31.
+  /// out [rows, columns] = x [rows, depth] w^T, w [columns, depth]; x and out with a distance
+  /// between rows, in elements. depth, columns and distances are below 2^31.
   void multiply_transposed(uint64_t rows, uint64_t columns, uint64_t depth, const float* x,
                            uint64_t x_distance, const float* w, float* out,
                            uint64_t out_distance) const noexcept;
-  /// out [rows, columns] += x [rows, depth] times w [depth, columns], as above; out and w without gaps.
+  /// out [rows, columns] += x [rows, depth] w [depth, columns]; out and w are contiguous.
   void add_product(uint64_t rows, uint64_t columns, uint64_t depth, const float* x,
                    uint64_t x_distance, const float* w, float* out) const noexcept;
 };
 
-/// The most columns that a product may have: cblas counts with 32 bits.
+/// Most columns of a product: cblas counts with 32 bits.
 inline constexpr uint64_t kMaxColumns = INT32_MAX;
 
 using plain::Operation;

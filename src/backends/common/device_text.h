@@ -1,4 +1,4 @@
-// Filling the texts of the structures by which a backend describes its devices.
+// Fills the text fields of device descriptions.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace tenon::backends {
 
-/// Copies as much of `text` as fits, and a NUL.
+/// Copies as much of `text` as fits, and terminates it.
 template <size_t kSize>
 void copy_text(char (&to)[kSize], std::string_view text) noexcept {
   const size_t length = std::min(kSize - 1, text.size());

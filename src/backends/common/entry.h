@@ -1,6 +1,5 @@
-// The functions of the plugin ABI over a backend: casts, checks of what is NULL, and the fence around each.
-// What is computed is the backend's; one that has nothing to say of devices and buffers has a single device
-// that computes in the host's memory.
+// The plugin ABI's functions over a backend: casts, null checks and an exception fence around each.
+// A backend without its own devices and buffers gets one device that computes in host memory.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +19,13 @@
 
 namespace tenon::backends {
 
-/// `B` gives, all but `supports` throwing Failure for what they refuse:
+/// `B` provides the following; all functions but `supports` throw Failure to refuse:
 ///
 ///   static constexpr char kName[];
 ///   struct Device { const tenon_host* host; ... };
-///   class Executable;  // host(), program(), block_bytes(), row_granularity(), load_rows(), seal(),
-///                      // run(), wait(), memory_bytes(), if need be draw(): as the functions of tenon_backend_api
+///   class Executable;  // host(), program(), block_bytes(), row_granularity(), load_rows(),
+///                      // seal(), run(), wait(), memory_bytes(), optionally draw():
+///                      // like the functions of tenon_backend_api
 ///   static std::span<const tenon_backend_option_info> options() noexcept;
 ///   static tenon_device_info info();  // without options
 ///   static tenon_device_info info(const Device&);
@@ -34,7 +34,8 @@ namespace tenon::backends {
 ///   static bool supports(const tenon_program&, uint32_t op) noexcept;
 ///   static std::unique_ptr<Executable> compile(const Device&, const tenon_program&);
 ///
-/// With several devices, or memory of their own, it has besides, or in place of those without a Device:
+/// Backends with several devices or their own memory provide these, too, or instead of the
+/// functions without a Device:
 ///
 ///   static std::vector<tenon_device_info> list();
 ///   static std::unique_ptr<Device> make_device(const tenon_host*, uint32_t index,
@@ -45,13 +46,13 @@ namespace tenon::backends {
 ///   // Executable::poll()
 ///   static bool is_lost(const Device&) noexcept;
 ///
-/// The entry of the backend is then entry_of<B>(host_major).
+/// The entry of the backend is entry_of<B>(host_major).
 template <typename B>
 class Entry {
   using Device = typename B::Device;
   using Executable = typename B::Executable;
 
-  // The ABI's types are names only: several backends may live in one process, so none defines them.
+  // The ABI's types are only declared: several backends may share a process, so none defines them.
   static Device* of(tenon_device* device) { return reinterpret_cast<Device*>(device); }
   static Executable* of(tenon_executable* executable) {
     return reinterpret_cast<Executable*>(executable);
@@ -60,7 +61,7 @@ class Entry {
     return reinterpret_cast<const Executable*>(executable);
   }
 
-  // clang-format off: it takes `&` for an operator here
+  // clang-format off: clang-format 14 takes `&` for an operator
   static constexpr bool kListsDevices = requires { B::list(); };
   static constexpr bool kOwnsMemory = requires { typename B::Buffer; };
   // clang-format on
@@ -77,7 +78,7 @@ class Entry {
     return fence(host, B::kName, std::forward<Body>(body));
   }
 
-  /// Writes an info into the `size` bytes that the host has for it: as much as both sides know.
+  /// Writes an info to the host's `size` bytes, as far as both sides know it.
   static void write_info(tenon_device_info info, tenon_device_info* to, uint32_t size) noexcept {
     info.struct_size = std::min<uint32_t>(size, sizeof(info));
     std::memcpy(to, &info, info.struct_size);
@@ -174,7 +175,7 @@ class Entry {
     });
   }
 
-  // Of a backend with memory of its own.
+  // Functions for backends with their own memory.
   static void buffer_destroy(tenon_buffer* buffer) noexcept requires kOwnsMemory {
     delete own_buffer(buffer);
   }
@@ -248,8 +249,8 @@ class Entry {
     return fenced(of(executable)->host(), [&] { of(executable)->wait(ticket); });
   }
 
-  /// Whether B::Executable has draw(): then its device sets TENON_DEVICE_DRAWS.
-  // clang-format off: it takes `&` for an operator here
+  /// True if B::Executable has draw(); its device must set TENON_DEVICE_DRAWS.
+  // clang-format off: clang-format 14 takes `&` for an operator
   static constexpr bool kDraws =
       requires(Executable & executable, const Strided<tenon_draw>& draws) {
     { executable.draw(uint64_t{}, draws) } -> std::same_as<uint64_t>;
@@ -360,7 +361,7 @@ class Entry {
   }();
 };
 
-/// The table for a host of this major version; NULL for another.
+/// The function table for a host of this major version; null for other versions.
 template <typename B>
 const tenon_backend_api* entry_of(uint32_t host_major) noexcept {
   return host_major == TENON_BACKEND_MAJOR ? &Entry<B>::kApi : nullptr;

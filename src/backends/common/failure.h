@@ -1,5 +1,5 @@
-// How a backend fails: an exception inside, a status and one sentence at every function of the
-// plugin ABI. Nothing passes the fence.
+// Failures of a backend: exceptions inside, a status and a sentence at every function of the plugin
+// ABI. No exception leaves the fence.
 #pragma once
 
 #include <fmt/core.h>
@@ -32,23 +32,24 @@ template <typename... Args>
   throw Failure(status, fmt::format(text, std::forward<Args>(args)...));
 }
 
-/// Throws a failure of the host's own, which has left its sentence already.
+/// Throws a failure whose sentence the host has set already.
 [[noreturn]] inline void fail_as_host(tenon_status status) { throw Failure(status, {}); }
 
-/// Passes the sentence of a failure to the host; returns the status. `backend` names who speaks.
+/// Sends the sentence of a failure to the host; returns the status. `backend` is named in the
+/// sentence.
 inline tenon_status report(const tenon_host* host, const char* backend, tenon_status status,
                            std::string_view text) noexcept {
   if (host == nullptr || host->set_error == nullptr || text.empty()) return status;
   try {
     const std::string sentence = fmt::format("{}: {}", backend, text);
     host->set_error(host->user, sentence.data(), sentence.size());
-  } catch (...) {  // without memory for the sentence, its text has to do
+  } catch (...) {  // no memory for the sentence: sends the plain text
     host->set_error(host->user, text.data(), text.size());
   }
   return status;
 }
 
-/// Runs `body` and turns what it throws into a status.
+/// Runs `body` and converts exceptions to a status.
 template <typename Body>
 tenon_status fence(const tenon_host* host, const char* backend, Body&& body) noexcept {
   try {

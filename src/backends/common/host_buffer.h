@@ -1,5 +1,4 @@
-// The buffers of a backend that computes in the host's memory, and the buffer functions of the
-// plugin ABI over them.
+// Buffers of a backend that computes in host memory, and the plugin ABI's functions on them.
 #pragma once
 
 #include <cstring>
@@ -10,7 +9,7 @@
 
 namespace tenon::backends {
 
-/// What a tenon_buffer of such a backend is.
+/// The object behind a tenon_buffer of such a backend.
 struct HostBuffer {
   const tenon_host* host;
   const char* backend;  ///< for messages
@@ -24,7 +23,7 @@ inline const HostBuffer* host_buffer(const tenon_buffer* buffer) {
   return reinterpret_cast<const HostBuffer*>(buffer);
 }
 
-/// A new buffer; for buffer_create, inside its fence.
+/// Makes a buffer; called by buffer_create inside its fence.
 inline tenon_buffer* make_host_buffer(const tenon_host* host, const char* backend, uint64_t size,
                                       uint32_t purpose) {
   auto made = std::make_unique<HostBuffer>();
@@ -34,7 +33,7 @@ inline tenon_buffer* make_host_buffer(const tenon_host* host, const char* backen
   return reinterpret_cast<tenon_buffer*>(made.release());
 }
 
-/// The bytes [offset, offset + size) of a buffer; ARGUMENT when it has no such bytes.
+/// Bytes [offset, offset + size) of a buffer. Throws ARGUMENT if they are out of range.
 inline std::byte* buffer_range(const HostBuffer& buffer, uint64_t offset, uint64_t size) {
   const uint64_t total = buffer.memory.size();
   if (offset > total || size > total - offset) {
@@ -43,8 +42,8 @@ inline std::byte* buffer_range(const HostBuffer& buffer, uint64_t offset, uint64
   return buffer.memory.data() + offset;
 }
 
-/// Whether the slab of a block is there and reaches beyond it; the last slab of a pool may be cut
-/// short.
+/// True if the slab of a block exists and contains the whole block; a pool's last slab may be
+/// shorter.
 inline bool holds_block(const tenon_cache_pool& pool, uint32_t block, uint64_t block_bytes) {
   const HostBuffer* slab = host_buffer(pool.slabs[block / pool.blocks_per_slab]);
   const uint64_t end = uint64_t{block} % pool.blocks_per_slab + 1;

@@ -1,5 +1,4 @@
-// Draws from a row of logits in the host's memory, as tenon_draw defines them. Where rows and draws come
-// from is the backend's.
+// Draws from a row of logits in host memory, as defined by tenon_draw.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +14,10 @@
 
 namespace tenon::backends {
 
-/// Most CANDIDATES of a draw.
+/// Most CANDIDATES per draw.
 inline constexpr uint32_t kMaxCandidates = 1024;
 
-/// ARGUMENT for a draw that breaks a rule of tenon_draw.
+/// Throws ARGUMENT for a draw that breaks a rule of tenon_draw.
 inline void check_draw(const tenon_draw& draw, uint32_t num_rows, uint64_t vocab) {
   if (draw.row >= num_rows || draw.drawn == nullptr) {
     refuse(TENON_BACKEND_ARGUMENT, "draw: row {} of {}, or nowhere to go", draw.row, num_rows);
@@ -51,10 +50,10 @@ inline void check_draw(const tenon_draw& draw, uint32_t num_rows, uint64_t vocab
   }
 }
 
-/// One draw after another, in memory that is used again. All sums run in the order of token ids.
+/// Makes draws one by one in reused memory. All sums run in token order.
 class HostDraw {
  public:
-  ///   logits  [vocab], as the step computed them
+  ///   logits  [vocab], as computed by the step
   void run(const tenon_draw& draw, std::span<const float> logits) {
     tenon_drawn& drawn = *draw.drawn;
     drawn = {0, -1, 0, 0, 0, 0};
@@ -110,8 +109,8 @@ class HostDraw {
     return max + std::log(sum);
   }
 
-  /// Numbers of the candidates, the heaviest first, of equal ones the lower tokens; the first `count`
-  /// of them are in their places.
+  /// Sorts the candidates by weight, heaviest first, ties by token. Only the first `count` are in
+  /// their final places.
   void order(size_t count) {
     order_.resize(logits_.size());
     for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
@@ -142,7 +141,7 @@ class HostDraw {
     draw.drawn->num_candidates = static_cast<uint32_t>(count);
   }
 
-  /// exp(l_i - max l), and their sum.
+  /// Computes exp(l_i - max l) and returns their sum.
   double weigh() {
     const float max = logits_[largest()];
     weights_.resize(logits_.size());
@@ -199,9 +198,9 @@ class HostDraw {
   }
 
   std::vector<float> biased_;        // [vocab]
-  std::vector<int32_t> tokens_;      // what is left, ascending
-  std::vector<float> logits_;        // of them
-  std::vector<int32_t> all_tokens_;  // before top_k and what follows it
+  std::vector<int32_t> tokens_;      // remaining tokens, ascending
+  std::vector<float> logits_;        // of tokens_
+  std::vector<int32_t> all_tokens_;  // before top_k and later cuts
   std::vector<float> all_;
   std::vector<float> weights_;
   std::vector<uint32_t> order_;

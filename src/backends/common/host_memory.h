@@ -1,4 +1,4 @@
-// Memory from the host's allocator, owned.
+// Owned memory from the host's allocator.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace tenon::backends {
 
-/// Zeroed bytes of the host, aligned to 64: a cache line and the widest vector. Move-only.
+/// Zeroed host memory, aligned to 64: a cache line and the widest vector. Move-only.
 class HostMemory {
  public:
   HostMemory() = default;
-  /// NO_MEMORY naming `what` when the host has none.
+  /// Throws NO_MEMORY, naming `what`, if the host has none.
   HostMemory(const tenon_host* host, uint64_t size_bytes, uint32_t purpose, std::string_view what)
       : host_(host), size_bytes_(size_bytes), purpose_(purpose) {
     if (size_bytes_ == 0) return;

@@ -1,5 +1,5 @@
-// The operations of the plugin ABI, one line each, from which all tables expand: rules of programs
-// (program/ops), plain forms (backends/common/plain), names.
+// The operations of the plugin ABI, one line each. All tables expand from this list: rules of
+// programs (program/ops), plain forms (backends/common/plain), names.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace tenon::backends {
 
-/// How an operation uses the cache. The parameters of all but None begin with group and layer.
+/// How an operation uses the cache. All parameter structs but None's begin with group and layer.
 enum class CacheUse {
   None,
   Writes,      ///< a layer of positions
   Reads,       ///< a layer of positions, written before
-  ReadsPools,  ///< a second layer, too: params.attention_pools.pool_group and pool_layer
-  State        ///< values of each sequence in a STATE group, where params.state says
+  ReadsPools,  ///< also a second layer: params.attention_pools.pool_group and pool_layer
+  State        ///< values per sequence in a STATE group, located by params.state
 };
 
 // X(KIND, name, CacheUse): TENON_OP_KIND, in the order of the numbers.
@@ -77,7 +77,7 @@ inline constexpr ListedOperation kListedOperations[] = {
 #undef TENON_LISTED
 };
 
-/// None where there is no such operation.
+/// None for an unknown operation.
 constexpr CacheUse cache_use(uint32_t kind) noexcept {
   return kind >= 1 && kind <= std::size(kListedOperations) ? kListedOperations[kind - 1].cache
                                                            : CacheUse::None;

@@ -26,7 +26,7 @@ constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
 }
 
 /// A number in [0, 1) with 53 random bits, for the draw at `position` of a sequence with `seed`.
-/// stream: another one for each use at the same position.
+/// stream: a different number per use at a position.
 constexpr double uniform_at(uint64_t seed, uint64_t position, uint32_t stream = 0) {
   const auto words = philox4x32(
       {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), stream, 0},

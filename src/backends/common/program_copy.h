@@ -1,4 +1,4 @@
-// A backend's own copy of a program's lists: compile may keep no pointer into what it was given.
+// A backend's copy of a program's lists: compile must not keep pointers into its arguments.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace tenon::backends {
 
-/// Whether an operation of the program writes the cache group.
+/// True if an operation of the program writes the cache group.
 inline bool writes_group(const tenon_program& program, uint32_t group) {
   const Strided<tenon_op> ops = ops_of(program);
   for (uint32_t i = 0; i < ops.size(); ++i) {
@@ -23,7 +23,7 @@ inline bool writes_group(const tenon_program& program, uint32_t group) {
   return false;
 }
 
-/// Whether the program has an attention with this mask.
+/// True if the program has an attention with this mask.
 inline bool has_mask(const tenon_program& program, uint32_t mask) {
   const Strided<tenon_op> ops = ops_of(program);
   for (uint32_t i = 0; i < ops.size(); ++i) {
@@ -32,11 +32,11 @@ inline bool has_mask(const tenon_program& program, uint32_t mask) {
   return false;
 }
 
-/// Immutable; its view has the sizes of this side's structures, so that lists are plain arrays.
+/// Immutable. Its view has this side's structure sizes, so lists are plain arrays.
 class ProgramCopy {
  public:
-  /// ARGUMENT for lists that are missing or made of smaller structures; UNSUPPORTED for constants
-  /// that are neither f64 nor i64.
+  /// Throws ARGUMENT for missing lists or smaller structures, UNSUPPORTED for constants other than
+  /// f64 and i64.
   explicit ProgramCopy(const tenon_program& program) : view_(program) {
     if (program.position_parts != 1 && program.position_parts != 3) {
       refuse(TENON_BACKEND_ARGUMENT, "program: positions of {} parts, not 1 or 3",
@@ -72,24 +72,24 @@ class ProgramCopy {
   [[nodiscard]] const tenon_program& view() const { return view_; }
   [[nodiscard]] std::span<const tenon_slot> slots() const { return slots_; }
   [[nodiscard]] std::span<const tenon_op> ops() const { return ops_; }
-  /// A CROSS group that the program writes (an encoder's) is FULL here: the positions are its own.
+  /// A CROSS group that the program writes (an encoder's) becomes FULL: its positions are the
+  /// sequence's own.
   [[nodiscard]] std::span<const tenon_cache_group> groups() const { return groups_; }
   [[nodiscard]] std::span<const uint32_t> results() const { return results_; }
-  /// What each step binds: the inputs and the results.
+  /// Slots that each step binds: inputs and results.
   [[nodiscard]] std::span<const uint32_t> bound() const { return bound_; }
-  /// Tokens are below this: the rows of the smallest table that they are looked up in. kNoVocab: of
-  /// none.
+  /// Upper bound of tokens: rows of the smallest table that they index; kNoVocab without tables.
   [[nodiscard]] uint64_t vocab() const { return vocab_; }
-  /// The same of the first part of positions.
+  /// Upper bound of the first part of positions: rows of the smallest table that they index.
   [[nodiscard]] uint64_t max_positions() const { return max_positions_; }
   static constexpr uint64_t kNoVocab = UINT64_MAX;
-  /// Whether some attention sees what comes after a token.
+  /// True if some attention sees later tokens.
   [[nodiscard]] bool whole_sequences() const { return whole_sequences_; }
-  /// Whether some attention reads another text.
+  /// True if some attention reads another text.
   [[nodiscard]] bool reads_cross() const { return reads_cross_; }
-  /// Values of a constant slot of f64; empty for others.
+  /// Values of an f64 constant; empty for other slots.
   [[nodiscard]] std::span<const double> constant(uint32_t slot) const { return constants_[slot]; }
-  /// The same of i64, row after row.
+  /// Values of an i64 constant, row by row.
   [[nodiscard]] std::span<const int64_t> integers(uint32_t slot) const { return integers_[slot]; }
 
  private:

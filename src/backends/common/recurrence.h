@@ -1,5 +1,4 @@
-// The sizes of the recurrent operations, as their slots and parameters give them: what a backend
-// needs to know of them besides the formulas.
+// Sizes of the recurrent operations from their slots and parameters.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +8,11 @@
 
 namespace tenon::backends {
 
-/// Whether an operation keeps values of each sequence in a STATE group, where params.state says.
+/// True if an operation keeps values per sequence in a STATE group, located by params.state.
 constexpr bool is_recurrent(uint32_t kind) { return cache_use(kind) == CacheUse::State; }
 
 /// `heads` matrices [rows, columns]: the whole state of an ssm_scan, delta_rule, wkv7 or wkv6, as
-/// the operation list in tenon/backend.h has it.
+/// in the operation list of tenon/backend.h.
 struct StateShape {
   uint64_t heads = 0;
   uint64_t rows = 0;
@@ -26,7 +25,7 @@ struct StateShape {
 constexpr StateShape ssm_scan_shape(const tenon_ssm_scan_params& scan, const tenon_slot& x) {
   return {scan.heads, x.columns / scan.heads, scan.size};
 }
-/// q [T, hk dk], v [T, hv dv] -> hv of [dk, dv]. Both counts of heads > 0.
+/// q [T, hk dk], v [T, hv dv] -> hv of [dk, dv]. Both head counts > 0.
 constexpr StateShape delta_rule_shape(const tenon_delta_rule_params& rule, const tenon_slot& q,
                                       const tenon_slot& v) {
   return {rule.value_heads, q.columns / rule.key_heads, v.columns / rule.value_heads};
@@ -40,7 +39,7 @@ constexpr StateShape wkv6_shape(const tenon_wkv6_params& wkv, const tenon_slot& 
   return {wkv.heads, r.columns / wkv.heads, r.columns / wkv.heads};
 }
 
-/// The key head that value head `head` reads.
+/// Key head read by value head `head`.
 constexpr uint64_t key_head(const tenon_delta_rule_params& rule, uint64_t head) {
   return rule.interleaved != 0 ? head % rule.key_heads : head / (rule.value_heads / rule.key_heads);
 }

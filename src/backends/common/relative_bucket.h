@@ -1,5 +1,5 @@
-// T5's buckets of distances (arXiv:1910.10683, section 2.1): which row of its table a relative bias
-// takes. The formula is tenon/backend.h's (TENON_BIAS_RELATIVE).
+// T5's distance buckets (arXiv:1910.10683, section 2.1), which select the table row of a relative
+// bias. The formula is defined in tenon/backend.h (TENON_BIAS_RELATIVE).
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace tenon::backends {
 
-/// The bucket of a position `distance` after the own one (negative: before it), of a table of
-/// `buckets`. Example: of 32 buckets of two sides with max_distance 128, 3 positions before are
-/// bucket 3, 3 after are 19, 16 before 10, and from 91 on all are 15.
-///   params  two_sided and max_distance; max_distance above half of the buckets of a side
+/// Bucket of a position `distance` after the token's own (negative: before), in a table of
+/// `buckets`. Example: with 32 buckets, two sides and max_distance 128, 3 positions before are
+/// bucket 3, 3 after 19, 16 before 10, and 91 or more before 15.
+///   params  two_sided and max_distance; max_distance is above half of a side's buckets
 inline uint32_t relative_bucket(int64_t distance, uint32_t buckets,
                                 const tenon_attention_params& params) noexcept {
   const uint32_t side = params.two_sided != 0 ? buckets / 2 : buckets;
@@ -24,7 +24,7 @@ inline uint32_t relative_bucket(int64_t distance, uint32_t buckets,
   const uint32_t exact = side / 2;
   if (size < exact) return first + static_cast<uint32_t>(size);
   if (size >= params.max_distance) return first + side - 1;
-  // What is whole in real numbers (16 of 8..128) shall not fall below it by rounding.
+  // Whole real values (16 of 8..128) must not round down.
   constexpr double kSlack = 1e-9;
   const double share = std::log(static_cast<double>(size) / exact) /
                        std::log(static_cast<double>(params.max_distance) / exact);

@@ -1,4 +1,4 @@
-// Values rounded to few bits with a scale for each segment (tenon/backend.h, tenon_round_params).
+// Rounds values to few bits with a scale per segment (tenon/backend.h, tenon_round_params).
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,17 @@
 
 namespace tenon::backends {
 
-/// A floating-point format of few bits: steps of 2^-mantissa from 2^exponent on, and below it the same.
+/// A small floating-point format: steps of 2^-mantissa from 2^exponent on, and the same steps
+/// below.
 struct SmallFloat {
   int mantissa;  ///< bits
-  int exponent;  ///< the lowest of a normal value
+  int exponent;  ///< exponent of the smallest normal value
   double largest;
 };
 inline constexpr SmallFloat kE4M3{3, -6, 448.0};
 inline constexpr SmallFloat kE2M1{1, 0, 6.0};
 
-/// The value of the format nearest to x, the even one of two; the largest for what is beyond it.
+/// Nearest value of the format, ties to even; saturates at the largest.
 template <typename Real>
 Real nearest(const SmallFloat& format, Real x) noexcept {
   const Real size = std::abs(x);
@@ -30,7 +31,7 @@ Real nearest(const SmallFloat& format, Real x) noexcept {
   return std::nearbyint(x / step) * step;
 }
 
-/// The least power of two that is not below x > 0.
+/// Smallest power of two >= x, x > 0.
 template <typename Real>
 Real power_of_two_from(Real x) noexcept {
   int exponent = 0;
@@ -38,7 +39,7 @@ Real power_of_two_from(Real x) noexcept {
   return std::ldexp(Real{1}, half_to_one == Real{0.5} ? exponent - 1 : exponent);
 }
 
-/// The scale of a segment of largest absolute value `most`.
+/// Scale of a segment whose largest absolute value is `most`.
 template <typename Real>
 Real rounding_scale(uint32_t format, Real most) noexcept {
   const auto e4m3 = static_cast<Real>(kE4M3.largest);
@@ -53,7 +54,7 @@ Real rounding_scale(uint32_t format, Real most) noexcept {
   }
 }
 
-/// Rounds the segments of n values; x may be y.
+/// Rounds the segments of n values; x and y may be equal.
 template <typename Real>
 void round_values(const tenon_round_params& p, const Real* x, Real* y, uint64_t n) noexcept {
   const SmallFloat& format = p.format == TENON_ROUND_FP8 ? kE4M3 : kE2M1;

@@ -1,4 +1,4 @@
-// Which positions a row of a selection names for a token.
+// Positions that a row of a selection names for a token.
 #pragma once
 
 #include <algorithm>
@@ -9,27 +9,27 @@
 
 namespace tenon::backends {
 
-/// Parts of the selection of an attention.
+/// Parts of an attention's selection.
 inline uint32_t selection_parts(const tenon_attention_params& params) noexcept {
   return std::max(1u, params.selections);
 }
 
-/// Positions that a number of the selection of an attention stands for.
+/// Positions per number of an attention's selection.
 inline uint32_t selected_block(const tenon_attention_params& params) noexcept {
   return std::max(1u, params.selected_block);
 }
 
-/// The most positions that a selection with parts of `columns` names for a token.
+/// Most positions that a selection with parts of `columns` names for a token.
 inline uint64_t most_selected(const tenon_attention_params& params, uint64_t columns) noexcept {
   return columns * selected_block(params) +
          (params.selected_rest != 0 ? selected_block(params) - 1 : 0);
 }
 
-/// Positions in ascending order, by the numbers of one part of a row.
+/// Positions, ascending, named by one part of a row.
 template <typename Number>
 class SelectedPositions {
  public:
-  /// numbers [columns], ascending, then -1; the token stands at `own`, and no number is beyond it.
+  /// numbers [columns] ascend and end with -1; none is beyond the token's position `own`.
   SelectedPositions(const Number* numbers, size_t columns, const tenon_attention_params& params,
                     uint32_t own) noexcept
       : numbers_(numbers), block_(selected_block(params)) {
@@ -41,7 +41,7 @@ class SelectedPositions {
       ++count;
     }
     if (count > 0) {
-      // Only the last one can be the token's own block, which ends with it.
+      // Only the last number can be the token's own block, which ends at the token.
       const uint32_t first = static_cast<uint32_t>(numbers[count - 1]) * block_;
       named_ = static_cast<uint32_t>(count - 1) * block_ + std::min(block_, rest_ - first);
     }
@@ -57,7 +57,7 @@ class SelectedPositions {
  private:
   const Number* numbers_;
   uint32_t block_;
-  uint32_t rest_ = 0;   // the first position after those that numbers can name
+  uint32_t rest_ = 0;   // first position that no number can name
   uint32_t named_ = 0;  // positions
   uint32_t count_ = 0;
 };

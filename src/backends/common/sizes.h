@@ -1,4 +1,4 @@
-// Arithmetic on sizes that cannot wrap: LIMIT instead.
+// Overflow-checked size arithmetic; throws LIMIT.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tenon::backends {
 
-/// a * b, or LIMIT naming `what`.
+/// a * b. Throws LIMIT that names `what`.
 inline uint64_t multiply(uint64_t a, uint64_t b, std::string_view what) {
   uint64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) {
@@ -17,7 +17,7 @@ inline uint64_t multiply(uint64_t a, uint64_t b, std::string_view what) {
   return product;
 }
 
-/// a + b, or LIMIT naming `what`.
+/// a + b. Throws LIMIT that names `what`.
 inline uint64_t add(uint64_t a, uint64_t b, std::string_view what) {
   uint64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) {

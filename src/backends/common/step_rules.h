@@ -1,5 +1,5 @@
-// What every step must satisfy before a backend touches it: counts, tokens, rows, bindings and
-// block tables against the program. ARGUMENT or LIMIT with a sentence for what does not.
+// Checks every step before a backend uses it: counts, tokens, rows, bindings and block tables
+// against the program. Throws ARGUMENT or LIMIT with a sentence.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace tenon::backends {
 
-/// Rows that an activation of this row class has in a step.
+/// Rows of an activation of this row class in a step.
 inline uint32_t num_rows(const tenon_step& step, uint32_t row_class) noexcept {
   if (row_class == TENON_ROWS_OUTPUTS) return step.num_outputs;
   return row_class == TENON_ROWS_SEQUENCES ? step.num_sequences : step.num_tokens;
 }
 
-/// The most that it can have in any step. A sequence brings a token at least.
+/// Most rows in any step. A sequence has at least one token.
 inline uint32_t max_rows(const tenon_program& program, uint32_t row_class) noexcept {
   return row_class == TENON_ROWS_OUTPUTS ? program.max_outputs : program.max_tokens;
 }
 
-/// Where the step binds a slot; nullptr: nowhere.
+/// Memory that the step binds to a slot; null if unbound.
 inline void* bound_memory(const tenon_step& step, uint32_t slot) noexcept {
   const Strided<tenon_binding> bindings = bindings_of(step);
   for (uint32_t i = 0; i < bindings.size(); ++i) {
@@ -40,12 +40,12 @@ inline uint64_t num_positions(const tenon_step_sequence& sequence, const tenon_c
   return uint64_t{sequence.past} + sequence.num_tokens;
 }
 
-/// Blocks in the table of a sequence.
+/// Blocks in a sequence's table.
 inline uint64_t num_blocks(const tenon_step_sequence& sequence, const tenon_cache_group& group) {
   return (num_positions(sequence, group) + group.block_tokens - 1) / group.block_tokens;
 }
 
-/// The first block of a sequence that a step of it may read.
+/// First block of a sequence that its step may read.
 inline uint64_t first_block(const tenon_step_sequence& sequence, const tenon_cache_group& group) {
   if (group.kind == TENON_CACHE_WINDOW && group.stride > 1 &&
       group.block_tokens % group.stride == 0) {  // pools end with blocks
@@ -55,9 +55,9 @@ inline uint64_t first_block(const tenon_step_sequence& sequence, const tenon_cac
   return all ? 0 : (uint64_t{sequence.past} - group.window + 1) / group.block_tokens;
 }
 
-/// Blocks of a sequence in a STATE group.
+/// A sequence's blocks in a STATE group.
 struct StateBlocks {
-  uint32_t read;  ///< the state after `past` tokens; TENON_NO_BLOCK: zeros
+  uint32_t read;  ///< state after `past` tokens; TENON_NO_BLOCK means zeros
   uint32_t write;
 };
 inline StateBlocks state_blocks(const tenon_step_sequence& sequence, uint32_t group) {
@@ -86,7 +86,7 @@ inline void check_step_counts(const tenon_program& program, const tenon_step& st
   }
 }
 
-/// Tokens before those of the step are some or none.
+/// Checks that earlier tokens are in the vocabulary or absent.
 inline void check_earlier_tokens(const ProgramCopy& program, const tenon_step& step) {
   const uint64_t history = program.view().token_history;
   if (history == 0 || step.num_sequences == 0) return;
@@ -124,7 +124,7 @@ inline void check_step_tokens(const ProgramCopy& program, const tenon_step& step
   }
 }
 
-///   draws  the device draws: logits may stay where they are
+///   draws  the device draws, so logits may be unbound
 inline void check_step_bindings(const ProgramCopy& program, const tenon_step& step, bool draws) {
   for (const uint32_t number : program.bound()) {
     if (draws && number == program.view().logits) continue;
@@ -134,8 +134,8 @@ inline void check_step_bindings(const ProgramCopy& program, const tenon_step& st
   }
 }
 
-/// A sequence that sees what comes after a token is whole in the step, and one that attends to
-/// another text has one.
+/// Checks that a sequence that sees later tokens is whole in the step, and that a sequence that
+/// attends to another text has one.
 inline void check_step_masks(const ProgramCopy& program, const tenon_step& step) {
   const Strided<tenon_step_sequence> sequences = sequences_of(step);
   for (uint32_t s = 0; s < sequences.size(); ++s) {
@@ -151,8 +151,8 @@ inline void check_step_masks(const ProgramCopy& program, const tenon_step& step)
   }
 }
 
-/// The state that a sequence begins with, and where its new one goes.
-///   in_pool(block)  whether the pool has it
+/// Checks the blocks of a sequence's old and new state.
+///   in_pool(block)  true if the pool has the block
 template <typename InPool>
 void check_state_blocks(const tenon_step_sequence& sequence, uint32_t number, uint32_t group,
                         const InPool& in_pool) {
@@ -167,9 +167,9 @@ void check_state_blocks(const tenon_step_sequence& sequence, uint32_t number, ui
          sequence.past, blocks.read, blocks.write, group);
 }
 
-/// The tokens of each sequence follow those of the one before, and every block that it reads or
-/// writes is there.
-///   holds(group, block)  whether its slab's buffer is there and reaches so far
+/// Checks that the sequences cover the tokens in order, and that all blocks they read or write
+/// exist.
+///   holds(group, block)  true if the slab's buffer exists and contains the block
 template <typename Holds>
 void check_step_sequences(const tenon_program& program, const tenon_step& step,
                           const Holds& holds) {
@@ -213,7 +213,7 @@ void check_step_sequences(const tenon_program& program, const tenon_step& step,
   }
 }
 
-/// All of it, for a backend whose buffers lie in the host's memory.
+/// Runs all checks, for a backend with buffers in host memory.
 ///   block_bytes  [groups]
 ///   draws        the device draws (TENON_DEVICE_DRAWS)
 inline void check_step(const ProgramCopy& program, const tenon_step& step,

@@ -1,5 +1,5 @@
-// Tickets of steps and draws: which call is in order, and the tokens that a step names by the output rows of the step
-// before it (tenon_step.after). The draws may be the host's own or those of a device.
+// Tickets of steps and draws: checks their order and resolves tokens that a step names by output
+// rows of the step before (tenon_step.after). Draws are the host's or a device's.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@ namespace tenon::backends {
 
 class StepTickets {
  public:
-  ///   most_steps  that may be under way
+  ///   most_steps  steps that may be under way
   explicit StepTickets(uint32_t most_steps = 1) : most_steps_(most_steps) {}
 
-  /// The step to be run, with the tokens that it names (0 for one that only the device knows), which are valid until
-  /// the next call; until end_run() there is no last step. Throws STATE when too many were not waited for, ARGUMENT
-  /// where it names what was not drawn.
+  /// Begins a step. Returns it with its drawn tokens resolved (0 for tokens that only the device
+  /// knows), valid until the next call; no last step exists until end_run(). Throws STATE if too
+  /// many steps are not waited for, ARGUMENT if it names an undrawn token.
   tenon_step begin_run(const tenon_step& step) {
     if (steps_.size() >= most_steps_) {
       refuse(TENON_BACKEND_STATE, "run before step {} was waited for", steps_.front());
@@ -31,14 +31,14 @@ class StepTickets {
     tokens_.clear();
     return known;
   }
-  /// It has so many output rows. Its ticket.
+  /// Ends the run of a step with this many output rows; returns its ticket.
   uint64_t end_run(uint32_t num_outputs) {
     tokens_.assign(num_outputs, kNotDrawn);
     steps_.push_back(++last_);
     return step_ = last_;
   }
 
-  /// Throws ARGUMENT unless `step` is the last one and such draws can be made from its logits.
+  /// Throws ARGUMENT unless `step` is the last step and the draws can be made from its logits.
   ///   logits  slot of the program, or TENON_NO_SLOT
   void check_draws(uint64_t step, uint32_t logits, uint64_t vocab,
                    const Strided<tenon_draw>& draws) const {
@@ -49,7 +49,7 @@ class StepTickets {
       check_draw(draws[i], static_cast<uint32_t>(tokens_.size()), vocab);
     }
   }
-  /// Makes draws that were checked; returns their ticket.
+  /// Makes checked draws on the host; returns their ticket.
   ///   logits  [output rows, vocab] of the last step, f32 or f64
   template <typename Real>
   uint64_t draw(const Real* logits, uint64_t vocab, const Strided<tenon_draw>& draws) {
@@ -62,8 +62,8 @@ class StepTickets {
     return ++last_;
   }
 
-  /// The ticket of draws that were checked and that the device makes, which knows their tokens from now on. Some may
-  /// have ended.
+  /// Returns a ticket for checked draws that the device makes; their tokens count as known. Some
+  /// may have ended.
   uint64_t begin_draws(const Strided<tenon_draw>& draws) {
     for (uint32_t i = 0; i < draws.size(); ++i) {
       if (!draws_token(draws[i])) continue;
@@ -72,12 +72,12 @@ class StepTickets {
     }
     return ++last_;
   }
-  /// Notes the token of such a draw, which has ended.
+  /// Notes the token of an ended device draw.
   void set_drawn(uint64_t step, const tenon_draw& draw) {
     if (step == step_ && draws_token(draw)) tokens_[draw.row] = draw.drawn->token;
   }
 
-  /// Takes tickets in the order in which they were given, else throws ARGUMENT. Whether it is a step's.
+  /// Takes tickets in order; throws ARGUMENT otherwise. Returns true for a step's ticket.
   bool wait(uint64_t ticket) {
     if (waited_ == last_ || ticket != waited_ + 1) {
       refuse(TENON_BACKEND_ARGUMENT, "ticket {} is not the next to be waited for", ticket);
@@ -87,7 +87,7 @@ class StepTickets {
     steps_.pop_front();
     return true;
   }
-  /// The same of one that is to be waited for later.
+  /// True if a ticket that is still to be waited for is a step's.
   [[nodiscard]] bool is_step(uint64_t ticket) const {
     if (ticket <= waited_ || ticket > last_) {
       refuse(TENON_BACKEND_ARGUMENT, "ticket {} is not one to be waited for", ticket);
@@ -97,7 +97,7 @@ class StepTickets {
 
  private:
   static constexpr int32_t kNotDrawn = INT32_MIN;
-  static constexpr int32_t kOnDevice = -2;  // drawn, and not known here
+  static constexpr int32_t kOnDevice = -2;  // drawn, but unknown to the host
 
   static bool draws_token(const tenon_draw& draw) {
     return draw.kind == TENON_DRAW_GREEDY || draw.kind == TENON_DRAW_DRAWN;
@@ -125,11 +125,11 @@ class StepTickets {
 
   uint32_t most_steps_;
   std::deque<uint64_t> steps_;  // not waited for
-  uint64_t last_ = 0;           // of a step or a draw
+  uint64_t last_ = 0;           // latest ticket of a step or a draw
   uint64_t waited_ = 0;
-  uint64_t step_ = TENON_NO_TICKET;  // of the last step, unless it failed
-  std::vector<int32_t> tokens_;      // drawn, by output row of the last step
-  std::vector<int32_t> named_;       // of the step under way, drawn ones in their places
+  uint64_t step_ = TENON_NO_TICKET;  // of the last step; TENON_NO_TICKET if it failed
+  std::vector<int32_t> tokens_;      // drawn tokens, by output row of the last step
+  std::vector<int32_t> named_;       // tokens of the running step, with drawn tokens resolved
   std::vector<float> row_;           // [vocab]
   HostDraw host_draw_;
 };

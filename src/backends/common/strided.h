@@ -1,5 +1,5 @@
-// Read access to the arrays of the plugin ABI, whose elements may be larger or smaller than the
-// structure that this side knows. Owns nothing.
+// Read access to the plugin ABI's arrays, whose elements may be larger or smaller than this side's
+// structure. Owns nothing.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Strided {
   const T& operator[](uint32_t index) const {
     return *reinterpret_cast<const T*>(first_ + uint64_t{index} * stride_);
   }
-  /// Copies of all, as far as both sides know them; the rest is zero.
+  /// Copies all elements, as far as both sides know them; the rest is zero.
   [[nodiscard]] std::vector<T> copies() const {
     std::vector<T> all(size_);
     for (uint32_t i = 0; i < size_; ++i) {
@@ -38,14 +38,14 @@ class Strided {
   uint32_t stride_;
 };
 
-/// A structure with a struct_size, as far as both sides know it; the rest is zero.
+/// Copies a structure with a struct_size, as far as both sides know it; the rest is zero.
 template <typename T>
 T known_part(const T& from) {
   T copy{};
   std::memcpy(&copy, &from, std::min<size_t>(sizeof(T), from.struct_size));
   return copy;
 }
-/// What the first version of a structure had.
+/// Sizes of the structures in their first version.
 inline constexpr uint32_t kFirstProgramBytes = offsetof(tenon_program, token_history);
 inline constexpr uint32_t kFirstStepBytes = offsetof(tenon_step, earlier_tokens);
 inline constexpr uint32_t kFirstHostBytes = offsetof(tenon_host, cache_get);

@@ -29,7 +29,7 @@ constexpr tenon_backend_option_info kOptions[] = {
      "The same of f16 weights; auto: integers in encoders, f32 in what writes text."},
 };
 
-/// `value` of an option is one of `choices`, or the device is refused.
+/// Refuses the device unless `value` of an option is one of `choices`.
 void check_choice(const char* option, std::string_view value,
                   std::initializer_list<std::string_view> choices) {
   if (std::find(choices.begin(), choices.end(), value) != choices.end()) return;
@@ -68,7 +68,7 @@ Device device_of(const tenon_host* host, std::span<const tenon_backend_option> o
   return device;
 }
 
-/// A token attends to the whole text in all layers.
+/// True if tokens attend to the whole text in all layers.
 bool is_encoder(const tenon_program& program) {
   bool attends = false;
   for (const tenon_op& op : ops_of(program).copies()) {
@@ -113,7 +113,7 @@ struct Cpu {
     tenon_device_info info{};
     info.kind = TENON_DEVICE_CPU;
     backends::copy_text(info.name, kName);
-    // All that the bits of a result depend on: snapshots hold this text.
+    // States everything that result bits depend on: snapshots hold this text.
     backends::copy_text(info.description, processor_name() + ", " + kernels.name + " kernels" +
                                               fixed_formats(device));
     info.flags = TENON_DEVICE_BATCH_INVARIANT;
@@ -122,15 +122,16 @@ struct Cpu {
     info.precision_bf16 = kernels.fixed_bf16 ? TENON_PRECISION_FIXED14 : TENON_PRECISION_F32;
     info.precision_blocks = TENON_PRECISION_INT8;
     info.step_tokens = info.step_outputs = 256;
-    info.token_multiple = 4;  // rows are computed by twelves, eights or fours
+    info.token_multiple = 4;  // rows are computed in groups of 12, 8 or 4
     info.block_tokens = 32;
-    info.slab_bytes = uint64_t{8} << 20;  // 2 MiB pages pay, and a short text does not claim much
+    // Large enough for 2 MiB pages, small enough for short texts.
+    info.slab_bytes = uint64_t{8} << 20;
     info.steps_under_way = 1;
     return info;
   }
 
  private:
-  /// Of programs that write text: what a snapshot depends on.
+  /// Fixed-point formats of programs that write text; snapshots depend on them.
   static const char* fixed_formats(const Device& device) noexcept {
     const bool f16 = device.kernels.fixed_f16 && !device.fixed_f16_of_encoders;
     if (device.kernels.fixed_bf16)

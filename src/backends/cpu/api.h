@@ -1,4 +1,4 @@
-// The entry of the CPU backend, as the registry of built-in backends and the plugin call it.
+// Entry of the CPU backend, called by the built-in registry and by the plugin.
 #pragma once
 
 #include "tenon/backend.h"

@@ -24,7 +24,7 @@ struct Variant {
 };
 
 #if defined(__x86_64__)
-/// clang 14 does not know "f16c" as a name.
+/// Reads cpuid: clang 14 has no name for F16C.
 bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
@@ -33,7 +33,7 @@ bool has_f16c() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 }
 #if defined(TENON_KERNELS_AVX2_VNNI)
-/// Compilers of 2022 have no name for it.
+/// Reads cpuid: compilers of 2022 have no name for AVX-VNNI.
 bool has_avx2_vnni() {
   constexpr unsigned kAvxVnni = 1u << 4;
   unsigned last = 0, a = 0, b = 0, c = 0, d = 0;
@@ -51,13 +51,13 @@ bool has_avx512() {
 #endif
 
 #if defined(__aarch64__)
-/// Linux tells programs what the processor has. (HWCAP_ASIMDDP of <asm/hwcap.h>.)
+/// Reads the hardware capabilities from Linux (HWCAP_ASIMDDP of <asm/hwcap.h>).
 [[maybe_unused]] bool has_dot_product() {
   constexpr unsigned long kDotProduct = 1ul << 20;
   return (getauxval(AT_HWCAP) & kDotProduct) != 0;
 }
 #if defined(TENON_KERNELS_NEON_I8MM)
-/// (HWCAP2_I8MM.)
+/// Reads HWCAP2_I8MM.
 bool has_i8mm() {
   constexpr unsigned long kI8mm = 1ul << 13;
   return has_dot_product() && (getauxval(AT_HWCAP2) & kI8mm) != 0;
@@ -65,7 +65,7 @@ bool has_i8mm() {
 #endif
 #endif
 
-/// Best first.
+/// Ordered by preference, best first.
 constexpr Variant kVariants[] = {
 #if defined(TENON_KERNELS_AVX512)
     {"avx512", has_avx512, kernels_avx512},
@@ -130,7 +130,7 @@ bool matrices_supported(const tenon_program& program, const tenon_op& op, uint32
     for (uint32_t j = 0; j < other.num_inputs; ++j) {
       if (other.inputs[j] != op.inputs[input]) continue;
       const CpuOperation* entry = all_operations().entry_of(program, other);
-      const bool plain = entry == nullptr;  // reads rows however they lie
+      const bool plain = entry == nullptr;  // plain forms read any row layout
       if (!plain && num_matrices(entry, other, j) != num_matrices(own, op, input)) return false;
     }
   }

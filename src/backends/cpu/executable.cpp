@@ -17,11 +17,11 @@
 namespace tenon::cpu {
 namespace {
 
-/// Block addresses the tables hold before they grow: 32 blocks of 32 positions for 64 sequences, or
-/// one sequence of 65,536 positions.
+/// Block addresses reserved in tables: 32 blocks of 32 positions for 64 sequences, or one sequence
+/// of 65,536 positions.
 constexpr size_t kReservedBlocks = 2048;
 
-/// Context that one sequence may have before the memory of part results grows.
+/// Context of a sequence for which part results are reserved.
 constexpr uint64_t kReservedContext = 8192;
 
 uint8_t* bytes_of(const HostMemory& memory) { return reinterpret_cast<uint8_t*>(memory.data()); }
@@ -97,7 +97,7 @@ void Executable::allocate_weights() {
       if (seen != 0 && !entry->looks_up) linear[slot] = true;
     }
   }
-  // Plain forms read rows, however they are packed.
+  // Plain forms read rows in any packing.
   for (size_t i = 0; i < matrices.size(); ++i) {
     if (plain[i] && matrices[i] == 0) matrices[i] = 1;
   }
@@ -114,7 +114,7 @@ void Executable::allocate_weights() {
         weight.matrix = {nullptr, format, slot.rows, slot.columns, nullptr};
         continue;
       }
-      // Rows that are only looked up stay as they are.
+      // Rows that are only looked up stay unpacked.
       const PanelFormat& layout = linear[i] ? panel_format(format->id) : raw_panels();
       const uint64_t rows = slot.rows / matrices[i];
       weight.matrix = {&layout, format, rows, slot.columns, nullptr};
@@ -149,7 +149,7 @@ void Executable::allocate_activations() {
     add(first, last,
         [=, &to](Carver& c) { to.quantised = carve_quantised(c, rows, columns, formats, both); });
   };
-  // The slot whose memory one has, which lives as long as both are read.
+  // The slot whose memory a slot shares; it lives as long as both are read.
   const auto owner = [&](uint32_t slot) {
     while (plan_.slots[slot].in_place_of != TENON_NO_SLOT) slot = plan_.slots[slot].in_place_of;
     return slot;
@@ -235,7 +235,7 @@ uint64_t Executable::thread_partials(uint64_t end) const {
   return floats;
 }
 
-/// Room for so many part results, and for half as many more where there was less.
+/// Reserves part results, with half of the size again when growing.
 void Executable::reserve_partials(uint64_t floats) {
   const uint64_t needed = floats * sizeof(float);
   if (needed <= attention_partials_.size()) return;
@@ -279,7 +279,7 @@ void Executable::allocate_scratch() {
     if (phase.entry == nullptr || phase.entry->scratch == nullptr) continue;
     phase.entry->scratch(context, phase, sizes_of_ops);
   }
-  // As wide as few rows may be (max_width), and the rest of their last panel.
+  // Sized for the widest block of few rows (max_width) and the rest of its last panel.
   const uint64_t results = max_rows() * whole_panels(max_block + kFloatPanelRows - 1);
   scratch_.resize(std::max(1u, host_.num_threads(host_.user)));
   const auto carve = [&](Carver& carver) {
@@ -307,7 +307,7 @@ void Executable::allocate_scratch() {
 uint64_t Executable::row_granularity(uint32_t slot) const {
   const Weight& weight = weights_[slot];
   if (weight.matrix.data == nullptr) return 1;
-  // The panels of an expert begin anew: rows come in whole panels, or in whole experts.
+  // Each expert starts a new panel: rows come in whole panels or whole experts.
   const uint64_t panel_rows = weight.matrix.layout->panel_rows;
   const bool several = weight.matrix.rows != plan_.slots[slot].slot.rows;
   return several && weight.matrix.rows % panel_rows != 0 ? weight.matrix.rows : panel_rows;
@@ -348,7 +348,7 @@ void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
   if (weight.matrix.data != nullptr) pack(weight, rows);
 }
 
-/// Rows of several experts may come at once.
+/// Packs rows, possibly of several experts.
 void Executable::pack(const Weight& weight, const RowsToLoad& rows) const noexcept {
   const uint64_t row_bytes = rows.size_bytes / rows.num_rows;
   for (uint64_t i = 0; i < rows.num_rows;) {
@@ -414,8 +414,8 @@ void Executable::prepare(const tenon_step& step) {
   }
 }
 
-/// Addresses of the blocks of a sequence in a group; of a STATE group, that of the block that is
-/// read (nullptr: zeros) and of the one that is written.
+/// Finds the block addresses of a sequence in a group; in a STATE group, the block read (null means
+/// zeros) and the block written.
 void Executable::find_blocks(const tenon_step_sequence& sequence, uint32_t g) {
   const tenon_cache_group& group = program_.groups()[g];
   const tenon_cache_pool& pool = state_.step->pools[g];
@@ -426,8 +426,7 @@ void Executable::find_blocks(const tenon_step_sequence& sequence, uint32_t g) {
     return bytes_of(slab->memory) + block % pool.blocks_per_slab * bytes;
   };
   state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
-  if (sequence.num_tokens == 0)
-    return;  // its tables are not looked at, so nothing has checked them
+  if (sequence.num_tokens == 0) return;  // skips tables that were not checked
   if (group.kind == TENON_CACHE_STATE) {
     const backends::StateBlocks blocks = backends::state_blocks(sequence, g);
     state_.blocks[g].push_back(blocks.read == TENON_NO_BLOCK ? nullptr : address(blocks.read));
@@ -480,7 +479,7 @@ void Executable::run_phases() {
 }
 
 void Executable::run_job(PhaseRunner& runner, uint32_t first, uint32_t end) {
-  // The last phase is run by all, so that none is left over.
+  // The last phase always gets a barrier: a phase for one thread runs at the barrier after it.
   state_.barriers.clear();
   for (uint32_t p = first; p < end; ++p) {
     if (p + 1 == end || !runner.is_for_one(p)) state_.barriers.push_back(p);

@@ -1,5 +1,5 @@
-// A program compiled for the CPU: its phases, packed weights, activation memory and scratch, and
-// the running of a step. Kernels and layouts are elsewhere (kernels.h, panels.h).
+// A program compiled for the CPU: its phases, packed weights, activation memory and scratch; runs
+// steps. kernels.h and panels.h define kernels and layouts.
 #pragma once
 
 #include <algorithm>
@@ -27,11 +27,11 @@ class PhaseRunner;
 
 class Executable {
  public:
-  /// A weight matrix in packed form, or vectors or a small table (norm weight, bias, sinks) as f32,
+  /// A weight as a packed matrix, as f32 (vectors and small tables: norm weights, biases, sinks),
   /// or both.
   struct Weight {
-    PackedWeight matrix;      // of the first expert or head, where there are several
-    float* vector = nullptr;  // [rows, columns]; a state_table, once sealed, [columns, rows]
+    PackedWeight matrix;      // of the first expert or head
+    float* vector = nullptr;  // [rows, columns]; a sealed state_table is [columns, rows]
     uint64_t expert_bytes = 0;
     [[nodiscard]] PackedWeight expert(uint64_t number) const {
       PackedWeight weight = matrix;
@@ -46,36 +46,37 @@ class Executable {
   };
   struct ThreadScratch {
     float* y = nullptr;      // [max_rows, whole_panels(max_block)]
-    float* y2 = nullptr;     // the same, for the second weight of a GLU
+    float* y2 = nullptr;     // as y, for the second weight of a GLU
     float* tile = nullptr;   // [kTileDepth, kFloatPanelRows]
-    float* chunk = nullptr;  // [kChunkFloats], where a linear has float panels
+    float* chunk = nullptr;  // [kChunkFloats], for linears with float panels
     float* attention = nullptr;
-    float* index_scores = nullptr;    // of a select: [kAttentionSpan]
-    Candidate* candidates = nullptr;  // [2 count], of a select
-    uint8_t* selected = nullptr;      // rows of selected positions, in areas of cache blocks
-    const uint8_t** areas = nullptr;  // of them
-    double* scores = nullptr;         // of a route by scores (choose_by_scores)
-    float* recurrence = nullptr;      // [2 keys], where decays are per key
+    float* index_scores = nullptr;    // [kAttentionSpan], for selects
+    Candidate* candidates = nullptr;  // [2 count], for selects
+    uint8_t* selected = nullptr;      // copies of selected rows, in areas of cache blocks
+    const uint8_t** areas = nullptr;  // addresses of these areas
+    double* scores = nullptr;         // for routes by scores (choose_by_scores)
+    float* recurrence = nullptr;      // [2 keys], for decays per key
   };
 
-  /// The program is supported. Throws Failure, std::bad_alloc. The host table must outlive the
+  /// Requires a supported program. Throws Failure, std::bad_alloc. The host table must outlive the
   /// object.
   Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program,
              const OperationTable& operations = all_operations());
 
   [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
   [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
-  /// Throws Failure, saying what is wrong with the request. Disjoint calls may run concurrently.
+  /// Loads rows of a weight; disjoint calls may run concurrently. Throws Failure for an invalid
+  /// request.
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
                  uint64_t size_bytes);
-  /// Turns the tables of recurrences (state_tiles.h) round. May throw std::bad_alloc.
+  /// Transposes the tables of recurrences (state_tiles.h). May throw std::bad_alloc.
   void seal();
 
-  /// Runs a step to its end; returns its ticket. Throws Failure: CANCELLED, what is wrong with the
-  /// step, STATE before seal() and when the last step was not waited for. May throw std::bad_alloc
-  /// while the block address tables grow to a longer context than seen before.
+  /// Runs a step to its end; returns its ticket. Throws Failure: CANCELLED, an error of the step,
+  /// or STATE before seal() or if the last step was not waited for. May throw std::bad_alloc while
+  /// the block address tables grow.
   uint64_t run(const tenon_step& step);
-  /// Throws Failure for a ticket that is not the last one's.
+  /// Throws Failure unless the ticket is the last one.
   void wait(uint64_t ticket);
 
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
@@ -87,13 +88,13 @@ class Executable {
   friend class PhaseRunner;
   friend class PlainProgram;
 
-  /// Of any step, in whole groups.
+  /// Most rows in a step, rounded up to whole groups.
   [[nodiscard]] uint64_t max_rows() const {
     return grouped_rows(
         std::max<uint64_t>(program_.view().max_tokens, program_.view().max_outputs));
   }
 
-  /// Rows [first_row, first_row + num_rows) of a weight slot, as load_rows gives them.
+  /// Rows [first_row, first_row + num_rows) of a weight slot, from load_rows.
   struct RowsToLoad {
     uint32_t slot;
     uint64_t first_row;
@@ -102,19 +103,19 @@ class Executable {
     uint64_t size_bytes;
   };
 
-  /// What a step adds: where each token is and where the cache blocks are.
+  /// State of a step: positions of its tokens and addresses of its cache blocks.
   struct StepState {
     const tenon_step* step = nullptr;
     std::vector<uint32_t> token_sequence;             // [T] index into sequences
-    std::vector<uint32_t> token_position;             // [T] cache position
+    std::vector<uint32_t> token_position;             // [T] position in the cache
     std::vector<std::vector<const uint8_t*>> blocks;  // [groups][...] addresses
     std::vector<std::vector<uint32_t>> first_block;   // [groups][sequences] into blocks
-    std::vector<uint32_t> barriers;                   // phases that a barrier follows
+    std::vector<uint32_t> barriers;                   // phases followed by a barrier
   };
 
   void bind(const tenon_step& step);
   void run_phases();
-  /// Those of [first, end), none of which is plain, in one job of the host.
+  /// Runs phases [first, end), none of which is plain, in one job of the host.
   void run_job(PhaseRunner& runner, uint32_t first, uint32_t end);
   void allocate_weights();
   void allocate_missing_block();
@@ -127,7 +128,7 @@ class Executable {
   void find_blocks(const tenon_step_sequence& sequence, uint32_t group);
   void prepare_attention(const tenon_step& step);
   void reserve_partials(uint64_t floats);
-  /// CpuOperation::partials of the most demanding phase.
+  /// Largest CpuOperation::partials of all phases.
   [[nodiscard]] uint64_t thread_partials(uint64_t end) const;
   const tenon_host& host_;
   const Kernels kernels_;
@@ -138,20 +139,20 @@ class Executable {
   std::vector<Weight> weights_;                         // by slot
   std::vector<Activation> activations_;                 // by slot
   std::vector<ExpertPlan> expert_plans_;                // by route
-  std::vector<Activation> gathered_;                    // as PhasePlan::gathered
+  std::vector<Activation> gathered_;                    // indexed like PhasePlan::gathered
   std::vector<ThreadScratch> scratch_;                  // by thread
   std::unique_ptr<std::atomic<uint32_t>[]> next_item_;  // by phase
   std::vector<AttentionPlan> attention_plans_;
-  HostMemory attention_partials_;       // of one attention phase: part results where it is cut
-  uint64_t thread_partial_floats_ = 0;  // of a thread (CpuOperation::partials)
+  HostMemory attention_partials_;       // part results of one attention phase
+  uint64_t thread_partial_floats_ = 0;  // per thread (CpuOperation::partials)
   HostMemory weight_memory_;
   HostMemory activation_memory_;
   HostMemory scratch_memory_;
   HostMemory missing_block_;            // zeros, for blocks before a window
-  std::unique_ptr<PlainPhases> plain_;  // null: there are none
+  std::unique_ptr<PlainPhases> plain_;  // null without plain phases
   StepState state_;
   bool sealed_ = false;
-  bool under_way_ = false;  // the last step was not waited for
+  bool under_way_ = false;  // last step not waited for
   uint64_t last_ticket_ = 0;
 };
 

@@ -17,7 +17,7 @@ constexpr const CpuOperation* kTable[] = {
 
 constexpr OperationTable kAllOperations{kTable};
 
-/// Whether it reads or writes rows of positions of the group.
+/// True if the operation reads or writes position rows of the group.
 bool uses_positions(const tenon_op& op, uint32_t group) noexcept {
   const CacheUse use = backends::cache_use(op.kind);
   if (use == CacheUse::None || use == CacheUse::State) return false;

@@ -1,5 +1,6 @@
-// The part of NVIDIA's driver API that this backend calls: types and numbers as its documentation gives them (CUDA
-// Driver API, "Data types", "Driver entry point access"), so that no header of a toolkit is needed.
+// The part of NVIDIA's driver API that this backend calls, with types and numbers from its
+// documentation (CUDA Driver API, "Data types", "Driver entry point access"); needs no toolkit
+// header.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ using ContextHandle = struct OpaqueContext*;
 using StreamHandle = struct OpaqueStream*;
 using EventHandle = struct OpaqueEvent*;
 using LibraryHandle = struct OpaqueLibrary*;
-using KernelHandle = struct OpaqueKernel*;  // a CUkernel, which may stand for a CUfunction
+using KernelHandle = struct OpaqueKernel*;  // a CUkernel, usable as a CUfunction
 
 // CUdevice_attribute
 inline constexpr int kMaxThreadsPerBlock = 1;
@@ -42,8 +43,9 @@ inline constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned kEventBlocking =
     1 | 2;  // CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING
 
-/// X(name, version, parameters): each function with the version of CUDA that gave it these parameters. The driver
-/// keeps them for ever (cuGetProcAddress). Those before kMinimumVersion are the newest of their kind.
+/// X(name, version, parameters): each function with the CUDA version that introduced these
+/// parameters. The driver keeps all versions (cuGetProcAddress). Versions before kMinimumVersion
+/// are the newest available.
 // clang-format off
 #define TENON_CUDA_FUNCTIONS(X)                                                               \
   X(cuInit, 2000, (unsigned flags))                                                           \
@@ -86,7 +88,7 @@ inline constexpr unsigned kEventBlocking =
       StreamHandle stream, void** parameters, void** extra))
 // clang-format on
 
-/// cuGetProcAddress as of CUDA 12, exported under this name.
+/// cuGetProcAddress of CUDA 12, exported under this name.
 inline constexpr char kGetProcAddress[] = "cuGetProcAddress_v2";
 using GetProcAddress = Result (*)(const char* name, void** function, int version, uint64_t flags,
                                   int* found);

@@ -1,4 +1,4 @@
-// What an executable gives to the stream: lists of copies and kernels, each of which ends with an event.
+// Commands of an executable on the stream: lists of copies and kernels, each ended by an event.
 #pragma once
 
 #include <array>
@@ -13,10 +13,11 @@
 
 namespace tenon::cuda {
 
-/// As gpu/device_executable.h wants them. The stream keeps the order, so there are no barriers. One thread at a time.
+/// Implements Commands of gpu/device_executable.h. The stream keeps the order, so barriers are
+/// empty. Use from one thread at a time.
 class Commands {
  public:
-  /// The stages outlive this.
+  /// The stages must outlive the object.
   Commands(Context& context, std::span<const gpu::Stage> stages, uint32_t num_lists);
   Commands(const Commands&) = delete;
   Commands& operator=(const Commands&) = delete;
@@ -46,7 +47,7 @@ class Commands {
   std::span<const gpu::Stage> stages_;
   std::vector<Event> ends_;  ///< by list
   std::array<Event, gpu::kSegmentsAhead>
-      segments_;  ///< ends of the last segments of a long step, in turns
+      segments_;  ///< ends of the last segments of a long step, in rotation
   uint32_t list_ = 0;
 };
 

@@ -22,10 +22,11 @@ constexpr const char* kKernelNames[] = {
 #undef TENON_MATRIX_KERNEL
 };
 
-/// Formats whose weights lie in units, in the order of kernels (unit_kernel_list.h).
+/// Formats with weights in units, in kernel order (unit_kernel_list.h).
 constexpr Format kUnitFormats[] = {Format::F16, Format::Q8_0, Format::Q4_K, Format::Q6_K};
 
-/// Shared memory for the rings of a product with weights in units, of so many warps; 0: the kernel is none.
+/// Shared memory for the rings of a product with weights in units, for this many warps; 0 for other
+/// kernels.
 uint32_t ring_bytes(gpu::Kernel kernel, uint32_t warps) {
   for (const Format format : kUnitFormats) {
     if (kernel == gpu::for_units(gpu::Kernel::linear_narrow_f16, format)) {
@@ -39,7 +40,7 @@ uint32_t ring_bytes(gpu::Kernel kernel, uint32_t warps) {
   return 0;
 }
 
-/// Shared memory that a kernel asks for when it is launched; what it has besides is in its code.
+/// Dynamic shared memory of a kernel's launch, in addition to its static memory.
 uint32_t dynamic_shared_bytes(const gpu::KernelKey& key) {
   const uint32_t threads = key.constants[0];
   switch (key.kernel) {
@@ -88,7 +89,7 @@ Context::Context(const tenon_host* host, uint32_t index, uint64_t memory_limit)
 Context::~Context() { destroy(); }
 
 void Context::create(uint64_t memory_limit) {
-  // A context of its own: a fault here is not one of what else the process does with the device.
+  // A separate context: a fault here does not affect the process's other uses of the device.
   check(driver_.cuCtxCreate(&handle_, kScheduleBlocking, facts_.number), "cuCtxCreate");
   ContextHandle made = nullptr;
   check(driver_.cuCtxPopCurrent(&made), "cuCtxPopCurrent");
@@ -143,7 +144,7 @@ void Context::destroy() noexcept {
   grids_ = Memory();
   download_ = Memory();
   staging_.clear();
-  // Neither asks for a current context, which a lost device may refuse.
+  // These calls need no current context, which a lost device may refuse.
   if (library_ != nullptr) driver_.cuLibraryUnload(library_);
   if (stream_ != nullptr) driver_.cuStreamDestroy(stream_);
   driver_.cuCtxDestroy(handle_);
@@ -157,15 +158,15 @@ uint64_t Context::memory_available() {
   return std::min<uint64_t>(available, memory_.rest());
 }
 
-/// What fails once a context works is a fault of the device or of a kernel, after which the driver answers
-/// every call so; memory that is missing is not.
+/// Handles a result. A failure in a working context is a fault of the device or a kernel, after
+/// which the driver fails all calls; missing memory is not.
 void Context::check(Result result, const char* function, uint64_t size_bytes) {
   if (result == kSuccess) return;
   const std::string of = size_bytes == 0 ? "" : fmt::format(" of {} bytes", size_bytes);
   if (result == kOutOfMemory) {
     backends::refuse(TENON_BACKEND_NO_MEMORY, "{}{}: {}", function, of, driver_.error_name(result));
   }
-  if (handle_ == nullptr || library_ == nullptr) {  // it is being made
+  if (handle_ == nullptr || library_ == nullptr) {  // during creation
     backends::refuse(TENON_BACKEND_UNSUPPORTED, "{}{}: {}", function, of,
                      driver_.error_name(result));
   }
@@ -186,7 +187,7 @@ void Context::launch(const gpu::KernelKey& key, gpu::Address parameters, uint32_
       driver_.cuLaunchKernel(kernels_[number], groups, rows, 1, key.constants[0], 1, 1,
                              dynamic_shared_bytes(key), stream_, arguments, nullptr);
   if (result == kInvalidValue ||
-      result == kLaunchOutOfResources) {  // of this kernel, not of the device
+      result == kLaunchOutOfResources) {  // a fault of this kernel, not of the device
     backends::refuse(TENON_BACKEND_INTERNAL, "{}: {}", kKernelNames[number],
                      driver_.error_name(result));
   }

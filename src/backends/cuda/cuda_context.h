@@ -1,5 +1,5 @@
-// A context of the driver with its stream, its memory and its kernels: what executables and buffers are made of.
-// Everything here but Upload may be called by one thread at a time.
+// A driver context with its stream, memory and kernels, shared by executables and buffers.
+// Everything but Upload may be called by one thread at a time.
 #pragma once
 
 #include <array>
@@ -23,14 +23,14 @@ class Context;
 
 enum class Access {
   Device,  ///< memory of the device; zeroed
-  Host,    ///< page-locked memory, which device and host read and write
+  Host,    ///< page-locked memory that device and host read and write
 };
 
 /// One allocation. Move-only.
 class Memory {
  public:
   Memory() = default;
-  /// NO_MEMORY naming `what` where there is none, or where it would leave the limit.
+  /// Throws NO_MEMORY that names `what` if memory or the limit is exhausted.
   Memory(Context& context, uint64_t size_bytes, Access access, const char* what);
   ~Memory();
   Memory(Memory&& other) noexcept { swap(other); }
@@ -43,7 +43,7 @@ class Memory {
 
   [[nodiscard]] uint64_t size() const { return size_bytes_; }
   [[nodiscard]] gpu::Address address() const { return address_; }
-  /// Of page-locked memory.
+  /// Host address of page-locked memory.
   [[nodiscard]] std::byte* bytes() const { return bytes_; }
 
  private:
@@ -55,7 +55,7 @@ class Memory {
   std::byte* bytes_ = nullptr;
 };
 
-/// A place in the stream that the host can wait for. Move-only.
+/// A position in the stream that the host can wait for. Move-only.
 class Event {
  public:
   explicit Event(Context& context);
@@ -64,9 +64,9 @@ class Event {
       : context_(other.context_), handle_(std::exchange(other.handle_, nullptr)) {}
   Event& operator=(Event&&) = delete;
 
-  /// After all that was given to the stream so far.
+  /// Records the position after all work submitted so far.
   void record();
-  /// Returns when the device has come there. STATE when the device is lost.
+  /// Waits until the device reaches the position. Throws STATE if the device is lost.
   void wait();
   [[nodiscard]] bool has_come();
 
@@ -77,8 +77,8 @@ class Event {
 
 class Context {
  public:
-  /// UNSUPPORTED where the device cannot be used.
-  ///   memory_limit  bytes of the device that may be taken; 0: all but the larger of 1 GiB and 5 %
+  /// Throws UNSUPPORTED if the device is unusable.
+  ///   memory_limit  bytes of device memory to use; 0: all but the larger of 1 GiB and 5 %
   Context(const tenon_host* host, uint32_t index, uint64_t memory_limit);
   ~Context();
   Context(const Context&) = delete;
@@ -88,30 +88,30 @@ class Context {
   [[nodiscard]] const DeviceFacts& facts() const { return facts_; }
   [[nodiscard]] uint64_t memory_available();
   [[nodiscard]] bool is_lost() const noexcept { return lost_ != kSuccess; }
-  /// Threads of a group that shares a row.
+  /// Threads per group that shares a row.
   [[nodiscard]] uint32_t group_threads() const { return group_threads_; }
-  /// That multiply weights in units; 0: the device has too little shared memory.
+  /// Multiprocessors that multiply weights in units; 0 if the device has too little shared memory.
   [[nodiscard]] uint32_t multiprocessors() const {
     return facts_.shared_on_request < kSharedOnRequest ? 0 : facts_.multiprocessors;
   }
   /// Address of the codebooks (gpu/codebook_points.h).
   [[nodiscard]] gpu::Address grids() const { return grids_.address(); }
 
-  /// While it plans, memory is counted and not allocated, and writes go nowhere.
+  /// In planning mode, memory is counted but not allocated, and writes are dropped.
   void set_plans(bool plans) noexcept { plans_ = plans; }
 
-  // ---- What the stream does, one after another ----
+  // ---- Work in stream order ----
 
   void launch(const gpu::KernelKey& key, gpu::Address parameters, uint32_t groups, uint32_t rows);
-  /// From and to page-locked memory.
+  /// Copies from and to page-locked memory.
   void send(gpu::Address to, const std::byte* from, uint64_t size);
   void take(std::byte* to, gpu::Address from, uint64_t size);
-  /// Returns when all of it is done.
+  /// Waits for all work.
   void finish();
-  /// The same for a destructor, which a lost device does not stop.
+  /// Like finish(), for destructors; ignores a lost device.
   void finish_quietly() noexcept;
 
-  // ---- Copies that have ended when the function returns ----
+  // ---- Copies that end before the function returns ----
 
   void write(const Memory& to, uint64_t offset, const void* from, uint64_t size);
   void read(const Memory& from, uint64_t offset, void* to, uint64_t size);
@@ -124,7 +124,8 @@ class Context {
  private:
   friend class Memory;
   friend class Event;
-  /// Makes the context current in this thread as long as it lives. STATE when the device is lost.
+  /// Makes the context current in this thread for its own lifetime. Throws STATE if the device is
+  /// lost.
   class Current {
    public:
     explicit Current(Context& context);
@@ -140,7 +141,7 @@ class Context {
     Event sent;
   };
 
-  // Of Upload.
+  // Functions for Upload.
   friend Upload;
   gpu::StagingSlots& staging_slots() { return staging_slots_; }
   std::byte* staging_bytes(size_t slot) { return staging_[slot].memory.bytes(); }
@@ -150,8 +151,8 @@ class Context {
   void create(uint64_t memory_limit);
   void load_kernels();
   void destroy() noexcept;
-  /// Notes that a device is lost, and throws.
-  ///   size_bytes  what it was about; 0: nothing
+  /// Notes a lost device and throws for a failure.
+  ///   size_bytes  of the memory concerned; 0: none
   void check(Result result, const char* function, uint64_t size_bytes = 0);
 
   const tenon_host* host_;
@@ -164,7 +165,7 @@ class Context {
   StreamHandle stream_ = nullptr;
   LibraryHandle library_ = nullptr;
   std::vector<KernelHandle> kernels_;    ///< by gpu::Kernel
-  std::atomic<Result> lost_ = kSuccess;  ///< why
+  std::atomic<Result> lost_ = kSuccess;  ///< reason of the loss
   gpu::StagingSlots staging_slots_;      ///< orders uploads in the stream while weights are loaded
   std::vector<Staging> staging_;         ///< [slots]
   uint64_t uploads_ = 0;

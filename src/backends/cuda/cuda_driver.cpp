@@ -7,7 +7,7 @@
 namespace tenon::cuda {
 namespace {
 
-/// The least that kernels are compiled for.
+/// Lowest compute capability that kernels are compiled for.
 constexpr uint32_t kLeastMajor = 8;
 
 std::string version_text(int version) {

@@ -1,5 +1,4 @@
-// NVIDIA's driver, opened when devices are listed and not before, and what its devices are. What is computed on
-// them is not known here.
+// NVIDIA's driver, opened when devices are first listed, and its devices.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +11,27 @@
 namespace tenon::cuda {
 
 inline constexpr char kDriverLibrary[] = "libcuda.so.1";
-/// Of CUDA, times 1000: the oldest driver that has every function and reads the kernels' image.
+/// CUDA version times 1000: the oldest driver with all functions that reads the kernel image.
 inline constexpr int kMinimumVersion = 12000;
 
-/// What a device says about itself, as far as this backend asks.
+/// Properties of a device that this backend uses.
 struct DeviceFacts {
   DeviceNumber number = 0;
   std::string name;
   uint32_t major = 0;  ///< compute capability
   uint32_t minor = 0;
-  uint32_t most_threads = 0;       ///< of a group
-  uint32_t shared_bytes = 0;       ///< of a group
-  uint32_t shared_on_request = 0;  ///< of a group whose kernel asks for more
+  uint32_t most_threads = 0;       ///< per group
+  uint32_t shared_bytes = 0;       ///< per group
+  uint32_t shared_on_request = 0;  ///< per group whose kernel requests more
   uint32_t multiprocessors = 0;
   uint64_t memory_total = 0;
-  std::string unavailable;  ///< why it cannot be used; empty: it can
+  std::string unavailable;  ///< why the device is unusable; empty if usable
 };
 
 class Driver {
  public:
-  /// UNSUPPORTED with a sentence where there is none, or one too old.
-  ///   library  for the tests, another name
+  /// Throws UNSUPPORTED with a sentence if the driver is missing or too old.
+  ///   library  another name, for tests
   explicit Driver(const char* library = kDriverLibrary);
   ~Driver();
   Driver(const Driver&) = delete;
@@ -43,11 +42,11 @@ class Driver {
   TENON_CUDA_FUNCTIONS(TENON_DECLARE)
 #undef TENON_DECLARE
 
-  /// In the driver's order, with those that cannot be used.
+  /// Devices in the driver's order, including unusable ones.
   [[nodiscard]] std::vector<DeviceFacts> devices() const;
-  /// Of CUDA, times 1000.
+  /// CUDA version times 1000.
   [[nodiscard]] int version() const { return version_; }
-  /// The driver's own name for an error.
+  /// The driver's name of an error.
   [[nodiscard]] std::string error_name(Result result) const;
 
  private:

@@ -20,7 +20,7 @@ tenon_device_info describe(const DeviceFacts& device, uint32_t index) {
   backends::copy_text(info.unavailable, device.unavailable);
   info.memory_total = info.memory_available = device.memory_total;
   info.flags = TENON_DEVICE_BATCH_INVARIANT | TENON_DEVICE_DRAWS;
-  // Products of matrix instructions; those with f32 weights, attention and all else are f32.
+  // Precision of matrix instructions; f32 weights, attention and all other operations use f32.
   info.precision_float = TENON_PRECISION_F32;
   info.precision_f16 = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F16;
   info.step_tokens = 512;

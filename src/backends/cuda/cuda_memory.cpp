@@ -37,7 +37,7 @@ Memory::Memory(Context& context, uint64_t size_bytes, Access access, const char*
 
 Memory::~Memory() {
   if (context_ == nullptr) return;
-  // Also of a lost device: the driver forgets what it holds for this process.
+  // Frees memory of a lost device, too: the driver releases the process's resources.
   context_->driver_.cuCtxPushCurrent(context_->handle_);
   if (bytes_ != nullptr) {
     context_->driver_.cuMemFreeHost(bytes_);

@@ -1,4 +1,4 @@
-// What gpu/device_executable.h asks of this plugin.
+// Implements the types required by gpu/device_executable.h.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Types {
   static constexpr Access kUpload = Access::Host;
   static constexpr Access kDownload = Access::Host;
 
-  /// It is made so.
+  /// Memory is zeroed on creation.
   static void zero(Context&, const Memory&) {}
   static uint64_t largest_chunk(const Context&) { return UINT64_MAX; }
   static uint64_t shared_bytes(const Context& context) { return context.facts().shared_bytes; }
@@ -30,7 +30,7 @@ struct Types {
     using enum gpu::Family;
     if (context.multiprocessors() == 0) return {};
     gpu::Families all{UnitsF16, UnitsQ8_0, UnitsQ4_K, UnitsQ6_K, SharedAttention};
-    // wgmma is there on 9.0 alone.
+    // Only 9.0 has wgmma.
     if (context.facts().major != 9 || context.facts().minor != 0) return all;
     for (const gpu::Family family :
          {WarpgroupsF16, WarpgroupsQ8_0, WarpgroupsQ4_K, WarpgroupsQ6_K}) {
@@ -38,7 +38,7 @@ struct Types {
     }
     return all;
   }
-  /// All were loaded with the device.
+  /// All kernels were loaded with the device.
   static void prepare_kernels(Context&, std::span<const gpu::Stage>, bool) {}
 };
 

@@ -1,5 +1,5 @@
-// The numbers of the plugin ABI (tenon/backend.h) by which kernels choose, for C++, GLSL and CUDA, which include no header
-// of it. stage_operations.cpp compares the two.
+// Numbers of the plugin ABI (tenon/backend.h) used by kernels, for C++, GLSL and CUDA, which do not
+// include that header. stage_operations.cpp checks that they agree.
 #ifdef __cplusplus
 #pragma once
 #include "backends/gpu/stage_parameters.h"
@@ -60,7 +60,7 @@ TENON_SHARED_CONSTANT kMoeSigmoid = 2;
 TENON_SHARED_CONSTANT kMoeSparseMixer = 3;
 TENON_SHARED_CONSTANT kMoeSqrtSoftplus = 4;
 
-// Types of rows of the cache: TENON_TYPE_* and TENON_CACHE_*
+// Row types of the cache: TENON_TYPE_* and TENON_CACHE_*
 TENON_SHARED_CONSTANT kCacheF32 = 0;
 TENON_SHARED_CONSTANT kCacheF16 = 1;
 TENON_SHARED_CONSTANT kCacheInt8 = 256;

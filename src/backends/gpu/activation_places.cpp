@@ -51,8 +51,7 @@ ActivationPlaces::ActivationPlaces(const backends::ProgramCopy& program)
       result_bytes = backends::add(result_bytes, whole_lines(bytes), slot.name);
     }
   }
-  area_bytes +=
-      ChunkPlan::kAlignment;  // kernels read eight floats at a time, beyond the last ones too
+  area_bytes += ChunkPlan::kAlignment;  // kernels read eight floats at a time, past the end too
 }
 
 void ActivationPlaces::place(Address area, SlotPlaces& places) const {

@@ -1,5 +1,5 @@
-// Where activations, inputs and results of a program lie in one area of a device's memory, and inputs and
-// results in the memory through which the host sends and takes them.
+// Places activations, inputs and results of a program in one area of device memory, and inputs and
+// results in staging memory.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 namespace tenon::gpu {
 
 struct ActivationPlaces {
-  /// Of an input or a result.
+  /// An input or a result.
   struct Staged {
     uint32_t slot;
-    uint64_t offset;  ///< of it in the memory that the host sees
+    uint64_t offset;  ///< offset in staging memory
   };
-  /// As the host plans it; results, inputs and what has no plan follow one after another. ARGUMENT naming a
-  /// slot that leaves the planned area.
+  /// Follows the host's plan; results, inputs and unplanned slots come after it. Throws ARGUMENT
+  /// that names a slot outside the planned area.
   explicit ActivationPlaces(const backends::ProgramCopy& program);
 
-  /// Addresses of slots in an area that begins at `area`; makes `places` ready for weights, too.
+  /// Sets the addresses of slots in an area at `area`; prepares `places` for weights, too.
   void place(Address area, SlotPlaces& places) const;
 
-  std::vector<uint64_t> offsets;  ///< by slot, in the area
+  std::vector<uint64_t> offsets;  ///< [slots] offsets in the area
   std::vector<Staged> inputs;
   std::vector<Staged> results;
   uint64_t area_bytes = 0;
-  uint64_t input_bytes = 0;   ///< that the host sends
-  uint64_t result_bytes = 0;  ///< that the host takes
+  uint64_t input_bytes = 0;   ///< sent by the host
+  uint64_t result_bytes = 0;  ///< fetched by the host
 
  private:
   const backends::ProgramCopy& program_;

@@ -1,5 +1,5 @@
-// Blocks of 256 values of a file taken apart into a code for each value and the rest, their scales, and put
-// together again, for formats whose codes are numbers. Formats of codebooks keep their blocks (weight_rows.h).
+// Splits blocks of 256 values of a file into codes and scales, and joins them again, for formats
+// with numeric codes. Codebook formats keep their blocks (weight_rows.h).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tenon::gpu {
 
-/// Bits of a code as planes (packed_unit.h): the low ones first. 0 and 0: the format has no codes.
+/// Bits of a code as planes (packed_unit.h), low bits first. 0 and 0: the format has no codes.
 struct CodeBits {
   uint32_t low;
   uint32_t high;
@@ -54,9 +54,10 @@ struct BitPlace {
   uint32_t bit;
 };
 
-/// Where bit `b` of the code of value `v` of a block lies, as the format's header in src/quant says.
+/// Position of bit `b` of value `v`'s code in a block, as defined by the format's header in
+/// src/quant.
 constexpr BitPlace code_bit(Format format, uint32_t v, uint32_t b) noexcept {
-  const uint32_t nibble = v % 32 / 16 * 4;  // of blocks of 32: the first half is in the low ones
+  const uint32_t nibble = v % 32 / 16 * 4;  // in blocks of 32: the first half is in the low nibbles
   switch (format) {
     case Format::F16:
       return {b / 8, b % 8};
@@ -101,7 +102,7 @@ constexpr BitPlace code_bit(Format format, uint32_t v, uint32_t b) noexcept {
   }
 }
 
-/// Takes the codes of a block out of it: codes [block_values]; what stays in `block` are its scales, and zeros.
+/// Extracts the codes [block_values] of a block; leaves its scales, and zeros, in `block`.
 inline void take_codes(const FormatInfo& format, std::byte* block, uint32_t* codes) noexcept {
   const uint32_t bits = code_bits(format.id).total();
   for (uint32_t v = 0; v < format.block_values; ++v) {
@@ -116,7 +117,7 @@ inline void take_codes(const FormatInfo& format, std::byte* block, uint32_t* cod
   }
 }
 
-/// The inverse.
+/// Inverse of take_codes().
 inline void put_codes(const FormatInfo& format, const uint32_t* codes, std::byte* block) noexcept {
   const uint32_t bits = code_bits(format.id).total();
   for (uint32_t v = 0; v < format.block_values; ++v) {

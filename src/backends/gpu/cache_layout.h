@@ -1,5 +1,5 @@
-// How many bytes the cache takes on a device: rows of words, so that a shader needs no narrow loads.
-// What they hold is said at CacheLayer (step_layout.h).
+// Sizes of the cache on a device: rows of whole words, so that shaders need no narrow loads.
+// CacheLayer (step_layout.h) defines the contents.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tenon::gpu {
 
-/// Bytes of a key or value of n values: whole words, and one more for the scale of codes.
+/// Bytes of a key or value of n values: whole words, plus a word for the scale of codes.
 constexpr uint64_t cache_row_bytes(uint32_t type, uint64_t n) noexcept {
   constexpr uint64_t kWord = 4;
   switch (type) {
@@ -29,13 +29,13 @@ constexpr uint64_t cache_row_bytes(uint32_t type, uint64_t n) noexcept {
 inline uint64_t key_row_bytes(const tenon_cache_group& group) noexcept {
   return cache_row_bytes(group.type, group.key_dim);
 }
-/// 0: a latent row is a key.
+/// Returns 0 for latent rows, which are keys.
 inline uint64_t value_row_bytes(const tenon_cache_group& group) noexcept {
   if (group.kind == TENON_CACHE_LATENT) return 0;
   return cache_row_bytes(group.type, group.value_dim);
 }
 
-/// Bytes of a layer in a block; LIMIT where they overflow 32 bits.
+/// Bytes of a layer in a block. Throws LIMIT if they overflow 32 bits.
 inline uint64_t layer_bytes(const tenon_cache_group& group) {
   using backends::multiply;
   const uint64_t head = multiply(backends::rows_of_block(group),
@@ -47,7 +47,7 @@ inline uint64_t layer_bytes(const tenon_cache_group& group) {
   return bytes;
 }
 
-/// Bytes of a block of a group; LIMIT.
+/// Bytes of a block of a group. Throws LIMIT.
 inline uint64_t block_bytes(const tenon_cache_group& group) {
   using backends::multiply;
   if (group.kind != TENON_CACHE_STATE) {

@@ -1,5 +1,5 @@
-// Where parts of memory lie in a few large allocations, handed out linearly: drivers give a few thousand
-// allocations at most, and each of limited size.
+// Places memory linearly in a few large allocations: drivers allow a few thousand, each of limited
+// size.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,11 @@ class ChunkPlan {
     uint64_t offset;
   };
 
-  /// No chunk is larger than `largest_bytes`.
+  /// Limits chunks to `largest_bytes`.
   explicit ChunkPlan(uint64_t largest_bytes) : largest_bytes_(largest_bytes) {}
 
-  /// A place for `bytes` at a multiple of kAlignment; LIMIT naming `what` where no chunk holds them.
+  /// Reserves `bytes` at a multiple of kAlignment. Throws LIMIT that names `what` if no chunk holds
+  /// them.
   Place add(uint64_t bytes, std::string_view what) {
     const uint64_t size = backends::add(bytes, kAlignment - 1, what) / kAlignment * kAlignment;
     if (size > largest_bytes_) {
@@ -35,10 +36,10 @@ class ChunkPlan {
     return place;
   }
 
-  /// Bytes of each chunk.
+  /// Sizes of the chunks in bytes.
   [[nodiscard]] const std::vector<uint64_t>& sizes() const { return sizes_; }
 
-  static constexpr uint64_t kAlignment = 256;  // a device's line, and any vector load
+  static constexpr uint64_t kAlignment = 256;  // a device's cache line, and the widest vector load
 
  private:
   uint64_t largest_bytes_;

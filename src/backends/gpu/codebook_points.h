@@ -1,4 +1,4 @@
-// The codebooks that kernels look up, as one array: where each grid begins is in stage_parameters.h.
+// The codebooks used by kernels, as one array; stage_parameters.h defines where each grid begins.
 #pragma once
 
 #include <algorithm>

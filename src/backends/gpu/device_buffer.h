@@ -1,5 +1,4 @@
-// The buffers of the plugin ABI: memory of the device for blocks of the cache. What memory and copies are is the
-// plugin's.
+// Buffers of the plugin ABI: device memory for cache blocks. The plugin provides memory and copies.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,8 @@
 
 namespace tenon::gpu {
 
-/// What a tenon_buffer is. It may outlive nothing: its device is destroyed last. Its functions are behind all steps
-/// run before.
+/// The object behind a tenon_buffer. Its device must outlive it. Its functions take effect after
+/// all earlier steps.
 ///   Types  the types of a plugin (device_executable.h)
 template <typename Types>
 class DeviceBuffer {
@@ -22,7 +21,7 @@ class DeviceBuffer {
       : context_(context), memory_(context, size_bytes, Types::kOfDevice, "a buffer") {
     Types::zero(context_, memory_);
   }
-  /// A step under way may still write to it.
+  /// Waits, because a step under way may still write to the buffer.
   ~DeviceBuffer() { context_.finish_quietly(); }
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
@@ -55,7 +54,7 @@ class DeviceBuffer {
     backends::refuse(TENON_BACKEND_ARGUMENT, "{} bytes at {} of a buffer of {}", size, offset,
                      this->size());
   }
-  /// Ranges of one buffer may overlap, which a copy of the device may not.
+  /// Copies within the buffer; ranges may overlap, unlike in a device copy.
   void move_within(uint64_t offset, uint64_t from_offset, uint64_t size) {
     const Memory between(context_, size, Types::kOfDevice, "a copy");
     context_.copy(between, 0, memory_, from_offset, size);

@@ -1,5 +1,5 @@
-// A program on a device: its weights, its activations, its stages, the steps under way and their draws. How copies and
-// kernels get to the device is the plugin's.
+// A program on a device: weights, activations, stages, steps under way and their draws. The plugin
+// provides copies and kernel launches.
 #pragma once
 
 #include <algorithm>
@@ -30,44 +30,46 @@ namespace tenon::gpu {
 
 /// Steps that the host may have under way (tenon_device_info.steps_under_way).
 inline constexpr uint32_t kStepsUnderWay = 2;
-/// Stages after which a long step looks at its cancel flag: about two layers.
+/// Stages between polls of the cancel flag in a long step: about two layers.
 inline constexpr size_t kStagesOfSegment = 32;
-/// Steps of more tokens are given to the device segment by segment,
+/// Steps with more tokens are submitted in segments.
 inline constexpr uint32_t kLongStep = 64;
-/// so many of them ahead.
+/// Segments submitted ahead.
 inline constexpr size_t kSegmentsAhead = 2;
 
-/// Whether the host wants the step to end.
+/// True if the host cancels the step.
 inline bool is_cancelled(const tenon_step& step) {
   return step.cancel != nullptr && __atomic_load_n(step.cancel, __ATOMIC_RELAXED) != 0;
 }
 
-/// `Types` has what a plugin calls a device and its memory:
+/// `Types` names a plugin's device and memory types:
 ///
-///   class Context;   // host(), is_lost(), set_plans(), grids(), write(), read(), copy(), finish_quietly(), Upload
+///   class Context;   // host(), is_lost(), set_plans(), grids(), write(), read(), copy(),
+///                    // finish_quietly(), Upload
 ///   class Memory;    // Memory(context, bytes, access, what), size(), address(), bytes()
-///   kOfDevice, kUpload, kDownload   // accesses: memory of the device; the host writes; the host reads
-///   static void zero(Context&, const Memory&);       // memory of a buffer, where it is not made so
-///   static uint64_t largest_chunk(const Context&);   // bytes of an allocation at most
-///   static uint64_t shared_bytes(const Context&);    // of a group of threads
-///   static StageLimits limits(const Context&);       // without families,
-///   static Families families(const Context&);        // which the plugin has kernels of for this device
+///   kOfDevice, kUpload, kDownload   // accesses: device memory; written by the host; read by it
+///   static void zero(Context&, const Memory&);       // clears a buffer unless it is made zeroed
+///   static uint64_t largest_chunk(const Context&);   // most bytes per allocation
+///   static uint64_t shared_bytes(const Context&);    // per group of threads
+///   static StageLimits limits(const Context&);       // without families
+///   static Families families(const Context&);        // with kernels for this device
 ///   static void prepare_kernels(Context&, std::span<const Stage>, bool draws);
 ///   class Commands;
 ///
-/// Commands are what the device is given to do, in lists that it does one after another, each after all before it:
+/// Commands record lists for the device, which runs each list after the one before:
 ///
 ///   Commands(Context&, std::span<const Stage>, uint32_t num_lists)
-///   void begin(uint32_t list);   // which has ended; what follows goes into it until submit()
-///   void send(const Memory& to, uint64_t to_offset, const Memory& from, uint64_t from_offset, uint64_t size);
-///   void take(...);              // the same towards memory that the host reads
-///   void barrier();              // what follows sees what was done before
+///   void begin(uint32_t list);   // an ended list; later calls record into it until submit()
+///   void send(const Memory& to, uint64_t to_offset, const Memory& from, uint64_t from_offset,
+///             uint64_t size);
+///   void take(...);              // like send, to memory that the host reads
+///   void barrier();              // later commands see the effects of earlier ones
 ///   void launch(const KernelKey&, Address parameters, uint32_t groups, uint32_t rows);
 ///   void run_stages(const tenon_step&);   // between two barriers; throws CANCELLED
 ///   void submit();
-///   void wait(uint32_t list);    // until it has ended
+///   void wait(uint32_t list);    // for its end
 ///   bool has_ended(uint32_t list);
-///   void finish();               // waits for all
+///   void finish();               // waits for all lists
 ///   uint64_t memory_bytes() const;
 template <typename Types>
 class DeviceExecutable {
@@ -76,7 +78,8 @@ class DeviceExecutable {
   using Buffer = DeviceBuffer<Types>;
 
  public:
-  /// Copies the program; UNSUPPORTED naming an operation that does not fit. The context outlives this.
+  /// Copies the program. Throws UNSUPPORTED that names an operation that does not fit. The context
+  /// must outlive the executable.
   ///   families  of kernels that may be used
   DeviceExecutable(Context& context, const tenon_program& program, Families families)
       : context_(context),
@@ -98,7 +101,7 @@ class DeviceExecutable {
     build_stages();
     allocate_draws();
   }
-  /// Steps may be under way that nobody waits for.
+  /// Finishes steps that no caller has waited for.
   ~DeviceExecutable() { context_.finish_quietly(); }
   DeviceExecutable(const DeviceExecutable&) = delete;
   DeviceExecutable& operator=(const DeviceExecutable&) = delete;
@@ -133,7 +136,7 @@ class DeviceExecutable {
     const tenon_step known = tickets_.begin_run(step);
     check(known);
     if (is_cancelled(known)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
-    // Of the two the one that was waited for, or failed while it was given.
+    // The list that was waited for or failed to submit.
     const uint32_t list = next_list_;
     UnderWay& under_way = under_way_[list];
     const uint64_t bytes = step_data_.bytes(known);
@@ -145,7 +148,7 @@ class DeviceExecutable {
       take_results(known, under_way);
       commands_->submit();
     } catch (...) {
-      context_.finish_quietly();  // who is told of a failure may give the cache's memory back
+      context_.finish_quietly();  // after an error, callers may free the cache's memory
       throw;
     }
     next_list_ = (list + 1) % kStepsUnderWay;
@@ -186,7 +189,7 @@ class DeviceExecutable {
     if (purpose == TENON_MEMORY_WEIGHTS) return weights_.memory_bytes();
     if (purpose != TENON_MEMORY_SCRATCH) return 0;
     uint64_t bytes = commands_->memory_bytes();
-    // Of the device's memory: staging buffers are the host's.
+    // Device memory only: staging buffers are the host's.
     for (const Memory* memory : {&area_, &scratch_, &work_, &constants_, &header_, &arrays_,
                                  &draws_, &draw_rows_, &draw_results_, &drawn_tokens_}) {
       bytes += memory->size();
@@ -195,23 +198,23 @@ class DeviceExecutable {
   }
 
  private:
-  /// Entries of block tables for which there is room at first.
+  /// Entries of block tables reserved at first.
   static constexpr uint64_t kTableEntries = 4096;
   static constexpr uint32_t kDrawList = kStepsUnderWay;
 
-  /// Where the step wants a result.
+  /// Destination of a result.
   struct Bound {
-    void* to = nullptr;  ///< nullptr: nowhere
+    void* to = nullptr;  ///< null: unbound
     uint64_t bytes = 0;
   };
-  /// What the host writes for a step and reads of it. What is on the device the steps have in turn.
+  /// The host's staging memory of a step. Memory on the device is shared by the steps in turn.
   struct UnderWay {
     uint64_t ticket = TENON_NO_TICKET;
     Memory inputs;
     Memory header;
     Memory arrays;
     Memory download;
-    std::vector<Bound> results;  ///< as activations_ has them
+    std::vector<Bound> results;  ///< in the order of activations_.results
   };
 
   void allocate_activations() {
@@ -286,21 +289,21 @@ class DeviceExecutable {
     });
   }
 
-  /// Block tables alone may need more than was allocated when the program was compiled. Where there is no memory for
-  /// more, what was there stays.
+  /// Grows the arrays for block tables beyond the compile-time size. If memory is short, the old
+  /// arrays stay.
   void reserve_arrays(uint64_t bytes) {
     if (bytes <= arrays_.size()) return;
     const uint64_t size = std::max(bytes, 2 * arrays_.size());
     Memory arrays(context_, size, Types::kOfDevice, "block tables");
     std::array<Memory, kStepsUnderWay> staging;
     for (Memory& one : staging) one = Memory(context_, size, Types::kUpload, "block tables");
-    if (commands_) commands_->finish();  // a step under way reads the old ones
+    if (commands_) commands_->finish();  // a step under way reads the old arrays
     arrays_ = std::move(arrays);
     for (uint32_t i = 0; i < kStepsUnderWay; ++i) under_way_[i].arrays = std::move(staging[i]);
   }
 
-  ///   tokens  those of the step, as the device is to see them
-  ///   bytes   of the arrays
+  ///   tokens  tokens of the step, as the device sees them
+  ///   bytes   size of the arrays
   void send_step(const tenon_step& step, const int32_t* tokens, uint64_t bytes,
                  UnderWay& under_way) {
     const auto block_address = [&](uint32_t group, uint32_t block) {
@@ -337,7 +340,7 @@ class DeviceExecutable {
     }
   }
 
-  /// Of an input or a result in a step.
+  /// Bytes of an input or result in a step.
   [[nodiscard]] uint64_t bytes_of(const tenon_step& step, uint32_t number) const {
     const tenon_slot& slot = program_.slots()[number];
     return uint64_t{backends::num_rows(step, slot.row_class)} * slot.columns * sizeof(float);
@@ -355,7 +358,7 @@ class DeviceExecutable {
         ->offset;
   }
 
-  /// What draw_plan_ has, from the logits of the step that was run last.
+  /// Submits the draws in draw_plan_, from the logits of the latest step.
   void submit_draws(uint64_t step) {
     drawing_step_ = step;
     drawing_list_ = latest_list_;
@@ -376,7 +379,7 @@ class DeviceExecutable {
     is_drawing_ = true;
   }
 
-  /// Waits for the draws under way, and hands out what they came to.
+  /// Waits for the draws under way and stores their results.
   void settle_draws() {
     if (!std::exchange(is_drawing_, false)) return;
     commands_->wait(kDrawList);
@@ -395,30 +398,30 @@ class DeviceExecutable {
   std::vector<uint64_t> block_bytes_;  ///< [groups]
   SlotPlaces places_;
   std::vector<Stage> stages_;
-  bool names_need_host_ = false;  ///< the host computes with tokens that a step names
-  Memory area_;       ///< activations by the host's plan, and results and inputs after it
-  Memory scratch_;    ///< of single operations
-  Memory work_;       ///< WorkMemory
-  Memory constants_;  ///< parameters of stages
-  Memory header_;     ///< StepHeader
-  Memory arrays_;     ///< what the header points to; grows with block tables alone
-  std::array<UnderWay, kStepsUnderWay> under_way_;  ///< by list of commands
+  bool names_need_host_ = false;  ///< the host computes with tokens named by a step
+  Memory area_;                   ///< activations by the host's plan, then results and inputs
+  Memory scratch_;                ///< scratch of single operations
+  Memory work_;                   ///< WorkMemory
+  Memory constants_;              ///< parameters of stages
+  Memory header_;                 ///< StepHeader
+  Memory arrays_;                 ///< arrays of the header; grow with block tables
+  std::array<UnderWay, kStepsUnderWay> under_way_;  ///< by command list
   uint32_t next_list_ = 0;
-  uint32_t latest_list_ = 0;  ///< of the step that was run last
+  uint32_t latest_list_ = 0;  ///< of the latest step
   DrawPlan draw_plan_;
-  Memory draws_;  ///< as draw_plan_ has them, and what the device makes of them
+  Memory draws_;  ///< draws in draw_plan_ and their results
   Memory draw_rows_;
   Memory draw_results_;
   Memory draws_staging_;
   Memory draw_download_;
-  Memory drawn_tokens_;      ///< [R] int: by output row of the step that was run last
-  bool is_drawing_ = false;  ///< there are draws under way,
+  Memory drawn_tokens_;      ///< [R] int: by output row of the latest step
+  bool is_drawing_ = false;  ///< draws are under way
   uint64_t drawing_ticket_ = TENON_NO_TICKET;
-  uint64_t drawing_step_ = TENON_NO_TICKET;  ///< of this step,
-  uint32_t drawing_list_ = 0;                ///< with this list
+  uint64_t drawing_step_ = TENON_NO_TICKET;  ///< their step
+  uint32_t drawing_list_ = 0;                ///< list of that step
   bool sealed_ = false;
   backends::StepTickets tickets_;
-  std::optional<typename Types::Commands> commands_;  ///< the first to go: nothing runs after it
+  std::optional<typename Types::Commands> commands_;  ///< destroyed first: nothing runs after it
 };
 
 }  // namespace tenon::gpu

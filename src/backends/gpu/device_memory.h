@@ -1,5 +1,4 @@
-// The account that a context keeps of its device's memory, and the choice of a device: the same for
-// every driver.
+// Memory accounting of a context and the choice of a device, shared by all drivers.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +11,12 @@
 
 namespace tenon::gpu {
 
-/// Size of an allocation: buffers are filled and copied in words.
+/// Allocation size: buffers are filled and copied in words.
 inline uint64_t allocated_bytes(uint64_t size_bytes) {
   return (std::max<uint64_t>(size_bytes, 1) + 15) / 16 * 16;
 }
 
-/// Bytes of a device that a context may take, and has taken. Any number of threads may read it.
+/// Bytes of a device that a context may take and has taken. Any thread may read it.
 class MemoryAccount {
  public:
   /// Limit that leaves free what a device keeps for others: the larger of 1 GiB and 5 %.
@@ -31,7 +30,7 @@ class MemoryAccount {
     const uint64_t used = used_;
     return limit_ - std::min(limit_, used);
   }
-  /// Refuses an allocation that passes the limit: NO_MEMORY naming `what`.
+  /// Throws NO_MEMORY that names `what` if an allocation exceeds the limit.
   void require(uint64_t bytes, const char* what) const {
     if (bytes <= rest()) return;
     backends::refuse(TENON_BACKEND_NO_MEMORY,
@@ -46,8 +45,8 @@ class MemoryAccount {
   std::atomic<uint64_t> used_ = 0;
 };
 
-/// Device `index` of those that a driver lists: ARGUMENT if there is none, UNSUPPORTED if it cannot
-/// be used.
+/// Device `index` in a driver's list. Throws ARGUMENT if it does not exist, UNSUPPORTED if it is
+/// unusable.
 template <class Device>
 Device usable_device(std::vector<Device> all, uint32_t index) {
   if (index >= all.size()) {

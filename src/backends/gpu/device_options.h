@@ -1,4 +1,4 @@
-// The options that a device of a GPU backend takes.
+// Options of a GPU backend's device.
 #pragma once
 
 #include <charconv>
@@ -16,7 +16,7 @@ inline constexpr tenon_backend_option_info kDeviceOptions[] = {
      "Bytes of the device to take at most; 0: all but the larger of 1 GiB and 5 %."},
 };
 
-/// Throws Failure ARGUMENT for other options, and for what is no number.
+/// Throws Failure ARGUMENT for other options and for values that are not numbers.
 inline uint64_t read_memory_limit(std::span<const tenon_backend_option> options) {
   uint64_t bytes = 0;
   for (const tenon_backend_option& option : options) {

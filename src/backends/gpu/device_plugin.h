@@ -1,5 +1,5 @@
-// What the plugin entries of GPUs share (backends/common/entry.h): devices with a context, and what is made on them.
-// Which devices there are, and what they say of themselves, is the plugin's.
+// Common part of GPU plugin entries (backends/common/entry.h): devices with a context, and objects
+// made on them. The plugin lists and describes its devices.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,8 @@ struct DevicePlugin {
   }
 
  private:
-  /// While one lives that plans, what is compiled tells its sizes and nothing else (TENON_PROGRAM_PLAN).
+  /// Puts the context into planning mode for its own lifetime: compiled programs only report sizes
+  /// (TENON_PROGRAM_PLAN).
   class Planning {
    public:
     Planning(typename Types::Context& context, bool plans) : context_(context) {

@@ -1,5 +1,5 @@
-// Runs the cases of self_test.h on a device: a family of kernels that gives other bits than those that can take its
-// place, or an error, is not used there.
+// Runs the cases of self_test.h on a device. A kernel family that fails, or whose bits differ from
+// those of its replacements, is not used there.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace tenon::gpu {
 
-/// What a case comes to with these families: its results, step after step.
+/// Results of a case with these families, step by step.
 ///   Types  the types of a plugin (device_executable.h)
 template <typename Types>
 std::vector<float> run_case(typename Types::Context& context, const SelfTestCase& test,
@@ -77,13 +77,13 @@ std::vector<float> run_case(typename Types::Context& context, const SelfTestCase
   return results;
 }
 
-/// Which families of kernels a device may use. Each is tested before the first program that may need it.
+/// Kernel families that a device may use. Each is tested before the first program that may need it.
 template <typename Types>
 class SelfTests {
   using Context = typename Types::Context;
 
  public:
-  /// Those that a program may be compiled with. Throws where the device is lost, or has no memory.
+  /// Families that a program may be compiled with. Throws if the device is lost or has no memory.
   Families usable(Context& context, const tenon_program& program) {
     for (const FamilyTest& test : family_tests()) {
       const bool is_known = tested_.has(test.family);
@@ -100,13 +100,13 @@ class SelfTests {
     }
     return passed_;
   }
-  /// Those of which no fault is known: what a plan counts on.
+  /// Families without a known fault, for plans.
   [[nodiscard]] Families believed(const Context& context) const {
     return Types::families(context).without(tested_.without(passed_));
   }
 
  private:
-  /// What is wrong with a family, beside those that have passed; "" where nothing is.
+  /// Fault of a family, tested with those that have passed; empty if none.
   std::string find_fault(Context& context, const FamilyTest& test) const {
     const SelfTestCase given = test.make();
     const std::vector<float> expected = run_case<Types>(context, given, passed_);

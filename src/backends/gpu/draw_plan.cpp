@@ -13,9 +13,9 @@
 namespace tenon::gpu {
 namespace {
 
-/// Of rows of logits that draws change.
+/// Most bytes of modified logits rows.
 constexpr uint64_t kMostRowBytes = uint64_t{32} << 20;
-/// Weights are below 2^41: so many have a sum of 63 bits.
+/// Weights are below 2^41: this many have a 63-bit sum.
 constexpr uint64_t kMostVocab = uint64_t{1} << 22;
 constexpr uint64_t kResultStride =
     sizeof(DrawResult) + backends::kMaxCandidates * sizeof(DrawCandidate);
@@ -88,7 +88,7 @@ uint32_t DrawPlan::write(const Strided<tenon_draw>& draws, uint32_t first, const
       taken_.push_back(draw);
       continue;
     }
-    // No token has two biases, so those of one draw always fit.
+    // A token has at most one bias, so the biases of one draw always fit.
     if (biases + draw.num_biases > most_biases_) break;
     biases += draw.num_biases;
     DeviceDraw to = describe(draw, vocab_);

@@ -1,6 +1,7 @@
-// What of draws a device computes, what it is sent and what comes back. A device adds biases, applies masks, cuts by
-// top-k, top-p and min-p and chooses the token, in whole numbers (draw_arithmetic.h): kernel `draw`. The host gives
-// the random number, sorts the candidates and takes the logarithms. Knows addresses, and no driver.
+// The device's part of draws, its inputs and its results. A device adds biases, applies masks, cuts
+// by top-k, top-p and min-p and chooses the token, in integers (draw_arithmetic.h): kernel `draw`.
+// The host provides the random number, sorts the candidates and takes the logarithms. Knows
+// addresses but no driver.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +17,20 @@
 
 namespace tenon::gpu {
 
-/// A group of threads for each draw.
+/// A group of threads per draw.
 constexpr KernelKey kDrawKernel{Kernel::draw, {kDrawThreads, 0, 0, 0, 0}};
 
-/// Values of a row of the program's logits; 0: it has none.
+/// Columns of the program's logits; 0 without logits.
 [[nodiscard]] uint64_t logits_columns(const backends::ProgramCopy& program);
 
-/// Draws that are computed at once; more are taken in turns. A draw differs from that of backends/common/host_draw.h
-/// only where a random number or a cut lies near the border between two tokens, by about 2^-20 of the whole mass (an
-/// estimate): weights are exp rounded to 2^-40 of the largest, and the host's exp and sums round, too. Ties are decided
-/// alike: the lower token.
+/// Draws computed at once; more draws take turns. A draw differs from backends/common/host_draw.h
+/// only if a random number or a cut lies within about 2^-20 of the total mass (an estimate) of the
+/// border between two tokens: weights are exp rounded to 2^-40 of the largest, and the host's exp
+/// and sums round, too. Ties go to the lower token in both.
 class DrawPlan {
  public:
-  /// UNSUPPORTED for a vocabulary whose sums would not fit 64 bits.
-  ///   vocab  0: the program has no logits, and nothing is drawn
+  /// Throws UNSUPPORTED for a vocabulary whose sums would not fit 64 bits.
+  ///   vocab  0: the program has no logits and draws nothing
   DrawPlan(uint64_t vocab, uint32_t most_outputs);
 
   [[nodiscard]] uint32_t most_draws() const { return most_draws_; }
@@ -38,25 +39,25 @@ class DrawPlan {
   [[nodiscard]] uint64_t row_bytes() const;                              ///< scratch of the device
 
   struct Places {
-    Address upload;   ///< upload_bytes(), as write() fills them; begins with the kernel's DrawStage
+    Address upload;   ///< upload_bytes(), filled by write(); begins with the kernel's DrawStage
     Address results;  ///< result_bytes()
     Address rows;     ///< row_bytes()
     Address logits;   ///< [outputs, vocab] f32
-    Address tokens;  ///< [outputs] int: what is drawn for each output row, for a step that names it
+    Address tokens;   ///< [outputs] int: token drawn per output row, for steps that name it
   };
-  /// Takes draws from `first` on, which were checked, as many as there is room for; returns how many.
+  /// Takes checked draws from `first` on, as many as fit; returns their number.
   uint32_t write(const Strided<tenon_draw>& draws, uint32_t first, const Places& places,
                  std::byte* upload);
   [[nodiscard]] uint64_t written_bytes() const { return written_; }
-  /// Of those taken: how many the kernel computes, and the rows that are wanted as they are.
+  /// Draws that the kernel computes, and rows requested unchanged.
   [[nodiscard]] uint32_t num_computed() const { return num_computed_; }
   [[nodiscard]] std::span<const uint32_t> rows() const { return rows_; }
 
-  /// Where the draws taken want it.
+  /// Writes the results of the taken draws to their destinations.
   ///   results  result_bytes()
-  ///   logits   [outputs, vocab], of which rows() are there
+  ///   logits   [outputs, vocab], of which rows() are present
   void finish(const std::byte* results, const float* logits);
-  /// Those taken, until the next write().
+  /// The taken draws, until the next write().
   [[nodiscard]] std::span<const tenon_draw> taken() const { return taken_; }
 
  private:

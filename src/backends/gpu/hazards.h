@@ -1,5 +1,5 @@
-// Where in a list of stages a barrier has to stand: before a stage that reads what another wrote since the
-// last barrier, or writes what another read or wrote.
+// Finds the barriers in a list of stages: a stage needs one if it reads data written since the last
+// barrier, or writes data read or written since.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tenon::gpu {
 
-/// Bytes [begin, end) that a stage reads or writes, in any numbering that gives memory of its own to what
-/// is apart.
+/// Bytes [begin, end) read or written by a stage, in any numbering that keeps separate memory
+/// apart.
 struct Extent {
   uint64_t begin;
   uint64_t end;
@@ -17,7 +17,7 @@ struct Extent {
 
 class Hazards {
  public:
-  /// Takes the next stage; whether a barrier must stand before it.
+  /// Adds the next stage; returns true if it needs a barrier before it.
   bool needs_barrier(std::span<const Extent> reads, std::span<const Extent> writes) {
     const bool needs =
         overlap(reads, written_) || overlap(writes, written_) || overlap(writes, read_);
@@ -40,7 +40,7 @@ class Hazards {
     return false;
   }
 
-  // Since the last barrier.
+  // Accesses since the last barrier.
   std::vector<Extent> read_;
   std::vector<Extent> written_;
 };

@@ -1,4 +1,4 @@
-// The kernels that a device can do without, since others compute the same, as sets of families.
+// Sets of optional kernels, by family: others compute the same results.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace tenon::gpu {
 
-/// Each has its row in the table of self_test.h.
+/// Families; each has a row in the table of self_test.h.
 enum class Family : uint32_t {
-  UnitsF16,  ///< products with weights in units (weight_units.h), by how they lie; bf16, too
+  UnitsF16,  ///< products with weights in units (weight_units.h), by layout; also for bf16
   UnitsQ8_0,
   UnitsQ4_K,
   UnitsQ6_K,
-  WarpgroupsF16,  ///< the same, of many rows of x, by warps that multiply in groups of four
+  WarpgroupsF16,  ///< for many rows of x: warps multiply in groups of four
   WarpgroupsQ8_0,
   WarpgroupsQ4_K,
   WarpgroupsQ6_K,
-  SharedAttention,  ///< attention whose positions several groups share
+  SharedAttention,  ///< attention whose positions are shared by several groups
 };
 
 class Families {
@@ -43,7 +43,7 @@ class Families {
   uint32_t bits_ = 0;
 };
 
-/// The family that multiplies weights of a format in units; none where the format has no units.
+/// Family that multiplies weights of a format in units; empty if the format has none.
 constexpr std::optional<Family> units_family(Format format) noexcept {
   switch (format) {
     case Format::F16:
@@ -60,7 +60,7 @@ constexpr std::optional<Family> units_family(Format format) noexcept {
   }
 }
 
-/// The same of warpgroups.
+/// Warpgroup family of a format; empty if the format has no units.
 constexpr std::optional<Family> warpgroups_family(Format format) noexcept {
   const std::optional<Family> units = units_family(format);
   if (!units) return std::nullopt;

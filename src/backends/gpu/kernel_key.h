@@ -1,5 +1,4 @@
-// The kernels of a GPU backend by name, and what one is made with: how they are written and compiled is the
-// backend's.
+// Names and constants of a GPU backend's kernels. The backend implements and compiles them.
 #pragma once
 
 #include <array>
@@ -10,7 +9,7 @@
 
 namespace tenon::gpu {
 
-/// The lists (kernel_list.h, unit_kernel_list.h) as names; kernels with variants as those.
+/// Names from the lists (kernel_list.h, unit_kernel_list.h), with a name per variant.
 enum class Kernel : uint32_t {
 #define TENON_KERNEL(name) name,
 #define TENON_MATRIX_KERNEL(name) TENON_MATRIX_VARIANTS(TENON_KERNEL, name)
@@ -22,14 +21,15 @@ enum class Kernel : uint32_t {
 #undef TENON_MATRIX_KERNEL
 };
 
-/// A kernel with its constants, the first being the threads of a workgroup: a device may compile it for them.
+/// A kernel with its constants, of which the first is the workgroup size; a device may compile it
+/// for them.
 struct KernelKey {
   Kernel kernel;
   std::array<uint32_t, 5> constants;
   auto operator<=>(const KernelKey&) const = default;
 };
 
-/// A matrix kernel for weights of this format.
+/// Matrix kernel for weights of this format.
 ///   floats  its first variant
 constexpr Kernel for_format(Kernel floats, Format format) noexcept {
   const auto within = [format](Format first, Format last) {
@@ -49,7 +49,7 @@ constexpr Kernel for_format(Kernel floats, Format format) noexcept {
   return static_cast<Kernel>(static_cast<uint32_t>(floats) + family);
 }
 
-/// A kernel of units for weights of this format, which has them (weight_units.h).
+/// Unit kernel for weights of this format, which must have units (weight_units.h).
 ///   f16  its first variant
 constexpr Kernel for_units(Kernel f16, Format format) noexcept {
   uint32_t variant = 0;

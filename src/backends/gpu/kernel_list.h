@@ -1,5 +1,5 @@
-// Every kernel by name; cmake/vulkan.cmake reads this list, too. The including file says what it wants of each.
-// A matrix kernel has variants (kernel_variants.h).
+// All kernels by name; cmake/vulkan.cmake reads this list, too. The including file defines
+// TENON_KERNEL. A matrix kernel has variants (kernel_variants.h).
 TENON_KERNEL(attention)
 TENON_KERNEL(columns)
 TENON_KERNEL(compress)

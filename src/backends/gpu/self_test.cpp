@@ -45,7 +45,7 @@ tenon_op operation(uint32_t kind, std::initializer_list<uint32_t> inputs, uint32
 
 // ---- Products -----------------------------------------------------------------------------------
 
-/// Blocks of any codes.
+/// Blocks of random codes.
 ///   set_scales(block, numbers)
 template <typename Block, typename SetScales>
 std::vector<std::byte> random_blocks(uint64_t values, const SetScales& set_scales) {
@@ -108,14 +108,15 @@ SelfTestCase product_case(Numbers kind, std::vector<uint32_t> step_tokens) {
   return test;
 }
 
-/// Of few rows of x and of many (unit_products.h). Whole numbers, the largest so small that no sum of products is beyond
-/// 2^24 in units of the scales (q6_K: 128 32 2 512 = 2^22): no order of addition rounds, and plain kernels give the same.
+/// Products with few and with many rows of x (unit_products.h). Whole numbers, small enough that no
+/// sum exceeds 2^24 in units of the scales (q6_K: 128 32 2 512 = 2^22): no order of addition
+/// rounds, and plain kernels give the same bits.
 template <Format format>
 SelfTestCase units_case() {
   return product_case<format>(Numbers::Whole, {5, 21});
 }
 
-/// Sums of any numbers: a device's two instructions for products of matrices may round otherwise.
+/// Sums of real numbers: a device's two matrix instructions may round differently.
 template <Format format>
 SelfTestCase warpgroups_case() {
   return product_case<format>(Numbers::Real, {kWarpgroupTokens + 9});
@@ -132,10 +133,10 @@ bool multiplies_units(const tenon_program& program, const tenon_op& op) {
 
 SelfTestCase attention_case() {
   constexpr uint32_t kHeads = 2;
-  constexpr uint32_t kColumns = 32;  // of a head
+  constexpr uint32_t kColumns = 32;  // per head
   SelfTestCase test;
   test.step_tokens = {3};
-  test.past = 1100;  // three parts: AttentionStage
+  test.past = 1100;  // three parts: see AttentionStage
   test.slots = {slot(TENON_SLOT_INPUT, 0, kHeads * kColumns),
                 slot(TENON_SLOT_ACTIVATION, 0, kHeads * kColumns)};
   test.op = operation(TENON_OP_ATTENTION, {0}, 1);

@@ -1,4 +1,4 @@
-// Where the slots of a program lie on a device.
+// Addresses of a program's slots on a device.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace tenon::gpu {
 
-/// By slot; 0 where a slot is of another kind.
+/// Vectors by slot; 0 for slots of other kinds.
 struct SlotPlaces {
   std::vector<Address> addresses;
   std::vector<uint64_t> row_bytes;   ///< of weights
-  std::vector<uint8_t> is_small;     ///< weights that are f32 (gpu/weight_rows.h)
-  std::vector<uint8_t> in_units;     ///< weights that are not in rows (gpu/weight_units.h)
-  std::vector<Address> row_factors;  ///< of weights in units; 0: none
+  std::vector<uint8_t> is_small;     ///< weights stored as f32 (gpu/weight_rows.h)
+  std::vector<uint8_t> in_units;     ///< weights stored in units (gpu/weight_units.h)
+  std::vector<Address> row_factors;  ///< of weights in units; 0 means none
 };
 
 }  // namespace tenon::gpu

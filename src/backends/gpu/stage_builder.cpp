@@ -11,11 +11,11 @@
 namespace tenon::gpu {
 namespace {
 
-/// What Vulkan promises of every device in each direction; CUDA promises as much.
+/// Vulkan's guaranteed minimum per dimension; CUDA guarantees as much.
 constexpr uint64_t kMostGroups = 65535;
-/// More than the parameters of any kernel.
+/// Exceeds the parameters of any kernel.
 constexpr uint64_t kMostParameters = 256;
-/// Of an operation.
+/// Most stages per operation.
 constexpr uint64_t kMostStages = 4;
 
 uint32_t quotient(uint64_t items, uint64_t of_group) {
@@ -23,13 +23,13 @@ uint32_t quotient(uint64_t items, uint64_t of_group) {
       std::clamp<uint64_t>((items + of_group - 1) / of_group, 1, kMostGroups));
 }
 
-/// Layers of the cache as extents, beyond all addresses.
+/// A cache layer as an extent, beyond all addresses.
 Extent layer_extent(uint32_t group, uint32_t layer) {
   const uint64_t place = uint64_t{1} << 63 | uint64_t{group} << 32 | layer;
   return {place, place + 1};
 }
 
-/// Whether queries may be rotated in scratch memory. The parameters of all these begin alike.
+/// True for operations that may rotate queries in scratch memory. Their parameters share a prefix.
 bool is_selection(uint32_t kind) {
   return kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
          kind == TENON_OP_SELECT_CANDIDATES || kind == TENON_OP_SELECT_WITHIN;
@@ -130,7 +130,7 @@ void StageBuilder::add_stage(Kernel kernel, std::initializer_list<uint32_t> cons
   };
   for (const uint32_t input : op.inputs) note(reads, input);
   for (const uint32_t output : op.outputs) note(writes, output);
-  if (shape.group != nullptr) {  // the parameters of all that have one begin with group and layer
+  if (shape.group != nullptr) {  // all parameter structs with a group begin with group and layer
     const tenon_kv_params& kv = op.params.kv;
     (is_written(op) ? writes : reads).push_back(layer_extent(kv.group, kv.layer));
   }
@@ -146,7 +146,7 @@ void StageBuilder::add_stage(Kernel kernel, std::initializer_list<uint32_t> cons
 
   KernelKey key{kernel, {grid.threads == 0 ? limits.group_threads : grid.threads}};
   std::copy(constants.begin(), constants.end(), key.constants.begin() + 1);
-  // An alternative reads and writes what the stage before it does, and one of the two runs.
+  // An alternative has the accesses of the stage before it, and only one of the two runs.
   const bool waits = !is_alternative(grid) && hazards_.needs_barrier(reads, writes);
   op_of_last_ = op_number;
   stages_.push_back({key, parameters, grid.groups, grid.row_class, grid.rows_of_group, waits,

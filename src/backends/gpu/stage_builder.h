@@ -1,5 +1,5 @@
-// From operations to stages: which kernel computes one, with which parameters, over how many workgroups, and
-// whether it waits for those before it. Knows addresses, and no driver.
+// Turns operations into stages: kernel, parameters, number of workgroups, and barriers. Knows
+// addresses but no driver.
 #pragma once
 
 #include <cstddef>
@@ -27,30 +27,29 @@ struct Stage {
   uint32_t groups;
   uint32_t row_class;
   uint32_t rows_of_group;
-  bool barrier;  ///< it waits for all stages before it
-  /// Steps with fewer or more rows of the class leave it out.
+  bool barrier;  ///< waits for all earlier stages
+  /// Row counts outside this range skip the stage.
   uint32_t least_rows;
   uint32_t most_rows;
-  /// Groups side by side for the rows of a step; 0: the step leaves the stage out.
+  /// Groups for the rows of a step; 0 skips the stage.
   [[nodiscard]] uint32_t row_groups(uint32_t rows) const {
     if (rows < least_rows || rows > most_rows) return 0;
     return (rows + rows_of_group - 1) / rows_of_group;
   }
 };
 
-/// The device as far as stages depend on it.
+/// Properties of the device that stages depend on.
 struct StageLimits {
   uint32_t group_threads;
   uint32_t subgroup_size;
-  uint32_t multiprocessors = 0;  ///< among which products with weights in units are divided
-  /// What a subgroup multiplies of a weight in rows and of x where there are many rows of x; 1: as where there are few.
+  uint32_t multiprocessors = 0;  ///< shares products with weights in units
+  /// Rows of a weight and rows of x that a subgroup multiplies if x has many rows; 1: as with few.
   uint32_t linear_rows = 1;
   uint32_t linear_tokens = 1;
   Families families{};  ///< of kernels that may be used
 };
 
-/// Memory of the device that is written before the first step: parameters and constants. Filled in the
-/// host's memory first.
+/// Device memory written before the first step: parameters and constants. Assembled in host memory.
 class ConstantImage {
  public:
   ConstantImage(Address address, uint64_t capacity) : address_(address), capacity_(capacity) {}
@@ -58,7 +57,7 @@ class ConstantImage {
   /// Appends the bytes; returns their address, a multiple of 8.
   Address put(const void* bytes, uint64_t size);
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
-  /// Bytes that the operations of a program take at most.
+  /// Most bytes that the operations of a program need.
   static uint64_t most_bytes(const backends::ProgramCopy& program);
 
  private:
@@ -70,10 +69,10 @@ class ConstantImage {
 class StageBuilder {
  public:
   struct Addresses {
-    Address step;      ///< the header of the step
+    Address step;      ///< header of the step
     Address grids;     ///< codebooks
-    Address scratch;   ///< of scratch_bytes()
-    Address work = 0;  ///< of WorkMemory::bytes
+    Address scratch;   ///< scratch_bytes()
+    Address work = 0;  ///< WorkMemory::bytes
   };
   StageBuilder(const backends::ProgramCopy& copy, const StepData& data, const SlotPlaces& places,
                const StageLimits& device, const Addresses& memory, ConstantImage& image)
@@ -85,13 +84,13 @@ class StageBuilder {
         places_(places),
         image_(image) {}
 
-  /// Stages of all operations, which fit (stage_operations.h).
+  /// Builds the stages of all operations, which must fit (stage_operations.h).
   std::vector<Stage> build();
 
-  /// Memory that the stages of any one operation use besides slots.
+  /// Scratch memory of the most demanding operation.
   static uint64_t scratch_bytes(const backends::ProgramCopy& copy);
 
-  // What operations ask for.
+  // Accessors for operations.
 
   const backends::ProgramCopy& program;
   const StepData& step_data;
@@ -104,15 +103,16 @@ class StageBuilder {
   [[nodiscard]] uint32_t columns(uint32_t number) const {
     return static_cast<uint32_t>(slot(number).columns);
   }
-  /// 0 for one that is absent.
+  /// Address of a slot; 0 if absent.
   [[nodiscard]] Address address(uint32_t number) const {
     return number == TENON_NO_SLOT ? 0 : places_.addresses[number];
   }
   [[nodiscard]] uint64_t row_bytes(uint32_t weight) const { return places_.row_bytes[weight]; }
   [[nodiscard]] bool is_in_units(uint32_t weight) const { return places_.in_units[weight] != 0; }
-  /// Of a weight in units.
+  /// Row factors of a weight in units.
   [[nodiscard]] Address row_factors(uint32_t weight) const { return places_.row_factors[weight]; }
-  /// Notes that the rows of an activation are packed for products; whether they were already. Slots are written once.
+  /// Notes that an activation's rows are packed for products; returns true if they were already.
+  /// Slots are written once.
   [[nodiscard]] bool is_packed(uint32_t x) { return std::exchange(packed_, x) == x; }
   [[nodiscard]] const tenon_cache_group& group(uint32_t number) const {
     return program.groups()[number];
@@ -124,15 +124,15 @@ class StageBuilder {
   /// Constants 1 .. 3 of kernels that read a matrix.
   struct Decoder {
     uint32_t format, block_values, block_words;
-    /// The variant of a matrix kernel.
+    /// Variant of a matrix kernel.
     [[nodiscard]] Kernel kernel(Kernel floats) const {
       return for_format(floats, static_cast<Format>(format));
     }
   };
   [[nodiscard]] Decoder decoder(uint32_t weight) const;
 
-  /// Workgroups for `items` with a thread, a subgroup, or a workgroup for each; a kernel goes on from one
-  /// to the next where they are too many.
+  /// Number of workgroups for `items`, with a thread, a subgroup, or a workgroup per item. If they
+  /// are too many, kernels loop over several items.
   [[nodiscard]] uint32_t by_threads(uint64_t items) const;
   [[nodiscard]] uint32_t by_subgroups(uint64_t items) const;
   [[nodiscard]] static uint32_t by_groups(uint64_t items);
@@ -141,11 +141,11 @@ class StageBuilder {
     uint32_t groups = 1;
     uint32_t row_class = TENON_ROWS_TOKENS;
     uint32_t rows_of_group = 1;
-    uint32_t threads = 0;  ///< of a group; 0: as the device prefers
+    uint32_t threads = 0;  ///< per group; 0: the device's preference
     uint32_t least_rows = 0;
     uint32_t most_rows = UINT32_MAX;
   };
-  /// A stage of the operation.
+  /// Adds a stage of the operation.
   ///   constants  of the kernel, from 1 on
   template <typename Parameters>
   void add(Kernel kernel, std::initializer_list<uint32_t> constants, const Parameters& parameters,
@@ -159,13 +159,13 @@ class StageBuilder {
 
   const SlotPlaces& places_;
   ConstantImage& image_;
-  /// Whether steps have this stage in place of the one before it.
+  /// True if steps run this stage instead of the one before.
   [[nodiscard]] bool is_alternative(const Grid& grid) const;
 
   Hazards hazards_;
   std::vector<Stage> stages_;
   uint32_t op_of_last_ = UINT32_MAX;  ///< of the last stage
-  uint32_t packed_ = TENON_NO_SLOT;   ///< the activation whose rows are packed
+  uint32_t packed_ = TENON_NO_SLOT;   ///< activation whose rows are packed
 };
 
 }  // namespace tenon::gpu

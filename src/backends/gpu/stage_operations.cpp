@@ -25,7 +25,7 @@
 namespace tenon::gpu {
 namespace {
 
-// Kernels know the numbers of the ABI by these names.
+// Kernels use these names for the ABI's numbers.
 static_assert(kOpRmsNorm == TENON_OP_RMS_NORM);
 static_assert(kOpLayerNorm == TENON_OP_LAYER_NORM);
 static_assert(kOpGlu == TENON_OP_GLU);
@@ -74,7 +74,7 @@ static_assert(kDrawCandidates == TENON_DRAW_CANDIDATES);
 static_assert(kDrawnNotFinite == TENON_DRAWN_NOT_FINITE);
 static_assert(kDrawnNoneAllowed == TENON_DRAWN_NONE_ALLOWED);
 
-/// Beside what is counted below: sums of subgroups, digits, a chunk of positions.
+/// Shared memory not counted below: sums of subgroups, digits, a chunk of positions.
 constexpr uint64_t kOtherSharedBytes = 4096;
 
 uint64_t none(const plain::OpShape&) noexcept { return 0; }
@@ -162,7 +162,7 @@ void check_program(const backends::ProgramCopy& program, uint64_t shared_bytes) 
     if (known && program.slots()[result].kind == TENON_SLOT_ACTIVATION) continue;
     backends::refuse(TENON_BACKEND_ARGUMENT, "program: a result is no activation");
   }
-  constexpr uint32_t kMostRows = 65535;  // workgroups in a direction
+  constexpr uint32_t kMostRows = 65535;  // most workgroups per dimension
   if (program.view().max_tokens > kMostRows || program.view().max_outputs > kMostRows) {
     backends::refuse(TENON_BACKEND_LIMIT, "steps of {} tokens and {} outputs, at most {}",
                      program.view().max_tokens, program.view().max_outputs, kMostRows);

@@ -1,5 +1,4 @@
-// Every operation of the plugin ABI as a table: what it needs of its slots, of the device, and which stages
-// compute it.
+// The table of operations: requirements on slots and device, and the stages that compute each.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +11,23 @@ namespace tenon::gpu {
 struct Operation {
   uint32_t kind;  ///< TENON_OP_*
   const char* name;
-  /// Kinds, types, rows and columns of the slots, and the parameters: the same rules as in the plain way.
+  /// True if the operation supports the slots and parameters; the rules of the plain forms.
   bool (*fits)(const plain::OpShape& shape) noexcept;
-  /// Values that a workgroup shares.
+  /// Values shared by a workgroup.
   uint64_t (*shared_values)(const plain::OpShape& shape) noexcept;
   void (*add)(StageBuilder& builder, const tenon_op& op);
 };
 
-/// nullptr when there is none of this kind.
+/// The operation of this kind; null if unknown.
 const Operation* find_operation(uint32_t kind) noexcept;
 
-/// Whether operation `op` of a program can run where a workgroup shares `shared_bytes`.
+/// True if operation `op` of a program can run with `shared_bytes` of workgroup memory.
 bool fits_device(const tenon_program& program, uint32_t op, uint64_t shared_bytes) noexcept;
 
-/// UNSUPPORTED, ARGUMENT or LIMIT naming what of a program cannot run so.
+/// Throws UNSUPPORTED, ARGUMENT or LIMIT that names the part of a program that cannot run.
 void check_program(const backends::ProgramCopy& program, uint64_t shared_bytes);
 
-// By file of the same name.
+// Grouped by file.
 // stages_products.cpp
 void add_embed(StageBuilder& b, const tenon_op& op);
 void add_gather_rows(StageBuilder& b, const tenon_op& op);
@@ -38,7 +37,7 @@ void add_linear_heads(StageBuilder& b, const tenon_op& op);
 void add_moe_route(StageBuilder& b, const tenon_op& op);
 void add_moe_linear(StageBuilder& b, const tenon_op& op);
 // stages_unit_products.cpp
-/// add_linear of a weight in units.
+/// Implements add_linear for a weight in units.
 void add_unit_linear(StageBuilder& b, const tenon_op& op);
 // stages_rows.cpp
 void add_norm(StageBuilder& b, const tenon_op& op);

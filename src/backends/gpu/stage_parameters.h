@@ -1,5 +1,5 @@
-// The parameters of each kernel, to which its one argument points: structures that C++ and GLSL both read
-// (scalar layout gives them the offsets that C++ gives them). Addresses are the device's; 0 is none.
+// Parameters of each kernel, passed by address as its only argument: structures for C++ and GLSL
+// (scalar layout gives equal offsets). Addresses are the device's; 0 means none.
 #ifdef __cplusplus
 #pragma once
 #include <cstdint>
@@ -15,16 +15,15 @@ namespace tenon::gpu {
 // embed, gather_rows and ngram_rows: rows by number.
 struct RowsStage {
   Address step;
-  Address table;  // weight rows, or an activation
+  Address table;  // rows of a weight, or an activation
   Address y;
   Address grids;
   Address row_bytes;  // of the table
-  uint columns;       // of a row of the table
+  uint columns;       // columns per row of the table
   uint source;        // kRowsBy...
   uint position_parts;
-  uint heads;  // rows side by side: ngram_rows; else 1
-  uint
-      first_number;  // ngram_rows: its numbers in StepHeader.ngram_rows begin after so many per token
+  uint heads;         // rows side by side in ngram_rows; else 1
+  uint first_number;  // ngram_rows: numbers per token before its own in StepHeader.ngram_rows
   uint reserved;
 };
 TENON_SHARED_CONSTANT kRowsByToken = 0;
@@ -48,21 +47,21 @@ struct LinearStage {
   uint reserved;
 };
 
-// Rows of x as f16 for matrix instructions: [tiles of 8 rows][units of 256 columns] of kRowUnitBytes. A quarter, 64
-// columns, is kRowFragmentBytes in the order that the plugin's kernels multiply, then f32 [2][8 rows], the sums of 32
-// columns each. A row is multiplied
-// with a power of two that brings its largest value to [2^14, 2^15); columns beyond the last one are zeros, rows
-// beyond the last one anything.
+// Rows of x as f16 for matrix instructions: [tiles of 8 rows][units of 256 columns] of
+// kRowUnitBytes. A quarter, 64 columns, is kRowFragmentBytes in the plugin's multiplication order,
+// then f32 [2][8 rows], the sums over 32 columns each. A row is scaled by a power of two that
+// brings its largest value to [2^14, 2^15). Columns past the end are zeros; rows past the end are
+// undefined.
 struct PackRowsStage {
   Address step;
   Address x;  // f32 [rows, columns]
   Address units;
-  Address factors;  // f32 [rows]: what results are multiplied with
+  Address factors;  // f32 [rows]: multiply results by these
   uint row_class;
   uint columns;
 };
 TENON_SHARED_CONSTANT kRowUnitRows = 8;
-TENON_SHARED_CONSTANT kRowFragmentBytes = 1024;  // of a quarter
+TENON_SHARED_CONSTANT kRowFragmentBytes = 1024;  // per quarter
 TENON_SHARED_CONSTANT kRowQuarterBytes = 1088;
 TENON_SHARED_CONSTANT kRowUnitBytes = 4352;
 
@@ -76,10 +75,10 @@ struct UnitLinearStage {
   Address bias;         // f32 [rows]; 0: none
   Address y;            // f32 [T or R, rows]
   Address parts;        // scratch f32 [tiles, parts, 128]
-  Address arrived;      // [tiles] uint: groups that have come; zeros between launches
+  Address arrived;      // [tiles] uint: groups that arrived; zeros between launches
   uint row_class;
   uint rows;           // of the weight
-  uint units;          // of a row
+  uint units;          // per row
   uint units_of_part;  // column_parts() of gpu/unit_products.h
   uint num_parts;
   uint groups_of_tile;
@@ -95,7 +94,7 @@ struct MoeLinearStage {
   Address y;
   Address grids;
   Address row_bytes;
-  uint rows;  // of an expert
+  uint rows;  // per expert
   uint columns;
   uint x_columns;
   uint used;
@@ -108,7 +107,7 @@ struct MoeRouteStage {
   Address logits;
   Address bias;          // 0: none
   Address expert_scale;  // 0: none
-  Address told;          // numbers of experts, f32 [rows, used]; 0: they are chosen
+  Address told;          // f32 [rows, used] expert numbers; 0: choose experts
   Address ids;
   Address weights;
   Address keys;  // scratch [rows, experts + groups] uint
@@ -193,7 +192,7 @@ struct AttentionStage {
   CacheLayer cache;
   CacheLayer pools;  // attention_pools: rows that follow those of the window
   uint has_pools;
-  uint splits;  // groups of a token and head, each with some of the positions; 0: one group has all
+  uint splits;  // groups per token and head that share its positions; 0: one group
   uint heads;
   uint window;
   uint mask;
@@ -207,16 +206,16 @@ struct AttentionStage {
   float scale;
   float soft_cap;
   Address partials;  // scratch f32 [T, heads, splits, 2 + columns of a row]
-  Address arrived;   // [T, heads] uint: groups that have come; zeros between launches
+  Address arrived;   // [T, heads] uint: groups that arrived; zeros between launches
 };
-// Positions of a token are cut at multiples of so many, in up to kAttentionSplits parts of equal length, whether one
-// group computes them or several: so results have the same bits.
+// A token's positions are cut at multiples of this, into up to kAttentionSplits parts of equal
+// length, whether one group computes them or several: results have the same bits.
 TENON_SHARED_CONSTANT kSplitPositions = 512;
 TENON_SHARED_CONSTANT kAttentionSplits = 16;
 
 struct SelectStage {
   Address step;
-  Address query;  // rotated where the cache is
+  Address query;  // rotated if the cache is
   Address weights;
   Address y;
   CacheLayer cache;
@@ -229,7 +228,7 @@ struct SelectStage {
   uint reserved;
 };
 
-// Keys that a group keeps between the passes of a selection.
+// Keys that a group keeps between passes of a selection.
 TENON_SHARED_CONSTANT kKeptKeys = 2048;
 
 struct CompressStage {
@@ -238,7 +237,7 @@ struct CompressStage {
   Address y;
   CacheLayer cache;
   uint stride;
-  uint overlap;  // 1: the pool before counts, too
+  uint overlap;  // 1: uses the previous pool, too
 };
 
 struct RotateStage {
@@ -264,17 +263,17 @@ struct SegmentsStage {
   uint segment;
 };
 
-// slice and concat: result = pieces of x and y side by side.
+// slice and concat: the result joins pieces of x and y.
 struct ColumnsStage {
   Address x;
   Address y;  // 0: none
   Address result;
   uint segments;
-  uint x_segment;  // columns of a segment of x
+  uint x_segment;  // columns per segment of x
   uint x_first;
-  uint x_columns;    // of it that are taken
-  uint y_segment;    // columns of a segment of y
-  uint y_broadcast;  // 1: y has one segment for all
+  uint x_columns;    // columns taken of it
+  uint y_segment;    // columns per segment of y
+  uint y_broadcast;  // 1: y has one segment for all of x
 };
 
 struct PoolStage {
@@ -350,7 +349,7 @@ struct DeltaRuleStage {
   uint key_dim;
   uint value_dim;
   uint interleaved;
-  uint decay_of_channels;  // 1: one for each key channel
+  uint decay_of_channels;  // 1: one per key channel
   float scale;
   uint reserved;
 };
@@ -370,28 +369,27 @@ struct WkvStage {
   uint dim;
 };
 
-// draw: a workgroup for each draw.
+// draw: a workgroup per draw.
 struct DrawStage {
-  Address draws;  // of each workgroup, DeviceDraw
+  Address draws;  // DeviceDraw per workgroup
 };
 struct DeviceDraw {
-  Address logits;      // f32 [vocab]
-  Address row;         // scratch f32 [vocab]: with biases, -infinity where a token may not be drawn
-  Address allowed;     // bits, of token t bit t % 32 of word t / 32; 0: all
-  Address biases;      // [num_biases] DrawBias
-  Address result;      // DrawResult
+  Address logits;   // f32 [vocab]
+  Address row;      // scratch f32 [vocab]: with biases, -infinity for tokens that must not be drawn
+  Address allowed;  // bit mask: token t is bit t % 32 of word t / 32; 0: all
+  Address biases;   // [num_biases] DrawBias
+  Address result;   // DrawResult
   Address candidates;  // [num_candidates] DrawCandidate, in any order
-  Address
-      token;  // int: where the next step finds what is drawn, 0 if nothing is; 0: it is not wanted
-  Address top_p;   // a multiple of 2^-64
-  Address random;  // the random number, a multiple of 2^-64
-  uint kind;       // TENON_DRAW_*
+  Address token;       // int: the drawn token for the next step, 0 if none; null if not wanted
+  Address top_p;       // a multiple of 2^-64
+  Address random;      // random number, a multiple of 2^-64
+  uint kind;           // TENON_DRAW_*
   uint vocab;
   uint num_biases;
   uint num_candidates;
   uint top_k;         // 0: all
   uint cuts_top_p;    // 0: all
-  float most_behind;  // min_p: tokens further below the largest logit are dropped; infinity: none
+  float most_behind;  // min_p: drops tokens further below the largest logit; infinity: none
   uint rate;          // log2(e) / temperature = rate * 2^-shift (draw_arithmetic.h)
   int shift;
   uint reserved;
@@ -405,9 +403,9 @@ struct DrawCandidate {
   float logit;
 };
 struct DrawResult {
-  Address mass;  // sum of exp(logit - largest) of what may be drawn, a multiple of 2^-40
+  Address mass;  // sum of exp(logit - largest) of the allowed tokens, a multiple of 2^-40
   float largest;
-  float logit;  // of the token
+  float logit;  // of the drawn token
   uint token;
   uint num_candidates;
   uint flags;  // TENON_DRAWN_*
@@ -417,11 +415,11 @@ struct DrawResult {
 TENON_SHARED_CONSTANT kNaturalRate = 3098164009u;
 TENON_SHARED_CONSTANT kNaturalShift = 31u;
 TENON_SHARED_CONSTANT kDrawThreads = 128u;
-// Above the key of -infinity, which is what may not be drawn (draw_key of draw_arithmetic.h).
+// Above the key of -infinity, which marks forbidden tokens (draw_key of draw_arithmetic.h).
 TENON_SHARED_CONSTANT kLeastDrawKey = 0x00800000u;
 TENON_SHARED_CONSTANT kNoToken = 0xFFFFFFFFu;
 
-// ---- Codebooks: points of all grids one after another, two a word -----------------------------------
+// ---- Codebooks: points of all grids, concatenated, two per word ---------------------------------
 
 TENON_SHARED_CONSTANT kIq1Points = 0;
 TENON_SHARED_CONSTANT kIq2SPoints = kIq1Points + 2048;

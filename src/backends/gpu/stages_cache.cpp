@@ -1,4 +1,4 @@
-// Stages of positions: rotary embeddings, and what is written to and read from the cache.
+// Stages on positions: rotary embeddings, cache writes and cache reads.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -11,20 +11,20 @@
 namespace tenon::gpu {
 namespace {
 
-/// What a rotation of `frequency` radians for a position is in turns, mod 1, as a binary fraction.
+/// Rotation by `frequency` radians per position in turns, mod 1, as a binary fraction.
 uint64_t turns_of(double frequency) {
   constexpr double kTurn = 6.283185307179586476925;
   const double turns = frequency / kTurn;
   return static_cast<uint64_t>(std::ldexp(turns - std::floor(turns), 63)) * 2;
 }
 
-/// Of a side of a relative bias: the first distance of each bucket.
+/// First distance of each bucket on a side of a relative bias.
 std::vector<uint32_t> first_distances(const tenon_attention_params& params, uint32_t buckets) {
   const uint32_t side = params.two_sided != 0 ? buckets / 2 : buckets;
   std::vector<uint32_t> distances(side);
   for (uint32_t b = 0; b < side; ++b) {
     uint32_t low = 0;
-    uint32_t high = params.max_distance;  // is in the last one
+    uint32_t high = params.max_distance;  // in the last bucket
     while (low < high) {
       const uint32_t middle = low + (high - low) / 2;
       const bool reaches = backends::relative_bucket(-int64_t{middle}, buckets, params) >= b;
@@ -38,7 +38,8 @@ std::vector<uint32_t> first_distances(const tenon_attention_params& params, uint
   return distances;
 }
 
-/// Rotates segments of a row of queries into scratch memory where the cache is rotated; where they are.
+/// Rotates the segments of query rows in scratch memory if the cache is rotated; returns their
+/// address.
 Address rotated_query(StageBuilder& b, uint32_t query, const tenon_cache_group& group) {
   if (group.type != TENON_CACHE_Q4) return b.address(query);
   RotateStage stage{};
@@ -51,8 +52,8 @@ Address rotated_query(StageBuilder& b, uint32_t query, const tenon_cache_group& 
   return stage.y;
 }
 
-/// One stage for steps of few tokens, whose positions several groups share, and one for others; one for all where the
-/// device shares nothing.
+/// Adds a stage for steps of few tokens, whose positions several groups share, and a stage for
+/// other steps; a single stage if the device does not share.
 void add_attention_stages(StageBuilder& b, const tenon_cache_group& group, AttentionStage stage) {
   StageBuilder::Grid grid{.groups = stage.heads};
   const bool has_parts =
@@ -69,8 +70,8 @@ void add_attention_stages(StageBuilder& b, const tenon_cache_group& group, Atten
   b.add(Kernel::attention, {group.type, shared_row(group)}, stage, grid);
 }
 
-/// What the operations have in common that attend: `Params` has group, layer, heads, window and scale.
-///   selection  the slot of one, or TENON_NO_SLOT
+/// Common parameters of attending operations: `Params` has group, layer, heads, window and scale.
+///   selection  slot of a selection, or TENON_NO_SLOT
 template <typename Params>
 AttentionStage attention(const StageBuilder& b, const tenon_op& op, const Params& params,
                          uint32_t selection) {
@@ -88,7 +89,7 @@ AttentionStage attention(const StageBuilder& b, const tenon_op& op, const Params
   return stage;
 }
 
-/// The same of those that select: `Params` has group, layer, heads and count.
+/// Common parameters of selecting operations: `Params` has group, layer, heads and count.
 template <typename Params>
 SelectStage selection(StageBuilder& b, const tenon_op& op, const Params& params) {
   SelectStage stage{};
@@ -172,7 +173,7 @@ void add_attention(StageBuilder& b, const tenon_op& op) {
   add_attention_stages(b, b.group(params.group), stage);
 }
 
-/// The kernel of attention, whose rows are those of the window and then pools.
+/// Uses the attention kernel on the rows of the window, followed by pools.
 void add_attention_pools(StageBuilder& b, const tenon_op& op) {
   const tenon_attention_pools_params& params = op.params.attention_pools;
   AttentionStage stage = attention(b, op, params, op.inputs[2]);
@@ -190,7 +191,7 @@ void add_select(StageBuilder& b, const tenon_op& op) {
   b.add(Kernel::select, {b.group(op.params.select.group).type, op.kind}, stage, {});
 }
 
-/// select_candidates and select_within.
+/// Adds select_candidates and select_within.
 void add_select_within(StageBuilder& b, const tenon_op& op) {
   const tenon_select_within_params& params = op.params.select_within;
   SelectStage stage = selection(b, op, params);

@@ -5,10 +5,10 @@
 namespace tenon::gpu {
 namespace {
 
-/// Rows of x that share each decoded weight where there are few.
+/// Rows of x per decoded weight in steps of few rows.
 constexpr uint32_t kFewTokens = 4;
 
-/// Values that a thread copies of a row.
+/// Values of a row copied per thread.
 constexpr uint64_t kValuesOfThread = 8;
 
 void add_rows(StageBuilder& b, const tenon_op& op, RowsStage stage,

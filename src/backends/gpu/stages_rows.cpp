@@ -1,4 +1,4 @@
-// Stages that compute a row of their result from one row of each input.
+// Stages that compute a result row from one row of each input.
 #include "backends/gpu/stage_operations.h"
 
 namespace tenon::gpu {
@@ -18,12 +18,12 @@ ElementwiseStage elementwise(const StageBuilder& b, const tenon_op& op, uint32_t
   return stage;
 }
 
-/// A thread for each column of the result.
+/// A thread per column of the result.
 StageBuilder::Grid by_columns(const StageBuilder& b, const tenon_op& op) {
   return {b.by_threads(b.columns(op.outputs[0])), b.slot(op.outputs[0]).row_class};
 }
 
-/// A group for each segment of a row of x.
+/// A group per segment of a row of x.
 StageBuilder::Grid by_segments(const StageBuilder& b, const tenon_op& op, uint32_t segment) {
   const uint32_t x = op.inputs[0];
   return {StageBuilder::by_groups(b.columns(x) / segment), b.slot(x).row_class};
@@ -83,7 +83,7 @@ void add_soft_cap(StageBuilder& b, const tenon_op& op) {
   add_elementwise(b, op, stage);
 }
 
-/// add, mul and sigmoid_gate.
+/// Adds add, mul and sigmoid_gate.
 void add_combination(StageBuilder& b, const tenon_op& op) {
   add_elementwise(b, op, elementwise(b, op, op.inputs[1]));
 }
@@ -96,7 +96,7 @@ void add_position_scale(StageBuilder& b, const tenon_op& op) {
   add_elementwise(b, op, stage);
 }
 
-/// sum_segments and softmax.
+/// Adds sum_segments and softmax.
 void add_segments(StageBuilder& b, const tenon_op& op) {
   SegmentsStage stage{};
   stage.x = b.address(op.inputs[0]);

@@ -72,7 +72,7 @@ void add_delta_rule(StageBuilder& b, const tenon_op& op) {
         {b.by_threads(b.columns(op.inputs[2])), TENON_ROWS_SEQUENCES});
 }
 
-/// wkv7 and wkv6.
+/// Adds wkv7 and wkv6.
 void add_wkv(StageBuilder& b, const tenon_op& op) {
   const bool is_wkv7 = op.kind == TENON_OP_WKV7;
   WkvStage stage{};

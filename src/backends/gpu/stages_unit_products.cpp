@@ -1,5 +1,5 @@
-// Stages of products with weights in units: the rows of x are packed once for all that multiply them, and one of two
-// or three kernels multiplies, by the number of rows.
+// Stages of products with weights in units. The rows of x are packed once for all products; the
+// number of rows selects one of two or three kernels.
 #include "backends/gpu/stage_operations.h"
 #include "backends/gpu/unit_products.h"
 

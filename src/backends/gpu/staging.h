@@ -1,4 +1,4 @@
-// Staging memory through which hosts write to a device: the same for every driver but for the copy.
+// Staging memory for writes to a device, shared by all drivers except for the copy.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace tenon::gpu {
 inline constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
 inline constexpr size_t kStagingSlots = 4;
 
-/// A staging buffer of kStagingBytes that a thread fills and then sends. Any number of threads at a
-/// time. Context has, for Upload alone,
+/// A staging buffer of kStagingBytes that a thread fills and sends. Any number of threads may have
+/// one. Context provides, for Upload only,
 ///   StagingSlots& staging_slots();
 ///   std::byte* staging_bytes(size_t slot);
-///   void wait_for_staging(const StagingSlots::Slot& slot);  // its last copy has ended
+///   void wait_for_staging(const StagingSlots::Slot& slot);  // for the end of its last copy
 ///   uint64_t send_staging(size_t slot, const Memory& to, uint64_t offset, uint64_t size);
-///                                    // begins a copy from its start, and returns the copy's number
+///                                    // starts a copy from its start; returns the copy's number
 template <class Context, class Memory>
 class Upload {
  public:
@@ -38,7 +38,7 @@ class Upload {
   Upload& operator=(const Upload&) = delete;
 
   [[nodiscard]] std::byte* bytes() const { return context_.staging_bytes(slot_); }
-  /// Copies the first `size` bytes; the memory is the thread's again only after it has asked anew.
+  /// Copies the first `size` bytes. The thread must not touch the buffer again.
   void send(const Memory& to, uint64_t offset, uint64_t size) {
     context_.staging_slots().send(slot_,
                                   [&] { return context_.send_staging(slot_, to, offset, size); });
@@ -49,7 +49,7 @@ class Upload {
   size_t slot_ = 0;
 };
 
-/// Calls part(first, count) for each kStagingBytes of `size`, and for the rest.
+/// Calls part(first, count) for each piece of at most kStagingBytes of `size`.
 template <class Part>
 void in_staging_parts(uint64_t size, const Part& part) {
   for (uint64_t done = 0; done < size; done += kStagingBytes) {
@@ -57,7 +57,7 @@ void in_staging_parts(uint64_t size, const Part& part) {
   }
 }
 
-/// Begins to copy memory of the host, which has been read when this returns.
+/// Starts a copy of host memory, which may be reused on return.
 template <class Context, class Memory>
 void upload(Context& context, const Memory& to, uint64_t offset, const void* from, uint64_t size) {
   in_staging_parts(size, [&](uint64_t first, uint64_t count) {

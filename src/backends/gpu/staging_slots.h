@@ -1,5 +1,5 @@
-// Which of a context's staging buffers a thread has: the same in every driver. What is in a buffer, and how its copy is
-// waited for, is the driver's.
+// Assigns a context's staging buffers to threads, in every driver. Drivers own the contents and
+// wait for copies.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,19 @@
 
 namespace tenon::gpu {
 
-/// Any number of threads. A slot is held by one thread at a time.
+/// Any number of threads. Each slot is held by one thread at a time.
 class StagingSlots {
  public:
   struct Slot {
     size_t index = 0;
-    uint64_t last_copy = 0;  ///< from its buffer, to be waited for before that is written; 0: none
+    /// Latest copy from its buffer, to wait for before writing; 0 means none.
+    uint64_t last_copy = 0;
   };
 
-  /// Before it is used.
+  /// Sets the number of slots; call before use.
   void resize(size_t count) { last_copies_.resize(count), held_.resize(count); }
 
-  /// Waits for a free one, and takes that whose copy ends first, which is the one that was sent first.
+  /// Waits for a free slot and takes the one whose copy was sent, and thus ends, first.
   [[nodiscard]] Slot take() {
     std::unique_lock lock(mutex_);
     size_t best = 0;
@@ -35,15 +36,15 @@ class StagingSlots {
       }
       return best < held_.size();
     };
-    // Not wait(): its symbol of GCC 12 would shut wheels out of systems with glibc 2.34.
+    // Not wait(): its symbol in GCC 12 would exclude wheels from systems with glibc 2.34.
     while (!free_.wait_for(lock, std::chrono::hours(1), finds_one)) {
     }
     held_[best] = true;
     return {best, last_copies_[best]};
   }
 
-  /// Starts a copy from the buffer of a slot that is held: `send` does, and returns the copy's number, greater than those
-  /// before. One thread at a time is in `send`.
+  /// Starts a copy from the buffer of a held slot. `send` starts it and returns its number, greater
+  /// than all before. One thread at a time runs `send`.
   template <class Send>
   void send(size_t index, const Send& send) {
     const std::lock_guard lock(mutex_);

@@ -10,7 +10,7 @@
 namespace tenon::gpu {
 namespace {
 
-/// Blocks in the table of a sequence; a state has one that is read and one that is written.
+/// Entries in a sequence's block table; a state has a block to read and a block to write.
 uint64_t table_entries_of(const tenon_step_sequence& sequence, const tenon_cache_group& group) {
   if (sequence.num_tokens == 0) return 0;
   return group.kind == TENON_CACHE_STATE ? 2 : backends::num_blocks(sequence, group);
@@ -43,7 +43,7 @@ StepData::Layout StepData::layout_of(const Counts& counts) const {
     return first;
   };
   const tenon_program& program = program_.view();
-  layout.tables = take(counts.table_entries, sizeof(Address));  // first: it needs eights
+  layout.tables = take(counts.table_entries, sizeof(Address));  // first, for 8-byte alignment
   layout.places = take(counts.tokens, sizeof(TokenPlace));
   layout.spans = take(counts.sequences, sizeof(SequenceSpan));
   layout.token_ids = take(counts.tokens, sizeof(int32_t));
@@ -132,7 +132,7 @@ void StepData::write_tables(const tenon_step& step, const BlockAddress& block_ad
         tables[next] = zeros ? 0 : block_address(g, blocks.read);
         tables[next + 1] = block_address(g, blocks.write);
       } else if (entries > 0) {
-        // Blocks that no token looks at may be missing.
+        // Blocks that no token reads may be missing.
         const uint64_t first = backends::first_block(sequence, group);
         for (uint32_t b = 0; b < entries; ++b) {
           const uint32_t number = sequence.block_tables[g][b];

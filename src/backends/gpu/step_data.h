@@ -1,5 +1,5 @@
-// One block of memory with all that a step brings to the device: tokens, places, and the addresses of cache
-// blocks. How it gets there is the backend's.
+// A block of memory with a step's data for the device: tokens, positions, and addresses of cache
+// blocks. The backend transfers it.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,25 @@
 
 namespace tenon::gpu {
 
-/// The address of a block of a group.
+/// Address of a block of a group.
 using BlockAddress = std::function<Address(uint32_t group, uint32_t block)>;
 
 class StepData {
  public:
-  /// `program` outlives this.
+  /// `program` must outlive the object.
   explicit StepData(const backends::ProgramCopy& program);
 
-  /// Bytes of the block of a step that satisfies check_step().
+  /// Bytes of the block for a step that passes check_step().
   [[nodiscard]] uint64_t bytes(const tenon_step& step);
-  /// The same of any step whose block tables have no more than `table_entries` blocks all together.
+  /// Bytes for any step whose block tables have at most `table_entries` entries in total.
   [[nodiscard]] uint64_t most_bytes(uint64_t table_entries) const;
 
-  /// Writes the block; the header says where its arrays are once it lies at `address`, a multiple of 8.
-  /// The step is the one that bytes() was asked for last.
+  /// Writes the block of the step last passed to bytes(); the header locates its arrays once it
+  /// lies at `address`, a multiple of 8.
   StepHeader write(const tenon_step& step, const BlockAddress& block_address, std::byte* block,
                    Address address) const;
 
-  /// Rows of tables that the ngram_rows operations before operation `op` look up for a token.
+  /// Table rows per token that ngram_rows operations before operation `op` look up.
   [[nodiscard]] uint32_t ngram_rows_before(uint32_t op) const;
 
  private:
@@ -48,8 +48,8 @@ class StepData {
   void write_ngram_rows(const tenon_step& step, uint32_t* rows) const;
 
   const backends::ProgramCopy& program_;
-  Layout layout_{};          ///< of the step that bytes() was asked for last
-  uint32_t ngram_rows_ = 0;  ///< of a token
+  Layout layout_{};          ///< of the step last passed to bytes()
+  uint32_t ngram_rows_ = 0;  ///< per token
 };
 
 }  // namespace tenon::gpu

@@ -1,5 +1,5 @@
-// What a step brings to the device and where cache rows lie in blocks, as structures that C++ and GLSL
-// both read (scalar layout gives them the offsets that C++ gives them). Addresses are the device's.
+// A step's data for the device and the layout of cache rows in blocks, as structures for C++ and
+// GLSL (scalar layout gives equal offsets). Addresses are the device's.
 #ifdef __cplusplus
 #pragma once
 #include <cstdint>
@@ -29,7 +29,7 @@ struct StepHeader {
 
 struct TokenPlace {
   uint sequence;
-  uint position;  // in it
+  uint position;  // within the sequence
 };
 
 struct SequenceSpan {
@@ -39,21 +39,22 @@ struct SequenceSpan {
   uint cross_positions;
 };
 
-// A layer of a group. Its part of a block is, for each KV head, `rows` keys and then `rows` values. A key
-// or a value is whole words: f32; f16, two a word; codes of 8 or 4 bits, then a word with the f16 scale.
+// A layer of a group. Its part of a block holds, per KV head, `rows` keys and then `rows` values. A
+// key or value is whole words: f32; f16, two per word; codes of 8 or 4 bits, then a word with the
+// f16 scale.
 struct CacheLayer {
   uint group;
   uint latent;  // 1: the first value_dim values of a key are its value
   uint block_tokens;
-  uint stride;  // positions from one row to the next
-  uint rows;    // of a block
+  uint stride;  // positions between rows
+  uint rows;    // per block
   uint kv_heads;
   uint key_dim;
   uint value_dim;
   uint key_bytes;
   uint value_bytes;      // 0: latent
   uint head_bytes;       // rows * (key_bytes + value_bytes)
-  uint cross;            // 1: positions are those of another text
+  uint cross;            // 1: positions of another text
   Address layer_offset;  // bytes from the start of a block
 };
 

@@ -1,5 +1,5 @@
-// How a product with a weight in units (weight_units.h) is divided: by the shape of the weight and the device alone,
-// never by the step, so that a row of the result has the same bits whatever its neighbours.
+// Divides a product with a weight in units (weight_units.h) by the weight's shape and the device
+// only, never by the step, so a result row has the same bits whatever its neighbours.
 #pragma once
 
 #include <algorithm>
@@ -9,31 +9,33 @@
 
 namespace tenon::gpu {
 
-/// Rows of x, as a step of few tokens multiplies them: the columns of one matrix instruction.
+/// Rows of x in a product of few tokens: the columns of a matrix instruction.
 inline constexpr uint32_t kNarrowTokens = 8;
-/// The block of a result that a workgroup computes of a step of more tokens.
+/// Block of the result per workgroup in steps of more tokens.
 inline constexpr uint32_t kWideRows = 128;
 inline constexpr uint32_t kWideTokens = 128;
 inline constexpr uint32_t kWideThreads = 256;
-/// Rows of x of a warpgroup's product: of a step of no more a product of warpgroups would do half for nothing.
+/// Rows of x per warpgroup product; in steps with no more rows, half of such a product would be
+/// wasted.
 inline constexpr uint32_t kWarpgroupTokens = 64;
-/// Warps of a workgroup that share a tile in a step of few tokens, each with a part of the columns.
+/// Most warps of a workgroup that share a tile in steps of few tokens, each with a part of the
+/// columns.
 inline constexpr uint32_t kMostPartsOfGroup = 8;
 
-/// A tile's columns as parts of equal length, the last one shorter. Each is one chain of sums; the sums of parts are
-/// added in order.
+/// A tile's columns in parts of equal length, the last one shorter. Each part is one chain of sums;
+/// the sums of parts are added in order.
 struct ColumnParts {
-  uint32_t units;           ///< of a part
-  uint32_t parts;           ///< of a tile
-  uint32_t parts_of_group;  ///< a warp for each
-  uint32_t groups;          ///< of a tile
+  uint32_t units;           ///< per part
+  uint32_t parts;           ///< per tile
+  uint32_t parts_of_group;  ///< a warp per part
+  uint32_t groups;          ///< per tile
 };
 
-/// Parts for a weight of so many tiles and units a row. A workgroup takes a tile; where that leaves multiprocessors
-/// idle in the last wave, two, four or eight share one.
+/// Parts for a weight with this many tiles and units per row. A workgroup takes a tile; two, four
+/// or eight share a tile if multiprocessors would be idle in the last wave.
 constexpr ColumnParts column_parts(uint64_t tiles, uint64_t units,
                                    uint32_t multiprocessors) noexcept {
-  constexpr uint64_t kGoodShare = 90;  // percent of multiprocessors that are busy, in the mean
+  constexpr uint64_t kGoodShare = 90;  // percent of multiprocessors busy on average
   uint64_t groups = 1;
   uint64_t best_share = 0;
   for (uint64_t tried = 1; tried <= 8 && tried * kMostPartsOfGroup <= std::max<uint64_t>(units, 8);

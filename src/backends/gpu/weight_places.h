@@ -1,5 +1,5 @@
-// Where the weights of a program lie on a device, how their rows are packed, and which have come. The memory and
-// the way to it are the backend's.
+// Places and packs a program's weights on a device, and tracks which rows are loaded. The backend
+// provides memory and transfers.
 #pragma once
 
 #include <atomic>
@@ -17,44 +17,46 @@
 
 namespace tenon::gpu {
 
-/// Whether rows of a weight are multiplied with and no more: then it may lie in units (weight_units.h).
+/// True if all operations only multiply with the weight's rows, so it may be stored in units
+/// (weight_units.h).
 bool is_only_multiplied(const tenon_program& program, uint32_t slot);
 
 class WeightPlaces {
  public:
-  /// Bytes of a chunk that `fill` writes, to be copied to `place`.
+  /// Writes bytes of a chunk to staging memory, for a copy to `place`.
   using Fill = std::function<void(std::byte* staging)>;
   using Send = std::function<void(ChunkPlan::Place place, uint64_t bytes, const Fill& fill)>;
 
-  /// `program` outlives this. UNSUPPORTED or LIMIT naming a weight that has no place.
-  ///   largest_chunk  bytes of an allocation at most
-  ///   staging_bytes  that are sent at once, at most
-  ///   families       of kernels: weights lie in units where there is one that multiplies them
+  /// `program` must outlive the object. Throws UNSUPPORTED or LIMIT that names a weight without a
+  /// place.
+  ///   largest_chunk  most bytes per allocation
+  ///   staging_bytes  most bytes sent at once
+  ///   families       of kernels: weights are in units if a family multiplies them
   WeightPlaces(const backends::ProgramCopy& program, uint64_t largest_chunk, uint64_t staging_bytes,
                Families families = {});
 
-  /// Bytes of the chunks.
+  /// Sizes of the chunks in bytes.
   [[nodiscard]] const std::vector<uint64_t>& chunks() const { return plan_.sizes(); }
   [[nodiscard]] uint64_t memory_bytes() const;
-  /// Notes where weights lie.
+  /// Sets the places of weights.
   ///   chunks  addresses of the chunks
   void place(std::span<const Address> chunks, SlotPlaces& places) const;
-  /// Rows of a weight that come together.
+  /// Rows of a weight that must be loaded together.
   [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
-  /// Packs rows and sends them in parts; may run in parallel for disjoint rows.
+  /// Packs rows and sends them in parts; disjoint rows may be loaded in parallel.
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
                  uint64_t size_bytes, const Send& send);
-  /// STATE naming the first weight with missing rows.
+  /// Throws STATE that names the first weight with missing rows.
   void check_loaded() const;
 
  private:
   struct Weight {
     ChunkPlan::Place place{};
     uint64_t row_bytes = 0;   ///< on the device
-    uint64_t file_bytes = 0;  ///< of a row of a file
+    uint64_t file_bytes = 0;  ///< per row in the file
     bool is_small = false;
     bool in_units = false;
-    uint64_t factors_offset = 0;  ///< from its place, of weights in units
+    uint64_t factors_offset = 0;  ///< from the weight's place, for weights in units
   };
   void load_tiles(uint32_t slot, uint64_t first_row, uint64_t num_rows, const std::byte* blocks,
                   const Send& send) const;

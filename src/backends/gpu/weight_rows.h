@@ -1,5 +1,5 @@
-// Weights on a device in the plain way: rows of blocks as a model file has them, each block beginning at a
-// multiple of four bytes, so that shaders load words. Vectors and other small weights are f32.
+// Weights in rows on a device: blocks as in a model file, each at a multiple of four bytes, so that
+// shaders load words. Vectors and other small weights are f32.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 namespace tenon::gpu {
 
 inline constexpr uint64_t kWordBytes = 4;
-/// A shader loads eight floats at a time, and may load so much beyond the last row.
+/// Shaders load eight floats at a time, possibly this far past the last row.
 inline constexpr uint64_t kReadBeyond = 32;
 
 constexpr uint64_t whole_words(uint64_t bytes) noexcept {
   return (bytes + kWordBytes - 1) / kWordBytes * kWordBytes;
 }
 
-/// Bytes from one block to the next; of formats without blocks, of a value.
+/// Distance between blocks in bytes; between values for formats without blocks.
 constexpr uint64_t block_stride(const FormatInfo& format) noexcept {
   return format.block_values == 1 ? format.block_bytes : whole_words(format.block_bytes);
 }
 
-/// Bytes from one row of `columns` values, whole blocks, to the next.
+/// Distance between rows of `columns` values (whole blocks) in bytes.
 constexpr uint64_t row_stride(const FormatInfo& format, uint64_t columns) noexcept {
   return whole_words(columns / format.block_values * block_stride(format));
 }
@@ -47,7 +47,7 @@ inline void pack_row(const FormatInfo& format, const std::byte* blocks, uint64_t
   }
 }
 
-/// The inverse: what a shader sees, as blocks of a file.
+/// Inverse of pack_row(): the blocks of a file from a shader's row.
 inline void unpack_row(const FormatInfo& format, const std::byte* row, uint64_t columns,
                        std::byte* blocks) noexcept {
   for (uint64_t b = 0; b < columns / format.block_values; ++b) {
@@ -56,8 +56,8 @@ inline void unpack_row(const FormatInfo& format, const std::byte* row, uint64_t 
   }
 }
 
-/// Whether input `input` of an operation is multiplied with or looked up in, row by row. Other weights
-/// are few values that are used as they are.
+/// True if input `input` of an operation is a matrix, multiplied or looked up row by row. Other
+/// weights are small and used directly.
 constexpr bool is_matrix_input(uint32_t kind, uint32_t input) noexcept {
   switch (kind) {
     case TENON_OP_EMBED:
@@ -73,7 +73,7 @@ constexpr bool is_matrix_input(uint32_t kind, uint32_t input) noexcept {
   }
 }
 
-/// Whether some operation takes the weight for small: it is then stored as f32 for all.
+/// True if some operation uses the weight as a small one; it is then f32 for all.
 inline bool is_small_weight(const tenon_program& program, uint32_t slot) {
   const Strided<tenon_op> ops = ops_of(program);
   for (uint32_t i = 0; i < ops.size(); ++i) {

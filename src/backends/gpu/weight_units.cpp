@@ -37,12 +37,12 @@ void put_code(std::byte* plane, uint32_t row, uint32_t column, uint32_t code) no
   std::memcpy(at, &word, sizeof(word));
 }
 
-/// The units of a tile, all zeros at first.
+/// Units of a tile, initially zero.
 class Tile {
  public:
   Tile(Format format, std::byte* units) : layout_(unit_layout(format)), units_(units) {}
 
-  /// Of column `column` of a row of the weight.
+  /// Head of the unit with column `column` of a row.
   [[nodiscard]] std::byte* head(uint64_t column) const {
     return units_ + column / kUnitColumns * layout_.unit_bytes();
   }
@@ -72,12 +72,11 @@ void pack_f16_row(const Tile& tile, uint32_t row, const std::byte* values, uint6
   }
 }
 
-/// Returns what the row is multiplied with. bf16 has 8 significant bits: values from 2^-31 of the row's largest on are
-/// exact, those below are off by 2^-39 of it at most.
+/// Returns the factor of the row. bf16 has 8 significant bits: values down to 2^-31 of the row's
+/// largest are exact, smaller values are off by at most 2^-39 of it.
 float pack_bf16_row(const Tile& tile, uint32_t row, const std::byte* values, uint64_t columns) {
-  constexpr int kLargestExponent =
-      15;                          // of what f16 holds, 2^14 <= x < 2^15 in the notation of frexp
-  constexpr int kMostShift = 120;  // its inverse is a normal number, too
+  constexpr int kLargestExponent = 15;  // of f16: 2^14 <= x < 2^15 in frexp's notation
+  constexpr int kMostShift = 120;       // whose inverse is a normal number, too
   const auto value_at = [values](uint64_t c) {
     uint16_t brain;
     std::memcpy(&brain, values + c * sizeof(brain), sizeof(brain));

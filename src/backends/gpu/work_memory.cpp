@@ -11,7 +11,7 @@ namespace tenon::gpu {
 
 using backends::multiply;
 
-/// Bytes that the largest operation takes of each.
+/// Bytes of each part for the most demanding operation.
 struct WorkMemory::Sizes {
   uint64_t units = 0, factors = 0, parts = 0, arrived = 0, partials = 0, rows_arrived = 0;
 

@@ -1,5 +1,5 @@
-// The memory that kernels need besides slots where several workgroups share a result, as one area: rows of x as f16,
-// sums of parts, and words that count who has come.
+// Memory for results shared by several workgroups, as one area: rows of x as f16, partial sums, and
+// words that count arrivals.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tenon::gpu {
 
-/// Values of a row of a cache in shared memory, and of sums over such rows.
+/// Values of a cache row in shared memory, and of sums over such rows.
 uint32_t shared_row(const tenon_cache_group& group) noexcept;
 
 struct WorkMemory {
-  /// LIMIT where sizes overflow.
-  ///   multiprocessors, families  of StageLimits
+  /// Throws LIMIT if sizes overflow.
+  ///   multiprocessors, families  from StageLimits
   WorkMemory(const backends::ProgramCopy& program, const SlotPlaces& places,
              uint32_t multiprocessors, Families families);
 

@@ -11,8 +11,7 @@
 namespace tenon::reference {
 namespace {
 
-/// Everything in f64, so that a result is the real number up to the rounding of weights, cache and
-/// results.
+/// Computes in f64: results are exact up to the rounding of weights, cache and results.
 struct Double {
   using Real = double;
 };

@@ -1,5 +1,5 @@
-// What VK_KHR_cooperative_matrix adds to Vulkan, as far as this backend asks: headers before 1.3.255 lack it. Values are
-// those of the Vulkan registry.
+// The part of VK_KHR_cooperative_matrix that this backend uses: headers before 1.3.255 lack it.
+// Values are from the Vulkan registry.
 #pragma once
 
 #include "backends/vulkan/vulkan_functions.h"
@@ -21,7 +21,7 @@ inline constexpr uint32_t kMatrixFloat16 = 0;
 inline constexpr uint32_t kMatrixFloat32 = 1;
 inline constexpr uint32_t kMatrixScopeSubgroup = 3;
 
-/// A product [m, k] x [k, n] that a device has.
+/// A product [m, k] x [k, n] that a device supports.
 struct MatrixShape {
   VkStructureType type = kMatrixPropertiesType;
   void* next = nullptr;
@@ -40,7 +40,7 @@ struct MatrixShape {
 using GetMatrixShapes = VkResult(VKAPI_PTR*)(VkPhysicalDevice, uint32_t* count,
                                              MatrixShape* shapes);
 
-/// The one that shaders multiply with (shaders/matrix.glsl).
+/// The shape used by shaders (shaders/matrix.glsl).
 constexpr bool is_used_shape(const MatrixShape& shape) noexcept {
   return shape.m == 16 && shape.n == 16 && shape.k == 16 && shape.a_type == kMatrixFloat16 &&
          shape.b_type == kMatrixFloat16 && shape.c_type == kMatrixFloat32 &&

@@ -11,11 +11,11 @@
 namespace tenon::vulkan {
 namespace {
 
-// SPIR-V Specification, "Physical Layout of a SPIR-V Module and Instruction" and the table of instructions; the
-// extensions SPV_NV_cooperative_matrix and SPV_KHR_cooperative_matrix.
+// SPIR-V Specification, "Physical Layout of a SPIR-V Module and Instruction" and the table of
+// instructions; extensions SPV_NV_cooperative_matrix and SPV_KHR_cooperative_matrix.
 constexpr uint32_t kMagic = 0x07230203;
 constexpr size_t kHeaderWords = 5;
-constexpr size_t kBoundWord = 3;  // of the header: above all ids
+constexpr size_t kBoundWord = 3;  // word of the header: bound of all ids
 enum Op : uint32_t {
   kExtension = 10,
   kCapability = 17,
@@ -36,12 +36,12 @@ enum Op : uint32_t {
   kMultiplyAddNv = 5361,
   kLengthNv = 5362,
 };
-constexpr uint32_t kSpecId = 1;  // a decoration
+constexpr uint32_t kSpecId = 1;  // decoration
 constexpr uint32_t kMatricesNv = 5357;
 constexpr uint32_t kMatricesKhr = 6022;
 constexpr std::string_view kExtensionNv = "SPV_NV_cooperative_matrix";
 constexpr std::string_view kExtensionKhr = "SPV_KHR_cooperative_matrix";
-constexpr uint32_t kUses = 3;  // of A, of B, and of sums, by number
+constexpr uint32_t kUses = 3;  // A, B and sums, by number
 constexpr uint32_t kRowMajor = 0;
 constexpr uint32_t kColumnMajor = 1;
 
@@ -49,7 +49,7 @@ constexpr uint32_t kColumnMajor = 1;
   backends::refuse(TENON_BACKEND_INTERNAL, "a shader of cooperative matrices: {}", what);
 }
 
-/// The words of an instruction, and of the operands, which begin at 1.
+/// Words of an instruction; operands begin at 1.
 struct Instruction {
   std::span<const uint32_t> words;
   [[nodiscard]] uint32_t op() const { return words[0] & 0xFFFF; }
@@ -108,7 +108,7 @@ class Rewriter {
     const auto found = spec_ids_.find(constant);
     return found == spec_ids_.end() ? UINT32_MAX : found->second;
   }
-  /// By the ids of its sizes.
+  /// Use of a matrix type, by the ids of its sizes.
   [[nodiscard]] uint32_t use_of(uint32_t rows, uint32_t columns) const {
     const std::pair sizes{spec_id(rows), spec_id(columns)};
     if (sizes == std::pair{kRowsOfWeightsId, kColumnsId}) return 0;
@@ -116,7 +116,7 @@ class Rewriter {
     if (sizes == std::pair{kRowsOfWeightsId, kRowsOfXId}) return 2;
     refuse_module("a matrix of other sizes");
   }
-  /// The constants of layouts are those of uses A and B: 0 and 1.
+  /// Layout constants equal uses A and B: 0 and 1.
   [[nodiscard]] uint32_t layout(uint32_t is_column_major) const {
     const auto found = layouts_.find(is_column_major);
     if (found == layouts_.end()) refuse_module("a layout that is no constant");
@@ -135,7 +135,7 @@ class Rewriter {
     std::memcpy(words.data(), name.data(), name.size());
     put(kExtension, {}, words);
   }
-  /// Before the first matrix type.
+  /// Adds the constants of uses before the first matrix type.
   void put_uses() {
     if (std::exchange(has_uses_, true)) return;
     if (!uint_type_) refuse_module("it has no uint");

@@ -11,7 +11,7 @@
 namespace tenon::vulkan {
 namespace {
 
-/// FNV-1a, 64 bits: it tells builds and drivers apart, and withstands nobody.
+/// FNV-1a, 64 bits: distinguishes builds and drivers; not secure.
 class KeyHash {
  public:
   void add(std::span<const std::byte> bytes) noexcept {
@@ -33,7 +33,7 @@ uint64_t hash_of_shaders() noexcept {
   return hash.value();
 }
 
-/// A host of an older minor version has no such functions.
+/// A host of an older minor version lacks these functions.
 bool has_cache(const tenon_host* host) noexcept {
   constexpr uint32_t kBytes = offsetof(tenon_host, cache_put) + sizeof(tenon_host::cache_put);
   return host->struct_size >= kBytes && host->cache_get != nullptr && host->cache_put != nullptr;
@@ -43,7 +43,7 @@ std::vector<std::byte> kept_by(const tenon_host* host, std::string_view key) {
   const uint64_t size = host->cache_get(host->user, key.data(), key.size(), nullptr, 0);
   std::vector<std::byte> bytes(size);
   if (size == 0) return bytes;
-  // Another process may have put another one meanwhile.
+  // Another process may have replaced the entry meanwhile.
   const uint64_t again = host->cache_get(host->user, key.data(), key.size(), bytes.data(), size);
   if (again != size) bytes.clear();
   return bytes;
@@ -114,7 +114,7 @@ void PipelineCache::keep() noexcept {
     }
     host_->cache_put(host_->user, key_.data(), key_.size(), bytes.data(), size);
     kept_bytes_ = size;
-  } catch (...) {  // without memory for a copy nothing is kept
+  } catch (...) {  // no memory for a copy: nothing is kept
   }
 }
 

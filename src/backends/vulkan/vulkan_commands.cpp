@@ -114,7 +114,7 @@ void Commands::run_stages(const tenon_step& step) {
   } else {
     for (size_t i = 0; i < segments.size(); ++i) {
       if (gpu::is_cancelled(step)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
-      // Submissions are numbered one after another.
+      // Submission numbers are consecutive.
       if (i >= gpu::kSegmentsAhead) context_.wait(list_->submission - gpu::kSegmentsAhead + 1);
       ready_.push_back(segments[i]);
       list_->submission = context_.submit(ready_);

@@ -1,5 +1,5 @@
-// Command buffers of an executable: its stages, recorded once for few rows and once for any number, and lists of copies and kernels, recorded anew each
-// time.
+// Command buffers of an executable: its stages, recorded once for few rows and once for any number
+// of rows, and lists of copies and kernels, recorded each time.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace tenon::vulkan {
 
-/// As gpu/device_executable.h wants them. One thread at a time.
+/// Implements Commands of gpu/device_executable.h. Use from one thread at a time.
 class Commands {
  public:
-  /// The pipelines of the stages have been made; both outlive this.
+  /// Requires the pipelines of the stages; both must outlive the object.
   Commands(Context& context, std::span<const gpu::Stage> stages, uint32_t num_lists);
   ~Commands() { free_all(); }
   Commands(const Commands&) = delete;
@@ -43,13 +43,13 @@ class Commands {
 
  private:
   struct List {
-    VkCommandBuffer before = VK_NULL_HANDLE;  ///< what is recorded up to the stages
-    VkCommandBuffer after = VK_NULL_HANDLE;   ///< and after them
-    Memory counts;                            ///< for counts_, as the host writes it
+    VkCommandBuffer before = VK_NULL_HANDLE;  ///< commands before the stages
+    VkCommandBuffer after = VK_NULL_HANDLE;   ///< commands after the stages
+    Memory counts;                            ///< host copy of counts_
     uint64_t submission = 0;
   };
 
-  /// Stages in parts, between which a step is cancelled.
+  /// Stages in segments, between which a step may be cancelled.
   using Recording = std::vector<VkCommandBuffer>;
 
   void record(uint32_t most_rows, Recording& segments);
@@ -57,14 +57,13 @@ class Commands {
 
   Context& context_;
   std::span<const gpu::Stage> stages_;
-  Memory
-      counts_;  ///< of each stage VkDispatchIndirectCommand: how many workgroups is data of the step
-  Recording few_;  ///< of steps of up to gpu::kNarrowTokens rows of each class
-  Recording all_;  ///< of all others
+  Memory counts_;  ///< VkDispatchIndirectCommand per stage: workgroup counts depend on the step
+  Recording few_;  ///< for steps of up to gpu::kNarrowTokens rows per class
+  Recording all_;  ///< for all other steps
   std::vector<List> lists_;
-  List* list_ = nullptr;                        ///< that is recorded
-  VkCommandBuffer recording_ = VK_NULL_HANDLE;  ///< of it
-  std::vector<VkCommandBuffer> ready_;          ///< of it, to be submitted at once
+  List* list_ = nullptr;                        ///< being recorded
+  VkCommandBuffer recording_ = VK_NULL_HANDLE;  ///< command buffer of list_
+  std::vector<VkCommandBuffer> ready_;          ///< buffers of list_ to submit together
 };
 
 }  // namespace tenon::vulkan

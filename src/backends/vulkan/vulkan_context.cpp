@@ -13,7 +13,7 @@
 namespace tenon::vulkan {
 namespace {
 
-/// Threads of a workgroup on a GPU: a few subgroups hide what one waits for.
+/// Threads per workgroup on a GPU: several subgroups hide latency.
 constexpr uint32_t kGroupThreads = 128;
 }  // namespace
 
@@ -22,7 +22,7 @@ Context::Context(const tenon_host* host, uint32_t index, uint64_t memory_limit)
   memory_.set_limit(memory_limit > 0 ? memory_limit
                                      : gpu::MemoryAccount::default_limit(physical_.memory_available,
                                                                          physical_.memory_total));
-  // On a processor a subgroup is a vector of one thread: more would only take turns.
+  // On a processor, a subgroup is one thread's vector: more would only take turns.
   group_threads_ =
       is_processor() ? physical_.subgroup_size : std::max(kGroupThreads, physical_.subgroup_size);
   if (physical_.has_matrices) unit_products_ = UnitProducts::Matrices;
@@ -88,7 +88,7 @@ void Context::create_device() {
   TENON_VULKAN_DEVICE_FUNCTIONS(TENON_FIND)
 #undef TENON_FIND
   if (has_all) return;
-  // The one thing that can be asked of it is to go.
+  // Destroying it is the only possible call.
   if (functions_.DestroyDevice != nullptr) functions_.DestroyDevice(handle_, nullptr);
   handle_ = VK_NULL_HANDLE;
   backends::refuse(TENON_BACKEND_UNSUPPORTED, "the driver lacks functions of Vulkan 1.2");
@@ -192,7 +192,7 @@ void Context::begin(VkCommandBuffer commands, bool once) const {
   VkCommandBufferBeginInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   info.flags = once ? VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT
-                    : VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // of two steps under way
+                    : VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // two steps may be under way
   check_result(functions_.BeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
 }
 

@@ -1,5 +1,5 @@
-// A logical device with its queue, its memory and its pipelines: what executables and buffers are made of.
-// Everything here but begin_upload may be called by one thread at a time.
+// A logical device with its queue, memory and pipelines, shared by executables and buffers.
+// Everything but begin_upload may be called by one thread at a time.
 #pragma once
 
 #include <array>
@@ -23,25 +23,25 @@ namespace tenon::vulkan {
 
 class Context;
 
-/// Where memory lies and who looks at it.
+/// Location of memory and its users.
 enum class Access {
-  Device,    ///< of the device
-  Upload,    ///< the host writes, the device copies
-  Download,  ///< the device copies, the host reads
+  Device,    ///< device memory
+  Upload,    ///< the host writes, the device copies from it
+  Download,  ///< the device copies to it, the host reads
 };
 
-/// How products with weights in units are computed, if they are.
+/// Implementation of products with weights in units.
 enum class UnitProducts {
-  None,      ///< weights lie in rows, products are in f32
+  None,      ///< weights in rows, products in f32
   Matrices,  ///< by cooperative matrices
   Emulated,  ///< by the same shaders over arrays, for tests
 };
 
-/// One allocation with one buffer over it. Move-only.
+/// One allocation with one buffer. Move-only.
 class Memory {
  public:
   Memory() = default;
-  /// NO_MEMORY naming `what` where there is none, or where it would leave the budget.
+  /// Throws NO_MEMORY that names `what` if memory or the budget is exhausted.
   Memory(Context& context, uint64_t size_bytes, Access access, const char* what);
   ~Memory();
   Memory(Memory&& other) noexcept { swap(other); }
@@ -55,7 +55,7 @@ class Memory {
   [[nodiscard]] uint64_t size() const { return size_bytes_; }
   [[nodiscard]] VkBuffer buffer() const { return buffer_; }
   [[nodiscard]] uint64_t address() const { return address_; }
-  /// Of memory that the host sees.
+  /// Host address of host-visible memory.
   [[nodiscard]] std::byte* bytes() const { return bytes_; }
 
  private:
@@ -72,8 +72,8 @@ class Memory {
 
 class Context {
  public:
-  /// UNSUPPORTED where the device cannot be used.
-  ///   memory_limit  bytes of the device that may be taken; 0: all but the larger of 1 GiB and 5 %
+  /// Throws UNSUPPORTED if the device is unusable.
+  ///   memory_limit  bytes of device memory to use; 0: all but the larger of 1 GiB and 5 %
   Context(const tenon_host* host, uint32_t index, uint64_t memory_limit);
   ~Context();
   Context(const Context&) = delete;
@@ -85,16 +85,18 @@ class Context {
   [[nodiscard]] VkDevice handle() const { return handle_; }
   [[nodiscard]] uint64_t memory_available() const;
   [[nodiscard]] bool is_lost() const noexcept { return lost_; }
-  /// Threads of a workgroup that shares a row.
+  /// Threads per workgroup that shares a row.
   [[nodiscard]] uint32_t group_threads() const { return group_threads_; }
-  /// By cooperative matrices where the device has them, unless it is chosen: UNSUPPORTED where it cannot be had.
+  /// Uses cooperative matrices if the device has them, unless chosen otherwise.
+  /// choose_unit_products() throws UNSUPPORTED if the choice is impossible.
   [[nodiscard]] UnitProducts unit_products() const { return unit_products_; }
   void choose_unit_products(UnitProducts chosen);
   [[nodiscard]] bool is_processor() const { return physical_.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   /// Address of the codebooks (gpu/stage_parameters.h).
   [[nodiscard]] uint64_t grids() const { return grids_.address(); }
 
-  /// While it plans, memory is counted and not allocated, writes go nowhere and no pipelines are made.
+  /// In planning mode, memory is counted but not allocated, writes are dropped and no pipelines are
+  /// made.
   void set_plans(bool plans) noexcept { plans_ = plans; }
   [[nodiscard]] bool plans() const { return plans_; }
 
@@ -104,16 +106,16 @@ class Context {
   void free_commands(VkCommandBuffer commands) noexcept;
   void begin(VkCommandBuffer commands, bool once) const;
   void end(VkCommandBuffer commands) const;
-  /// All that was done before is seen by all that follows, on the device and by the host.
+  /// Makes all earlier effects visible to later commands, on the device and to the host.
   void barrier(VkCommandBuffer commands) const;
-  /// Runs them after all that was submitted before; returns what `wait` takes.
+  /// Runs commands after all earlier submissions; returns a number for wait().
   uint64_t submit(std::span<const VkCommandBuffer> commands);
-  /// Returns when that submission has ended. STATE when the device is lost, now or before; where waiting fails, all
-  /// has ended when this throws.
+  /// Waits for the end of a submission. Throws STATE if the device is or was lost; if waiting
+  /// fails, all work has ended before it throws.
   void wait(uint64_t submission);
   [[nodiscard]] bool has_ended(uint64_t submission);
-  /// Does `work` and waits for all that was submitted. Where that fails, all has ended when this throws: memory that
-  /// the device reads or writes must not go before.
+  /// Runs `work` and waits for all submissions. If that fails, all work has ended before it throws,
+  /// because memory in use by the device must not be freed.
   template <class Work>
   void finish(const Work& work) {
     try {
@@ -126,7 +128,7 @@ class Context {
   }
   void finish_quietly() noexcept { functions_.DeviceWaitIdle(handle_); }
 
-  // ---- Copies: each after all submissions before it, and ended when the function returns ----
+  // ---- Copies: after all earlier submissions, ended when the function returns ----
 
   void zero(const Memory& memory);
   void write(const Memory& to, uint64_t offset, const void* from, uint64_t size);
@@ -139,7 +141,7 @@ class Context {
 
   // ---- Pipelines ----
 
-  /// Makes those that are missing, on the threads of the host.
+  /// Makes missing pipelines, on the host's threads.
   void make_pipelines(std::span<const gpu::KernelKey> keys);
   [[nodiscard]] VkPipeline pipeline(const gpu::KernelKey& key) const { return pipelines_.at(key); }
   [[nodiscard]] VkPipelineLayout pipeline_layout() const { return layout_; }
@@ -151,7 +153,7 @@ class Context {
     VkCommandBuffer commands = VK_NULL_HANDLE;
   };
 
-  // Of Upload.
+  // Functions for Upload.
   friend Upload;
   gpu::StagingSlots& staging_slots() { return staging_slots_; }
   std::byte* staging_bytes(size_t slot) { return staging_[slot].memory.bytes(); }
@@ -167,7 +169,7 @@ class Context {
   template <class Record>
   void run_copy(const Record& record);
   void check_alive() const;
-  /// Notes that a device is lost, and throws.
+  /// Notes a lost device and throws for a failure.
   void check(VkResult result, const char* function);
 
   const tenon_host* host_;

@@ -16,10 +16,10 @@
 namespace tenon::vulkan {
 namespace {
 
-///   has_unit_products  by matrices of f16
+///   has_unit_products  products by f16 matrices
 tenon_device_info describe(const PhysicalDevice& device, uint32_t index, bool has_unit_products) {
   tenon_device_info info{};
-  // What a processor computes as a Vulkan device, the backend `cpu` computes better.
+  // The backend `cpu` outperforms a processor used as a Vulkan device.
   const bool is_cpu = device.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   info.kind = is_cpu ? TENON_DEVICE_REFERENCE : TENON_DEVICE_GPU;
   backends::copy_text(info.name, index == 0 ? "vulkan" : fmt::format("vulkan {}", index));
@@ -34,7 +34,8 @@ tenon_device_info describe(const PhysicalDevice& device, uint32_t index, bool ha
   if (has_unit_products) {
     info.precision_f16 = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F16;
   }
-  // llvmpipe ends the loops of a thread after 65,535 iterations (docs/inside/gpu.md): short steps stay below.
+  // llvmpipe ends a thread's loops after 65,535 iterations (docs/inside/gpu.md); short steps stay
+  // below.
   info.step_tokens = is_cpu ? 64 : 512;
   info.step_outputs = 128;
   info.token_multiple = 4;
@@ -52,7 +53,7 @@ constexpr tenon_backend_option_info kOptions[] = {
      "emulated: as with cooperative matrices, without them, which is slow and for tests."},
 };
 
-/// None: as the device can.
+/// Empty means the device's default.
 std::optional<UnitProducts> read_products(std::string_view value) {
   if (value == "auto") return std::nullopt;
   if (value == "f32") return UnitProducts::None;

@@ -1,8 +1,8 @@
-// The door of the Vulkan backend: its table of functions, for the plugin.
+// Entry of the Vulkan backend: its function table, for the plugin.
 #pragma once
 
 #include "tenon/backend.h"
 
-/// What the entry point of a plugin does (tenon/backend.h, 6).
+/// Implements the plugin entry point (tenon/backend.h, 6).
 extern "C" const tenon_backend_api* tenon_vulkan_backend_entry(uint32_t host_major,
                                                                uint32_t host_minor);

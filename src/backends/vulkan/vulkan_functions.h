@@ -1,5 +1,5 @@
-// The functions of Vulkan that this backend calls, as tables that are filled when an instance and a device
-// are made: nothing is linked. Names are those of the specification.
+// Tables of the Vulkan functions used, filled when an instance and a device are made: nothing is
+// linked. Names are the specification's.
 #pragma once
 
 #ifndef VK_NO_PROTOTYPES
@@ -41,11 +41,11 @@ struct DeviceFunctions {
 
 #undef TENON_VULKAN_MEMBER
 
-/// What a result says, in the specification's words: "VK_ERROR_DEVICE_LOST".
+/// Name of a result in the specification: "VK_ERROR_DEVICE_LOST".
 const char* result_name(VkResult result) noexcept;
 
-/// Throws for a result that is a failure: NO_MEMORY where memory is missing, STATE where the device is lost,
-/// else INTERNAL; names the function and the result.
+/// Throws for a failure: NO_MEMORY for missing memory, STATE for a lost device, else INTERNAL;
+/// names the function and the result.
 void check_result(VkResult result, const char* function);
 
 }  // namespace tenon::vulkan

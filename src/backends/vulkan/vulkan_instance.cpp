@@ -11,10 +11,10 @@
 namespace tenon::vulkan {
 namespace {
 
-/// Of a workgroup of the shaders of weights in units: linear_narrow with eight subgroups.
+/// Shared memory per workgroup of the unit shaders: linear_narrow with eight subgroups.
 constexpr uint32_t kUnitSharedBytes = 32768;
 
-/// Stays in the process once it is loaded: drivers leave threads.
+/// Never unloaded: drivers leave threads.
 PFN_vkGetInstanceProcAddr open_loader(const char* name) {
   void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
@@ -55,7 +55,7 @@ VkInstance create_instance(PFN_vkGetInstanceProcAddr find) {
   return instance;
 }
 
-/// The first word for what the device lacks; empty where it has all.
+/// Name of the first missing feature; empty if the device has all.
 const char* missing_feature(const Features& features) {
   const VkPhysicalDeviceVulkan12Features& v = features.vulkan12;
   if (v.bufferDeviceAddress == VK_FALSE) return "bufferDeviceAddress";
@@ -159,7 +159,7 @@ void Instance::read_properties(PhysicalDevice& device) const {
   }
 }
 
-/// Of a device with Vulkan 1.2.
+/// Finds the compute queue of a device with Vulkan 1.2.
 void Instance::find_queue(PhysicalDevice& device) const {
   Features features;
   functions_.GetPhysicalDeviceFeatures2(device.handle, &features.base);
@@ -204,7 +204,7 @@ void Instance::read_extensions(PhysicalDevice& device) const {
   device.has_full_subgroups = subgroups.computeFullSubgroups == VK_TRUE;
 }
 
-/// Shapes are asked of those alone that have the feature: no other need answer.
+/// Asks only devices with the feature for shapes: others need not answer.
 void Instance::read_matrices(PhysicalDevice& device, bool has_extension) const {
   Features features;
   MatrixFeatures matrices;

@@ -1,5 +1,4 @@
-// The loader of Vulkan, an instance, and what its physical devices are: found when devices are listed, and
-// not before. What is computed on them is not known here.
+// The Vulkan loader, an instance and its physical devices, opened when devices are first listed.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@ namespace tenon::vulkan {
 
 inline constexpr char kLoader[] = "libvulkan.so.1";
 
-/// What a physical device says about itself, as far as this backend asks.
+/// Properties of a physical device that this backend uses.
 struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   std::string name;
@@ -25,37 +24,37 @@ struct PhysicalDevice {
   uint32_t vendor = 0;
   uint32_t device_id = 0;
   uint32_t driver_version = 0;
-  std::array<uint8_t, VK_UUID_SIZE> cache_uuid{};  ///< of its pipeline caches
+  std::array<uint8_t, VK_UUID_SIZE> cache_uuid{};  ///< identifies its pipeline caches
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
-  uint32_t queue_family = 0;  ///< the one with compute
+  uint32_t queue_family = 0;  ///< with compute
   uint32_t subgroup_size = 0;
-  uint32_t shared_bytes = 0;  ///< of a workgroup
-  uint32_t most_threads = 0;  ///< of a workgroup
+  uint32_t shared_bytes = 0;  ///< per workgroup
+  uint32_t most_threads = 0;  ///< per workgroup
   uint64_t largest_allocation = 0;
-  uint64_t memory_total = 0;  ///< of the heap that is the device's own
+  uint64_t memory_total = 0;  ///< of the device-local heap
   uint64_t memory_available = 0;
   uint32_t heap = 0;
-  bool has_memory_budget = false;  ///< VK_EXT_memory_budget: `memory_available` is what is free now
-  bool has_full_subgroups = false;  ///< VK_EXT_subgroup_size_control can promise them
-  bool has_unit_products = false;   ///< what shaders of weights in units need but for matrices:
-  bool has_matrices = false;        ///< cooperative matrices of the shape that they multiply with
-  std::string unavailable;          ///< why it cannot be used; empty: it can
+  bool has_memory_budget = false;   ///< VK_EXT_memory_budget: `memory_available` is current
+  bool has_full_subgroups = false;  ///< VK_EXT_subgroup_size_control can guarantee them
+  bool has_unit_products = false;   ///< supports unit shaders, apart from matrices
+  bool has_matrices = false;        ///< supports cooperative matrices of the shape used
+  std::string unavailable;          ///< why the device is unusable; empty if usable
 };
 
-/// What it lists is valid as long as it lives.
+/// Listed devices are valid while the instance lives.
 class Instance {
  public:
-  /// UNSUPPORTED where there is no loader or no driver.
-  ///   loader  for the tests, another name
+  /// Throws UNSUPPORTED without a loader or driver.
+  ///   loader  another name, for tests
   explicit Instance(const char* loader = kLoader);
   ~Instance();
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
   [[nodiscard]] const InstanceFunctions& functions() const { return functions_; }
-  /// In the driver's order, with those that cannot be used.
+  /// Devices in the driver's order, including unusable ones.
   [[nodiscard]] std::vector<PhysicalDevice> devices() const;
-  /// Bytes of a heap that are free now.
+  /// Free bytes of a heap.
   [[nodiscard]] uint64_t available_bytes(const PhysicalDevice& device) const;
 
  private:
@@ -68,10 +67,10 @@ class Instance {
 
   VkInstance handle_ = VK_NULL_HANDLE;
   InstanceFunctions functions_;
-  GetMatrixShapes matrix_shapes_ = nullptr;  ///< of drivers that have it
+  GetMatrixShapes matrix_shapes_ = nullptr;  ///< null if the driver lacks it
 };
 
-/// The features that every shader of this backend relies on. Chained: Vulkan reads and writes all.
+/// Features that all shaders of this backend need. A chain: Vulkan reads and writes all structures.
 struct Features {
   Features();
   Features(const Features&) = delete;

@@ -1,4 +1,4 @@
-// Allocations of a Context, each with one buffer over it, and copies between them.
+// Allocations of a Context, each with one buffer, and copies between them.
 #include <algorithm>
 #include <cstring>
 #include <utility>

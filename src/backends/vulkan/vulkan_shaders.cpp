@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-// One array `<name>_words` for each shader, from the build.
+// Arrays `<name>_words`, one per shader, from the build.
 #include <tenon_vulkan_shaders.inc>
 
 namespace tenon::vulkan {
@@ -31,7 +31,7 @@ std::span<const uint32_t> shader_words(gpu::Kernel kernel, bool emulated) noexce
 #undef TENON_UNIT_KERNEL
 #undef TENON_VARIANT
 #undef TENON_KERNEL
-    default:  // of unit_kernel_list.h those that no stage here has
+    default:  // unit kernels without a stage in this backend
       return {};
   }
 }

@@ -1,5 +1,4 @@
-// The shaders, compiled at build time from shaders/ and embedded as words of SPIR-V: a kernel is
-// shaders/<name>.comp.
+// Shaders compiled at build time from shaders/<name>.comp and embedded as SPIR-V words.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +8,10 @@
 
 namespace tenon::vulkan {
 
-///   emulated  those of weights in units without cooperative matrices (shaders/matrix.glsl)
+///   emulated  unit shaders without cooperative matrices (shaders/matrix.glsl)
 std::span<const uint32_t> shader_words(gpu::Kernel kernel, bool emulated = false) noexcept;
 
-/// Whether the shader multiplies cooperative matrices where it is not emulated. It is compiled for
+/// True if the shader, unless emulated, uses cooperative matrices. It is compiled for
 /// GL_NV_cooperative_matrix (matrix_modules.h).
 bool has_matrices(gpu::Kernel kernel) noexcept;
 

@@ -1,4 +1,4 @@
-// What gpu/device_executable.h asks of this plugin.
+// Implements the types required by gpu/device_executable.h.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct Types {
   }
   static uint64_t shared_bytes(const Context& context) { return context.physical().shared_bytes; }
   static gpu::StageLimits limits(const Context& context) {
-    return {
-        .group_threads = context.group_threads(),
-        .subgroup_size = context.physical().subgroup_size,
-        // As for one: no two groups share a tile, which would need barriers that hazards.h knows nothing of.
-        .multiprocessors = 1,
-        // Registers hold 64 sums; a processor would compile so many for long.
-        .linear_rows = context.is_processor() ? 2u : 8u,
-        .linear_tokens = context.is_processor() ? 4u : 8u};
+    return {.group_threads = context.group_threads(),
+            .subgroup_size = context.physical().subgroup_size,
+            // Like a single multiprocessor: groups that share a tile would need barriers unknown to
+            // hazards.h.
+            .multiprocessors = 1,
+            // Registers hold 64 sums; processors take too long to compile as many.
+            .linear_rows = context.is_processor() ? 2u : 8u,
+            .linear_tokens = context.is_processor() ? 4u : 8u};
   }
   static gpu::Families families(const Context& context) {
     using enum gpu::Family;

@@ -9,9 +9,9 @@ namespace {
 
 using namespace op_rules;
 
-/// A mask reads the groups that hold what it sees. Of a group with a window positions before the window of
-/// the step's first token may be missing: CAUSAL and CHUNKED look back less than it keeps, and
-/// SYMMETRIC, which has the whole sequence in the step, has no use for one.
+/// Requires the group's kind and window to hold all positions that the mask sees. In a group with a
+/// window, positions before the window of the step's first token may be missing: CAUSAL and CHUNKED
+/// look back less than that. SYMMETRIC has the whole sequence in the step and needs no window.
 void check_mask(const OpView& view, const tenon_cache_group& group) {
   const tenon_attention_params& attention = view.op.params.attention;
   require(attention.mask <= TENON_MASK_CROSS, view, fmt::format("unknown mask {}", attention.mask));
@@ -26,7 +26,7 @@ void check_mask(const OpView& view, const tenon_cache_group& group) {
   require_within(view, attention.window, group);
 }
 
-/// T5's buckets: one of a side at least holds a single distance, and one more.
+/// T5's buckets: on each side at least one single-distance bucket and another bucket.
 void check_relative_bias(const OpView& view) {
   const tenon_attention_params& attention = view.op.params.attention;
   const tenon_slot& table = *view.inputs[2];
@@ -62,7 +62,7 @@ void check_bias(const OpView& view) {
   require_vector(view, 2, attention.heads);
 }
 
-/// Positions are selected out of all, and looked at as if there were no others: no distances.
+/// A selection is made among all positions, without distances.
 void check_selection(const OpView& view, const tenon_cache_group& group) {
   if (view.inputs[3] == nullptr) return;
   const tenon_attention_params& attention = view.op.params.attention;
@@ -107,7 +107,7 @@ OpCost attention_cost(const OpView& view) {
   return {.seen = {seen}};
 }
 
-/// What leaves positions out is what a select chose, in as many parts and by as many positions.
+/// The selection was made by a select with equal parts and positions per number.
 void connect_attention(const OpView& view, ProgramFacts& facts) {
   if (view.inputs[3] == nullptr) return;
   const auto found = facts.selections.find(view.op.inputs[3]);

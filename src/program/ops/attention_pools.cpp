@@ -38,7 +38,7 @@ OpCost attention_pools_cost(const OpView& view) {
   return {.seen = {SeenCost{each, attention.window}, SeenCost{each, chosen, stride}}};
 }
 
-/// The rows that it looks at were chosen by a select over as many positions each.
+/// The selection was made by a select over a group of equal stride.
 void connect_attention_pools(const OpView& view, ProgramFacts& facts) {
   if (view.inputs[2] == nullptr) return;
   const auto found = facts.selections.find(view.op.inputs[2]);

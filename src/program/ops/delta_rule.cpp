@@ -30,7 +30,7 @@ uint64_t delta_rule_columns(const OpView& view) {
   return columns_of(view, 2);
 }
 
-/// The same, and a term of the product with the key.
+/// Like ssm_scan, plus a term of the product with the key.
 OpCost delta_rule_cost(const OpView& view) {
   return {.state_multiplications = 4 * delta_rule_state(view)};
 }

@@ -32,13 +32,13 @@ uint64_t moe_linear_columns(const OpView& view) {
   return moe.sum == 1 ? rows : used * rows;
 }
 
-/// Of experts, those count that one token uses.
+/// Counts only the experts that one token uses.
 OpCost moe_linear_cost(const OpView& view) {
   const tenon_slot& weight = *view.inputs[2];
   return matrix_cost(weight, weight.rows / view.op.params.moe_linear.experts * columns_of(view, 1));
 }
 
-/// The numbers of experts come from a moe_route over as many experts, and the weights from the same.
+/// The expert numbers and weights come from one moe_route with equal experts.
 void connect_moe_linear(const OpView& view, ProgramFacts& facts) {
   const tenon_op& op = view.op;
   const auto found = facts.routes.find(op.inputs[1]);

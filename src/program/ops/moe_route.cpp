@@ -8,7 +8,7 @@ namespace {
 
 using namespace op_rules;
 
-/// Of each run of experts, as many as are chosen among.
+/// Expert groups: of equal size, and enough of them used for the chosen experts.
 void require_expert_groups(const OpView& view, uint64_t experts) {
   const tenon_moe_route_params& route = view.op.params.moe_route;
   if (route.groups <= 1) return;
@@ -21,7 +21,7 @@ void require_expert_groups(const OpView& view, uint64_t experts) {
                       experts / route.groups, route.used));
 }
 
-/// Logits alone choose, and each weight stands for itself.
+/// SPARSE_MIXER: logits alone choose, and weights are not normalised.
 void require_sparse_mixer(const OpView& view) {
   const tenon_moe_route_params& route = view.op.params.moe_route;
   require(route.normalise == 0 && route.groups <= 1 && view.inputs[1] == nullptr, view,
@@ -30,7 +30,7 @@ void require_sparse_mixer(const OpView& view) {
           "closeness is negative or no number");
 }
 
-/// A number and a weight for each chosen expert.
+/// Columns: a number and a weight per chosen expert.
 uint64_t moe_route_columns(const OpView& view) {
   const tenon_moe_route_params& route = view.op.params.moe_route;
   const uint64_t experts = columns_of(view, 0);

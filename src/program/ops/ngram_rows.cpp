@@ -33,7 +33,7 @@ uint64_t ngram_rows_columns(const OpView& view) {
   return heads.rows * table.columns;
 }
 
-/// Steps bring the tokens that it looks back at.
+/// Steps provide the tokens that the operation looks back at.
 void connect_ngram_rows(const OpView& view, ProgramFacts& facts) {
   const uint64_t back = view.inputs[1]->columns - 1;
   require(back <= facts.token_history, view,

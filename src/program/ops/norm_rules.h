@@ -1,4 +1,4 @@
-// What the norms share.
+// Rules and builder shared by the norms.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ inline uint64_t norm_columns(const OpView& view) {
   return columns;
 }
 
-/// segment 0: the whole row.
+/// segment 0 means the whole row.
 inline Slot add_norm(ProgramBuilder& builder, uint32_t kind, std::initializer_list<Slot> inputs,
                      float epsilon, uint32_t segment) {
   tenon_op op = new_op(kind);

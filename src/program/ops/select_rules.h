@@ -1,4 +1,4 @@
-// What the operations that choose rows by an index share. Their parameters begin alike.
+// Rules shared by operations that choose rows by an index. Their parameters share a prefix.
 #pragma once
 
 #include <algorithm>
@@ -29,19 +29,19 @@ inline uint64_t select_columns(const OpView& view) {
   return select.count;
 }
 
-/// The parameters begin as those of select do.
+/// The parameters begin like those of select.
 inline uint64_t block_rows_columns(const OpView& view) {
   require(view.op.params.select_within.block > 0, view, "blocks of no row");
   return select_columns(view);
 }
 
-/// The parameters of all begin with group and layer.
+/// All parameter structs begin with group and layer.
 inline OpCost select_cost(const OpView& view) {
   const uint32_t stride = std::max(1u, view.groups[view.op.params.select.group].stride);
   return {.seen = {SeenCost{columns_of(view, 0), 0, stride}}};
 }
 
-/// What an attention may look at: a select or a select_within chose it.
+/// Notes the selection for a later attention.
 inline void connect_select(const OpView& view, ProgramFacts& facts) {
   const uint32_t stride = std::max(1u, view.groups[view.op.params.select.group].stride);
   facts.selections[view.op.outputs[0]] = {1, stride, stride > 1, true};

@@ -13,7 +13,7 @@ OpCost select_within_cost(const OpView& view) {
   return cost;
 }
 
-/// What it chooses among was chosen over as many positions, in blocks of as many rows.
+/// The candidates were made over a group of equal stride, in blocks of equal rows.
 void connect_select_within(const OpView& view, ProgramFacts& facts) {
   const CandidatesFact made = candidates_of(view);
   const auto found = facts.candidates.find(view.op.inputs[2]);

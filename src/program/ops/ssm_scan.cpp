@@ -30,7 +30,7 @@ uint64_t ssm_scan_columns(const OpView& view) {
   return columns;
 }
 
-/// For each value of the state a decay, what is added, and a term of the result.
+/// Per state value: the decay, the update and a term of the result.
 OpCost ssm_scan_cost(const OpView& view) {
   return {.state_multiplications = 3 * ssm_scan_state(view)};
 }

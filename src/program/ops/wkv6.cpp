@@ -19,7 +19,7 @@ uint64_t wkv6_columns(const OpView& view) {
   return columns_of(view, 0);
 }
 
-/// As ssm_scan.
+/// Cost like ssm_scan.
 OpCost wkv6_cost(const OpView& view) { return {.state_multiplications = 3 * wkv6_state(view)}; }
 
 }  // namespace

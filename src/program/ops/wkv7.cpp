@@ -20,7 +20,7 @@ uint64_t wkv7_columns(const OpView& view) {
   return columns_of(view, 0);
 }
 
-/// The same, and what is added is two products.
+/// Like ssm_scan, with an update of two products.
 OpCost wkv7_cost(const OpView& view) { return {.state_multiplications = 5 * wkv7_state(view)}; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Throws where the rules forbid it.
+// Throws from a function that must not.
 #include <stdexcept>
 
 #include "tests/backend/plugins/stub_table.h"

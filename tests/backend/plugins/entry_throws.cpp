@@ -1,5 +1,5 @@
-// Throws from its entry, an exception whose destructor is code of this file: whoever catches it
-// must let go of it before the plugin is unloaded.
+// Throws from its entry an exception whose destructor is code of this file: it must be destroyed
+// before the plugin is unloaded.
 #include "tests/backend/plugins/stub_table.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Leaves a thread behind when all that was made with it is gone.
+// Leaves a thread running after all its objects are destroyed.
 #include <chrono>
 #include <thread>
 

@@ -1,4 +1,4 @@
-// A table of a later minor version, with functions after the known ones: to be used.
+// A usable table of a later minor version, with functions after the known ones.
 #include "tests/backend/plugins/stub_table.h"
 
 namespace {

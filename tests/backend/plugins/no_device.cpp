@@ -1,4 +1,4 @@
-// Says that it made a device, but gives none.
+// Reports success of create_device without a device.
 #include "tests/backend/plugins/stub_table.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// A plugin of minor version 0: it is used, and refuses the operations that came after it.
+// A plugin of minor version 0: usable, but refuses later operations.
 #include "tests/backend/plugins/stub_table.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// A complete table of a backend that can do nothing, for plugins that spoil one thing of it.
+// A complete table of a backend without devices, for plugins that break one rule.
 #pragma once
 
 #include "tenon/backend.h"
@@ -58,6 +58,6 @@ constexpr tenon_backend_api stub_table() {
 
 }  // namespace tenon
 
-/// The one symbol a plugin exports.
+/// Declares the single exported symbol of a plugin.
 #define TENON_TEST_ENTRY \
   extern "C" __attribute__((visibility("default"))) const tenon_backend_api* tenon_backend_entry

@@ -1,4 +1,4 @@
-// Fails with a status that no version knows, and without a sentence.
+// Fails with an unknown status and no sentence.
 #include "tests/backend/plugins/stub_table.h"
 
 namespace {

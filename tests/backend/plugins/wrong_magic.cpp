@@ -1,4 +1,4 @@
-// A table that is not ours.
+// A table with a foreign magic number.
 #include "tests/backend/plugins/stub_table.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Which library multiplies, and what it is told: options, failures, threads.
+// The BLAS library: options, failures, threads.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,17 +20,17 @@ const tenon_backend_api& api() {
   return *tenon_blas_backend_entry(TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR);
 }
 
-/// Whether the process has loaded the library.
+/// True if the process has loaded the library.
 bool is_loaded(const char* name) {
   void* handle = ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
   if (handle != nullptr) ::dlclose(handle);
   return handle != nullptr;
 }
 
-/// A device with an option; its host's last sentence is in `host`.
+/// A device made with an option; the host's last sentence is in `host`.
 class Made {
  public:
-  /// Without a key, none.
+  /// Without a key, makes it without options.
   explicit Made(const char* key = nullptr, const char* value = nullptr) {
     const tenon_backend_option option = {key, value};
     status = api().create_device(host.table(), 0, &option, key == nullptr ? 0 : 1, &device_);
@@ -53,14 +53,14 @@ class Made {
   tenon_device* device_ = nullptr;
 };
 
-/// A function of OpenBLAS; nullptr where the system's BLAS is another. A device was made before.
+/// A function of OpenBLAS; null if the system's BLAS is another. Requires that a device was made.
 template <typename Function>
 Function* of_openblas(const char* name) {
   void* handle = ::dlopen("libblas.so.3", RTLD_NOW | RTLD_NOLOAD);
   return handle == nullptr ? nullptr : reinterpret_cast<Function*>(::dlsym(handle, name));
 }
 
-// Runs in a process of its own, like every test that CTest starts.
+// Runs in its own process, like every test started by CTest.
 TEST(BlasLibrary, IsNotLoadedByListing) {
   if (is_loaded("libblas.so.3")) GTEST_SKIP() << "another test has loaded it";
   FakeHost host;

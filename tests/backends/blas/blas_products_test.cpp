@@ -1,4 +1,4 @@
-// Products that are cut into panels, tiles and chunks, against the reference, which cuts nothing.
+// Products divided into panels, tiles and chunks, against the undivided reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ std::vector<int32_t> tokens(uint32_t count, uint32_t vocab) {
   return all;
 }
 
-/// Root of the mean square difference of two results, as a part of that of the second.
+/// RMS of the difference of two results, relative to the second.
 double distance(const std::vector<float>& actual, const std::vector<float>& expected) {
   EXPECT_EQ(actual.size(), expected.size());
   double difference = 0;
@@ -45,13 +45,13 @@ double distance(const std::vector<float>& actual, const std::vector<float>& expe
 
 constexpr double kTolerance = 1e-5;  // conformance, TENON_PRECISION_F32
 
-/// The program whose results are x.
+/// Finishes a program with the results x.
 Program finish(ProgramBuilder& b, Slot x) {
   return std::move(b).finish(op::gather_rows(b, x), {.max_tokens = 512, .max_outputs = 512});
 }
 
-/// Runs steps on both, here with several numbers of threads, which change no bit. A program is moved
-/// into its runner, so `make` makes it for each.
+/// Runs steps on both backends, here with several thread counts, which change no bit. A runner
+/// takes its program, so `make` makes one per runner.
 template <typename Make>
 void expect_like_reference(const Make& make, const Weights& weights,
                            const std::vector<std::vector<Part>>& steps) {
@@ -70,8 +70,8 @@ void expect_like_reference(const Make& make, const Weights& weights,
 constexpr uint32_t kVocab = 64;
 constexpr uint32_t kWidth = 96;
 
-// More rows than one panel has, for one row and for many, whole formats and decoded ones; a thread has
-// a short last panel or none.
+// More rows than a panel, for one row of x and for many, decoded or not; a thread's last panel may
+// be short.
 TEST(BlasProducts, OfEveryPanel) {
   constexpr uint32_t kRows = 1100;
   for (const Format format : {Format::F32, Format::F16, Format::BF16, Format::Q8_0}) {
@@ -90,7 +90,7 @@ TEST(BlasProducts, OfEveryPanel) {
 
 TEST(BlasProducts, OfEveryPanelOfHeads) {
   constexpr uint32_t kHeads = 3;
-  constexpr uint32_t kRows = 700;  // of a head
+  constexpr uint32_t kRows = 700;  // per head
   const auto make = [&] {
     ProgramBuilder b;
     const Slot x = op::embed(b, b.weight("x", Format::F32, kVocab, kHeads * 32));
@@ -131,7 +131,7 @@ struct Mask {
   uint32_t window;
 };
 
-// More tokens than a tile and more positions than a chunk; the second step begins inside of both.
+// More tokens than a tile and more positions than a chunk; the second step begins inside both.
 TEST(BlasAttention, OfEveryTileAndChunk) {
   constexpr uint32_t kHeads = 6;
   constexpr CacheGroup kGroup = {1, 2, 24, 16, TENON_TYPE_F32, 100};

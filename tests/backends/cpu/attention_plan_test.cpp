@@ -1,4 +1,4 @@
-// How attention is cut into work: every position of every token once, chunks only where they help.
+// Plans of attention work: every position of every token once, and chunks only if they help.
 #include "backends/cpu/phases/attention_plan.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ AttentionShape shape_of(uint32_t kv_heads, uint32_t group_heads, uint32_t window
           tenon_cache_group{1, kv_heads, 64, 64, TENON_TYPE_F16, 32, TENON_CACHE_FULL, 0, 0, 0, 0}};
 }
 
-/// As tenon/backend.h says it.
+/// Visibility as defined in tenon/backend.h.
 bool sees(const AttentionShape& shape, int64_t own, int64_t i) {
   const int64_t window = shape.window;
   switch (shape.mask) {
@@ -43,7 +43,7 @@ bool sees(const AttentionShape& shape, int64_t own, int64_t i) {
   }
 }
 
-/// The plan of a step, checked: tiles cover the tokens in order, the chunks of a tile its spans.
+/// A step's plan, checked: tiles cover the tokens in order, chunks of a tile its spans.
 AttentionPlan plan_of(const AttentionShape& shape, const std::vector<Sequence>& sequences,
                       uint32_t threads) {
   AttentionPlan plan(shape, kMaxTokens, threads);

@@ -11,7 +11,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// A plan with memory, and routes of rows.
+/// A plan with memory, and the routes of rows.
 struct Sorted {
   Sorted(uint32_t experts, uint32_t used, const std::vector<std::vector<uint32_t>>& chosen,
          uint64_t max_rows = 64)

@@ -1,5 +1,5 @@
-// The linear kernels of every instruction set this machine has: near the exact product, and the
-// same bits however many rows a call covers.
+// Linear kernels of every instruction set of this machine: near the exact product, with equal bits
+// for any number of rows per call.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -118,8 +118,8 @@ class LinearKernel : public testing::TestWithParam<const char*> {
   }
 };
 
-/// Bytes: 1/127 of the block's maximum, uniformly rounded; fixed point: 1/8191; floats: 301
-/// roundings.
+/// Error bounds: bytes, 1/127 of the block's maximum, uniformly rounded; fixed point, 1/8191;
+/// floats, 301 roundings.
 double LinearKernel::max_error(const Problem& p) const {
   switch (activation_format(p.format->id, p.depth, *kernels_)) {
     case kActivationBytes:
@@ -131,8 +131,8 @@ double LinearKernel::max_error(const Problem& p) const {
   }
 }
 
-/// Without blocks a depth that no vector divides; in fixed point one of several runs of tiles, and
-/// a part of one, besides.
+/// Without blocks: a depth that no vector divides; for fixed point also a depth of several runs of
+/// tiles and a partial run.
 std::vector<uint64_t> depths_of(const FormatInfo& format) {
   if (format.id == Format::F16 || format.id == Format::BF16) return {301, 2336};
   return {format.block_values == 1 ? uint64_t{301} : 512};
@@ -167,7 +167,7 @@ TEST_P(LinearKernel, RowsDoNotDependOnTheirNeighbours) {
   }
 }
 
-/// Squared error of a block of activations as the bytes nearest to x / scale.
+/// Squared error of an activation block stored as the bytes nearest to x / scale.
 double error_of_bytes(const float* x, double scale) {
   double error = 0;
   for (uint64_t k = 0; k < kActivationBlock; ++k) {
@@ -214,8 +214,8 @@ TEST_P(LinearKernel, TheScaleOfABlockOfBytesIsTheBestOfFour) {
 }
 
 TEST_P(LinearKernel, LongRowsOfSignsAreTheSameByTablesAndByProducts) {
-  // Six panels of one activation row are looked up, in tables of 4,096 values at a time where a
-  // kernel has such; fewer panels or more rows are multiplied.
+  // Six panels of one activation row are looked up, in tables of up to 4,096 values; fewer panels
+  // or more rows are multiplied.
   for (const uint64_t depth : {4096u, 4224u, 8448u}) {
     SCOPED_TRACE(depth);
     const Problem p = make_problem(*find_format(Format::Q1_0), 90, depth, 5);
@@ -232,7 +232,8 @@ TEST_P(LinearKernel, LongRowsOfSignsAreTheSameByTablesAndByProducts) {
 }
 
 TEST_P(LinearKernel, EveryCodeOfABlockHasItsWeight) {
-  // Blocks of random bits: every index, sign and scale code, also those that encoders never write.
+  // Blocks of random bits: every index, sign and scale code, including those that encoders never
+  // write.
   std::mt19937 random(5);
   for (const FormatInfo& format : kFormats) {
     if (!format.weight || format.block_values == 1) continue;
@@ -253,7 +254,7 @@ TEST_P(LinearKernel, EveryCodeOfABlockHasItsWeight) {
         want += static_cast<double>(w[k]) * p.x[k];
         size += static_cast<double>(w[k]) * w[k];
       }
-      // Scales of the last binades overflow where they are multiplied by codes.
+      // Scales of the last binades overflow when multiplied by codes.
       if (!(size < 1e60)) continue;
       const double bound = 0.05 * std::sqrt(size) + 1e-30;
       EXPECT_NEAR(one[r], want, bound) << "row " << r;
@@ -335,7 +336,7 @@ Problem make_rows_of(Format format, const std::vector<float>& values, uint64_t t
   return p;
 }
 
-/// With the longest significands: what comes nearest to 2^31 in fixed point.
+/// Uses the longest significands, which come nearest to 2^31 in fixed point.
 void expect_rows_of(const Kernels& kernels, Format format, const std::vector<float>& values) {
   constexpr uint64_t kTokens = 30;
   Problem p = make_rows_of(format, values, kTokens);
@@ -352,14 +353,14 @@ void expect_rows_of(const Kernels& kernels, Format format, const std::vector<flo
 }
 
 TEST_P(LinearKernel, Bf16WeightsOfAllSizesAreMultiplied) {
-  constexpr float kLongest = 1.9921875f;  // the least numbers are near 0 in f32, too
+  constexpr float kLongest = 1.9921875f;  // the smallest numbers are also nearly 0 in f32
   expect_rows_of(*kernels_, Format::BF16,
                  {kLongest, -kLongest, kLongest * 0x1p100f, kLongest * 0x1p-100f, 0.0f, 0x1p-120f,
                   0x1p-130f, 1.0f});
 }
 
 TEST_P(LinearKernel, F16WeightsOfAllSizesAreMultiplied) {
-  constexpr float kLongest = 1.9990234375f;  // the least numbers have no leading one
+  constexpr float kLongest = 1.9990234375f;  // the smallest numbers are subnormal
   expect_rows_of(*kernels_, Format::F16,
                  {kLongest, -kLongest, kLongest * 0x1p15f, kLongest * 0x1p-14f, 0.0f, 0x1p-15f,
                   0x1.ff8p-15f, 0x1p-24f});

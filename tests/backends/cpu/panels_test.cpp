@@ -1,4 +1,4 @@
-// Packed weights hold exactly what the blocks held, for every format and any number of rows.
+// Packed weights hold exactly their blocks' contents, for every format and number of rows.
 #include "backends/cpu/layouts/panels.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// Rows of random values in a format that has an encoder; empty where there is none.
+/// Rows of random values in a format; empty if it has no encoder.
 std::vector<uint8_t> encoded_rows(const FormatInfo& format, uint64_t rows, uint64_t depth,
                                   uint32_t seed) {
   std::vector<uint8_t> blocks(rows * *row_bytes(format, depth));
@@ -44,7 +44,7 @@ TEST(Panels, EveryRowReadsBackExactly) {
       const PanelFormat& layout = panel_format(format.id);
       std::vector<uint8_t> packed(packed_bytes(layout, format, rows, depth));
       const PackedWeight weight{&layout, &format, rows, depth, packed.data()};
-      // In two calls, as the loader does.
+      // In two calls, like the loader.
       const uint64_t first = std::min<uint64_t>(rows, layout.panel_rows);
       const uint64_t bytes = *row_bytes(format, depth);
       pack_rows(weight, 0, first, blocks.data());
@@ -60,7 +60,7 @@ TEST(Panels, EveryRowReadsBackExactly) {
 }
 
 TEST(Panels, ExtremeBlocksReadBackExactly) {
-  // Every bit pattern of the integer part must survive: random bytes, scales kept finite.
+  // Every bit pattern of the integer part must survive: random bytes with finite scales.
   std::mt19937 random(11);
   for (const FormatInfo& format : kFormats) {
     if (!format.weight || format.block_values == 1) continue;

@@ -1,5 +1,5 @@
-// The scans of every instruction set this machine has: the same bits whether the state is written in
-// place or to another block.
+// Scans of every instruction set of this machine: equal bits whether the state is written in place
+// or to another block.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -19,7 +19,7 @@ struct StateTileValues {
   float values[kRows * kStateLanes];
 };
 
-/// Inputs of a tile: a row of each has as many values as the longer of rows and lanes.
+/// Inputs of a tile; each row has as many values as the longer of rows and lanes.
 struct ScanInputs {
   std::vector<float> rows[7];
   StateTileValues before{};
@@ -104,7 +104,7 @@ constexpr NamedScan kScans[] = {{"ssm_scan", run_ssm_scan},
                                 {"wkv6", run_wkv6<false>},
                                 {"wkv6 with a bonus", run_wkv6<true>}};
 
-/// Where the state goes.
+/// Destination of the state.
 enum class StateGoes { InPlace, ToAnotherBlock };
 
 struct ScanResult {
@@ -117,7 +117,7 @@ ScanResult scan_tile(const Kernels& kernels, const NamedScan& scan, uint32_t wid
   const ScanInputs inputs;
   StateTileValues before = inputs.before;
   StateTileValues after{};
-  for (float& v : after.values) v = 1e9f;  // of another text, not to be read
+  for (float& v : after.values) v = 1e9f;  // values of another text, which must not be read
   ScanResult result;
   result.out.resize(kTokens * kStateLanes);
   StateScan args{};

@@ -1,4 +1,4 @@
-// The CUDA backend over the fake driver: what it lists, what it says where there is no driver or an old one.
+// The CUDA backend over the fake driver: listing, and messages for missing and old drivers.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What the driver does, as it was before each test.
+/// Resets the driver's behaviour for each test.
 class CudaDriver : public ::testing::Test {
  protected:
   CudaDriver() {

@@ -1,4 +1,4 @@
-// The emulator against the tables of the PTX ISA, and what it does to kernels that keep to no rule.
+// The emulator against the tables of the PTX ISA, and its handling of incorrect kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ struct MatricesKernel {
   }
 };
 
-/// Two products of a warp of a warpgroup, one added to the other, of columns b in core matrices.
+/// Two products of a warp of a warpgroup, accumulated, with columns b in core matrices.
 struct AsyncStage {
   static constexpr uint kAcross = 144;
   static constexpr uint kAlong = 8 * kAcross;
@@ -85,7 +85,7 @@ struct AsyncKernel {
   }
 };
 
-/// Copies a line, and looks at it before it waits and after.
+/// Copies a line and reads it before and after the wait.
 struct CopyStage {
   uint line[4];
   uint begun[4];
@@ -112,7 +112,7 @@ struct CopyKernel {
   }
 };
 
-/// Multiplies what a copy has brought, without a fence.
+/// Multiplies copied data without a fence.
 struct UnfencedKernel {
   CopyStage& stage;
   Constants constants;
@@ -188,8 +188,8 @@ TEST(Emulator, LoadsMatricesRowByRow) {
   }
 }
 
-/// wgmma.m64nNk16, a in registers and b in shared memory: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16" and
-/// "Strides": K-major, without a swizzle.
+/// wgmma.m64nNk16, a in registers and b in shared memory: PTX ISA, "Register Fragments for
+/// wgmma.mma_async.m64nNk16" and "Strides": K-major, without swizzle.
 TEST(Emulator, ProductsOfWarpgroupsComeWhenTheyAreWaitedForAndNotBefore) {
   const auto half = [](float x) { return f16_to_f32(f32_to_f16(x)); };
   const auto a = [&](uint i, uint r, uint k) {

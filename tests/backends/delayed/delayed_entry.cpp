@@ -36,7 +36,8 @@ tenon_status fenced(const tenon_host* host, Body&& body) noexcept {
   return backends::fence(host, kName, std::forward<Body>(body));
 }
 
-/// What the inner device says but for what is different here, as far as the host's structure reaches.
+/// Writes the inner device's info with this backend's differences, as far as the host's structure
+/// reaches.
 void write_info(tenon_device_info info, const Settings& settings, tenon_device_info* to,
                 uint32_t size) {
   backends::copy_text(info.name, kName);
@@ -103,7 +104,7 @@ int32_t supports(tenon_device* device, const tenon_program* program, uint32_t op
   return device == nullptr ? 0 : inner_api().supports(of(device)->inner(), program, op);
 }
 
-// ---- Buffers: each use is after the jobs before it ----------------------------------------------
+// ---- Buffers: each use follows the jobs before it -----------------------------------------------
 
 tenon_status buffer_create(tenon_device* device, uint64_t size, uint32_t purpose,
                            tenon_buffer** buffer) noexcept {

@@ -1,5 +1,5 @@
-// The backend "delayed": the reference after a queue, with the latencies of a device that the host does
-// not wait for. For tests of hosts that keep several steps under way.
+// The backend "delayed": the reference behind a queue, with the latencies of an asynchronous
+// device. For tests of hosts with several steps under way.
 #pragma once
 
 #include "tenon/backend.h"

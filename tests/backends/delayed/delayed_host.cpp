@@ -23,7 +23,7 @@ void leave_sentence(void* user, const char* text, uint64_t length) {
   if (of_job == nullptr) return real_of(user).set_error(real_of(user).user, text, length);
   try {
     of_job->assign(text, length);
-  } catch (...) {  // the status has to do
+  } catch (...) {  // the status must do
   }
 }
 

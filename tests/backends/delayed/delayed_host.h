@@ -1,12 +1,12 @@
-// The host as a backend sees it that runs on a queue's thread: jobs run on the calling thread alone, as the
-// host's threads may not be used there, and sentences stay with the job.
+// A host for a backend on a queue's thread: jobs run on the calling thread only, because the host's
+// threads may not be used there, and sentences stay with the job.
 #pragma once
 
 #include "tenon/backend.h"
 
 namespace tenon::delayed {
 
-/// Must outlive what was made with its table. The real host outlives it.
+/// Must outlive the objects made with its table. The real host outlives it.
 class DelayedHost {
  public:
   explicit DelayedHost(const tenon_host* real);

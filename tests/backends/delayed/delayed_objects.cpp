@@ -15,7 +15,7 @@ namespace {
 
 /// The longest latency, in microseconds.
 constexpr uint32_t kMostTime = 10'000'000;
-/// As many steps as an info may say.
+/// Most steps that an info may report.
 constexpr uint32_t kMostSteps = 64;
 constexpr uint32_t kMostStepTokens = 65536;
 constexpr uint32_t kMostBlockTokens = 4096;
@@ -122,7 +122,7 @@ tenon_status Executable::run_now(StepCopy& copy, uint64_t ticket) {
 
 uint64_t Executable::inner_step(uint64_t ticket) const {
   if (ticket == TENON_NO_TICKET) return TENON_NO_TICKET;
-  // A number that is no ticket makes the inner backend say what is missing.
+  // An invalid ticket makes the inner backend report the fault.
   return ticket == ran_ ? inner_ran_ : UINT64_MAX;
 }
 

@@ -1,4 +1,4 @@
-// Device, buffer and executable of the delayed backend, over those of the one it delays.
+// Device, buffer and executable of the delayed backend, over those of the inner backend.
 #pragma once
 
 #include <chrono>
@@ -13,24 +13,24 @@
 
 namespace tenon::delayed {
 
-/// What create_device was told.
+/// Options of create_device.
 struct Settings {
   std::chrono::microseconds step_time{0};
   std::chrono::microseconds draw_time{0};
   uint32_t steps_under_way = 2;
   uint32_t step_tokens = 256;
   uint32_t block_tokens = 32;
-  uint32_t fail_step = 0;  ///< of an executable, from 1; 0: none
+  uint32_t fail_step = 0;  ///< failing step of an executable, from 1; 0 means none
   uint32_t fail_draw = 0;
 
-  /// Throws ARGUMENT for an unknown key, and for a value that is no number or out of range.
+  /// Throws ARGUMENT for an unknown key, a non-numeric value, or a value out of range.
   void set(std::string_view key, std::string_view value);
 };
 
-/// The table of the backend that does the work.
+/// Table of the inner backend.
 const tenon_backend_api& inner_api();
 
-/// Throws a failure of the inner backend, whose sentence has gone to the host.
+/// Throws a failure of the inner backend, whose sentence the host already has.
 void check_inner(tenon_status status);
 
 class Device {
@@ -49,7 +49,7 @@ class Device {
   DelayedHost host_;
   Settings settings_;
   tenon_device* inner_ = nullptr;
-  WorkQueue queue_;  // last: its thread ends before what its jobs use
+  WorkQueue queue_;  // last, so that its thread ends before data used by its jobs
 };
 
 struct Buffer {
@@ -79,8 +79,8 @@ class Executable {
   Device& device_;
   StepShape shape_;
   tenon_executable* inner_ = nullptr;
-  uint64_t last_step_ = TENON_NO_TICKET;  // of the host's thread
-  // Of the queue's thread: jobs so far, and the last step that did not fail, by either numbering.
+  uint64_t last_step_ = TENON_NO_TICKET;  // on the host's thread
+  // On the queue's thread: number of jobs, and the last successful step, in both numberings.
   uint32_t num_steps_ = 0;
   uint32_t num_draws_ = 0;
   uint64_t ran_ = TENON_NO_TICKET;

@@ -1,4 +1,4 @@
-// Copies of what a step and a draw point to, for a queue that runs them later.
+// Deep copies of steps and draws, for a queue that runs them later.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tenon::delayed {
 
-/// What the copies need to know of a program.
+/// Properties of a program needed for the copies.
 struct StepShape {
   std::vector<tenon_cache_group> groups;
   uint32_t position_parts = 1;
@@ -18,11 +18,11 @@ struct StepShape {
   uint64_t vocab = 0;
 };
 
-/// All but the memory of bindings and the cancel flag, which the host keeps. Throws ARGUMENT for arrays
-/// that are missing.
+/// Copies everything but the memory of bindings and the cancel flag, which the host keeps. Throws
+/// ARGUMENT for missing arrays.
 class StepCopy {
  public:
-  ///   inner  turns a slab of the host's view into the buffer that the step gets
+  ///   inner  maps a slab of the host's view to the step's buffer
   template <typename Inner>
   StepCopy(const tenon_step& step, const StepShape& shape, Inner inner) : step_(step) {
     check(step, shape);

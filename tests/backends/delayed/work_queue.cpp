@@ -12,7 +12,7 @@ bool is_set(const uint32_t* flag) {
   return flag != nullptr && __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
 }
 
-/// Sleeps until then; false when the flag was set meanwhile.
+/// Sleeps until `then`; returns false if the flag was set meanwhile.
 bool sleep_until(Clock::time_point then, const uint32_t* cancel) {
   for (auto now = Clock::now(); now < then; now = Clock::now()) {
     if (is_set(cancel)) return false;
@@ -82,7 +82,7 @@ void WorkQueue::run() {
   while (true) {
     changed_.wait(lock, [this] { return stopped_ || next_ticket_ < end_ticket(); });
     if (next_ticket_ == end_ticket()) return;
-    // Neither moved nor removed before it is done.
+    // Neither moved nor removed before its end.
     const uint64_t ticket = next_ticket_;
     Entry& entry = entries_[ticket - first_ticket_];
     lock.unlock();

@@ -1,5 +1,4 @@
-// Jobs that one thread does in order, each of which takes a least time: what a device's queue looks like
-// from the host. What the jobs are is not known here.
+// A queue of jobs run in order by one thread, each with a least duration, like a device's queue.
 #pragma once
 
 #include <chrono>
@@ -16,13 +15,13 @@
 
 namespace tenon::delayed {
 
-/// Any thread may call. Ends its thread in the destructor, after the jobs.
+/// Any thread may call. The destructor ends the thread after the jobs.
 class WorkQueue {
  public:
   struct Job {
     std::function<tenon_status(uint64_t ticket)> work;
     std::chrono::microseconds least{};
-    const uint32_t* cancel = nullptr;  ///< or a flag that ends the waiting
+    const uint32_t* cancel = nullptr;  ///< flag that ends the delay; may be null
     bool is_step = false;
   };
   struct Ended {
@@ -35,16 +34,16 @@ class WorkQueue {
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  /// The ticket of a job. STATE for more than `most_steps` steps that were not waited for.
+  /// Adds a job; returns its ticket. Throws STATE for more than `most_steps` steps not waited for.
   uint64_t add(Job job, uint32_t most_steps);
-  /// The end of a job, once for each ticket and in their order; else ARGUMENT.
+  /// Waits for a job's end, once per ticket and in order. Throws ARGUMENT otherwise.
   Ended wait(uint64_t ticket);
-  /// Whether wait(ticket) would return at once.
+  /// True if wait(ticket) would return at once.
   bool has_ended(uint64_t ticket);
-  /// Returns when all jobs have ended.
+  /// Waits for all jobs.
   void drain();
 
-  /// Where the thread's jobs leave their sentences; null on other threads.
+  /// Destination of sentences of the thread's jobs; null on other threads.
   static std::string*& sentence();
 
  private:
@@ -59,8 +58,8 @@ class WorkQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Entry> entries_;  // not waited for
-  uint64_t first_ticket_ = 1;  // of the first of them
-  uint64_t next_ticket_ = 1;   // to be done next
+  uint64_t first_ticket_ = 1;  // ticket of the first entry
+  uint64_t next_ticket_ = 1;   // ticket to run next
   bool stopped_ = false;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Weights of a draw in whole numbers against exp, and shares against what they are of.
+// Integer weights of a draw against exp, and shares against their totals.
 #include "backends/gpu/draw_arithmetic.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Units of codes: where each lies, against the tables of the instruction set; every format taken apart and put
-// together again.
+// Units of codes: positions against the tables of the instruction set; every format split and
+// joined again.
 #include "backends/gpu/packed_unit.h"
 
 #include <gmock/gmock.h>
@@ -15,8 +15,9 @@
 namespace tenon::gpu {
 namespace {
 
-// PTX ISA 8, "Matrix Fragments for mma.m16n8k16 with floating point type", A: groupID = lane >> 2, row =
-// groupID for a_i with i < 2 or 4 <= i < 6, else groupID + 8; column = (lane % 4) * 2 + (i & 1), + 8 for i >= 4.
+// PTX ISA 8, "Matrix Fragments for mma.m16n8k16 with floating point type", A: groupID = lane >> 2,
+// row = groupID for a_i with i < 2 or 4 <= i < 6, else groupID + 8; column = (lane % 4) * 2 + (i &
+// 1), + 8 for i >= 4.
 TEST(PackedUnit, LanesHoldTheValuesThatTheInstructionTakes) {
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     for (uint32_t i = 0; i < kStepValues; ++i) {
@@ -45,7 +46,7 @@ TEST(PackedUnit, EveryBitOfAPlaneBelongsToOneCode) {
 }
 
 TEST(PackedUnit, AMaskAndAShiftTakeOutThePairsOfAWord) {
-  // Row 0 of the first step: lane 0 has columns 0 and 1 (values 0 and 1) and 8 and 9 (values 4 and 5).
+  // Row 0 of the first step: lane 0 has columns 0, 1 (values 0, 1) and 8, 9 (values 4, 5).
   std::array<uint32_t, kQuarterValues> codes{};
   codes[0] = 0x3;
   codes[1] = 0x5;
@@ -58,12 +59,12 @@ TEST(PackedUnit, AMaskAndAShiftTakeOutThePairsOfAWord) {
 }
 
 TEST(PackedUnit, ALaneLoadsItsStepsSideBySide) {
-  // A quarter of 4 bits is one load, of 8 bits two loads of two steps, of 16 bits a load for each step.
+  // A quarter of 4 bits is one load, of 8 bits two loads of two steps, of 16 bits a load per step.
   EXPECT_EQ(code_place(4, 0, 48).word, 3u);
   EXPECT_EQ(code_place(8, 0, 32).word, kLanes * kLoadBytes / 4);
   EXPECT_EQ(code_place(16, 0, 16).word, kLanes * kLoadBytes / 4);
   EXPECT_EQ(code_place(4, 1, 0).word, 4 * kLoadBytes / 4);  // row 1 is lane 4
-  EXPECT_EQ(code_place(2, 1, 0).word, 4 * 2u);              // of 2 bits a lane has 8 bytes
+  EXPECT_EQ(code_place(2, 1, 0).word, 4 * 2u);              // with 2 bits a lane has 8 bytes
 }
 
 TEST(PackedUnit, PlanesComeBackAsTheyWere) {
@@ -93,7 +94,7 @@ TEST_P(BlockCodes, AreTakenOutAndPutBackBitByBit) {
   std::vector<uint32_t> codes(format_.block_values);
   take_codes(format_, block.data(), codes.data());
   for (const uint32_t code : codes) EXPECT_EQ(code >> bits, 0u);
-  // The scales are left, and not a bit of the codes.
+  // The scales remain, without any bit of the codes.
   std::vector<std::byte> empty = block;
   std::vector<uint32_t> none(format_.block_values);
   take_codes(format_, empty.data(), none.data());
@@ -102,7 +103,7 @@ TEST_P(BlockCodes, AreTakenOutAndPutBackBitByBit) {
   EXPECT_EQ(block, original);
 }
 
-/// The codes order values as the decoder does: the one that is changed changes its value and no other.
+/// Codes match the decoder: changing a code changes its value only.
 TEST_P(BlockCodes, AreThoseOfTheDecoder) {
   std::vector<float> values(format_.block_values);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3.1F;

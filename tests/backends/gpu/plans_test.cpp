@@ -1,4 +1,4 @@
-// Barriers where stages need them and nowhere else; parts of memory that do not overlap.
+// Barriers only between stages that need them; parts of memory without overlap.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ TEST(Hazards, WhatWasWrittenIsReadAfterABarrier) {
   Hazards hazards;
   EXPECT_FALSE(hazards.needs_barrier({}, Extents{{100, 110}}));
   EXPECT_TRUE(hazards.needs_barrier(Extents{{109, 112}}, Extents{{200, 210}}));
-  // It stood for all before it.
+  // The barrier covers all earlier stages.
   EXPECT_FALSE(hazards.needs_barrier(Extents{{100, 110}}, Extents{{300, 310}}));
 }
 

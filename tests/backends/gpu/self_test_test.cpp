@@ -1,4 +1,4 @@
-// The cases of self-tests: each family has one, and those of products come out alike in any order of addition.
+// Self-test cases: one per family, and products that do not depend on the order of addition.
 #include "backends/gpu/self_test.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Staging buffers that threads share: which one a thread gets, and that it waits for one.
+// Staging buffers shared by threads: assignment and waiting.
 #include "backends/gpu/staging_slots.h"
 
 #include <gtest/gtest.h>

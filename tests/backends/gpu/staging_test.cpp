@@ -1,5 +1,5 @@
-// What contexts of both drivers share: staging memory, the account of device memory, the choice of
-// a device.
+// Common parts of both drivers' contexts: staging memory, memory accounting, the choice of a
+// device.
 #include "backends/gpu/staging.h"
 
 #include <gmock/gmock.h>
@@ -15,14 +15,14 @@ namespace {
 
 using backends::Failure;
 
-/// Memory of a device that is a vector, and a context whose copies end when they begin.
+/// A vector as device memory, and a context whose copies end immediately.
 struct StagedMemory {
   std::vector<std::byte> bytes;
 };
 struct StagedContext {
   StagingSlots slots;
   std::vector<std::vector<std::byte>> buffers{kStagingSlots};
-  std::vector<uint64_t> copies;  ///< bytes of each
+  std::vector<uint64_t> copies;  ///< bytes per copy
   bool is_lost = false;
 
   StagedContext() {
@@ -75,7 +75,7 @@ TEST(MemoryAccount, RefusesWhatPassesTheLimit) {
   }
   account.remove(60);
   EXPECT_EQ(account.rest(), 100U);
-  account.add(101);  // of a limit that was lowered
+  account.add(101);  // after the limit was lowered
   EXPECT_EQ(account.rest(), 0U);
 }
 

@@ -1,4 +1,4 @@
-// The block of a step, read back as a shader reads it.
+// The data block of a step, read back like a shader.
 #include "backends/gpu/step_data.h"
 
 #include <gmock/gmock.h>
@@ -46,10 +46,10 @@ tenon_cache_group blocks_of(uint32_t tokens, uint32_t kind = TENON_CACHE_FULL,
   return {1, 1, 4, 4, TENON_TYPE_F32, tokens, kind, window, 0, 0, 0};
 }
 
-/// A step on the device.
+/// A step in device memory.
 struct Written {
   StepHeader header;
-  std::vector<Address> memory;  // eights, as the block is aligned
+  std::vector<Address> memory;  // 8-byte words, like the block's alignment
 
   template <typename T>
   std::vector<T> array(Address address, size_t count) const {
@@ -104,7 +104,7 @@ TEST(StepData, HasThePlaceOfEachTokenAndTheBlocksOfEachSequence) {
     places.emplace_back(p.sequence, p.position);
   }
   EXPECT_THAT(places, ElementsAre(std::pair(0, 5), std::pair(1, 0), std::pair(1, 1)));
-  // Six positions are two blocks of four and three of two; two positions one of each.
+  // Six positions take two blocks of four and three of two; two positions take one of each.
   EXPECT_THAT(w.array<uint32_t>(w.header.table_starts, 4), ElementsAre(0, 2, 5, 6));
   EXPECT_THAT(w.array<Address>(w.header.tables, 7),
               ElementsAre(1003, 1001, 2006, 2005, 2004, 1002, 2007));
@@ -115,7 +115,7 @@ TEST(StepData, LeavesOutBlocksBeforeTheWindow) {
   const int32_t zero = 0;
   const uint32_t table[] = {TENON_NO_BLOCK, TENON_NO_BLOCK, 5, 6};
   const uint32_t* tables[] = {table};
-  const tenon_step_sequence sequence{0, 1, 7, 0, tables};  // looks at 5, 6 and 7
+  const tenon_step_sequence sequence{0, 1, 7, 0, tables};  // attends to 5, 6 and 7
   tenon_step step{};
   step.num_tokens = step.num_sequences = 1;
   step.sequence_size = sizeof(sequence);

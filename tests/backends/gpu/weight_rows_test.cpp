@@ -1,4 +1,4 @@
-// Weights as a shader finds them: every format there and back, and blocks where a word begins.
+// Weights in a shader's layout: every format converted back, and blocks at word boundaries.
 #include "backends/gpu/weight_rows.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class WeightRows : public testing::TestWithParam<Format> {
   const FormatInfo& format_ = *find_format(GetParam());
 };
 
-/// Bytes that no two places share soon.
+/// Bytes without short repetitions.
 std::vector<std::byte> numbered_bytes(uint64_t count) {
   std::vector<std::byte> bytes(count);
   for (uint64_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(1 + i * 7 % 251);
@@ -28,7 +28,7 @@ TEST_P(WeightRows, AreTheBlocksOfTheFileAtWholeWords) {
     SCOPED_TRACE(blocks);
     const uint64_t columns = blocks * format_.block_values;
     const std::vector<std::byte> file = numbered_bytes(blocks * format_.block_bytes);
-    // Neighbours are left alone, and nothing of the row is.
+    // Writes the whole row, and nothing else.
     constexpr auto kUntouched = std::byte{0xEE};
     const uint64_t stride = row_stride(format_, columns);
     std::vector<std::byte> row(stride + kWordBytes, kUntouched);

@@ -1,5 +1,5 @@
-// Weights in units: every value of every format, taken out of the bytes of its tile as weight_units.h says they lie and
-// multiplied out, against the format's own decoder.
+// Weights in units: every value of every format, decoded from its tile by the layout in
+// weight_units.h, against the format's decoder.
 #include "backends/gpu/weight_units.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ namespace {
 class WeightUnits : public testing::TestWithParam<Format> {
  protected:
   static constexpr uint64_t kColumns = 512 + 256;
-  static constexpr uint32_t kRows = 13;  // the last three are none
+  static constexpr uint32_t kRows = 13;  // the last three rows are missing
 
   WeightUnits() : columns_(format_.block_values == 256 ? kColumns : kColumns - 32) {
     std::vector<float> values(kRows * columns_);
@@ -125,7 +125,7 @@ TEST(ColumnParts, CoverEveryUnitOnce) {
 }
 
 TEST(ColumnParts, KeepMultiprocessorsBusy) {
-  // 4096 x 4096 on 132 of them: 256 tiles, two waves of which the last is nearly full.
+  // 4096 x 4096 on 132 multiprocessors: 256 tiles, two waves with a nearly full last one.
   EXPECT_EQ(column_parts(256, 16, 132).groups, 1u);
   // 1024 x 4096: 64 tiles leave half of them idle.
   EXPECT_EQ(column_parts(64, 16, 132).groups, 2u);

@@ -1,5 +1,5 @@
-// A host for tests of a backend alone: counts what it lends, can refuse the n-th allocation, and
-// runs "threads" one after another. No code of the library's own host services.
+// A host for tests of a backend alone: counts allocations, can refuse the n-th, and runs "threads"
+// one by one. Uses no code of the library's host services.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ class FakeHost {
   [[nodiscard]] const tenon_host* table() const { return &table_; }
 
   uint32_t threads = 1;
-  int64_t allocations_left = INT64_MAX;  ///< the allocation after so many fails
-  uint32_t* raised_by_jobs = nullptr;    ///< becomes 1 when a job begins
+  int64_t allocations_left = INT64_MAX;  ///< number of allocations before one fails
+  uint32_t* raised_by_jobs = nullptr;    ///< set to 1 when a job begins
   uint64_t live_bytes = 0;
   uint32_t wrong_releases = 0;
   uint32_t num_errors = 0;
@@ -58,7 +58,7 @@ class FakeHost {
     std::free(memory);
   }
 
-  // The last thread first: nothing may lean on the order.
+  // Last thread first: results must not depend on the order.
   static int32_t parallel(void* user, const tenon_parallel_job* job) {
     if (self(user).raised_by_jobs != nullptr) *self(user).raised_by_jobs = 1;
     for (uint32_t phase = 0; phase < job->num_phases; ++phase) {

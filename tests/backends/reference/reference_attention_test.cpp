@@ -1,4 +1,4 @@
-// kv_write and attention of the reference backend against values worked out by hand.
+// kv_write and attention of the reference backend against manually computed values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ using testing::FloatEq;
 
 const float kLog3 = std::log(3.0f);
 
-/// Sizes and tables of a program that is attention alone: query, key and value of a token are the
-/// rows of three tables.
+/// Sizes and tables of an attention-only program: a token's query, key and value are rows of three
+/// tables.
 struct AttentionCase {
   CacheGroup group = {1, 1, 1, 1, TENON_TYPE_F32, 2};
   AttentionOptions options = {.group = 0, .layer = 0, .heads = 1};
@@ -94,7 +94,7 @@ TEST(ReferenceAttention, QueryHeadsShareKeyValueHeads) {
   c.query = {1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1};
   c.key = {0, 0, 0, 0, kLog3, 0, 0, kLog3};
   c.value = {0, 4, 8, 100, 104, 108, 4, 8, 12, 104, 108, 112};
-  // Head by head: first element of the key or second; token 1 has weight 3 where its key is log 3.
+  // Per head: the first element of the key or the second; token 1 has weight 3 if its key is log 3.
   expect_values(make_runner(c).run({Part{{0, 1}}}),
                 {0, 4, 8,  0, 4, 8,  100, 104, 108, 100, 104, 108,  //
                  3, 7, 11, 2, 6, 10, 102, 106, 110, 103, 107, 111});
@@ -126,7 +126,7 @@ TEST(ReferenceAttention, SlicesAndNeighboursChangeNoBit) {
 TEST(ReferenceAttention, HalfCacheRoundsToHalf) {
   AttentionCase c = three_tokens();
   c.group.type = TENON_TYPE_F16;
-  c.value = {1.0001f, 65520.0f, 0};  // to 1, and past the largest half
+  c.value = {1.0001f, 65520.0f, 0};  // rounds to 1, and exceeds the largest half
   ReferenceRunner runner = make_runner(c);
   expect_values(runner.run({Part{{0}}}), {1});
   EXPECT_TRUE(std::isinf(runner.run({Part{{1}}})[0]));

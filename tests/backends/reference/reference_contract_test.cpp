@@ -1,5 +1,4 @@
-// The reference backend's side of the plugin ABI: what it refuses, with which status, and that it
-// says why.
+// The reference backend's side of the plugin ABI: refusals, their status and their sentence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -133,7 +132,7 @@ TEST(ReferenceWeights, RowsAreCheckedAndAllNeeded) {
   tenon_executable* executable = nullptr;
   ASSERT_EQ(api().compile(runner.device(), &program.view(), &executable), TENON_BACKEND_OK);
   const float rows[6] = {};
-  EXPECT_EQ(api().load_rows(executable, 1, 0, 1, rows, 8), TENON_BACKEND_ARGUMENT);  // no weight
+  EXPECT_EQ(api().load_rows(executable, 1, 0, 1, rows, 8), TENON_BACKEND_ARGUMENT);  // not a weight
   EXPECT_EQ(api().load_rows(executable, 99, 0, 1, rows, 8), TENON_BACKEND_ARGUMENT);
   EXPECT_EQ(api().load_rows(executable, 0, 2, 2, rows, 16), TENON_BACKEND_ARGUMENT);
   EXPECT_EQ(api().load_rows(executable, 0, UINT64_MAX, 2, rows, 16), TENON_BACKEND_ARGUMENT);

@@ -1,4 +1,5 @@
-// No failed allocation, of the host or of operator new, crashes the reference backend or leaks.
+// A failed allocation, of the host or operator new, neither crashes the reference backend nor
+// leaks.
 #include <gtest/gtest.h>
 
 #include "program/operations.h"
@@ -26,8 +27,8 @@ Program sample_with_rope() {
   return std::move(b).finish(op::gather_rows(b, op::attention(b, x, options)), {.max_tokens = 4});
 }
 
-/// A backend from its entry to the end of one step, with failures where the counters say. Frees
-/// what it made; returns the first status that is not OK.
+/// A backend from its entry to the end of one step, with failures set by counters. Frees its
+/// objects; returns the first status other than OK.
 class Life {
  public:
   Life() : program_(sample_with_rope()) {}
@@ -42,7 +43,7 @@ class Life {
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
 
-  /// budget: what operator new grants over all calls; negative: everything.
+  /// budget: allocations that operator new grants over all calls; negative: unlimited.
   tenon_status live(int64_t budget) {
     const auto& api = ReferenceRunner::api();
     const auto call = [&](auto&& f) {

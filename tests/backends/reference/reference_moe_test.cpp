@@ -1,4 +1,4 @@
-// Mixtures of experts of the reference backend against values worked out by hand.
+// Mixtures of experts in the reference backend against manually computed values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAreArray;
 using testing::FloatEq;
 
-/// One token whose row of the table "x" is `row`, after `body`.
+/// Runs one token whose row of the table "x" is `row` through `body`.
 template <typename Body>
 std::vector<float> run_on_row(const std::vector<float>& row, const Body& body,
                               Weights weights = {}) {
@@ -34,7 +34,7 @@ void expect_row(const std::vector<float>& actual, const std::vector<double>& exp
 
 const double kE = std::exp(1.0);
 
-/// Numbers and then weights of the experts that a row of logits chooses.
+/// Numbers, then weights, of the experts chosen for a row of logits.
 std::vector<float> route_of(const std::vector<float>& logits, const RouteOptions& options) {
   ProgramBuilder b;
   const Route route =
@@ -71,7 +71,7 @@ TEST(ReferenceMoeRoute, SigmoidNormalisedOrNot) {
   expect_row(route_of(logits, options), {3, 1, a / 2, b / 2});
 }
 
-/// Of logits 4, 3.9 and 2 the first two are within a tenth of each other; 2 has no one near.
+/// Among logits 4, 3.9 and 2, the first two are within a tenth of each other; 2 has no close logit.
 TEST(ReferenceMoeRoute, SparseMixerWeighsAmongWhatComesClose) {
   const RouteOptions options{
       .used = 3, .scoring = TENON_MOE_SPARSE_MIXER, .scale = 2.0f, .closeness = 0.1f};
@@ -79,14 +79,14 @@ TEST(ReferenceMoeRoute, SparseMixerWeighsAmongWhatComesClose) {
   expect_row(route_of({2, 4, -3, 3.9f}, options), {1, 3, 0, 2 * first, 2, 2});
 }
 
-// max(|l_i|, l) of negative logits is the size of the other one: -1.05 lies within 0.1 of -1.
+// With negative logits, max(|l_i|, l) is the other's magnitude: -1.05 is within 0.1 of -1.
 TEST(ReferenceMoeRoute, SparseMixerOfNegativeLogits) {
   const RouteOptions options{.used = 2, .scoring = TENON_MOE_SPARSE_MIXER, .closeness = 0.1f};
   const double first = 1 / (1 + std::exp(double{-1.05f} + 1));
   expect_row(route_of({-1, -4, -1.05f}, options), {0, 2, first, 1});
 }
 
-/// The same with a selection bias "s" and a scale for each expert "e".
+/// Routes with a selection bias "s" and a scale per expert "e".
 std::vector<float> route_with_vectors(const std::vector<float>& logits, RouteOptions options,
                                       const std::vector<float>& bias,
                                       const std::vector<float>& scale) {
@@ -110,14 +110,14 @@ TEST(ReferenceMoeRoute, TheBiasChoosesAndTheScaleWeighs) {
   expect_row(route_with_vectors({0, 2, -1, 3}, {.used = 2, .scoring = TENON_MOE_SIGMOID},
                                 {10, 0, 5, 0}, {2, 3, 4, 5}),
              {0, 2, 2 * 0.5, 4 * sigmoid(-1)});
-  // Over the chosen, the bias is added to logits.
+  // SOFTMAX_CHOSEN adds the bias to logits.
   const double e = std::exp(1.0);
   expect_row(route_with_vectors({0, 2, -1, 3}, {.used = 2}, {2.5f, 0, 3.5f, 0}, {1, 1, 1, 1}),
              {3, 0, 1 / (1 + std::exp(-3.0)), 1 / (1 + e * e * e)});
 }
 
 TEST(ReferenceMoeRoute, OnlyExpertsOfTheLargestGroups) {
-  // Of sigmoids, 0.88 + 0.12 of the first group is less than 0.73 + 0.62 of the second.
+  // Sigmoids: 0.88 + 0.12 of the first group is less than 0.73 + 0.62 of the second.
   const std::vector<float> logits = {2, -2, 1, 0.5f, -3, -3};
   const RouteOptions options{
       .used = 2, .scoring = TENON_MOE_SIGMOID, .groups = 3, .groups_used = 1};
@@ -125,14 +125,14 @@ TEST(ReferenceMoeRoute, OnlyExpertsOfTheLargestGroups) {
   RouteOptions two = options;
   two.groups_used = 2;
   expect_row(route_of(logits, two), {0, 2, sigmoid(2), sigmoid(1)});
-  // Groups of one count their only expert; of equal ones the lower number is taken.
+  // Groups of one count their only expert; ties go to the lower number.
   expect_row(route_of({1, 1, 1, 1},
                       {.used = 2, .scoring = TENON_MOE_SIGMOID, .groups = 4, .groups_used = 3}),
              {0, 1, sigmoid(1), sigmoid(1)});
 }
 
 TEST(ReferenceMoeLinear, WeightsBiasesAndSums) {
-  // The experts of a row of two: 1 with weight 0.5, then 0 with weight 0.25.
+  // Experts of a row: 1 with weight 0.5, then 0 with weight 0.25.
   const auto run = [&](const MoeLinearOptions& options, bool biased) {
     return run_on_row({0, 1},
                       [&](ProgramBuilder& b, Slot x) {
@@ -175,7 +175,8 @@ TEST(ReferenceMoeRoute, WhatIsNoNumberIsChosenLast) {
   EXPECT_EQ(out[1], 1.0f);
 }
 
-/// Experts 2 and 0 of three, weights e / (1 + e) and 1 / (1 + e); x is the row of their logits.
+/// Experts 2 and 0 of three, with weights e / (1 + e) and 1 / (1 + e); x is the row of their
+/// logits.
 const std::vector<float> kRow = {1, -5, 2};
 const Weights kExperts = {{"w",
                            {1, 0, 0, 0, 1, 0,  //

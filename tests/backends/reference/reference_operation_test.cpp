@@ -1,5 +1,5 @@
-// Every operation of the reference backend against values worked out by hand: it is the oracle of
-// all other backends, so nothing else can vouch for it.
+// Every operation of the reference backend against manually computed values: it is the oracle of
+// all other backends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAreArray;
 using testing::FloatEq;
 
-/// Logits for tokens 0, 1, ... of the one table "x" [rows, columns] after `body`.
+/// Logits for tokens 0, 1, ... of the table "x" [rows, columns] after `body`.
 std::vector<float> run_on_table(const std::vector<float>& table, uint64_t columns,
                                 const std::function<Slot(ProgramBuilder&, Slot)>& body,
                                 Weights weights = {}) {
@@ -117,7 +117,7 @@ TEST(ReferenceLinear, RowsTimesRowsOfTheWeight) {
 }
 
 TEST(ReferenceLinear, SumsInDoublePrecision) {
-  // In f32 the small term would vanish beside the large ones.
+  // In f32 the small term would be lost beside the large ones.
   const auto out = run_on_table(
       {1e8f, 1, -1e8f}, 3,
       [](ProgramBuilder& b, Slot x) { return op::linear(b, x, b.weight("w", Format::F32, 1, 3)); },
@@ -125,7 +125,7 @@ TEST(ReferenceLinear, SumsInDoublePrecision) {
   expect_values(out, {1});
 }
 
-/// Rotates the table's rows, which become positions past, past + 1, ...
+/// Rotates the table's rows as positions past, past + 1, ...
 std::vector<float> rotate(const std::vector<float>& table, uint32_t head_dim,
                           const std::vector<double>& frequencies, uint32_t style, uint32_t past,
                           float magnitude = 1.0f) {
@@ -230,7 +230,7 @@ TEST(ReferenceActivate, Xielu) {
   const XieluOptions options{.alpha_p = 0.5f, .alpha_n = 2.0f, .beta = 0.25f, .epsilon = -1.0f};
   const auto out = run_on_table(
       {2, -3, -0.5f}, 3, [&](ProgramBuilder& b, Slot x) { return op::xielu(b, options, x); });
-  // -0.5 is above epsilon, which the exponential takes instead.
+  // -0.5 exceeds epsilon, so the exponential uses epsilon.
   expect_values(out, {0.5 * 4 + 0.5, 2 * (std::expm1(-3.0) + 3) - 0.75,
                       2 * (std::expm1(-1.0) + 0.5) - 0.125});
 }
@@ -299,7 +299,7 @@ TEST(ReferenceSinkhorn, FirstColumnsThenRowsAndColumns) {
   };
   // Softmax: 1/4 3/4, 1/2 1/2.
   expect_values(run(1, 0.0f), {1 / 3.0, 3 / 5.0, 2 / 3.0, 2 / 5.0});
-  // Of the rows 1/3 3/5 and 2/3 2/5, divided by their sums.
+  // Rows 1/3 3/5 and 2/3 2/5, divided by their sums.
   const double a = 5 / 14.0, c = 10 / 16.0;
   expect_values(run(2, 0.0f),
                 {a / (a + c), (1 - a) / (2 - a - c), c / (a + c), (1 - c) / (2 - a - c)});

@@ -1,5 +1,5 @@
-// A program with weights given by name, run on a backend, the reference unless said otherwise, through
-// its table of functions, with one KV slab and several sequences.
+// Runs a program with named weights on a backend (by default the reference) through its function
+// table, with one KV slab and several sequences.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@
 
 namespace tenon::testing_reference {
 
-/// Each of `actual` within four units in the last place of the value there.
+/// Expects each value within four units in the last place.
 inline void expect_values(const std::vector<float>& actual, const std::vector<double>& expected) {
   std::vector<testing::Matcher<float>> matchers;
   for (const double value : expected) {
@@ -28,14 +28,14 @@ inline void expect_values(const std::vector<float>& actual, const std::vector<do
 
 using Weights = std::map<std::string, std::vector<float>>;
 
-/// One sequence of a step: its tokens, and where its blocks are.
+/// A sequence of a step: its tokens and its blocks.
 struct Part {
   std::vector<int32_t> tokens;
   uint32_t past = 0;
   std::vector<uint32_t> blocks = {0, 1, 2, 3, 4, 5, 6, 7};
 };
 
-/// Everything a step points to. All rows are wanted.
+/// All arrays of a step. All rows are wanted.
 struct OwnedStep {
   OwnedStep(const tenon_program& program, const std::vector<Part>& parts, tenon_buffer* slab,
             uint32_t blocks_per_slab)
@@ -127,7 +127,7 @@ class BackendRunner {
   [[nodiscard]] tenon_buffer* slab() { return slab_; }
   [[nodiscard]] FakeHost& host() { return host_; }
 
-  /// The first result [tokens of all parts, columns].
+  /// The first result, [tokens of all parts, columns].
   std::vector<float> run(const std::vector<Part>& parts) { return run_all(parts).front(); }
   std::vector<std::vector<float>> run_all(const std::vector<Part>& parts) {
     OwnedStep owned(view(), parts, slab_, kBlocks);

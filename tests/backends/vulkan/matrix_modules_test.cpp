@@ -1,5 +1,5 @@
-// Shaders of cooperative matrices as drivers take them: the tables of SPV_KHR_cooperative_matrix. Newer versions of
-// spirv-val (2023.4 on) know the extension; the one of Debian 12 does not.
+// Cooperative matrix shaders in the form of drivers, against the tables of
+// SPV_KHR_cooperative_matrix. spirv-val knows the extension from 2023.4 on; Debian 12's does not.
 #include "backends/vulkan/matrix_modules.h"
 
 #include <gmock/gmock.h>
@@ -83,7 +83,7 @@ TEST(MatrixModules, NameTheUseOfEachOperand) {
     const Words module = with_khr_matrices(shader_words(kernel));
     const auto all = instructions(module);
     ASSERT_EQ(all.count(4456), 3u);          // types
-    const auto type_of = [&](uint32_t id) {  // of what was loaded
+    const auto type_of = [&](uint32_t id) {  // of a loaded value
       return only(all, 61, [id](const Words& words) { return words[2] == id; })[1];
     };
     const auto use_of = [&](uint32_t type) {
@@ -99,7 +99,7 @@ TEST(MatrixModules, NameTheUseOfEachOperand) {
       EXPECT_EQ(use_of(type_of(words[5])), 2u);
       EXPECT_EQ(use_of(words[1]), 2u);
     }
-    // Weights and places lie row by row, 20 words and 16 numbers from one to the next; x as columns.
+    // Weights and places are row-major, with strides of 20 words and 16 numbers; x is column-major.
     const auto loads = all.equal_range(4457);
     for (auto i = loads.first; i != loads.second; ++i) {
       const Words& words = i->second;  // type, result, pointer, layout, stride

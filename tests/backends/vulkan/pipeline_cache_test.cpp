@@ -1,4 +1,4 @@
-// What the backend asks the host to keep of its pipelines, and what it takes back.
+// The pipeline data that the backend stores with the host and reads back.
 #include "backends/vulkan/pipeline_cache.h"
 
 #include <gtest/gtest.h>
@@ -69,11 +69,11 @@ TEST(VulkanPipelineCache, KeysNameDeviceAndDriver) {
   for (const PhysicalDevice& other : others) EXPECT_NE(pipeline_cache_key(other), key);
 }
 
-/// A host that keeps things in memory.
+/// A host that stores entries in memory.
 struct KeepingHost {
   explicit KeepingHost(bool keeps = true) : table(*plain.table()) {
     table.user = this;
-    // What the plain host does, it does for itself.
+    // Forwards to the plain host with its own user pointer.
     table.allocate = [](void* user, uint64_t size, uint64_t alignment, uint32_t purpose) {
       const tenon_host& host = of(user);
       return host.allocate(host.user, size, alignment, purpose);
@@ -120,7 +120,7 @@ struct KeepingHost {
 
 constexpr gpu::KernelKey kSomeKernel{gpu::Kernel::draw, {8, 0, 0, 0, 0}};
 
-/// False where there is no device.
+/// Returns false without a device.
 bool make_a_pipeline(const tenon_host& host) {
   try {
     Context context(&host, 0, uint64_t{100} << 20);
@@ -139,7 +139,7 @@ TEST(VulkanPipelineCache, IsPutWhenPipelinesAreMadeAndHadAtTheNextStart) {
   EXPECT_EQ(host.num_put, 1);
   EXPECT_TRUE(make_a_pipeline(host.table));
   EXPECT_EQ(host.kept.size(), 1u) << "under the same key";
-  // What is foreign is not handed to the driver, and is replaced.
+  // Foreign data is not passed to the driver, and is replaced.
   const std::string whole = host.kept.begin()->second;
   for (const std::string& bytes : std::vector<std::string>{"", "x", std::string(100, 'x')}) {
     host.kept.begin()->second = bytes;
@@ -151,7 +151,7 @@ TEST(VulkanPipelineCache, IsPutWhenPipelinesAreMadeAndHadAtTheNextStart) {
 TEST(VulkanPipelineCache, IsNotMissedByAHostWithoutIt) {
   KeepingHost without(false);
   if (!make_a_pipeline(without.table)) GTEST_SKIP() << "no Vulkan device";
-  // One of an older minor version, whose table ends before the functions.
+  // A host of an older minor version, whose table ends before the functions.
   KeepingHost old;
   old.table.struct_size = offsetof(tenon_host, cache_get);
   EXPECT_TRUE(make_a_pipeline(old.table));

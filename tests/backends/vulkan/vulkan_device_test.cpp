@@ -1,4 +1,4 @@
-// Listing devices, options, and what a device says where it cannot do what it is asked for.
+// Listing devices, options, and messages for unsupported requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ const tenon_backend_api& api() {
   return *tenon_vulkan_backend_entry(TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR);
 }
 
-/// A device with one option; without a key, none.
+/// A device made with an option; without a key, with none.
 class Made {
  public:
   explicit Made(const char* key = nullptr, const char* value = nullptr, uint32_t index = 0) {
@@ -37,7 +37,7 @@ class Made {
   tenon_device* device = nullptr;
 };
 
-/// Whether the machine has a driver whose first device can be used.
+/// True if the machine has a driver with a usable first device.
 bool has_device() { return Made().status == TENON_BACKEND_OK; }
 
 TEST(VulkanInstance, SaysThatThereIsNoLoader) {
@@ -71,7 +71,7 @@ TEST(VulkanResults, BecomeTheStatusesOfThePluginInterface) {
     }
   };
   EXPECT_EQ(status_of(VK_SUCCESS), TENON_BACKEND_OK);
-  EXPECT_EQ(status_of(VK_TIMEOUT), TENON_BACKEND_OK);  // no failure
+  EXPECT_EQ(status_of(VK_TIMEOUT), TENON_BACKEND_OK);  // not a failure
   EXPECT_EQ(status_of(VK_ERROR_OUT_OF_DEVICE_MEMORY), TENON_BACKEND_NO_MEMORY);
   EXPECT_EQ(status_of(VK_ERROR_OUT_OF_HOST_MEMORY), TENON_BACKEND_NO_MEMORY);
   EXPECT_EQ(status_of(VK_ERROR_DEVICE_LOST), TENON_BACKEND_STATE);
@@ -93,7 +93,7 @@ TEST(VulkanDevices, AreListedOrTheReasonIsGiven) {
   for (uint32_t i = 0; i < std::min(count, 8u); ++i) {
     EXPECT_EQ(infos[i].name, i == 0 ? "vulkan" : "vulkan " + std::to_string(i));
     EXPECT_STRNE(infos[i].description, "");
-    // A processor that runs shaders is for tests: `auto` shall not choose it.
+    // A processor that runs shaders is for tests: `auto` must not choose it.
     const bool is_llvmpipe = std::string(infos[i].description).starts_with("llvmpipe");
     if (is_llvmpipe) {
       EXPECT_EQ(infos[i].kind, TENON_DEVICE_REFERENCE);
@@ -150,7 +150,7 @@ TEST(VulkanMemory, StaysBelowItsLimit) {
   tenon_buffer* other = nullptr;
   EXPECT_EQ(create(kLimit / 2, &other), TENON_BACKEND_NO_MEMORY);
   api().buffer_destroy(buffer);
-  ASSERT_EQ(create(kLimit / 2, &other), TENON_BACKEND_OK);  // what was given back can be had
+  ASSERT_EQ(create(kLimit / 2, &other), TENON_BACKEND_OK);  // freed memory is available again
   api().buffer_destroy(other);
 }
 

@@ -1,4 +1,4 @@
-// attention: over the paged cache, one token at a time and the query heads that share a KV head
+// attention: over the paged cache, token by token, for the query heads that share a KV head
 // (Vaswani et al., arXiv:1706.03762, section 3.2.1; sinks as in arXiv:2309.17453 with a value of
 // zero; ALiBi: arXiv:2108.12409; relative bias: arXiv:1910.10683; latent rows: arXiv:2405.04434).
 #pragma once
@@ -17,8 +17,7 @@
 
 namespace tenon::plain {
 
-/// An attention operation: what a token sees, what becomes of scores, and the keys and values of a
-/// KV head.
+/// An attention operation: visible positions, scores, and the keys and values of a KV head.
 template <typename Math>
 class Attention {
  public:
@@ -43,15 +42,15 @@ class Attention {
     }
   }
 
-  /// Whether a token looks at some of the positions that it sees only.
+  /// True if tokens attend to selected positions only.
   [[nodiscard]] bool selects() const { return selects_; }
-  /// Which positions a token looks at, ascending.
+  /// Positions that a token attends to, ascending.
   struct Positions {
     uint32_t first, count;
-    std::optional<backends::SelectedPositions<Real>> selected;  ///< else from `first` on
+    std::optional<backends::SelectedPositions<Real>> selected;  ///< empty: all from `first` on
     uint32_t operator[](uint32_t i) const noexcept { return selected ? (*selected)[i] : first + i; }
   };
-  /// Of those that token t sees all, or what is selected for a KV head.
+  /// All positions that token t sees, or those selected for a KV head.
   [[nodiscard]] Positions looked_at(uint32_t t, uint64_t kv_head) const noexcept {
     const TokenPlace& place = step_.place(t);
     if (!selects()) {
@@ -66,7 +65,7 @@ class Attention {
     return {0, selected.size(), selected};
   }
 
-  /// The positions [first, end) that a token attends to.
+  /// Visible positions [first, end) of a token.
   struct Range {
     uint32_t first, end;
   };
@@ -95,7 +94,7 @@ class Attention {
     return {static_cast<uint32_t>(first), static_cast<uint32_t>(end)};
   }
 
-  /// The most positions that a token of the step attends to.
+  /// Most positions that a token of the step attends to.
   [[nodiscard]] uint64_t longest() const {
     uint64_t longest = 0;
     for (uint32_t t = 0; t < query.rows(); ++t) {
@@ -105,7 +104,7 @@ class Attention {
     return longest;
   }
 
-  /// The score of position `i` for a query head of a token at position `own`, from their product.
+  /// Score of position `i` for a query head of a token at position `own`, from their dot product.
   [[nodiscard]] Real score(Real product, uint64_t head, uint32_t own, uint32_t i) const {
     const Real scaled = product * params.scale;
     const Real cap = params.soft_cap;
@@ -113,7 +112,7 @@ class Attention {
     return params.bias == TENON_BIAS_NONE ? capped : capped + bias_of(head, own, i);
   }
 
-  /// Scores of a query head to weights, in place.
+  /// Turns a query head's scores into weights, in place.
   void softmax(uint64_t head, Real* scores, uint32_t count) const noexcept {
     Real highest = sinks_.empty() ? -INFINITY : sinks_[head];
     for (uint32_t i = 0; i < count; ++i) highest = std::max(highest, scores[i]);
@@ -122,13 +121,14 @@ class Attention {
     for (uint32_t i = 0; i < count; ++i) scores[i] /= sum;
   }
 
-  /// The key of a position, [key_dim].
+  /// Loads the key of a position, [key_dim].
   void load_key(const tenon_step_sequence& sequence, uint64_t kv_head, uint32_t position,
                 Real* key) const noexcept {
     const std::byte* row = step_.cache_row(sequence, params.group, params.layer, position);
     load_head(row + kv_head * key_bytes_, group.type, group.key_dim, key);
   }
-  /// The value of a position: the first value_dim values of `value`, which has room for a key, too.
+  /// Loads the value of a position into the first value_dim values of `value`, which must have room
+  /// for a key, too.
   void load_value(const tenon_step_sequence& sequence, uint64_t kv_head, uint32_t position,
                   Real* value) const noexcept {
     if (group.kind == TENON_CACHE_LATENT) return load_key(sequence, kv_head, position, value);
@@ -143,7 +143,7 @@ class Attention {
   Matrix<Real> out;          ///< [T, heads x value_dim]
 
  private:
-  /// What is added to the score of position `i` for a token at position `own`.
+  /// Bias of the score of position `i` for a token at position `own`.
   [[nodiscard]] Real bias_of(uint64_t head, int64_t own, int64_t i) const {
     if (params.bias == TENON_BIAS_ALIBI) {
       return -bias_[head] * static_cast<Real>(std::abs(own - i));
@@ -155,9 +155,9 @@ class Attention {
   const StepRun<Math>& step_;
   const std::vector<Real> sinks_;  ///< [heads] or empty
   const bool selects_;
-  const Matrix<Real> selected_;  ///< [T, k], of a selection
+  const Matrix<Real> selected_;  ///< [T, k] of a selection
   std::vector<Real> bias_;       ///< ALIBI: [heads]; RELATIVE: [buckets, heads]; or empty
-  const uint64_t key_bytes_;     ///< of a head
+  const uint64_t key_bytes_;     ///< per head
   const uint64_t value_bytes_;
 };
 
@@ -206,13 +206,13 @@ inline bool fits_attention(const OpShape& shape) noexcept {
          fits_selection(shape);
 }
 
-/// Token by token and KV head by KV head.
+/// Runs per token and KV head.
 template <typename Math>
 void run_attention(StepRun<Math>& step, const tenon_op& op) {
   using Real = typename Math::Real;
   Attention<Math> attention(step, op);
   const tenon_cache_group& group = attention.group;
-  const uint64_t heads = attention.params.heads / group.kv_heads;  // that share a KV head
+  const uint64_t heads = attention.params.heads / group.kv_heads;  // per KV head
   const uint64_t room = attention.longest() * heads;
   const auto attend = [&](uint32_t t, uint64_t kv_head, Real* scores, Real* row) noexcept {
     const auto& [sequence, own] = step.place(t);

@@ -1,5 +1,5 @@
-// attention_pools: over the last positions and over pools of all, token by token and head by head
-// (DeepSeek-V4, as `transformers` has it in models/deepseek_v4).
+// attention_pools: over the last positions and over pooled rows, token by token and head by head
+// (DeepSeek-V4, as in `transformers`, models/deepseek_v4).
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void run_attention_pools(StepRun<Math>& step, const tenon_op& op) {
   const auto selected = step.activation(selects ? op.inputs[2] : op.inputs[0]);
   const std::vector<Real> sinks = step.weight_vector(op.inputs[1]);
   auto out = step.activation(op.outputs[0]);
-  std::vector<std::vector<Real>> rows;  // that a token looks at
+  std::vector<std::vector<Real>> rows;  // rows that a token attends to
   const auto add_row = [&](const std::byte* row) {
     rows.emplace_back(group.key_dim);
     load_head(row, group.type, group.key_dim, rows.back().data());

@@ -1,4 +1,4 @@
-// Keys and values of one head in the cache, stored and read: the only place that knows how they lie.
+// Stores and loads keys and values of a head: the only place that knows their layout.
 #pragma once
 
 #include <array>
@@ -11,13 +11,14 @@
 
 namespace tenon::plain {
 
-/// Whether heads of n values can be stored as `type`.
+/// True if heads of n values can be stored as `type`.
 inline bool fits_cache(uint32_t type, uint64_t n) noexcept {
   if (type == TENON_TYPE_F32 || type == TENON_TYPE_F16) return true;
   return (type == TENON_CACHE_INT8 || type == TENON_CACHE_Q4) && n <= kMaxCacheRow;
 }
 
-/// Bytes of a head of n values. int8: levels, scale; q4: two codes a byte, the even one low, scale.
+/// Bytes of a head of n values. int8: levels, scale; q4: two codes per byte, the even one low,
+/// scale.
 inline uint64_t cache_head_bytes(uint32_t type, uint64_t n) noexcept {
   switch (type) {
     case TENON_TYPE_F32:
@@ -31,7 +32,7 @@ inline uint64_t cache_head_bytes(uint32_t type, uint64_t n) noexcept {
   }
 }
 
-/// Rounds a head of n values to the cache's type and stores it. fits_cache(type, n).
+/// Rounds a head of n values to the cache's type and stores it. Requires fits_cache(type, n).
 template <typename Real>
 void store_head(std::byte* head, uint32_t type, const Real* values, uint64_t n) noexcept {
   std::array<float, kMaxCacheRow> row;
@@ -66,7 +67,7 @@ void store_head(std::byte* head, uint32_t type, const Real* values, uint64_t n) 
   }
 }
 
-/// The stored head as n values.
+/// Loads a stored head as n values.
 template <typename Real>
 void load_head(const std::byte* head, uint32_t type, uint64_t n, Real* values) noexcept {
   uint16_t scale = 0;

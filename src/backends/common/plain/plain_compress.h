@@ -1,4 +1,4 @@
-// compress: one row of several positions, weighed column by column.
+// compress: a row from several positions, weighted per column.
 #pragma once
 
 #include <algorithm>
@@ -41,12 +41,13 @@ void run_compress(StepRun<Math>& step, const tenon_op& op) {
     const uint32_t own = place.position;
     out.row(t).setZero();
     if (own % params.stride != params.stride - 1) continue;
-    // Calls body(column, value, gate) for what each position brings.
+    // Calls body(column, value, gate) for each position's contribution.
     const uint32_t pool = own + 1 - params.stride;
     const bool overlaps = params.overlap == 1;
     const auto each = [&](const auto& body) {
       for (uint32_t i = overlaps && pool > 0 ? pool - params.stride : pool; i <= own; ++i) {
-        const uint64_t from = overlaps && i >= pool ? columns : 0;  // the pool's own come second
+        // The pool's own half comes second.
+        const uint64_t from = overlaps && i >= pool ? columns : 0;
         const std::byte* row = step.cache_row(*place.sequence, params.group, params.layer, i);
         load_head(row, group.type, group.key_dim, value.data());
         load_head(row + key_bytes, group.type, group.key_dim, gate.data());

@@ -59,7 +59,7 @@ Real signed_root(Real epsilon, Real x) {
   return x == 0 ? x : std::copysign(std::sqrt(std::max(std::abs(x), epsilon)), x);
 }
 
-// In the order of TENON_ACTIVATION_*; XIELU and SIGNED_ROOT have parameters besides.
+// Indexed by TENON_ACTIVATION_*; XIELU and SIGNED_ROOT take parameters and are apart.
 template <typename Real>
 inline constexpr Real (*kActivations[])(Real) = {
     silu<Real>,
@@ -75,7 +75,7 @@ inline constexpr Real (*kActivations[])(Real) = {
     nullptr,
 };
 
-/// The second operand of a sum or a product: value(t, column).
+/// Second operand of a sum or product: value(t, column).
 template <typename Math>
 class Operand {
  public:

@@ -1,5 +1,5 @@
-// What the functions of the plugin ABI ask of an executable: steps one at a time, each computed in
-// `run`, draws from the logits of the last one, and tickets.
+// Implements the executable of the plugin ABI: one step at a time, computed in `run`, draws from
+// the last step's logits, and tickets.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Executable {
  public:
   using Real = typename Math::Real;
 
-  /// Copies the program; throws UNSUPPORTED naming an operation that does not fit. `math` and what the
-  /// table points to outlive this.
+  /// Copies the program. Throws UNSUPPORTED that names an operation that does not fit. `math` and
+  /// the lists of the table must outlive the executable.
   Executable(const tenon_host* host, const tenon_program& program,
              const OperationTable<Math>& operations, const Math& math)
       : program_(host, program, operations), math_(math) {
@@ -30,7 +30,7 @@ class Executable {
   [[nodiscard]] const tenon_host* host() const { return program_.host(); }
   [[nodiscard]] const tenon_program& program() const { return program_.view(); }
   [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return program_.block_bytes(group); }
-  /// Any rows may be loaded at once.
+  /// Rows may be loaded in any number.
   [[nodiscard]] uint64_t row_granularity(uint32_t) const { return 1; }
 
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
@@ -43,7 +43,8 @@ class Executable {
     sealed_ = true;
   }
 
-  /// Runs a step to its end; returns its ticket. Throws STATE when the last one was not waited for.
+  /// Runs a step to its end and returns its ticket. Throws STATE if the last step was not waited
+  /// for.
   uint64_t run(const tenon_step& step) {
     if (!sealed_) backends::refuse(TENON_BACKEND_STATE, "run before seal");
     const tenon_step known = tickets_.begin_run(step);
@@ -51,7 +52,7 @@ class Executable {
     return tickets_.end_run(step.num_outputs);
   }
 
-  /// Draws from the logits of the last step; returns a ticket. Throws ARGUMENT.
+  /// Draws from the last step's logits; returns a ticket. Throws ARGUMENT.
   uint64_t draw(uint64_t step, const Strided<tenon_draw>& draws) {
     const uint32_t logits = program().logits;
     const uint64_t vocab = logits == TENON_NO_SLOT ? 0 : program_.slot(logits).columns;

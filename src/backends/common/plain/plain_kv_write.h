@@ -1,4 +1,5 @@
-// kv_write: keys and values of the step into the blocks of their sequences; a latent row is a key.
+// kv_write: stores the step's keys and values in the blocks of their sequences; a latent row is a
+// key.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace tenon::plain {
 
-/// Whether the values of a kv_write fit its group.
+/// True if the values of a kv_write fit its group.
 inline bool fits_values(const OpShape& shape) noexcept {
   const tenon_cache_group& group = *shape.group;
   if (group.kind == TENON_CACHE_LATENT) {

@@ -1,5 +1,4 @@
-// linear and linear_heads: every weight row is decoded once and multiplied with all rows of the
-// input.
+// linear and linear_heads: decodes every weight row once and multiplies it with all input rows.
 #pragma once
 
 #include "backends/common/plain/plain_shape.h"

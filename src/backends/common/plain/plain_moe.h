@@ -14,10 +14,10 @@
 
 namespace tenon::plain {
 
-/// tenon/backend.h, tenon_moe_route_params.
+/// Limit of tenon_moe_route_params (tenon/backend.h).
 inline constexpr uint64_t kMaxExperts = 65536;
 
-/// The number of an expert as an activation holds it.
+/// Expert number held in an activation. Throws STATE if it is out of range.
 inline uint64_t expert_number(double value, uint32_t experts) {
   if (value >= 0 && value < experts) return static_cast<uint64_t>(value);
   backends::refuse(TENON_BACKEND_STATE, "moe_linear: expert {} of {}", value, experts);
@@ -25,10 +25,10 @@ inline uint64_t expert_number(double value, uint32_t experts) {
 
 using Scores = std::span<const double>;
 
-/// What experts are ordered by: one that is no number comes last.
+/// Sort key of experts; NaN comes last.
 inline double rank(double score) { return std::isnan(score) ? -INFINITY : score; }
 
-/// Numbers 0 .. ranks.size() - 1, the largest rank first, of equal ones the lower number.
+/// Numbers 0 .. ranks.size() - 1 by descending rank, ties by number.
 inline std::vector<uint64_t> by_rank(Scores ranks) {
   std::vector<uint64_t> order(ranks.size());
   std::iota(order.begin(), order.end(), uint64_t{0});
@@ -37,7 +37,7 @@ inline std::vector<uint64_t> by_rank(Scores ranks) {
   return order;
 }
 
-/// Softmax of the logits with the given numbers.
+/// Softmax over the logits of the given experts.
 inline std::vector<double> softmax(Scores logits, std::span<const uint64_t> numbers) {
   double largest = -INFINITY;
   for (const uint64_t i : numbers) largest = std::max(largest, logits[i]);
@@ -51,7 +51,7 @@ inline std::vector<double> softmax(Scores logits, std::span<const uint64_t> numb
   return weights;
 }
 
-/// The scores of all experts; of SOFTMAX_CHOSEN, which needs to know the chosen, the logits.
+/// Scores of all experts; for SOFTMAX_CHOSEN, which needs the chosen ones, the logits.
 inline std::vector<double> scores_of(const tenon_moe_route_params& route, Scores logits) {
   std::vector<double> scores(logits.begin(), logits.end());
   if (route.scoring == TENON_MOE_SIGMOID) {
@@ -66,8 +66,9 @@ inline std::vector<double> scores_of(const tenon_moe_route_params& route, Scores
   return scores;
 }
 
-/// The weights of SPARSE_MIXER: of each chosen one, the softmax over it and those that come close.
-///   order  numbers of experts, the largest logit first
+/// Weights of SPARSE_MIXER: for each chosen expert, the softmax over it and the experts close to
+/// it.
+///   order  expert numbers by descending logit
 inline std::vector<double> sparse_mixer(const tenon_moe_route_params& route, Scores logits,
                                         std::span<const uint64_t> order) {
   std::vector<double> weights;
@@ -83,7 +84,7 @@ inline std::vector<double> sparse_mixer(const tenon_moe_route_params& route, Sco
   return weights;
 }
 
-/// Experts of runs that are not among the largest get the lowest rank.
+/// Gives the lowest rank to experts outside the best groups.
 inline void keep_largest_groups(const tenon_moe_route_params& route, std::vector<double>& ranks) {
   if (route.groups <= 1) return;
   const size_t size = ranks.size() / route.groups;
@@ -142,7 +143,7 @@ inline bool fits_moe_linear(const OpShape& shape) noexcept {
          shape.outputs[0]->columns == (moe.sum == 1 ? rows : used * rows);
 }
 
-/// In f64 whatever `Math` is: rows are short, and a tie that rounding makes would choose another expert.
+/// Computes in f64 for any `Math`: rows are short, and a rounding tie would choose another expert.
 template <typename Math>
 void run_moe_route(StepRun<Math>& step, const tenon_op& op) {
   using Real = typename Math::Real;
@@ -190,19 +191,18 @@ void run_moe_route(StepRun<Math>& step, const tenon_op& op) {
   }
 }
 
-/// An expert is the j-th that row t chose.
+/// The j-th expert chosen by row t.
 struct Choice {
   Eigen::Index t, j;
 };
 
-/// A moe_linear: which rows each of its experts has, what they are multiplied with, and where the
-/// products go.
+/// A moe_linear: the rows of each expert, their inputs, and the destinations of the products.
 template <typename Math>
 class ExpertProducts {
  public:
   using Real = typename Math::Real;
 
-  /// Throws STATE for an expert that there is none of. Clears sums.
+  /// Throws STATE for an unknown expert. Clears sums.
   ExpertProducts(StepRun<Math>& step, const tenon_op& op)
       : params_(op.params.moe_linear),
         depth_(step.slot(op.inputs[2]).columns),
@@ -223,18 +223,18 @@ class ExpertProducts {
   }
 
   [[nodiscard]] uint64_t num_experts() const { return params_.experts; }
-  /// Columns of an expert's matrix.
+  /// Columns per expert matrix.
   [[nodiscard]] uint64_t depth() const { return depth_; }
-  /// Rows of an expert's matrix.
+  /// Rows per expert matrix.
   [[nodiscard]] uint64_t rows() const { return rows_; }
   [[nodiscard]] std::span<const Choice> choices(uint64_t expert) const { return choices_[expert]; }
-  /// What a choice multiplies the matrix with: [depth].
+  /// Input of a choice: [depth].
   [[nodiscard]] const Real* input(const Choice& choice) const {
     const bool parts = static_cast<uint64_t>(in_.cols()) != depth_;
     return in_.row(choice.t).data() + (parts ? static_cast<uint64_t>(choice.j) * depth_ : 0);
   }
-  /// Puts the product of a choice with row `n` of its expert's matrix where it belongs. Calls for one n
-  /// and choices of the same row come one after another.
+  /// Stores the product of a choice with row `n` of its expert's matrix. Calls with equal n and row
+  /// must not run concurrently.
   void put(const Choice& choice, uint64_t expert, uint64_t n, Real product) {
     const auto& [t, j] = choice;
     const Real w = weighted_ ? weights_(t, j) : 1;

@@ -14,7 +14,7 @@ using Segment = Eigen::Map<Eigen::Array<Real, Eigen::Dynamic, 1>>;
 template <typename Real>
 using ConstSegment = Eigen::Map<const Eigen::Array<Real, Eigen::Dynamic, 1>>;
 
-/// Calls body(x, y) for every segment x of the input and its place y in the output.
+/// Calls body(x, y) for each segment x of the input and its place y in the output.
 template <typename Math, typename Body>
 void for_each_segment(StepRun<Math>& step, const tenon_op& op, const Body& body) {
   using Real = typename Math::Real;

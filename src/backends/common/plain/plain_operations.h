@@ -1,5 +1,5 @@
-// Every operation of the plugin ABI in the plain way, as a table: operation NAME has fits_NAME and
-// run_NAME in some plain_*.h, all of which plain_forms.h includes (cmake/rooms.cmake writes it).
+// The table of all plain operations. Operation NAME has fits_NAME and run_NAME in some plain_*.h;
+// plain_forms.h includes them all (written by cmake/rooms.cmake).
 #pragma once
 
 #include <plain_forms.h>
@@ -18,7 +18,7 @@ inline constexpr Operation<Math> kOperations[] = {
 #undef TENON_PLAIN
 };
 
-/// The table of a backend that does the operations in `own` itself, which outlive it.
+/// Table of a backend that implements the operations in `own`, which must outlive it.
 template <typename Math>
 constexpr OperationTable<Math> operations(std::span<const Operation<Math>> own = {}) noexcept {
   return {own, kOperations<Math>};

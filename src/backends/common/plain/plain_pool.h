@@ -1,4 +1,4 @@
-// pool: a row for each sequence of the step.
+// pool: one row per sequence of the step.
 #pragma once
 
 #include "backends/common/plain/plain_shape.h"

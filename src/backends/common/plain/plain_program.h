@@ -1,5 +1,5 @@
-// A program with its weights and the memory of its activations: what stays the same from step to step.
-// Weights lie as they came, in the blocks of their formats.
+// A program with its weights and activation memory, kept across steps. Weights stay in the blocks
+// of their formats.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ namespace tenon::plain {
 
 using backends::HostMemory;
 
-/// Bytes of a cache block: [layers, rows_of_block, heads x (key_dim + value_dim)] elements; of a state
-/// [layers, state_values] f32.
+/// Bytes of a cache block: [layers, rows_of_block, heads x (key_dim + value_dim)] elements; of a
+/// state, [layers, state_values] f32.
 inline uint64_t cache_block_bytes(const tenon_cache_group& group) {
   using backends::multiply;
   if (group.kind == TENON_CACHE_STATE) {
@@ -48,8 +48,8 @@ class LoadedProgram {
  public:
   using Real = typename Math::Real;
 
-  /// Copies the program; throws UNSUPPORTED naming an operation that the table does not fit. The table's
-  /// lists outlive this.
+  /// Copies the program. Throws UNSUPPORTED that names an operation that the table lacks. The
+  /// table's lists must outlive the object.
   LoadedProgram(const tenon_host* host, const tenon_program& program,
                 const OperationTable<Math>& operations)
       : host_(host), program_(program), operations_(operations) {
@@ -79,7 +79,7 @@ class LoadedProgram {
   [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
   [[nodiscard]] std::span<const uint64_t> block_bytes() const { return block_bytes_; }
 
-  /// Copies blocks of weight rows; may run in parallel for disjoint rows.
+  /// Copies blocks of weight rows; disjoint rows may be loaded in parallel.
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
                  uint64_t size_bytes) {
     if (slot >= num_slots() || this->slot(slot).kind != TENON_SLOT_WEIGHT) {
@@ -99,7 +99,7 @@ class LoadedProgram {
     rows_loaded_[slot].fetch_add(num_rows, std::memory_order_relaxed);
   }
 
-  /// Throws STATE naming the first weight with missing rows.
+  /// Throws STATE that names the first weight with missing rows.
   void check_loaded() const {
     for (uint32_t slot = 0; slot < num_slots(); ++slot) {
       const tenon_slot& info = this->slot(slot);
@@ -111,7 +111,7 @@ class LoadedProgram {
     }
   }
 
-  /// Blocks of row `row` of a weight, the next rows after them.
+  /// Blocks of a weight from row `row` on.
   [[nodiscard]] const std::byte* weight_blocks(uint32_t slot, uint64_t row) const {
     return weights_[slot].data() + row * row_bytes_[slot];
   }
@@ -135,16 +135,16 @@ class LoadedProgram {
     }
   }
 
-  /// f32 values from one layer of a state to the next.
+  /// f32 values per layer of a state.
   [[nodiscard]] uint64_t state_layer_values(uint32_t group) const {
     return this->group(group).state_values;
   }
 
-  /// Whether the step binds it: an input or a result.
+  /// True if the step binds the slot: an input or a result.
   [[nodiscard]] bool is_bound(uint32_t slot) const {
     return std::ranges::find(program_.bound(), slot) != program_.bound().end();
   }
-  /// Start of an activation, unless it is bound.
+  /// Start of an unbound activation.
   [[nodiscard]] Real* activation(uint32_t slot) const {
     return reinterpret_cast<Real*>(area_.data() + offsets_[slot]);
   }
@@ -186,8 +186,7 @@ class LoadedProgram {
                                 TENON_MEMORY_WEIGHTS, info.name);
   }
 
-  // The host's plan is for f32; the same plan with every offset multiplied is one for wider values.
-  // Slots without a plan get their own place after it.
+  // Scales the host's plan, made for f32, to the size of Real. Slots outside the plan follow it.
   void place_activations() {
     using backends::multiply;
     constexpr uint64_t kWider = sizeof(Real) / sizeof(float);
@@ -216,7 +215,7 @@ class LoadedProgram {
   backends::ProgramCopy program_;
   OperationTable<Math> operations_;
   std::vector<uint64_t> block_bytes_;  ///< [groups]
-  // By slot; empty or zero where the slot is of another kind.
+  // By slot; empty or zero for slots of other kinds.
   std::vector<HostMemory> weights_;
   std::vector<uint64_t> row_bytes_;
   std::vector<uint64_t> offsets_;  ///< bytes from the start of area_

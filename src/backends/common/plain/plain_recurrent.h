@@ -1,6 +1,5 @@
-// Operations that carry a state from token to token. Values of the state are rounded to f32 after
-// each token, and earlier rows of token_shift and conv too, so that the cuts between steps change
-// no bit.
+// Recurrent operations. The state is rounded to f32 after each token, and so are the kept rows of
+// token_shift and conv, so that step boundaries change no bit.
 #pragma once
 
 #include <cmath>
@@ -14,7 +13,7 @@ namespace tenon::plain {
 
 using backends::StateShape;
 
-/// A sequence of the step with its state, in the block that it writes.
+/// A sequence of the step and its state, in the block that it writes.
 struct Recurrence {
   Eigen::Index first_token;
   Eigen::Index num_tokens;
@@ -35,7 +34,7 @@ std::vector<Recurrence> begin_recurrences(const StepRun<Math>& step,
   return all;
 }
 
-/// Calls body(t, head, state of the head, scratch) for the tokens of each sequence in their order.
+/// Calls body(t, head, state of the head, scratch) for the tokens of each sequence, in order.
 template <typename Math, typename Body>
 void for_each_head(StepRun<Math>& step, const tenon_state_params& state, const StateShape& shape,
                    uint64_t num_scratch, const Body& body) {
@@ -50,7 +49,7 @@ void for_each_head(StepRun<Math>& step, const tenon_state_params& state, const S
   });
 }
 
-/// Whether inputs [first, first + count) are activations [T, columns].
+/// True if inputs [first, first + count) are activations [T, columns].
 inline bool are_rows(const OpShape& shape, uint32_t first, uint32_t count,
                      uint64_t columns) noexcept {
   for (uint32_t i = first; i < first + count; ++i) {
@@ -66,7 +65,7 @@ inline bool has_state(const OpShape& shape, uint64_t num_values) noexcept {
   return offset <= shape.group->state_values && num_values <= shape.group->state_values - offset;
 }
 
-/// Whether input `number` is an activation [T, heads x any].
+/// True if input `number` is an activation [T, heads x any].
 inline bool has_heads(const OpShape& shape, uint32_t number, uint32_t heads) noexcept {
   const tenon_slot* slot = shape.inputs[number];
   return is_activation(slot, TENON_ROWS_TOKENS) && heads > 0 && slot->columns % heads == 0;
@@ -154,7 +153,7 @@ void run_conv(StepRun<Math>& step, const tenon_op& op) {
                   const auto c = static_cast<Eigen::Index>(number);
                   step.weight_row(op.inputs[1], number, weight);
                   for (const Recurrence& sequence : all) {
-                    float* kept_rows = sequence.state + c;  // [taps - 1], a row of x apart
+                    float* kept_rows = sequence.state + c;  // [taps - 1] rows, a row of x apart
                     for (Eigen::Index t = sequence.first_token;
                          t < sequence.first_token + sequence.num_tokens; ++t) {
                       Real y = bias.empty() ? 0 : bias[number];

@@ -10,7 +10,7 @@
 
 namespace tenon::plain {
 
-/// Absent, or a part of positions for each of `count` frequencies.
+/// True if absent, or a position part for each of `count` frequencies.
 inline bool are_parts(const tenon_slot* slot, uint64_t count, uint32_t position_parts) noexcept {
   if (slot == nullptr) return true;
   if (slot->kind != TENON_SLOT_CONSTANT || slot->type != TENON_TYPE_F64 || slot->rows != 1 ||

@@ -1,4 +1,4 @@
-// round: values of few bits with a scale for each segment.
+// round: values of few bits with a scale per segment.
 #pragma once
 
 #include "backends/common/plain/plain_shape.h"

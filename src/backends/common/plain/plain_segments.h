@@ -1,5 +1,4 @@
-// sum_segments, softmax, slice and concat: columns of a row added up, weighed, taken out and put
-// together.
+// sum_segments, softmax, slice and concat: operations on column segments of rows.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// select: the positions that the rows of an index score highest (arXiv:2512.02556), token by token;
-// select_blocks: the blocks of positions that do so for each head; select_candidates and select_within:
-// blocks of such rows, and then rows of these blocks.
+// select: positions whose index rows score highest (arXiv:2512.02556), token by token.
+// select_blocks: blocks of positions, per head. select_candidates and select_within: blocks of
+// rows, then rows of these blocks.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 
 namespace tenon::plain {
 
-/// tenon/backend.h, tenon_select_params and tenon_select_blocks_params.
+/// Limits of tenon_select_params and tenon_select_blocks_params (tenon/backend.h).
 inline constexpr uint32_t kMaxSelected = 1u << 16;
 inline constexpr uint64_t kMaxSelectedInBlocks = 1u << 20;
 
-/// What a select and a select_blocks read: the rows of an index.
+/// True if a select or select_blocks can read its index rows.
 inline bool fits_index(const OpShape& shape, uint32_t heads) noexcept {
   const tenon_cache_group& group = *shape.group;
   return is_activation(shape.inputs[0], TENON_ROWS_TOKENS) &&
@@ -54,8 +54,7 @@ inline bool fits_select_blocks(const OpShape& shape) noexcept {
          shape.outputs[0]->columns == uint64_t{params.heads} * params.count;
 }
 
-/// Numbers 0 .. scores.size() - 1 of the `count` largest scores, ascending. Scores that are NaN
-/// become -infinity.
+/// Numbers of the `count` largest scores, ascending. Replaces NaN scores by -infinity.
 template <typename Real>
 std::vector<uint32_t> best_of(std::vector<Real>& scores, size_t count) {
   std::vector<uint32_t> order(scores.size());
@@ -70,8 +69,8 @@ std::vector<uint32_t> best_of(std::vector<Real>& scores, size_t count) {
   return order;
 }
 
-/// How an index scores these rows of its group for a token. The parameters of select, select_candidates
-/// and select_within begin alike.
+/// Scores of index rows for a token. Serves select, select_candidates and select_within, whose
+/// parameters share a prefix.
 template <typename Math>
 std::vector<typename Math::Real> index_scores(StepRun<Math>& step, const tenon_op& op, uint32_t t,
                                               const std::vector<uint32_t>& rows) {
@@ -96,7 +95,7 @@ std::vector<typename Math::Real> index_scores(StepRun<Math>& step, const tenon_o
   return scores;
 }
 
-/// Rows 0 .. that a token sees of the group of a select.
+/// Rows of a select's group that a token sees, from 0 on.
 template <typename Math>
 std::vector<uint32_t> rows_seen(StepRun<Math>& step, const tenon_op& op, uint32_t t) {
   const tenon_cache_group& group = step.group(op.params.select.group);
@@ -105,7 +104,7 @@ std::vector<uint32_t> rows_seen(StepRun<Math>& step, const tenon_op& op, uint32_
   return rows;
 }
 
-/// Writes the numbers numbers[i] of the chosen i, then -1.
+/// Writes numbers[i] for each chosen i, then -1.
 template <typename Math>
 void write_chosen(StepRun<Math>& step, const tenon_op& op, uint32_t t,
                   const std::vector<uint32_t>& chosen, const std::vector<uint32_t>& numbers) {
@@ -181,7 +180,7 @@ void run_select_blocks(StepRun<Math>& step, const tenon_op& op) {
         Real product = 0;
         for (uint32_t d = 0; d < group.key_dim; ++d) product += q[d] * key[d];
         Real& score = scores[h][i / params.block];
-        if (product > score) score = product;  // not where it is NaN
+        if (product > score) score = product;  // false for NaN
       }
     }
     for (uint32_t h = 0; h < params.heads; ++h) {

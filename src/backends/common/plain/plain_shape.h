@@ -1,5 +1,4 @@
-// An operation with its slots looked up, and the rules of shapes that several operations share. What
-// one operation alone needs stands with it.
+// An operation with its slots resolved, and shape rules shared by operations.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +11,18 @@
 
 namespace tenon::plain {
 
-/// An operation with its slots and its cache group looked up.
+/// An operation with its slots and cache groups resolved.
 struct OpShape {
   const tenon_op* op;
-  const tenon_slot* inputs[TENON_MAX_INPUTS];    ///< nullptr: absent
-  const tenon_slot* outputs[TENON_MAX_OUTPUTS];  ///< nullptr: none
-  const tenon_cache_group* group;                ///< of operations that have one
-  const tenon_cache_group* pool_group;           ///< of an attention_pools
-  uint32_t position_parts;                       ///< of the program
-  uint32_t token_history;                        ///< of the program
+  const tenon_slot* inputs[TENON_MAX_INPUTS];    ///< null if absent
+  const tenon_slot* outputs[TENON_MAX_OUTPUTS];  ///< null if absent
+  const tenon_cache_group* group;                ///< null without a cache group
+  const tenon_cache_group* pool_group;           ///< attention_pools only
+  uint32_t position_parts;                       ///< parts per position in the program
+  uint32_t token_history;                        ///< tokens before a sequence that steps provide
 };
 
-/// Looks the numbers of operation `op` up in a program; nothing when one of them names nothing.
+/// Resolves operation `op` of a program; empty if a number is out of range.
 inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t op) noexcept {
   if (op >= program.num_ops) return std::nullopt;
   OpShape shape{&ops_of(program)[op], {}, {}, nullptr, nullptr, program.position_parts,
@@ -42,7 +41,7 @@ inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t 
   }
   const backends::CacheUse use = backends::cache_use(shape.op->kind);
   if (use == backends::CacheUse::None) return shape;
-  const tenon_kv_params& kv = shape.op->params.kv;  // the parameters of all begin so
+  const tenon_kv_params& kv = shape.op->params.kv;  // all parameter structs begin with these
   if (kv.group >= program.num_groups) return std::nullopt;
   shape.group = &groups_of(program)[kv.group];
   const bool recurrent = use == backends::CacheUse::State;
@@ -57,7 +56,7 @@ inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t 
   return shape;
 }
 
-/// A weight [rows, columns] in a format that can be decoded; rows 0: any number.
+/// A weight [rows, columns] in a decodable format; rows 0 means any.
 inline bool is_weight(const tenon_slot* slot, uint64_t rows, uint64_t columns) noexcept {
   if (slot == nullptr || slot->kind != TENON_SLOT_WEIGHT) return false;
   const FormatInfo* format = find_format(slot->type);
@@ -66,12 +65,12 @@ inline bool is_weight(const tenon_slot* slot, uint64_t rows, uint64_t columns) n
          (rows == 0 || slot->rows == rows);
 }
 
-/// Absent, or a weight [1, columns].
+/// True if absent, or a weight [1, columns].
 inline bool is_optional_vector(const tenon_slot* slot, uint64_t columns) noexcept {
   return slot == nullptr || is_weight(slot, 1, columns);
 }
 
-/// An activation or an input of f32; row_class 0: of any rows.
+/// An f32 activation or input; row_class 0 means any.
 inline bool is_activation(const tenon_slot* slot, uint32_t row_class = 0) noexcept {
   return slot != nullptr &&
          (slot->kind == TENON_SLOT_ACTIVATION || slot->kind == TENON_SLOT_INPUT) &&
@@ -79,23 +78,23 @@ inline bool is_activation(const tenon_slot* slot, uint32_t row_class = 0) noexce
          (row_class == 0 || slot->row_class == row_class);
 }
 
-/// The same of i32, with as many rows as `like`.
+/// An i32 activation with as many rows as `like`.
 inline bool is_integers(const tenon_slot* slot, const tenon_slot* like) noexcept {
   return slot != nullptr && slot->kind == TENON_SLOT_ACTIVATION && slot->type == TENON_TYPE_I32 &&
          slot->columns > 0 && slot->row_class == like->row_class;
 }
 
-/// Two activations with the same rows.
+/// Two activations with equal row classes.
 inline bool same_rows(const tenon_slot* a, const tenon_slot* b) noexcept {
   return is_activation(a) && is_activation(b) && a->row_class == b->row_class;
 }
 
-/// Two activations with the same rows and columns.
+/// Two activations with equal row classes and columns.
 inline bool same_shape(const tenon_slot* a, const tenon_slot* b) noexcept {
   return same_rows(a, b) && a->columns == b->columns;
 }
 
-/// An activation with the rows of `like`, or a weight vector, that has `columns` columns.
+/// An activation with the rows of `like`, or a weight vector, of `columns` columns.
 inline bool is_operand(const tenon_slot* slot, const tenon_slot* like, uint64_t columns) noexcept {
   return is_weight(slot, 1, columns) || (same_rows(slot, like) && slot->columns == columns);
 }

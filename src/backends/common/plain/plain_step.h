@@ -1,5 +1,5 @@
-// One step while it runs: rows of activations, decoded weights, the cache, and the host's threads, as
-// the operations see them.
+// A running step: activation rows, decoded weights, the cache and the host's threads, for
+// operations.
 #pragma once
 
 #include <Eigen/Core>
@@ -21,25 +21,25 @@
 
 namespace tenon::plain {
 
-/// Activations [rows, columns]. What they are made of is what operations compute in: in f64 a result
-/// is the real number up to the rounding of weights, cache and logits.
+/// Activations [rows, columns] in the type of the arithmetic; with f64, results are exact up to the
+/// rounding of weights, cache and logits.
 template <typename Real>
 using Matrix = Eigen::Map<Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
 template <typename Real>
 using ConstVector = Eigen::Map<const Eigen::Matrix<Real, Eigen::Dynamic, 1>>;
 
-/// Where a token of a step stands.
+/// Position of a token of a step.
 struct TokenPlace {
   const tenon_step_sequence* sequence = nullptr;
-  uint32_t position = 0;  ///< in its sequence
+  uint32_t position = 0;  ///< within its sequence
 };
 
-/// Memory that steps use again and again.
+/// Memory reused across steps.
 struct StepScratch {
   std::vector<TokenPlace> places;        ///< [max_tokens]
-  HostMemory thread_values;              ///< of each thread of one operation
-  HostMemory shared_values;              ///< of all threads of one operation
-  std::vector<HostMemory> bound_values;  ///< by slot: inputs and results [rows, columns]
+  HostMemory thread_values;              ///< per thread of one operation
+  HostMemory shared_values;              ///< shared by all threads of one operation
+  std::vector<HostMemory> bound_values;  ///< [slots] inputs and results [rows, columns]
 
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const {
     if (purpose != TENON_MEMORY_SCRATCH) return 0;
@@ -49,15 +49,15 @@ struct StepScratch {
   }
 };
 
-/// Gives `memory` at least `bytes` bytes; what was in it is lost.
+/// Grows `memory` to at least `bytes`; growing loses the contents.
 inline void reserve(HostMemory& memory, const tenon_host* host, uint64_t bytes, const char* what) {
   if (bytes <= memory.size()) return;
   memory = HostMemory();
   memory = HostMemory(host, bytes, TENON_MEMORY_SCRATCH, what);
 }
 
-/// What holds a program's weights and activations. A backend that keeps them in a way of its own
-/// specialises it, with the functions of LoadedProgram that StepRun calls.
+/// Owner of a program's weights and activations. A backend with its own storage specialises it,
+/// with the functions of LoadedProgram that StepRun calls.
 template <typename Math>
 struct ProgramOf {
   using Type = LoadedProgram<Math>;
@@ -70,14 +70,16 @@ class StepRun {
   using Real = typename Math::Real;
   using Program = typename ProgramOf<Math>::Type;
 
-  /// Checks the step against the program (ARGUMENT). `scratch` outlives the step and only grows.
+  /// Checks the step against the program (ARGUMENT). `scratch` must outlive the step; it only
+  /// grows.
   StepRun(const Program& program, const Math& math, const tenon_step& step, StepScratch& scratch)
       : program_(program), math_(math), step_(step), scratch_(scratch) {
     backends::check_step(program_.copy(), step, program_.block_bytes(), true);
     place_tokens();
     reserve_bound();
   }
-  /// A step that was checked, for run(op) alone; a program that has the memory of bound slots itself.
+  /// Takes a checked step, for run(op) only, and a program that holds the memory of bound slots
+  /// itself.
   struct Checked {};
   StepRun(const Program& program, const Math& math, const tenon_step& step, StepScratch& scratch,
           Checked)
@@ -85,8 +87,8 @@ class StepRun {
     place_tokens();
   }
 
-  /// Runs every operation; CANCELLED when the flag of the step is set before one of them or while one
-  /// runs. Then rounds the results to where they are bound.
+  /// Runs every operation and rounds the results to their bindings. Throws CANCELLED if the step's
+  /// flag is set before or during an operation.
   void run() {
     for (uint32_t i = 0; i < program_.num_slots(); ++i) {
       if (slot(i).kind == TENON_SLOT_INPUT) read_input(i);
@@ -95,20 +97,20 @@ class StepRun {
     for (const uint32_t result : program_.copy().results()) write_result(result);
   }
 
-  /// Runs one operation of the program; CANCELLED as run().
+  /// Runs one operation of the program. Throws CANCELLED as run().
   void run(const tenon_op& op) {
     check_cancelled();
     program_.operations().find(op.kind)->run(*this, op);
   }
 
-  /// What the backend computes with.
+  /// Arithmetic of the backend.
   [[nodiscard]] const Math& math() const { return math_; }
   [[nodiscard]] const tenon_step& step() const { return step_; }
   /// Rows of an activation slot in this step: T, R or S.
   [[nodiscard]] uint32_t num_rows(uint32_t slot_number) const {
     return backends::num_rows(step_, slot(slot_number).row_class);
   }
-  /// The values of an activation slot, [T, R or S, columns].
+  /// Values of an activation slot, [T, R or S, columns].
   [[nodiscard]] Matrix<Real> activation(uint32_t slot_number) const {
     Real* values = program_.is_bound(slot_number)
                        ? reinterpret_cast<Real*>(scratch_.bound_values[slot_number].data())
@@ -118,7 +120,7 @@ class StepRun {
   }
 
   [[nodiscard]] const tenon_slot& slot(uint32_t slot) const { return program_.slot(slot); }
-  /// Row `row` of a weight as blocks of its format, the next rows after it.
+  /// Blocks of a weight from row `row` on.
   [[nodiscard]] const std::byte* weight_blocks(uint32_t slot_number, uint64_t row) const noexcept {
     return program_.weight_blocks(slot_number, row);
   }
@@ -126,14 +128,14 @@ class StepRun {
   void weight_row(uint32_t slot_number, uint64_t row, Real* out) const noexcept {
     program_.weight_row(slot_number, row, out);
   }
-  /// A weight vector; empty when the slot is absent.
+  /// A weight vector; empty for an absent slot.
   [[nodiscard]] std::vector<Real> weight_vector(uint32_t slot_number) const {
     if (slot_number == TENON_NO_SLOT) return {};
     std::vector<Real> values(slot(slot_number).columns);
     weight_row(slot_number, 0, values.data());
     return values;
   }
-  /// All rows of a weight, one after the other; empty when the slot is absent.
+  /// All rows of a weight, concatenated; empty for an absent slot.
   [[nodiscard]] std::vector<Real> weight_rows(uint32_t slot_number) const {
     if (slot_number == TENON_NO_SLOT) return {};
     const tenon_slot& info = slot(slot_number);
@@ -155,13 +157,13 @@ class StepRun {
     return backends::ngram_numbers(program_.copy(), op);
   }
   [[nodiscard]] uint32_t token_history() const { return program_.view().token_history; }
-  /// A part of the position of a token.
+  /// A part of a token's position.
   [[nodiscard]] int32_t position(Eigen::Index token, uint32_t part = 0) const {
     return step_.positions[static_cast<uint64_t>(token) * program_.view().position_parts + part];
   }
   [[nodiscard]] const TokenPlace& place(uint32_t token) const { return scratch_.places[token]; }
-  /// Address of the keys of all heads of layer `layer` at `position` of a sequence, which has a row;
-  /// the values follow.
+  /// Address of the keys of all heads of `layer` at `position`, which must have a row; the values
+  /// follow.
   [[nodiscard]] std::byte* cache_row(const tenon_step_sequence& sequence, uint32_t group_number,
                                      uint32_t layer, uint32_t position) const noexcept {
     const tenon_cache_group& info = group(group_number);
@@ -171,8 +173,8 @@ class StepRun {
     const uint64_t row_bytes = program_.block_bytes(group_number) / (info.layers * rows);
     return block_address(group_number, block) + (layer * rows + at.slot) * row_bytes;
   }
-  /// The part of a state that belongs to an operation, in the block that the sequence writes: what
-  /// it was before the step, or zeros.
+  /// An operation's part of a state, in the block that the sequence writes. Initialised with the
+  /// state before the step, or zeros.
   [[nodiscard]] float* begin_state(const tenon_step_sequence& sequence,
                                    const tenon_state_params& state,
                                    uint64_t num_values) const noexcept {
@@ -193,17 +195,17 @@ class StepRun {
     return program_.group(group);
   }
 
-  /// Room for `count` values, until it is asked for again.
+  /// Room for `count` values, valid until the next call.
   [[nodiscard]] Real* shared_values(uint64_t count) {
     reserve(scratch_.shared_values, program_.host(),
             backends::multiply(count, sizeof(Real), "scratch"), "scratch");
     return reinterpret_cast<Real*>(scratch_.shared_values.data());
   }
 
-  /// Calls body(index, scratch) once for every index below `count`, on the threads of the host, and
-  /// throws CANCELLED when the step was cancelled meanwhile.
+  /// Calls body(index, scratch) for each index below `count`, on the host's threads. Each index is
+  /// computed independently, so threads change no bit. Throws CANCELLED if the step was cancelled
+  /// meanwhile.
   ///   scratch  `num_values` values of the calling thread
-  /// Every index is computed alone, so the threads change no bit.
   template <typename Body>
   void for_each(uint64_t count, uint64_t num_values, const Body& body) {
     struct Job {
@@ -281,7 +283,7 @@ class StepRun {
   void write_result(uint32_t number) const {
     const auto values = activation(number);
     void* to = backends::bound_memory(step_, number);
-    if (to == nullptr) return;  // logits that are only drawn from
+    if (to == nullptr) return;  // logits used only for draws
     const auto write = [&](auto* typed) {
       for (Eigen::Index i = 0; i < values.size(); ++i) {
         typed[i] = static_cast<std::remove_pointer_t<decltype(typed)>>(values.data()[i]);

@@ -1,4 +1,4 @@
-// mix_streams and sinkhorn: residual streams mixed by matrices of their own for each row.
+// mix_streams and sinkhorn: residual streams mixed by a matrix per row.
 #pragma once
 
 #include <cmath>

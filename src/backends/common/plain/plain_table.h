@@ -1,4 +1,4 @@
-// The operations of a backend as a table: what each needs of its slots, and the function that runs it.
+// A backend's table of operations: requirements on the slots and the function that runs each.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@ namespace tenon::plain {
 template <typename Math>
 class StepRun;
 
-/// One line of the table. `Math` is what a backend computes with:
-///   using Real = ...;  // of activations, and of all that is computed with them: double or float
-/// and whatever its own operations need; StepRun::math() has it.
+/// A row of the table. `Math` is the backend's arithmetic, available through StepRun::math():
+///   using Real = ...;  // type of activations and of all arithmetic on them: double or float
+/// `Math` may have further members for the backend's own operations.
 template <typename Math>
 struct Operation {
   uint32_t kind;  ///< TENON_OP_*
   const char* name;
-  /// Whether `run` can do it: kinds, types, rows and columns of the slots, and the parameters.
+  /// True if `run` supports the kinds, types, rows and columns of the slots and the parameters.
   bool (*fits)(const OpShape& shape) noexcept;
   /// Computes the output for all rows of the step. Throws Failure.
   void (*run)(StepRun<Math>& step, const tenon_op& op);
 };
 
-/// What a backend does in a way of its own, before what it does in the plain way.
+/// A backend's own operations, searched first, and the plain ones.
 template <typename Math>
 struct OperationTable {
   std::span<const Operation<Math>> own;
   std::span<const Operation<Math>> plain;
 
-  /// The operation of this kind; nullptr when there is none.
+  /// The operation of this kind; null if unknown.
   [[nodiscard]] const Operation<Math>* find(uint32_t kind) const noexcept {
     for (const auto operations : {own, plain}) {
       for (const Operation<Math>& operation : operations) {
@@ -40,7 +40,7 @@ struct OperationTable {
     return nullptr;
   }
 
-  /// Whether operation `op` of the program can be run.
+  /// True if operation `op` of the program can run.
   [[nodiscard]] bool fits(const tenon_program& program, uint32_t op) const noexcept {
     const auto shape = find_shape(program, op);
     if (!shape) return false;

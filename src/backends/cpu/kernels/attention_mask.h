@@ -1,4 +1,4 @@
-// Which positions a token attends to: for the plan of a step and for the kernels alike.
+// Positions that a token attends to, for plans and kernels.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ struct SeenPositions {
   uint32_t first, end;
 };
 
-/// What a token at position `own` sees under a mask (tenon/backend.h, TENON_MASK_*). Neither end
-/// decreases from a token to the next of its sequence.
-///   positions  all that the sequence has in the group: SYMMETRIC, CROSS
+/// Positions seen by a token at position `own` under a mask (tenon/backend.h, TENON_MASK_*).
+/// Neither end decreases from one token of a sequence to the next.
+///   positions  of the sequence in the group: SYMMETRIC, CROSS
 constexpr SeenPositions seen_positions(uint32_t mask, uint32_t window, uint32_t own,
                                        uint32_t positions) {
   if (mask == TENON_MASK_CAUSAL) {

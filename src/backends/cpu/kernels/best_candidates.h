@@ -1,4 +1,4 @@
-// The best of many scored numbers, found as they come, in memory for twice as many as are wanted.
+// Streaming top-k selection in memory for 2 k candidates.
 #pragma once
 
 #include <algorithm>
@@ -13,23 +13,23 @@ struct Candidate {
   uint32_t number;
 };
 
-/// Of up to twice as many candidates as are wanted, the better half stays whenever there is no room,
-/// and what is no better than its worst is no candidate from then on.
+/// Keeps the better half whenever its memory is full; from then on rejects candidates that do not
+/// beat the worst of that half.
 class BestCandidates {
  public:
   /// found  [2 count]
   BestCandidates(Candidate* found, uint32_t count) noexcept
       : found_(found), chosen_(found + count), room_(chosen_ + count), end_(found) {}
 
-  /// Numbers come in ascending order; a score that is NaN counts as -infinity.
+  /// Adds a candidate. Numbers must ascend; NaN counts as -infinity.
   void add(float score, uint32_t number) noexcept {
     if (std::isnan(score)) score = -std::numeric_limits<float>::infinity();
-    if (full_ && score <= worst_) return;  // of equal ones the lower number is there already
+    if (full_ && score <= worst_) return;  // ties keep the lower number
     *end_++ = {score, number};
     if (end_ == room_) keep_best();
   }
 
-  /// The numbers of the best in ascending order, then -1: row [count].
+  /// Writes the best numbers in ascending order, then -1, to row [count].
   void write(int32_t* row) noexcept {
     if (end_ > chosen_) keep_best();
     std::sort(found_, end_,
@@ -51,9 +51,9 @@ class BestCandidates {
   }
 
   Candidate* const found_;
-  Candidate* const chosen_;  // where the best end
-  Candidate* const room_;    // where the memory ends
-  Candidate* end_;           // of the candidates
+  Candidate* const chosen_;  // end of the best half
+  Candidate* const room_;    // end of the memory
+  Candidate* end_;           // end of the candidates
   bool full_ = false;
   float worst_ = 0.0f;
 };

@@ -1,6 +1,5 @@
-// Takes blocks of the packed formats apart into plain integers, and puts values together again with
-// the float operations of the format's own decoder. Used when weights are packed and rows read
-// back.
+// Unpacks blocks of packed formats into plain integers, and turns these into f32 with the float
+// operations of each format's decoder. Used to pack weights and to read rows back.
 #pragma once
 
 #include <cstring>
@@ -174,8 +173,8 @@ inline void put_eight(uint64_t bytes, uint8_t* q) noexcept {
   std::memcpy(q, &bytes, sizeof(bytes));
 }
 
-/// Of each block's two scales, which are a byte, the first ones as four bytes and then the second
-/// ones.
+/// Splits the two scales in each block's byte: four bytes of first scales, then four of second
+/// scales.
 inline void put_scale_words(const uint8_t (&pairs)[8], uint8_t* scales) noexcept {
   for (int w = 0; w < 4; ++w) {
     const int even = pairs[2 * w], odd = pairs[2 * w + 1];
@@ -293,7 +292,7 @@ inline void extract(const BlockMXFP4& block, BlockValues& plain) noexcept {
 }
 inline void extract(const BlockNVFP4& block, BlockValues& plain) noexcept {
   for (int s = 0; s < 4; ++s) {
-    // One code reads as 0; kernels take all seven bits for a number.
+    // One code means 0; kernels read all seven bits as a number.
     plain.scales[s] = block.d[s] == 0x7f ? uint8_t{0} : block.d[s] & 0x7f;
     for (int j = 0; j < 8; ++j) {
       plain.q[16 * s + j] = block.qs[8 * s + j] & 15;
@@ -370,7 +369,7 @@ inline void values_super3(const BlockValues& plain, float* out) noexcept {
 inline int nibble_of(const uint8_t* bytes, int index) noexcept {
   return bytes[index / 2] >> (index % 2 * 4) & 15;
 }
-/// The nibble of values k and after it, which are kGroup with one scale.
+/// Scale nibble for value k and the rest of its group of kGroup values.
 template <int kGroup>
 int scale_nibble(const uint8_t* scales, int k) noexcept {
   constexpr int kScales = 32 / kGroup;
@@ -448,7 +447,7 @@ inline void values_mxfp4(const BlockValues& plain, float* out) noexcept {
 }
 inline void values_nvfp4(const BlockValues& plain, float* out) noexcept {
   for (int k = 0; k < 64; ++k) {
-    // With the top bit set no code reads as NaN or 0x7f.
+    // With the top bit set, no code decodes to NaN or 0x7f.
     const float d = ue4m3_to_f32(plain.scales[k / 16] | 0x80) * 0.5f;
     out[k] = static_cast<float>(kFp4Doubled[plain.q[k]]) * d;
   }

@@ -26,20 +26,20 @@ struct DotU8 : WideSums {
   }
 };
 constexpr int settle_every(int) { return 8; }
-/// Moving codes costs less than sums of their own.
+/// Moving codes costs less than separate sums.
 template <int kUnit>
 using DotInPlace = void;
 
 /// The dot product for weights that need all eight bits: takes w + kWideBias.
 using DotWide = DotU8;
 inline constexpr int kWideBias = 128;
-/// Signed bytes as DotWide takes them.
+/// Converts signed bytes for DotWide.
 inline U8x64 wide_bytes(U8x64 x) {
   const __m256i signs = _mm256_set1_epi8(static_cast<char>(0x80));
   return {_mm256_xor_si256(x.lo, signs), _mm256_xor_si256(x.hi, signs)};
 }
 
-/// What a micro-kernel over a tile adds up: signed weights and unsigned activations.
+/// Accumulator of a micro-kernel over a tile: signed weights times unsigned activations.
 struct TileDot : WideSums {
   using Activation = uint8_t;
   explicit TileDot(I32x16 start = broadcast_i32(0)) : WideSums(start) {}
@@ -87,7 +87,7 @@ struct DotS16 {
   }
 };
 #else
-/// Without these products fixed point gains nothing over f32.
+/// Fixed point gains nothing over f32 without these products.
 using DotS16 = void;
 
 /// Sums of pairs of products, collected in int16 and widened by settle(), which must be called
@@ -108,7 +108,7 @@ struct NarrowSums {
   }
   [[nodiscard]] I32x16 total() const { return s; }
 };
-/// How many sums of two products of at most `product` fit int16: of 1, 2, 4 and 8 the most.
+/// Sums of two products, each at most `product`, that fit int16: 1, 2, 4 or 8.
 constexpr int narrow_adds(int product) {
   const int adds = 32767 / (2 * product);
   return adds >= 8 ? 8 : adds >= 4 ? 4 : adds >= 2 ? 2 : 1;
@@ -126,8 +126,8 @@ struct DotU8 : NarrowSums {
 };
 constexpr int settle_every(int largest) { return narrow_adds(largest * 127); }
 
-/// The same for signed weights and activations: |w| times a with the sign of w; 128 * 127 * 2 fits
-/// int16 once.
+/// Accumulates signed weights times signed activations: |w| times a with the sign of w. 128 * 127 *
+/// 2 fits int16 once.
 struct DotS8 {
   using Activation = int8_t;
   I32x16 s;
@@ -146,8 +146,8 @@ struct DotS8 {
   [[nodiscard]] I32x16 total() const { return s; }
 };
 
-/// The same for codes of two bits that stand for kUnit each. Some come as four times the code:
-/// those have sums of their own.
+/// Accumulates two-bit codes that stand for kUnit each. Codes that come multiplied by four have
+/// their own sums.
 template <int kUnit>
 struct DotInPlace : NarrowSums {
   __m256i lo_four = _mm256_setzero_si256(), hi_four = _mm256_setzero_si256();
@@ -173,11 +173,11 @@ struct DotInPlace : NarrowSums {
 /// The dot product for weights that need all eight bits: takes w + kWideBias.
 using DotWide = DotS8;
 inline constexpr int kWideBias = 0;
-/// Signed bytes as DotWide takes them.
+/// Converts signed bytes for DotWide.
 inline U8x64 wide_bytes(U8x64 x) { return x; }
 
-/// What a micro-kernel over a tile adds up: signed weights and unsigned activations, and for
-/// weights that need all eight bits signed ones.
+/// Accumulator of a micro-kernel over a tile: signed weights times unsigned activations; signed
+/// activations for weights that need all eight bits.
 struct TileDot : NarrowSums {
   using Activation = uint8_t;
   explicit TileDot(I32x16 start = broadcast_i32(0)) : NarrowSums(start) {}

@@ -3,8 +3,8 @@
 //
 // All query heads of the KV head times all tokens of the tile are columns, so that keys and values
 // are read once for all of them. The positions are cut at multiples of kAttentionSpan. Each span
-// gives (maximum, sum, weighted values) on its own, and the spans are merged in order: what a
-// position contributes never depends on tiles, slices, threads or neighbours.
+// gives (maximum, sum, weighted values), and the spans are merged in order: a position's
+// contribution never depends on tiles, slices, threads or neighbours.
 #pragma once
 
 #include "backends/cpu/kernels/kernel_attention_bias.h"
@@ -49,8 +49,8 @@ inline ScoreFinish finish_of(const AttentionArgs& a, const float* key_scales) {
   return {a.shape.scaled() ? key_scales : nullptr, a.soft_cap, a.soft_cap * kLog2E};
 }
 
-/// What to prefetch while the block of `position` is read (first the keys of a span, then its
-/// values): what will be read two blocks later, about the time that memory takes to answer.
+/// Address to prefetch while the block of `position` is read (a span's keys first, then its
+/// values): data read two blocks later, about one memory latency.
 inline const uint8_t* ahead_of_keys(const AttentionArgs& a, const Span& span, uint32_t position) {
   const uint32_t tokens = a.shape.block_tokens;
   const uint32_t next = position / tokens * tokens + 2 * tokens;
@@ -83,7 +83,8 @@ inline void score_span(const AttentionArgs& a, const Span& span, const Attention
                  shape.key_dim,
                  vector_of(ahead_of_keys(a, span, p), p)};
     for (uint32_t v = 0; v < kAttentionVectors; ++v) {
-      const uint32_t at = p + 16 * v < span.end ? p + 16 * v : p;  // scores after the end are none
+      // Scores past the end are ignored.
+      const uint32_t at = p + 16 * v < span.end ? p + 16 * v : p;
       keys.vectors[v] = vector_of(area_of(a, at), at);
     }
     const uint32_t at = p - span.start;
@@ -96,7 +97,8 @@ inline void score_span(const AttentionArgs& a, const Span& span, const Attention
   }
 }
 
-/// Scores of a column into weights 2^(s - max), times the values' scales; the rest of the part.
+/// Turns the scores of a column into weights 2^(s - max), times the values' scales, and completes
+/// the part.
 inline void weigh(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
                   AttentionPartial& part) {
   const bool biased = a.bias.slopes != nullptr || a.bias.table != nullptr;
@@ -135,8 +137,8 @@ inline void add_range(const AttentionArgs& a, const Span& span, const AttentionS
   }
 }
 
-/// Weighted values of a span: the positions of all tokens together, those of some token by token,
-/// each column in the order of positions.
+/// Adds the weighted values of a span: positions seen by all tokens at once, others token by token;
+/// each column in position order.
 template <typename Cache>
 inline void add_span(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
                      const AttentionPartial& part) {
@@ -162,7 +164,8 @@ inline void add_span(const AttentionArgs& a, const Span& span, const AttentionSc
   });
 }
 
-/// (maximum, sum, weighted values) of a span; a column with sum 0 attends to nothing of it.
+/// Computes (maximum, sum, weighted values) of a span; sum 0 means that the column attends to no
+/// position of it.
 template <typename Cache>
 inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, uint32_t start,
                         AttentionPartial part) {
@@ -182,7 +185,7 @@ inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, uint3
   add_span<Cache>(a, span, s, part);
 }
 
-/// The result of all spans so far, and the next one. Sum 0: nothing yet.
+/// Merges a span into the result of the spans before. Sum 0 means no position yet.
 inline void merge(uint32_t columns, uint64_t stride, AttentionPartial state,
                   AttentionPartial part) {
   for (uint32_t first = 0; first < columns; first += 16) {
@@ -212,7 +215,7 @@ inline void merge(uint32_t columns, uint64_t stride, AttentionPartial state,
   }
 }
 
-/// The sinks' share, the division by the sum, and the way back from rotated values.
+/// Adds the sinks, divides by the sum, and rotates values back.
 inline void finish(const AttentionArgs& a, AttentionPartial state) {
   const uint64_t stride = a.shape.value_stride();
   for (uint32_t c = 0; c < a.columns(); ++c) {
@@ -259,9 +262,9 @@ void attention(const AttentionArgs& a) noexcept {
   finish(a, s.state);
 }
 
-/// Scores of the positions of one span for one token, whose index heads are the columns
+/// Scores of the positions of a span for one token, whose index heads are the columns
 /// (TENON_OP_SELECT): sum of weights [heads] times max(q.k, 0), heads in order.
-///   scores  [kAttentionSpan]; those after the token's own position are anything
+///   scores  [kAttentionSpan]; undefined after the token's own position
 template <typename Cache>
 void index_scores(const AttentionArgs& a, const float* weights, float* scores) noexcept {
   const AttentionScratch s = carve(a);
@@ -281,8 +284,8 @@ void index_scores(const AttentionArgs& a, const float* weights, float* scores) n
   }
 }
 
-/// The products q.k of one index head with the positions of one span (TENON_OP_SELECT_BLOCKS).
-///   products  [kAttentionSpan]; those after the token's own position are anything
+/// Products q.k of one index head with the positions of a span (TENON_OP_SELECT_BLOCKS).
+///   products  [kAttentionSpan]; undefined after the token's own position
 template <typename Cache>
 void index_products(const AttentionArgs& a, float* products) noexcept {
   const AttentionScratch s = carve(a);
@@ -293,7 +296,7 @@ void index_products(const AttentionArgs& a, float* products) noexcept {
   std::memcpy(products, s.scores, kAttentionSpan * sizeof(float));
 }
 
-/// The partials of all spans, made by calls of attention, into the result.
+/// Merges the partials of all spans, made by earlier calls of attention, into the result.
 inline void attention_merge(const AttentionArgs& a) noexcept {
   const AttentionScratch s = carve(a);
   const uint64_t stride = a.shape.value_stride();

@@ -1,5 +1,5 @@
-// What is added to the scores of a token before the softmax: ALiBi (arXiv:2108.12409) and T5's
-// relative bias (arXiv:1910.10683). Included by kernel_attention.h.
+// Biases added to scores before the softmax: ALiBi (arXiv:2108.12409) and T5's relative bias
+// (arXiv:1910.10683). Included by kernel_attention.h.
 #pragma once
 
 #include "backends/cpu/kernels/kernel_attention_span.h"
@@ -14,14 +14,14 @@ inline F32x16 distances_from(uint32_t own, uint32_t first) {
   return sub(broadcast(distance), load(kLanes));
 }
 
-/// -slope |own - i| to 16 scores.
+/// Adds -slope |own - i| to 16 scores.
 inline void add_slope(float slope, uint32_t own, uint32_t first, float* scores) {
   const F32x16 distance = distances_from(own, first);
   const F32x16 magnitude = max(distance, sub(broadcast(0.0f), distance));
   store(scores, fma(magnitude, broadcast(-slope), load(scores)));
 }
 
-/// A head's column of the table to 16 scores.
+/// Adds a head's column of the table to 16 scores.
 inline void add_buckets(const AttentionBias& bias, const float* column, uint32_t own,
                         uint32_t first, float* scores) {
   float values[16];
@@ -34,8 +34,8 @@ inline void add_buckets(const AttentionBias& bias, const float* column, uint32_t
   store(scores, fma(load(values), broadcast(kLog2E), load(scores)));
 }
 
-/// The bias of the positions that token t of the tile attends to, in whole vectors of them, to the
-/// scores of all its columns.
+/// Adds the bias to the scores of all columns of token t, for the positions it attends to, in whole
+/// vectors.
 inline void add_bias(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
                      uint32_t t) {
   const Range range = range_in(a, span, t);

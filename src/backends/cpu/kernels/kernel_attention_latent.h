@@ -16,12 +16,11 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// Rows and columns that are multiplied at once: as many sums as registers hold (sums_of takes
-/// four).
+/// Rows and columns multiplied at once, limited by the registers for sums (sums_of takes four).
 inline constexpr int kLatentRows = kAttentionColumns >= 12 ? 4 : 2;
 inline constexpr int kLatentColumns = kAttentionColumns >= 12 ? 6 : 2;
 
-/// Queries, scaled (and rotated where rows are), one after the other, filled up with zeros.
+/// Packs the scaled (and rotated, as rows are) queries contiguously, padded with zeros.
 template <typename Cache>
 inline void pack_latent_queries(const AttentionArgs& a, float factor, float* packed) {
   const uint32_t dim = a.shape.key_dim;
@@ -38,7 +37,7 @@ inline void pack_latent_queries(const AttentionArgs& a, float factor, float* pac
   }
 }
 
-/// kLatentRows rows, and where to look ahead.
+/// kLatentRows rows and a prefetch address.
 struct LatentTile {
   const uint8_t* rows;
   uint64_t row_bytes;

@@ -1,5 +1,5 @@
-// What a run of the attention kernel works on: its scratch, a span of positions, who attends to
-// what of it. No arithmetic. Included by kernel_attention.h.
+// State of an attention kernel call: its scratch, a span of positions, and the ranges of its
+// tokens. Included by kernel_attention.h.
 #pragma once
 
 #include <utility>
@@ -40,7 +40,7 @@ inline AttentionScratch carve(const AttentionArgs& a) {
   return s;
 }
 
-/// One span of positions and who attends to what of it.
+/// A span of positions and the tokens that attend to it.
 struct Span {
   uint32_t start;  // multiple of kAttentionSpan
   uint32_t first_token,

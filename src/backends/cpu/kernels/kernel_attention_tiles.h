@@ -58,22 +58,22 @@ inline void prefetch(const uint8_t* at) {
   for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(at + i, 0, 2);
 }
 
-/// Keys of some vectors of 16 positions, and where to look ahead.
+/// Keys of some vectors of 16 positions and a prefetch address.
 struct KeyTile {
   const uint8_t* vectors[kAttentionVectors];
-  uint64_t row_bytes;  // from one row of dimensions to the next
+  uint64_t row_bytes;  // distance between rows of dimensions
   uint64_t rows;
   uint64_t dim;          // rows, or less than twice as many
-  const uint8_t* ahead;  // as many rows that will be read next
+  const uint8_t* ahead;  // as many rows, read next
 };
-/// What becomes of the sums.
+/// Scaling and capping of the sums.
 struct ScoreFinish {
-  const float* key_scales;  // of the positions, or NULL
-  float soft_cap;           // 0: none
+  const float* key_scales;  // per position, or null
+  float soft_cap;           // 0 means none
   float soft_cap_scaled;    // in the unit of the scores
 };
 
-/// The sums of a column with 16 positions, in place, become scores.
+/// Turns the sums of a column with 16 positions into scores, in place.
 inline void finish_scores(float* at, const float* key_scales, const ScoreFinish& finish) {
   F32x16 s = load(at);
   if (key_scales != nullptr) s = mul(s, load(key_scales));
@@ -139,7 +139,7 @@ struct Softmax {
   float max;
   float sum;
 };
-/// Scores [16 * vectors] of a column into weights 2^(s - max), in the end times value_scales, if
+/// Turns scores [16 * vectors] of a column into weights 2^(s - max), finally times value_scales, if
 /// any.
 inline Softmax soften(float* scores, uint32_t vectors, const float* value_scales) {
   F32x16 largest = load(scores);
@@ -154,10 +154,10 @@ inline Softmax soften(float* scores, uint32_t vectors, const float* value_scales
   return {top, sum(total)};
 }
 
-/// Values of some positions, and where to look ahead.
+/// Values of some positions and a prefetch address.
 struct ValueTile {
   const uint8_t* values;
-  uint64_t row_bytes;  // from one position to the next
+  uint64_t row_bytes;  // distance between positions
   uint64_t count;
   const uint8_t* ahead;
 };
@@ -199,7 +199,8 @@ inline void add_values_tile(const ValueTile& tile, const float* weights, float* 
   }
 }
 
-/// Dimensions 16 * kVecs at a time from vector `at` on, for all columns; returns the next vector.
+/// Adds values, 16 * kVecs dimensions at a time from vector `at` on, for all columns; returns the
+/// next vector.
 template <typename Cache, int kVecs, int kPart>
 inline void add_values_block(const ValueTile& tile, uint64_t at, const float* weights, float* out,
                              uint64_t stride, uint32_t columns) {
@@ -212,7 +213,7 @@ inline void add_values_block(const ValueTile& tile, uint64_t at, const float* we
   });
 }
 
-/// The same for all dimensions (stride / 16 vectors) and any number of columns.
+/// Adds values for all dimensions (stride / 16 vectors) and any number of columns.
 template <typename Cache>
 inline void add_values(const ValueTile& tile, const float* weights, float* out, uint64_t stride,
                        uint32_t columns) {

@@ -1,5 +1,5 @@
-// Elements of the KV cache in vectors of f32, and the writing of them, for each type of the cache.
-// Included by kernels_<isa>.cpp after vec.h. The layout is cache_block.h's.
+// Loads and stores elements of the KV cache as f32 vectors, per cache type. Included by
+// kernels_<isa>.cpp after vec.h. cache_block.h defines the layout.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// 16 elements (of q4: one half of each of 16 bytes) as f32, without their scale. kPart: which
+/// Loads 16 elements (of q4: one half of each of 16 bytes) as f32, without scale. kPart selects the
 /// half.
 struct CacheF32 {
   static constexpr CacheType kType = CacheType::F32;
@@ -88,8 +88,8 @@ inline void write_row(const float* v, uint64_t n, const CacheBlock& shape, uint8
   }
 }
 
-/// The rest of the row counts in the scores, times zero: it must be a number. The other types have
-/// no other.
+/// Fills the rest of a row with zeros: scores multiply it by zero, so it must be a number. Other
+/// cache types have no rest.
 inline void write_latent(const float* k, const CacheBlock& shape, uint8_t* area, uint32_t slot) {
   const uint64_t n = shape.key_dim;
   write_row(k, n, shape, area, slot);

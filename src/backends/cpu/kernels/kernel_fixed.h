@@ -1,7 +1,7 @@
-// Linear kernels over f16 and bf16 panels in fixed point: weights and activations become integers of 14
-// bits with a power of two for 256 weights of a row and a scale for 32 activations, and products of
-// pairs are added up in int32. That is twice the multiplications of f32, and far less rounding than
-// bf16 activations would be. Included by kernels_<isa>.cpp after vec.h.
+// Linear kernels over f16 and bf16 panels in fixed point. Weights and activations become integers
+// of 14 bits, with a power of two per 256 weights of a row and a scale per 32 activations; products
+// of pairs are added in int32. That doubles the multiplications of f32, with far less rounding than
+// bf16 activations. Included by kernels_<isa>.cpp after vec.h.
 //
 // For each output, whatever the number of rows, over each 256 values of k in order
 //   y = fma(part, scale of the weights, y)     (y = part * scale for the first)
@@ -19,36 +19,36 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// The 256 values of k, or fewer at the end of the rows, of which the weights of a row of a panel
-/// share an exponent.
+/// Up to 256 values of k for which each row of a panel shares an exponent.
 ///   From  FromF16 or FromBf16
 template <typename From>
 struct FixedWeights {
   const uint8_t* weights;
   F32x16 scale[2], factor[2];  // halves of the panel
-  /// Values of k from k on of panel p of a call.
+  /// Bytes of panel p of a call, from value k on.
   static const uint8_t* at(const LinearArgs& args, uint64_t p, uint64_t k) {
     return args.weights + (args.first_panel + p) * args.panel_bytes + k * kWide * From::kSize;
   }
-  /// Where a weight is no number (exponent 255), the factor is -infinity: all integers are the low
-  /// bits of infinity or NaN, 0, and the scale is infinity, of which no sum makes a number.
+  /// Exponent 255 marks a NaN or infinity among the weights: the factor is -infinity, so all
+  /// integers are 0 (low bits of infinity or NaN), and the scale is infinity, so no result is a
+  /// number.
   FixedWeights(const LinearArgs& args, uint64_t p, uint64_t k) : weights(at(args, p, k)) {
     const uint8_t* exponents = at(args, p, args.depth) + k / kExponentDepth * kWide;
-    __builtin_prefetch(exponents + args.panel_bytes);  // those of the next panel
+    __builtin_prefetch(exponents + args.panel_bytes);  // exponents of the next panel
     for (int h = 0; h < 2; ++h) {
       const I32x16 exponent = load_u8_as_i32(exponents + 16 * h);
       scale[h] = as_f32(shift_left(exponent, 23));
       factor[h] = as_f32(shift_left(add(broadcast_i32(254), negative(exponent)), 23));
     }
   }
-  /// use(h, weights) for both halves of values 2i and 2i + 1 of k.
+  /// Calls use(h, weights) for both halves with values 2i and 2i + 1 of k.
   template <typename Dot, typename Use>
   void pair(uint64_t i, Use use) const {
     constexpr uint64_t kBytes = kWide * From::kSize;
     __builtin_prefetch(weights + 2 * i * kBytes + kPrefetchBytes);
     __builtin_prefetch(weights + (2 * i + 1) * kBytes + kPrefetchBytes);
     const Pair even = From::at(weights, 2 * i), odd = From::at(weights, 2 * i + 1);
-    // The sum has the nearest integer in its low bits.
+    // The sum holds the nearest integer in its low bits.
     const F32x16 rounding = broadcast(1.5f * (1 << 23));
     use(std::integral_constant<int, 0>(),
         Dot::pairs(fma(even.a, factor[0], rounding), fma(odd.a, factor[0], rounding)));
@@ -57,7 +57,7 @@ struct FixedWeights {
   }
 };
 
-/// Pairs of a block of activations.
+/// Pairs in a block of activations.
 constexpr uint64_t kBlockPairs = kActivationBlock / 2;
 
 /// Panel p of a call against its only row.
@@ -72,7 +72,7 @@ inline void direct_fixed(const LinearArgs& args, uint64_t p) {
     F32x16 part[2] = {broadcast(0.0f), broadcast(0.0f)};
     for (uint64_t b = 0; b < blocks; ++b, q += kActivationBlock, ++d) {
       Dot dots[2];
-      // A loop: unrolled, g++ would ask for all lines of the block at once.
+      // Not unrolled: g++ would request all lines of the block at once.
       for (uint64_t i = 0; i < kBlockPairs; ++i) {
         w.template pair<Dot>(b * kBlockPairs + i,
                              [&](auto h, auto weights) { dots[h].add(weights, q + 2 * i); });
@@ -86,7 +86,7 @@ inline void direct_fixed(const LinearArgs& args, uint64_t p) {
   each_index<2>([&](auto h) { store(args.y + p * kWide + 16 * h, y[h]); });
 }
 
-/// The same weights as integers.
+/// The weights of FixedWeights as integers.
 struct FixedTile {
   int16_t pairs[kExponentDepth / 2][2][32];  // values 2i and 2i + 1 of k; half; row, value
   float scale[2][16];
@@ -102,8 +102,8 @@ inline void unpack_fixed(const Weights& weights, uint64_t depth, FixedTile& tile
   }
 }
 
-/// kHalves halves of a tile, of `blocks` blocks of activations from the one at k on, against rows
-/// [t, t + kCols).
+/// Multiplies kHalves halves of a tile over `blocks` activation blocks from k on with rows [t, t +
+/// kCols).
 template <typename Dot, int kHalves, int kCols>
 inline void micro_kernel_fixed(const LinearArgs& args, uint64_t p, int half, uint64_t t, uint64_t k,
                                uint64_t blocks) {
@@ -135,7 +135,7 @@ inline void micro_kernel_fixed(const LinearArgs& args, uint64_t p, int half, uin
     });
     for (const int16_t*& column : q) {
       column += kActivationBlock;
-      asm("" : "+r"(column));  // g++ would keep one pointer for each value
+      asm("" : "+r"(column));  // keeps g++ from using a pointer per value
     }
   }
   each_sum([&](auto h, auto c) {
@@ -145,7 +145,7 @@ inline void micro_kernel_fixed(const LinearArgs& args, uint64_t p, int half, uin
   });
 }
 
-/// Panel p of a call, over a stretch of k, against all rows.
+/// Multiplies panel p over a run of k with all rows.
 template <typename From, typename Dot>
 inline void macro_kernel_fixed(const LinearArgs& args, Run run, uint64_t p) {
   for (uint64_t block = run.first; block < run.end; block += kTileBlocks) {
@@ -153,14 +153,14 @@ inline void macro_kernel_fixed(const LinearArgs& args, Run run, uint64_t p) {
     const uint64_t blocks = std::min<uint64_t>(run.end - block, kTileBlocks);
     unpack_fixed<Dot>(FixedWeights<From>(args, p, k), blocks * kActivationBlock,
                       *reinterpret_cast<FixedTile*>(args.tile));
-    const uint64_t after = block + blocks;  // and after a run the first tile of the next panel
+    const uint64_t after = block + blocks;  // after a run: the first tile of the next panel
     const uint64_t next = after < run.end ? after : run.first;
     TileAhead<1> ahead{
         {FixedWeights<From>::at(args, after < run.end ? p : p + 1, next * kActivationBlock)},
         std::min<uint64_t>(run.end - next, kTileBlocks) * kActivationBlock * kWide * From::kSize};
     ahead.share_among(args.num_rows / Dot::kColumns * 2 / Dot::kHalves);
     for (int half = 0; half < 2; half += Dot::kHalves) {
-      // What fills the last group of rows is swept, too (LinearArgs::y).
+      // Sweeps the padding of the last row group, too (LinearArgs::y).
       for (uint64_t t = 0; t < args.num_rows; t += Dot::kColumns) {
         ahead.next();
         micro_kernel_fixed<Dot, Dot::kHalves, Dot::kColumns>(args, p, half, t, k, blocks);
@@ -182,7 +182,7 @@ inline void linear_fixed(const LinearArgs& args) {
   });
 }
 
-/// Activations that cannot be had in fixed point are read as f32.
+/// Falls back to f32 activations that have no fixed-point form.
 template <typename From, typename Dot>
 void linear_fixed_or_float(const LinearArgs& args) noexcept {
   if (args.quantised.fixed != nullptr) {

@@ -41,7 +41,7 @@ struct FromBf16 {
   }
 };
 
-/// y[c] += sum_k w[k] x[c][k] over `depth` values of k, or = where they are the first.
+/// y[c] += sum_k w[k] x[c][k] over `depth` values of k; assigns instead for the first values.
 template <typename From, int kCols>
 inline void float_panel(const uint8_t* panel, const float* x, uint64_t x_stride, uint64_t depth,
                         bool first, float* y, uint64_t y_stride) {
@@ -66,7 +66,7 @@ inline void float_panel(const uint8_t* panel, const float* x, uint64_t x_stride,
   }
 }
 
-/// Some activation rows and some values of k of them.
+/// Activation rows with a range of their k values.
 struct FloatChunk {
   const float* x;  ///< [num_rows, stride]
   uint64_t stride;
@@ -74,7 +74,7 @@ struct FloatChunk {
   uint64_t first_k, depth;
 };
 
-/// The rows of a chunk against its values of k of panel p of a call, which begin at `weights`.
+/// Multiplies the rows of a chunk with its k values of panel p, which begin at `weights`.
 template <typename From>
 inline void float_rows(const LinearArgs& args, uint64_t p, const uint8_t* weights,
                        const FloatChunk& chunk) {
@@ -90,12 +90,12 @@ inline void float_rows(const LinearArgs& args, uint64_t p, const uint8_t* weight
   for (; t < chunk.num_rows; ++t) multiply(t, std::integral_constant<int, 1>());
 }
 
-/// Above this many rows panels are read in chunks along k that stay in a cache, and so do the
-/// activations that go with them.
+/// Above this many rows, panels and their activations are read in chunks along k that stay in a
+/// cache.
 constexpr uint64_t kPackedFromRows = 2 * kFloatColumns;
 
-/// All panels of a call in chunks of kDepth values of k, for as many rows at once as have their
-/// chunk in the second-level cache: multiply(p, chunk) for panels p of the call.
+/// Processes all panels of a call in chunks of kDepth values of k, for as many rows as have their
+/// chunk in the second-level cache. Calls multiply(p, chunk) per panel.
 template <uint64_t kDepth, typename Multiply>
 inline void multiply_chunks(const LinearArgs& args, Multiply multiply) {
   constexpr uint64_t kStride = kDepth + kChunkPadding;
@@ -142,7 +142,7 @@ void linear_float(const LinearArgs& args) noexcept {
   });
 }
 
-/// Row-major blocks: 32 rows are decoded, kTileDepth values at a time, and turned into a tile.
+/// Row-major blocks: decodes 32 rows, kTileDepth values at a time, and transposes them into a tile.
 inline void linear_raw(const LinearArgs& args) noexcept {
   multiply_chunks<kTileDepth>(args, [&](uint64_t p, const FloatChunk& chunk) {
     const uint64_t first_block = chunk.first_k / args.block_values;

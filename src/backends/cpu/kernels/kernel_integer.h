@@ -1,21 +1,21 @@
-// Linear kernels over integer panels: 8-bit activations against weights of up to 8 bits. What a
-// panel block of a panel offers, the arithmetic of a block, and the kernel that multiplies weights
-// as it unpacks them, for few activation rows. Included by kernels_<isa>.cpp after vec.h.
+// Linear kernels over integer panels: 8-bit activations times weights of up to 8 bits. Defines the
+// interface of panel blocks, the arithmetic of a block, and the kernel for few rows, which
+// multiplies weights while unpacking. Included by kernels_<isa>.cpp after vec.h.
 //
 // A panel block type (panel_blocks_integer.h, panel_blocks_codebook.h) reads one panel block of a
 // panel (panels.h):
-//   Weights        what its bytes are: Unsigned<largest> or Wide
+//   Weights        range of its bytes: Unsigned<largest> or Wide
 //   kBias          a weight is scale * (byte - kBias), plus offset where kHasOffset
 //   kBlocks        blocks of 32 values of k in a panel block
 //   kGroup         values of k with one scale: 16 or 32
 //   kBytes         of a panel block
 //   scale(group)   f32[16] of the rows; with kHasOffset also offset(group, scale)
 //   each(b, use)   calls use(g, bytes) for groups g = 0..7 of 4 values of k of block b, in order
-// and where a part of the weights is the same for eight values of k:
+// and, if a part of the weights is shared by eight values of k:
 //   each_part(b, use)    the bytes without that part
 //   rest(b, h, totals)   i32[16] what that part and the bias add to the dot product of scale h of
 //                        block b
-// and for bytes that are codes of two bits, or kCodeUnit times such:
+// and, for bytes that are two-bit codes, times kCodeUnit:
 //   each_in_place(b, use)  the codes, but four times those of odd groups
 //
 // For each output and each block of 32 values of k, in order, however many rows a call covers:
@@ -35,9 +35,9 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 
 constexpr uint32_t kRows = kIntegerPanelRows;
-/// Bytes ahead of the read position that the direct kernels ask the cache for: a small page. The
-/// latency of memory times the rate of one core is half of that; but of several streams, or of
-/// panel blocks that are no whole lines, processors predict little.
+/// Prefetch distance of the direct kernels in bytes, a small page. Latency times the rate of one
+/// core is half of that, but processors predict badly with several streams or panel blocks that
+/// straddle lines.
 constexpr uint64_t kPrefetchBytes = 4096;
 
 template <typename F, int... kIndex>
@@ -50,8 +50,8 @@ inline void each_index(F f) {
   each_index(f, std::make_integer_sequence<int, kCount>());
 }
 
-/// Calls use(columns) with the number of columns, at least kFewest, that multiplies `rows` rows, or
-/// the first of them, in the least time.
+/// Calls use(columns) with the fastest number of columns, at least kFewest, for `rows` rows or the
+/// first of them.
 template <int kFewest, typename Use>
 inline void columns_for(uint64_t rows, Use use) {
   static_assert(kColumns == 4 || kColumns == 8);
@@ -73,24 +73,24 @@ struct Unsigned {
   static constexpr int kLargest = kLargestByte;
   static constexpr int kSettleEvery = settle_every(kLargest);
 };
-/// Any value of eight bits, as w + kWideBias.
+/// Any eight-bit value, as w + kWideBias.
 struct Wide {
   using Dot = DotWide;
   static constexpr int kSettleEvery = 4;  // settles by itself
 };
 
-/// What the sums of a kernel are made of.
+/// Structure of a kernel's sums.
 template <typename D, int kEvery, uint32_t kGroup, bool kWithOffset>
 struct Sums {
   using Dot = D;
-  static constexpr int kScales = kActivationBlock / kGroup;  ///< of a block
-  static constexpr int kGroups = 8 / kScales;                ///< of 4 values of k, per scale
+  static constexpr int kScales = kActivationBlock / kGroup;  ///< per block
+  static constexpr int kGroups = 8 / kScales;                ///< groups of 4 values of k per scale
   /// Vectors added between settle() calls.
   static constexpr int kSettleEvery = kEvery < kGroups ? kEvery : kGroups;
   static constexpr bool kHasOffset = kWithOffset;
 };
 
-/// The scales and offsets of one block.
+/// Scales and offsets of a block.
 template <typename S>
 struct BlockScales {
   F32x16 scale[S::kScales], offset[S::kScales];
@@ -107,7 +107,7 @@ inline BlockScales<S> block_scales(const PanelBlock& panel_block, uint32_t b) {
   return w;
 }
 
-/// Adds the dot products of scale kScale of a block. `both` keeps those of the first of two.
+/// Adds the dot products of scale kScale of a block. `both` keeps those of the first of two scales.
 template <typename S, int kScale>
 inline void add_dots(I32x16 dots, float d, const BlockScales<S>& w, F32x16& both, F32x16& acc) {
   if constexpr (S::kScales == 1) {
@@ -131,13 +131,13 @@ inline F32x16 add_offsets(const BlockScales<S>& w, const float* sums, const floa
   }
 }
 
-/// Where the results of row t and panel p of the call lie.
+/// Results of row t and panel p of the call.
 inline float* results_at(const LinearArgs& args, uint64_t p, uint64_t t) {
   return args.y + t * args.y_stride + p * kRows;
 }
 
-/// Where up to a group of activation rows have their next block: the rows of a group are
-/// interleaved, a single row of a step alone.
+/// Blocks of up to a group of activation rows: rows of a group are interleaved, a single row is
+/// not.
 template <int kInterleave>
 struct ActivationBlocks {
   const int8_t* q;
@@ -160,11 +160,11 @@ struct ActivationBlocks {
   }
 };
 
-/// Weights that are read later. A kernel asks the cache for them little by little, so that memory
-/// works while it computes.
+/// Weights to prefetch. Kernels request them little by little, so that memory transfers overlap
+/// computation.
 struct ReadAhead {
   const uint8_t* bytes;
-  uint64_t block_bytes;  ///< asked for with each block of 32 values of k
+  uint64_t block_bytes;  ///< requested per block of 32 values of k
   void next() {
     for (uint64_t line = 0; line < block_bytes; line += 64) __builtin_prefetch(bytes + line);
     bytes += block_bytes;
@@ -184,16 +184,16 @@ constexpr int kCodeUnitOf = [] {
     return 1;
   }
 }();
-/// Whether a single row of activations is multiplied with codes where they lie: more rows share the
-/// work of moving them, and would need more registers than there are.
+/// True if a single row is multiplied with codes in place. More rows would share the work of moving
+/// codes, and need more registers than exist.
 template <typename PanelBlock, int kCols>
 constexpr bool kMultipliesInPlace =
     kCols == 1 && !std::is_void_v<DotInPlace<1>> && requires(const PanelBlock& panel_block) {
   panel_block.each_in_place(0, 0);
 };
 
-/// What the sums of dot products of scale kScale of block b begin with, `half_step` being the
-/// distance of the totals of the halves of a block.
+/// Start value of the dot products of scale kScale of block b; `half_step` is the distance between
+/// the totals of a block's halves.
 template <int kScales, int kScale, typename PanelBlock>
 inline I32x16 dots_begin(const PanelBlock& panel_block, uint32_t b, const HalfTotals* totals,
                          uint64_t half_step) {
@@ -209,7 +209,7 @@ inline I32x16 dots_begin(const PanelBlock& panel_block, uint32_t b, const HalfTo
   }
 }
 
-/// The activation blocks of kCols rows: of a group, or of two where one is not enough.
+/// Activation blocks of kCols rows: of one group, or of two if one is too small.
 template <int kCols>
 struct Activations {
   static constexpr int kInterleave = kCols == 1 ? 1 : kRowInterleave;
@@ -228,8 +228,8 @@ inline Activations<kCols> activations_at(const QuantRows& rows, uint64_t t, uint
   }
 }
 
-/// Adds the blocks of a panel block to the sums of kCols activation rows, unpacking the weights on
-/// the way. After the last row there may be anything.
+/// Adds the blocks of a panel block to the sums of kCols rows and unpacks the weights on the way.
+/// Reads past the last row.
 template <typename PanelBlock, int kCols>
 [[gnu::always_inline]] inline void multiply_block(const uint8_t* bytes, ReadAhead& ahead,
                                                   Activations<kCols>& activations,
@@ -284,8 +284,8 @@ template <typename PanelBlock, int kCols>
   }
 }
 
-/// Panel p of a call against all activation rows, of which there are up to kCols; what lies after
-/// the last row is multiplied too, and not stored.
+/// Multiplies panel p with all activation rows, at most kCols. Also computes rows past the last
+/// one, without storing them.
 template <typename PanelBlock, int kCols>
 inline void direct_panel(const LinearArgs& args, uint64_t p) {
   constexpr uint64_t kBlockBytes = PanelBlock::kBytes / PanelBlock::kBlocks;
@@ -299,13 +299,13 @@ inline void direct_panel(const LinearArgs& args, uint64_t p) {
        ++panel_block, panel += PanelBlock::kBytes) {
     multiply_block<PanelBlock>(panel, ahead, x, acc);
   }
-  // A constant index here too: with a variable one the sums would stay in memory all along.
+  // A constant index: with a variable one the sums would stay in memory.
   each_index<kCols>([&](auto c) {
     if (static_cast<uint64_t>(c) < args.num_rows) store(results_at(args, p, c), acc[c]);
   });
 }
 
-/// All panels against few activation rows, up to kDirectRows.
+/// Multiplies all panels with few activation rows, up to kDirectRows.
 template <typename PanelBlock>
 inline void direct_rows(const LinearArgs& args) {
   const auto all_panels = [&](auto columns) {

@@ -1,5 +1,6 @@
-// Of the kernels of the instruction set TENON_CPU_ISA those that its products of bytes shape: products with weights,
-// and what lays activations out for them. A set that adds nothing else takes the others from a smaller one.
+// Kernels of the instruction set TENON_CPU_ISA that depend on its byte products: linears, and the
+// quantisation for them. Sets without other additions take the remaining kernels from a smaller
+// set.
 #pragma once
 
 #include "backends/cpu/kernels/kernel_fixed.h"

@@ -11,14 +11,13 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// A block in which every value is smaller than this is stored as zeros: 127 / amax would
-/// overflow.
+/// Blocks with smaller values only are stored as zeros, because 127 / amax would overflow.
 constexpr float kSmallestBlockMax = 1e-30f;
 
-/// The bytes that the largest value of a block may become. The block's scale follows, and with it
-/// the errors of the other values.
+/// Candidates for the byte of a block's largest value. The choice sets the scale and thus the
+/// errors of the other values.
 constexpr float kLargestBytes[4] = {127, 126, 125, 124};
-/// What a squared error in units of that byte stands for, four times.
+/// Weight of a squared error in units of that byte, four times.
 constexpr struct ErrorUnits {
   float v[16];
   constexpr ErrorUnits() : v() {
@@ -26,7 +25,7 @@ constexpr struct ErrorUnits {
   }
 } kErrorUnits;
 
-/// The sums of squared errors of a block, in units of the byte, for each choice of that byte.
+/// Sums of squared errors of a block, in units of the byte, for each candidate.
 inline FourFloats square_errors(const float* x, float inverse) {
   const F32x16 values[2] = {load(x), load(x + kHalfBlock)};
   F32x16 squares[4];
@@ -39,9 +38,9 @@ inline FourFloats square_errors(const float* x, float inverse) {
   return sums_of(squares);
 }
 
-/// The byte of the least of four errors, which are positive or NaN.
+/// Candidate with the least of four errors, which are positive or NaN.
 inline float best_largest_byte(const FourFloats& errors) {
-  // Its number in the last bits: no branch that cannot be predicted.
+  // Packs the index into the last bits: avoids an unpredictable branch.
   uint32_t least = UINT32_MAX;
   for (uint32_t i = 0; i < 4; ++i) {
     least = std::min(least, (std::bit_cast<uint32_t>(errors.v[i]) & ~3u) | i);
@@ -49,7 +48,7 @@ inline float best_largest_byte(const FourFloats& errors) {
   return kLargestBytes[least & 3];
 }
 
-/// Up to 16 blocks of values: some rows of [rows, stride], some blocks of each.
+/// Up to 16 blocks of values: some blocks of some rows of [rows, stride].
 struct ValueBlocks {
   static constexpr uint64_t kMost = 16;
   const float* x;
@@ -57,7 +56,7 @@ struct ValueBlocks {
   [[nodiscard]] const float* at(uint64_t r, uint64_t b) const {
     return x + r * stride + b * kActivationBlock;
   }
-  /// use(i, values of block i)
+  /// Calls use(i, values of block i).
   template <typename Use>
   void each(Use use) const {
     uint64_t i = 0;
@@ -67,10 +66,9 @@ struct ValueBlocks {
   }
 };
 
-/// What blocks of values are multiplied by to become bytes, and the scales by which the bytes
-/// become values. Step by step for all of them: a step waits for the one before, not for those of
-/// other blocks. A broken activation (NaN or infinity) must not look like a number: its scale is
-/// broken.
+/// Factors that turn blocks of values into bytes, and scales that turn bytes into values. Each step
+/// runs over all blocks, so it waits only for the step before. A NaN or infinite activation makes
+/// its block's scale NaN or infinite, so it cannot look like a number.
 struct BlockFactors {
   float scale[ValueBlocks::kMost], factor[ValueBlocks::kMost];
   explicit BlockFactors(const ValueBlocks& values) {
@@ -94,11 +92,11 @@ struct BlockFactors {
   }
 };
 
-/// Whether that many rows are multiplied with weights as these are unpacked (kernel_integer.h),
-/// else by tiles (kernel_tiled.h).
+/// True if this many rows use the kernel that unpacks on the way (kernel_integer.h), false for
+/// tiles (kernel_tiled.h).
 inline bool reads_packed(uint64_t num_rows) { return num_rows <= kPackedRows; }
 
-/// Where the bytes of a block of a row and what goes with them lie.
+/// Destinations of a block's bytes and their companions.
 struct QuantBlock {
   uint64_t interleave;
   int8_t* q;
@@ -172,11 +170,11 @@ inline void quantise_bytes(const float* x, uint64_t x_stride, const QuantRows& o
   }
 }
 
-/// What the largest activation of a block becomes in fixed point.
+/// Fixed-point value of a block's largest activation.
 constexpr float kLargestFixed = 8191;
 
-/// Broken activations (NaN or infinity) become any integers, whose sums may wrap around: the scale
-/// of their block is broken, and so is all that is made of it.
+/// NaN or infinite activations become arbitrary integers, whose sums may wrap: the block's scale is
+/// NaN or infinite, and so are all results.
 template <typename Dot>
 inline void quantise_fixed(const float* x, uint64_t x_stride, const QuantRows& out,
                            uint64_t first_row, uint64_t num_rows, uint64_t first_column,

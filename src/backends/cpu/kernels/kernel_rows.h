@@ -24,7 +24,7 @@ inline void store_n(float* p, F32x16 x, uint64_t n) {
   }
 }
 
-/// x, times the weights of these lanes where there are any.
+/// x times the weights of these lanes, if any.
 inline F32x16 weighted(F32x16 x, const float* weight, uint64_t i, uint64_t m) {
   return weight == nullptr ? x : mul(x, load_n(weight + i, m));
 }
@@ -66,7 +66,7 @@ inline void layer_norm(const float* x, const float* weight, const float* bias, f
   each_16(n, [&](uint64_t i, uint64_t m) {
     float lanes[16];
     store(lanes, sub(load_n(x + i, m), mean));
-    const F32x16 v = load_part(lanes, m);  // the lanes past the end are no part of the sum
+    const F32x16 v = load_part(lanes, m);  // lanes past the end do not count
     squares = fma(v, v, squares);
   });
   const F32x16 factor = broadcast(1.0f / std::sqrt(sum(squares) / static_cast<float>(n) + epsilon));
@@ -128,7 +128,7 @@ inline F32x16 sigmoid(F32x16 x) {
   const F32x16 one = broadcast(1.0f);
   return div(one, add(one, exp(mul(x, broadcast(-1.0f)))));
 }
-/// Exact near zero, too, where 1 - 2 / (e^2x + 1) is not.
+/// Exact near zero, unlike 1 - 2 / (e^2x + 1).
 inline F32x16 exact_tanh(F32x16 x) {
   float lanes[16];
   store(lanes, x);
@@ -160,7 +160,7 @@ inline F32x16 expm1_of_negative(F32x16 x) {
     p = fma(p, x, broadcast(1.0f / divisor));
   }
   const F32x16 series = zero_where_less(x, limit, mul(p, x));
-  // `large` where x is less than the limit, zero elsewhere.
+  // `large` for x below the limit, else zero.
   return add(series, sub(large, zero_where_less(x, limit, large)));
 }
 
@@ -233,7 +233,7 @@ inline void glu_with(const float* gate, const float* up, float* out, uint64_t n)
     store_n(out + i, mul(kActivation(load_n(gate + i, m)), load_n(up + i, m)), m);
   });
 }
-/// With a limit, an offset or an alpha.
+/// General form with a limit, an offset or an alpha.
 template <typename Activation>
 inline void glu_general(const tenon_glu_params& p, const float* gate, const float* up, float* out,
                         uint64_t n, Activation activation) {

@@ -1,7 +1,7 @@
-// The linear kernel of q1_0, whose weights are a sign each. A single row of activations is not
-// multiplied: the sums of four of its values with all signs are made once, and four signs of a
-// weight row look their sum up, in half the operations. The integers are those of
-// kernel_integer.h. Included by kernels_<isa>.cpp after vec.h.
+// The linear kernel of q1_0, whose weights are signs. For a single activation row, the sums of four
+// values with all signs are tabulated once, and four signs of a weight row look up their sum: half
+// the operations. The integers equal those of kernel_integer.h. Included by kernels_<isa>.cpp after
+// vec.h.
 #pragma once
 
 #include "backends/cpu/kernels/kernel_tiled.h"
@@ -9,10 +9,11 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// Panels for which tables are worth making.
+/// Least number of panels for which tables pay.
 constexpr uint64_t kFewestTablePanels = 4;
 
-/// All panels against one row, by as many blocks of k as the tables have room in the tile.
+/// Multiplies all panels with one row, as many blocks of k at a time as have their tables in the
+/// tile.
 template <typename PanelBlock, typename Tables>
 void look_signs_up(const LinearArgs& args) {
   constexpr uint64_t kRoom = kTileDepth * kFloatPanelRows * sizeof(float) / Tables::kBytes;

@@ -1,12 +1,11 @@
 // Recurrences over the tokens of a sequence: causal convolution, selective scan, delta rule, wkv7,
-// wkv6.
-// Included by kernels_<isa>.cpp after vec.h.
+// wkv6. Included by kernels_<isa>.cpp after vec.h.
 //
-// A call takes all tokens of its sequence that a step has through one tile of the state, which
-// stays in the first-level cache: decode reads and writes each state once, and a long prompt does
-// not read it again for each token. Token by token the arithmetic is the same, so that no bit
-// depends on how a prompt was cut. Sums go along the rows of a tile, a lane each; rows take turns
-// between kStateChains sums, as a single one would wait for its last addition.
+// A call runs all tokens of a sequence in a step through one tile of the state, which stays in the
+// first-level cache: decode reads and writes each state once, and a long prompt does not reread it
+// per token. The arithmetic per token is the same, so no bit depends on how a prompt was cut. Sums
+// go along the rows of a tile, one lane each. Rows alternate between kStateChains sums, because a
+// single sum would wait for its last addition.
 #pragma once
 
 #include <type_traits>
@@ -31,7 +30,7 @@ inline void each_state_row(uint64_t rows, Body body) {
   if (i < rows) body(i, std::integral_constant<int, 0>{});
 }
 
-/// kVectors vectors of lanes, the last one of which has fewer than 16 where kPartial.
+/// kVectors vectors of lanes; the last has fewer than 16 lanes if kPartial.
 template <int kCount, bool kPartial>
 struct StateLanes {
   static constexpr int kVectors = kCount;
@@ -47,7 +46,7 @@ struct StateLanes {
   }
 };
 
-/// Sums of a tile: one for each chain and vector.
+/// Sums of a tile, per chain and vector.
 template <int kVectors>
 struct StateSums {
   F32x16 s[kStateChains][kVectors];
@@ -59,7 +58,7 @@ struct StateSums {
   [[nodiscard]] F32x16 total(int v) const { return TENON_CPU_ISA::add(s[0][v], s[1][v]); }
 };
 
-/// Calls run(StateLanes) with the type that the width of a tile asks for.
+/// Calls run(StateLanes) with the type for the width of a tile.
 template <typename Run>
 inline void with_state_lanes(uint32_t width, Run run) {
   static_assert(kStateLanes == 32);
@@ -76,7 +75,7 @@ inline void with_state_lanes(uint32_t width, Run run) {
 
 inline void conv(const ConvArgs& args) noexcept {
   const uint64_t kept = args.taps - 1;
-  // Row t of those before the tokens and the tokens.
+  // Row t of the kept rows followed by the tokens.
   const auto row = [&](uint64_t t) {
     return t < kept ? args.state + t * args.stride : args.x + (t - kept) * args.stride;
   };
@@ -90,19 +89,19 @@ inline void conv(const ConvArgs& args) noexcept {
       store_n(out + c, y, n);
     });
   }
-  // A row moves to one that was read before it: in place.
+  // Moves rows in place: each destination was read before.
   for (uint64_t i = 0; i < kept; ++i) {
     std::memcpy(args.state + i * args.stride, row(args.num_tokens + i),
                 args.columns * sizeof(float));
   }
 }
 
-/// The state that token t of a scan finds.
+/// State before token t of a scan.
 inline const float* state_before(const StateScan& scan, uint64_t t) {
   return t == 0 ? scan.before : scan.state;
 }
 
-/// kOneDecay: all rows of a lane decay alike.
+/// kOneDecay: all rows of a lane share a decay.
 template <bool kOneDecay, typename Lanes>
 inline void ssm_scan_tile(const SsmScanArgs& args, const Lanes& lanes) {
   constexpr int kVectors = Lanes::kVectors;
@@ -157,7 +156,7 @@ inline void delta_rule_tile(const DeltaRuleArgs& args, const Lanes& lanes) {
   constexpr int kVectors = Lanes::kVectors;
   const StateScan& scan = args.scan;
   float* const kept_rows = args.scratch;              // [rows] e^decay
-  float* const kept_keys = args.scratch + scan.rows;  // [rows] the same times k
+  float* const kept_keys = args.scratch + scan.rows;  // [rows] e^decay times k
   for (uint64_t t = 0; t < scan.num_tokens; ++t) {
     const float* const before = state_before(scan, t);
     const float* q = args.q + t * args.key_stride;
@@ -257,7 +256,7 @@ inline void wkv7(const Wkv7Args& args) noexcept {
   with_state_lanes(args.scan.width, [&](const auto& lanes) { wkv7_tile(args, lanes); });
 }
 
-/// kBonus: the token reads the state before it and, weighed by u, itself.
+/// kBonus: the token reads the state before it plus itself, weighted by u.
 template <bool kBonus, typename Lanes>
 inline void wkv6_tile(const Wkv6Args& args, const Lanes& lanes) {
   constexpr int kVectors = Lanes::kVectors;

@@ -15,8 +15,7 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// Whether a block of a tile has eight values of k of two rows side by side, for instructions that
-/// multiply matrices.
+/// True if a tile block interleaves eight values of k of two rows, for matrix instructions.
 template <typename Dot>
 constexpr bool kPairsOfRows = requires {
   Dot::kPairsOfRows;
@@ -35,11 +34,10 @@ constexpr auto sums_of() {
   }
 }
 
-/// One block of one panel of a tile. Those of the panels of a tile lie side by side, block after
-/// block.
+/// A block of one panel of a tile. Blocks of a tile's panels alternate.
 struct TileBlock {
   uint8_t bytes[8][64];  // group of 4 values of k; signed byte 4r + j is row r, k = 4g + j
-  int32_t start[2][16];  // scale, row: what the sums of dot products begin with
+  int32_t start[2][16];  // scale, row: start values of the dot products
   float scale[2][16];
   float offset[2][16];
 };
@@ -47,7 +45,7 @@ constexpr uint32_t kTileBlocks = kTileDepth / kActivationBlock;
 static_assert(sizeof(TileBlock) * kTileBlocks * kTilePanels <=
               kTileDepth * kFloatPanelRows * sizeof(float));
 
-/// The blocks of a panel block go to every `step`-th block of the tile.
+/// Unpacks the blocks of a panel block into every `step`-th block of the tile.
 template <typename PanelBlock>
 inline void unpack_block(const uint8_t* bytes, TileBlock* tile, int step) {
   using S = decltype(sums_of<PanelBlock>());
@@ -55,7 +53,7 @@ inline void unpack_block(const uint8_t* bytes, TileBlock* tile, int step) {
   static constexpr uint8_t kBias[4] = {128, 128, 128, 128};
   PanelBlock panel_block(bytes);
   for (uint32_t b = 0; b < PanelBlock::kBlocks; ++b, tile += step) {
-    // Scales first: the other way round g++ 12 at -O3 loses all stores of the portable iq1_s.
+    // Scales first: in the other order g++ 12 at -O3 drops all stores of the portable iq1_s.
     const BlockScales<S> w = block_scales<S>(panel_block, b);
     for (int h = 0; h < S::kScales; ++h) {
       store(tile->scale[h], w.scale[h]);
@@ -79,9 +77,8 @@ inline void unpack_block(const uint8_t* bytes, TileBlock* tile, int step) {
   }
 }
 
-/// Adds num_blocks blocks of a tile of kPanels panels, of which the first is `block` of the
-/// activations, to the results from panel p of the call on of rows [t, t + kCols), which are of one
-/// group.
+/// Adds num_blocks blocks of a tile of kPanels panels, beginning at activation block `block`, to
+/// the results of rows [t, t + kCols) from panel p on. The rows belong to one group.
 template <typename S, int kPanels, int kCols>
 inline void micro_kernel(const LinearArgs& args, uint64_t p, uint64_t t, uint64_t block,
                          uint64_t num_blocks) {
@@ -99,7 +96,7 @@ inline void micro_kernel(const LinearArgs& args, uint64_t p, uint64_t t, uint64_
   const float* d = rows.d + rows.row(t, kActivationBlock) + block * kRowInterleave;
   const float* sums = rows.sums + rows.row(t, kActivationBlock) + block * kRowInterleave;
   const float* half_sums = rows.half_sums + rows.row(t, kHalfBlock) + 2 * block * kRowInterleave;
-  // Constant indices: with loops g++ keeps the sums in memory around the blocks.
+  // Constant indices: with loops, g++ keeps the sums in memory.
   F32x16 acc[kPanels][kCols];
   const auto each_sum = [&](auto use) {
     each_index<kPanels>([&](auto i) {
@@ -166,7 +163,7 @@ inline void micro_kernel(const LinearArgs& args, uint64_t p, uint64_t t, uint64_
   each_sum([](F32x16 sum, float* y) { store(y, sum); });
 }
 
-/// The same from the packed bytes, of whole panel blocks: nothing goes through a tile.
+/// Like micro_kernel, from the packed bytes of whole panel blocks, without a tile.
 template <typename PanelBlock, int kCols>
 inline void micro_kernel_packed(const uint8_t* panel_blocks, const LinearArgs& args, uint64_t p,
                                 uint64_t t, uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
@@ -181,8 +178,8 @@ inline void micro_kernel_packed(const uint8_t* panel_blocks, const LinearArgs& a
   each_index<kCols>([&](auto c) { store(results_at(args, p, t + c), acc[c]); });
 }
 
-/// Calls use(t, columns) for blocks of `columns` rows from row t on, which cover all rows. The last
-/// may have more rows than there are: a wider one takes less time than several narrow ones.
+/// Calls use(t, columns) for blocks of rows that cover all rows. The last block may extend past the
+/// end: a wide block takes less time than several narrow ones.
 template <int kPanels, typename Use>
 inline void each_row_block(uint64_t num_rows, Use use) {
   static_assert(kRowInterleave % kColumns == 0 && kColumns % kTileColumns == 0);
@@ -200,13 +197,13 @@ inline void each_row_block(uint64_t num_rows, Use use) {
   }
 }
 
-/// The weights of the next tile. Each micro-kernel over a tile prefetches its share of them, so
-/// that memory works while it computes.
+/// Weights of the next tile. Each micro-kernel prefetches its share, so that memory transfers
+/// overlap computation.
 template <int kPanels>
 struct TileAhead {
   const uint8_t* panel[kPanels];
-  uint64_t bytes;                ///< of each panel
-  uint64_t line = 0, share = 0;  ///< of each panel: asked for next, asked for at once
+  uint64_t bytes;                ///< per panel
+  uint64_t line = 0, share = 0;  ///< per panel: next line, lines per call
   void share_among(uint64_t calls) {
     share = calls > 1 ? (bytes / 64 + calls - 1) / calls : bytes / 64;
   }
@@ -219,8 +216,8 @@ struct TileAhead {
   }
 };
 
-/// All activation rows against blocks [block, block + num_blocks) of panels from panel p of the
-/// call on, which are in the tile.
+/// Multiplies all activation rows with blocks [block, block + num_blocks) of the tile's panels,
+/// from panel p on.
 template <typename S, int kPanels>
 __attribute__((noinline)) void macro_kernel(const LinearArgs& args, uint64_t p, uint64_t block,
                                             uint64_t num_blocks, TileAhead<kPanels> ahead) {
@@ -232,7 +229,7 @@ __attribute__((noinline)) void macro_kernel(const LinearArgs& args, uint64_t p, 
   });
 }
 
-/// The same from the packed bytes.
+/// Like macro_kernel, from the packed bytes.
 template <typename PanelBlock>
 inline void macro_kernel_packed(const uint8_t* panel_blocks, const LinearArgs& args, uint64_t p,
                                 uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
@@ -243,18 +240,17 @@ inline void macro_kernel_packed(const uint8_t* panel_blocks, const LinearArgs& a
   });
 }
 
-/// Bytes of activations that a run over a panel reads: they stay in the second-level cache from
-/// panel to panel.
+/// Bytes of activations per run over a panel: they stay in the second-level cache between panels.
 constexpr uint64_t kRunBytes = 128 * 1024;
-/// Bytes that are prefetched ahead of the tile that comes next.
+/// Bytes prefetched ahead of the next tile.
 constexpr uint64_t kTilePrefetchBytes = 2048;
 
-/// A stretch of k that all panels of a call are multiplied over before the next one is.
+/// A range of k that all panels of a call process before the next range.
 struct Run {
   uint64_t first, end;  ///< blocks of 32 values of k
 };
 
-/// kPanels panels from panel p of the call on, over a stretch of k.
+/// Multiplies kPanels panels from panel p on over a run.
 template <typename PanelBlock, bool kByTiles, int kPanels>
 inline void multiply_run(const LinearArgs& args, Run run, uint64_t p) {
   const auto panel_block_at = [&](uint64_t panel, uint64_t block) {
@@ -263,7 +259,7 @@ inline void multiply_run(const LinearArgs& args, Run run, uint64_t p) {
   };
   for (uint64_t block = run.first; block < run.end; block += kTileBlocks) {
     const uint64_t count = run.end - block < kTileBlocks ? run.end - block : kTileBlocks;
-    const uint64_t after = block + count;  // and after a run the same one of the next panels
+    const uint64_t after = block + count;  // after a run: the same block of the next panels
     const uint64_t bytes = count * (PanelBlock::kBytes / PanelBlock::kBlocks);
     TileAhead<kPanels> ahead{{}, bytes};
     for (int i = 0; i < kPanels; ++i) {
@@ -287,8 +283,8 @@ inline void multiply_run(const LinearArgs& args, Run run, uint64_t p) {
   }
 }
 
-/// Calls use(run) for all values of k of a call: the fewer rows, the longer the runs, as memory
-/// likes them. `values` are those of all rows that stay in the second-level cache.
+/// Calls use(run) for all runs of a call. Fewer rows allow longer runs, which suit memory. `values`
+/// is the number of activation values that stay in the second-level cache.
 template <typename Use>
 inline void each_run(const LinearArgs& args, uint64_t values, Use use) {
   const uint64_t blocks = args.depth / kActivationBlock;
@@ -299,7 +295,7 @@ inline void each_run(const LinearArgs& args, uint64_t values, Use use) {
   }
 }
 
-/// All panels of a call against all activation rows.
+/// Multiplies all panels of a call with all activation rows.
 template <typename PanelBlock, bool kByTiles>
 inline void multiply_panels(const LinearArgs& args) {
   constexpr int kPanels = kByTiles ? kTilePanels : 1;

@@ -1,4 +1,4 @@
-// The kernels compiled for: AVX2, FMA and F16C.
+// Kernels for AVX2, FMA and F16C.
 #define TENON_CPU_ISA avx2
 #include "backends/cpu/kernels/kernel_table.h"
 

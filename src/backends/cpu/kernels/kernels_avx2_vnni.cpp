@@ -1,4 +1,4 @@
-// The kernels of AVX2, FMA and F16C with products by AVX-VNNI.
+// Kernels for AVX2, FMA and F16C, with products by AVX-VNNI.
 #define TENON_CPU_ISA avx2_vnni
 #include "backends/cpu/kernels/kernel_products.h"
 

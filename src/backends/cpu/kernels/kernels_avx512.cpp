@@ -1,4 +1,4 @@
-// The kernels compiled for: AVX-512 F, BW, VL, DQ and VNNI.
+// Kernels for AVX-512 F, BW, VL, DQ and VNNI.
 #define TENON_CPU_ISA avx512
 #include "backends/cpu/kernels/kernel_table.h"
 

@@ -1,4 +1,4 @@
-// The kernels compiled for: Armv8.2 with the dot product instructions.
+// Kernels for Armv8.2 with the dot product instructions.
 #define TENON_CPU_ISA neon
 #include "backends/cpu/kernels/kernel_table.h"
 

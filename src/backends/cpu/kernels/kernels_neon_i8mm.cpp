@@ -1,4 +1,4 @@
-// The kernels of Armv8.2 with products by the integer matrix instructions.
+// Kernels for Armv8.2 with products by the integer matrix instructions.
 #define TENON_CPU_ISA neon_i8mm
 #include "backends/cpu/kernels/kernel_products.h"
 

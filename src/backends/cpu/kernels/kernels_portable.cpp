@@ -1,4 +1,4 @@
-// The kernels compiled for: any machine.
+// Kernels for any machine.
 #define TENON_CPU_ISA portable
 #include "backends/cpu/kernels/kernel_table.h"
 

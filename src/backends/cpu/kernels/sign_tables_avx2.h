@@ -1,19 +1,19 @@
-// The tables with which AVX2 looks the sums of four signed activations up (kernel_signs.h).
-// Included by vec.h, with the vector type.
+// Tables for AVX2 to look up sums of four signed activations (kernel_signs.h). Included by vec.h,
+// with the vector type.
 #pragma once
 
 #include "backends/cpu/kernels/vec_avx2.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// The sums of four activations with all their signs, as tables that codes of four signs look up.
+/// Tables of the sums of four activations with all signs, indexed by codes of four signs.
 struct SignTables {
-  static constexpr uint64_t kBytes = 256;  ///< for 32 values of k
+  static constexpr uint64_t kBytes = 256;  ///< per 32 values of k
   /// A sum is 16 h + l with l in 0..15. For bits 0 to 3 of columns 0 | 1 of U1 quants (panels.h) a
   /// table of l and one of h, each 16 | 16 bytes, then for bits 4 to 7, then for columns 2 | 3.
   static void make(const int8_t* q, uint8_t* tables) {
     const auto each_lane = [](__m128i x) { return _mm256_broadcastsi128_si256(x); };
-    // Four times the values of k of a nibble: they are four apart.
+    // Four times each value of k in a nibble: they are four apart.
     const __m256i columns[2] = {
         _mm256_setr_epi8(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 1, 5, 9, 13, 1, 5, 9,
                          13, 1, 5, 9, 13, 1, 5, 9, 13),
@@ -21,7 +21,7 @@ struct SignTables {
                          11, 15, 3, 7, 11, 15, 3, 7, 11, 15)};
     const __m256i signs =
         each_lane(_mm_setr_epi8(-1, -1, -1, -1, 1, -1, 1, -1, -1, 1, -1, 1, 1, 1, 1, 1));
-    // Words 2i and 2i + 1 are the sums of the first and the last two values with the signs i.
+    // Words 2i and 2i + 1 are the sums of the first and the last two values with signs i.
     const __m256i first_two =
         each_lane(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 0, 1, 4, 5, 8, 9, 12, 13));
     const __m256i last_two =
@@ -42,7 +42,7 @@ struct SignTables {
                 _mm256_packs_epi16(_mm256_srai_epi16(codes_0, 4), _mm256_srai_epi16(codes_8, 4))});
     }
   }
-  /// The dot products of 16 rows of signs. Four l are at most 60, four h in -128..124.
+  /// Dot products of 16 rows of signs. Four l are at most 60, four h in -128..124.
   static I32x16 dots(const uint8_t* quants, const uint8_t* tables) {
     const U8x64 planes = load_u8(quants);
     const U8x64 low = low_nibbles(planes), high = high_nibbles(planes);
@@ -56,7 +56,7 @@ struct SignTables {
     const __m256i factors = _mm256_set1_epi16(16 << 8 | 1);
     const __m256i first = _mm256_maddubs_epi16(factors, _mm256_unpacklo_epi8(l, h));
     const __m256i last = _mm256_maddubs_epi16(factors, _mm256_unpackhi_epi8(l, h));
-    // Rows 0 to 7 | 8 to 15: each has its sum in two parts.
+    // Rows 0 to 7 | 8 to 15: each sum is in two parts.
     const __m256i sums = _mm256_add_epi16(_mm256_permute2x128_si256(first, last, 0x21),
                                           _mm256_blend_epi32(first, last, 0xF0));
     return {_mm256_cvtepi16_epi32(_mm256_castsi256_si128(sums)),

@@ -1,9 +1,8 @@
-// The small vector type every CPU kernel is written in: 16 lanes of f32 or i32, and 64 bytes. One
-// implementation per instruction set, chosen by the flags of the including file; portable
-// otherwise.
+// The vector type of all CPU kernels: 16 lanes of f32 or i32, and 64 bytes. One implementation per
+// instruction set, chosen by the flags of the including file; portable otherwise.
 //
-// Everything lives in a namespace named after the instruction set (TENON_CPU_ISA, defined by
-// kernels_<isa>.cpp), so that no function compiled for a newer machine can be linked into another.
+// All code is in a namespace named after the instruction set (TENON_CPU_ISA, defined by
+// kernels_<isa>.cpp), so that functions compiled for a newer machine cannot be linked elsewhere.
 #pragma once
 
 #include <cmath>
@@ -31,20 +30,20 @@ struct FourFloats {
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-// ---- For instruction sets that have no better way: templates yield to functions ----------------
+// ---- Defaults for instruction sets without a better way: templates yield to functions ----------
 
 /// a - round_nearest(a)
 template <typename F32>
 inline F32 from_nearest(F32 a) {
   return sub(a, round_nearest(a));
 }
-/// sum() of each.
+/// Applies sum() to each vector.
 template <typename F32>
 inline FourFloats sums_of(const F32 (&x)[4]) {
   return {{sum(x[0]), sum(x[1]), sum(x[2]), sum(x[3])}};
 }
 
-// ---- For all -----------------------------------------------------------------------------------
+// ---- Common to all -----------------------------------------------------------------------------
 
 /// e^x on 16 lanes: 2^n e^r with |r| <= ln(2)/2 and a polynomial of degree 6 (Cephes expf
 /// coefficients, |relative error| < 2e-7). Below -87.3 gives 0, above 88.3 the largest power; NaN
@@ -65,7 +64,7 @@ inline F32x16 exp(F32x16 x) {
   return zero_where_less(x, lowest, scale_by_power_of_two(p, n));
 }
 
-/// Loads the first n (0..16) lanes, the others are zero.
+/// Loads the first n (0..16) lanes; the others are zero.
 inline F32x16 load_part(const float* p, uint64_t n) {
   float lanes[16] = {};
   std::memcpy(lanes, p, n * sizeof(float));

@@ -117,9 +117,9 @@ inline float sum(F32x16 x) {
   const __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
   return _mm_cvtss_f32(_mm_add_ss(c, _mm_shuffle_ps(c, c, 1)));
 }
-/// The largest magnitude of the lanes; infinity or NaN where one is.
+/// Largest magnitude of the lanes; infinity or NaN if a lane is.
 inline float max_magnitude(F32x16 x, F32x16 y) {
-  // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
+  // As integers, magnitudes order like the numbers, with infinity and NaN on top.
   const auto larger = [](__m256 p, __m256 q) {
     const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
     return _mm256_max_epu32(_mm256_and_si256(_mm256_castps_si256(p), mask),
@@ -148,7 +148,7 @@ inline void store_s8(int8_t* p, F32x16 x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
 }
 
-/// The sums of eight and of the next eight bytes.
+/// Sums of the first eight and the next eight bytes.
 inline HalfTotals sums_of_8(const int8_t* p) {
   const __m128i biased = _mm_xor_si128(load_16_bytes(p), _mm_set1_epi8(static_cast<char>(0x80)));
   const __m128i sums = _mm_sad_epu8(biased, _mm_setzero_si128());
@@ -184,8 +184,8 @@ inline __m256i or_bits_half(__m256i w, __m256i plane) {
   const __m256i moved = _mm256_slli_epi16(_mm256_srli_epi16(plane, kRight), kLeft);
   return _mm256_or_si256(w, _mm256_and_si256(moved, _mm256_set1_epi8(kMask)));
 }
-/// w | (((plane >> right) << left) & mask), byte by byte: takes the bits of a bit plane. The shifts
-/// cross bytes; the mask keeps only bits that did not.
+/// w | (((plane >> right) << left) & mask), per byte: merges a bit plane. The shifts cross bytes;
+/// the mask keeps only bits that did not.
 template <int kRight, int kLeft, int kMask>
 inline U8x64 or_bits(U8x64 w, U8x64 plane) {
   return {or_bits_half<kRight, kLeft, kMask>(w.lo, plane.lo),
@@ -196,7 +196,7 @@ inline void store_u8(uint8_t* p, U8x64 x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.lo);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), x.hi);
 }
-/// (x >> kRight) & kMask, byte by byte; kMask keeps no bits of the neighbour.
+/// (x >> kRight) & kMask, per byte; kMask drops the neighbour's bits.
 template <int kRight, int kMask>
 inline U8x64 bits(U8x64 x) {
   static_assert(kMask <= 0xFF >> kRight);
@@ -206,7 +206,7 @@ inline U8x64 bits(U8x64 x) {
 }
 inline __m256i join_top_bits_half(__m256i a, __m256i b, __m256i c) {
   const __m256i top = _mm256_set1_epi8(static_cast<char>(0x88));
-  // An average is a sum shifted right: three of them move the bits of `a` by three.
+  // An average is a sum shifted right: three of them shift `a` by three bits.
   const __m256i first = _mm256_avg_epu8(_mm256_and_si256(a, top), _mm256_setzero_si256());
   return _mm256_avg_epu8(_mm256_avg_epu8(first, _mm256_and_si256(b, top)),
                          _mm256_and_si256(c, top));
@@ -215,30 +215,29 @@ inline __m256i join_top_bits_half(__m256i a, __m256i b, __m256i c) {
 inline U8x64 join_top_bits(U8x64 a, U8x64 b, U8x64 c) {
   return {join_top_bits_half(a.lo, b.lo, c.lo), join_top_bits_half(a.hi, b.hi, c.hi)};
 }
-/// ((x >> right) << left) & mask, byte by byte, as or_bits.
+/// ((x >> right) << left) & mask, per byte, like or_bits.
 template <int kRight, int kLeft, int kMask>
 inline U8x64 moved_bits(U8x64 x) {
   const __m256i mask = _mm256_set1_epi8(kMask);
   return {_mm256_and_si256(_mm256_slli_epi16(_mm256_srli_epi16(x.lo, kRight), kLeft), mask),
           _mm256_and_si256(_mm256_slli_epi16(_mm256_srli_epi16(x.hi, kRight), kLeft), mask)};
 }
-/// The entry of a table of 16 for each byte, 0..15.
+/// Table entry (of 16) for each byte, 0..15.
 inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   const __m256i entries = _mm256_broadcastsi128_si256(load_16_bytes(table.v));
   return {_mm256_shuffle_epi8(entries, codes.lo), _mm256_shuffle_epi8(entries, codes.hi)};
 }
 
-/// The entries for the low and the high nibble of each byte, all of them below 8.
+/// Table entries for the low and the high nibble of each byte, all below 8.
 inline TwoU8x64 lookup_nibbles(U8x64 x, const Bytes16& table) {
-  // A shuffle looks at the low nibble and bit 7, which is 0 in the neighbour that the shift lets
-  // in.
+  // The shuffle reads the low nibble and bit 7, which is 0 in the neighbour's shifted-in bits.
   return {lookup(x, table),
           lookup({_mm256_srli_epi16(x.lo, 4), _mm256_srli_epi16(x.hi, 4)}, table)};
 }
 inline U8x64 or_bytes(U8x64 a, U8x64 b) {
   return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
 }
-/// The lowest byte of each lane in all four of it.
+/// Repeats the lowest byte of each lane in all four bytes.
 inline U8x64 repeat_lowest_byte(I32x16 x) {
   const __m256i lowest = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0,
                                           0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
@@ -264,7 +263,7 @@ inline I32x16 shift_left(I32x16 x, int n) {
 inline I32x16 shift_right(I32x16 x, int n) {
   return {_mm256_srli_epi32(x.lo, n), _mm256_srli_epi32(x.hi, n)};
 }
-/// The entry of a table for the three lowest bits of each lane.
+/// Table entry for the three lowest bits of each lane.
 inline F32x16 lookup(I32x16 codes, const Floats8& table) {
   const __m256 entries = _mm256_load_ps(table.v);
   return {_mm256_permutevar8x32_ps(entries, codes.lo), _mm256_permutevar8x32_ps(entries, codes.hi)};
@@ -274,7 +273,7 @@ inline __m256i broadcast_4_bytes(const void* a) {
   std::memcpy(&four, a, sizeof(four));
   return _mm256_set1_epi32(four);
 }
-/// kFactor times the totals of half a block, or of both, in all lanes.
+/// kFactor times the totals of half a block, or of both halves, in all lanes.
 template <int kFactor>
 inline I32x16 times_total(__m256i totals) {
   const __m256i product = _mm256_madd_epi16(totals, _mm256_set1_epi16(kFactor));
@@ -289,8 +288,8 @@ inline I32x16 times_total(const HalfTotals& half, const HalfTotals& other) {
   return times_total<kFactor>(
       _mm256_add_epi16(broadcast_4_bytes(&half), broadcast_4_bytes(&other)));
 }
-/// kSet times each of the totals whose bit is set in the code, kClear times the others; the first
-/// total belongs to bit 0 of a lane, the last one to bit 1.
+/// kSet times each total whose code bit is set, kClear times the others. The first total belongs to
+/// bit 0 of a lane, the last to bit 1.
 template <int kClear, int kSet>
 inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
   const __m256i factors = _mm256_setr_epi16(kClear, kClear, kSet, kClear, kClear, kSet, kSet, kSet,
@@ -299,7 +298,8 @@ inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
   return {_mm256_castps_si256(_mm256_permutevar_ps(sums, codes.lo)),
           _mm256_castps_si256(_mm256_permutevar_ps(sums, codes.hi))};
 }
-/// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
+/// Half of the unsigned e4m3 numbers (quant/half.h), with 0x7f as 480: read as f16 they are 2^-8 of
+/// that.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   const __m256i halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load_16_bytes(p)), 7);
   const F32x16 x = {_mm256_cvtph_ps(_mm256_castsi256_si128(halves)),
@@ -307,7 +307,7 @@ inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return mul(x, broadcast(128.0f));
 }
 
-/// Byte by byte, modulo 256.
+/// Subtracts per byte, modulo 256.
 inline U8x64 subtract(U8x64 x, int y) {
   const __m256i bytes = _mm256_set1_epi8(static_cast<char>(y));
   return {_mm256_sub_epi8(x.lo, bytes), _mm256_sub_epi8(x.hi, bytes)};
@@ -325,22 +325,22 @@ inline I32x16 negative(I32x16 x) {
   return {_mm256_sub_epi32(zero, x.lo), _mm256_sub_epi32(zero, x.hi)};
 }
 
-/// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the
-/// broadcast activations fit the 16 registers.
+/// Columns per linear kernel call: 4 columns x 2 halves of int16 sums, weights and broadcast
+/// activations fit the 16 registers.
 inline constexpr int kColumns = 4;
-/// Fewest that a micro-kernel over a tile takes at once.
+/// Fewest columns of a micro-kernel over a tile.
 inline constexpr int kFewestColumns = 1;
-/// Panels of a tile: two would need twice the registers.
+/// Panels per tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
 inline constexpr int kTileColumns = kColumns;
-/// Most rows that weights are multiplied with as they are unpacked.
+/// Most rows multiplied while weights are unpacked.
 inline constexpr int kDirectRows = kColumns;
-/// Most rows that are multiplied with packed weights instead of tiles.
+/// Most rows multiplied with packed weights instead of tiles.
 inline constexpr int kPackedRows = kDirectRows;
 /// Float kernels: 3 columns x 4 registers of sums + 4 of weights.
 inline constexpr int kFloatColumns = 3;
-/// Values of k of a chunk of a float panel, which becomes an f32 tile in the first-level cache: so
-/// few columns would pay for its conversion each time.
+/// Values of k per chunk of a float panel, converted to an f32 tile in the first-level cache,
+/// because so few columns would repeat the conversion.
 inline constexpr uint64_t kFloatDepth = 256;
 inline constexpr bool kFloatTiles = true;
 

@@ -57,7 +57,7 @@ template <int kHalf>
 inline F32x16 load_q4_levels(const uint8_t* p) {
   const __m512 levels =
       _mm512_setr_ps(-15, -13, -11, -9, -7, -5, -3, -1, 1, 3, 5, 7, 9, 11, 13, 15);
-  // The lookup takes the low 4 bits of each lane.
+  // The lookup reads the low 4 bits of each lane.
   return {_mm512_permutexvar_ps(
       _mm512_srli_epi32(_mm512_cvtepu8_epi32(load_16_bytes(p)), 4 * kHalf), levels)};
 }
@@ -88,7 +88,7 @@ inline float sum(F32x16 x) {
   const __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
   return _mm_cvtss_f32(_mm_add_ss(c, _mm_shuffle_ps(c, c, 1)));
 }
-/// sum() of each.
+/// Applies sum() to each vector.
 inline FourFloats sums_of(const F32x16 (&x)[4]) {
   const auto halves = [](__m512 a, __m512 b) {
     return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
@@ -103,9 +103,9 @@ inline FourFloats sums_of(const F32x16 (&x)[4]) {
   _mm_storeu_ps(sums.v, _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, all)));
   return sums;
 }
-/// The largest magnitude of the lanes; infinity or NaN where one is.
+/// Largest magnitude of the lanes; infinity or NaN if a lane is.
 inline float max_magnitude(F32x16 a, F32x16 b) {
-  // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
+  // As integers, magnitudes order like the numbers, with infinity and NaN on top.
   const __m512i mask = _mm512_set1_epi32(0x7FFFFFFF);
   const __m512i bits = _mm512_max_epu32(_mm512_and_si512(_mm512_castps_si512(a.v), mask),
                                         _mm512_and_si512(_mm512_castps_si512(b.v), mask));
@@ -119,7 +119,7 @@ inline void store_s8(int8_t* p, F32x16 x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x.v)));
 }
 
-/// The sums of eight and of the next eight bytes.
+/// Sums of the first eight and the next eight bytes.
 inline HalfTotals sums_of_8(const int8_t* p) {
   const __m128i biased = _mm_xor_si128(load_16_bytes(p), _mm_set1_epi8(static_cast<char>(0x80)));
   const __m128i sums = _mm_sad_epu8(biased, _mm_setzero_si128());
@@ -128,8 +128,8 @@ inline HalfTotals sums_of_8(const int8_t* p) {
           static_cast<int16_t>(_mm_extract_epi16(signed_sums, 4))};
 }
 
-/// Loaded once: g++ would fold the load into each of several uses, and loads are what the units
-/// that unpack many codes from a vector are short of.
+/// Loads once: g++ would fold the load into each of several uses, and load units limit the
+/// unpacking of many codes.
 inline U8x64 load_u8(const uint8_t* p) {
   __m512i x = _mm512_loadu_si512(p);
   asm("" : "+v"(x));
@@ -144,8 +144,8 @@ inline U8x64 load_columns(const uint8_t* p) {
 }
 inline U8x64 low_nibbles(U8x64 x) { return {_mm512_and_si512(x.v, _mm512_set1_epi8(0x0F))}; }
 inline U8x64 high_nibbles(U8x64 x) { return low_nibbles({_mm512_srli_epi16(x.v, 4)}); }
-/// w | (((plane >> right) << left) & mask), byte by byte: takes the bits of a bit plane. The shifts
-/// cross bytes; the mask keeps only bits that did not.
+/// w | (((plane >> right) << left) & mask), per byte: merges a bit plane. The shifts cross bytes;
+/// the mask keeps only bits that did not.
 template <int kRight, int kLeft, int kMask>
 inline U8x64 or_bits(U8x64 w, U8x64 plane) {
   const __m512i moved = _mm512_slli_epi16(_mm512_srli_epi16(plane.v, kRight), kLeft);
@@ -153,7 +153,7 @@ inline U8x64 or_bits(U8x64 w, U8x64 plane) {
 }
 
 inline void store_u8(uint8_t* p, U8x64 x) { _mm512_storeu_si512(p, x.v); }
-/// (x >> kRight) & kMask, byte by byte; kMask keeps no bits of the neighbour.
+/// (x >> kRight) & kMask, per byte; kMask drops the neighbour's bits.
 template <int kRight, int kMask>
 inline U8x64 bits(U8x64 x) {
   static_assert(kMask <= 0xFF >> kRight);
@@ -164,25 +164,24 @@ inline U8x64 bits(U8x64 x) {
 inline U8x64 join_top_bits(U8x64 a, U8x64 b, U8x64 c) {
   return or_bits<1, 0, 0x44>(or_bits<2, 0, 0x22>(bits<3, 0x11>(a), b), c);
 }
-/// ((x >> right) << left) & mask, byte by byte, as or_bits.
+/// ((x >> right) << left) & mask, per byte, like or_bits.
 template <int kRight, int kLeft, int kMask>
 inline U8x64 moved_bits(U8x64 x) {
   return {_mm512_and_si512(_mm512_slli_epi16(_mm512_srli_epi16(x.v, kRight), kLeft),
                            _mm512_set1_epi8(kMask))};
 }
-/// The entry of a table of 16 for each byte, 0..15.
+/// Table entry (of 16) for each byte, 0..15.
 inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_16_bytes(table.v)), codes.v)};
 }
 
-/// The entries for the low and the high nibble of each byte, all of them below 8.
+/// Table entries for the low and the high nibble of each byte, all below 8.
 inline TwoU8x64 lookup_nibbles(U8x64 x, const Bytes16& table) {
-  // A shuffle looks at the low nibble and bit 7, which is 0 in the neighbour that the shift lets
-  // in.
+  // The shuffle reads the low nibble and bit 7, which is 0 in the neighbour's shifted-in bits.
   return {lookup(x, table), lookup({_mm512_srli_epi16(x.v, 4)}, table)};
 }
 inline U8x64 or_bytes(U8x64 a, U8x64 b) { return {_mm512_or_si512(a.v, b.v)}; }
-/// The lowest byte of each lane in all four of it.
+/// Repeats the lowest byte of each lane in all four bytes.
 inline U8x64 repeat_lowest_byte(I32x16 x) {
   const __m128i lowest = _mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
   return {_mm512_shuffle_epi8(x.v, _mm512_broadcast_i32x4(lowest))};
@@ -196,7 +195,7 @@ inline I32x16 bit_and(I32x16 a, I32x16 b) { return {_mm512_and_si512(a.v, b.v)};
 /// Shifts in zeros; n is 0..31.
 inline I32x16 shift_left(I32x16 x, unsigned n) { return {_mm512_slli_epi32(x.v, n)}; }
 inline I32x16 shift_right(I32x16 x, unsigned n) { return {_mm512_srli_epi32(x.v, n)}; }
-/// The entry of a table for the three lowest bits of each lane.
+/// Table entry for the three lowest bits of each lane.
 inline F32x16 lookup(I32x16 codes, const Floats8& table) {
   const __m512 entries = _mm512_broadcast_f32x8(_mm256_load_ps(table.v));
   return {_mm512_permutexvar_ps(codes.v, entries)};
@@ -206,7 +205,7 @@ inline __m512i broadcast_4_bytes(const void* a) {
   std::memcpy(&four, a, sizeof(four));
   return _mm512_set1_epi32(four);
 }
-/// kFactor times the totals of half a block, or of both, in all lanes.
+/// kFactor times the totals of half a block, or of both halves, in all lanes.
 template <int kFactor>
 inline I32x16 times_total(__m512i totals) {
   return {_mm512_madd_epi16(totals, _mm512_set1_epi16(kFactor))};
@@ -220,8 +219,8 @@ inline I32x16 times_total(const HalfTotals& half, const HalfTotals& other) {
   return times_total<kFactor>(
       _mm512_add_epi16(broadcast_4_bytes(&half), broadcast_4_bytes(&other)));
 }
-/// kSet times each of the totals whose bit is set in the code, kClear times the others; the first
-/// total belongs to bit 0 of a lane, the last one to bit 1.
+/// kSet times each total whose code bit is set, kClear times the others. The first total belongs to
+/// bit 0 of a lane, the last to bit 1.
 template <int kClear, int kSet>
 inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
   const __m128i factors = _mm_setr_epi16(kClear, kClear, kSet, kClear, kClear, kSet, kSet, kSet);
@@ -229,13 +228,14 @@ inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
       _mm512_madd_epi16(broadcast_4_bytes(&totals), _mm512_broadcast_i32x4(factors));
   return {_mm512_castps_si512(_mm512_permutevar_ps(_mm512_castsi512_ps(sums), codes.v))};
 }
-/// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
+/// Half of the unsigned e4m3 numbers (quant/half.h), with 0x7f as 480: read as f16 they are 2^-8 of
+/// that.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   const __m256i halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load_16_bytes(p)), 7);
   return mul({_mm512_cvtph_ps(halves)}, broadcast(128.0f));
 }
 
-/// Vectors that DotU8 may add before settle(), for weights up to `largest`.
+/// Vectors that DotU8 may add between settle() calls, for weights up to `largest`.
 constexpr int settle_every(int) { return 4; }
 
 /// Fixed point (kernel_fixed.h): sums of products of pairs of 16-bit integers in 16 rows. Row r
@@ -267,7 +267,7 @@ struct DotS16 {
   }
 };
 
-/// Byte by byte, modulo 256.
+/// Subtracts per byte, modulo 256.
 inline U8x64 subtract(U8x64 x, int y) {
   return {_mm512_sub_epi8(x.v, _mm512_set1_epi8(static_cast<char>(y)))};
 }
@@ -289,12 +289,12 @@ struct DotU8 {
 /// The dot product for weights that need all eight bits: takes w + kWideBias.
 using DotWide = DotU8;
 inline constexpr int kWideBias = 128;
-/// Signed bytes as DotWide takes them.
+/// Converts signed bytes for DotWide.
 inline U8x64 wide_bytes(U8x64 x) {
   return {_mm512_xor_si512(x.v, _mm512_set1_epi8(static_cast<char>(0x80)))};
 }
 
-/// The same sums for signed weights and unsigned activations: what a micro-kernel adds up.
+/// Accumulator of a micro-kernel over a tile: signed weights times unsigned activations.
 struct TileDot {
   using Activation = uint8_t;
   __m512i s;
@@ -309,30 +309,30 @@ inline constexpr bool kTilesReadSigned = false;
 inline constexpr bool kTilesReadBiased = true;
 constexpr int tile_settle_every(int) { return 8; }
 
-/// No tables for the signs of q1_0: see AVX2.
+/// No sign tables for q1_0: see AVX2.
 using SignTables = void;
-/// Nor dot products of codes where they lie.
+/// No dot products of codes in place.
 template <int kUnit>
 using DotInPlace = void;
 
-/// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
+/// Columns per linear kernel call: enough independent sums to hide a latency of 4 cycles.
 inline constexpr int kColumns = 8;
-/// Fewest that a micro-kernel over the tile of one panel takes at once.
+/// Fewest columns of a micro-kernel over a tile of one panel.
 inline constexpr int kFewestColumns = 4;
-/// Panels of a tile, and columns of a micro-kernel over several: as many sums as eight columns of
-/// one panel, but each activation that is broadcast serves two panels. Loads would be the limit
-/// else.
+/// Panels per tile, and columns of a micro-kernel over several panels: as many sums as eight
+/// columns of one panel, but each broadcast activation serves two panels. Otherwise loads would be
+/// the limit.
 inline constexpr int kTilePanels = 2;
 inline constexpr int kTileColumns = 4;
-/// Most rows that weights are multiplied with as they are unpacked: with two sums for each the
-/// registers just do.
+/// Most rows multiplied while weights are unpacked: two sums per row just fit the registers.
 inline constexpr int kDirectRows = 12;
-/// Most rows that are multiplied with packed weights instead of tiles.
+/// Most rows multiplied with packed weights instead of tiles.
 inline constexpr int kPackedRows = 2 * kColumns;
 /// Float kernels: 8 columns x 2 registers of sums.
 inline constexpr int kFloatColumns = 8;
-/// Values of k of a chunk of a float panel, and whether it becomes an f32 tile in the first-level
-/// cache. Eight columns share a conversion, and read weights from the second-level cache in time.
+/// Values of k per chunk of a float panel, and whether it is converted to an f32 tile in the
+/// first-level cache. Eight columns share a conversion and read weights fast enough from the
+/// second-level cache.
 inline constexpr uint64_t kFloatDepth = 1024;
 inline constexpr bool kFloatTiles = false;
 

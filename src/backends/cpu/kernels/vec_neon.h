@@ -1,5 +1,5 @@
 // The vector type on Advanced SIMD with the dot product instructions (Armv8.2 and later): four
-// 128-bit registers. With the matrix instructions (i8mm), tiles have a layout of their own.
+// 128-bit registers. With the matrix instructions (i8mm), tiles have their own layout.
 #pragma once
 
 #include <arm_neon.h>
@@ -110,7 +110,7 @@ inline F32x16 div(F32x16 a, F32x16 b) {
 inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
   return each_f32([&](int i) { return vfmaq_f32(c.v[i], a.v[i], b.v[i]); });
 }
-// NaN where either is NaN.
+// NaN if either is NaN.
 inline F32x16 max(F32x16 a, F32x16 b) {
   return each_f32([&](int i) { return vmaxq_f32(a.v[i], b.v[i]); });
 }
@@ -139,9 +139,9 @@ inline float sum(F32x16 x) {
   const float32x2_t b = vadd_f32(vget_low_f32(a), vget_high_f32(a));
   return vget_lane_f32(b, 0) + vget_lane_f32(b, 1);
 }
-/// The largest magnitude of the lanes; infinity or NaN where one is.
+/// Largest magnitude of the lanes; infinity or NaN if a lane is.
 inline float max_magnitude(F32x16 x, F32x16 y) {
-  // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
+  // As integers, magnitudes order like the numbers, with infinity and NaN on top.
   const auto bits = [&](int i) {
     return vmaxq_u32(vreinterpretq_u32_f32(vabsq_f32(x.v[i])),
                      vreinterpretq_u32_f32(vabsq_f32(y.v[i])));
@@ -159,7 +159,7 @@ inline void store_s8(int8_t* p, F32x16 x) {
   vst1_s8(p + 8, vqmovn_s16(vcombine_s16(words(2), words(3))));
 }
 
-/// The sums of eight and of the next eight bytes.
+/// Sums of the first eight and the next eight bytes.
 inline HalfTotals sums_of_8(const int8_t* p) {
   return {vaddlv_s8(vld1_s8(p)), vaddlv_s8(vld1_s8(p + 8))};
 }
@@ -192,7 +192,7 @@ inline uint8x16_t shift_right_bytes(uint8x16_t x) {
     return vshrq_n_u8(x, kRight);
   }
 }
-/// w | (((plane >> right) << left) & mask), byte by byte: takes the bits of a bit plane.
+/// w | (((plane >> right) << left) & mask), per byte: merges a bit plane.
 template <int kRight, int kLeft, int kMask>
 inline U8x64 or_bits(U8x64 w, U8x64 plane) {
   return each_u8([&](int i) {
@@ -218,20 +218,20 @@ inline U8x64 moved_bits(U8x64 x) {
     return vandq_u8(moved, vdupq_n_u8(kMask));
   });
 }
-/// The entry of a table of 16 for each byte, 0..15.
+/// Table entry (of 16) for each byte, 0..15.
 inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   const uint8x16_t entries = vld1q_u8(table.v);
   return each_u8([&](int i) { return vqtbl1q_u8(entries, codes.v[i]); });
 }
 
-/// The entries for the low and the high nibble of each byte, all of them below 8.
+/// Table entries for the low and the high nibble of each byte, all below 8.
 inline TwoU8x64 lookup_nibbles(U8x64 x, const Bytes16& table) {
   return {lookup(low_nibbles(x), table), lookup(high_nibbles(x), table)};
 }
 inline U8x64 or_bytes(U8x64 a, U8x64 b) {
   return each_u8([&](int i) { return vorrq_u8(a.v[i], b.v[i]); });
 }
-/// The lowest byte of each lane in all four of it.
+/// Repeats the lowest byte of each lane in all four bytes.
 inline U8x64 repeat_lowest_byte(I32x16 x) {
   const uint8x16_t lowest = {0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12};
   return each_u8([&](int i) { return vqtbl1q_u8(vreinterpretq_u8_s32(x.v[i]), lowest); });
@@ -258,7 +258,7 @@ inline I32x16 shift_right(I32x16 x, int n) {
     return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(x.v[i]), vdupq_n_s32(-n)));
   });
 }
-/// The entry of a table for the three lowest bits of each lane.
+/// Table entry for the three lowest bits of each lane.
 inline F32x16 lookup(I32x16 codes, const Floats8& table) {
   const uint8x16x2_t entries = {
       {vreinterpretq_u8_f32(vld1q_f32(table.v)), vreinterpretq_u8_f32(vld1q_f32(table.v + 4))}};
@@ -268,7 +268,7 @@ inline F32x16 lookup(I32x16 codes, const Floats8& table) {
     return vreinterpretq_f32_u8(vqtbl2q_u8(entries, vreinterpretq_u8_u32(bytes)));
   });
 }
-/// kFactor times the totals of half a block, or of both, in all lanes.
+/// kFactor times the totals of half a block, or of both halves, in all lanes.
 template <int kFactor>
 inline I32x16 times_total(const HalfTotals& half) {
   return broadcast_i32(kFactor * half.both());
@@ -277,8 +277,8 @@ template <int kFactor>
 inline I32x16 times_total(const HalfTotals& half, const HalfTotals& other) {
   return broadcast_i32(kFactor * (half.both() + other.both()));
 }
-/// kSet times each of the totals whose bit is set in the code, kClear times the others; the first
-/// total belongs to bit 0 of a lane, the last one to bit 1.
+/// kSet times each total whose code bit is set, kClear times the others. The first total belongs to
+/// bit 0 of a lane, the last to bit 1.
 template <int kClear, int kSet>
 inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
   const int32x4_t none = vdupq_n_s32(kClear * totals.both());
@@ -292,7 +292,8 @@ inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
     return vaddq_s32(vaddq_s32(none, where(first, code, 1)), where(last, code, 2));
   });
 }
-/// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
+/// Half of the unsigned e4m3 numbers (quant/half.h), with 0x7f as 480: read as f16 they are 2^-8 of
+/// that.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return each_f32([=](int i) {
     const uint32x4_t codes = {p[4 * i], p[4 * i + 1], p[4 * i + 2], p[4 * i + 3]};
@@ -301,7 +302,7 @@ inline F32x16 load_ue4m3_half(const uint8_t* p) {
   });
 }
 
-/// Byte by byte, modulo 256.
+/// Subtracts per byte, modulo 256.
 inline U8x64 subtract(U8x64 x, int y) {
   return each_u8([&](int i) { return vsubq_u8(x.v[i], vdupq_n_u8(static_cast<uint8_t>(y))); });
 }
@@ -336,14 +337,14 @@ struct DotS8 {
   [[nodiscard]] I32x16 total() const { return s; }
 };
 #if defined(__ARM_FEATURE_MATMUL_INT8)
-/// The same for tiles, with the matrix instructions: a vector of weights has eight values of k of
-/// two rows, one of activations those of two columns, and the products are a matrix of 2 x 2 sums.
+/// Like DotS8, for tiles, with the matrix instructions: a weight vector has eight values of k of
+/// two rows, an activation vector those of two columns; products are 2 x 2 matrices of sums.
 struct DotPairs : DotS8 {
   static constexpr bool kPairsOfRows = true;
   using DotS8::DotS8;
 
-  /// Puts group kG of 4 values of k into its place of a block of a tile; groups come in order. Of
-  /// two groups, vector p has the eight values of row 2p, then those of row 2p + 1.
+  /// Stores group kG of 4 values of k in its place in a tile block; groups come in order. Of two
+  /// groups, vector p holds the eight values of row 2p, then those of row 2p + 1.
   template <int kG>
   static void store_group(uint8_t (&bytes)[8][64], U8x64 weights) {
     store_u8(bytes[kG], weights);
@@ -359,8 +360,8 @@ struct DotPairs : DotS8 {
     }
   }
 
-  /// `start` and the sums of products of kGroups groups of 4 values of k, in kCols columns. Groups
-  /// of activations are `stride` bytes apart, with four bytes of each column side by side.
+  /// `start` plus the sums of products of kGroups groups of 4 values of k, in kCols columns.
+  /// Activation groups are `stride` bytes apart, with four bytes of each column side by side.
   template <int kGroups, int kCols>
   static void multiply(const uint8_t* weights, const int8_t* q, int stride, I32x16 start,
                        I32x16 (&sums)[kCols]) {
@@ -390,7 +391,7 @@ struct DotPairs : DotS8 {
   }
 
  private:
-  /// Four bytes of each of kCols columns; a single column twice.
+  /// Four bytes of each of kCols columns; a single column is duplicated.
   template <int kCols>
   static int32x4_t load_columns(const int8_t* q) {
     static_assert(kCols == 1 || kCols == 2 || kCols == 4);
@@ -403,17 +404,17 @@ struct DotPairs : DotS8 {
   }
 };
 #endif
-/// The same for unsigned weights. None is above 127: where eight bits are needed they are signed.
+/// Accumulates unsigned weights, none above 127; weights that need eight bits are signed.
 using DotU8 = DotS8;
 constexpr int settle_every(int) { return 4; }
 
 /// The dot product for weights that need all eight bits: takes w + kWideBias.
 using DotWide = DotS8;
 inline constexpr int kWideBias = 0;
-/// Signed bytes as DotWide takes them.
+/// Converts signed bytes for DotWide.
 inline U8x64 wide_bytes(U8x64 x) { return x; }
 
-/// What a micro-kernel over a tile adds up.
+/// Accumulator of a micro-kernel over a tile.
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 using TileDot = DotPairs;
 #else
@@ -424,29 +425,29 @@ inline constexpr bool kTilesReadSigned = true;
 inline constexpr bool kTilesReadBiased = false;
 constexpr int tile_settle_every(int) { return 8; }
 
-/// No fixed point: there are no more products of 16-bit integers at once than of f32.
+/// No fixed point: products of 16-bit integers are no denser than those of f32.
 using DotS16 = void;
-/// No tables for the signs of q1_0: see AVX2.
+/// No sign tables for q1_0: see AVX2.
 using SignTables = void;
-/// Nor dot products of codes where they lie.
+/// No dot products of codes in place.
 template <int kUnit>
 using DotInPlace = void;
 
-/// Columns a linear kernel takes at once: 4 columns x 4 registers of sums, 4 of weights.
+/// Columns per linear kernel call: 4 columns x 4 registers of sums, 4 of weights.
 inline constexpr int kColumns = 4;
-/// Fewest that a micro-kernel over a tile takes at once.
+/// Fewest columns of a micro-kernel over a tile.
 inline constexpr int kFewestColumns = 1;
-/// Panels of a tile: two would need twice the registers.
+/// Panels per tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
 inline constexpr int kTileColumns = kColumns;
-/// Most rows that weights are multiplied with as they are unpacked.
+/// Most rows multiplied while weights are unpacked.
 inline constexpr int kDirectRows = kColumns;
-/// Most rows that are multiplied with packed weights instead of tiles.
+/// Most rows multiplied with packed weights instead of tiles.
 inline constexpr int kPackedRows = kDirectRows;
 /// Float kernels: 2 columns x 8 registers of sums, 8 of weights.
 inline constexpr int kFloatColumns = 2;
-/// Values of k of a chunk of a float panel, which becomes an f32 tile in the first-level cache: so
-/// few columns would pay for its conversion each time.
+/// Values of k per chunk of a float panel, converted to an f32 tile in the first-level cache,
+/// because so few columns would repeat the conversion.
 inline constexpr uint64_t kFloatDepth = 128;
 inline constexpr bool kFloatTiles = true;
 

@@ -1,4 +1,4 @@
-// The vector type without intrinsics: plain loops the compiler may vectorise for any machine.
+// The vector type without intrinsics: plain loops that compilers may vectorise for any machine.
 #pragma once
 
 #include <bit>
@@ -90,11 +90,11 @@ inline F32x16 mul(F32x16 a, F32x16 b) {
 inline F32x16 div(F32x16 a, F32x16 b) {
   return each_f32([&](int i) { return a.v[i] / b.v[i]; });
 }
-// Without an FMA unit a fused multiply-add is a slow function: two roundings here.
+// Without an FMA unit, a fused multiply-add is a slow function: rounds twice here.
 inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
   return each_f32([&](int i) { return a.v[i] * b.v[i] + c.v[i]; });
 }
-// As maxps and minps do: the second operand where either is NaN.
+// Like maxps and minps: the second operand if either is NaN.
 inline F32x16 max(F32x16 a, F32x16 b) {
   return each_f32([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
 }
@@ -124,9 +124,9 @@ inline float sum(F32x16 x) {
   }
   return x.v[0];
 }
-/// The largest magnitude of the lanes; infinity or NaN where one is.
+/// Largest magnitude of the lanes; infinity or NaN if a lane is.
 inline float max_magnitude(F32x16 a, F32x16 b) {
-  // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
+  // As integers, magnitudes order like the numbers, with infinity and NaN on top.
   uint32_t largest = 0;
   for (int i = 0; i < 32; ++i) {
     const float lane = i < 16 ? a.v[i] : b.v[i - 16];
@@ -152,7 +152,7 @@ inline void store_s8(int8_t* p, F32x16 x) {
   }
 }
 
-/// The sums of eight and of the next eight bytes.
+/// Sums of the first eight and the next eight bytes.
 inline HalfTotals sums_of_8(const int8_t* p) {
   int32_t sums[2] = {};
   for (int i = 0; i < 16; ++i) sums[i / 8] += p[i];
@@ -174,7 +174,7 @@ inline U8x64 low_nibbles(U8x64 x) {
 inline U8x64 high_nibbles(U8x64 x) {
   return each_u8([&](int i) { return x.v[i] >> 4; });
 }
-/// w | ((plane >> shift) & mask) << left, byte by byte: takes the bits of a bit plane.
+/// w | (((plane >> right) << left) & mask), per byte: merges a bit plane.
 template <int kRight, int kLeft, int kMask>
 inline U8x64 or_bits(U8x64 w, U8x64 plane) {
   return each_u8([&](int i) { return w.v[i] | (((plane.v[i] >> kRight) << kLeft) & kMask); });
@@ -195,19 +195,19 @@ template <int kRight, int kLeft, int kMask>
 inline U8x64 moved_bits(U8x64 x) {
   return each_u8([&](int i) { return ((x.v[i] >> kRight) << kLeft) & kMask; });
 }
-/// The entry of a table of 16 for each byte, 0..15.
+/// Table entry (of 16) for each byte, 0..15.
 inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return each_u8([&](int i) { return table.v[codes.v[i]]; });
 }
 
-/// The entries for the low and the high nibble of each byte, all of them below 8.
+/// Table entries for the low and the high nibble of each byte, all below 8.
 inline TwoU8x64 lookup_nibbles(U8x64 x, const Bytes16& table) {
   return {lookup(low_nibbles(x), table), lookup(high_nibbles(x), table)};
 }
 inline U8x64 or_bytes(U8x64 a, U8x64 b) {
   return each_u8([&](int i) { return a.v[i] | b.v[i]; });
 }
-/// The lowest byte of each lane in all four of it.
+/// Repeats the lowest byte of each lane in all four bytes.
 inline U8x64 repeat_lowest_byte(I32x16 x) {
   return each_u8([&](int i) { return x.v[i / 4] & 0xFF; });
 }
@@ -236,11 +236,11 @@ inline I32x16 shift_left(I32x16 x, int n) {
 inline I32x16 shift_right(I32x16 x, int n) {
   return each_i32([&](int i) { return static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) >> n); });
 }
-/// The entry of a table for the three lowest bits of each lane.
+/// Table entry for the three lowest bits of each lane.
 inline F32x16 lookup(I32x16 codes, const Floats8& table) {
   return each_f32([&](int i) { return table.v[codes.v[i] & 7]; });
 }
-/// kFactor times the totals of half a block, or of both, in all lanes.
+/// kFactor times the totals of half a block, or of both halves, in all lanes.
 template <int kFactor>
 inline I32x16 times_total(const HalfTotals& half) {
   return broadcast_i32(kFactor * half.both());
@@ -249,8 +249,8 @@ template <int kFactor>
 inline I32x16 times_total(const HalfTotals& half, const HalfTotals& other) {
   return broadcast_i32(kFactor * (half.both() + other.both()));
 }
-/// kSet times each of the totals whose bit is set in the code, kClear times the others; the first
-/// total belongs to bit 0 of a lane, the last one to bit 1.
+/// kSet times each total whose code bit is set, kClear times the others. The first total belongs to
+/// bit 0 of a lane, the last to bit 1.
 template <int kClear, int kSet>
 inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
   return each_i32([=](int i) {
@@ -258,12 +258,12 @@ inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
            ((codes.v[i] & 2) != 0 ? kSet : kClear) * totals.last;
   });
 }
-/// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480.
+/// Half of the unsigned e4m3 numbers (quant/half.h), with 0x7f as 480.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return each_f32([=](int i) { return f16_to_f32(static_cast<uint16_t>(p[i] << 7)) * 128.0f; });
 }
 
-/// Byte by byte, modulo 256.
+/// Subtracts per byte, modulo 256.
 inline U8x64 subtract(U8x64 x, int y) {
   return each_u8([&](int i) { return x.v[i] - y; });
 }
@@ -285,7 +285,7 @@ struct Dot {
   I32x16 s;
   explicit Dot(int32_t start = 0) : s(broadcast_i32(start)) {}
   explicit Dot(I32x16 start) : s(start) {}
-  // Out of line: half as much code, and the vectors lie in memory all the same.
+  // Out of line: halves the code, and the vectors are in memory anyway.
   [[gnu::noinline]] void add(const U8x64& w, const int8_t* a) {
     for (int r = 0; r < 16; ++r) {
       for (int i = 0; i < 4; ++i) {
@@ -302,40 +302,40 @@ constexpr int settle_every(int) { return 4; }
 /// The dot product for weights that need all eight bits: takes w + kWideBias.
 using DotWide = Dot<int8_t>;
 inline constexpr int kWideBias = 0;
-/// Signed bytes as DotWide takes them.
+/// Converts signed bytes for DotWide.
 inline U8x64 wide_bytes(U8x64 x) { return x; }
 
-/// What a micro-kernel over a tile adds up: signed weights.
+/// Accumulator of a micro-kernel over a tile: signed weights.
 using TileDot = Dot<int8_t>;
 using TileDotWide = TileDot;
 inline constexpr bool kTilesReadSigned = true;
 inline constexpr bool kTilesReadBiased = false;
 constexpr int tile_settle_every(int) { return 8; }
 
-/// No fixed point: there are no more products of 16-bit integers at once than of f32.
+/// No fixed point: products of 16-bit integers are no denser than those of f32.
 using DotS16 = void;
-/// No tables for the signs of q1_0: see AVX2.
+/// No sign tables for q1_0: see AVX2.
 using SignTables = void;
-/// Nor dot products of codes where they lie.
+/// No dot products of codes in place.
 template <int kUnit>
 using DotInPlace = void;
 
-/// Columns a linear kernel takes at once.
+/// Columns per linear kernel call.
 inline constexpr int kColumns = 4;
-/// Fewest that a micro-kernel over a tile takes at once: narrower ones would be twice as much code,
-/// of no use to the machines that come here.
+/// Fewest columns of a micro-kernel over a tile: narrower kernels would double the code without use
+/// on these machines.
 inline constexpr int kFewestColumns = kColumns;
-/// Panels of a tile: two would need twice the registers.
+/// Panels per tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
 inline constexpr int kTileColumns = kColumns;
-/// Most rows that weights are multiplied with as they are unpacked: each more would be as much code
-/// again, of no use to the machines that come here.
+/// Most rows multiplied while weights are unpacked: each further row would add as much code without
+/// use on these machines.
 inline constexpr int kDirectRows = 1;
-/// Most rows that are multiplied with packed weights instead of tiles.
+/// Most rows multiplied with packed weights instead of tiles.
 inline constexpr int kPackedRows = kDirectRows;
 inline constexpr int kFloatColumns = 2;
-/// Values of k of a chunk of a float panel, which becomes an f32 tile in the first-level cache: so
-/// few columns would pay for its conversion each time.
+/// Values of k per chunk of a float panel, converted to an f32 tile in the first-level cache,
+/// because so few columns would repeat the conversion.
 inline constexpr uint64_t kFloatDepth = 128;
 inline constexpr bool kFloatTiles = true;
 

@@ -1,4 +1,4 @@
-// Rows of the cache copied side by side into areas of cache blocks, as kernels read them.
+// Copies rows of the cache contiguously into areas of cache blocks, as kernels read them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tenon::cpu {
 
-/// Copies a row of an area in one block into an area of a block that may have another number of rows.
+/// Copies a row of an area into an area of a block that may have another number of rows.
 struct AreaCopy {
   const CacheBlock& from_block;
   const CacheBlock& to_block;
@@ -18,7 +18,7 @@ struct AreaCopy {
     const auto copy = [&](uint64_t from_offset, uint64_t to_offset, uint64_t bytes) {
       std::memcpy(to + to_offset + to_slot * bytes, from + from_offset + from_slot * bytes, bytes);
     };
-    if (!from_block.latent) {  // keys lie with the positions innermost
+    if (!from_block.latent) {  // keys have the positions innermost
       const uint64_t bytes = from_block.key_row_bytes() / from_block.block_tokens;
       for (uint64_t row = 0; row < from_block.key_rows(); ++row) {
         copy(row * from_block.key_row_bytes(), row * to_block.key_row_bytes(), bytes);
@@ -32,16 +32,16 @@ struct AreaCopy {
   }
 };
 
-/// Areas that are filled row after row.
+/// Areas that are filled row by row.
 class AreaRows {
  public:
-  ///   block   of the areas
-  ///   copies  areas, for as many rows as will be added
-  ///   areas   [ceil(rows / block_tokens)], which will point into `copies`
+  ///   block   layout of the areas
+  ///   copies  memory of the areas, for all rows to be added
+  ///   areas   [ceil(rows / block_tokens)] set to addresses in `copies`
   AreaRows(const CacheBlock& block, uint8_t* copies, const uint8_t** areas) noexcept
       : block_(block), copies_(copies), areas_(areas) {}
 
-  /// Row `number` of a latent group, one for each position or for as many as its stride says.
+  /// Adds row `number` of a latent group: one per position, or per stride.
   ///   blocks  of the sequence; `offset` of the area in each
   void add(const tenon_cache_group& group, const uint8_t* const* blocks, uint64_t offset,
            uint32_t number) noexcept {

@@ -1,4 +1,4 @@
-// The layout of a KV cache block in this backend. Nothing here computes on it.
+// The layout of a KV cache block in this backend. No arithmetic.
 //
 //   block of a group   [layers][kv_heads] areas
 //   area               keys    [key_rows][block_tokens] elements
@@ -7,11 +7,11 @@
 //   area of LATENT     rows    [block_tokens][row_stride] elements, the value a part of its key
 //                      scales  [block_tokens], f16: int8 and q4 only
 //
-// Keys lie with the positions innermost, so that a vector of keys is 16 positions of one dimension,
-// and values with the dimensions innermost: the kernels read both without shuffling. Two 4-bit
-// elements share a byte: key row r holds dimension r in the low halves and r + key_rows in the high
-// ones; 16 bytes of values hold dimensions i..i+15 low and i+16..i+31 high. A latent row lies as a
-// value does: one copy serves the scores and the weighted sums.
+// Keys have the positions innermost, so a vector of keys is 16 positions of one dimension; values
+// have the dimensions innermost. Kernels read both without shuffling. Two 4-bit elements share a
+// byte: key row r holds dimension r in the low halves and r + key_rows in the high ones; 16 bytes
+// of values hold dimensions i..i+15 low and i+16..i+31 high. A latent row is laid out like a value:
+// one copy serves the scores and the weighted sums.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@
 
 namespace tenon::cpu {
 
-/// Element types of the cache, as kernel tables index them.
+/// Element types of the cache, in the order of kernel tables.
 enum class CacheType : uint32_t { F32, F16, Int8, Q4, Count };
 
-/// Count when the type is none of ours.
+/// Returns Count for an unsupported type.
 constexpr CacheType cache_type(uint32_t type) {
   switch (type) {
     case TENON_TYPE_F32:
@@ -40,9 +40,9 @@ constexpr CacheType cache_type(uint32_t type) {
   }
 }
 
-/// One layer and KV head of a block.
+/// A layer and KV head of a block.
 struct CacheBlock {
-  uint32_t block_tokens;  ///< positions, or rows of a stride; what kernels read: a multiple of 16
+  uint32_t block_tokens;  ///< positions, or rows of a stride; kernels need a multiple of 16
   uint32_t key_dim;
   uint32_t value_dim;
   CacheType type;
@@ -55,7 +55,7 @@ struct CacheBlock {
         type(cache_type(group.type)),
         latent(group.kind == TENON_CACHE_LATENT) {}
 
-  /// The same rows in blocks that kernels read: what they are gathered into.
+  /// Layout of blocks into which rows are gathered for kernels.
   [[nodiscard]] constexpr CacheBlock gathered() const {
     constexpr uint32_t kRows = 32;
     CacheBlock block = *this;
@@ -88,8 +88,8 @@ struct CacheBlock {
   [[nodiscard]] constexpr uint64_t key_row_bytes() const {
     return bytes(uint64_t{block_tokens} * parts());
   }
-  /// Columns that are weighted and added up to give a value: all of it, and of rotated latent rows
-  /// whole rotations (quant/cache_row.h), as the value is a part of the row before that.
+  /// Columns that are summed to give a value: all columns, or, in rotated latent rows, whole
+  /// rotations (quant/cache_row.h), because the value is a part of the unrotated row.
   [[nodiscard]] constexpr uint32_t value_columns() const {
     if (!latent || type != CacheType::Q4) return value_dim;
     uint32_t columns = 0;
@@ -103,12 +103,12 @@ struct CacheBlock {
   [[nodiscard]] constexpr uint64_t value_stride() const {
     return round_up(value_columns(), uint64_t{16} * parts());
   }
-  /// Of a latent row.
+  /// Elements per latent row.
   [[nodiscard]] constexpr uint64_t row_stride() const {
     return round_up(key_dim, uint64_t{16} * parts());
   }
   [[nodiscard]] constexpr uint64_t query_stride() const { return latent ? row_stride() : key_dim; }
-  /// From one position's value, or latent row, to the next.
+  /// Distance between the values, or latent rows, of positions.
   [[nodiscard]] constexpr uint64_t value_row_bytes() const {
     return bytes(latent ? row_stride() : value_stride());
   }
@@ -122,14 +122,13 @@ struct CacheBlock {
   [[nodiscard]] constexpr uint64_t value_scale_offset() const {
     return key_scale_offset() + (latent ? 0 : block_tokens * sizeof(uint16_t));
   }
-  /// From one area to the next: whole cache lines.
+  /// Distance between areas: whole cache lines.
   [[nodiscard]] constexpr uint64_t area_bytes() const {
     const uint64_t scales = scaled() ? (latent ? 1 : 2) * block_tokens * sizeof(uint16_t) : 0;
     return round_up(key_scale_offset() + scales, 64);
   }
-  /// From one block to the next. Large blocks are an area longer than what they hold: at a distance
-  /// of a power of two, which is common, the areas of one head would compete for the same few sets
-  /// of the caches.
+  /// Distance between blocks. Large blocks have an extra area: at a distance of a power of two,
+  /// which is common, the areas of a head would compete for few cache sets.
   [[nodiscard]] constexpr uint64_t block_bytes(uint64_t areas) const {
     constexpr uint64_t kManyAreas = 64;
     return area_bytes() * (areas >= kManyAreas ? areas + 1 : areas);

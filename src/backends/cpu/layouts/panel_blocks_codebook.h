@@ -1,7 +1,7 @@
-// How kernels read panel blocks of the codebook formats (kernel_integer.h says what a panel block
-// type offers, panels.h how the bytes lie). Included by kernels_<isa>.cpp after vec.h.
+// Readers of panel blocks in the codebook formats. kernel_integer.h defines their interface,
+// panels.h the byte layout. Included by kernels_<isa>.cpp after vec.h.
 //
-// Levels with their signs are codes of up to four bits, and a table of 16 turns them into bytes.
+// Levels with their signs are codes of up to four bits; a table of 16 turns them into bytes.
 #pragma once
 
 #include "backends/cpu/layouts/panel_blocks_integer.h"
@@ -13,7 +13,7 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// Code level | sign << sign_bit as a byte.
+/// Byte for the code level | sign << sign_bit.
 template <size_t kLevels>
 constexpr Bytes16 signed_levels(const int8_t (&levels)[kLevels], int sign_bit, int bias) {
   Bytes16 table{};
@@ -26,8 +26,8 @@ constexpr Bytes16 signed_levels(const int8_t (&levels)[kLevels], int sign_bit, i
   return table;
 }
 
-/// What all panel blocks of 256 values with an f16 d have: scale code c stands for (2 c + 1) steps
-/// of d.
+/// Common part of panel blocks of 256 values with an f16 d: scale code c means (2 c + 1) steps of
+/// d.
 template <int kByteBias>
 struct CodebookBlock {
   static constexpr int kBias = kByteBias;
@@ -41,11 +41,11 @@ struct CodebookBlock {
         double_step(add(step, step)) {}
   /// Exact: an f16 times at most 31.
   [[nodiscard]] F32x16 scale_of(I32x16 code) const { return fma(double_step, to_f32(code), step); }
-  /// Word `index` of a row after the d.
+  /// Word `index` of a row after d.
   [[nodiscard]] I32x16 word(uint32_t index) const {
     return load_i32(reinterpret_cast<const int32_t*>(bytes + 2 * kRows + 64 * index));
   }
-  /// Nibble b of word `index`, below others.
+  /// Nibble b of word `index`, with higher bits above it.
   [[nodiscard]] I32x16 low_nibble(uint32_t index, uint32_t b) const {
     return shift_right(word(index), static_cast<int>(4 * b));
   }
@@ -63,7 +63,7 @@ inline constexpr Bytes16 kIq2Table = signed_levels(kIq2SLevels, 2, kIq2Bias);
 static_assert(kIq2XxsLevels[0] == kIq2SLevels[0] && kIq2XxsLevels[1] == kIq2SLevels[1] &&
               kIq2XsLevels[0] == kIq2SLevels[0] && kIq2XsLevels[1] == kIq2SLevels[1]);
 
-/// 3-bit codes, a nibble of scale for each kGroupValues values.
+/// 3-bit codes, a scale nibble per kGroupValues values.
 template <uint32_t kGroupValues>
 struct Iq2Block : CodebookBlock<kIq2Bias> {
   using Weights = Unsigned<2 * kIq2Bias>;
@@ -89,7 +89,7 @@ inline constexpr int kIq3SBias = 15;
 inline constexpr Bytes16 kIq3STable = signed_levels(kIq3SLevels, 3, kIq3SBias);
 static_assert(kIq3XxsLevels[7] == kIq3XxsBias && kIq3SLevels[7] == kIq3SBias);
 
-/// 4-bit codes, a nibble of scale for each 32 values; kSteps is of d.
+/// 4-bit codes, a scale nibble per 32 values; kSteps counts steps of d.
 template <const Bytes16& kTable, int kByteBias, int kSteps>
 struct Iq3Block : CodebookBlock<kByteBias> {
   using Weights = Unsigned<2 * kByteBias>;
@@ -107,12 +107,12 @@ struct Iq3Block : CodebookBlock<kByteBias> {
 using Iq3XxsBlock = Iq3Block<kIq3XxsTable, kIq3XxsBias, 4>;
 using Iq3SBlock = Iq3Block<kIq3STable, kIq3SBias, 1>;
 
-// ---- iq1: levels 0..2 stand for -1, 0, 1, to which an eighth is added or taken away ------------
+// ---- iq1: levels 0..2 mean -1, 0, 1, plus or minus an eighth ------------------------------------
 
-/// What scale codes of three bits stand for.
+/// Values of three-bit scale codes.
 inline constexpr Floats8 kOddNumbers = {{1, 3, 5, 7, 9, 11, 13, 15}};
-/// What belongs to the lowest bit of a code: the byte is one more than the level, and the bit says
-/// whether the eighth is taken away.
+/// Offset by the lowest bit of a code: bytes are one above the level, and the bit tells whether the
+/// eighth is subtracted.
 inline constexpr Floats8 kIq1SOffsets = {
     {-0.875f, -1.125f, -0.875f, -1.125f, -0.875f, -1.125f, -0.875f, -1.125f}};
 
@@ -123,7 +123,7 @@ struct Iq1SBlock : CodebookBlock<0> {
   static constexpr uint64_t kHead = 6 * kRows;
   static constexpr uint64_t kBytes = kHead + kBlocks * Plain2::kBytes;
   explicit Iq1SBlock(const uint8_t* panel_block) : CodebookBlock(panel_block, 1.0f) {}
-  /// A nibble is three bits of scale and one for the offset.
+  /// A nibble is three bits of scale and a bit for the offset.
   [[nodiscard]] F32x16 scale(uint32_t b) const {
     return mul(step, lookup(low_nibble(0, b), kOddNumbers));
   }
@@ -140,7 +140,7 @@ struct Iq1SBlock : CodebookBlock<0> {
   }
 };
 
-/// Eight times the weight as bytes: 8 level + 2, but 8 level for a negative eighth.
+/// Eight times the weight as a byte: 8 level + 2, or 8 level for a negative eighth.
 inline constexpr int kIq1MBias = 9;
 
 struct Iq1MBlock : CodebookBlock<kIq1MBias> {
@@ -152,7 +152,7 @@ struct Iq1MBlock : CodebookBlock<kIq1MBias> {
   [[nodiscard]] F32x16 scale(uint32_t group) const {
     return mul(step, lookup(low_nibble(group % 2, group / 2), kOddNumbers));
   }
-  /// A bit for each eight values of block b and those after it: set where the eighth is added.
+  /// A bit per eight values, of block b and the blocks after it: set if the eighth is added.
   [[nodiscard]] I32x16 added(uint32_t b) const { return low_nibble(2, b); }
   template <typename Use>
   void each(uint32_t b, Use use) const {
@@ -170,7 +170,7 @@ struct Iq1MBlock : CodebookBlock<kIq1MBias> {
       use(g, moved_bits<(kBit > 3 ? kBit - 3 : 0), (kBit < 3 ? 3 - kBit : 0), 0x18>(raw[g / 4]));
     });
   }
-  /// Codes stand for so much.
+  /// Unit of the codes.
   static constexpr int kCodeUnit = 8;
   template <typename Use>
   void each_in_place(uint32_t b, Use use) const {

@@ -1,6 +1,6 @@
-// How kernels read panel blocks whose weights are small integers or entries of a table of 16
-// (kernel_integer.h says what a panel block type offers, panels.h how the bytes lie). Included by
-// kernels_<isa>.cpp after vec.h.
+// Readers of panel blocks whose weights are small integers or entries of a table of 16.
+// kernel_integer.h defines their interface, panels.h the byte layout. Included by kernels_<isa>.cpp
+// after vec.h.
 #pragma once
 
 #include "backends/cpu/kernels/kernel_integer.h"
@@ -32,7 +32,7 @@ struct Plain4 {
     });
   }
 };
-/// Plain4 and a plane whose bit g belongs to group g.
+/// Plain4 and a plane with bit g for group g.
 struct Plain5 {
   static constexpr uint64_t kBytes = 320;
   template <typename Use>
@@ -43,8 +43,8 @@ struct Plain5 {
     });
   }
 };
-/// Plain4 and two planes with two bits for each of four groups: the first and second group of a
-/// pair are two bits apart.
+/// Plain4 and two planes with two bits for each of four groups: the groups of a pair are two bits
+/// apart.
 struct Plain6 {
   static constexpr uint64_t kBytes = 384;
   template <typename Use>
@@ -84,15 +84,14 @@ struct Plain2 {
     const U8x64 raw[2] = {load_u8(quants), load_u8(quants + 64)};
     each_index<8>([&](auto g) { use(g, bits<g % 4 * 2, 3>(raw[g / 4])); });
   }
-  /// The same, but four times the codes of odd groups: half of them are not moved.
+  /// Like each(), but with four times the codes of odd groups, which spares half of the moves.
   template <typename Use>
   static void each_in_place(const uint8_t* quants, Use use) {
     const U8x64 raw[2] = {load_u8(quants), load_u8(quants + 64)};
     each_index<8>([&](auto g) { use(g, bits<g % 4 / 2 * 4, (3 << g % 2 * 2)>(raw[g / 4])); });
   }
 };
-/// Two codes of three bits in the nibbles of each of three vectors, two more in the bits that are
-/// left.
+/// Two three-bit codes in the nibbles of each of three vectors, and two more in the remaining bits.
 struct Plain3 {
   static constexpr uint64_t kBytes = 192;
   template <typename Use>
@@ -106,7 +105,7 @@ struct Plain3 {
     use(std::integral_constant<int, 6>(), bits<0, 7>(last));
     use(std::integral_constant<int, 7>(), bits<4, 7>(last));
   }
-  /// The entries of a table of 8 instead of the codes.
+  /// Table entries (of 8) instead of codes.
   template <typename Use>
   static void each_entry(const uint8_t* quants, const Bytes16& table, Use use) {
     each_index<4>([&](auto i) {
@@ -129,7 +128,7 @@ inline constexpr Bytes16 kTwoOfBit = [] {
   }
   return table;
 }();
-/// Bits that stand for 0 and 2, in columns of 16 rows.
+/// Bits that mean 0 and 2, in columns of 16 rows.
 struct Signs1 {
   static constexpr uint64_t kBytes = 64;
   template <typename Use>
@@ -170,7 +169,7 @@ struct HalfBlock {
   }
 };
 
-/// f16 d and a signed byte for each group, weights d * scale * (byte - bias): q6_K, iq4_xs, q3_K.
+/// f16 d and a signed scale byte per group, weights d * scale * (byte - bias): q6_K, iq4_xs, q3_K.
 template <typename Bytes, typename WeightsOf, int kByteBias, uint32_t kGroupValues>
 struct SuperBlock {
   using Weights = WeightsOf;
@@ -247,8 +246,7 @@ struct SuperMinBlock {
   }
 };
 
-/// q2_K: f16 d and dmin, a byte of two nibbles for each 16 values: weights
-/// d * low * byte - dmin * high.
+/// q2_K: f16 d and dmin, a byte of two nibbles per 16 values: weights d * low * byte - dmin * high.
 struct Super2Block {
   using Weights = Unsigned<3>;
   static constexpr int kBias = 0;
@@ -281,7 +279,7 @@ struct Super2Block {
   }
 };
 
-/// 2^(code - 128) (quant/half.h): the product of two powers that are normal numbers.
+/// 2^(code - 128) (quant/half.h), as the product of two normal powers.
 inline F32x16 load_e8m0_half(const uint8_t* p) {
   const I32x16 code = load_u8_as_i32(p);
   const I32x16 first = shift_right(code, 1);
@@ -309,7 +307,7 @@ struct Mxfp4Block {
   }
 };
 
-/// nvfp4: one ue4m3 scale per 16 values, 64 values in a panel_block.
+/// nvfp4: a ue4m3 scale per 16 values, 64 values per panel block.
 struct Nvfp4Block {
   using Weights = Unsigned<2 * kFp4Bias>;
   static constexpr int kBias = kFp4Bias;

@@ -14,14 +14,14 @@ constexpr uint32_t kGroupBytes = 64;  // one group of 4 values of k in 16 rows
 
 enum class Quants { S8, U1, U2, U3, U4, U5, U6 };
 
-/// Where the parts of a panel block of an integer panel lie.
+/// Offsets of the parts of an integer panel block.
 struct PanelBlockShape {
   Quants quants;
   uint32_t halves;  // f16[16] vectors at the start: d, min
   uint32_t scales;  // u8[16] vectors after them
   uint32_t mins;    // u8[16] vectors after those
   uint32_t blocks;  // 32-value blocks
-  /// Four scale bytes, or minima, of a row side by side.
+  /// Groups four scale bytes, or minima, of a row.
   bool words = false;
 };
 
@@ -82,12 +82,12 @@ constexpr PanelBlockShape panel_block_shape(PanelKind kind) {
   return {Quants::U4, 0, 0, 0, 0};
 }
 
-/// Where the scale bytes and the quants of a panel block begin.
+/// Offsets of the scale bytes and the quants in a panel block.
 constexpr uint32_t scales_offset(const PanelBlockShape& shape) { return shape.halves * kRows * 2; }
 constexpr uint32_t quants_offset(const PanelBlockShape& shape) {
   return scales_offset(shape) + (shape.scales + shape.mins) * kRows;
 }
-/// Where scale byte `s` of a row lies after scales_offset(); minima follow scales.
+/// Offset of scale byte `s` of a row after scales_offset(); minima follow scales.
 constexpr uint32_t scale_at(const PanelBlockShape& shape, uint32_t s, uint32_t row) {
   return shape.words ? s / 4 * 4 * kRows + 4 * row + s % 4 : s * kRows + row;
 }
@@ -140,10 +140,10 @@ constexpr PanelFormat kPanels[] = {
     integer_panel<BlockIQ1_M>(Format::IQ1_M, PanelKind::Iq1M, values_iq1_m),
 };
 
-// Rows stay as they are in the file; a panel is 32 of them.
+// Rows stay in the file's layout; a panel is 32 rows.
 constexpr PanelFormat kRaw = {Format::F32, PanelKind::Raw, kFloatPanelRows, 0, 0, nullptr, nullptr};
 
-/// The four values of k of group g of one row, a byte each, as one word.
+/// Four k values of group g of a row, a byte each, as one word.
 uint32_t load_word(const uint8_t* p) {
   uint32_t word;
   std::memcpy(&word, p, sizeof(word));
@@ -152,7 +152,7 @@ uint32_t load_word(const uint8_t* p) {
 void store_word(uint8_t* p, uint32_t word) { std::memcpy(p, &word, sizeof(word)); }
 void or_word(uint8_t* p, uint32_t word) { store_word(p, load_word(p) | word); }
 
-/// Where the word of a row lies in 64-byte vector `vector` of a block's quants.
+/// Offset of a row's word in 64-byte vector `vector` of a block's quants.
 constexpr uint64_t at(uint32_t vector, uint32_t row) {
   return static_cast<uint64_t>(vector) * kGroupBytes + 4 * row;
 }
@@ -201,7 +201,7 @@ void put_quants_of(uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
   }
 }
 
-/// One loop for each kind: rows are packed at the rate at which the file is read.
+/// One loop per kind: packing keeps up with reading the file.
 void put_quants(Quants kind, uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
   switch (kind) {
     case Quants::U1:
@@ -295,7 +295,7 @@ void get_block(const PanelFormat& layout, uint8_t* panel_block, uint32_t row,
   }
 }
 
-/// A float panel is [depth][32]. Rows are transposed in chunks whose panel part stays in the
+/// A float panel is [depth][32]. Transposes rows in chunks whose panel part stays in the
 /// first-level cache.
 template <typename Element>
 void put_float_rows(const PackedWeight& w, uint64_t first_row, uint64_t num_rows,
@@ -315,16 +315,16 @@ void put_float_rows(const PackedWeight& w, uint64_t first_row, uint64_t num_rows
   }
 }
 
-/// Floats of 16 bits by their bits.
+/// Bit layout of 16-bit floats.
 struct HalfFormat {
   int mantissa_bits;
-  int largest_exponent;  ///< that of infinities and NaN
-  int f32_exponent;      ///< of f32, less this one's: the difference of their biases
+  int largest_exponent;  ///< exponent of infinities and NaN
+  int f32_exponent;      ///< f32 exponent minus this one: the difference of the biases
 };
 constexpr HalfFormat kF16Bits{10, 31, 127 - 15};
 constexpr HalfFormat kBf16Bits{7, 255, 0};
 
-/// The exponents of rows of an f16 or a bf16 panel.
+/// Writes the exponents of rows of an f16 or bf16 panel.
 void put_exponents(const PackedWeight& w, const HalfFormat& bits, uint64_t first_row,
                    uint64_t num_rows, const uint8_t* blocks) noexcept {
   constexpr int kFixedBits = 13;
@@ -336,7 +336,7 @@ void put_exponents(const PackedWeight& w, const HalfFormat& bits, uint64_t first
     for (uint64_t r = 0; r < num_rows; ++r) {
       uint16_t values[kExponentDepth];
       std::memcpy(values, blocks + (r * w.depth + k) * sizeof(uint16_t), depth * sizeof(uint16_t));
-      // Magnitudes have the order of their bits; signed ones have instructions.
+      // Magnitudes order like their bits; signed compares have instructions.
       int16_t largest = 0;
       for (uint64_t i = 0; i < depth; ++i) {
         largest = std::max(largest, static_cast<int16_t>(values[i] & 0x7FFF));
@@ -404,7 +404,7 @@ uint64_t panel_bytes(const PanelFormat& layout, uint64_t depth) noexcept {
   const uint64_t bytes = depth / layout.block_values * layout.block_bytes;
   if (layout.kind != PanelKind::F16 && layout.kind != PanelKind::BF16) return bytes;
   const uint64_t exponents = (depth + kExponentDepth - 1) / kExponentDepth * kFloatPanelRows;
-  return bytes + CacheBlock::round_up(exponents, 2 * kFloatPanelRows);  // of whole lines
+  return bytes + CacheBlock::round_up(exponents, 2 * kFloatPanelRows);  // whole cache lines
 }
 
 uint64_t packed_bytes(const PanelFormat& layout, const FormatInfo& format, uint64_t rows,

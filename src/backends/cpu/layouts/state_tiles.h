@@ -1,15 +1,15 @@
-// The layout of recurrent states in this backend. Nothing here computes on it.
+// The layout of recurrent states in this backend. No arithmetic.
 //
 //   block of a group   [layers] states, each from a cache line on
 //   state              parts of operations, where their params say
 //   part of a scan     [heads][tiles], a tile [rows][lanes of the tile]
 //   part of a conv     [taps - 1][columns]; of a token_shift [columns]
 //
-// Of a head's matrix the recurrences add up along one index, the rows, and treat each value of the
-// other, the lanes, alone: a lane of a vector. A tile is what one call of a kernel takes through
-// all tokens of a sequence: kStateLanes lanes, of the last tile what is left. The rows are the keys
-// (delta_rule, wkv7, wkv6) or N (ssm_scan), the lanes the values or p; with p = 1 (Mamba 1) the
-// heads of a group are the lanes of one matrix.
+// The recurrences sum along one index of a head's matrix, the rows, and treat the other, the lanes,
+// independently: one vector lane each. A kernel call runs one tile through all tokens of a
+// sequence: kStateLanes lanes, fewer in the last tile. Rows are keys (delta_rule, wkv7, wkv6) or N
+// (ssm_scan), lanes are values or p; with p = 1 (Mamba 1) the heads of a group are the lanes of one
+// matrix.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct StateTile {
   uint64_t head;
   uint64_t first_lane;
   uint32_t width;   ///< lanes
-  uint64_t offset;  ///< values from the beginning of the operation's part
+  uint64_t offset;  ///< values from the start of the operation's part
 };
 
 struct StateTiles {
@@ -43,7 +43,7 @@ struct StateTiles {
   }
 };
 
-/// Whether heads are lanes.
+/// True if heads are lanes.
 constexpr bool has_channels(const tenon_ssm_scan_params& scan, const tenon_slot& x) {
   return x.columns == scan.heads;
 }
@@ -66,7 +66,7 @@ constexpr StateTiles wkv6_tiles(const tenon_wkv6_params& wkv, const tenon_slot& 
   return {shape.heads, shape.rows, shape.columns};
 }
 
-/// f32 values from one layer of a state to the next: whole cache lines.
+/// f32 values between layers of a state: whole cache lines.
 constexpr uint64_t state_layer_values(const tenon_cache_group& group) {
   return CacheBlock::round_up(group.state_values, 16);
 }

@@ -30,7 +30,7 @@ bool attention_fits(const tenon_program& program, const tenon_op& op) noexcept {
          params.bias <= TENON_BIAS_RELATIVE;
 }
 
-/// AttentionBias::buckets, of a table of `rows`.
+/// AttentionBias::buckets for a table of `rows`.
 std::vector<uint16_t> buckets_of(const tenon_attention_params& params, uint32_t rows) {
   const int64_t reach = params.max_distance;
   std::vector<uint16_t> buckets;
@@ -47,14 +47,14 @@ void prepare_attention(const PhasePlan& plan, Phase& phase) {
   phase.buckets = buckets_of(phase.op.params.attention, rows);
 }
 
-/// Those of the query heads of a KV head.
+/// Columns of the query heads of a KV head.
 uint64_t attention_quantises(const tenon_op& op,
                              std::span<const tenon_cache_group> groups) noexcept {
   const tenon_cache_group& group = groups[op.params.attention.group];
   return uint64_t{op.params.attention.heads} / group.kv_heads * group.value_dim;
 }
 
-/// The bias from query head `first_head` on.
+/// Bias for query heads from `first_head` on.
 AttentionBias bias_of(const OpRun& run, const Phase& phase, uint64_t first_head) noexcept {
   const tenon_attention_params& params = phase.op.params.attention;
   const uint32_t slot = phase.op.inputs[2];
@@ -114,7 +114,7 @@ void run_seen(OpRun& run, const Phase& phase, uint32_t item, uint32_t thread) no
                        attention_partial_floats(args.columns(), shape.block.value_stride());
   }
   run.k.attention[static_cast<uint32_t>(shape.block.type)](args);
-  // The thread that finishes a tile's last chunk merges all of them, in order (Flash-Decoding).
+  // The thread that finishes a tile's last chunk merges all chunks, in order (Flash-Decoding).
   if (!plan.finish_chunk(tile, kv_head)) return;
   if (tile.num_chunks > 1) {
     args.partials = partials;
@@ -128,11 +128,11 @@ void run_seen(OpRun& run, const Phase& phase, uint32_t item, uint32_t thread) no
                  static_cast<uint64_t>(shape.heads) * shape.block.value_dim);
 }
 
-/// Puts the areas of selected positions side by side, as a cache that has no others would hold them:
-/// where whole blocks of the cache are selected their own, else copies.
+/// Makes the areas of selected positions contiguous, like a cache without other positions. Uses
+/// areas of the cache if whole blocks are selected, else copies.
 ///   blocks  of the sequence; `offset` of the area in each
 ///   areas   [ceil(positions / block_tokens)]
-///   copies  the same, areas
+///   copies  [ceil(positions / block_tokens)] areas
 template <typename Positions>
 void gather_areas(const CacheBlock& block, const Positions& positions, bool whole_blocks,
                   const uint8_t* const* blocks, uint64_t offset, uint8_t* copies,

@@ -1,5 +1,5 @@
-// Attention to the last positions and pools of all: a token and some heads at a time, the rows gathered a span at a
-// time. The spans are merged in order, so no neighbour, slice or thread changes a bit.
+// attention_pools: over the last positions and pooled rows, one token and some heads per item. Rows
+// are gathered span by span. Spans merge in order, so neighbours, slices and threads change no bit.
 #include <algorithm>
 
 #include "backends/cpu/layouts/area_rows.h"
@@ -16,11 +16,11 @@ bool attention_pools_fits(const tenon_program& program, const tenon_op& op) noex
   return latent_supported(program, pools.group) && latent_supported(program, pools.pool_group);
 }
 
-/// The rows that a token looks at: positions, then pools, both ascending.
+/// Rows that a token attends to: positions, then pools, both ascending.
 struct LookedAt {
   uint32_t first_position;
   uint32_t num_positions;
-  const int32_t* numbers;  ///< of pools; nullptr: all from 0 on
+  const int32_t* numbers;  ///< of pools; null: all from 0 on
   uint32_t num_pools;
 
   [[nodiscard]] uint32_t size() const noexcept { return num_positions + num_pools; }
@@ -29,7 +29,7 @@ struct LookedAt {
   }
 };
 
-/// numbers [count], ascending, then -1; or nullptr.
+/// numbers [count] ascend and end with -1; may be null.
 LookedAt looked_at(const tenon_attention_pools_params& params, const tenon_cache_group& pools,
                    uint32_t own, const int32_t* numbers, uint64_t count) noexcept {
   LookedAt rows{0, own + 1, numbers, backends::num_rows_before(pools, own + 1)};
@@ -117,7 +117,7 @@ uint32_t attention_pools_items(const OpRun& run, const Phase& phase) noexcept {
          pool_head_chunks(phase.op.params.attention_pools.heads);
 }
 
-/// A span of rows at a time.
+/// Scratch for a span of rows.
 void attention_pools_scratch(const ScratchContext& context, const Phase& phase,
                              ScratchSizes& sizes) {
   const tenon_attention_pools_params& params = phase.op.params.attention_pools;

@@ -9,13 +9,13 @@
 namespace tenon::cpu {
 namespace {
 
-/// The cache has raw values in the layout of keys.
+/// Requires a cache of f32 values in the layout of keys.
 bool compress_fits(const tenon_program& program, const tenon_op& op) noexcept {
   const uint32_t group = op.params.compress.group;
   return group_supported(program, group) && groups_of(program)[group].type == TENON_TYPE_F32;
 }
 
-/// A column after the other, the positions in ascending order: a weight is exp(logit - highest).
+/// Computes column by column, positions ascending, with weights exp(logit - highest).
 void run_compress(OpRun& run, const Phase& phase, uint32_t token, uint32_t) noexcept {
   const tenon_op& op = phase.op;
   const tenon_compress_params& params = op.params.compress;
@@ -34,10 +34,11 @@ void run_compress(OpRun& run, const Phase& phase, uint32_t token, uint32_t) noex
   const bool overlaps = params.overlap == 1;
   const uint32_t first = overlaps && pool > 0 ? pool - params.stride : pool;
   for (uint64_t c = 0; c < n; ++c) {
-    // Calls body(value, logit) for what each position brings; keys lie with the positions innermost.
+    // Calls body(value, logit) for each position; keys have the positions innermost.
     const auto each = [&](const auto& body) {
       for (uint32_t i = first; i <= own; ++i) {
-        const uint64_t column = overlaps && i >= pool ? n + c : c;  // the pool's own come second
+        // The pool's own half comes second.
+        const uint64_t column = overlaps && i >= pool ? n + c : c;
         const uint32_t slot = i % group.block_tokens;
         const uint8_t* area =
             blocks[i / group.block_tokens] + uint64_t{params.layer} * block.area_bytes();

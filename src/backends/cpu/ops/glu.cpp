@@ -3,7 +3,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// Two linears at once: PhaseBuilder::fuse_glu.
+/// Never fused here: PhaseBuilder::fuse_glu joins two linears.
 bool glu_follows(const PhasePlan&, const RowOp&, uint32_t) noexcept { return false; }
 
 void glu_row(OpRun& run, const RowOp& op, uint64_t t) noexcept {

@@ -9,7 +9,7 @@ bool kv_write_fits(const tenon_program& program, const tenon_op& op) noexcept {
   return group_supported(program, op.params.kv.group);
 }
 
-/// Columns of a head of what is written.
+/// Columns per head of the written rows.
 uint64_t head_dim(const RowOp& op, const tenon_cache_group& group) noexcept {
   return op.kind == RowKind::WriteKeys ? group.key_dim : group.value_dim;
 }

@@ -8,8 +8,8 @@
 namespace tenon::cpu {
 namespace {
 
-/// The `used` largest of logits [experts], the largest first, of equal ones the first one first:
-/// numbers to ids [used], logits to chosen [used]. What is no number is smaller than all others.
+/// Finds the `used` largest of logits [experts] in descending order, ties by number: numbers to ids
+/// [used], logits to chosen [used]. NaN counts as the smallest.
 template <typename Real>
 void choose_largest(const Real* logits, uint32_t experts, uint32_t used, int32_t* ids,
                     Real* chosen) noexcept {
@@ -27,7 +27,7 @@ void choose_largest(const Real* logits, uint32_t experts, uint32_t used, int32_t
   }
 }
 
-/// One row of a moe_route by logits [experts] -> ids [used], weights [used].
+/// Routes a row by logits [experts] -> ids [used], weights [used].
 void choose_experts(const tenon_moe_route_params& params, const float* logits, uint32_t experts,
                     int32_t* ids, float* weights) noexcept {
   choose_largest(logits, experts, params.used, ids, weights);
@@ -37,7 +37,7 @@ void choose_experts(const tenon_moe_route_params& params, const float* logits, u
     for (uint32_t e = 0; e < experts; ++e) sum += std::exp(logits[e] - largest);
   }
   for (uint32_t j = 0; j < params.used; ++j) {
-    // Read again, so that a logit that is no number makes a weight that is none.
+    // Reads the logit again, so that a NaN logit gives a NaN weight.
     weights[j] = std::exp(logits[ids[j]] - largest);
     if (params.scoring == TENON_MOE_SOFTMAX_CHOSEN) sum += weights[j];
   }
@@ -45,14 +45,14 @@ void choose_experts(const tenon_moe_route_params& params, const float* logits, u
   for (uint32_t j = 0; j < params.used; ++j) weights[j] = static_cast<float>(weights[j] * factor);
 }
 
-/// What a route by scores works with: kScoreArrays arrays of a double for each expert.
+/// State of a route by scores: kScoreArrays arrays of a double per expert.
 struct RouteByScores {
   const tenon_moe_route_params& params;
   const float* logits;  ///< [experts]
   uint32_t experts;
   const float* selection_bias;  ///< [experts] or NULL
   const float* expert_scale;    ///< [experts] or NULL
-  const float* numbers;         ///< [used] or NULL: the experts
+  const float* numbers;         ///< [used] expert numbers, or null to choose
   double* scratch;
 
   [[nodiscard]] double* scores() const { return scratch; }
@@ -64,7 +64,7 @@ struct RouteByScores {
   }
 };
 
-/// In double precision: saturated scores in f32 would be equal, and the lower number chosen.
+/// Uses f64: saturated scores in f32 would tie, and the lower number would win.
 void find_scores(const RouteByScores& route) noexcept {
   double* scores = route.scores();
   std::copy_n(route.logits, route.experts, scores);
@@ -86,7 +86,7 @@ void find_scores(const RouteByScores& route) noexcept {
   }
 }
 
-/// The sum of the two largest of `size` ranks.
+/// Sum of the two largest of `size` ranks.
 double largest_two(const double* ranks, uint32_t size) noexcept {
   double largest[2] = {-INFINITY, -INFINITY};
   int32_t ids[2];
@@ -95,7 +95,7 @@ double largest_two(const double* ranks, uint32_t size) noexcept {
   return count == 1 ? largest[0] : largest[0] + largest[1];
 }
 
-/// Gives experts of runs that are not among the largest the lowest rank.
+/// Gives the lowest rank to experts outside the best groups.
 void keep_largest_groups(const RouteByScores& route) noexcept {
   const uint32_t groups = route.params.groups;
   const uint32_t size = route.experts / groups;
@@ -112,12 +112,12 @@ void keep_largest_groups(const RouteByScores& route) noexcept {
   }
 }
 
-/// The weights of SPARSE_MIXER: of each chosen one, the softmax over it and those that come close
-/// and were not chosen before it.
+/// Weights of SPARSE_MIXER: for each chosen expert, the softmax over it and the close experts not
+/// chosen before it.
 ///   ids [used] -> weights [used]
 void mix_sparsely(const RouteByScores& route, const int32_t* ids, double* weights) noexcept {
   const double* logits = route.scores();
-  double* left = route.ranks();  // NaN once they are chosen
+  double* left = route.ranks();  // NaN once chosen
   std::copy_n(logits, route.experts, left);
   for (uint32_t j = 0; j < route.params.used; ++j) {
     const double largest = logits[ids[j]];
@@ -132,7 +132,7 @@ void mix_sparsely(const RouteByScores& route, const int32_t* ids, double* weight
   }
 }
 
-/// The numbers of the `used` experts with the largest scores, biases included.
+/// Numbers of the `used` experts with the largest biased scores.
 void choose_ids(const RouteByScores& route, int32_t* ids) noexcept {
   const tenon_moe_route_params& params = route.params;
   for (uint32_t j = 0; route.numbers != nullptr && j < params.used; ++j) {

@@ -5,7 +5,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// One sequence; zeros where the step has no token of it.
+/// Pools one sequence; zeros if the step has no token of it.
 void pool_row(OpRun& run, const RowOp& op, uint64_t t) noexcept {
   const tenon_step_sequence& from = sequences_of(run.step())[static_cast<uint32_t>(t)];
   const uint32_t input = op.op.inputs[0];

@@ -5,7 +5,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// The heads of n columns of row t; x may be y.
+/// Rotates the heads of n columns of row t; x and y may be equal.
 void rope_heads(OpRun& run, const tenon_op& op, const float* x, uint64_t t, float* y,
                 uint64_t n) noexcept {
   const tenon_rope_params& p = op.params.rope;

@@ -3,7 +3,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// x may be y.
+/// x and y may be equal.
 template <typename Params>
 void scale_and_shift(OpRun& run, const Params& p, const float* x, float* y, uint64_t n) noexcept {
   run.k.scale(x, p.factor, y, n);

@@ -8,7 +8,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// A token and a head at a time.
+/// Runs one token and head.
 void run_select_blocks(OpRun& run, const Phase& phase, uint32_t item, uint32_t thread) noexcept {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const tenon_select_blocks_params& params = phase.op.params.select_blocks;
@@ -20,7 +20,7 @@ void run_select_blocks(OpRun& run, const Phase& phase, uint32_t item, uint32_t t
   BestCandidates best(scratch.candidates, params.count);
   AttentionArgs args = index_args(run, phase.op, token, head, 1, thread);
   const auto type = static_cast<uint32_t>(args.shape.type);
-  float highest = -kInfinity;  // of the block so far
+  float highest = -kInfinity;  // in the current block
   for (uint32_t start = 0; start <= own; start += kAttentionSpan) {
     if (run.cancelled()) return;
     args.first_span = start / kAttentionSpan;
@@ -29,7 +29,7 @@ void run_select_blocks(OpRun& run, const Phase& phase, uint32_t item, uint32_t t
     const uint32_t end = std::min(start + kAttentionSpan, own + 1);
     for (uint32_t i = start; i < end; ++i) {
       const float product = scratch.index_scores[i - start];
-      if (product > highest) highest = product;  // not where it is NaN
+      if (product > highest) highest = product;  // false for NaN
       if ((i + 1) % params.block != 0 && i != own) continue;
       const uint32_t number = i / params.block;
       best.add(last - number < params.local ? kInfinity : highest, number);

@@ -7,7 +7,7 @@ namespace {
 
 float one_sigmoid(float x) noexcept { return 1.0f / (1.0f + std::exp(-x)); }
 
-/// One gate for the whole row.
+/// Fuses only one gate per row.
 bool sigmoid_gate_follows(const PhasePlan& plan, const RowOp& op, uint32_t result) noexcept {
   return op.op.inputs[0] == result && plan.slots[op.op.inputs[1]].slot.columns == 1;
 }

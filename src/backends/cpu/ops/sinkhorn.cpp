@@ -6,7 +6,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// Divides each of `size` lines, `stride` apart, by its sum and epsilon; `step` from value to value.
+/// Divides each of `size` lines, `stride` apart, by its sum plus epsilon; values are `step` apart.
 void divide_lines(float* matrix, uint32_t size, uint32_t stride, uint32_t step,
                   float epsilon) noexcept {
   for (uint32_t line = 0; line < size; ++line) {

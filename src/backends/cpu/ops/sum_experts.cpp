@@ -5,7 +5,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// The parts of a row, in the order in which their experts were chosen.
+/// Adds the parts of a row in the order of its chosen experts.
 void sum_experts_row(OpRun& run, const RowOp& op, uint64_t t) noexcept {
   const uint64_t n = run.columns(op.op.outputs[0]);
   const uint64_t used = run.columns(op.op.inputs[0]) / n;

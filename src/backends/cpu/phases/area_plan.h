@@ -1,4 +1,4 @@
-// Where activations lie in their area: buffers that live in common phases do not overlap.
+// Places activations in their area: buffers that are alive in the same phase do not overlap.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tenon::cpu {
 
-/// A buffer in the plan of the area of activations.
+/// A buffer in the plan of the activation area.
 struct AreaBuffer {
   std::function<void(Carver&)> carve;
   uint64_t bytes;
@@ -18,8 +18,8 @@ struct AreaBuffer {
   uint64_t offset = 0;
 };
 
-/// First fit, largest first: buffers alive in a common phase do not overlap. Returns the area's
-/// size.
+/// Places buffers by first fit, largest first; buffers alive in the same phase do not overlap.
+/// Returns the area's size.
 inline uint64_t place_buffers(std::vector<AreaBuffer>& buffers) {
   std::sort(buffers.begin(), buffers.end(),
             [](const AreaBuffer& a, const AreaBuffer& b) { return a.bytes > b.bytes; });

@@ -7,16 +7,16 @@
 namespace tenon::cpu {
 namespace {
 
-/// Columns of a tile: enough that reading a span from memory costs little, few enough that scores,
-/// weights and results stay in a second-level cache of 512 KiB.
+/// Columns per tile: enough to amortise reading a span from memory, few enough that scores, weights
+/// and results stay in a second-level cache of 512 KiB.
 constexpr uint32_t kTileColumns = 128;
 /// Latent rows are several times as wide, and so are the queries and results of a column.
 constexpr uint32_t kLatentTileColumns = 64;
-/// Work items a thread should find, so that a stalled core is levelled out.
+/// Work items per thread, enough to balance a stalled core.
 constexpr uint32_t kItemsPerThread = 8;
-/// A span costs its columns and, in units of them, about this for being read.
+/// Cost of reading a span, in units of a column's cost.
 constexpr uint64_t kSpanCost = 10;
-/// Below this many tokens a tile is not cut further: reading its spans would be most of the work.
+/// Tiles with fewer tokens are not cut further: reading their spans would dominate.
 constexpr uint32_t kFewTokens = 8;
 
 }  // namespace
@@ -28,7 +28,7 @@ uint32_t AttentionShape::max_tile_tokens() const {
 
 AttentionPlan::AttentionPlan(const AttentionShape& shape, uint32_t max_tokens, uint32_t num_threads)
     : shape_(shape), num_threads_(std::max(num_threads, 1u)) {
-  // A tile costs more than its share of a thread's items only if it is one of a few.
+  // A tile costs more than its share of a thread's items only if tiles are few.
   const uint32_t most_split = num_threads_ * kItemsPerThread;
   tiles_.reserve(max_tokens);
   chunks_.reserve(uint64_t{max_tokens} + 2 * most_split);

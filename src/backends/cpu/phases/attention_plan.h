@@ -1,6 +1,6 @@
-// How the attention of one step is cut into work: tiles of tokens, and chunks of a tile's positions
-// where tiles alone would not keep all threads busy (split-KV, Flash-Decoding). Says which thread
-// computes what, never what comes out.
+// Cuts the attention of a step into work: tiles of tokens, and chunks of a tile's positions if
+// tiles alone would leave threads idle (split-KV, Flash-Decoding). Decides which thread computes
+// what; never changes results.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@
 
 namespace tenon::cpu {
 
-/// What the attention operations that share a plan have in common.
+/// Common properties of the attention operations that share a plan.
 struct AttentionShape {
   uint32_t group;
   uint32_t kv_heads;
-  uint32_t heads;  ///< query heads of one KV head
+  uint32_t heads;  ///< query heads per KV head
   uint32_t window;
   uint32_t mask;  ///< TENON_MASK_*
   CacheBlock block;
@@ -33,13 +33,13 @@ struct AttentionShape {
     return group == other.group && heads == other.heads && window == other.window &&
            mask == other.mask;
   }
-  /// Tokens of a tile, at most.
+  /// Most tokens per tile.
   [[nodiscard]] uint32_t max_tile_tokens() const;
 };
 
-/// Query heads of one work item of an attention of selected positions, whose rows it gathers: those
-/// of one KV head. Of a latent cache, which has only one, each item gathers anew for enough heads
-/// that this costs little. Where heads are of odd sizes, all: what is quantised is whole blocks of
+/// Query heads per work item of sparse attention, which gathers rows: all heads of one KV head. A
+/// latent cache has a single KV head, so items gather rows repeatedly, each for enough heads to
+/// amortise the copies. Odd head sizes use all heads, because quantisation needs whole blocks of
 /// columns.
 constexpr uint32_t selected_heads(const tenon_attention_params& params,
                                   const tenon_cache_group& group) {
@@ -53,22 +53,22 @@ constexpr uint32_t selected_head_chunks(const tenon_attention_params& params,
   return (params.heads + heads - 1) / heads;
 }
 
-/// Query heads of one work item of an attention_pools, which gathers rows as well.
+/// Query heads per work item of an attention_pools, which also gathers rows.
 constexpr uint32_t kPoolHeads = 16;
 constexpr uint32_t pool_head_chunks(uint32_t heads) {
   return (heads + kPoolHeads - 1) / kPoolHeads;
 }
 
-/// Consecutive tokens of one sequence: the columns of one run of the kernel.
+/// Consecutive tokens of a sequence: the columns of a kernel call.
 struct AttentionTile {
   uint32_t first_token, num_tokens;
   uint32_t first_span, end_span;
-  uint32_t positions;     ///< of the sequence in the group
-  uint32_t num_chunks;    ///< 1: the kernel gives the result itself
-  uint32_t split = 0;     ///< which of the tiles with several chunks this is
-  uint64_t partials = 0;  ///< where its partials begin, in floats
+  uint32_t positions;     ///< positions of the sequence in the group
+  uint32_t num_chunks;    ///< 1: the kernel writes the result itself
+  uint32_t split = 0;     ///< index among the tiles with several chunks
+  uint64_t partials = 0;  ///< offset of its partials, in floats
 };
-/// Work item of a KV head: some spans of a tile.
+/// Work item per KV head: some spans of a tile.
 struct AttentionChunk {
   uint32_t tile;
   uint32_t first_span, end_span;
@@ -76,19 +76,18 @@ struct AttentionChunk {
 
 class AttentionPlan {
  public:
-  /// Room for steps of max_tokens tokens, so that build() rarely allocates.
+  /// Reserves memory for steps of max_tokens tokens, so that build() rarely allocates.
   AttentionPlan(const AttentionShape& shape, uint32_t max_tokens, uint32_t num_threads);
 
-  /// positions [T] of the step's tokens in their sequences. May throw std::bad_alloc.
+  /// Plans a step. positions [T] of its tokens in their sequences. May throw std::bad_alloc.
   void build(const tenon_step& step, const std::vector<uint32_t>& positions);
 
   [[nodiscard]] const AttentionShape& shape() const { return shape_; }
   [[nodiscard]] uint32_t num_items() const {
     return static_cast<uint32_t>(chunks_.size()) * shape_.kv_heads;
   }
-  /// All chunks of a head, then those of the next: a thread that takes a run of items stays with
-  /// the head's part of the cache, and with its columns of the result, in which rows lie between
-  /// each other (QuantRows).
+  /// Orders chunks by head: a thread that takes consecutive items stays with a head's part of the
+  /// cache and with its result columns, whose rows are interleaved (QuantRows).
   [[nodiscard]] const AttentionChunk& chunk(uint32_t item) const {
     return chunks_[item % chunks_.size()];
   }
@@ -98,13 +97,13 @@ class AttentionPlan {
   [[nodiscard]] const AttentionTile& tile(const AttentionChunk& chunk) const {
     return tiles_[chunk.tile];
   }
-  /// Floats from the partials of one KV head to those of the next.
+  /// Floats between the partials of neighbouring KV heads.
   [[nodiscard]] uint64_t partial_floats(const AttentionTile& tile) const;
-  /// Floats that the partials of the step take, and those of one sequence of `positions`.
+  /// Floats of all partials in the step.
   [[nodiscard]] uint64_t total_partial_floats() const { return total_partial_floats_; }
   [[nodiscard]] uint64_t partial_floats_of_context(uint64_t positions) const;
 
-  /// Counts a finished chunk of a KV head; true for the last one of its tile.
+  /// Counts a finished chunk of a KV head; returns true for the last chunk of its tile.
   [[nodiscard]] bool finish_chunk(const AttentionTile& tile, uint32_t kv_head) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Counting the scratch memory of attention kernels and of rows gathered for them.
+// Computes the scratch sizes of attention kernels and of rows gathered for them.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace tenon::cpu {
 
-/// Room for `positions` rows side by side.
+/// Adds room for `positions` contiguous rows.
 inline void count_areas(const CacheBlock& block, uint64_t positions, ScratchSizes& sizes) {
   const uint64_t areas = (positions + block.block_tokens - 1) / block.block_tokens;
   sizes.areas = std::max(sizes.areas, areas);

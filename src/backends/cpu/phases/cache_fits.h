@@ -1,4 +1,4 @@
-// Which cache groups the kernels read and write.
+// Cache groups that the kernels support.
 #pragma once
 
 #include "backends/common/strided.h"
@@ -12,7 +12,7 @@ inline bool group_supported(const tenon_program& program, uint32_t group) noexce
   const tenon_cache_group& g = groups_of(program)[group];
   const CacheType type = cache_type(g.type);
   const bool short_rows = g.key_dim <= kMaxCacheRow && g.value_dim <= kMaxCacheRow;
-  // The score kernel takes 16 consecutive positions of one block.
+  // The score kernel reads 16 consecutive positions of a block.
   return g.kind != TENON_CACHE_STATE && type != CacheType::Count && g.block_tokens % 16 == 0 &&
          (short_rows || type == CacheType::F32 || type == CacheType::F16);
 }

@@ -1,12 +1,12 @@
-// Cutting one block of memory into aligned parts.
+// Divides a block of memory into aligned parts.
 #pragma once
 
 #include <cstdint>
 
 namespace tenon::cpu {
 
-/// Hands out aligned parts of a block in two passes: first with no memory, to learn the size, then
-/// with the block of that size.
+/// Hands out aligned parts of a block in two passes: first without memory, to compute the size,
+/// then with a block of that size.
 class Carver {
  public:
   explicit Carver(uint8_t* base) : base_(base) {}

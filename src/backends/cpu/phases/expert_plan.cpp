@@ -54,7 +54,7 @@ const ExpertRows& ExpertPlan::expert_of(uint32_t index) const noexcept {
 
 namespace {
 
-/// Moves the pointers of the format in bytes, where there is one, by `values` values.
+/// Advances the pointers of the byte format, if present, by `values` values.
 void advance_bytes(QuantRows& view, uint64_t values) noexcept {
   if (view.q == nullptr) return;
   view.q += values;
@@ -79,7 +79,7 @@ QuantRows rows_from(const QuantRows& rows, uint64_t place, uint64_t num_rows) no
   return view;
 }
 
-// `columns` stays that of the whole rows: it is what lies between two groups of rows.
+// Keeps `columns` of the whole rows, the distance between groups of rows.
 QuantRows columns_from(const QuantRows& rows, uint64_t column) noexcept {
   QuantRows view = rows;
   const uint64_t values = column * rows.interleave();

@@ -1,4 +1,4 @@
-// The phases of mixtures of experts: route, gather, experts.
+// Builds the phases of mixtures of experts: route, gather, experts.
 #include <algorithm>
 #include <numeric>
 
@@ -16,7 +16,7 @@ bool weighs(const tenon_op& op, uint32_t what) {
 bool weighs_inputs(const tenon_op& op) { return weighs(op, TENON_MOE_WEIGHT_INPUTS); }
 bool weighs_outputs(const tenon_op& op) { return weighs(op, TENON_MOE_WEIGHT_OUTPUTS); }
 
-/// Whether experts are chosen by what the logits alone do not order.
+/// True if the choice needs scores, because logits alone do not order the experts.
 bool chooses_by_scores(const tenon_op& op) {
   const tenon_moe_route_params& route = op.params.moe_route;
   return route.scoring >= TENON_MOE_SIGMOID || route.normalise == 1 || route.groups > 1 ||
@@ -24,7 +24,7 @@ bool chooses_by_scores(const tenon_op& op) {
          op.inputs[3] != TENON_NO_SLOT;
 }
 
-/// An expert reads the rows in a quantised format, or as f32 (0).
+/// Notes that an expert reads the rows in a quantised format, or as f32 (0).
 void add_reader(GatheredRows& rows, ActivationFormat format) {
   rows.formats |= format;
   rows.floats = rows.floats || format == 0;
@@ -32,8 +32,8 @@ void add_reader(GatheredRows& rows, ActivationFormat format) {
 
 }  // namespace
 
-/// A moe_linear with a sum becomes one without, whose results are weighted as they are written, and
-/// a sum over them.
+/// Splits a moe_linear with a sum into one without, which writes weighted results, and a sum over
+/// them.
 void PhaseBuilder::add_expert_sum(const RowOp& row) {
   const tenon_op& op = row.op;
   SlotInfo parts;
@@ -70,8 +70,7 @@ void PhaseBuilder::place_route(size_t index) {
                           chooses_by_scores(op)});
 }
 
-/// The number of the gathered rows of a moe_linear's input. Where there is none yet, a gather phase
-/// makes it.
+/// Index of the gathered rows of a moe_linear's input. Adds a gather phase if none has made them.
 uint32_t PhaseBuilder::gathered_input(const tenon_op& op) {
   const uint32_t route = route_of(op.inputs[kIds]);
   const uint64_t depth = columns(op.inputs[kWeight]);
@@ -99,7 +98,8 @@ uint32_t PhaseBuilder::gathered_input(const tenon_op& op) {
   return number;
 }
 
-/// gate and up as one task, if the other operand of the GLU is a moe_linear of the same rows.
+/// Fuses gate and up into one task if the other operand of the GLU is a moe_linear of the same
+/// rows.
 void PhaseBuilder::fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint32_t& result) {
   const std::vector<size_t> readers = consumers(result);
   if (info(result).bound || readers.size() != 1 || items_[readers[0]].done) return;
@@ -127,8 +127,8 @@ void PhaseBuilder::fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint3
   }
 }
 
-/// Whether the results stay in the order of the experts, as all who read them are experts that the
-/// same route chose.
+/// Keeps the results in expert order if all readers are experts of the same route. Returns true on
+/// success.
 bool PhaseBuilder::keep_gathered(const tenon_op& op, ExpertTask& task, uint32_t result) {
   GatheredRows rows;
   rows.source = result;

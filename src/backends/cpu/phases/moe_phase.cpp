@@ -1,4 +1,4 @@
-// The phases of mixtures of experts of a PhaseRunner: choosing, gathering, multiplying.
+// PhaseRunner: phases of mixtures of experts (choose, gather, multiply).
 #include <algorithm>
 #include <cstring>
 
@@ -24,8 +24,8 @@ uint32_t PhaseRunner::num_expert_items(const Phase& phase) const noexcept {
   return items;
 }
 
-/// A step of one row: all its experts read the same, gathered once. Not where one was told twice,
-/// which reads two rows.
+/// True for a step of one row, all of whose experts read the same row, gathered once. False if an
+/// expert is listed twice and so reads two rows.
 bool PhaseRunner::one_row_for_all(const Phase& phase) const noexcept {
   const GatheredRows& rows = run_.plan().gathered[phase.gathered];
   const ExpertPlan& plan = run_.expert_plan(rows.route);

@@ -1,11 +1,11 @@
-// Norms of segments of a row: what their operations share.
+// Common code of the norms of row segments.
 #pragma once
 
 #include "backends/cpu/phases/op_run.h"
 
 namespace tenon::cpu {
 
-/// `segment` normalises one segment x to y; x may be y.
+/// Normalises a segment x to y; x and y may be equal.
 using NormSegment = void (*)(OpRun& run, const tenon_op& op, const float* x, float* y) noexcept;
 
 template <NormSegment segment>

@@ -1,4 +1,4 @@
-// What the functions of an operation see of a step while it runs: rows, weights, the cache, scratch.
+// A running step as operations see it: rows, weights, the cache, scratch.
 #pragma once
 
 #include "backends/common/step_rules.h"
@@ -16,7 +16,7 @@ class OpRun {
 
   const Kernels& k;
 
-  /// Whether the step's flag was seen set, now or before: work may then be missing.
+  /// True once the step's flag was seen set; work may be missing then.
   [[nodiscard]] bool cancelled() noexcept;
 
   [[nodiscard]] const backends::ProgramCopy& program() const noexcept { return x_.program_; }
@@ -41,7 +41,7 @@ class OpRun {
   [[nodiscard]] float* f32_row(uint32_t slot, uint64_t row) const noexcept {
     return x_.activations_[slot].f32 + row * columns(slot);
   }
-  /// Of a slot of i32, which has the memory of one of f32.
+  /// A row of an i32 slot, stored in memory for f32.
   [[nodiscard]] int32_t* i32_row(uint32_t slot, uint64_t row) const noexcept {
     return reinterpret_cast<int32_t*>(f32_row(slot, row));
   }
@@ -53,7 +53,7 @@ class OpRun {
   [[nodiscard]] const float* vector(uint32_t slot) const noexcept {
     return slot == TENON_NO_SLOT ? nullptr : x_.weights_[slot].vector;
   }
-  /// A row of input 0 and of the result of an operation, which has n columns.
+  /// A row of input 0 and of the result, which has n columns.
   struct Row {
     const float* x;
     float* out;
@@ -63,18 +63,18 @@ class OpRun {
     return {f32_row(op.inputs[0], row), f32_row(op.outputs[0], row), columns(op.outputs[0])};
   }
 
-  /// A part of the position of a token.
+  /// A part of a token's position.
   [[nodiscard]] int32_t position(uint64_t token, uint32_t part = 0) const noexcept {
     return step().positions[token * x_.program_.view().position_parts + part];
   }
-  /// Its position in the cache, and the number of its sequence.
+  /// A token's position in the cache.
   [[nodiscard]] uint32_t token_position(uint64_t token) const noexcept {
     return x_.state_.token_position[token];
   }
   [[nodiscard]] uint32_t token_sequence(uint64_t token) const noexcept {
     return x_.state_.token_sequence[token];
   }
-  /// Addresses of the blocks of a sequence; of a STATE group, the one read and the one written.
+  /// Addresses of a sequence's blocks; in a STATE group, the block read and the block written.
   [[nodiscard]] const uint8_t* const* sequence_blocks(uint32_t group,
                                                       uint32_t sequence) const noexcept {
     return x_.state_.blocks[group].data() + x_.state_.first_block[group][sequence];
@@ -92,7 +92,7 @@ class OpRun {
   [[nodiscard]] float* attention_partials() const noexcept {
     return reinterpret_cast<float*>(x_.attention_partials_.data());
   }
-  /// Those of one thread (CpuOperation::partials).
+  /// Part results of a thread (CpuOperation::partials).
   [[nodiscard]] float* thread_partials(uint32_t thread) const noexcept {
     return attention_partials() + thread * x_.thread_partial_floats_;
   }
@@ -102,7 +102,7 @@ class OpRun {
   [[nodiscard]] const Executable::Activation& gathered(uint32_t number) const noexcept {
     return x_.gathered_[number];
   }
-  /// Of any step, in whole groups.
+  /// Most rows in a step, in whole groups.
   [[nodiscard]] uint64_t max_rows() const noexcept { return x_.max_rows(); }
 
  private:

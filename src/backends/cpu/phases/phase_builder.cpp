@@ -7,18 +7,18 @@
 namespace tenon::cpu {
 namespace {
 
-/// Wider column blocks than this are not worth a fused operation.
+/// Widest column block for which fusion pays.
 constexpr uint64_t kMaxBlock = 512;
 
 bool is_linear(const RowOp& row) { return row.entry != nullptr && row.op.kind == TENON_OP_LINEAR; }
 
-/// Whether it is placed in a linear phase.
+/// True if the operation runs in a linear phase.
 bool is_product(const RowOp& row) {
   return row.kind == RowKind::Op && row.entry != nullptr &&
          row.entry->placement == Placement::Linear;
 }
 
-/// Whether the columns of a head are whole blocks.
+/// True if a head's columns are whole blocks.
 bool fits_heads(const LinearTask& task, uint64_t block) {
   return task.heads == 1 || task.head_columns() % block == 0;
 }
@@ -66,7 +66,7 @@ std::vector<uint32_t> PhaseBuilder::reads(const Item& item) const {
   return {op.inputs, op.inputs + op.num_inputs};
 }
 
-/// Indices of the items that read a slot, an item once for each time it does.
+/// Items that read a slot, one per read.
 std::vector<size_t> PhaseBuilder::consumers(uint32_t slot) const {
   std::vector<size_t> found;
   for (size_t i = 0; i < items_.size(); ++i) {
@@ -77,13 +77,13 @@ std::vector<size_t> PhaseBuilder::consumers(uint32_t slot) const {
   return found;
 }
 
-/// The format of its input that a linear with this weight reads, 0 for f32.
+/// Format in which a linear with this weight reads its input; 0 means f32.
 ActivationFormat PhaseBuilder::format_read_by(uint32_t weight) const {
   const tenon_slot& slot = plan_.slots[weight].slot;
   return activation_format(static_cast<Format>(slot.type), slot.columns, kernels_);
 }
 
-/// The same of an operation; other ones than linears read f32.
+/// Format in which an operation reads its input; only linears read another format than f32.
 ActivationFormat PhaseBuilder::format_read_by(const Item& item) const {
   return is_product(item.row) ? format_read_by(item.row.op.inputs[1]) : 0;
 }
@@ -95,14 +95,14 @@ ActivationFormat PhaseBuilder::formats_read(uint32_t slot) const {
   return formats;
 }
 
-/// Weights and constants always are; activations if a phase before `phase` stored them.
+/// True for weights and constants, and for activations stored by a phase before `phase`.
 bool PhaseBuilder::ready_before(uint32_t slot, int32_t phase) const {
   const SlotInfo& s = plan_.slots[slot];
-  if (s.slot.kind != TENON_SLOT_ACTIVATION) return true;  // inputs are there from the start
+  if (s.slot.kind != TENON_SLOT_ACTIVATION) return true;  // inputs exist from the start
   return s.stored && s.first_phase >= 0 && s.first_phase < phase;
 }
 
-/// The linear phase this operation joins, or a new one.
+/// Linear phase that this operation joins, or a new one.
 Phase& PhaseBuilder::phase_for_linear(const tenon_op& op) {
   const uint32_t row_class = plan_.slots[op.outputs[0]].slot.row_class;
   if (!plan_.phases.empty()) {
@@ -117,7 +117,7 @@ Phase& PhaseBuilder::phase_for_linear(const tenon_op& op) {
   return plan_.phases.back();
 }
 
-/// gate and up as one task, if the other operand of the GLU is a linear of the same input.
+/// Fuses gate and up into one task if the other operand of the GLU is a linear of the same input.
 bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer, int32_t phase) {
   const tenon_op& glu = items_[consumer].row.op;
   const uint32_t gate = glu.inputs[0];
@@ -143,7 +143,7 @@ bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer,
   return false;
 }
 
-/// Moves the one reader of `result` into the task, if it works column by column on what is ready.
+/// Moves the only reader of `result` into the task if it works column by column on ready operands.
 bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
   const std::vector<size_t> readers = consumers(result);
   if (info(result).bound || readers.size() != 1) return false;
@@ -173,7 +173,7 @@ bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
   return true;
 }
 
-/// Where the result of a task goes: f32 memory, quantised, or both.
+/// Stores a task's result as f32, quantised, or both.
 void PhaseBuilder::finish_task(LinearTask& task, uint32_t result, int32_t phase) {
   if (result == TENON_NO_SLOT) return;
   bool wants_f32 = info(result).bound;
@@ -185,7 +185,7 @@ void PhaseBuilder::finish_task(LinearTask& task, uint32_t result, int32_t phase)
     task.quantise = result;
     info(result).formats = formats;
   } else if (formats != 0) {
-    wants_f32 = true;  // a row phase quantises it
+    wants_f32 = true;  // quantised by a row phase
   }
   info(result).first_phase = phase;
   if (wants_f32) {
@@ -194,7 +194,7 @@ void PhaseBuilder::finish_task(LinearTask& task, uint32_t result, int32_t phase)
   }
 }
 
-/// Makes sure that the quantised formats of an activation exist before the next phase.
+/// Makes the quantised formats of an activation exist before the next phase.
 void PhaseBuilder::need_quantised(uint32_t slot) {
   SlotInfo& s = info(slot);
   if (s.formats != 0) return;
@@ -243,7 +243,7 @@ void PhaseBuilder::place_linear(size_t index) {
   info(op.inputs[0]).last_phase = number;
 }
 
-/// A phase of one operation, whose results are stored.
+/// Adds a phase of one operation, which stores its results.
 void PhaseBuilder::place_operation(size_t index) {
   Phase phase;
   phase.kind = PhaseKind::Operation;
@@ -279,7 +279,7 @@ void PhaseBuilder::place_rows(size_t index) {
   }
 }
 
-/// A slot is read last in the last phase that names it, as f32 or quantised.
+/// Finds the last phase that reads each slot, as f32 or quantised.
 void PhaseBuilder::find_lifetimes() {
   for (int32_t p = 0; p <= last_phase(); ++p) {
     const Phase& phase = plan_.phases[static_cast<size_t>(p)];
@@ -320,11 +320,12 @@ void PhaseBuilder::find_lifetimes() {
   }
 }
 
-/// A residual that is read for the last time by the linear that writes the next one becomes that.
+/// Shares memory between a residual and the next one, if the linear that writes the next is the
+/// last reader.
 void PhaseBuilder::find_results_in_place() {
   for (int32_t p = 0; p <= last_phase(); ++p) {
     const Phase& phase = plan_.phases[static_cast<size_t>(p)];
-    // Another task might read columns that this one has written.
+    // Another task might read columns already overwritten.
     if (phase.kind != PhaseKind::Linear || phase.tasks.size() != 1) continue;
     const LinearTask& task = phase.tasks[0];
     if (task.store == TENON_NO_SLOT || info(task.store).bound) continue;

@@ -1,5 +1,5 @@
-// Cuts the operations of a program into phases: what build_phases works with. Dense operations are
-// in phase_builder.cpp, those of experts in moe_builder.cpp.
+// Divides a program's operations into phases, for build_phases. phase_builder.cpp handles dense
+// operations, moe_builder.cpp experts.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace tenon::cpu {
 
-/// What one call of build_phases works on.
+/// State of a build_phases call.
 class PhaseBuilder {
  public:
   PhaseBuilder(const backends::ProgramCopy& program, const Kernels& kernels,
@@ -22,8 +22,8 @@ class PhaseBuilder {
   PhasePlan build() &&;
 
  private:
-  /// A kv_write counts as two operations, so that keys and values can each follow their linear; so
-  /// does a moe_linear with a sum.
+  /// A kv_write counts as two items, so that keys and values can each follow their linear; so does
+  /// a moe_linear with a sum.
   struct Item {
     RowOp row;
     bool done = false;  // fused into another

@@ -8,10 +8,10 @@
 namespace tenon::cpu {
 namespace {
 
-/// Work items that a thread takes at once, from `item` on: a long run of weights for each thread at
-/// first, because every start of a run costs memory some microseconds, then shares of the rest, so
-/// that all arrive within an item's time of each other even when a core was stalled. The items of
-/// some operations are not of one size: shares of what is left from the beginning.
+/// Work items that a thread takes at once, from `item` on. At first a long run of weights per
+/// thread, because each start of a run costs some microseconds of memory latency; then shares of
+/// the rest, so that all threads finish within an item's time of each other even if a core stalls.
+/// Uneven items are shared from the beginning.
 uint32_t items_at_once(const Phase& phase, uint32_t item, uint32_t num_items,
                        uint32_t num_threads) {
   const bool uneven = phase.kind == PhaseKind::Operation && phase.entry->phase.uneven;
@@ -42,7 +42,7 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
   uint32_t items = 0;
   switch (phase.kind) {
     case PhaseKind::Rows:
-      // Rows of a group lie between each other (QuantRows): two threads would share each line.
+      // Rows of a group are interleaved (QuantRows): two threads would share cache lines.
       items = (rows + kRowInterleave - 1) / kRowInterleave;
       break;
     case PhaseKind::Linear:
@@ -80,7 +80,7 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
   const uint32_t items = num_items(phase);
   std::atomic<uint32_t>& next = x_.next_item_[phase_index];
   uint32_t item = next.load(std::memory_order_relaxed);
-  // A phase of a long prompt takes tenths of a second: a cancel is not left waiting for its end.
+  // A phase of a long prompt takes tenths of a second: polls the cancel flag within it.
   while (item < items) {
     const uint32_t end = item + items_at_once(phase, item, items, num_threads);
     if (!next.compare_exchange_weak(item, end, std::memory_order_relaxed)) continue;
@@ -151,7 +151,7 @@ void PhaseRunner::multiply(const PackedWeight& w, const LinearInput& input,
   args.block_bytes = w.format->block_bytes;
   args.num_rows = block.num_rows;
   args.quantised = input.quantised;
-  // Weights beside these may read the rows so, which then are there or not yet.
+  // Other weights may have quantised the rows to fixed point; this one must not read that form.
   if (!is_fixed_point(*w.layout, run_.k)) args.quantised.fixed = nullptr;
   args.x = input.f32;
   args.x_stride = input.f32_stride;
@@ -168,7 +168,7 @@ void PhaseRunner::add_bias(uint32_t bias, uint64_t first, const ColumnBlock& blo
   }
 }
 
-/// One operation of a task's chain, in place on the block.
+/// Applies an operation of a task's chain in place on the block.
 void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
   for (uint64_t t = 0; t < block.num_rows; ++t) row.entry->columns.apply(run_, row, block, t);
 }

@@ -16,7 +16,7 @@ struct PlainMath {
 
 }  // namespace
 
-/// An executable as plain forms see it: plain::LoadedProgram over other memory.
+/// An executable in the interface of plain::LoadedProgram.
 class PlainProgram {
  public:
   explicit PlainProgram(const Executable& executable)
@@ -40,9 +40,10 @@ class PlainProgram {
   [[nodiscard]] uint64_t state_layer_values(uint32_t number) const {
     return cpu::state_layer_values(group(number));
   }
-  /// What steps bind is an activation as any other.
+  /// Slots bound by steps are ordinary activations.
   [[nodiscard]] bool is_bound(uint32_t) const { return false; }
-  /// Of i32: what read_numbers() and write_numbers() convert.
+  /// Activation memory; for i32 slots, the f32 copy made by read_numbers() and used by
+  /// write_numbers().
   [[nodiscard]] float* activation(uint32_t slot) const {
     const HostMemory& numbers = numbers_[slot];
     return numbers.size() > 0 ? reinterpret_cast<float*>(numbers.data())
@@ -53,7 +54,7 @@ class PlainProgram {
     unpack_row(weight.expert(row / weight.matrix.rows), row % weight.matrix.rows, out);
   }
 
-  /// Plain forms have numbers as f32.
+  /// Converts i32 slots to f32 for plain forms.
   void read_numbers(uint32_t slot, const tenon_step& step) const {
     if (!has_numbers(slot)) return;
     std::copy_n(reinterpret_cast<const int32_t*>(x_.activations_[slot].f32), values(slot, step),

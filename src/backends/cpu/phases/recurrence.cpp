@@ -5,7 +5,7 @@
 namespace tenon::cpu {
 namespace {
 
-/// The operation's part of the state before the step (nullptr: zeros) and after it; may be the same.
+/// An operation's part of the state before the step (null means zeros) and after; may be equal.
 struct StatePlaces {
   const float* read;
   float* write;

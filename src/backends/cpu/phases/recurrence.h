@@ -1,5 +1,5 @@
-// Recurrences: from work items, a sequence and some columns or a tile of its state, to calls of the state
-// kernels.
+// Turns work items of recurrences (a sequence and some columns or a tile of its state) into calls
+// of the state kernels.
 #pragma once
 
 #include <algorithm>
@@ -9,30 +9,30 @@
 
 namespace tenon::cpu {
 
-/// Some columns or lanes of a sequence.
+/// A chunk of columns or a tile of lanes of a sequence.
 struct RecurrentItem {
   const tenon_op& op;
   const tenon_step_sequence& sequence;
   uint32_t sequence_number;
-  uint64_t chunk;  ///< of the columns, or a tile
+  uint64_t chunk;  ///< index of the chunk or tile
 };
 
-/// Values [first, first + count) of the operation's part of the state, and as many of each of the
-/// `rows` rows `stride` values apart, in the block that the sequence writes: what they were before
-/// the step, or zeros.
+/// Values [first, first + count) of the operation's part of the state, and as many in each of
+/// `rows` rows `stride` values apart, in the block that the sequence writes. Initialised with the
+/// state before the step, or zeros.
 float* begin_state(const OpRun& run, const RecurrentItem& item, uint64_t first, uint64_t count,
                    uint64_t rows = 1, uint64_t stride = 0) noexcept;
 
-/// What all scans have in common; the tile's lanes begin at column `first_column` of the result.
+/// Common arguments of all scans; the tile's lanes begin at column `first_column` of the result.
 StateScan begin_scan(const OpRun& run, const RecurrentItem& item, const StateTiles& tiles,
                      const StateTile& tile, uint64_t first_column) noexcept;
 
-/// Whether the state is kept in a group of states, and what reads its table, which lies transposed,
-/// reads it as one.
+/// True if the state is in a STATE group, and all readers of its transposed table expect it
+/// transposed.
 bool recurrence_fits(const tenon_program& program, const tenon_op& op) noexcept;
 
-/// Columns of a work item of conv and token_shift: some microseconds of work for one token, so that
-/// a narrow one is no reason for a barrier.
+/// Columns per work item of conv and token_shift: some microseconds per token, so that narrow ones
+/// need no barrier.
 inline constexpr uint64_t kItemColumns = 2048;
 inline uint64_t item_width(uint64_t columns, uint64_t chunk) noexcept {
   return std::min(kItemColumns, columns - chunk * kItemColumns);

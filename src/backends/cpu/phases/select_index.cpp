@@ -12,12 +12,11 @@
 namespace tenon::cpu {
 namespace {
 
-/// The rows of its group that a select scores for a token, in ascending order.
+/// Rows of its group that a select scores for a token, ascending.
 struct ScoredRows {
   uint32_t count;
-  const int32_t* blocks =
-      nullptr;         ///< those of these blocks, the last of which may be cut; else all
-  uint32_t block = 1;  ///< rows
+  const int32_t* blocks = nullptr;  ///< blocks of the rows, the last possibly cut; null: all rows
+  uint32_t block = 1;               ///< rows
 
   [[nodiscard]] uint32_t row(uint32_t i) const noexcept {
     if (blocks == nullptr) return i;
@@ -25,7 +24,7 @@ struct ScoredRows {
   }
 };
 
-/// Of the rows [0, seen) those in blocks [count], ascending and then -1.
+/// Rows [0, seen) in blocks [count], which ascend and end with -1.
 ScoredRows rows_in_blocks(uint32_t seen, const int32_t* blocks, uint64_t count,
                           uint32_t block) noexcept {
   uint64_t rows = 0;
@@ -36,7 +35,7 @@ ScoredRows rows_in_blocks(uint32_t seen, const int32_t* blocks, uint64_t count,
   return {static_cast<uint32_t>(rows), blocks, block};
 }
 
-/// Some of them, into blocks that kernels read.
+/// Gathers scored rows into blocks that kernels read.
 void gather_scored(const tenon_cache_group& group, const ScoredRows& scored, uint32_t first,
                    uint32_t count, const uint8_t* const* blocks, uint64_t offset, uint8_t* copies,
                    const uint8_t** areas) noexcept {
@@ -46,7 +45,7 @@ void gather_scored(const tenon_cache_group& group, const ScoredRows& scored, uin
 
 }  // namespace
 
-/// The parameters of all begin as those of select do.
+/// All parameter structs begin like those of select.
 bool select_fits(const tenon_program& program, const tenon_op& op) noexcept {
   return latent_supported(program, op.params.select.group);
 }
@@ -104,7 +103,8 @@ void select_scratch(const ScratchContext& context, const Phase& phase, ScratchSi
 void run_select(OpRun& run, const Phase& phase, uint32_t token, uint32_t thread) noexcept {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const tenon_op& op = phase.op;
-  const tenon_select_within_params& params = op.params.select_within;  // begin as those of select
+  // Begins like those of select.
+  const tenon_select_within_params& params = op.params.select_within;
   const Executable::ThreadScratch& scratch = run.scratch(thread);
   int32_t* row = run.i32_row(op.outputs[0], token);
   const tenon_cache_group& group = run.group(params.group);
@@ -128,7 +128,7 @@ void run_select(OpRun& run, const Phase& phase, uint32_t token, uint32_t thread)
   const float* weights = run.f32_row(op.inputs[1], token);
   const CacheBlock stored = args.shape;
   const bool gathers = backends::row_stride(group) > 1 || rows.blocks != nullptr;
-  float highest = -kInfinity;  // of the block so far
+  float highest = -kInfinity;  // in the current block
   for (uint32_t start = 0; start < rows.count; start += kAttentionSpan) {
     if (run.cancelled()) return;
     const uint32_t count = std::min(kAttentionSpan, rows.count - start);
@@ -150,7 +150,7 @@ void run_select(OpRun& run, const Phase& phase, uint32_t token, uint32_t thread)
         best.add(score, rows.row(i));
         continue;
       }
-      if (score > highest) highest = score;  // not where it is NaN
+      if (score > highest) highest = score;  // false for NaN
       if ((i + 1) % together != 0 && i + 1 != rows.count) continue;
       best.add(i + 1 == rows.count ? kInfinity : highest, i / together);
       highest = -kInfinity;

@@ -1,5 +1,5 @@
-// The CPU backend as a plugin: the one symbol that a plugin exports. It is linked in otherwise; the
-// tests build it so, to see that it needs nothing of the library.
+// The CPU backend as a plugin, with its single exported symbol. The library links it in; tests
+// build the plugin to verify that it needs no symbol of the library.
 #include "backends/cpu/api.h"
 
 extern "C" [[gnu::visibility("default")]] const tenon_backend_api* tenon_backend_entry(

@@ -1,4 +1,4 @@
-// Every kernel in one unit, which becomes one image.
+// All kernels in one translation unit, which becomes one image.
 #include "backends/cuda/kernels/attention.cu"
 #include "backends/cuda/kernels/linear.cu"
 #include "backends/cuda/kernels/linear_narrow.cu"

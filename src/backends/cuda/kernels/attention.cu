@@ -1,8 +1,8 @@
-// attention: a group for each token and query head, or, of few tokens, several, each with some of the positions
-// (Flash-Decoding). A group goes through its positions in chunks that begin at multiples of its threads, whatever the
-// step, a score for each thread; then each thread adds up the values of its columns (softmax by running maxima:
-// Milakov and Gimelshein, arXiv 1805.02867). Parts of the positions are put together in order, by the group that comes
-// last.
+// attention: a group per token and query head or, for few tokens, several groups that share the
+// positions (Flash-Decoding). A group processes its positions in chunks at multiples of its thread
+// count, whatever the step, with a score per thread; then each thread sums the values of its
+// columns (softmax by running maxima: Milakov and Gimelshein, arXiv 1805.02867). The last group to
+// arrive merges the parts in order.
 #include "backends/cuda/kernels/device.h"
 #include "backends/cuda/kernels/device_arrival.h"
 #include "backends/cuda/kernels/gpu_dialect.h"
@@ -12,12 +12,12 @@ namespace tenon::cuda {
 struct Attention {
   gpu::AttentionStage stage;
   Constants constants;
-  // In shared memory, values_of_row() or num_threads() of each.
+  // Arrays in shared memory, values_of_row() or num_threads() elements each.
   float* rotated =
-      nullptr;  // the query while scores are computed; in the end the result, of a 4-bit cache rotated
-  float* sums = nullptr;     // of the part
-  float* totals = nullptr;   // of the parts before it
-  float* factors = nullptr;  // of the chunk: weights times scales of values
+      nullptr;  // the query while scores are computed, then the result, rotated for a 4-bit cache
+  float* sums = nullptr;     // of the current part
+  float* totals = nullptr;   // of the parts before
+  float* factors = nullptr;  // of the chunk: weights times value scales
   Address* value_rows = nullptr;
 
   TENON_DEVICE uint cache_type() const { return constants.values[0]; }
@@ -26,16 +26,16 @@ struct Attention {
 #include "backends/gpu/kernels/reduce.inl"
 #include "backends/gpu/kernels/rotation.inl"
 
-  // What a group computes, the same in all its threads.
+  // A group's task, equal in all its threads.
   struct Row {
     uint token, head, kv_head;
     TokenPlace place;
     Selected selection;
-    uint before_pools;  // rows that come before them
+    uint before_pools;  // rows before the pools
     Pair range;         // of rows
-    uint columns;       // of sums
+    uint columns;       // columns of the sums
   };
-  // The largest score, and the sum of weights relative to it.
+  // Largest score and the sum of weights relative to it.
   struct Softmax {
     float highest, sum;
   };
@@ -47,7 +47,7 @@ struct Attention {
     row.kv_head = head / (stage.heads / stage.cache.kv_heads);
     row.place = Places(step.header.places).at[token];
     row.before_pools = 0xFFFFFFFFu;
-    // Rows of a latent 4-bit cache are rotated as a whole, also where only a part is the value.
+    // Rows of a latent 4-bit cache are rotated whole, even if only a part is the value.
     const bool whole = stage.cache.latent != 0 && cache_type() == kCacheQ4;
     row.columns = whole ? stage.cache.key_dim : stage.cache.value_dim;
     if (selects()) {
@@ -64,7 +64,7 @@ struct Attention {
   }
   TENON_DEVICE bool selects() const { return stage.selection != 0 && stage.has_pools == 0; }
 
-  // Parts of a row's positions: how many there are, and which positions part number x has.
+  // Parts of a row's positions: their number and the positions of part x.
   struct Parts {
     uint first, length, count;
     TENON_DEVICE Pair of(const Row& row, uint number) const {
@@ -80,7 +80,7 @@ struct Attention {
     return {first, of_part * gpu::kSplitPositions, (pieces + of_part - 1) / of_part};
   }
 
-  // Sums of the values of rows [range.x, range.y), weighed.
+  // Weighted sums of the values of rows [range.x, range.y).
   TENON_DEVICE Softmax attend(Step step, const Row& row, Pair range) {
     const uint thread = thread_number();
     const CacheLayer cache = stage.cache;
@@ -97,7 +97,7 @@ struct Attention {
                                   ? cache_row(step, cache, sequence, row.kv_head, position)
                                   : pool_row(step, sequence, row.token, i - row.before_pools);
         score = score_of(cache_key(cache, from), row.head, row.place.position, position);
-        const Words value = cache_value(cache, from);  // those of pools lie in the same way
+        const Words value = cache_value(cache, from);  // pools share this layout
         value_rows[thread] = reinterpret_cast<Address>(value.at);
         value_scale = cache_scale(value, cache.latent != 0 ? cache.key_dim : cache.value_dim);
       }
@@ -125,7 +125,7 @@ struct Attention {
     return softmax;
   }
 
-  // Adds a part to the totals of those before it.
+  // Adds a part to the totals of the parts before.
   TENON_DEVICE void add_part(const Row& row, const float* part, Softmax of_part, Softmax& all) {
     const float top = larger(all.highest, of_part.highest);
     if (top == -infinity()) return;
@@ -137,7 +137,7 @@ struct Attention {
     all = {top, all.sum * kept + of_part.sum * added};
   }
 
-  // Parts of several groups; false where another group puts them together.
+  // Merges parts of several groups; returns false if another group merges them.
   TENON_DEVICE bool add_shared_parts(Step step, const Row& row, Parts parts, Softmax& all) {
     const uint own = group_x() % stage.splits;
     const Softmax softmax = attend(step, row, parts.of(row, own));

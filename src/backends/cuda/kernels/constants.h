@@ -1,19 +1,19 @@
-// What host and device agree on in a launch, besides the structures of gpu/stage_parameters.h.
+// Launch constants shared by host and device, besides gpu/stage_parameters.h.
 #pragma once
 
 #include "backends/gpu/step_layout.h"
 
 namespace tenon::cuda {
 
-/// Threads of a warp, and of a group at most.
+/// Threads per warp, and most threads per group.
 inline constexpr gpu::uint kWarp = 32;
 inline constexpr gpu::uint kMostThreads = 128;
 
-/// Groups that a multiprocessor must have room for at once, which leaves a thread 64 registers of the 65,536. Without
-/// a number the compiler makes room for more, and registers spill.
+/// Groups that a multiprocessor must hold at once, which leaves 64 of 65,536 registers per thread.
+/// Without a bound, the compiler plans for more groups and spills registers.
 inline constexpr gpu::uint kLeastGroups = 8;
 
-/// The second argument of a kernel, after the address of its parameters: the constants of a KernelKey from 1 on.
+/// Second argument of a kernel, after its parameters' address: constants 1 .. of a KernelKey.
 struct Constants {
   gpu::uint values[4];
 };

@@ -1,6 +1,6 @@
-// The small vocabulary in which kernels are written: threads, warps, shared memory, and memory by address.
-// nvcc compiles it for a GPU; another compiler needs `emulated_device.h`, which runs the same kernels on the host
-// (tests/backends/cuda/emulator). Nothing else here knows which of the two it is.
+// The vocabulary of kernels: threads, warps, shared memory, and memory by address. nvcc compiles it
+// for GPUs; other compilers need `emulated_device.h`, which runs the same kernels on the host
+// (tests/backends/cuda/emulator). All other kernel code is independent of the choice.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ using gpu::uint;
 #ifdef __CUDACC__
 
 #define TENON_DEVICE __device__ __forceinline__
-/// [count] values that the threads of a group share.
+/// [count] values shared by the threads of a group.
 #define TENON_SHARED(type, name, count) __shared__ type name[count]
-/// An entry that a driver finds by name.
-///   waits  whether its threads wait for one another (here without meaning)
-///   threads  of a group at most
-///   groups   that a multiprocessor must have room for at once
+/// A kernel entry that the driver finds by name.
+///   waits    true if its threads use barriers (ignored here)
+///   threads  most threads per group
+///   groups   that a multiprocessor must hold at once
 #define TENON_BOUND_ENTRY(name, threads, groups, waits, ...)                            \
   extern "C" __global__ void __launch_bounds__(threads, groups)                         \
       tenon_##name(tenon::cuda::Address parameters, tenon::cuda::Constants constants) { \
@@ -41,7 +41,7 @@ using gpu::uint;
 
 namespace tenon::cuda {
 
-/// The parameters of a kernel, which keeps them in registers, or, where T is a reference, reads them when it needs them.
+/// Parameters of a kernel, kept in registers or, if T is a reference, read on use.
 template <typename T>
 TENON_DEVICE const std::remove_cvref_t<T>& stage_at(Address parameters) {
   return *reinterpret_cast<const std::remove_cvref_t<T>*>(parameters);
@@ -52,14 +52,14 @@ TENON_DEVICE uint num_threads() { return blockDim.x; }
 TENON_DEVICE uint group_x() { return blockIdx.x; }
 TENON_DEVICE uint group_y() { return blockIdx.y; }
 TENON_DEVICE uint num_groups() { return gridDim.x; }
-/// All threads of the group have come, and see what each has written.
+/// Waits for all threads of the group and makes their writes visible.
 TENON_DEVICE void barrier() { __syncthreads(); }
-/// All lanes call these.
+/// All lanes must call these functions.
 template <typename T>
 TENON_DEVICE T shuffle_xor(T x, uint far) {
   return __shfl_xor_sync(0xFFFFFFFFu, x, static_cast<int>(far));
 }
-/// Over the lanes, by one tree: the same bits in all of them.
+/// Sum over the lanes by a fixed tree: all lanes get the same bits.
 TENON_DEVICE float warp_sum(float x) {
   for (uint far = kWarp / 2; far > 0; far /= 2) x += shuffle_xor(x, far);
   return x;
@@ -73,15 +73,15 @@ TENON_DEVICE T warp_max(T x) {
   return x;
 }
 TENON_DEVICE uint ballot(bool yes) { return __ballot_sync(0xFFFFFFFFu, yes); }
-/// Shared memory whose size the launch says.
+/// Shared memory with the size given at launch.
 template <typename T>
 TENON_DEVICE T* dynamic_shared() {
   extern __shared__ unsigned long long tenon_dynamic[];
   return reinterpret_cast<T*>(tenon_dynamic);
 }
-/// Adds to shared memory, whichever thread comes first.
+/// Adds to shared memory atomically.
 TENON_DEVICE void add_shared(uint& to, uint value) { atomicAdd(&to, value); }
-/// The same; returns what was there before.
+/// Adds to shared memory atomically; returns the old value.
 TENON_DEVICE uint fetch_add_shared(uint& to, uint value) { return atomicAdd(&to, value); }
 
 TENON_DEVICE float bits_to_float(uint bits) { return __uint_as_float(bits); }
@@ -99,7 +99,7 @@ TENON_DEVICE float root(float x) { return __fsqrt_rn(x); }
 #include <emulated_device.h>
 #endif
 
-/// The same of most kernels.
+/// Entry with the bounds of most kernels.
 #define TENON_ENTRY(name, waits, ...) \
   TENON_BOUND_ENTRY(name, tenon::cuda::kMostThreads, tenon::cuda::kLeastGroups, waits, __VA_ARGS__)
 
@@ -123,7 +123,7 @@ TENON_DEVICE T smaller(T a, T b) {
 TENON_DEVICE float limited(float x, float low, float high) { return smaller(larger(x, low), high); }
 /// -1, 0 or 1.
 TENON_DEVICE float sign_of(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : 0.0f; }
-/// Bits [offset, offset + 8) as a number of two's complement.
+/// Bits [offset, offset + 8) as a two's complement number.
 TENON_DEVICE float signed_byte_from(uint word, uint offset) {
   return static_cast<float>(static_cast<int>(word << (24 - offset)) >> 24);
 }
@@ -138,7 +138,7 @@ struct PairOf {
 using Pair = PairOf<uint>;
 using FloatPair = PairOf<float>;
 
-// Memory of the device by its address.
+// Device memory at an address.
 template <typename T>
 struct Array {
   TENON_DEVICE explicit Array(Address address) : at(reinterpret_cast<T*>(address)) {}

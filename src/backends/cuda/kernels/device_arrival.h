@@ -1,14 +1,14 @@
-// Groups that write parts of one result, which the last of them puts together: no group waits for another.
+// Merging of partial results by the last group to arrive: no group waits for another.
 #pragma once
 
 #include "backends/cuda/kernels/device_mma.h"
 
 namespace tenon::cuda {
 
-/// All threads of the group call it, when they have written the group's part. Whether the parts of all groups are
-/// there; the threads then see them.
-///   arrived   a word that was 0 before the first group came, and is again when the last one has
-///   expected  groups
+/// Called by all threads of a group after writing the group's part. Returns true in the last group;
+/// its threads see all parts.
+///   arrived   a word that is 0 before the first and after the last arrival
+///   expected  number of groups
 TENON_DEVICE bool comes_last(Address arrived, uint expected) {
   TENON_SHARED(uint, groups_before, 1);
   device_fence();

@@ -1,5 +1,4 @@
-// f16 as bits, by the GPU's instructions. Their results, NaN apart, are those of
-// gpu/kernels/half.inl.
+// f16 as bits, with GPU instructions. Results equal those of gpu/kernels/half.inl, except for NaN.
 #pragma once
 
 #include "backends/cuda/kernels/device.h"
@@ -14,7 +13,7 @@ TENON_DEVICE float half_to_float(uint bits) {
   return value;
 }
 
-// Rounds to nearest, ties to even. Too large values become infinity; NaN stays NaN.
+// Rounds to nearest, ties to even. Overflow gives infinity; NaN stays NaN.
 TENON_DEVICE uint float_to_half(float value) {
   uint bits;
   asm("{ .reg .b16 half; cvt.rn.f16.f32 half, %1; cvt.u32.u16 %0, half; }"

@@ -1,12 +1,12 @@
-// The vocabulary of matrix instructions and asynchronous copies, beside device.h: each word is one instruction of the
-// PTX ISA, under its name there. All lanes of a warp call what says so.
+// Matrix instructions and asynchronous copies: each function is one PTX instruction, named in its
+// comment. All lanes of a warp must call functions that say so.
 #pragma once
 
 #include "backends/cuda/kernels/device.h"
 
 namespace tenon::cuda {
 
-/// Four words, which are loaded by one instruction.
+/// Four words loaded by one instruction.
 struct alignas(16) Words4 {
   uint at[4];
 };
@@ -21,16 +21,17 @@ struct alignas(8) Floats2 {
 
 #ifdef __CUDACC__
 
-/// Before a loop whose arrays stay in registers only where their indices are constants.
+/// For loops whose arrays stay in registers only with constant indices.
 #define TENON_UNROLL _Pragma("unroll")
 #define TENON_NO_UNROLL _Pragma("unroll 1")
 
 namespace tenon::cuda {
 
-/// sums += a b, of a warp: [16, 16] f16 by [16, 8] f16, sums f32 (mma.sync.m16n8k16). All lanes call it.
-///   sums  rows lane / 4 and lane / 4 + 8, of each columns 2 (lane % 4) and the next one
-///   a, b  pairs of f16, as gpu/packed_unit.h says of a; b: rows 2 (lane % 4), the next one, and both 8 further on, of
-///         column lane / 4
+/// sums += a b per warp: [16, 16] f16 by [16, 8] f16, sums f32 (mma.sync.m16n8k16). All lanes call
+/// it.
+///   sums  rows lane / 4 and lane / 4 + 8, columns 2 (lane % 4) and the next
+///   a, b  pairs of f16; a as in gpu/packed_unit.h; b: rows 2 (lane % 4), the next, and both 8
+///         further on, of column lane / 4
 TENON_DEVICE void multiply_add(float (&sums)[4], const uint (&a)[4], const uint (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
       "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -38,9 +39,9 @@ TENON_DEVICE void multiply_add(float (&sums)[4], const uint (&a)[4], const uint 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/// Two or four matrices of 8 rows of 16 bytes from shared memory (ldmatrix): of each a lane gets the pair 2 (lane % 4) of
-/// row lane / 4. All lanes call it.
-///   row  of lane l: row l % 8 of matrix l / 8, as far as there are so many
+/// Loads two or four matrices of 8 rows of 16 bytes from shared memory (ldmatrix); per matrix a
+/// lane gets the pair 2 (lane % 4) of row lane / 4. All lanes call it.
+///   row  lane l passes row l % 8 of matrix l / 8, if that exists
 TENON_DEVICE void load_matrices(uint (&pairs)[4], const char* row) {
   const auto from = static_cast<uint>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -57,10 +58,11 @@ TENON_DEVICE void load_matrices(uint (&pairs)[2], const char* row) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TENON_WARPGROUPS
 
-/// Products of a warpgroup, which come when they are waited for (wgmma.mma_async.m64n64k16): sums [64, 64] (+)= a b.
-/// Warp i of the four holds rows 16 i to 16 i + 15 of a and of the sums, as multiply_add() has them, in sums[j] columns
-/// 8 j to 8 j + 7. Until it has come neither sums nor a may be touched, nor b in shared memory written.
-///   adds  whether to what the sums hold, else to zero
+/// Starts an asynchronous product of a warpgroup (wgmma.mma_async.m64n64k16): sums [64, 64] (+)= a
+/// b. Warp i of four holds rows 16 i to 16 i + 15 of a and of the sums, laid out as in
+/// multiply_add(), with columns 8 j to 8 j + 7 in sums[j]. Until its end, sums and a must not be
+/// touched and b must not be written.
+///   adds  adds to the sums if true, else to zero
 ///   b     a descriptor (core_matrices)
 TENON_DEVICE void multiply_async(float (&s)[8][4], const uint (&a)[4], uint64_t b, bool adds) {
 #define TENON_SUMS(j) "+f"(s[j][0]), "+f"(s[j][1]), "+f"(s[j][2]), "+f"(s[j][3])
@@ -75,24 +77,24 @@ TENON_DEVICE void multiply_async(float (&s)[8][4], const uint (&a)[4], uint64_t 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds ? 1u : 0u));
 #undef TENON_SUMS
 }
-/// Registers that were written before are there for products after it (wgmma.fence).
+/// Orders earlier register writes before later products (wgmma.fence).
 TENON_DEVICE void products_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-/// The warp's products since the last such call are a set (wgmma.commit_group).
+/// Commits the warp's products since the last commit as a set (wgmma.commit_group).
 TENON_DEVICE void commit_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/// All sets but the last `pending` have come (wgmma.wait_group).
+/// Waits for all sets but the last `pending` (wgmma.wait_group).
 template <uint pending>
 TENON_DEVICE void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
-/// What the thread has written to shared memory is there for products that begin after the next barrier
+/// Makes the thread's writes to shared memory visible to products after the next barrier
 /// (fence.proxy.async).
 TENON_DEVICE void shared_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-/// Operand b of multiply_async(): 8 by 2 core matrices of 8 columns (of the product) by 8 values, 16 bytes for each
-/// column, without a swizzle (PTX ISA, "Matrix Descriptor").
-///   across  bytes from one to the next 8 columns
-///   along   bytes from the first to the second 8 values
+/// Descriptor of operand b of multiply_async(): 8 by 2 core matrices of 8 columns (of the product)
+/// by 8 values, 16 bytes per column, without swizzle (PTX ISA, "Matrix Descriptor").
+///   across  bytes between groups of 8 columns
+///   along   bytes between the two groups of 8 values
 TENON_DEVICE uint64_t core_matrices(const char* first, uint across, uint along) {
   const auto at = static_cast<uint>(__cvta_generic_to_shared(first));
   return uint64_t{(at & 0x3FFFFu) >> 4} | uint64_t{along >> 4} << 16 | uint64_t{across >> 4} << 32;
@@ -109,25 +111,28 @@ TENON_DEVICE uint subtract_pairs(uint a, uint b) {
 /// a b + c, rounded once.
 TENON_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 
-/// Begins to copy 16 bytes to shared memory, past the first level of caches (cp.async.cg). Both addresses are
-/// multiples of 16.
+/// Starts a copy of 16 bytes to shared memory that bypasses the first-level cache (cp.async.cg).
+/// Both addresses are multiples of 16.
 TENON_DEVICE void copy_async(void* shared, Address from) {
   const auto to = static_cast<uint>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
-/// The thread's copies since the last such call are a set; it may be empty (cp.async.commit_group).
+/// Commits the thread's copies since the last commit as a set, possibly empty
+/// (cp.async.commit_group).
 TENON_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// All sets of the thread but the last `pending` have come; this thread sees them (cp.async.wait_group).
+/// Waits for all sets of the thread but the last `pending`, and makes them visible to the thread
+/// (cp.async.wait_group).
 template <uint pending>
 TENON_DEVICE void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
-/// All lanes have come, and see what each has written (bar.warp.sync).
+/// Waits for all lanes and makes their writes visible (bar.warp.sync).
 TENON_DEVICE void warp_barrier() { __syncwarp(); }
-/// What the thread has written comes before what it writes later, for all threads of the device (fence.acq_rel.gpu).
+/// Orders the thread's earlier writes before its later ones, for all threads of the device
+/// (fence.acq_rel.gpu).
 TENON_DEVICE void device_fence() { __threadfence(); }
-/// Adds 1 to memory of the device; returns what was there before.
+/// Adds 1 to device memory atomically; returns the old value.
 TENON_DEVICE uint fetch_increment(Address word) {
   return atomicAdd(reinterpret_cast<uint*>(word), 1u);
 }

@@ -1,5 +1,5 @@
-// What products with weights in units have in common, of few rows of x and of many: where units lie, and what becomes
-// of a sum.
+// Common part of products with weights in units, for few and for many rows of x: addresses of units
+// and storing of sums.
 #pragma once
 
 #include "backends/cuda/kernels/device_mma.h"
@@ -10,7 +10,7 @@ namespace tenon::cuda {
 
 inline constexpr uint kQuartersOfUnit = gpu::kUnitColumns / gpu::kQuarterColumns;
 
-/// The operands of a UnitLinearStage in quarters, the columns of a stage of a ring.
+/// Operands of a UnitLinearStage in quarters, the columns of a ring stage.
 template <typename Format>
 struct UnitOperands {
   const gpu::UnitLinearStage& stage;
@@ -24,7 +24,7 @@ struct UnitOperands {
     return stage.x + (Address(row_tile) * num_quarters() + quarter) * gpu::kRowQuarterBytes;
   }
 
-  /// The lanes of a warp begin to copy the head of a unit, and then one of its quarters.
+  /// Starts the copies of a unit's head and one of its quarters, by all lanes of a warp.
   TENON_DEVICE void copy_weights(char* to, uint tile, uint quarter) const {
     const Address from = unit(tile, quarter);
     const Address body = from + Format::kHead + quarter % kQuartersOfUnit * Format::kQuarter;
@@ -32,11 +32,11 @@ struct UnitOperands {
     for (uint i = lane() * 16; i < Format::kQuarter; i += kWarp * 16)
       copy_async(to + Format::kHead + i, body + i);
   }
-  /// The same of a quarter of 8 rows of x.
-  ///   count  rows that are wanted; of others nothing may come
+  /// Starts the copies of a quarter of 8 rows of x.
+  ///   count  rows needed; other rows may be skipped
   TENON_DEVICE void copy_x(char* to, uint row_tile, uint quarter, uint count) const {
     const Address from = x_quarter(row_tile, quarter);
-    if (lane() % gpu::kRowUnitRows < count) {  // of a core matrix
+    if (lane() % gpu::kRowUnitRows < count) {  // row of a core matrix
       for (uint i = lane() * 16; i < gpu::kRowFragmentBytes; i += kWarp * 16) {
         copy_async(to + i, from + i);
       }
@@ -46,12 +46,12 @@ struct UnitOperands {
       if (at < gpu::kRowQuarterBytes) copy_async(to + at, from + at);
     }
   }
-  /// A load of the quarter that was copied to a stage of a ring.
+  /// A load of a quarter in a ring stage.
   TENON_DEVICE static Format weights_at(const char* copied, uint load) {
     return Format(copied, copied + Format::kHead, load);
   }
 
-  /// Writes what the sum of all parts comes to.
+  /// Stores the result of a complete sum.
   TENON_DEVICE void store(uint row, uint x_row, float sum) const {
     const float row_factor = stage.row_factors == 0 ? 1 : Floats(stage.row_factors).at[row];
     const float bias = stage.bias == 0 ? 0 : Floats(stage.bias).at[row];
@@ -60,13 +60,13 @@ struct UnitOperands {
   }
 };
 
-/// The block of 128 x 128 values of a product that a group of eight warps computes, and the ring in shared memory that
-/// all of them fill: stages of 8 tiles and 128 rows of x, 64 columns of each.
+/// A group's block of 128 x 128 values of a product, computed by eight warps, with a ring in shared
+/// memory that all fill: stages of 8 tiles and 128 rows of x, 64 columns each.
 template <typename Format>
 struct WideBlock {
   const UnitOperands<Format> operands;
-  uint tile;      // the first one
-  uint row_tile;  // of x
+  uint tile;      // first tile
+  uint row_tile;  // first tile of x
 
   static constexpr Ring kRing = wide_ring(Format::kFormat);
   static constexpr uint kTiles = gpu::kWideRows / gpu::kUnitRows;
@@ -74,8 +74,8 @@ struct WideBlock {
   static constexpr uint kWarps = gpu::kWideThreads / kWarp;
   static_assert(kWarps == kTiles, "each warp copies a tile, and two tiles of x");
 
-  // Groups that run at the same time have other rows of x and the same weights, which then come from the second level
-  // of caches.
+  // Orders blocks so that concurrent groups have different rows of x and the same weights, which
+  // then come from the second-level cache.
   TENON_DEVICE explicit WideBlock(const gpu::UnitLinearStage& stage) : operands{stage} {
     const uint blocks_of_x = (rows() + gpu::kWideTokens - 1) / gpu::kWideTokens;
     const uint number = group_y() * num_groups() + group_x();
@@ -83,7 +83,7 @@ struct WideBlock {
     row_tile = number % blocks_of_x * kRowTiles;
   }
 
-  // Read each time that they are needed: registers are short.
+  // Read on each use, to save registers.
   TENON_DEVICE uint rows() const {  // of x
     return rows_of(Step(operands.stage.step), operands.stage.row_class);
   }
@@ -94,15 +94,15 @@ struct WideBlock {
   TENON_DEVICE static char* stage_at(uint quarter) {
     return dynamic_shared<char>() + quarter % kRing.stages * kRing.stage_bytes;
   }
-  /// Of a stage: a tile of the block.
+  /// A tile of the block in a stage.
   TENON_DEVICE static char* weights_at(char* stage, uint number) {
     return stage + number * kRing.weight_bytes;
   }
   TENON_DEVICE static char* x_at(char* stage, uint number) {
     return stage + kTiles * kRing.weight_bytes + number * gpu::kRowQuarterBytes;
   }
-  /// Begins to copy a quarter; a set of copies in any case. Beyond the last tile the last one is multiplied again, and
-  /// what comes of it is not stored.
+  /// Starts the copies of a quarter and commits a set in any case. Past the end, the last tile is
+  /// multiplied again and its results are dropped.
   TENON_DEVICE void request(uint quarter) const {
     if (quarter < quarters()) {
       char* at = stage_at(quarter);
@@ -117,12 +117,12 @@ struct WideBlock {
   TENON_DEVICE void begin() const {
     for (uint i = 0; i + 1 < kRing.stages; ++i) request(i);
   }
-  /// Whether a part of the columns ends with a quarter (column_parts() of gpu/unit_products.h).
+  /// True if a part of the columns ends with a quarter (column_parts() of gpu/unit_products.h).
   TENON_DEVICE bool ends_part(uint quarter) const {
     const uint next = quarter + 1;
     return next == quarters() || next % (operands.stage.units_of_part * kQuartersOfUnit) == 0;
   }
-  /// Of a sum that a lane holds as multiply_add() has it.
+  /// Stores a sum that a lane holds in the layout of multiply_add().
   ///   number, row_number  tiles of the block
   TENON_DEVICE void store(uint number, uint row_number, uint i, float sum) const {
     const uint row = (tile + number) * gpu::kUnitRows + lane() / 4 + i / 2 * 8;

@@ -1,5 +1,6 @@
-// A quarter of a unit of weights (gpu/weight_units.h) from shared memory: the lane's codes as operand A of matrix
-// instructions, exactly, and the scales of its two rows, lane / 4 and lane / 4 + 8, with which sums are multiplied.
+// A quarter of a unit of weights (gpu/weight_units.h) in shared memory: decodes a lane's codes
+// exactly into operand A of matrix instructions, and the scales of its rows, lane / 4 and lane / 4
+// + 8, which multiply sums.
 #pragma once
 
 #include "backends/cuda/kernels/device_half.h"
@@ -14,18 +15,19 @@ TENON_DEVICE const T& shared_at(const char* at) {
 }
 TENON_DEVICE float shared_half(const char* at) { return half_to_float(shared_at<uint16_t>(at)); }
 
-/// Two codes below 1024, a word's halves, as f16: 0x6400 | code is 1024 + code.
+/// Turns two codes below 1024, the halves of a word, into f16: 0x6400 | code is 1024 + code.
 TENON_DEVICE uint codes_to_halves(uint codes, uint zero_code) {
   return subtract_pairs(codes | 0x64006400u, 0x64006400u + zero_code * 0x00010001u);
 }
 
-/// What sums over the columns of a group are multiplied with, by row, and what is taken from them times the sum of x.
+/// Factors of sums over the columns of a group, per row, and the minima, which multiply the sum of
+/// x.
 struct GroupScales {
   float scale[2];
   float minimum[2];
 };
 
-/// How a format's bytes lie.
+/// Byte layout of a format.
 template <Format number>
 struct UnitBytes {
   static constexpr Format kFormat = number;
@@ -36,17 +38,17 @@ struct UnitBytes {
   static constexpr uint kUnit = gpu::unit_layout(number).unit_bytes();
 };
 
-/// Columns of which a lane holds its part of x in a load of 16 bytes: two matrix instructions, steps.
+/// Columns of x in a lane's load of 16 bytes: two steps (matrix instructions).
 inline constexpr uint kLoadColumns = 32;
 inline constexpr uint kLoadsOfQuarter = gpu::kQuarterColumns / kLoadColumns;
 inline constexpr uint kStepsOfLoad = 2;
-/// Of x in a step: two core matrices.
+/// Bytes of x per step: two core matrices.
 inline constexpr uint kStepBytes = 2 * 8 * 16;
 
-// Each format says
-//   kGroupsOfLoad  groups of columns with a scale in a load; 0: there are no scales
+// Each format defines
+//   kGroupsOfLoad  groups of columns with a scale per load; 0: no scales
 //   kHasMinima
-// and is made of a quarter, its unit's head and the number of a load in it:
+// and is constructed from a quarter, its unit's head and the index of a load in it:
 //   codes   operand A of a step of the load
 //   scales  of a group of the load
 struct UnitsF16 : UnitBytes<Format::F16> {
@@ -141,8 +143,8 @@ struct UnitsQ6_K : UnitBytes<Format::Q6_K> {
   }
 };
 
-/// Operand B of steps of a load, from core matrices, two for each step.
-///   x  the first of them
+/// Loads operand B of a load's steps from core matrices, two per step.
+///   x  the first core matrix
 template <uint kSteps>
 TENON_DEVICE void load_x(uint (&b)[kSteps][2], const char* x) {
   uint words[2 * kSteps];
@@ -154,12 +156,12 @@ TENON_DEVICE void load_x(uint (&b)[kSteps][2], const char* x) {
   }
 }
 
-/// sums += weights x over 32 columns. All lanes of a warp call it. What is added to a sum, and in which order, depends
-/// on the row and the columns alone: with scales, the sum of a group's products, from zero, times its scale.
+/// sums += weights x over 32 columns. All lanes of a warp call it. Addends and their order depend
+/// on the row and the columns only: with scales, a group's product sum, from zero, times its scale.
 ///   weights   [kTiles] tiles of 16 rows
-///   x         [kRows] tiles of 8 rows of x, a quarter of each, kRowQuarterBytes apart
-///   load      number in the quarter
-///   sums      [kTiles][kRows], each as multiply_add() has them
+///   x         [kRows] tiles of 8 rows of x, a quarter each, kRowQuarterBytes apart
+///   load      index in the quarter
+///   sums      [kTiles][kRows], each in the layout of multiply_add()
 template <typename Format, uint kTiles, uint kRows>
 TENON_DEVICE void multiply_load(const Format (&weights)[kTiles], const char* x, uint load,
                                 float (&sums)[kTiles][kRows][4]) {
@@ -167,7 +169,7 @@ TENON_DEVICE void multiply_load(const Format (&weights)[kTiles], const char* x, 
   TENON_UNROLL
   for (uint first = 0; first < kStepsOfLoad; first += kSteps) {
     if (first > 0)
-      warp_barrier();  // the compiler would do both at once, for which registers are short
+      warp_barrier();  // keeps the compiler from merging both, which needs too many registers
     uint a[kTiles][kSteps][4];
     TENON_UNROLL
     for (uint tile = 0; tile < kTiles; ++tile) {

@@ -1,12 +1,12 @@
-// Eight consecutive values of a weight in any format. Blocks lie as in a model file, but each
-// begins at a multiple of four bytes (backends/gpu/weight_rows.h).
+// Decodes eight consecutive values of a weight in any format. Blocks are laid out as in a model
+// file, each at a multiple of four bytes (backends/gpu/weight_rows.h).
 #pragma once
 
 #include "backends/cuda/kernels/gpu_dialect.h"
 
 namespace tenon::cuda {
 
-/// Constants 1 .. 3 of a kernel that reads a matrix (StageBuilder::Decoder).
+/// Constants 1 .. 3 of kernels that read a matrix (StageBuilder::Decoder).
 struct WeightFormat {
   uint format;  // the numbers of GGUF
   uint block_values;
@@ -14,8 +14,8 @@ struct WeightFormat {
   TENON_DEVICE uint weight_format() const { return format; }
 };
 
-/// Decoder of the formats of a family (gpu/kernel_list.h). A kernel's name has the family, so a
-/// kernel holds the decoders of one.
+/// Decoder of a family of formats (gpu/kernel_list.h). A kernel is compiled for one family and
+/// holds its decoders only.
 template <uint family>
 struct Decoder;
 template <>
@@ -44,8 +44,8 @@ TENON_DEVICE Decoder<family> decoder_of(const Constants& constants) {
   return {{constants.values[0], constants.values[1], constants.values[2]}};
 }
 
-/// Values [first, first + 8) of a row, first a multiple of 8. Values beyond the end of a row of
-/// floats mean nothing.
+/// Decodes values [first, first + 8) of a row, first a multiple of 8. Values past the end of a row
+/// of floats are undefined.
 template <uint family>
 TENON_DEVICE void decode8(Decoder<family> d, Address row, uint first, Address grids,
                           float (&w)[8]) {

@@ -1,6 +1,6 @@
-// C++ dialect of the texts that both plugins compile (gpu/kernels), beside device.h.
+// C++ dialect of the texts shared by both plugins (gpu/kernels), used with device.h.
 // vulkan/shaders/gpu_dialect.glsl explains each word. A kernel includes its text in its structure,
-// after `stage` and `constants`. Texts without state are included in the namespace, below.
+// after `stage` and `constants`. Stateless texts are included in the namespace below.
 #pragma once
 
 #include "backends/cuda/kernels/device.h"
@@ -10,7 +10,8 @@
 #define TENON_CONSTANT inline constexpr
 #define TENON_VARIABLE(type, name) \
   type name {}
-/// Shared memory may be declared in functions only, so an array is an object that indexes one.
+/// Shared arrays may only be declared in functions, so an array is an object with an index
+/// operator.
 #define TENON_GROUP_ARRAY(type, name, count)      \
   struct {                                        \
     TENON_DEVICE type& operator[](uint i) const { \
@@ -21,7 +22,7 @@
 #define TENON_OUT(type, name, count) type(&name)[count]
 #define TENON_MAKE(type) ::tenon::cuda::make<type>
 
-/// Parameters of a kernel, and its constants.
+/// Parameters and constants of a kernel.
 #define TENON_STAGE(type) \
   gpu::type stage;        \
   Constants constants
@@ -37,12 +38,12 @@ TENON_DEVICE T make(Members... members) {
   return {members...};
 }
 
-/// CUDA's barriers order memory of the device, too.
+/// CUDA's barriers also order device memory.
 using SharedFloats = Floats;
 using SharedWords = Words;
 TENON_DEVICE void memory_barrier() { barrier(); }
 
-/// Number of lanes before this one that say yes (x), and of all that do (y). All lanes call it.
+/// Lanes before this one that vote yes (x), and all that do (y). All lanes call it.
 TENON_DEVICE Pair warp_votes(bool yes) {
   const uint votes = ballot(yes);
   return Pair(count_bits(votes & ((1u << lane()) - 1u)), count_bits(votes));

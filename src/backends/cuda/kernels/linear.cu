@@ -1,5 +1,5 @@
-// linear and linear_heads: a warp for each row of the weight, its lanes side by side along the
-// columns; each value of the weight is decoded once for kTokens rows of x.
+// linear and linear_heads: a warp per weight row, its lanes along the columns. Each weight value is
+// decoded once for kTokens rows of x.
 #include "backends/cuda/kernels/device.h"
 #include "backends/cuda/kernels/device_weights.h"
 
@@ -7,7 +7,7 @@ namespace tenon::cuda {
 
 template <uint family>
 struct Linear {
-  static constexpr uint kTokens = 4;  // kTokensOfGroup of gpu/stages_products.cpp
+  static constexpr uint kTokens = 4;  // kFewTokens of gpu/stages_products.cpp
   gpu::LinearStage stage;
   Constants constants;
 

@@ -1,6 +1,6 @@
-// linear_narrow: products of weights in units with up to 8 rows of x, where the bytes of the weights are what it takes.
-// A group has a tile of 16 rows, or shares one with others; each of its warps has a part of the columns, and reads it
-// through a ring of its own. The parts are added in order, by the group that comes last.
+// linear_narrow: products of weights in units with up to 8 rows of x, bound by reading the weights.
+// A group processes a tile of 16 rows, or shares it; each of its warps reads a part of the columns
+// through its own ring. The last group to arrive adds the parts in order.
 #include "backends/cuda/kernels/device_arrival.h"
 #include "backends/cuda/kernels/device_unit_linear.h"
 
@@ -14,7 +14,7 @@ struct LinearNarrow {
   static constexpr Ring kRing = narrow_ring(Format::kFormat);
   static constexpr uint kSums = gpu::kUnitRows * gpu::kRowUnitRows;  // of a tile
 
-  // Of quarters [begin, end); the sums of the lane.
+  // Multiplies quarters [begin, end) into the lane's sums.
   TENON_DEVICE void multiply(uint tile, uint row_tile, uint count, uint begin, uint end,
                              float (&sums)[1][1][4]) const {
     const UnitOperands<Format> operands{stage};
@@ -30,7 +30,7 @@ struct LinearNarrow {
     for (uint i = 0; i + 1 < kRing.stages; ++i) request(begin + i);
     for (uint quarter = begin; quarter < end; ++quarter) {
       wait_for_copies<kRing.stages - 2>();
-      warp_barrier();  // all lanes have multiplied the quarter before, whose stage is filled anew
+      warp_barrier();  // the stage to refill has been multiplied by all lanes
       request(quarter + kRing.stages - 1);
       const char* at = ring + (quarter - begin) % kRing.stages * kRing.stage_bytes;
       for (uint load = 0; load < kLoadsOfQuarter; ++load) {
@@ -62,7 +62,7 @@ struct LinearNarrow {
       parts = Floats(stage.parts).at + Address(tile) * stage.num_parts * kSums;
       num_parts = stage.num_parts;
     }
-    // Row lane / 4 (+ 8), columns 2 (lane % 4) and the next one, as [8 rows of x][16 rows].
+    // Row lane / 4 (+ 8), columns 2 (lane % 4) and the next, as [8 rows of x][16 rows].
     const uint own = shares ? part : warp();
     for (uint i = 0; i < 4 && own < num_parts; ++i) {
       const uint x_row = lane() % 4 * 2 + i % 2;

@@ -1,23 +1,24 @@
-// linear_warpgroup: linear_wide for devices whose warps multiply in groups of four (wgmma, compute capability 9.0). A
-// warpgroup has 64 rows of the weight, each warp a tile, which it holds in registers, and 128 rows of x, 64 at a time,
-// which it multiplies from shared memory. Scales, and the order of sums, are those of linear_wide.
+// linear_warpgroup: linear_wide for devices whose warps multiply in groups of four (wgmma, compute
+// capability 9.0). A warpgroup multiplies 64 weight rows, a tile per warp, held in registers, with
+// 128 rows of x from shared memory, 64 at a time. Scales and the order of sums equal those of
+// linear_wide.
 #include "backends/cuda/kernels/device_unit_linear.h"
 
 namespace tenon::cuda {
 
 template <typename Format>
 struct LinearWarpgroup {
-  const gpu::UnitLinearStage& stage;  // registers are short
+  const gpu::UnitLinearStage& stage;  // by reference, to save registers
   Constants constants;
 
   using Block = WideBlock<Format>;
-  static constexpr uint kHalves = 2;    // of the rows of x, a product each,
-  static constexpr uint kRowTiles = 8;  // of so many tiles
+  static constexpr uint kHalves = 2;    // of the rows of x, a product each
+  static constexpr uint kRowTiles = 8;  // tiles per half
   static_assert(kHalves * kRowTiles == Block::kRowTiles);
   using Sums = float[kHalves][kRowTiles][4];
 
 #ifdef TENON_WARPGROUPS
-  // Adds the products of a group of columns, times their scale; what multiply_load() does for one tile.
+  // Adds the products of a group of columns times their scale; like multiply_load() for one tile.
   TENON_DEVICE static void add_group(const float (&products)[kRowTiles][4], const Format& weights,
                                      uint group, const char* x, uint load,
                                      float (&sums)[kRowTiles][4]) {
@@ -36,8 +37,8 @@ struct LinearWarpgroup {
   }
 
   // sums += weights x over 32 columns.
-  //   x          the quarter of the block's rows
-  //   products   registers
+  //   x         quarter of the block's rows
+  //   products  registers
   TENON_DEVICE static void multiply(const Format& weights, const char* x, uint load, Sums& products,
                                     Sums& sums) {
     constexpr bool kScales = Format::kGroupsOfLoad > 0;
@@ -80,7 +81,7 @@ struct LinearWarpgroup {
     for (uint quarter = 0; quarter < block.quarters(); ++quarter) {
       wait_for_copies<Block::kRing.stages - 2>();
       shared_fence();
-      barrier();  // all warps have multiplied the quarter before, whose stage is filled anew
+      barrier();  // the stage to refill has been multiplied by all warps
       block.request(quarter + Block::kRing.stages - 1);
       char* at = Block::stage_at(quarter);
       TENON_NO_UNROLL
@@ -100,7 +101,7 @@ struct LinearWarpgroup {
     }
   }
 #else
-  TENON_DEVICE void run() const {}  // nothing launches it
+  TENON_DEVICE void run() const {}  // never launched
 #endif
 };
 

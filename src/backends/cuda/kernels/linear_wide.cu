@@ -1,17 +1,17 @@
-// linear_wide: products of weights in units with many rows of x. A group computes 128 x 128 values of the result: eight
-// warps of 32 rows of the weight by 64 rows of x, over a ring that all of them fill. Sums are taken over the same
-// parts of the columns as in linear_narrow, and added in the same order, so results have the same bits.
+// linear_wide: products of weights in units with many rows of x. A group computes 128 x 128 values
+// of the result: eight warps of 32 weight rows by 64 rows of x, over a shared ring. Sums use the
+// column parts of linear_narrow in the same order, so results have the same bits.
 #include "backends/cuda/kernels/device_unit_linear.h"
 
 namespace tenon::cuda {
 
 template <typename Format>
 struct LinearWide {
-  const gpu::UnitLinearStage& stage;  // registers are short
+  const gpu::UnitLinearStage& stage;  // by reference, to save registers
   Constants constants;
 
   using Block = WideBlock<Format>;
-  // Of a warp.
+  // Tiles per warp.
   static constexpr uint kTiles = 2;
   static constexpr uint kRowTiles = 8;
   static constexpr uint kWarpsAlong = Block::kTiles / kTiles;  // the rows of the weight
@@ -20,7 +20,7 @@ struct LinearWide {
 
   TENON_DEVICE void run() const {
     const Block block(stage);
-    const uint tile = warp() % kWarpsAlong * kTiles;  // the warp's first, of the block's
+    const uint tile = warp() % kWarpsAlong * kTiles;  // first tile of the warp in the block
     const uint row_tile = warp() / kWarpsAlong * kRowTiles;
     const bool has_work = block.tile + tile <= block.last_tile() &&
                           block.row_tile + row_tile <= block.last_row_tile();
@@ -29,11 +29,11 @@ struct LinearWide {
     block.begin();
     for (uint quarter = 0; quarter < block.quarters(); ++quarter) {
       wait_for_copies<Block::kRing.stages - 2>();
-      barrier();  // all warps have multiplied the quarter before, whose stage is filled anew
+      barrier();  // the stage to refill has been multiplied by all warps
       block.request(quarter + Block::kRing.stages - 1);
       if (!has_work) continue;
       char* at = Block::stage_at(quarter);
-      // Registers hold one load at a time.
+      // Not unrolled: registers hold one load at a time.
       TENON_NO_UNROLL
       for (uint load = 0; load < kLoadsOfQuarter; ++load) {
         const Format weights[kTiles] = {

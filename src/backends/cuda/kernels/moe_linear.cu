@@ -1,5 +1,5 @@
-// moe_linear: a warp for each row of the result and column of an expert's matrix; where the results
-// of the experts are added up, it goes through them in the order of choice.
+// moe_linear: a warp per result row and column of an expert's matrix. If the experts' results are
+// added up, the warp processes them in order of choice.
 #include "backends/cuda/kernels/device.h"
 #include "backends/cuda/kernels/device_weights.h"
 
@@ -28,7 +28,7 @@ struct MoeLinear {
     return warp_sum(sum);
   }
 
-  // What choice number `choice` of a token gives in column n.
+  // Weighted result of choice number `choice` of a token in column n.
   TENON_DEVICE float weighed(uint token, uint choice, uint n) {
     const uint at = token * stage.used + choice;
     const uint expert = Words(stage.ids).at[at];
@@ -62,5 +62,5 @@ TENON_ENTRY(moe_linear_floats, true, tenon::cuda::MoeLinear<0>)
 TENON_ENTRY(moe_linear_scaled, true, tenon::cuda::MoeLinear<1>)
 TENON_ENTRY(moe_linear_k, true, tenon::cuda::MoeLinear<2>)
 TENON_ENTRY(moe_linear_codebook, true, tenon::cuda::MoeLinear<3>)
-// Its decoders need a few registers more than eight groups leave.
+// The decoders need slightly more registers than eight groups allow.
 TENON_BOUND_ENTRY(moe_linear_small, tenon::cuda::kMostThreads, 7, true, tenon::cuda::MoeLinear<4>)

@@ -1,5 +1,6 @@
-// pack_rows: a group for each row of x, which becomes f16 in core matrices of 8 rows by 8 columns, 16 bytes of
-// each row (PTX ISA, ldmatrix; wgmma without a swizzle). A thread packs 32 columns at a time, of which a sum is kept.
+// pack_rows: a group per row of x, converted to f16 in core matrices of 8 rows by 8 columns, 16
+// bytes per row (PTX ISA, ldmatrix; wgmma without swizzle). A thread packs 32 columns at a time and
+// stores their sum.
 #include "backends/cuda/kernels/device.h"
 #include "backends/cuda/kernels/device_mma.h"
 #include "backends/cuda/kernels/gpu_dialect.h"
@@ -14,8 +15,8 @@ struct PackRows {
   static constexpr uint kColumns = 32;
   static constexpr uint kUnitColumns = 256, kQuarterColumns = 64;
 
-  // 2^n that brings the largest value to [2^14, 2^15); 2^0 for a row of zeros and one that is not finite. n is at most
-  // 126, so that 2^-n is no denormal.
+  // 2^n that brings the largest value to [2^14, 2^15); 1 for a row of zeros or with a non-finite
+  // value. n is at most 126, so 2^-n is not denormal.
   TENON_DEVICE static float scale_of(float largest) {
     const uint exponent = float_to_bits(largest) >> 23;
     if (largest == 0 || exponent == 255) return 1;
@@ -30,7 +31,7 @@ struct PackRows {
     return is_there ? float_to_half(Floats(stage.x).at[at] * scale) : 0;
   }
 
-  // Columns [32 group, + 32) of the row: a row of each of four core matrices.
+  // Packs columns [32 group, 32 group + 32) of the row: a row of each of four core matrices.
   TENON_DEVICE void pack_group(uint row, uint group, float scale) {
     const uint units = (stage.columns + kUnitColumns - 1) / kUnitColumns;
     const uint quarters = units * (kUnitColumns / kQuarterColumns);

@@ -1,4 +1,4 @@
-// Kernels that share their text with the other plugin (gpu/kernels): members beside the text, and
+// Kernels with texts shared by both plugins (gpu/kernels): members needed by the texts, and
 // entries.
 #include "backends/cuda/kernels/device_weights.h"
 #include "backends/cuda/kernels/gpu_dialect.h"
@@ -13,7 +13,7 @@ struct Columns {
 struct Compress {
   TENON_STAGE(CompressStage);
   TENON_DEVICE uint cache_type() const { return constants.values[0]; }
-  // Arrays of the columns of a row.
+  // Arrays with the columns of a row.
   float* rotated = dynamic_shared<float>();
   float* values = rotated + constants.values[1];
   float* highest = values + constants.values[1];

@@ -1,8 +1,8 @@
 // Radix selection: the numbers of the `wanted` items with the largest keys, in ascending order.
 // Ties go to the lower number. Four passes find the smallest chosen key, a digit each; a fifth
-// writes. Keys of up to kKeptKeys items are kept between passes; more are computed anew, since no
-// memory is planned for them. Included by kernels that have key_of(place) and number_of(place);
-// numbers ascend with places.
+// writes. Keys of up to kKeptKeys items are kept between passes; more are computed in each
+// pass, since no memory is planned for them. Included by kernels that have key_of(place) and
+// number_of(place); numbers ascend with places.
 
 TENON_GROUP_ARRAY(uint, kept_keys, kKeptKeys)
 TENON_GROUP_ARRAY(uint, digits, 256)

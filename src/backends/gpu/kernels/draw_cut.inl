@@ -4,7 +4,7 @@
 
 TENON_VARIABLE(DeviceDraw, draw);
 float largest = 0;
-float most_behind = infinity();  // min_p, once it is its turn
+float most_behind = infinity();  // min_p, once its turn comes
 
 // Tokens with larger keys are left, and with this key those up to last_token.
 uint last_key = kLeastDrawKey;

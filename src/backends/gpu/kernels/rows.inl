@@ -1,4 +1,4 @@
-// embed, ngram_rows and gather_rows: rows of a table by numbers that the step brings.
+// embed, ngram_rows and gather_rows: rows of a table, numbered by the step.
 
 TENON_DEVICE uint token_of(uint row) {
   Step step = Step(stage.step);

@@ -1,4 +1,4 @@
-// The reference backend as a plugin: the one symbol that a plugin exports.
+// The reference backend as a plugin, with its single exported symbol.
 #include "backends/reference/reference_entry.h"
 
 extern "C" [[gnu::visibility("default")]] const tenon_backend_api* tenon_backend_entry(

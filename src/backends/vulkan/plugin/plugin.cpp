@@ -1,4 +1,4 @@
-// The Vulkan backend as a plugin: the one symbol that a plugin exports.
+// The Vulkan backend as a plugin, with its single exported symbol.
 #include "backends/vulkan/vulkan_entry.h"
 
 extern "C" [[gnu::visibility("default")]] const tenon_backend_api* tenon_backend_entry(

@@ -1,5 +1,5 @@
-// attention: a workgroup for each token and query head. It goes through the positions in chunks that begin
-// at multiples of kThreads, whatever the step, a score for each thread; then each thread adds up the
+// attention: a workgroup per token and query head. It processes the positions in chunks at
+// multiples of kThreads, whatever the step, with a score per thread; then each thread sums the
 // values of its columns (softmax by running maxima: Milakov and Gimelshein, arXiv 1805.02867).
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -12,10 +12,10 @@ layout(constant_id = 2) const uint kColumns = 64;  // of a key or a value, a mul
 
 TENON_STAGE(AttentionStage)
 
-// The query while scores are computed; in the end the result, which a 4-bit cache gives rotated.
+// The query while scores are computed, then the result, rotated for a 4-bit cache.
 shared float rotated[kColumns];
 shared float sums[kColumns];
-shared float factors[kThreads];  // of the chunk: weights times scales of values
+shared float factors[kThreads];  // of the chunk: weights times value scales
 shared Address value_rows[kThreads];
 
 #include "backends/gpu/kernels/attention_rows.inl"
@@ -30,7 +30,7 @@ void main() {
   const uint kv_head = head / (stage.heads / cache.kv_heads);
   const TokenPlace place = Places(step.header.places).at[token];
   const uint own = place.position;
-  // Rows of a latent 4-bit cache are rotated as a whole, also where only a part is the value.
+  // Rows of a latent 4-bit cache are rotated whole, even if only a part is the value.
   const bool whole = cache.latent != 0 && kCacheType == kCacheQ4;
   const uint columns = whole ? cache.key_dim : cache.value_dim;
 
@@ -46,7 +46,7 @@ void main() {
   const bool selects = stage.selection != 0 && !has_pools;
   Selected selection;
   uvec2 range;
-  uint before_pools = 0xFFFFFFFFu;  // rows that come before them
+  uint before_pools = 0xFFFFFFFFu;  // rows before the pools
   if (selects) {
     selection = selected_positions(token, kv_head, own);
     range = uvec2(0, selection.count);
@@ -69,7 +69,7 @@ void main() {
       if (i < before_pools) row = cache_row(step, cache, place.sequence, kv_head, position);
       else row = pool_row(step, place.sequence, token, i - before_pools);
       score = score_of(cache_key(cache, row), head, own, position);
-      Words value = cache_value(cache, row);  // those of pools lie in the same way
+      Words value = cache_value(cache, row);  // pools share this layout
       value_rows[thread] = Address(value);
       value_scale = cache_scale(value, cache.latent != 0 ? cache.key_dim : cache.value_dim);
     }

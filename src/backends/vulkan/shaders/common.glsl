@@ -1,5 +1,5 @@
-// Head of every shader: addresses as references, the size of a workgroup, the dialect, and the texts
-// without state that both plugins compile (gpu/kernels).
+// Head of every shader: addresses as references, the workgroup size, the dialect, and the stateless
+// texts shared by both plugins (gpu/kernels).
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_scalar_block_layout : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require

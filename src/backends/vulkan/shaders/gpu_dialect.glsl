@@ -60,11 +60,11 @@ const uint kMostWarps = 128;  // a workgroup has no more subgroups
 #define smaller(a, b) min(a, b)
 #define limited(x, low, high) clamp(x, low, high)
 #define sign_of(x) sign(x)
-// Bits [offset, offset + 8) as a number in two's complement.
+// Bits [offset, offset + 8) as a two's complement number.
 #define signed_byte_from(word, offset) float(bitfieldExtract(int(word), int(offset), 8))
 float signed_byte(uint value) { return signed_byte_from(value, 0); }
 
-// Over the lanes, by one tree: all lanes get the same bits.
+// Sum over the lanes by a fixed tree: all lanes get the same bits.
 float warp_sum(float x) {
   for (uint far = gl_SubgroupSize / 2; far > 0; far /= 2) x += subgroupShuffleXor(x, far);
   return x;
@@ -78,7 +78,7 @@ uint warp_max(uint x) {
   return x;
 }
 
-// Number of lanes before this one that say yes (x), and of all that do (y).
+// Lanes before this one that vote yes (x), and all that do (y).
 #ifdef TENON_VOTES
 #extension GL_KHR_shader_subgroup_ballot : require
 uvec2 warp_votes(bool yes) {

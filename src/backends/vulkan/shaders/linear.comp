@@ -1,7 +1,7 @@
-// linear and linear_heads: a subgroup for kRows rows of the weight and kTokens rows of x, its lanes side by side along
-// the columns. A lane decodes its part of each row once for all rows of x, and holds that of x for all rows of the
-// weight: one row is for decoding text, many for prompts. What a lane adds, and the tree over lanes, do not depend on
-// how many there are.
+// linear and linear_heads: a subgroup for kRows weight rows and kTokens rows of x, its lanes along
+// the columns. A lane decodes its part of each weight row once for all rows of x, and holds its
+// part of x for all weight rows: one row suits decodes, many suit prompts. A lane's additions and
+// the tree over lanes do not depend on these counts.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -16,9 +16,9 @@ TENON_STAGE(LinearStage)
 
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Quads { vec4 at[]; };
 
-// Values [c, c + 8) of a row of x; 0 beyond its end.
-//   at       of the first one
-//   aligned  whether they lie at multiples of 16 bytes
+// Loads values [c, c + 8) of a row of x; 0 past its end.
+//   at       index of the row's first value
+//   aligned  true if values are at multiples of 16 bytes
 void load_x(uint at, uint c, bool aligned, out float x[8]) {
   if (aligned && c + 8 <= stage.columns) {
     Quads quads = Quads(stage.x + at * 4ul);
@@ -31,7 +31,7 @@ void load_x(uint at, uint c, bool aligned, out float x[8]) {
   for (uint i = 0; i < 8; ++i) x[i] = c + i < stage.columns ? Floats(stage.x).at[at + i] : 0;
 }
 
-// Products of rows [row, row + kRows) with rows [first, first + count) of x.
+// Multiplies rows [row, row + kRows) with rows [first, first + count) of x.
 void multiply_rows(uint row, uint first, uint count) {
   const uint columns = stage.columns;
   const uint part = first * stage.x_columns + row / stage.rows_of_head * columns;
@@ -44,7 +44,7 @@ void multiply_rows(uint row, uint first, uint count) {
   for (uint c = 8 * gl_SubgroupInvocationID; c < columns; c += 8 * gl_SubgroupSize) {
     float x[kTokens][8];
     [[unroll]] for (uint t = 0; t < kTokens; ++t) {
-      // The last row once more for those that are not there: what comes of it is not stored.
+      // Repeats the last row for missing rows, whose results are dropped.
       load_x(part + min(t, count - 1) * stage.x_columns + c, c, aligned, x[t]);
     }
     [[unroll]] for (uint r = 0; r < kRows; ++r) {

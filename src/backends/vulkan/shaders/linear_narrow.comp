@@ -1,6 +1,6 @@
-// linear_narrow: products of weights in units with up to 8 rows of x, where the bytes of the weights are what it takes.
-// A group has a tile of 16 rows; each of its subgroups has a part of the columns, and shared memory of its own. The
-// parts are added in order.
+// linear_narrow: products of weights in units with up to 8 rows of x, bound by reading the weights.
+// A group processes a tile of 16 rows; each of its subgroups has a part of the columns and its own
+// shared memory. The parts are added in order.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -11,7 +11,7 @@
 #endif
 #include "unit_linear.glsl"
 
-// Of each subgroup: a load of a tile, and of 8 rows of x, after which 8 rows are zeros.
+// Per subgroup: a load of a tile, and of 8 rows of x, followed by 8 rows of zeros.
 shared uint weight_tile[kSubgroups * 16 * 20];
 shared uint x_tile[kSubgroups * 16 * 20];
 shared float tile_scales[kSubgroups * 2 * 16];  // [groups][rows]
@@ -22,9 +22,9 @@ shared float part_sums[kSubgroups * kSumsOfTile];  // [8 rows of x][16 rows]
 #include "units.glsl"
 #include "matrix.glsl"
 
-const uint kItems = (kLanesOfUnit + kLanes - 1) / kLanes;  // of a thread: parts of a load
+const uint kItems = (kLanesOfUnit + kLanes - 1) / kLanes;  // per thread: parts of a load
 
-// The next load, on its way.
+// The next load, in flight.
 LaneWords fetched_weights[kItems];
 uvec4 fetched_x[kItems];
 

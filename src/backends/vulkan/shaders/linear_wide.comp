@@ -1,6 +1,6 @@
-// linear_wide: products of weights in units with many rows of x. A group computes 128 x 128 values of the result, each
-// of its subgroups some fragments of 16 x 16. Sums are taken over the same parts of the columns as in linear_narrow,
-// and added in the same order, so results have the same bits.
+// linear_wide: products of weights in units with many rows of x. A group computes 128 x 128 values
+// of the result, each subgroup several fragments of 16 x 16. Sums use the column parts of
+// linear_narrow in the same order, so results have the same bits.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -21,22 +21,22 @@ shared float x_sums[kGroupTokens];
 #include "units.glsl"
 #include "matrix.glsl"
 
-// Fragments of a subgroup: of all 64 the more the fewer subgroups there are, as near a square as can be.
+// Fragments per subgroup, out of 64, in a rectangle as square as possible.
 const uint kFragments = kGroupRows / 16 * (kGroupTokens / 16) / kSubgroups;
 const uint kDown = kFragments >= 16 ? 4 : kFragments >= 4 ? 2 : 1;  // along the rows of the weight
 const uint kAcross = kFragments / kDown;
 const uint kDownOfGroup = kGroupRows / 16 / kDown;  // subgroups along the rows of the weight
 
-// Of a thread: parts of a load of a tile, and of 8 rows of x.
+// Parts per thread of a load of a tile, and of 8 rows of x.
 const uint kWeightItems = kGroupRows / 16 * kLanesOfUnit / kThreads;
 const uint kXItems = kGroupTokens / 8 * kLanesOfUnit / kThreads;
 
-// The next load, on its way.
+// The next load, in flight.
 LaneWords fetched_weights[kWeightItems];
 uvec4 fetched_x[kXItems];
 
-// Of the group: its first tile of the weight, and of 8 rows of x, and the last ones that are there. Beyond those they
-// are multiplied again, and what comes of it is not stored.
+// A group's first tiles of the weight and of 8 rows of x, and the last existing ones. Past the end,
+// the last tile is multiplied again and its results are dropped.
 struct Block {
   uint tile;
   uint row_tile;
@@ -88,7 +88,8 @@ void store(Block block, uint load) {
 
 void main() {
   const uint rows = rows_of(Step(stage.step), stage.row_class);
-  // Groups that run at the same time have other rows of x and the same weights, which then come from caches.
+  // Orders blocks so that concurrent groups have different rows of x and the same weights, which
+  // then come from caches.
   const uint blocks_of_x = (rows + kGroupTokens - 1) / kGroupTokens;
   const uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
   const Block block = Block(number / blocks_of_x * (kGroupRows / kTileRows),

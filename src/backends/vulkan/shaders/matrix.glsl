@@ -1,13 +1,14 @@
-// Products of 16 x 16 matrices of f16 with sums in f32, by one of two layers of the same names: cooperative matrices,
-// or (TENON_EMULATED) the same over arrays, for drivers that have none. Operands lie in shared memory as words of two
-// f16, kPitch words from one row of the weight, or of x, to the next.
+// Products of 16 x 16 f16 matrices with f32 sums, in one of two layers with the same names:
+// cooperative matrices or, with TENON_EMULATED, arrays, for drivers without them. Operands are in
+// shared memory as words of two f16, with kPitch words between rows of the weight, or of x.
 //
 //   Weights, Xs    operands: 16 rows of the weight or of x, 16 columns
-//   Sums           [16 rows of the weight, 16 rows of x], spread over the lanes of a subgroup; value i of a lane is
-//                  m[i], below m.length(), and which one it is a driver does not say: `places` does
-//   LOAD_WEIGHTS, LOAD_X    of the row and the word where an operand begins
+//   Sums           [16 weight rows, 16 rows of x], spread over the lanes of a subgroup; value i
+//                  of a lane is m[i], below m.length(). Its position depends on the driver
+//                  and is given by `places`
+//   LOAD_WEIGHTS, LOAD_X    take the row and the word at which an operand begins
 //   MULTIPLY_ADD   sums += weights x
-//   LOAD_PLACES    of each value 16 times its row of the weight plus its row of x
+//   LOAD_PLACES    per value, 16 times its weight row plus its row of x
 //
 //   VALUES         before a loop over the values of a lane
 //
@@ -16,7 +17,7 @@
 const uint kSide = 16;
 shared float place_table[kSide * kSide];
 
-// All threads call it once, before LOAD_PLACES.
+// Called once by all threads, before LOAD_PLACES.
 void fill_place_table() {
   for (uint i = gl_LocalInvocationIndex; i < kSide * kSide; i += kThreads) place_table[i] = float(i);
   barrier();
@@ -24,7 +25,7 @@ void fill_place_table() {
 
 #ifndef TENON_EMULATED
 
-// Constants of their own, so that the three are three types: with_khr_matrices() tells them apart by these numbers.
+// Separate constants make three distinct types; with_khr_matrices() tells them apart by these ids.
 layout(constant_id = 10) const uint kRowsOfWeights = 16;
 layout(constant_id = 11) const uint kRowsOfX = 16;
 layout(constant_id = 12) const uint kColumns = 16;
@@ -42,7 +43,7 @@ layout(constant_id = 12) const uint kColumns = 16;
 
 const uint kValuesOfLane = kSide * kSide / kLanes;
 
-#define VALUES [[dont_unroll]]  // there are many, and a driver compiles them for long
+#define VALUES [[dont_unroll]]  // many values, which drivers compile slowly
 #define Weights uint
 #define Xs uint
 #define Sums float[kValuesOfLane]
@@ -55,7 +56,7 @@ const uint kValuesOfLane = kSide * kSide / kLanes;
     sums[i] = add_products(weights, x, i * kLanes + gl_SubgroupInvocationID, sums[i]); \
   }
 
-// sum + the products of a row of the weight with a row of x, by their place in Sums.
+// sum plus the products of a weight row with a row of x, given by their place in Sums.
 float add_products(uint weights, uint x, uint place, float sum) {
   [[unroll]] for (uint pair = 0; pair < kSide / 2; ++pair) {
     const vec2 w = vec2(unpackFloat2x16(weight_tile[weights + place / kSide * kPitch + pair]));

@@ -1,5 +1,5 @@
-// moe_linear: a subgroup for each row of the result and column of an expert's matrix; where the results
-// of the experts are added up, it goes through them in the order of choice.
+// moe_linear: a subgroup per result row and column of an expert's matrix. If the experts' results
+// are added up, the subgroup processes them in order of choice.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -24,7 +24,7 @@ float product(uint token, uint choice, uint expert, uint n) {
   return warp_sum(sum);
 }
 
-// What choice number `choice` of a token gives in column n.
+// Weighted result of choice number `choice` of a token in column n.
 float weighed(uint token, uint choice, uint n) {
   const uint at = token * stage.used + choice;
   const uint expert = Words(stage.ids).at[at];

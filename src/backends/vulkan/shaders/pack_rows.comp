@@ -1,5 +1,5 @@
-// pack_rows: a group for each row of x, which becomes f16 in the order in which lanes multiply it (PackRowsStage). A
-// thread packs 32 columns at a time.
+// pack_rows: a group per row of x, converted to f16 in the order in which lanes multiply it
+// (PackRowsStage). A thread packs 32 columns at a time.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -12,8 +12,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) writeonly buffer Q
 const uint kLoadColumns = 32;
 const uint kUnitColumns = 256;
 
-// 2^n that brings the largest value to [2^14, 2^15); 2^0 for a row of zeros and one that is not finite. n is at most
-// 126, so that 2^-n is no denormal.
+// 2^n that brings the largest value to [2^14, 2^15); 1 for a row of zeros or with a non-finite
+// value. n is at most 126, so 2^-n is not denormal.
 float scale_of(float largest) {
   const uint exponent = floatBitsToUint(largest) >> 23;
   if (largest == 0 || exponent == 255) return 1;
@@ -26,8 +26,8 @@ uint half_of(uint row, uint column, float scale) {
   return float_to_half(Floats(stage.x).at[row * stage.columns + column] * scale);
 }
 
-// Columns [32 load, + 32) of the row, as two products of 16 columns: lane 4 row + j holds columns 2 j, 2 j + 1,
-// 2 j + 8 and 2 j + 9 of each.
+// Packs columns [32 load, 32 load + 32) of the row as two products of 16 columns: lane 4 row + j
+// holds columns 2 j, 2 j + 1, 2 j + 8 and 2 j + 9 of each.
 void pack_load(uint row, uint load, uint loads, float scale) {
   const uint of_tile = row % kRowUnitRows;
   const Address to =

@@ -1,8 +1,8 @@
-// What products with weights in units have in common, of few rows of x and of many. The including file has declared
-// extensions and says how many rows of the weight and of x are in shared memory.
+// Common part of products with weights in units, for few and for many rows of x. The including file
+// declares extensions and the rows of the weight and of x in shared memory.
 #include "common.glsl"
 
-layout(constant_id = 1) const uint kLanes = 32;  // of a subgroup
+layout(constant_id = 1) const uint kLanes = 32;  // per subgroup
 
 TENON_STAGE(UnitLinearStage)
 

@@ -1,9 +1,10 @@
-// Weights in units (gpu/weight_units.h), of the format that the build names by TENON_UNITS: 0 f16 and bf16, 1 q8_0,
-// 2 q4_K, 3 q6_K. A load is 32 columns of a tile of 16 rows: codes become f16 in shared memory, exactly, as matrix.glsl
-// has operands, and sums over the columns of a group are multiplied with its scales.
+// Weights in units (gpu/weight_units.h) of the format selected by TENON_UNITS: 0 f16 and bf16, 1
+// q8_0, 2 q4_K, 3 q6_K. A load is 32 columns of a tile of 16 rows: codes become f16 operands
+// (matrix.glsl) in shared memory, exactly, and the scales multiply the sums over the columns of a
+// group.
 #if TENON_UNITS == 0
 const uint kHeadBytes = 0, kLowBytes = 2048, kHighBytes = 0, kScaleBytes = 0;
-const uint kGroupsOfLoad = 0;  // groups of columns with a scale; 0: there are no scales
+const uint kGroupsOfLoad = 0;  // groups of columns with a scale; 0: no scales
 #elif TENON_UNITS == 1
 const uint kHeadBytes = 0, kLowBytes = 1024, kHighBytes = 0, kScaleBytes = 64;
 const uint kGroupsOfLoad = 1;
@@ -21,24 +22,25 @@ const uint kUnitBytes = kHeadBytes + 4 * kQuarterBytes;
 const uint kTileRows = 16;
 const uint kLoadColumns = 32;
 const uint kLoadsOfUnit = 8;
-const uint kLanesOfUnit = 32;  // that a unit is packed for; a thread takes the part of one
-const uint kPitch = 20;  // words of a row of a load, and four that keep rows in other banks and at 16 bytes
+const uint kLanesOfUnit = 32;  // lanes that a unit is packed for; a thread takes one lane's part
+// Words per row of a load, plus four that spread rows over banks and keep 16-byte alignment.
+const uint kPitch = 20;
 
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Quads { uvec4 at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Pairs { uvec2 at[]; };
 
-// Where a load lies.
+// Location of a load.
 struct LoadPlace {
   Address unit;
-  uint quarter;  // bytes from there
-  uint number;   // 0 or 1, in the quarter
+  uint quarter;  // offset in bytes
+  uint number;  // 0 or 1 within the quarter
 };
 LoadPlace load_place(Address weight, uint units, uint tile, uint load) {
   const Address unit = weight + (Address(tile) * units + load / kLoadsOfUnit) * kUnitBytes;
   return LoadPlace(unit, kHeadBytes + load % kLoadsOfUnit / 2 * kQuarterBytes, load % 2);
 }
 
-// What a lane's part of a load is made of, as it lies in memory.
+// A lane's part of a load in its memory layout.
 struct LaneWords {
   uvec4 first;
   uvec4 second;
@@ -61,7 +63,7 @@ LaneWords fetch_weights(LoadPlace place, uint lane) {
   return words;
 }
 
-// Two codes below 1024, a word's halves, as f16: 0x6400 | code is 1024 + code.
+// Turns two codes below 1024, the halves of a word, into f16: 0x6400 | code is 1024 + code.
 uint codes_to_halves(uint codes, uint zero_code) {
   const f16vec2 shifted = unpackFloat2x16(codes | 0x64006400u);
   return packFloat2x16(shifted - f16vec2(float16_t(1024 + zero_code)));
@@ -82,7 +84,7 @@ uint weight_pair(LaneWords words, uint product, uint i) {
 #endif
 }
 
-// Puts a lane's part of a load into shared memory (packed_unit.h, fragment_place).
+// Stores a lane's part of a load in shared memory (packed_unit.h, fragment_place).
 //   first_row  of the tile in weight_tile
 void store_weights(LaneWords words, uint lane, uint first_row) {
   [[unroll]] for (uint product = 0; product < 2; ++product) {
@@ -94,7 +96,7 @@ void store_weights(LaneWords words, uint lane, uint first_row) {
   }
 }
 
-// The same of x (PackRowsStage): a lane's part of 32 columns of 8 rows.
+// Fetches a lane's part of x (PackRowsStage): 32 columns of 8 rows.
 uvec4 fetch_x(Address quarter, uint number, uint lane) {
   return Quads(quarter).at[number * kLanesOfUnit + lane];
 }
@@ -108,8 +110,7 @@ uint short_in(Address base, uint offset) {
   return Words(base).at[offset / 4] >> offset % 4 * 8 & 0xFFFFu;
 }
 
-// What sums over the columns of the groups of a load are multiplied with, and what is taken from them times the sum
-// of x.
+// Factors of sums over the columns of a load's groups, and the minima, which multiply the sum of x.
 struct RowScales {
   float scale[2];
   float minimum;
@@ -133,7 +134,7 @@ RowScales fetch_scales(LoadPlace place, uint row) {
   return scales;
 }
 
-// Writes what the sum of all parts comes to.
+// Stores the result of a complete sum.
 void store_product(uint row, uint x_row, float sum) {
   const float row_factor = stage.row_factors == 0 ? 1 : Floats(stage.row_factors).at[row];
   const float bias = stage.bias == 0 ? 0 : Floats(stage.bias).at[row];

@@ -1,5 +1,5 @@
-// The CPU backend with an empty table, as a plugin for the conformance suite: all operations run their
-// plain forms over the CPU's weights, activations and states.
+// The CPU backend with an empty operation table, as a plugin for the conformance suite: all
+// operations run their plain forms on the CPU's weights, activations and states.
 #include <memory>
 #include <span>
 

@@ -1,5 +1,5 @@
-// The vocabulary of backends/cuda/kernels/device.h on the host: what a kernel asks of its threads goes to the
-// emulator (emulated_group.h), which runs them one after another.
+// The vocabulary of backends/cuda/kernels/device.h on the host. Operations between threads go to
+// the emulator (emulated_group.h), which runs threads one by one.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@
 
 namespace tenon::cuda::emulator {
 
-/// The thread that runs, as it sees itself.
+/// The running thread's view of itself.
 struct Self {
   uint thread, threads, group_x, group_y, groups_x;
   void* dynamic_shared;
@@ -29,20 +29,20 @@ extern thread_local Self self;
 
 struct Kernel {
   const char* name;
-  bool waits;         ///< its threads wait for one another; else they are run as a loop
-  uint most_threads;  ///< of a group, which its registers are for
+  bool waits;         ///< its threads wait for one another; else they run as a loop
+  uint most_threads;  ///< most threads per group, limited by registers
   void (*run)(Address parameters, Constants constants);
 };
-/// A kernel that can be found by its name.
+/// A kernel that can be found by name.
 struct Registered {
   explicit Registered(const Kernel& kernel);
 };
 
-/// Returns when all threads of the group have called it.
+/// Waits until all threads of the group have called it.
 void wait_for_group();
-/// What lanes of a warp do together: a bit for each value that is not 0, or a sum or maximum by the tree that
-/// shuffles with lane ^ 16, 8, 4, 2 and 1 make; a product of matrices, of which each lane holds a part; matrices from
-/// shared memory; nothing.
+/// Collective operations of a warp: a bit per nonzero value; a sum or maximum by the tree of
+/// shuffles with lane ^ 16, 8, 4, 2 and 1; a matrix product of which each lane holds a part;
+/// matrices from shared memory; nothing.
 enum class Together : uint {
   Vote,
   Sum,
@@ -55,25 +55,26 @@ enum class Together : uint {
   WaitForProducts,
   Wait
 };
-/// Returns when all lanes of the warp have called it.
+/// Waits until all lanes of the warp have called it.
 uint together(uint value, Together operation);
 
-/// What a lane holds of a product of matrices (mma.sync.m16n8k16).
+/// A lane's part of a matrix product (mma.sync.m16n8k16).
 struct Fragments {
   float* sums;    ///< [4]
   const uint* a;  ///< [4] pairs of f16
   const uint* b;  ///< [2] pairs of f16
 };
 void multiply_together(const Fragments& own);
-/// What a lane gives to and gets of a load of matrices (ldmatrix).
+/// A lane's arguments of a matrix load (ldmatrix).
 struct MatrixRows {
   uint* pairs;  ///< [count]
   uint count;
-  const char* row;  ///< of 16 bytes
+  const char* row;  ///< 16 bytes
 };
 void load_matrices_together(const MatrixRows& own);
-/// What a lane holds of a product of a warpgroup (wgmma.mma_async.m64n64k16). A warp's product is its own here: it comes,
-/// with what shared memory then holds, when the warp waits for it; until then its sums are spoilt.
+/// A lane's part of a warpgroup product (wgmma.mma_async.m64n64k16). The emulator computes it per
+/// warp, with the contents of shared memory when the warp waits for it; until then its sums are
+/// poisoned.
 struct AsyncFragments {
   float (*sums)[4];  ///< [8]
   const uint* a;     ///< [4] pairs of f16
@@ -81,14 +82,14 @@ struct AsyncFragments {
   bool adds;
 };
 void multiply_async_together(const AsyncFragments& own);
-/// Of a warp's products.
+/// Sets of a warp's products.
 void commit_products();
 void wait_for_products(uint pending);
-/// What copies have brought the thread products may read after the next barrier.
+/// Makes the thread's copied data readable by products after the next barrier.
 void shared_fence();
 
-/// Copies of 16 bytes that the thread has begun. What they write is spoilt when they begin, and comes only when the
-/// thread waits for it; a thread that ends before is an error.
+/// Starts a copy of 16 bytes. Its destination is poisoned at the start and written only when the
+/// thread waits; ending before that is an error.
 void begin_copy(void* to, const void* from);
 void commit_copies();
 void wait_for_copies(uint pending);
@@ -131,7 +132,7 @@ inline const std::remove_cvref_t<T>& stage_at(Address parameters) {
   return *reinterpret_cast<const std::remove_cvref_t<T>*>(parameters);
 }
 
-// The words of device_mma.h.
+// The functions of device_mma.h.
 inline void multiply_add(float (&sums)[4], const uint (&a)[4], const uint (&b)[2]) {
   emulator::multiply_together({sums, a, b});
 }

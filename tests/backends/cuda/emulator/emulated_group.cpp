@@ -38,7 +38,7 @@ uint combined(std::array<uint, kWarp> values, Together operation) {
     return votes;
   }
   for (uint far = kWarp / 2; far > 0; far /= 2) {
-    for (uint i = 0; i < far; ++i) {  // of both lanes of a pair the same
+    for (uint i = 0; i < far; ++i) {  // equal in both lanes of a pair
       const float a = std::bit_cast<float>(values[i]);
       const float b = std::bit_cast<float>(values[i + far]);
       if (operation == Together::Sum) values[i] = std::bit_cast<uint>(a + b);
@@ -49,8 +49,9 @@ uint combined(std::array<uint, kWarp> values, Together operation) {
   return values[0];
 }
 
-/// [16, 16] by [16, 8] as the lanes of a warp hold them (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating
-/// point type"). Of the sum of 16 products a device says nothing but that it is one of f32: here it is rounded once.
+/// Multiplies [16, 16] by [16, 8] in the lanes' layout (PTX ISA, "Matrix Fragments for mma.m16n8k16
+/// with floating point type"). Devices guarantee only an f32 sum of 16 products; here it is rounded
+/// once.
 void multiply_fragments(const std::array<Fragments, kWarp>& lanes) {
   float a[16][16];
   float b[8][16];  // by column
@@ -78,7 +79,8 @@ void multiply_fragments(const std::array<Fragments, kWarp>& lanes) {
   }
 }
 
-/// PTX ISA, "ldmatrix": thread i of each eight has the address of a row of its matrix, and the lanes get rows in fours.
+/// PTX ISA, "ldmatrix": thread i of each eight passes the address of a row of its matrix, and the
+/// lanes get rows in fours.
 void load_matrices(const std::array<MatrixRows, kWarp>& lanes) {
   for (uint lane = 0; lane < kWarp; ++lane) {
     for (uint matrix = 0; matrix < lanes[lane].count; ++matrix) {
@@ -88,22 +90,22 @@ void load_matrices(const std::array<MatrixRows, kWarp>& lanes) {
   }
 }
 
-/// A product that a warp has begun.
+/// A product that a warp has started.
 struct AsyncProduct {
   struct Lane {
     float (*sums)[4];
-    float start[8][4];  ///< what they held; of a chain only the first product's counts
+    float start[8][4];  ///< sums before the product; in a chain, only the first product's count
     uint a[4];
   };
   std::array<Lane, kWarp> lanes;
   uint64_t b;
   bool adds;
-  bool continues;  ///< a product before it, which has not come, has the same sums
+  bool continues;  ///< an unfinished earlier product has the same sums
   uint64_t set;
 };
 
-/// [16, 16] by [16, 64], b in core matrices (PTX ISA, "Register Fragments for wgmma.m64nNk16" and "Shared Memory
-/// Matrix Layout": K-major, without a swizzle).
+/// Multiplies [16, 16] by [16, 64], b in core matrices (PTX ISA, "Register Fragments for
+/// wgmma.m64nNk16" and "Shared Memory Matrix Layout": K-major, without swizzle).
 void multiply_core_matrices(const AsyncProduct& product, const char* shared) {
   constexpr uint64_t kMask = 0x3FFF;
   const char* first = shared + (product.b & kMask) * 16;
@@ -222,13 +224,13 @@ class Machine::Group {
     Fragments fragments{};
     MatrixRows rows{};
     AsyncFragments async_fragments{};
-    bool is_fenced = true;    ///< products may read what its copies have brought
-    std::deque<Copy> copies;  ///< that have not come
+    bool is_fenced = true;    ///< products may read its copied data
+    std::deque<Copy> copies;  ///< unfinished
     uint64_t sets = 0;        ///< of copies, so far
   };
 
   struct Warp {
-    std::deque<AsyncProduct> products;  ///< that have not come
+    std::deque<AsyncProduct> products;  ///< unfinished
     uint64_t sets = 0;                  ///< of products, so far
   };
 
@@ -365,7 +367,7 @@ class Machine::Group {
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<Warp> warps_;
   std::vector<uint> turns_;
-  std::vector<size_t> groups_;  ///< in the order in which they run
+  std::vector<size_t> groups_;  ///< in execution order
 };
 
 thread_local Machine::Group* Machine::Group::running = nullptr;

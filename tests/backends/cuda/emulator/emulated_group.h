@@ -1,6 +1,6 @@
-// Runs a kernel on the host: groups one after another, the threads of a group as fibers that go on together where
-// they wait for one another. In which order groups and threads run is chosen, so that one that does not wait where it
-// should finds what others have not written yet.
+// Runs a kernel on the host: groups one by one, the threads of a group as fibers that switch when
+// they wait for one another. The order of groups and threads is selectable, so that a thread that
+// fails to wait finds missing data.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tenon::cuda::emulator {
 
 enum class Order { Forward, Backward, Random };
 
-/// nullptr when there is none.
+/// Null if unknown.
 const Kernel* find_kernel(const char* name);
 
 struct Launch {
@@ -24,10 +24,10 @@ struct Launch {
 
 class Machine {
  public:
-  /// Groups, and threads of each, run in this order, a random one by the seed.
+  /// Runs groups, and threads of each group, in this order; the seed is for the random order.
   explicit Machine(Order order, uint64_t seed = 1);
   ~Machine();
-  /// Ends the process, with a sentence, where threads wait at different places for ever.
+  /// Aborts the process with a sentence if threads wait at different places for ever.
   void run(const Kernel& kernel, const Launch& launch);
 
  private:

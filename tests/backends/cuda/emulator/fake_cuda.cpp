@@ -1,5 +1,6 @@
-// A `libcuda.so.1` for tests: the functions of cuda_api.h over the host's memory. Kernels run in the emulator. What a
-// stream is given is done as late as its waits allow, so that memory that is used again too early shows.
+// A `libcuda.so.1` for tests: the functions of cuda_api.h on host memory. Kernels run in the
+// emulator. Stream work runs as late as its waits allow, which exposes memory that is reused too
+// early.
 #include "fake_cuda.h"
 
 #include <algorithm>
@@ -27,8 +28,8 @@ constexpr Result kUnknown = 999;
 struct FakeContext {
   int device = 0;
   Result lost = kSuccess;
-  std::deque<std::function<void()>> queue;  ///< what its one stream has not done
-  uint64_t given = 0;                       ///< to the stream
+  std::deque<std::function<void()>> queue;  ///< pending work of its only stream
+  uint64_t given = 0;                       ///< work added to the stream
   uint64_t done = 0;
 };
 struct FakeStream {
@@ -41,7 +42,7 @@ struct FakeEvent {
 
 std::recursive_mutex mutex;
 std::map<uint64_t, size_t> device_memory;  ///< live allocations
-/// Shared memory of a group, as on a device of compute capability 8.6: of each kernel, and of those that asked.
+/// Shared memory per group, as with compute capability 8.6: for every kernel, and on request.
 constexpr uint kSharedBytes = 48 << 10;
 constexpr uint kSharedBytesOnRequest = 99 << 10;
 std::map<KernelHandle, uint> shared_on_request;
@@ -71,12 +72,12 @@ Control& control() {
   return one;
 }
 
-/// Counts down to the call that fails.
+/// Counts down to the failing call.
 bool comes_now(int64_t& countdown) { return countdown > 0 && --countdown == 0; }
 
 FakeContext* context_now() { return current.empty() ? nullptr : current.back(); }
 
-/// What every function begins with.
+/// Common start of every function.
 Result enter() {
   ++control().calls;
   return comes_now(control().fail_call) ? kUnknown : kSuccess;
@@ -346,7 +347,7 @@ Result cuEventSynchronize(EventHandle event) {
   auto& recorded = *reinterpret_cast<FakeEvent*>(event);
   return do_until(*recorded.context, recorded.place);
 }
-/// Each question does one thing more.
+/// Each query runs one more piece of work.
 Result cuEventQuery(EventHandle event) {
   TENON_ENTER(enter_context);
   auto& recorded = *reinterpret_cast<FakeEvent*>(event);

@@ -18,7 +18,7 @@
 namespace tenon::cuda::emulator {
 namespace {
 
-/// Frames of a sanitizer are several times as large.
+/// Sanitizer frames are several times as large.
 #ifdef TENON_SANITIZED_STACKS
 constexpr size_t kStackBytes = size_t{256} << 10;
 #else
@@ -42,7 +42,7 @@ void after_switch(void*, const void**, size_t*) {}
 }  // namespace
 
 #if defined(__x86_64__)
-// Saves what a function must keep (System V ABI, 3.2.1) and its stack pointer, and goes on with another.
+// Saves callee-saved registers (System V ABI, 3.2.1) and the stack pointer, and switches stacks.
 extern "C" void tenon_switch_stack(void** from, void* to);
 asm(R"(
 .text
@@ -73,7 +73,7 @@ Fiber::Fiber(std::function<void()> body) : body_(std::move(body)) {
   memory_ = static_cast<std::byte*>(std::aligned_alloc(64, kStackBytes));
   if (memory_ == nullptr) throw std::bad_alloc();
 #if defined(__x86_64__)
-  // As if it had been called: the address to return to, six registers below it, and the stack 8 off 16.
+  // Looks like a call: a return address, six registers below it, and the stack 8 bytes off 16.
   auto* top = reinterpret_cast<void**>(memory_ + kStackBytes) - 1;
   *top = nullptr;
   *--top = reinterpret_cast<void*>(&Fiber::start);

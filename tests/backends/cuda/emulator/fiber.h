@@ -1,4 +1,4 @@
-// Threads of execution that give way to each other when they say so, on one thread of the host.
+// Cooperative threads of execution on one host thread.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace tenon::cuda::emulator {
 
-/// Runs a function again and again, each time until it ends or gives way.
+/// Runs a function repeatedly, each time until it ends or yields.
 class Fiber {
  public:
-  /// `body` is called by the first resume() after each end of it.
+  /// `body` is called by the first resume() after each end.
   explicit Fiber(std::function<void()> body);
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Goes on with the body; returns when it gives way, or has ended.
+  /// Continues the body until it yields or ends.
   void resume();
-  /// Called in the body: goes back to who resumed.
+  /// Called in the body: returns to the resumer.
   void give_way();
 
  private:
@@ -30,13 +30,13 @@ class Fiber {
   std::function<void()> body_;
   std::byte* memory_ = nullptr;
 #if defined(__x86_64__)
-  void* own_ = nullptr;      ///< stack pointer where the fiber stopped
-  void* resumer_ = nullptr;  ///< the same of who resumed it
+  void* own_ = nullptr;      ///< stack pointer of the stopped fiber
+  void* resumer_ = nullptr;  ///< stack pointer of its resumer
 #else
   ucontext_t own_;
   ucontext_t resumer_;
 #endif
-  // What the address sanitizer wants to know of stacks.
+  // Stack information for AddressSanitizer.
   void* own_fake_ = nullptr;
   void* resumer_fake_ = nullptr;
   const void* resumer_bottom_ = nullptr;

@@ -1,4 +1,4 @@
-// The delayed reference as a plugin: the one symbol that a plugin exports.
+// The delayed reference as a plugin, with its single exported symbol.
 #include "backends/delayed/delayed_entry.h"
 
 extern "C" [[gnu::visibility("default")]] const tenon_backend_api* tenon_backend_entry(

@@ -1,6 +1,6 @@
-// A libvulkan.so.1 for tests: hands each function of the real loader on, counts what is made, and fails where
-// it is told to. What fails does not reach the driver. For one kind of device in a process at a time: functions
-// of a device are those of the one that was made last.
+// A libvulkan.so.1 for tests: forwards each function to the real loader, counts objects, and fails
+// on demand without calling the driver. Supports one kind of device per process: device functions
+// belong to the latest device.
 #include "tests/backends/vulkan/loader/faulty_loader.h"
 
 #include <dlfcn.h>
@@ -24,13 +24,13 @@ std::atomic<bool> lost = false;
 PFN_vkGetInstanceProcAddr find_real = nullptr;
 PFN_vkGetDeviceProcAddr find_real_of_device = nullptr;
 
-/// Calls after which all may go on: what has ended is waited for all the same, and before memory goes there
-/// is nobody to tell.
+/// Functions whose failure changes nothing: later waits cover them, and no caller exists before
+/// memory is freed.
 bool has_no_error(std::string_view function) {
   return function == "GetSemaphoreCounterValue" || function == "DeviceWaitIdle";
 }
 
-/// Whether this call is the one that fails.
+/// True if this call must fail.
 bool fails(const char* function) {
   if (control.function != nullptr && std::strcmp(control.function, function) != 0) return false;
   if (control.function == nullptr && has_no_error(function)) return false;
@@ -39,13 +39,13 @@ bool fails(const char* function) {
   return control.fail_call.fetch_sub(1) == 1;
 }
 
-/// What a lost device answers.
+/// Functions that fail on a lost device.
 bool is_of_work(std::string_view function) {
   return function == "QueueSubmit" || function == "WaitSemaphores" ||
          function == "GetSemaphoreCounterValue" || function == "DeviceWaitIdle";
 }
 
-/// +1: the function makes an object, -1: it gives one back.
+/// +1 for functions that make an object, -1 for those that destroy one.
 int64_t objects_of(std::string_view function) {
   if (function.find("Command") != function.npos && function.find("Pool") == function.npos) return 0;
   if (function.starts_with("Create") || function.starts_with("Allocate")) return 1;
@@ -53,13 +53,13 @@ int64_t objects_of(std::string_view function) {
   return 0;
 }
 
-// ---- Memory of the device's own -----------------------------------------------------------------
+// ---- Device-local memory ------------------------------------------------------------------------
 
 std::mutex memory_mutex;
 std::map<VkDeviceMemory, int64_t> sizes;
 
 void note_allocation(VkDeviceMemory memory, const VkMemoryAllocateInfo& info) {
-  // Only what shaders reach has an address; staging memory has none (vulkan_memory.cpp).
+  // Only memory for shaders has an address, staging memory has none (vulkan_memory.cpp).
   const auto* flags = static_cast<const VkMemoryAllocateFlagsInfo*>(info.pNext);
   if (flags == nullptr || (flags->flags & VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT) == 0) return;
   const std::lock_guard lock(memory_mutex);
@@ -79,7 +79,7 @@ void note_release(VkDeviceMemory memory) {
 
 // ---- Functions ----------------------------------------------------------------------------------
 
-/// The object that a function gives back: its last argument but the allocator, or the only one.
+/// True if a function destroys an object: its last argument before the allocator, or its only one.
 template <class First, class... Rest>
 bool gives_back_something(First first, Rest... rest) {
   if constexpr (sizeof...(Rest) == 2) {  // (device, object, allocator)
@@ -103,7 +103,7 @@ struct Wrapped<Tag, Result(VKAPI_PTR*)(Arguments...)> {
         return static_cast<VkResult>(control.result);
       }
       if (kName == "CreateDevice") lost = false;
-      if (kName == "DeviceWaitIdle") {  // what runs must end before it is destroyed
+      if (kName == "DeviceWaitIdle") {  // running work must end before the device is destroyed
         const VkResult result = real(arguments...);
         return lost ? VK_ERROR_DEVICE_LOST : result;
       }
@@ -203,7 +203,8 @@ extern "C" {
     if (library == nullptr) return nullptr;
     find_real =
         reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
-    const char* matrices = std::getenv("TENON_FAULTY_VULKAN");  // for programs that know no Control
+    // For programs without access to Control.
+    const char* matrices = std::getenv("TENON_FAULTY_VULKAN");
     if (matrices != nullptr && std::strcmp(matrices, "matrices") == 0) {
       tenon::vulkan::faulty::control.matrices = tenon::vulkan::faulty::Matrices::Emulated;
     }

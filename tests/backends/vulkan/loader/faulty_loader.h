@@ -1,5 +1,5 @@
-// What tests ask of the Vulkan loader between the backend and the real one (faulty_loader.cpp): which calls
-// fail, and what has been done with the driver.
+// Controls the Vulkan loader between the backend and the real one (faulty_loader.cpp): failing
+// calls, and counters of the driver's use.
 #pragma once
 
 #include <atomic>
@@ -7,28 +7,29 @@
 
 namespace tenon::vulkan::faulty {
 
-/// What the driver seems to have of cooperative matrices (pretended_matrices.h).
+/// The driver's apparent support of cooperative matrices (pretended_matrices.h).
 enum class Matrices {
-  None,           ///< what it has
-  Emulated,       ///< modules of them run as those without
-  Refused,        ///< no module of them can be made
-  OfOtherShapes,  ///< not of the shape that shaders multiply with
+  None,           ///< the driver's own
+  Emulated,       ///< modules with matrices run as those without
+  Refused,        ///< modules with matrices cannot be made
+  OfOtherShapes,  ///< unsupported shape only
 };
 
 struct Control {
-  // Which calls fail. A test writes these while nothing runs.
-  /// The n-th call from now fails, of `function` or of any that returns a result; 0: none.
+  // Failing calls, set by tests while nothing runs.
+  /// The n-th call from now fails, of `function` or of any that returns a result; 0 means none.
   std::atomic<int64_t> fail_call = 0;
-  const char* function = nullptr;  ///< "AllocateMemory"; nullptr: any
-  int32_t result = 0;              ///< what it returns. VK_ERROR_DEVICE_LOST: the device stays lost
-  const char* hidden = nullptr;    ///< a function that the device does not have
+  const char* function = nullptr;  ///< "AllocateMemory"; null: any
+  /// Result of the failing call; after VK_ERROR_DEVICE_LOST the device stays lost.
+  int32_t result = 0;
+  const char* hidden = nullptr;  ///< a function that the device lacks
   Matrices matrices = Matrices::None;
-  // What has been done.
+  // Counters.
   std::atomic<int64_t> calls = 0;  ///< of `function`, or of any that returns a result
   std::atomic<int64_t> objects =
-      0;  ///< that live: all but command buffers, which go with their pool
-  std::atomic<int64_t> initial_cache_bytes = 0;  ///< that the latest pipeline cache began with
-  std::atomic<int64_t> bytes_now = 0;            ///< of memory of the device's own
+      0;  ///< live objects except command buffers, which end with their pool
+  std::atomic<int64_t> initial_cache_bytes = 0;  ///< initial data of the latest pipeline cache
+  std::atomic<int64_t> bytes_now = 0;            ///< device-local memory in use
   std::atomic<int64_t> bytes_peak = 0;
 };
 

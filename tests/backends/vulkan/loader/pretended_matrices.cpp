@@ -67,7 +67,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice device,
   return next_device(device, &info, allocator, made);
 }
 
-/// Whether the module declares a capability, which is an instruction (17) of two words.
+/// True if the module declares a capability, an instruction (17) of two words.
 bool has_capability(std::span<const uint32_t> module, uint32_t capability) {
   const uint32_t wanted[] = {2u << 16 | 17u, capability};
   return !std::ranges::search(module, wanted).empty();

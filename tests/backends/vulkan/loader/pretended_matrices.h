@@ -1,5 +1,5 @@
-// A driver that seems to have VK_KHR_cooperative_matrix: modules that use it are run as their emulated counterparts, or
-// refused.
+// A driver that pretends to have VK_KHR_cooperative_matrix: modules that use it run as their
+// emulated counterparts, or are refused.
 #pragma once
 
 #include "tests/backends/vulkan/loader/faulty_loader.h"
@@ -7,7 +7,7 @@
 
 namespace tenon::vulkan::faulty {
 
-/// The function that stands before `found`, or `found`.
+/// The replacement of `found`, or `found` itself.
 PFN_vkVoidFunction pretended(const Control& control, const char* name, PFN_vkVoidFunction found);
 
 }  // namespace tenon::vulkan::faulty
