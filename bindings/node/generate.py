@@ -156,15 +156,18 @@ def trampoline(interface, callback):
             made.append(array_value(interface, parameter["of"], place,
                                     f"(size_t)given->{parameter['length']}"))
     declared = ", ".join(f"{p['type']} {p['name']}" for p in callback["parameters"])
-    fields = " ".join(f"{p['type']} {p['name']};" for p in given)
-    lines = [f"typedef struct {{ {fields} }} Given_{name};",
-             f"static size_t arguments_{name}(napi_env env, const void* data, napi_value* arguments) {{",
-             f"  const Given_{name}* given = data;"]
-    lines += [f"  arguments[{index}] = {value};" for index, value in enumerate(made)]
-    lines += [f"  return {len(made)};", "}",
-              f"static {callback['returns']} on_{name}({declared}) {{",
-              f"  const Given_{name} given = {{{', '.join(p['name'] for p in given)}}};"]
-    ask = f"ask_javascript(user, &arguments_{name}, &given)"
+    head = f"static size_t arguments_{name}(napi_env env, const void* data, napi_value* arguments) {{"
+    call = [f"static {callback['returns']} on_{name}({declared}) {{"]
+    if given:
+        fields = " ".join(f"{p['type']} {p['name']};" for p in given)
+        lines = [f"typedef struct {{ {fields} }} Given_{name};", head,
+                 f"  const Given_{name}* given = data;"]
+        lines += [f"  arguments[{index}] = {value};" for index, value in enumerate(made)]
+        call += [f"  const Given_{name} given = {{{', '.join(p['name'] for p in given)}}};"]
+    else:
+        lines = [head, "  (void)env, (void)data, (void)arguments;"]
+    lines += [f"  return {len(made)};", "}"] + call
+    ask = f"ask_javascript(user, &arguments_{name}, {'&given' if given else 'NULL'})"
     return lines + [f"  (void){ask};" if callback["returns"] == "void" else f"  return {ask};", "}", ""]
 
 

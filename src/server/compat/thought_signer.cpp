@@ -5,7 +5,7 @@
 namespace tenon_http {
 namespace {
 
-constexpr std::string_view kVersion = "tenon1-";
+constexpr std::string_view kSignatureVersion = "tenon1-";
 
 }  // namespace
 
@@ -54,7 +54,7 @@ std::array<uint64_t, 2> sip_hash(const std::array<uint64_t, 2>& key, std::string
 ThoughtSigner::ThoughtSigner(std::string_view secret) : key_(sip_hash({}, secret)) {}
 
 std::string ThoughtSigner::sign(std::string_view thoughts) const {
-  std::string signature(kVersion);
+  std::string signature(kSignatureVersion);
   for (uint64_t half : sip_hash(key_, thoughts)) {
     // Least significant byte first, as the reference writes the hash.
     for (int byte = 0; byte < 8; ++byte, half >>= 8) {
