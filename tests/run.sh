@@ -203,8 +203,8 @@ without_asan=('LinearTime.*' 'TokenizerTime.*' 'TokenizerMemory.*' 'TemplateWork
               # A child of fork: the allocator of the sanitizer may be locked in it for ever.
               'Fork.TheChildCompilesWhileThreadsOfTheParentDo')
 # Programs that read what strangers send, and what computes with it.
-parts_of_asan=(base file text text_grammar program weights sampler kv backend engine capi unload server mutation
-               conformance)
+parts_of_asan=(base file text text_grammar program weights weights_foreign sampler kv backend engine capi
+               unload server mutation conformance)
 asan_targets=("${parts_of_asan[@]/#/test_}" fuzzers)
 if $release; then asan_targets=(all); fi
 if has_time 52 "Address and undefined-behaviour sanitizers"; then
