@@ -24,11 +24,15 @@ struct JsonValue;
 /// A notation that is refused, with what a lenient reader needs to leave the refused part out.
 class Refusal : public Error {
  public:
-  Refusal(const std::string& message, std::string why, const JsonValue* at, bool limit)
-      : Error(Code::Grammar, message), reason(std::move(why)), place(at), is_limit(limit) {}
+  ///   where  for the message; empty: it names no place
+  Refusal(const std::string& where, std::string why, const JsonValue* at, bool limit)
+      : Error(Code::Grammar, "grammar: " + (where.empty() ? why : where + ": " + why)),
+        reason(std::move(why)),
+        place(at),
+        is_limit(limit) {}
 
   std::string reason;                 ///< the message without its place
-  const JsonValue* place;             ///< part of a schema; null: the whole, or no schema
+  const JsonValue* place;             ///< part of a schema that the message does not name, or null
   std::string keyword = {};           ///< of `place`, which is to be left out; empty: none is known
   bool is_limit;                      ///< the budget is used up: nothing more can be compiled
   const JsonValue* reader = nullptr;  ///< innermost schema that was read; null: none was
@@ -138,10 +142,11 @@ class Budget {
     find_place_ = std::move(find);
     place_value_ = nullptr;
   }
-  /// The same for a part of a schema.
-  void set_place(const JsonValue& value, std::function<std::string()> find) {
+  /// The same for a part of a schema, which a Refusal names by Refusal::place alone.
+  void set_place(const JsonValue& value) {
+    place_.clear();
+    find_place_ = nullptr;
     place_value_ = &value;
-    find_place_ = std::move(find);
   }
 
   /// For functions that call themselves: deeper than kMaxDepth, or than the thread's stack allows.
@@ -217,9 +222,7 @@ class Budget {
   }
   [[nodiscard]] Refusal refusal(const std::string& reason, bool is_limit) const {
     const std::string what = (names_unit_ ? units_[unit_].name : "") + reason;
-    const std::string place = find_place_ ? find_place_() : place_;
-    return {"grammar: " + (place.empty() ? what : place + ": " + what), what, place_value_,
-            is_limit};
+    return {find_place_ ? find_place_() : place_, what, place_value_, is_limit};
   }
   void look() {
     since_look_ = 0;

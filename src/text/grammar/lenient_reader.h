@@ -30,7 +30,8 @@ class LenientReader {
   static constexpr size_t kMaxNotes = 256;
 
   /// Throws Error(Grammar) for what is no JSON.
-  LenientReader(std::string_view text, Budget& budget) : document_(text, budget) {}
+  ///   budget  alive as long as the reader
+  LenientReader(std::string_view text, Budget& budget) : budget_(budget), document_(text, budget) {}
 
   [[nodiscard]] const JsonValue& root() const { return document_.root(); }
   /// Leaves out what was refused in one compilation of root().
@@ -40,6 +41,7 @@ class LenientReader {
  private:
   void leave_out_all(std::string reason);
 
+  Budget& budget_;
   JsonDocument document_;
   std::vector<SchemaNote> notes_;
   size_t num_rounds_ = 0;

@@ -20,12 +20,8 @@ class SchemaIndex {
   /// document. `dynamic`: by $dynamicRef, which is refused where the way there could matter.
   const JsonValue& resolve(const JsonValue& schema, const std::string& reference, bool dynamic);
 
-  /// The JSON pointer of a value in the document, as a URI fragment: "#/properties/a".
-  [[nodiscard]] std::string pointer_to(const JsonValue& value) const;
-  /// Makes that the place of messages.
-  void set_place(const JsonValue& value) const {
-    budget_.set_place(value, [this, &value] { return pointer_to(value); });
-  }
+  /// Makes a value in the document the place of refusals.
+  void set_place(const JsonValue& value) const { budget_.set_place(value); }
 
  private:
   struct Anchor {
@@ -41,7 +37,6 @@ class SchemaIndex {
   const JsonValue* follow(const JsonValue* from, std::string_view pointer) const;
   size_t enter(const JsonValue& schema, size_t resource);
 
-  const JsonValue& root_;
   size_t num_schemas_ = 0;
   Budget& budget_;
   std::vector<Resource> resources_;
