@@ -47,8 +47,8 @@ struct BudgetUse {
   uint64_t states = 0;
 };
 
-/// One per compilation. The limits keep a compilation within 250 ms and 64 MB
-/// (grammar_limits_test).
+/// One per compilation. The limits keep the compilation of a hostile grammar within 250 ms and 64 MB
+/// (grammar_limits_test); kMaxHeldBytes is the limit of memory for all units together.
 ///
 /// A compilation of independent things, such as a conversation's tools, has a unit for each. The
 /// limits apply per unit; all units together may do kMaxUnitsOfWork times the work of one. What
@@ -102,6 +102,8 @@ class Budget {
     pass(use.work);
     count_work(use.work);
   }
+  /// Work of all units and of the budgets of their parts; what is kept counts once.
+  [[nodiscard]] uint64_t work_together() const { return together_->work; }
   /// Work of this budget that is in no payment.
   [[nodiscard]] uint64_t own_work() const { return own_work_; }
   /// Counts a cached result for all units together, unless one of them has paid for it.

@@ -92,7 +92,8 @@ class LeftOut {
 }  // namespace
 
 void LenientReader::leave_out(std::span<const Refusal> refusals) {
-  if (++num_rounds_ >= kMaxRounds || notes_.size() + refusals.size() > kMaxNotes) {
+  if (++num_rounds_ >= kMaxRounds || notes_.size() + refusals.size() > kMaxNotes ||
+      budget_.work_together() > kMaxWork) {
     return leave_out_all("too many parts are not kept");
   }
   std::unordered_set<const JsonValue*> values;

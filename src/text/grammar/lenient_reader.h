@@ -28,9 +28,10 @@ class LenientReader {
   /// Compilations of one schema; what is refused beyond takes the whole schema along.
   static constexpr size_t kMaxRounds = 16;
   static constexpr size_t kMaxNotes = 256;
+  static constexpr uint64_t kMaxWork = 4 * Budget::kMaxWork;  ///< of all compilations together
 
   /// Throws Error(Grammar) for what is no JSON.
-  ///   budget  alive as long as the reader
+  ///   budget  alive as long as the reader; compilations of root() use budgets that are its parts
   LenientReader(std::string_view text, Budget& budget) : budget_(budget), document_(text, budget) {}
 
   [[nodiscard]] const JsonValue& root() const { return document_.root(); }

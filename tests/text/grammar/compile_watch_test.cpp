@@ -194,6 +194,31 @@ TEST(LenientReader, LeavesOutWhatIsTooLarge) {
   EXPECT_EQ(notes[0].keyword.value_or("none"), "pattern");
 }
 
+std::string too_large_patterns(int count) {
+  std::string properties;
+  for (int i = 0; i < count; ++i) {
+    const std::string name = std::to_string(i);
+    properties += "\"" + name + R"(": {"pattern": "^(a?b?c?)" + name + R"(?){400}$"}, )";
+  }
+  return "{\"properties\": {" + properties + R"("last": {"type": "integer"}}})";
+}
+
+// The work of all passes is limited, not that of each alone.
+TEST(LenientReader, EndsWithItsWork) {
+  for (const int count : {1, 3}) {
+    const auto notes = notes_of(too_large_patterns(count));
+    ASSERT_EQ(notes.size(), static_cast<size_t>(count));
+    EXPECT_EQ(notes[0].pointer, "/properties/0");
+    EXPECT_NE(notes[0].reason.find("too much work"), std::string::npos) << notes[0].reason;
+  }
+  const auto notes = notes_of(too_large_patterns(10));
+  ASSERT_GT(notes.size(), 0u);
+  EXPECT_LT(notes.size(), 7u);
+  EXPECT_EQ(notes.back().pointer, "");
+  EXPECT_FALSE(notes.back().keyword.has_value());
+  EXPECT_EQ(notes.back().reason, "too many parts are not kept");
+}
+
 TEST(LenientReader, LeavesOutAsManyPartsAsThereAreNotes) {
   const auto notes = notes_of(refused_properties(256));
   ASSERT_EQ(notes.size(), 256u);
