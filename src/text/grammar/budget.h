@@ -24,15 +24,19 @@ struct JsonValue;
 /// Refusal of a notation, with the data that a lenient reader needs to drop the refused part.
 class Refusal : public Error {
  public:
-  Refusal(const std::string& message, std::string why, const JsonValue* at, bool limit)
-      : Error(Code::Grammar, message), reason(std::move(why)), place(at), is_limit(limit) {}
+  ///   where  for the message; empty: it names no place
+  Refusal(const std::string& where, std::string why, const JsonValue* at, bool limit)
+      : Error(Code::Grammar, "grammar: " + (where.empty() ? why : where + ": " + why)),
+        reason(std::move(why)),
+        place(at),
+        is_limit(limit) {}
 
   std::string reason;                 ///< the message without its place
-  const JsonValue* place;             ///< part of a schema; null for the whole, or without a schema
-  std::string keyword = {};           ///< member of `place` to drop; empty if unknown
-  bool is_limit;                      ///< the budget is exhausted, so compiling cannot continue
-  const JsonValue* reader = nullptr;  ///< innermost schema being read; may be null
-  std::string read_keyword = {};      ///< keyword of `reader` being read
+  const JsonValue* place;             ///< part of a schema that the message does not name, or null
+  std::string keyword = {};           ///< of `place`, which is to be left out; empty: none is known
+  bool is_limit;                      ///< the budget is used up: nothing more can be compiled
+  const JsonValue* reader = nullptr;  ///< innermost schema that was read; null: none was
+  std::string read_keyword = {};      ///< keyword of `reader` that was read
 };
 
 /// Resources used by a part of a compilation.
@@ -43,8 +47,8 @@ struct BudgetUse {
   uint64_t states = 0;
 };
 
-/// Budget of one compilation. The limits keep a compilation within 250 ms and 64 MB
-/// (grammar_limits_test).
+/// Budget of one compilation. The limits keep hostile grammars within 250 ms and 64 MB
+/// (grammar_limits_test); kMaxHeldBytes limits the memory of all units together.
 ///
 /// Compiling independent parts, such as a conversation's tools, uses a unit for each. The limits
 /// apply per unit; all units together may do kMaxUnitsOfWork times the work of one. Work shared by
@@ -100,6 +104,8 @@ class Budget {
     pass(use.work);
     count_work(use.work);
   }
+  /// Work of all units and of the budgets of their parts; what is kept counts once.
+  [[nodiscard]] uint64_t work_together() const { return together_->work; }
   /// Work of this budget that belongs to no payment.
   [[nodiscard]] uint64_t own_work() const { return own_work_; }
   /// Counts a cached result for all units together, unless a unit has already paid for it.
@@ -140,10 +146,11 @@ class Budget {
     find_place_ = std::move(find);
     place_value_ = nullptr;
   }
-  /// Sets a position within a schema.
-  void set_place(const JsonValue& value, std::function<std::string()> find) {
+  /// Sets a position within a schema, which a Refusal names by Refusal::place alone.
+  void set_place(const JsonValue& value) {
+    place_.clear();
+    find_place_ = nullptr;
     place_value_ = &value;
-    find_place_ = std::move(find);
   }
 
   /// Guards recursive functions: true beyond kMaxDepth, or if the thread's stack is nearly used up.
@@ -219,9 +226,7 @@ class Budget {
   }
   [[nodiscard]] Refusal refusal(const std::string& reason, bool is_limit) const {
     const std::string what = (names_unit_ ? units_[unit_].name : "") + reason;
-    const std::string place = find_place_ ? find_place_() : place_;
-    return {"grammar: " + (place.empty() ? what : place + ": " + what), what, place_value_,
-            is_limit};
+    return {find_place_ ? find_place_() : place_, what, place_value_, is_limit};
   }
   void look() {
     since_look_ = 0;

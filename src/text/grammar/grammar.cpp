@@ -93,10 +93,10 @@ std::shared_ptr<const Grammar> Grammar::compile(GrammarKind kind, std::string_vi
 
 std::shared_ptr<const Grammar> Grammar::compile_leniently(std::string_view text, KeptParts& parts,
                                                           WorkWatch* watch) {
-  Budget reading(watch);
-  LenientReader reader(text, reading);
+  Budget all(watch);
+  LenientReader reader(text, all);
   for (;;) {
-    Budget budget(watch);
+    Budget budget = all.for_part();
     Nfa nfa(budget);
     std::vector<Refusal> refusals;
     try {

@@ -1,143 +1,112 @@
 #include "text/grammar/lenient_reader.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
+
+#include "text/grammar/json_way.h"
 
 namespace tenon::grammar {
 namespace {
 
-/// Step of the path from a value to a part of it: an object or array, and the index of a child.
-struct Step {
-  const JsonValue* parent;
-  size_t index;
-};
-
-bool find_way(const JsonValue& from, const JsonValue* to, std::vector<Step>& way) {
-  if (&from == to) return true;
-  const bool is_array = from.kind == JsonValue::Kind::Array;
-  const size_t count = is_array ? from.items.size() : from.members.size();
-  for (size_t i = 0; i < count; ++i) {
-    way.push_back({&from, i});
-    if (find_way(is_array ? from.items[i] : from.members[i].second, to, way)) return true;
-    way.pop_back();
-  }
-  return false;
-}
-
 /// Part to drop: a member of an object, or a whole schema.
 struct Omission {
   const JsonValue* of = nullptr;
-  std::optional<std::string> keyword;
+  JsonWay way = {};  ///< to `of`
+  std::optional<std::string> keyword = std::nullopt;
 };
 
-bool is_inside(const JsonValue* part, const JsonValue& whole) {
-  std::vector<Step> way;
-  return find_way(whole, part, way);
+bool leads_through(const JsonWay& way, const JsonValue* object, std::string_view keyword) {
+  return std::any_of(way.begin(), way.end(), [&](const JsonStep& step) {
+    return step.parent == object && object->members[step.index].first == keyword;
+  });
 }
 
-Omission omission_of(const Refusal& refusal, const JsonValue& root) {
+/// ways: to the refusal's place and reader, which are not in the document otherwise.
+Omission omission_of(const Refusal& refusal, const JsonWays& ways, const JsonValue& root,
+                     Budget& budget) {
+  const auto has = [&](const JsonValue& object, const std::string& keyword) {
+    budget.pass(object.members.size());
+    return object.find(keyword) != nullptr;
+  };
   const JsonValue* const place = refusal.place;
-  if (place != nullptr && !refusal.keyword.empty() && place->find(refusal.keyword) != nullptr) {
-    return {place, refusal.keyword};
+  const auto to_place = ways.find(place);
+  const bool is_placed = to_place != ways.end();
+  if (is_placed && !refusal.keyword.empty() && has(*place, refusal.keyword)) {
+    return {place, to_place->second, refusal.keyword};
   }
-  const JsonValue* const read =
-      refusal.reader != nullptr ? refusal.reader->find(refusal.read_keyword) : nullptr;
-  const bool is_read = read != nullptr;
+  const auto to_reader = ways.find(refusal.reader);
+  const bool is_read = to_reader != ways.end() && has(*refusal.reader, refusal.read_keyword);
   // A place outside this keyword belongs to another keyword, read earlier.
-  if (is_read && (place == nullptr || !is_inside(place, *read))) {
-    return {refusal.reader, refusal.read_keyword};
+  if (is_read &&
+      !(is_placed && leads_through(to_place->second, refusal.reader, refusal.read_keyword))) {
+    return {refusal.reader, to_reader->second, refusal.read_keyword};
   }
-  std::vector<Step> way;
-  if (place == nullptr || !find_way(root, place, way) || way.empty()) return {&root, std::nullopt};
-  if (place->kind == JsonValue::Kind::Object) return {place, std::nullopt};
-  const Step& last = way.back();
+  if (!is_placed || to_place->second.empty()) return {&root};
+  if (place->kind == JsonValue::Kind::Object) return {place, to_place->second};
+  JsonWay to_parent = to_place->second;
+  const JsonStep last = to_parent.back();
+  to_parent.pop_back();
   if (last.parent->kind == JsonValue::Kind::Object) {
-    return {last.parent, last.parent->members[last.index].first};
+    return {last.parent, std::move(to_parent), last.parent->members[last.index].first};
   }
-  if (is_read) return {refusal.reader, refusal.read_keyword};
-  return {&root, std::nullopt};
+  if (is_read) return {refusal.reader, to_reader->second, refusal.read_keyword};
+  return {&root};
 }
 
-void append_escaped(std::string_view name, std::string& pointer) {
-  pointer += '/';
-  for (const char c : name) {
-    if (c == '~' || c == '/') {
-      pointer += c == '~' ? "~0" : "~1";
-    } else {
-      pointer += c;
+/// Parts of a document that are left out. They are collected first: to edit moves values.
+class LeftOut {
+ public:
+  /// False if it is left out already.
+  bool add(const Omission& omission, Budget& budget) {
+    const JsonValue& of = *omission.of;
+    if (is_in(&of)) return false;
+    for (const JsonStep& step : omission.way) {
+      if (is_in(step.parent) || is_in(&child_at(step))) return false;
     }
+    if (!omission.keyword) return schemas_.insert(&of).second;
+    budget.pass(of.members.size());
+    return members_.insert(of.find(*omission.keyword)).second;
   }
-}
-
-std::string pointer_of(const std::vector<Step>& way) {
-  std::string pointer;
-  for (const Step& step : way) {
-    if (step.parent->kind == JsonValue::Kind::Array) {
-      pointer += "/" + std::to_string(step.index);
-    } else {
-      append_escaped(step.parent->members[step.index].first, pointer);
+  void remove_from(JsonValue& at, Budget& budget) const {
+    budget.pass(1);
+    if (schemas_.contains(&at)) {
+      at = {.kind = JsonValue::Kind::True};
+      return;
     }
+    for (JsonValue& item : at.items) remove_from(item, budget);
+    for (auto& [name, value] : at.members) remove_from(value, budget);
+    std::erase_if(at.members,
+                  [&](const auto& member) { return members_.contains(&member.second); });
   }
-  return pointer;
-}
 
-/// Finds a value in a tree that has changed; null if it is gone.
-JsonValue* follow(JsonValue& root, const std::vector<std::string>& names) {
-  JsonValue* at = &root;
-  for (const std::string& name : names) {
-    if (at->kind == JsonValue::Kind::Array) {
-      const size_t index = std::stoul(name);
-      if (index >= at->items.size()) return nullptr;
-      at = &at->items[index];
-      continue;
-    }
-    const auto found = std::find_if(at->members.begin(), at->members.end(),
-                                    [&](const auto& member) { return member.first == name; });
-    if (found == at->members.end()) return nullptr;
-    at = &found->second;
+ private:
+  [[nodiscard]] bool is_in(const JsonValue* value) const {
+    return schemas_.contains(value) || members_.contains(value);
   }
-  return at;
-}
 
-std::vector<std::string> names_of(const std::vector<Step>& way) {
-  std::vector<std::string> names;
-  for (const Step& step : way) {
-    names.push_back(step.parent->kind == JsonValue::Kind::Array
-                        ? std::to_string(step.index)
-                        : step.parent->members[step.index].first);
-  }
-  return names;
-}
+  std::unordered_set<const JsonValue*> schemas_;  // `true` is left of them
+  std::unordered_set<const JsonValue*> members_;  // nothing is left of them
+};
 
 }  // namespace
 
 void LenientReader::leave_out(std::span<const Refusal> refusals) {
-  if (++num_rounds_ >= kMaxRounds || notes_.size() + refusals.size() > kMaxNotes) {
+  if (++num_rounds_ >= kMaxRounds || notes_.size() + refusals.size() > kMaxNotes ||
+      budget_.work_together() > kMaxWork) {
     return leave_out_all("too many parts are not kept");
   }
-  struct Found {
-    std::vector<std::string> names;
-    SchemaNote note;
-  };
-  std::vector<Found> all;
-  for (const Refusal& refusal : refusals) {
-    const Omission omission = omission_of(refusal, root());
-    std::vector<Step> way;
-    if (!find_way(root(), omission.of, way)) continue;
-    all.push_back({names_of(way), {pointer_of(way), omission.keyword, refusal.reason}});
-  }
+  std::unordered_set<const JsonValue*> values;
+  for (const Refusal& refusal : refusals) values.insert({refusal.place, refusal.reader});
+  const JsonWays ways = ways_to(std::move(values), root(), budget_);
   const size_t before = notes_.size();
-  for (Found& found : all) {
-    JsonValue* const of = follow(document_.root(), found.names);
-    if (of == nullptr || of->kind == JsonValue::Kind::True) continue;
-    if (found.note.keyword) {
-      const auto is_named = [&](const auto& member) { return member.first == *found.note.keyword; };
-      if (std::erase_if(of->members, is_named) == 0) continue;  // refused twice
-    } else {
-      *of = {.kind = JsonValue::Kind::True};
-    }
-    notes_.push_back(std::move(found.note));
+  LeftOut left_out;
+  for (const Refusal& refusal : refusals) {
+    Omission omission = omission_of(refusal, ways, root(), budget_);
+    if (!left_out.add(omission, budget_)) continue;
+    notes_.push_back({pointer_of(omission.way), std::move(omission.keyword), refusal.reason});
   }
+  left_out.remove_from(document_.root(), budget_);
   if (notes_.size() == before) leave_out_all(refusals.front().reason);
 }
 

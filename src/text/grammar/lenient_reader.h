@@ -29,9 +29,11 @@ class LenientReader {
   /// Compilations per schema; refusals beyond drop the whole schema.
   static constexpr size_t kMaxRounds = 16;
   static constexpr size_t kMaxNotes = 256;
+  static constexpr uint64_t kMaxWork = 4 * Budget::kMaxWork;  ///< of all compilations together
 
   /// Throws Error(Grammar) for invalid JSON.
-  LenientReader(std::string_view text, Budget& budget) : document_(text, budget) {}
+  ///   budget  alive as long as the reader; compilations of root() use budgets that are its parts
+  LenientReader(std::string_view text, Budget& budget) : budget_(budget), document_(text, budget) {}
 
   [[nodiscard]] const JsonValue& root() const { return document_.root(); }
   /// Drops the parts that one compilation of root() refused.
@@ -41,6 +43,7 @@ class LenientReader {
  private:
   void leave_out_all(std::string reason);
 
+  Budget& budget_;
   JsonDocument document_;
   std::vector<SchemaNote> notes_;
   size_t num_rounds_ = 0;

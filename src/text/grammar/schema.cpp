@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "text/grammar/json_strings.h"
+#include "text/grammar/json_way.h"
 #include "text/grammar/schema_compiler.h"
 #include "text/grammar/schema_names.h"
 #include "text/grammar/schema_pieces.h"
@@ -442,6 +443,15 @@ class SchemaWriter {
   bool any_order_;
 };
 
+/// The refusal with the JSON pointer of its place, as a URI fragment: "#/properties/a".
+Refusal with_pointer(const Refusal& refusal, const JsonValue& root, Budget& budget) {
+  constexpr size_t kShownName = 100;
+  const JsonWays ways = ways_to({refusal.place}, root, budget);
+  const auto way = ways.find(refusal.place);
+  const std::string pointer = way == ways.end() ? "" : pointer_of(way->second, kShownName);
+  return {"#" + pointer, refusal.reason, nullptr, refusal.is_limit};
+}
+
 }  // namespace
 
 void read_schema(std::string_view text, Nfa& nfa, KeptParts& parts) {
@@ -451,10 +461,15 @@ void read_schema(std::string_view text, Nfa& nfa, KeptParts& parts) {
 
 void read_schema(const JsonValue& root, Nfa& nfa, KeptParts& parts,
                  std::vector<Refusal>* refusals) {
-  const bool any_order = any_order_of(root, nfa.budget());
-  SchemaCompiler plan(root, parts, nfa.budget(), refusals);
-  SchemaWriter(plan, nfa, parts, any_order).run();
-  nfa.budget().set_place("");
+  try {
+    const bool any_order = any_order_of(root, nfa.budget());
+    SchemaCompiler plan(root, parts, nfa.budget(), refusals);
+    SchemaWriter(plan, nfa, parts, any_order).run();
+    nfa.budget().set_place("");
+  } catch (const Refusal& refusal) {
+    if (refusals != nullptr || refusal.place == nullptr) throw;
+    throw with_pointer(refusal, root, nfa.budget());
+  }
 }
 
 uint32_t add_schema(std::string_view text, Nfa& nfa, KeptParts& parts) {

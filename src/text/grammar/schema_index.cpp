@@ -114,42 +114,12 @@ std::string unescaped(std::string_view token) {
   return result;
 }
 
-/// Depth-first search with the path so far; true if `value` was found.
-bool find_path(const JsonValue& at, const JsonValue& value, std::string& path) {
-  if (&at == &value) return true;
-  const size_t length = path.size();
-  for (size_t i = 0; i < at.items.size(); ++i) {
-    path += "/" + std::to_string(i);
-    if (find_path(at.items[i], value, path)) return true;
-    path.resize(length);
-  }
-  for (const auto& [name, member] : at.members) {
-    path += '/';
-    for (const char c : name.substr(0, 100)) {
-      if (c == '~' || c == '/') {
-        path += c == '~' ? "~0" : "~1";
-      } else {
-        path += c;
-      }
-    }
-    if (find_path(member, value, path)) return true;
-    path.resize(length);
-  }
-  return false;
-}
-
 }  // namespace
 
-SchemaIndex::SchemaIndex(const JsonValue& root, Budget& budget) : root_(root), budget_(budget) {
+SchemaIndex::SchemaIndex(const JsonValue& root, Budget& budget) : budget_(budget) {
   resources_.push_back({"", &root, {}});
   by_uri_.emplace("", 0);
   walk(root, 0);
-}
-
-std::string SchemaIndex::pointer_to(const JsonValue& value) const {
-  std::string path = "#";
-  (void)find_path(root_, value, path);
-  return path;
 }
 
 size_t SchemaIndex::enter(const JsonValue& schema, size_t resource) {

@@ -21,12 +21,8 @@ class SchemaIndex {
   ///   dynamic  for $dynamicRef, which is refused if its dynamic scope could matter
   const JsonValue& resolve(const JsonValue& schema, const std::string& reference, bool dynamic);
 
-  /// JSON pointer of a value in the document, as a URI fragment: "#/properties/a".
-  [[nodiscard]] std::string pointer_to(const JsonValue& value) const;
-  /// Sets the place of messages to the value.
-  void set_place(const JsonValue& value) const {
-    budget_.set_place(value, [this, &value] { return pointer_to(value); });
-  }
+  /// Makes a value in the document the place of refusals.
+  void set_place(const JsonValue& value) const { budget_.set_place(value); }
 
  private:
   struct Anchor {
@@ -42,7 +38,6 @@ class SchemaIndex {
   const JsonValue* follow(const JsonValue* from, std::string_view pointer) const;
   size_t enter(const JsonValue& schema, size_t resource);
 
-  const JsonValue& root_;
   size_t num_schemas_ = 0;
   Budget& budget_;
   std::vector<Resource> resources_;

@@ -220,6 +220,7 @@ void SchemaNormalizer::skip_refused(Refusal& refusal, const JsonValue& schema,
   constexpr size_t kMost = 2 * LenientReader::kMaxNotes;
   if (refusals_ == nullptr || refusal.is_limit || refusals_->size() >= kMost) throw;
   open_.resize(num_open);
+  budget_.pass(refusals_->size());
   // A keyword may be refused for several types of values.
   const bool is_known =
       std::any_of(refusals_->begin(), refusals_->end(), [&](const Refusal& other) {

@@ -106,7 +106,8 @@ SchemaDnf SchemaNormalizer::of_properties(const JsonValue& schema, bool negated)
         try {
           clause.patterns.emplace_back(pattern(text), only(member, false));
         } catch (Refusal& refusal) {
-          if (refusal.place == &member) {
+          // A message names the schema of the pattern.
+          if (refusals_ != nullptr && refusal.place == &member) {
             refusal.place = patterns;
             refusal.keyword = text;
           }

@@ -44,9 +44,24 @@ std::string heavy_pattern(int n) {
   return "^(a|b" + std::to_string(n) + ")*(c|d).{0,14}x[^y]{3,8}$";
 }
 
+/// A long document whose properties are refused.
+std::string refused_properties(int count) {
+  std::string zeros = "0", properties;
+  for (int i = 1; i < 190'000; ++i) zeros += ",0";
+  for (int i = 0; i < count; ++i) {
+    properties += (i > 0 ? ",\"" : "\"") + std::to_string(i) + R"(": {"$ref": "x:y"})";
+  }
+  return R"({"examples": [)" + zeros + R"(], "properties": {)" + properties + "}}";
+}
+
 struct Compiled {
   GrammarKind kind;
   std::string text;
+  bool lenient = false;
+
+  void compile(WorkWatch& watch) const {
+    (void)Grammar::compile(kind, text, {.watch = &watch, .lenient = lenient});
+  }
 };
 
 std::vector<Compiled> slow_ones() {
@@ -64,7 +79,9 @@ std::vector<Compiled> slow_ones() {
   return {{GrammarKind::Regex, heavy_pattern(1)},
           {GrammarKind::Choices, "[" + choices + "]"},
           {GrammarKind::Gbnf, rules},
-          {GrammarKind::JsonSchema, R"({"properties": {)" + properties + "}}"}};
+          {GrammarKind::JsonSchema, R"({"properties": {)" + properties + "}}"},
+          {GrammarKind::JsonSchema, R"({"properties": {)" + properties + "}}", true},
+          {GrammarKind::JsonSchema, refused_properties(256), true}};
 }
 
 TEST(CompileWatch, LooksEveryFewMilliseconds) {
@@ -73,7 +90,7 @@ TEST(CompileWatch, LooksEveryFewMilliseconds) {
     // Take the least of three, to exclude the work of other processes.
     for (int i = 0; i < 3; ++i) {
       CountingWatch watch;
-      (void)Grammar::compile(each.kind, each.text, {.watch = &watch});
+      each.compile(watch);
       EXPECT_GT(watch.num_looks, 4u) << each.text.substr(0, 40);
       longest = std::min(longest, watch.longest_ms);
     }
@@ -83,14 +100,18 @@ TEST(CompileWatch, LooksEveryFewMilliseconds) {
 
 TEST(CompileWatch, EndsACompilationWithWhatItThrows) {
   for (const Compiled& each : slow_ones()) {
-    CountingWatch watch(2);
-    try {
-      (void)Grammar::compile(each.kind, each.text, {.watch = &watch});
-      ADD_FAILURE() << each.text.substr(0, 40);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Code::Cancelled) << error.what();
+    CountingWatch whole;
+    each.compile(whole);
+    for (const size_t last : {size_t{2}, whole.num_looks / 2, whole.num_looks}) {
+      CountingWatch watch(last);
+      try {
+        each.compile(watch);
+        ADD_FAILURE() << each.text.substr(0, 40);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::Cancelled) << error.what();
+      }
+      EXPECT_EQ(watch.num_looks, last) << "nothing goes on after the end";
     }
-    EXPECT_EQ(watch.num_looks, 2u) << "nothing goes on after the end";
   }
 }
 
@@ -174,6 +195,52 @@ TEST(LenientReader, LeavesOutWhatIsTooLarge) {
   EXPECT_EQ(notes[0].keyword.value_or("none"), "pattern");
 }
 
+std::string too_large_patterns(int count) {
+  std::string properties;
+  for (int i = 0; i < count; ++i) {
+    const std::string name = std::to_string(i);
+    properties += "\"" + name + R"(": {"pattern": "^(a?b?c?)" + name + R"(?){400}$"}, )";
+  }
+  return "{\"properties\": {" + properties + R"("last": {"type": "integer"}}})";
+}
+
+// The work of all passes is limited, not that of each alone.
+TEST(LenientReader, EndsWithItsWork) {
+  for (const int count : {1, 3}) {
+    const auto notes = notes_of(too_large_patterns(count));
+    ASSERT_EQ(notes.size(), static_cast<size_t>(count));
+    EXPECT_EQ(notes[0].pointer, "/properties/0");
+    EXPECT_NE(notes[0].reason.find("too much work"), std::string::npos) << notes[0].reason;
+  }
+  const auto notes = notes_of(too_large_patterns(10));
+  ASSERT_GT(notes.size(), 0u);
+  EXPECT_LT(notes.size(), 7u);
+  EXPECT_EQ(notes.back().pointer, "");
+  EXPECT_FALSE(notes.back().keyword.has_value());
+  EXPECT_EQ(notes.back().reason, "too many parts are not kept");
+}
+
+TEST(LenientReader, LeavesOutAsManyPartsAsThereAreNotes) {
+  const auto notes = notes_of(refused_properties(256));
+  ASSERT_EQ(notes.size(), 256u);
+  EXPECT_EQ(notes[0].pointer, "/properties/0");
+  EXPECT_EQ(notes[255].pointer, "/properties/255");
+  EXPECT_EQ(notes[255].keyword.value_or("none"), "$ref");
+  EXPECT_EQ(notes_of(refused_properties(257)).size(), 1u);
+}
+
+// What is in a part that is gone has no note. Without its parts this schema refers to itself.
+TEST(LenientReader, LeavesOutPartsOfParts) {
+  const auto notes = notes_of(
+      R"({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"pattern": "(?<=x)y"}, 7],
+          "not": {"$ref": "x:y"}}}, "patternProperties": {"(?<=a)b": {"format": "idn-email"}}})");
+  std::string told;
+  for (const grammar::SchemaNote& note : notes) {
+    told += note.pointer + " " + note.keyword.value_or("none") + "\n";
+  }
+  EXPECT_EQ(told, "/$defs/a anyOf\n/$defs/a/not $ref\n/patternProperties (?<=a)b\n none\n");
+}
+
 TEST(LenientReader, EndsWithManyPartsAndKeepsTheWatch) {
   std::string properties;
   for (int i = 0; i < 600; ++i) {
@@ -182,8 +249,12 @@ TEST(LenientReader, EndsWithManyPartsAndKeepsTheWatch) {
   const auto notes = notes_of("{\"properties\": {" + properties + "}}");
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_EQ(notes[0].pointer, "");
-  CountingWatch watch(1);
-  EXPECT_THROW((void)Grammar::compile(GrammarKind::JsonSchema, slow_ones()[3].text,
+  CountingWatch reading;
+  EXPECT_THROW(
+      (void)Grammar::compile(GrammarKind::JsonSchema, refused_properties(1), {.watch = &reading}),
+      Error);
+  CountingWatch watch(reading.num_looks + 10);
+  EXPECT_THROW((void)Grammar::compile(GrammarKind::JsonSchema, refused_properties(256),
                                       {.watch = &watch, .lenient = true}),
                Error);
   EXPECT_THROW((void)notes_of("{"), Error) << "no JSON";

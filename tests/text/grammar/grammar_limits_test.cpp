@@ -191,6 +191,10 @@ TEST(GrammarLimits, SchemaSizes) {
              "}}",
          "#/properties/p19999: more than 20000 subschemas");
   expect(kind, R"({"items":{"type":"zzz"}})", "#/items/type");
+  expect(kind,
+         R"({"properties":{"a/~)" + repeated("x", 200) + R"(":{"allOf":[{},{"type":"zzz"}]}}})",
+         "grammar: #/properties/a~1~0" + repeated("x", 97) + "/allOf/1/type: \"zzz\" is no type");
+  expect(kind, R"({"patternProperties":{"(?<=a)b":{}}})", "#/patternProperties/(?<=a)b: pattern");
 }
 
 TEST(GrammarLimits, Choices) {
