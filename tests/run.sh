@@ -207,9 +207,10 @@ parts_of_asan=(base file text text_grammar program weights weights_foreign sampl
                unload server mutation conformance)
 asan_targets=("${parts_of_asan[@]/#/test_}" fuzzers)
 if $release; then asan_targets=(all); fi
-if has_time 52 "Address and undefined-behaviour sanitizers"; then
+if has_time 50 "Address and undefined-behaviour sanitizers"; then
   say "Address and undefined-behaviour sanitizers, with clang: build"
-  if check "the asan build" build asan -DTENON_EXAMPLES=OFF -- "${asan_targets[@]}"; then
+  if check "the asan build" build asan -DTENON_EXAMPLES=OFF -- "${asan_targets[@]}" &&
+    has_time 70 "Address and undefined-behaviour sanitizers: tests"; then
     say "Address and undefined-behaviour sanitizers: tests"
     # Conformance runs the instruction set of most machines. Mutations run every architecture.
     labels=(-L "^($(IFS='|'; echo "${parts_of_asan[*]}"))\$")
@@ -246,7 +247,7 @@ without_tsan=('LinearTime.*' '*/Kinds.Rewinds*' '*/Kinds.Forks*' '*/Kinds.Snapsh
               'Scheduler.*' 'SliceTuner.*' 'Windows.*' 'DeviceSizes.*' 'AnswerTexts.*'
               'BannedTextsInAnswers.*' 'Banned.*' 'RefusedMemory.*' 'TokenPath.*'
               'Fork.TheChildCompiles*' '*/Starved.*' 'CutInTwo/Kinds.*' 'Models/RowsOnDemand.*_reference')
-if has_time 68 "Thread sanitizer"; then
+if has_time 66 "Thread sanitizer"; then
   say "Thread sanitizer: build"
   if check "the tsan build" build tsan -DTENON_EXAMPLES=OFF ${spacious:+"$spacious"} -- "${threaded[@]/#/test_}"; then
     say "Thread sanitizer: tests"
