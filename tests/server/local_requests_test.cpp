@@ -164,9 +164,15 @@ TEST_F(LocalRequests, AreCancelledByDestroying) {
 
 TEST(LocalRequestsAtTheEnd, StopWaitsForThem) {
   const RunningServer server;
-  const LocalCall quick(server.get(), "POST", kChat, capital_chat());
+  const LocalCall quick(server.get(), "POST", kChat, capital_chat({{"stream", true}}));
+  tenon_server_part part{};
+  ASSERT_EQ(quick.wait(-1, part), TENON_OK);  // it has begun
+  EXPECT_EQ(part.http_status, 200);
+  std::string body(part.bytes, part.length);
+  const bool has_ended = part.is_last != 0;
   EXPECT_EQ(tenon_server_stop(server.get(), 60), TENON_OK);
-  EXPECT_EQ(quick.reply().status, 200);
+  if (!has_ended) body += quick.reply().body;
+  EXPECT_THAT(body, HasSubstr("[DONE]"));
 }
 
 TEST(LocalRequestsAtTheEnd, StopCancelsThemWhenItsTimeIsOver) {
