@@ -86,7 +86,7 @@ run_ctest() {  # run_ctest PRESET CTEST_ARGUMENT...
   if [ "$status" -ne 0 ] && [ "${bad:-0}" -eq 0 ]; then fail "ctest of the $1 build"; fi
 }
 
-# The same seed each time: what passed once passes again. Runs that look for more choose another.
+# Uses one seed, so that what passed once passes again. Runs that look for more choose another.
 fuzz() {  # fuzz NAME SECONDS
   local corpus log=build-asan/fuzz_$1.log
   corpus=$(mktemp -d)
@@ -239,7 +239,7 @@ if has_time 50 "Address and undefined-behaviour sanitizers"; then
 fi
 
 threaded=(base backend engine capi)
-# What one thread does, in rooms where others have many. Kinds run in slices on a team; models on two
+# Tests of one thread, in rooms where other tests have many. Kinds run in slices on a team; models on two
 # devices are `Placed`.
 without_tsan=('LinearTime.*' '*/Kinds.Rewinds*' '*/Kinds.Forks*' '*/Kinds.Snapshots*' '*/Kinds.Shared*'
               '*/Kinds.Idle*' '*/Kinds.Take*' '*/Kinds.Scores*' '*/BatchInvarianceOf.*'
