@@ -66,9 +66,9 @@ fn create(dice: &mut Dice, things: &mut Things, first: &Model) {
     let tokens = 1 + dice.below(6) as u64;
     let options = Generate::new().max_tokens(tokens);
     match dice.below(15) {
-        0 if dice.below(4) == 0 => things
-            .models
-            .push(Model::open_with(demo(), &ModelOptions::new().threads(1).embeddings(Embeddings::Off)).unwrap()),
+        0 if dice.below(4) == 0 => things.models.push(
+            Model::open_with(demo(), &ModelOptions::new().threads(1).embeddings(Embeddings::Off)).unwrap(),
+        ),
         0 | 1 => things.engines.push(Engine::new(&model).unwrap()),
         2 => things.sessions.push(Session::new(&model).unwrap()),
         3 => {
@@ -317,7 +317,8 @@ fn any_order_is_survived() {
         use_library(library).unwrap();
     }
     let first = common::model();
-    let embedding = Model::open_with(demo(), &ModelOptions::new().threads(1).embeddings(Embeddings::On)).unwrap();
+    let embedding =
+        Model::open_with(demo(), &ModelOptions::new().threads(1).embeddings(Embeddings::On)).unwrap();
     let (orders, begin) = (number("TENON_TEST_ORDERS", 1000), number("TENON_TEST_SEED", 0));
     let warm_up = orders / 4;
     let mut before = (0, 0, 0);
