@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "backends/common/step_rules.h"
+#include "abi/step_rules.h"
 #include "base/error.h"
 
 namespace tenon {

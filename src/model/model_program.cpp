@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "backends/common/cache_rows.h"
+#include "abi/cache_rows.h"
 #include "model/program_facts.h"
 #include "program/cache_types.h"
 

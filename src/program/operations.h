@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/common/ngram_hash.h"
+#include "abi/ngram_hash.h"
 #include "program/program.h"
 
 namespace tenon {

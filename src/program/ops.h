@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "backends/common/operation_list.h"
-#include "backends/common/strided.h"
+#include "abi/operation_list.h"
+#include "abi/strided.h"
 #include "tenon/backend.h"
 
 namespace tenon {
@@ -110,7 +110,7 @@ struct OpRule {
   void (*connect)(const OpView& view, ProgramFacts& facts) = nullptr;
 };
 
-/// A row of the operation table (backends/common/operation_list.h).
+/// A row of the operation table (abi/operation_list.h).
 struct OpInfo {
   uint32_t kind;  ///< TENON_OP_*
   const char* name;

@@ -2,7 +2,7 @@
 #include <set>
 #include <vector>
 
-#include "backends/common/step_rules.h"
+#include "abi/step_rules.h"
 #include "base/error.h"
 #include "program/ops.h"
 #include "program/program.h"

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/common/ngram_hash.h"
-#include "backends/common/step_rules.h"
+#include "abi/ngram_hash.h"
+#include "abi/step_rules.h"
 #include "base/checked.h"
 #include "program/cache_types.h"
 #include "program/ops.h"

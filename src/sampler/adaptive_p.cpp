@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "backends/common/philox.h"
+#include "abi/philox.h"
 #include "sampler/choose.h"
 #include "sampler/stage.h"
 

@@ -1,7 +1,7 @@
 // The draw: chooses one of the remaining tokens by probability.
 #include <limits>
 
-#include "backends/common/philox.h"
+#include "abi/philox.h"
 #include "sampler/choose.h"
 #include "sampler/stage.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "backends/common/philox.h"
+#include "abi/philox.h"
 #include "sampler/choose.h"
 #include "sampler/stage.h"
 

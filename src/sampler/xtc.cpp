@@ -1,5 +1,5 @@
 // XTC (exclude top choices): now and then drops the likeliest tokens if several are likely.
-#include "backends/common/philox.h"
+#include "abi/philox.h"
 #include "sampler/choose.h"
 #include "sampler/stage.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "backends/common/cache_rows.h"
+#include "abi/cache_rows.h"
 #include "base/error.h"
 #include "base/saturating.h"
 #include "program/cache_types.h"

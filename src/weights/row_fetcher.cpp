@@ -7,8 +7,8 @@
 #include <mutex>
 #include <utility>
 
-#include "backends/common/ngram_hash.h"
-#include "backends/common/strided.h"
+#include "abi/ngram_hash.h"
+#include "abi/strided.h"
 #include "base/error.h"
 #include "base/fp_env.h"
 #include "quant/formats.h"

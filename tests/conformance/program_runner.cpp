@@ -10,7 +10,7 @@
 #include <numeric>
 #include <random>
 
-#include "backends/common/step_rules.h"
+#include "abi/step_rules.h"
 #include "quant/formats.h"
 
 namespace tenon::conformance {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "abi/strided.h"
 #include "backend/device_buffer.h"
 #include "backend/executable.h"
-#include "backends/common/strided.h"
 #include "program/operations.h"
 #include "tests/conformance/target.h"
 

@@ -53,6 +53,7 @@ std::string refuse_include(std::string_view path, std::string_view name, const F
     const std::string_view backend =
         first_folder(path.substr(std::string_view("src/backends/").size()));
     const bool common = name.starts_with("backends/common/");
+    if (target == "abi") return "";
     const bool format = target == "quant" && is_header(name);
     // The plain implementation reads weights; it is a backend but for its functions of the table.
     const bool plain = path.starts_with("src/backends/common/plain/");
@@ -60,13 +61,14 @@ std::string refuse_include(std::string_view path, std::string_view name, const F
       return "the plain implementation stands on the rest of what backends share";
     }
     if (name.starts_with("backends/" + std::string(backend) + "/") || name == kPluginAbi) return "";
-    if (backend == "common" && !plain) return "what backends share includes tenon/backend.h only";
+    if (backend == "common" && !plain)
+      return "what backends share includes tenon/backend.h and abi only";
     if (common || format) return "";
     // What the backends of GPUs share of the host's side, and no driver.
     const bool of_gpu = backend == "vulkan" || backend == "cuda";
     if (of_gpu && name.starts_with("backends/gpu/")) return "";
-    return "a backend includes tenon/backend.h, its own folder, backends/common and headers of "
-           "quant only";
+    return "a backend includes tenon/backend.h, its own folder, backends/common, abi and headers "
+           "of quant only";
   }
   if (path.starts_with("src/")) {
     const std::string_view room = first_folder(path.substr(4));
@@ -78,8 +80,10 @@ std::string refuse_include(std::string_view path, std::string_view name, const F
                  ? ""
                  : "the server includes public headers and its own folder only";
     }
-    const bool of_plugin_abi = name == kPluginAbi || name.starts_with("backends/common/");
-    if (of_plugin_abi && floors.may_include(room, "quant")) return "";
+    if (room == "abi") {
+      return target == room || name == kPluginAbi ? "" : "abi includes tenon/backend.h only";
+    }
+    if (name == kPluginAbi && floors.may_include(room, "abi")) return "";
     if (target == "tenon") return "the engine knows nothing of the public headers";
     if (room == "quant" && is_header(path) && target != "quant") {
       return "headers of quant depend on the standard library only";
@@ -129,7 +133,7 @@ class Checker {
   }
 
   void check_room(const SourceFile& file) {
-    if (file.path.starts_with("src/backends/common/") && !is_header(file.path)) {
+    if (starts_with_any(file.path, {"src/backends/common/", "src/abi/"}) && !is_header(file.path)) {
       report(file, 0, "what backends share is header-only");
     }
     if (!file.path.starts_with("src/") || file.path.starts_with("src/backends/")) return;

@@ -109,11 +109,19 @@ TEST(Layering, BackendsSeeThePluginAbiOnly) {
               IsEmpty());
   EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"base/error.h\"\n"}}),
               ElementsAre(finding("src/backends/cpu/a.cpp", 1, "a backend includes")));
-  EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"backends/common/b.h\"\n"},
-                     {"src/file/a.cpp", "#include \"backends/common/b.h\"\n"}}),
-              IsEmpty());
-  EXPECT_THAT(check({{"src/base/a.cpp", "#include \"backends/common/b.h\"\n"}}),
+  EXPECT_THAT(
+      check({{"src/backends/cpu/a.cpp", "#include \"backends/common/b.h\"\n#include \"abi/c.h\"\n"},
+             {"src/backends/common/b.h", "// B.\n#include \"abi/c.h\"\n"},
+             {"src/file/a.cpp", "#include \"abi/c.h\"\n"}}),
+      IsEmpty());
+  EXPECT_THAT(check({{"src/base/a.cpp", "#include \"abi/b.h\"\n"}}), testing::SizeIs(1));
+  EXPECT_THAT(check({{"src/file/a.cpp", "#include \"backends/common/b.h\"\n"}}),
               testing::SizeIs(1));
+  EXPECT_THAT(check({{"src/abi/a.h", "// A.\n#include \"tenon/backend.h\"\n"},
+                     {"src/abi/b.h", "// B.\n#include \"base/error.h\"\n"},
+                     {"src/abi/c.cpp", ""}}),
+              ElementsAre(finding("src/abi/b.h", 2, "tenon/backend.h only"),
+                          finding("src/abi/c.cpp", 0, "header-only")));
   EXPECT_THAT(check({{"src/backends/common/a.h", "// A.\n#include \"quant/half.h\"\n"}}),
               ElementsAre(finding("src/backends/common/a.h", 2, "what backends share includes")));
   EXPECT_THAT(check({{"src/backends/common/plain/a.h",

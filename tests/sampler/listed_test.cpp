@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "abi/philox.h"
 #include "backends/common/host_draw.h"
-#include "backends/common/philox.h"
 #include "sampler/sampler.h"
 
 namespace tenon {

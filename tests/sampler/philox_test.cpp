@@ -1,5 +1,5 @@
 // Philox4x32-10 against its authors' known answers (Random123, kat_vectors).
-#include "backends/common/philox.h"
+#include "abi/philox.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Qwen4-Exp, its text model (general.architecture "qwen4exp").
+#include "abi/ngram_hash.h"
 #include "arch/architecture.h"
 #include "arch/blocks/gated_residual.h"
 #include "arch/keys/recurrent_keys.h"
-#include "backends/common/ngram_hash.h"
 #include "program/ops.h"
 
 namespace tenon {

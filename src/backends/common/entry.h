@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/common/failure.h"
-#include "backends/common/host_buffer.h"
-#include "backends/common/strided.h"
+#include "abi/failure.h"
+#include "abi/host_buffer.h"
+#include "abi/strided.h"
 #include "tenon/backend.h"
 
 namespace tenon::backends {

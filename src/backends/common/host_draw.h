@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "backends/common/failure.h"
-#include "backends/common/philox.h"
+#include "abi/failure.h"
+#include "abi/philox.h"
 #include "tenon/backend.h"
 
 namespace tenon::backends {

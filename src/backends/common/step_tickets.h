@@ -7,9 +7,9 @@
 #include <deque>
 #include <vector>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
+#include "abi/strided.h"
 #include "backends/common/host_draw.h"
-#include "backends/common/strided.h"
 #include "tenon/backend.h"
 
 namespace tenon::backends {

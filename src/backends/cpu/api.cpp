@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "abi/strided.h"
 #include "backends/common/device_text.h"
 #include "backends/common/entry.h"
-#include "backends/common/strided.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/executable.h"
 

@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 #endif
 
-#include "backends/common/strided.h"
+#include "abi/strided.h"
 #include "backends/cpu/operation.h"
 #include "backends/cpu/phases/plain_phase.h"
 #include "quant/formats.h"

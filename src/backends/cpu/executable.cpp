@@ -5,8 +5,8 @@
 #include <functional>
 #include <type_traits>
 
-#include "backends/common/host_buffer.h"
-#include "backends/common/step_rules.h"
+#include "abi/host_buffer.h"
+#include "abi/step_rules.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/layouts/cache_block.h"
 #include "backends/cpu/layouts/state_tiles.h"

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "backends/common/host_memory.h"
-#include "backends/common/program_copy.h"
+#include "abi/host_memory.h"
+#include "abi/program_copy.h"
 #include "backends/cpu/kernels/best_candidates.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/layouts/panels.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "backends/common/operation_list.h"
-#include "backends/common/strided.h"
+#include "abi/operation_list.h"
+#include "abi/strided.h"
 #include "backends/cpu/operation.h"
 
 namespace tenon::cpu {

@@ -1,7 +1,7 @@
 #include "backends/cuda/cuda_commands.h"
 
-#include "backends/common/failure.h"
-#include "backends/common/step_rules.h"
+#include "abi/failure.h"
+#include "abi/step_rules.h"
 
 namespace tenon::cuda {
 

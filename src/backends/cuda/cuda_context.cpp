@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/cuda/cuda_image.h"
 #include "backends/cuda/kernels/constants.h"
 #include "backends/cuda/kernels/unit_rings.h"

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 
 namespace tenon::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/cuda/cuda_context.h"
 
 namespace tenon::cuda {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "backends/common/failure.h"
-#include "backends/common/sizes.h"
-#include "backends/common/step_rules.h"
+#include "abi/failure.h"
+#include "abi/sizes.h"
+#include "abi/step_rules.h"
 #include "backends/gpu/chunk_plan.h"
 
 namespace tenon::gpu {

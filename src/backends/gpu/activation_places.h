@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/common/program_copy.h"
+#include "abi/program_copy.h"
 #include "backends/gpu/stage_builder.h"
 
 namespace tenon::gpu {

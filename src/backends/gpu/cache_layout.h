@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "backends/common/cache_rows.h"
-#include "backends/common/sizes.h"
+#include "abi/cache_rows.h"
+#include "abi/sizes.h"
 #include "backends/gpu/step_layout.h"
 #include "tenon/backend.h"
 

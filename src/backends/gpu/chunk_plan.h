@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/common/failure.h"
-#include "backends/common/sizes.h"
+#include "abi/failure.h"
+#include "abi/sizes.h"
 
 namespace tenon::gpu {
 

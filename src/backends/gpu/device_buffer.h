@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "tenon/backend.h"
 
 namespace tenon::gpu {

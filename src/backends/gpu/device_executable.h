@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "backends/common/failure.h"
-#include "backends/common/program_copy.h"
-#include "backends/common/step_rules.h"
+#include "abi/failure.h"
+#include "abi/program_copy.h"
+#include "abi/step_rules.h"
+#include "abi/strided.h"
 #include "backends/common/step_tickets.h"
-#include "backends/common/strided.h"
 #include "backends/gpu/activation_places.h"
 #include "backends/gpu/cache_layout.h"
 #include "backends/gpu/device_buffer.h"

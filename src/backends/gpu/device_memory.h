@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 
 namespace tenon::gpu {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "tenon/backend.h"
 
 namespace tenon::gpu {

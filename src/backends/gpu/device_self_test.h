@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/gpu/device_buffer.h"
 #include "backends/gpu/device_executable.h"
 #include "backends/gpu/self_test.h"

@@ -6,9 +6,9 @@
 #include <limits>
 #include <numbers>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
+#include "abi/philox.h"
 #include "backends/common/host_draw.h"
-#include "backends/common/philox.h"
 
 namespace tenon::gpu {
 namespace {

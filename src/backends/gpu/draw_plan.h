@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "backends/common/program_copy.h"
-#include "backends/common/strided.h"
+#include "abi/program_copy.h"
+#include "abi/strided.h"
 #include "backends/gpu/kernel_key.h"
 #include "backends/gpu/stage_parameters.h"
 #include "tenon/backend.h"

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "backends/common/strided.h"
+#include "abi/strided.h"
 #include "backends/gpu/unit_products.h"
 #include "quant/formats.h"
 #include "quant/half.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backends/common/recurrence.h"
-#include "backends/common/step_rules.h"
+#include "abi/recurrence.h"
+#include "abi/step_rules.h"
 #include "backends/gpu/cache_layout.h"
 #include "backends/gpu/stage_operations.h"
 #include "backends/gpu/weight_rows.h"

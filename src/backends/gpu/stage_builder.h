@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "abi/program_copy.h"
 #include "backends/common/plain/plain_shape.h"
-#include "backends/common/program_copy.h"
 #include "backends/gpu/hazards.h"
 #include "backends/gpu/kernel_families.h"
 #include "backends/gpu/kernel_key.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/common/plain/plain_attention.h"
 #include "backends/common/plain/plain_attention_pools.h"
 #include "backends/common/plain/plain_compress.h"

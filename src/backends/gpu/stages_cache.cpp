@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "backends/common/relative_bucket.h"
-#include "backends/common/selected_positions.h"
+#include "abi/relative_bucket.h"
+#include "abi/selected_positions.h"
 #include "backends/gpu/stage_operations.h"
 #include "backends/gpu/unit_products.h"
 

@@ -1,5 +1,5 @@
 // Stages of operations that carry a state from token to token.
-#include "backends/common/recurrence.h"
+#include "abi/recurrence.h"
 #include "backends/gpu/stage_operations.h"
 
 namespace tenon::gpu {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/common/ngram_hash.h"
-#include "backends/common/step_rules.h"
-#include "backends/common/strided.h"
+#include "abi/ngram_hash.h"
+#include "abi/step_rules.h"
+#include "abi/strided.h"
 
 namespace tenon::gpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "backends/common/program_copy.h"
+#include "abi/program_copy.h"
 #include "backends/gpu/step_layout.h"
 #include "tenon/backend.h"
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <optional>
 
-#include "backends/common/failure.h"
-#include "backends/common/sizes.h"
+#include "abi/failure.h"
+#include "abi/sizes.h"
 #include "backends/gpu/weight_rows.h"
 #include "backends/gpu/weight_units.h"
 #include "quant/formats.h"

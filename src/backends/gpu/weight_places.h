@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/common/program_copy.h"
+#include "abi/program_copy.h"
 #include "backends/gpu/chunk_plan.h"
 #include "backends/gpu/kernel_families.h"
 #include "backends/gpu/stage_builder.h"

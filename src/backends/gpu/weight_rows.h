@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "backends/common/strided.h"
+#include "abi/strided.h"
 #include "quant/formats.h"
 #include "tenon/backend.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backends/common/sizes.h"
-#include "backends/common/step_rules.h"
+#include "abi/sizes.h"
+#include "abi/step_rules.h"
 #include "backends/gpu/stage_parameters.h"
 #include "backends/gpu/unit_products.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "backends/common/program_copy.h"
+#include "abi/program_copy.h"
 #include "backends/gpu/kernel_families.h"
 #include "backends/gpu/slot_places.h"
 #include "tenon/backend.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 
 namespace tenon::vulkan {
 namespace {

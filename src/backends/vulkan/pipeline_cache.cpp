@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/vulkan/vulkan_shaders.h"
 
 namespace tenon::vulkan {

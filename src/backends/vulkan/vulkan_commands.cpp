@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/common/failure.h"
-#include "backends/common/step_rules.h"
+#include "abi/failure.h"
+#include "abi/step_rules.h"
 #include "backends/gpu/device_executable.h"
 #include "backends/gpu/unit_products.h"
 

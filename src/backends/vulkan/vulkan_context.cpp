@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/gpu/codebook_points.h"
 #include "backends/gpu/unit_products.h"
 #include "backends/vulkan/matrix_modules.h"

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "abi/failure.h"
 #include "backends/common/device_text.h"
 #include "backends/common/entry.h"
-#include "backends/common/failure.h"
 #include "backends/gpu/device_plugin.h"
 #include "backends/vulkan/vulkan_context.h"
 #include "backends/vulkan/vulkan_types.h"

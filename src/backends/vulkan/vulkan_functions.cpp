@@ -1,6 +1,6 @@
 #include "backends/vulkan/vulkan_functions.h"
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 
 namespace tenon::vulkan {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/gpu/unit_products.h"
 
 namespace tenon::vulkan {

@@ -1,6 +1,6 @@
 #include <span>
 
-#include "backends/common/ngram_hash.h"
+#include "abi/ngram_hash.h"
 #include "program/op_rules.h"
 #include "program/operations.h"
 

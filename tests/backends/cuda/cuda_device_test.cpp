@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/cuda/cuda_driver.h"
 #include "tests/backends/cuda/emulator/fake_cuda.h"
 

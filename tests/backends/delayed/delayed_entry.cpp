@@ -4,8 +4,8 @@
 #include <cstring>
 #include <memory>
 
+#include "abi/failure.h"
 #include "backends/common/device_text.h"
-#include "backends/common/failure.h"
 #include "backends/delayed/delayed_objects.h"
 
 namespace tenon::delayed {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 
 extern "C" const tenon_backend_api* tenon_reference_backend_entry(uint32_t major, uint32_t minor);
 

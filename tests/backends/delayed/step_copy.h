@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/common/failure.h"
-#include "backends/common/strided.h"
+#include "abi/failure.h"
+#include "abi/strided.h"
 #include "tenon/backend.h"
 
 namespace tenon::delayed {

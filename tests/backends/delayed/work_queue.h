@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "tenon/backend.h"
 
 namespace tenon::delayed {

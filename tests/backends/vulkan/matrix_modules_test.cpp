@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/vulkan/cooperative_matrix.h"
 #include "backends/vulkan/vulkan_shaders.h"
 

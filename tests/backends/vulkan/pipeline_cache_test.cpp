@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/vulkan/vulkan_context.h"
 #include "tests/backends/reference/fake_host.h"
 

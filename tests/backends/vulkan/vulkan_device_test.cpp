@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 #include "backends/vulkan/vulkan_entry.h"
 #include "backends/vulkan/vulkan_instance.h"
 #include "backends/vulkan/vulkan_shaders.h"

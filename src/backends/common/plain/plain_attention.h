@@ -8,12 +8,12 @@
 #include <cstdlib>
 #include <optional>
 
+#include "abi/relative_bucket.h"
+#include "abi/selected_positions.h"
+#include "abi/step_rules.h"
 #include "backends/common/plain/plain_cache.h"
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/plain/plain_step.h"
-#include "backends/common/relative_bucket.h"
-#include "backends/common/selected_positions.h"
-#include "backends/common/step_rules.h"
 
 namespace tenon::plain {
 

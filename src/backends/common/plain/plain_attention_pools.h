@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/common/cache_rows.h"
+#include "abi/cache_rows.h"
 #include "backends/common/plain/plain_cache.h"
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/plain/plain_step.h"

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
+#include "abi/strided.h"
 #include "backends/common/plain/plain_program.h"
 #include "backends/common/plain/plain_step.h"
 #include "backends/common/step_tickets.h"
-#include "backends/common/strided.h"
 #include "tenon/backend.h"
 
 namespace tenon::plain {

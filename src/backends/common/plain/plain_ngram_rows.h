@@ -1,7 +1,7 @@
 // ngram_rows: rows of a table by the hashes of the last tokens (Engram, arXiv:2601.07372).
 #pragma once
 
-#include "backends/common/ngram_hash.h"
+#include "abi/ngram_hash.h"
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/plain/plain_step.h"
 

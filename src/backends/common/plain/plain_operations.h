@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "backends/common/operation_list.h"
+#include "abi/operation_list.h"
 #include "backends/common/plain/plain_table.h"
 
 namespace tenon::plain {

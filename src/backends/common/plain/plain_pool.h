@@ -1,9 +1,9 @@
 // pool: one row per sequence of the step.
 #pragma once
 
+#include "abi/strided.h"
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/plain/plain_step.h"
-#include "backends/common/strided.h"
 
 namespace tenon::plain {
 

@@ -12,14 +12,14 @@
 #include <type_traits>
 #include <vector>
 
-#include "backends/common/cache_rows.h"
-#include "backends/common/failure.h"
-#include "backends/common/host_memory.h"
+#include "abi/cache_rows.h"
+#include "abi/failure.h"
+#include "abi/host_memory.h"
+#include "abi/program_copy.h"
+#include "abi/sizes.h"
+#include "abi/step_rules.h"
 #include "backends/common/plain/plain_cache.h"
 #include "backends/common/plain/plain_table.h"
-#include "backends/common/program_copy.h"
-#include "backends/common/sizes.h"
-#include "backends/common/step_rules.h"
 #include "quant/formats.h"
 #include "tenon/backend.h"
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "abi/recurrence.h"
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/plain/plain_step.h"
-#include "backends/common/recurrence.h"
 
 namespace tenon::plain {
 

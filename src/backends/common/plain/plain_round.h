@@ -1,9 +1,9 @@
 // round: values of few bits with a scale per segment.
 #pragma once
 
+#include "abi/rounded_values.h"
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/plain/plain_step.h"
-#include "backends/common/rounded_values.h"
 
 namespace tenon::plain {
 

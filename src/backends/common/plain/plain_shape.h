@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "backends/common/operation_list.h"
-#include "backends/common/strided.h"
+#include "abi/operation_list.h"
+#include "abi/strided.h"
 #include "quant/formats.h"
 #include "tenon/backend.h"
 

@@ -9,14 +9,14 @@
 #include <type_traits>
 #include <vector>
 
-#include "backends/common/cache_rows.h"
-#include "backends/common/failure.h"
-#include "backends/common/host_buffer.h"
-#include "backends/common/ngram_hash.h"
+#include "abi/cache_rows.h"
+#include "abi/failure.h"
+#include "abi/host_buffer.h"
+#include "abi/ngram_hash.h"
+#include "abi/sizes.h"
+#include "abi/step_rules.h"
 #include "backends/common/plain/plain_program.h"
 #include "backends/common/plain/plain_table.h"
-#include "backends/common/sizes.h"
-#include "backends/common/step_rules.h"
 #include "tenon/backend.h"
 
 namespace tenon::plain {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/common/cache_rows.h"
+#include "abi/cache_rows.h"
 #include "backends/cpu/layouts/cache_block.h"
 
 namespace tenon::cpu {

@@ -16,7 +16,7 @@
 
 #include <cstdint>
 
-#include "backends/common/cache_rows.h"
+#include "abi/cache_rows.h"
 #include "tenon/backend.h"
 
 namespace tenon::cpu {

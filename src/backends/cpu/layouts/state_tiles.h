@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "backends/common/recurrence.h"
+#include "abi/recurrence.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "tenon/backend.h"
 

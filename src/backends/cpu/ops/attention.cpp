@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "backends/common/relative_bucket.h"
-#include "backends/common/selected_positions.h"
+#include "abi/relative_bucket.h"
+#include "abi/selected_positions.h"
 #include "backends/cpu/layouts/area_rows.h"
 #include "backends/cpu/layouts/cache_block.h"
 #include "backends/cpu/phases/attention_scratch.h"

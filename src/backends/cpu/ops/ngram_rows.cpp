@@ -1,6 +1,6 @@
 #include <span>
 
-#include "backends/common/ngram_hash.h"
+#include "abi/ngram_hash.h"
 #include "backends/cpu/phases/op_run.h"
 
 namespace tenon::cpu {

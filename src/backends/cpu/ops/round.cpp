@@ -1,4 +1,4 @@
-#include "backends/common/rounded_values.h"
+#include "abi/rounded_values.h"
 #include "backends/cpu/phases/op_run.h"
 
 namespace tenon::cpu {

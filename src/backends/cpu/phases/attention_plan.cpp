@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/common/strided.h"
+#include "abi/strided.h"
 
 namespace tenon::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // Cache groups that the kernels support.
 #pragma once
 
-#include "backends/common/strided.h"
+#include "abi/strided.h"
 #include "backends/cpu/layouts/cache_block.h"
 #include "quant/cache_row.h"
 #include "tenon/backend.h"

@@ -1,8 +1,8 @@
 // A running step as operations see it: rows, weights, the cache, scratch.
 #pragma once
 
-#include "backends/common/step_rules.h"
-#include "backends/common/strided.h"
+#include "abi/step_rules.h"
+#include "abi/strided.h"
 #include "backends/cpu/executable.h"
 #include "backends/cpu/operation.h"
 

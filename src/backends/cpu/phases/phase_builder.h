@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/common/program_copy.h"
+#include "abi/program_copy.h"
 #include "backends/cpu/layouts/panels.h"
 #include "backends/cpu/operation.h"
 #include "backends/cpu/phases/phases.h"

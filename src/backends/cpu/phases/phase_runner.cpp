@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/common/step_rules.h"
+#include "abi/step_rules.h"
 
 namespace tenon::cpu {
 namespace {

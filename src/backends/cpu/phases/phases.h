@@ -23,7 +23,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/common/program_copy.h"
+#include "abi/program_copy.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "tenon/backend.h"
 

@@ -20,7 +20,7 @@ TENON_DEVICE Pair seen(TokenPlace place, SequenceSpan span) {
   }
 }
 
-// Positions that a selection names (backends/common/selected_positions.h).
+// Positions that a selection names (abi/selected_positions.h).
 struct Selected {
   uint first;  // of its part, in the row of numbers
   uint named;  // positions that numbers name

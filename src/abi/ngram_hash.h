@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "backends/common/program_copy.h"
-#include "backends/common/strided.h"
+#include "abi/program_copy.h"
+#include "abi/strided.h"
 #include "tenon/backend.h"
 
 namespace tenon::backends {

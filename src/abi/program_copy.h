@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/common/failure.h"
-#include "backends/common/sizes.h"
-#include "backends/common/strided.h"
+#include "abi/failure.h"
+#include "abi/sizes.h"
+#include "abi/strided.h"
 
 namespace tenon::backends {
 

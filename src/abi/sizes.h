@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 
 namespace tenon::backends {
 

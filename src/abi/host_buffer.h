@@ -4,8 +4,8 @@
 #include <cstring>
 #include <memory>
 
-#include "backends/common/failure.h"
-#include "backends/common/host_memory.h"
+#include "abi/failure.h"
+#include "abi/host_memory.h"
 
 namespace tenon::backends {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "backends/common/failure.h"
+#include "abi/failure.h"
 
 namespace tenon::backends {
 

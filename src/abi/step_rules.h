@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <span>
 
-#include "backends/common/failure.h"
-#include "backends/common/host_buffer.h"
-#include "backends/common/program_copy.h"
-#include "backends/common/sizes.h"
-#include "backends/common/strided.h"
+#include "abi/failure.h"
+#include "abi/host_buffer.h"
+#include "abi/program_copy.h"
+#include "abi/sizes.h"
+#include "abi/strided.h"
 
 namespace tenon::backends {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backends/common/operation_list.h"
+#include "abi/operation_list.h"
 #include "tenon/backend.h"
 
 namespace tenon::backends {
