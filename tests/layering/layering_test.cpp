@@ -16,7 +16,7 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr const char* kFloors = "# ground up\nbase\nquant\nfile text\nbackend\nengine\n";
+constexpr const char* kFloors = "# ground up\nbase\nquant abi\nfile text\nbackend\nengine\n";
 constexpr const char* kOpening = "// What lives here.\n";
 
 struct Text {
