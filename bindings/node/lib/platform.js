@@ -1,5 +1,5 @@
-// The folder of what is compiled for this machine: a package of its own (tenon-llm-linux-x64), which the package of the
-// JavaScript names as an optional dependency, so that one of them is installed.
+// The folder of files compiled for this machine: a package of its own (tenon-llm-linux-x64). The
+// JavaScript package names these as optional dependencies, so that one of them is installed.
 'use strict'
 
 // Old syntax, for runtimes that are refused in native.js.
