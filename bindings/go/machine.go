@@ -2,9 +2,10 @@ package tenon
 
 import "context"
 
-// What the library has to offer here: backends, options, and models of random weights.
+// Backends, options, and models of random weights.
 
-// Backends tells what can run models here, refused plugins with the reason. options: nil, or with Plugin.
+// Backends lists the backends of this machine; refused plugins with the reason. options: nil, or
+// with Plugin.
 func Backends(options *ModelOptions) ([]BackendInfo, error) {
 	list, err := withOptions(options, backendsCreate)
 	if err != nil {
