@@ -10,13 +10,14 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
-/** A continuation under way: its pieces by a loop, a {@link #stream}, a subscriber or a future; one of them.
+/** A running continuation: its pieces by a loop, a {@link #stream}, a subscriber or a future; one
+ * of them.
  *
- * <p>It begins to wait in the engine's queue when it is made, and is cancelled when it is closed. The last piece closes
- * it. The session can then go on from where it was. */
+ * <p>It is queued in the engine when it is made, and cancelled when it is closed. The last piece
+ * closes it. The session can then continue from where it was. */
 public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.Publisher<Piece>, AutoCloseable {
-  /** How long a loop waits in the library before it looks for Thread.interrupt (and System.exit for it). Steps are cut
-   * to the time that is left, so it waits longer where pieces take longer. */
+  /** Seconds that a loop waits in the library before it looks for Thread.interrupt (and System.exit
+   * for it). Steps are cut to the time that is left, so it waits longer if pieces take longer. */
   private static final double FIRST_SECONDS = 0.05;
   private static final double LONGEST_SECONDS = 1;
 
@@ -42,12 +43,12 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     this.seed = Calls.requestSeed(handle);
   }
 
-  /** Whose text it continues. */
+  /** The session whose text it continues. */
   public Session session() {
     return session;
   }
 
-  /** Whether more comes: until the last piece, or until it is closed. */
+  /** True until the last piece, or until it is closed. */
   @Override
   public boolean hasNext() {
     return !isFinished;
@@ -61,7 +62,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
       if (subscription != null) throw new IllegalStateException("its pieces go to a subscriber");
     }
     try {
-      checkInterrupt(); // where pieces come fast no wait lasts long enough to look
+      checkInterrupt(); // fast pieces leave no wait long enough to check
       return taken(Library.use().isVirtualThread() ? waitVirtually() : waitInLibrary());
     } catch (TenonException.State error) {
       if (isFinished || !handle.isLive()) throw new TenonException.Cancelled("the generation has been closed");
@@ -83,15 +84,15 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     return StreamSupport.stream(Spliterators.spliteratorUnknownSize(this, traits), false).onClose(this::close);
   }
 
-  /** All that comes, joined. */
+  /** The rest of the text, joined. */
   public String text() {
     StringBuilder text = new StringBuilder();
     while (hasNext()) text.append(next().text());
     return text.toString();
   }
 
-  /** The same without a thread that waits. A future that is cancelled, or completed in another way, cancels the
-   * generation. */
+  /** As text(), without a waiting thread. A future that is cancelled, or completed otherwise,
+   * cancels the generation. */
   public CompletableFuture<String> textAsync() {
     CompletableFuture<String> future = new CompletableFuture<>();
     StringBuilder text = new StringBuilder();
@@ -162,7 +163,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     }
   }
 
-  /** Its pieces, without waiting. */
+  /** The pieces, without waiting. */
   private final class Parts implements PartsSubscription.Source<Piece> {
     @Override
     public boolean isEnded() {
@@ -229,12 +230,12 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     return Calls.requestGetStats(handle);
   }
 
-  /** That the answer is drawn with: as the option seed it gives the same answer again. */
+  /** Seed of the answer; as the option seed it gives the same answer again. */
   public long seed() {
     return seed;
   }
 
-  /** Ends it with {@link TenonException.Cancelled} for what waits for it. Any thread. */
+  /** Ends it with {@link TenonException.Cancelled} for its readers. Any thread. */
   public void cancel() {
     try {
       Calls.requestCancel(handle);
@@ -243,7 +244,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     }
   }
 
-  /** Ends it, and lets the session go. Any thread. */
+  /** Cancels it and releases the session. Any thread. */
   @Override
   public void close() {
     isFinished = true;

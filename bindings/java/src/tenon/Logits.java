@@ -47,18 +47,18 @@ public final class Logits implements AutoCloseable {
     return new Logits(owner.state, lent);
   }
 
-  /** How many there are: the vocabulary. */
+  /** Number of logits: the vocabulary. */
   public int size() {
     return values.limit();
   }
 
-  /** That of a token. */
+  /** The logit of a token. */
   public synchronized float get(int token) {
     checkOpen();
     return values.get(token);
   }
 
-  /** All of them, read-only. */
+  /** All logits, read-only. */
   public synchronized FloatBuffer buffer() {
     checkOpen();
     return values.duplicate();
@@ -76,7 +76,7 @@ public final class Logits implements AutoCloseable {
     if (isClosed) throw new TenonException.State("the logits have been closed");
   }
 
-  /** For a call of the library that reads them; closing is put off until leave(). */
+  /** For a call of the library that reads them; a close waits for leave(). */
   synchronized Block enter() {
     checkOpen();
     ++users;

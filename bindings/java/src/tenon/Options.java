@@ -24,12 +24,12 @@ public abstract class Options<S extends Options<S>> {
     return values.isEmpty();
   }
 
-  /** What was set, in its order. */
+  /** The options that were set, in order. */
   Map<String, Object> values() {
     return values;
   }
 
-  /** As "name=value", one a line. */
+  /** As lines of "name=value". */
   String lines() {
     StringBuilder lines = new StringBuilder();
     values.forEach((name, value) -> {
@@ -44,7 +44,7 @@ public abstract class Options<S extends Options<S>> {
     return lines.toString();
   }
 
-  /** A set of the library; null for the defaults. To be closed. */
+  /** A set of options; null for the defaults. The caller closes it. */
   static Handle handle(Options<?> options) {
     if (options == null || options.values.isEmpty()) return null;
     Handle set = Calls.optionsCreate();

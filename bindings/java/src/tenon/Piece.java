@@ -10,7 +10,7 @@ import java.util.List;
  * @param logprob of the token, where GenerateOptions.logprobs was given, else NaN
  * @param top the likeliest tokens, where they were asked for */
 public record Piece(String text, int token, Finish finish, float logprob, List<TokenLogprob> top) {
-  /** Whether there is a token. */
+  /** True if there is a token. */
   public boolean hasToken() {
     return token != Constants.NO_TOKEN;
   }

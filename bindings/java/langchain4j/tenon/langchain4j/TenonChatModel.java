@@ -24,7 +24,7 @@ public final class TenonChatModel implements ChatModel {
     served = ServedModel.of(model);
   }
 
-  /** In an engine of the caller's. defaults: for what a request leaves open. */
+  /** Uses the caller's engine. defaults: for parameters that a request leaves out. */
   public TenonChatModel(Engine engine, ChatRequestParameters defaults) {
     served = ServedModel.of(engine, defaults);
   }
