@@ -30,11 +30,11 @@ pub use server_functions::ServerApi;
 pub use server_types::*;
 pub use types::*;
 
-/// What the dynamic loader calls the library.
+/// The dynamic loader's name of the library.
 pub const FILE_NAME: &str = env!("TENON_SYS_FILE_NAME");
-/// What it calls libtenon-server, which is always loaded, whatever the features say.
+/// The dynamic loader's name of libtenon-server, which is always loaded, whatever the features say.
 pub const SERVER_FILE_NAME: &str = env!("TENON_SYS_SERVER_FILE_NAME");
-/// Where the library was when this crate was built, if it was found.
+/// Folder of the library when this crate was built, if it was found.
 pub const LIBRARY_DIR: Option<&str> = option_env!("TENON_SYS_LIBRARY_DIR");
-/// Where the feature `bundled` has put it.
+/// Folder in which the feature `bundled` has put it.
 pub const BUNDLED_DIR: Option<&str> = option_env!("TENON_SYS_BUNDLED_DIR");
