@@ -1,10 +1,11 @@
-//! The C interface of Tenon (`tenon.h`, and `tenon/server.h` of libtenon-server) as Rust, without `std`: types with checked layouts, the table of
-//! functions, and what this binding was made for, to be compared with the library that is met.
+//! The C interface of Tenon (`tenon.h`, and `tenon/server.h` of libtenon-server) as Rust, without
+//! `std`: types with checked layouts, the table of functions, and the interface this binding was made
+//! for, to be compared with the loaded library.
 //!
-//! The manual is the header; what is written here is from there. The crate `tenon` is the safe one.
+//! The docs come from the header, which is the manual. The crate `tenon` is the safe one.
 #![no_std]
 #![allow(non_camel_case_types, missing_docs, clippy::missing_safety_doc)]
-// A function that takes a callback is a type of its own in the table.
+// Functions that take a callback have complex types in the table.
 #![allow(clippy::type_complexity)]
 
 #[cfg(not(target_pointer_width = "64"))]
