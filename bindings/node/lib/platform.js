@@ -17,7 +17,7 @@ function folderOfPlatform() {
     try {
       described = JSON.parse(require('fs').readFileSync(path.join(__dirname, '..', 'package.json'), 'utf8'))
     } catch (missing) {
-      // Of a bundle.
+      // A bundle has none.
     }
     if (described.name !== NAME) {
       throw new Error(`${wanted} is not found from ${__dirname}: bundlers must leave ${NAME} out ` +

@@ -99,7 +99,7 @@ public final class Sampler extends NativeObject {
 
   /** Log-probabilities under logits.
    *
-   * @param ofTokens those of the tokens that were asked for
+   * @param ofTokens those of the requested tokens
    * @param top the likeliest, likeliest first */
   public record Logprobs(float[] ofTokens, List<TokenLogprob> top) {}
 

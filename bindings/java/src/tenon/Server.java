@@ -13,9 +13,9 @@ import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 
-/** Models over HTTP, by the interfaces of OpenAI and Anthropic, and for this program without a socket. The library is
- * libtenon-server, which the jar holds. Any thread. What is served is added before the start, and may be closed
- * afterwards: the server keeps it.
+/** Serves models over HTTP (the interfaces of OpenAI and Anthropic), and to this program without a
+ * socket. The library is libtenon-server, which the jar holds. Any thread. Add models and engines
+ * before the start; they may be closed afterwards: the server keeps them.
  *
  * <pre>{@code
  * try (Server server = new Server()) {

@@ -175,9 +175,9 @@ public final class Session extends NativeObject {
     return Piece.of(Calls.sessionNext(handle, sampler == null ? null : sampler.handle));
   }
 
-  /** Continuations of the same text.
+  /** Continuations of one text.
    *
-   * @param best the number of the likeliest, with which the text goes on */
+   * @param best index of the likeliest, with which the text continues */
   public record Candidates(List<Candidate> all, int best) {}
 
   /** `count` continuations. sampler: null for the defaults; maxTokens 0: as many as the context

@@ -23,7 +23,7 @@ def response_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ResponseParser:
-    """How a request wants its answer parsed."""
+    """A request's rules for parsing its answer."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self._format = fields.get("text_format")

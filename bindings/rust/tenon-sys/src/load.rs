@@ -19,7 +19,7 @@ struct Place {
     symbol_address: *mut c_void,
 }
 
-/// The same number on Linux and on macOS; symbols stay local.
+/// One number on Linux and macOS; symbols stay local.
 const RTLD_NOW: c_int = 2;
 
 /// # Safety
