@@ -7,7 +7,8 @@ type Grammar struct {
 	object
 }
 
-// NewGrammar compiles a grammar; kind: GrammarJSONSchema, GrammarGBNF, GrammarRegex, GrammarChoices.
+// NewGrammar compiles a grammar; kind: GrammarJSONSchema, GrammarGBNF, GrammarRegex,
+// GrammarChoices.
 func NewGrammar(kind int32, text string) (*Grammar, error) {
 	return newGrammar(grammarCreate(kind, text))
 }

@@ -33,8 +33,8 @@ func KnownOptions() ([]OptionInfo, error) {
 	return infos, nil
 }
 
-// WriteRandomModel writes a model file with random weights: to measure a machine or to test a program. progress, which
-// may be nil, gets 0 to 1.
+// WriteRandomModel writes a model file with random weights: to measure a machine or to test a
+// program. progress, which may be nil, gets 0 to 1.
 func WriteRandomModel(ctx context.Context, path, shape, format string, seed uint64,
 	progress func(fraction float64) error) error {
 	return randomModelWrite(path, shape, format, seed, func(fraction float64) error {

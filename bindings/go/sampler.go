@@ -67,8 +67,8 @@ func (s *Sampler) Reset() error { return samplerReset(s.handle) }
 // RollBack takes back the last draws.
 func (s *Sampler) RollBack(draws int) error { return samplerRollBack(s.handle, draws) }
 
-// Sample draws from logits [vocabulary]. history: the text so far, for the penalties; position: key of the random
-// number.
+// Sample draws from logits [vocabulary]. history: the text so far, for the penalties; position: key
+// of the random number.
 func (s *Sampler) Sample(logits []float32, history []Token, position uint64) (Token, error) {
 	return samplerSample(s.handle, logits, history, position)
 }

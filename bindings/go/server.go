@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// Server answers over HTTP, in the words of OpenAI and Anthropic, with the models that it is given, and requests of
+// Server serves models over HTTP (the interfaces of OpenAI and Anthropic), and answers requests of
 // the program itself without a socket (Request). Any goroutine.
 //
-// The order is: NewServer, what is served (Add, AddEngine, AddFile), Listen unless all requests are the program's own,
-// Start or Run, Stop, Close. What is added after the start is ErrState. Models and engines live as long as the server
-// needs them, also when they are closed before it.
+// The order is: NewServer, models and engines (Add, AddEngine, AddFile), Listen unless all requests
+// are the program's own, Start or Run, Stop, Close. Models and addresses added after the start are
+// ErrState. Models and engines live as long as the server needs them, even if they are closed
+// before it.
 type Server struct {
 	object
 	mutex    sync.Mutex // serialises calls before it runs

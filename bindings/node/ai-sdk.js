@@ -247,7 +247,8 @@ function readied(model, modelId, prepare) {
   }
 }
 
-/** A language model for generateText, streamText and their like. model: a Model, or a promise of one. */
+/** A language model for generateText, streamText and their like. model: a Model, or a promise of
+ * one. */
 function languageModel(model, { modelId = 'local', engine, chat: chatOptions } = {}) {
   const ready = readied(model, modelId, async (opened) => ({
     model: opened, engine: engine ?? await opened.engine(), chat: await Chat.create(opened, chatOptions),

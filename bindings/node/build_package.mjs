@@ -1,13 +1,15 @@
 #!/usr/bin/env node
-// Builds two packages: the JavaScript of this folder, with what generate.py makes for it, and what is compiled for this machine (NAME-linux-x64): the addon,
-// made by the C compiler alone, and from a build of the library libtenon.so, its plugins, and libtenon-server.so where the
-// build has it. The first names those of all platforms as optional dependencies, of which npm installs the one that fits.
-// Needs a C compiler, cmake, npm, python3 (PYTHON names it) and Node's headers.
+// Builds two packages: the JavaScript of this folder, with the output of generate.py, and the files
+// compiled for this machine (NAME-linux-x64): the addon, made by the C compiler alone, and from a
+// build of the library libtenon.so, its plugins, and libtenon-server.so if the build has it. The
+// first names those of all platforms as optional dependencies, of which npm installs the one that
+// fits. Needs a C compiler, cmake, npm, python3 (PYTHON names it) and Node's headers.
 //
 //     build_package.mjs BUILD_FOLDER OUTPUT_FOLDER
 //
-// One addon serves every Node from 20 on, Bun, Deno and Electron; nothing is compiled, and no script runs, when the
-// package is installed. NODE_HEADERS names the folder of node_api.h where it is not beside node.
+// One addon serves every Node from 20 on, Bun, Deno and Electron. Nothing is compiled, and no script
+// runs, when the package is installed. NODE_HEADERS names the folder of node_api.h if it is not
+// beside node.
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'

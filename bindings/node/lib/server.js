@@ -202,7 +202,8 @@ class Server extends TenonObject {
     return done
   }
 
-  /** Serves a model, with options of an engine, or an engine, under a name. */
+  /** Serves a model, with engine options, or an engine, under a name. Both may be closed before the
+   * server. context: most tokens of a request's prompt and answer. */
   add(name, served, { context = 0, ...options } = {}) {
     return this.#inTurn(async () => {
       if (served instanceof Engine) {

@@ -492,8 +492,8 @@ export interface ServerFileOptions extends Omit<ServerFileFields, 'path' | 'mode
  * package if its build had it (else UnsupportedError). */
 export class Server extends TenonObject {
   static create(options?: ServerOptions): Promise<Server>
-  /** Serves a model, with options of an engine, or an engine, under a name. Both may be closed before the server.
-   * context: most tokens of a request's prompt and answer. */
+  /** Serves a model, with engine options, or an engine, under a name. Both may be closed before the
+   * server. context: most tokens of a request's prompt and answer. */
   add(name: string, served: Model | Engine, options?: EngineOptions & { context?: number }): Promise<void>
   /** Serves a model file that is loaded when a request asks for it. */
   addFile(name: string, path: FilePath, options?: ServerFileOptions): Promise<void>

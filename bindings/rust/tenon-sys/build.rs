@@ -1,5 +1,5 @@
-//! Finds the library: in the folder TENON_LIBRARY_DIR, else by pkg-config. Without the features `bundled`
-//! and `link` it need not be there before the program runs.
+//! Finds the library: in the folder TENON_LIBRARY_DIR, else by pkg-config. Without the features
+//! `bundled` and `link` it is needed only when the program runs.
 
 use std::env;
 use std::fs;

@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 
-/** One call of the library: its handles in use, and the memory of its arguments and results, which live until
- * it is closed. */
+/** One call of the library: its handles in use, and the memory of its arguments and results, which
+ * live until it is closed. */
 final class Call implements AutoCloseable {
   /** Fills the caller's buffer; "Buffers" in tenon.h. */
   interface Filler {

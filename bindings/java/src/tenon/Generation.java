@@ -54,7 +54,8 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     return !isFinished;
   }
 
-  /** Waits for the next piece. An interrupt of the thread ends it with {@link TenonException.Cancelled}. */
+  /** Waits for the next piece. An interrupt of the thread ends it with {@link
+   * TenonException.Cancelled}. */
   @Override
   public Piece next() {
     if (isFinished) throw new NoSuchElementException("the generation has ended");
@@ -121,8 +122,8 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     return future;
   }
 
-  /** Hands the pieces to one subscriber as it requests them. Its methods are called on the executor of the options, one
-   * at a time. */
+  /** Passes the pieces to one subscriber as it requests them. Its methods are called on the
+   * executor of the options, one at a time. */
   @Override
   public void subscribe(Flow.Subscriber<? super Piece> subscriber) {
     PartsSubscription<Piece> made = new PartsSubscription<>(new Parts(), subscriber, options.executor);
@@ -194,7 +195,8 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     }
   }
 
-  /** Waiting in the library would hold a carrier thread, so a virtual one parks until it is notified. */
+  /** Waiting in the library would hold a carrier thread, so a virtual one parks until it is
+   * notified. */
   private RawPiece waitVirtually() {
     Thread waiter = Thread.currentThread();
     awaitNotices(() -> LockSupport.unpark(waiter));

@@ -70,7 +70,8 @@ public final class Sampler extends NativeObject {
     Calls.samplerRollBack(handle, draws);
   }
 
-  /** Draws a token. history: the text so far, for the penalties; its length is the key of the random number. */
+  /** Draws a token. history: the text so far, for the penalties; its length is the key of the
+   * random number. */
   public int sample(Logits logits, int... history) {
     return Calls.samplerSample(handle, logits, history, history.length);
   }
@@ -84,7 +85,8 @@ public final class Sampler extends NativeObject {
     return Calls.samplerSample(handle, logits, history, history.length);
   }
 
-  /** Draws a token with a key of your own: the same seed, position and logits draw the same token. */
+  /** Draws a token with a key of your own: the same seed, position and logits draw the same token.
+   */
   public int sampleAt(Logits logits, long position, int... history) {
     return Calls.samplerSample(handle, logits, history, position);
   }

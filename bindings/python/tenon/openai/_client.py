@@ -125,7 +125,8 @@ class _Client:
         return self._server.is_closed
 
     def get(self, path: str, *, cast_to: Any = None, options: Optional[Mapping[str, Any]] = None) -> Any:
-        """Any route: client.get("/models", cast_to=object). cast_to: object and dict give JSON's values."""
+        """Any route: client.get("/models", cast_to=object). cast_to: object and dict give JSON
+        values."""
         return self._route("GET", path, cast_to, None, options)
 
     def post(self, path: str, *, cast_to: Any = None, body: Optional[Mapping[str, Any]] = None,

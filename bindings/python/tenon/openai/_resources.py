@@ -115,7 +115,8 @@ class Responses(_Resource):
         return self._client._post("/v1/responses", fields)
 
     def parse(self, **fields: Any) -> Any:
-        """create() with a class of pydantic as text_format; the answer has an object of it, `output_parsed`."""
+        """create() with a class of pydantic as text_format; the answer has an object of it,
+        `output_parsed`."""
         return self._client._post("/v1/responses", response_fields(fields), ResponseParser(fields).response)
 
     def stream(self, **fields: Any) -> ResponseStreamManager:

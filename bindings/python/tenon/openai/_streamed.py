@@ -18,8 +18,8 @@ Finish = Callable[[Any], Any]
 
 
 def whole(part: Part, data: bytes, finish: Optional[Finish], raw: bool) -> Any:
-    """The record of a whole answer; raw: the RawResponse that makes it. Raises APIStatusError for an
-    error."""
+    """The record of a whole answer; raw: the RawResponse that makes it. Raises APIStatusError for
+    an error."""
     if part.status >= 400:
         raise status_error(json.loads(data) if data else {}, RawResponse(part.status, part.headers, data))
 
@@ -59,7 +59,8 @@ class _Streamed:
 
 
 class StreamedResponse(_Streamed):
-    """An answer that is read once: by iter_lines(), iter_text(), iter_bytes(), read() or parse()."""
+    """An answer that is read once: by iter_lines(), iter_text(), iter_bytes(), read() or parse().
+    """
 
     def iter_bytes(self, chunk_size: Optional[int] = None) -> Iterator[bytes]:
         """The body in pieces."""

@@ -222,8 +222,8 @@ impl Reply {
         self.deltas(|reply, function, user| unsafe { calls::chat_reply_finish(reply, function, user) })
     }
 
-    /// The answer so far as a message of a conversation, in JSON: the library's memory, so it borrows the
-    /// reply.
+    /// The answer so far as a message of a conversation, in JSON: the library's memory, so it
+    /// borrows the reply.
     pub fn message(&mut self) -> Result<&str> {
         // SAFETY: until the next call, which the borrow rules out.
         unsafe { calls::chat_reply_message(&self.handle) }

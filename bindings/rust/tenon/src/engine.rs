@@ -76,7 +76,8 @@ impl Engine {
         Session::in_engine(self, options)
     }
 
-    /// Continues a prompt in a session of its own, for tasks. It can move to other threads and tasks.
+    /// Continues a prompt in a session of its own, for tasks. It can move to other threads and
+    /// tasks.
     pub fn stream<'p, 'o>(
         &self,
         prompt: impl Into<Prompt<'p>>,

@@ -251,8 +251,8 @@ pub fn random_model_formats() -> Result<Vec<&'static str>> {
     (0..).map_while(|index| calls::random_model_format(index).transpose()).collect()
 }
 
-/// Writes a model file with random weights, to measure a machine or to test a program. progress as in
-/// `Loader::progress`.
+/// Writes a model file with random weights, to measure a machine or to test a program. progress as
+/// in `Loader::progress`.
 pub fn write_random_model<F: FnMut(f64) -> ControlFlow<()>>(
     path: impl AsRef<Path>,
     shape: &str,

@@ -85,7 +85,8 @@ impl Sampler {
         calls::sampler_roll_back(&self.handle, draws)
     }
 
-    /// Draws from logits, `[vocabulary]`. history: the text so far; its length is the key of the random number.
+    /// Draws from logits, `[vocabulary]`. history: the text so far; its length is the key of the
+    /// random number.
     pub fn sample(&mut self, logits: &[f32], history: &[Token]) -> Result<Token> {
         self.sample_at(logits, history, history.len() as u64)
     }

@@ -1,5 +1,5 @@
-//! Servers: the interfaces of OpenAI and Anthropic over models and engines of the program, and requests without a
-//! socket.
+//! Servers: the interfaces of OpenAI and Anthropic over models and engines of the program, and
+//! requests without a socket.
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};

@@ -143,7 +143,8 @@ impl Session {
 
     // ---- Generation ----
 
-    /// Appends a prompt (text, tokens, or `()`) and continues it: an iterator of pieces, which waits.
+    /// Appends a prompt (text, tokens, or `()`) and continues it: an iterator of pieces, which
+    /// waits.
     pub fn generate<'p, 'o>(
         &mut self,
         prompt: impl Into<Prompt<'p>>,

@@ -10,8 +10,8 @@ import tenon.Engine;
 import tenon.Model;
 import tenon.Piece;
 
-/** A model in this process as a chat model of LangChain4j. Any number of threads; their requests share the steps of one
- * engine.
+/** A model in this process as a chat model of LangChain4j. Any number of threads; their requests
+ * share the steps of one engine.
  *
  * <pre>{@code
  * ChatModel chat = new TenonChatModel(Model.open("model.gguf"));
