@@ -166,9 +166,9 @@ typedef struct tenon_host {
 #define TENON_TYPE_F64 28u
 /* Cache-only types. Every key and every value of a position and KV head has one f16 scale d.
  *   int8  x ~ d l, l in -127..127: d = max |x| / 127, l = round(x / d)
- *   q4    y ~ d (2 c - 15), c in 0..15: y is x after an orthonormal Walsh-Hadamard transform (of
- *         the
- *         largest power of two in the head's size, then of the rest), d = max |y| / 15
+ *   q4    y ~ d (2 c - 15), c in 0..15, d = max |y| / 15: y is x after an orthonormal
+ *         Walsh-Hadamard transform (of the largest power of two in the head's size, then of the
+ *         rest)
  * Rounding is to nearest, ties to even; src/quant/cache_row.h is the definition to the bit. */
 #define TENON_CACHE_INT8 256u
 #define TENON_CACHE_Q4 257u
