@@ -212,8 +212,8 @@ TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double sec
  * The program asks like a client and gets the same answers, without sockets. The server need not
  * listen, but it must run (tenon_server_start, tenon_server_run).
  *
- *   const char* body = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"stream\":
- *   true}";
+ *   const char* body =
+ *       "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"stream\": true}";
  *   tenon_server_request request = {0};
  *   request.struct_size = sizeof request;
  *   request.method = "POST";
