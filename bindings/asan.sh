@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Makes, uses and destroys objects in random orders in each language, over libraries that AddressSanitizer watches:
-# accesses and leaks. Python's native module is watched, too, in tenon.Server, tenon.openai and where handles are closed.
-#   bindings/asan.sh BUILD_FOLDER [LANGUAGE...]   python, node, rust, go, java; all when none is named
-# BUILD_FOLDER is one in which bindings/LANGUAGE/test.sh has run (what it installed is used). The watched library is
-# built by GCC into the folder that TENON_ASAN_BUILD names (build-asan-bindings). TENON_ORDERS: how many orders (10000).
-# A language of which something is missing is left out, and said; status 77 when all are.
+# Makes, uses and destroys objects in random orders in each language, over libraries under
+# AddressSanitizer: accesses and leaks. Python's native module is instrumented, too, in
+# tenon.Server, tenon.openai and tests that close handles.
+#   bindings/asan.sh BUILD_FOLDER [LANGUAGE...]   python, node, rust, go, java; default: all
+# bindings/LANGUAGE/test.sh must have run in BUILD_FOLDER (its installations are used). GCC builds
+# the instrumented library into the folder named by TENON_ASAN_BUILD (build-asan-bindings).
+# TENON_ORDERS: number of orders (10000). A language that lacks something is left out, with a
+# message; status 77 if all are.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$here")
@@ -24,23 +26,25 @@ targets=(tenon_shared)
 if grep -q '^build tenon_server:' "$watched/build.ninja"; then targets+=(tenon_server); fi
 cmake --build "$watched" --target "${targets[@]}"
 library=$(ls "$watched"/lib/libtenon.so.*.*.*)
-# The runtime looks for __cxa_throw when the process starts: an interpreter alone does not load it.
+# The runtime looks up __cxa_throw when the process starts; an interpreter does not load it by
+# itself.
 standard=$(gcc -print-file-name=libstdc++.so.6)
 export TENON_LIBRARY=$library TENON_ORDERS=${TENON_ORDERS:-10000} TENON_TEST_LIBRARY=$library
 export TENON_TEST_ORDERS=$TENON_ORDERS
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# In front of a program that is watched. Signals belong to runtimes that use them (V8, Go, the JVM). A leak fails
-# nothing here: which of them count is said in `judge`. The search for leaks would end early over thread-local memory of
-# runtimes (V8, the JVM): it does not look there, so what a thread alone knows counts as leaked.
+# Prefix of a program under the sanitizer. Signals belong to runtimes that use them (V8, Go, the
+# JVM). A leak does not fail the program; `judge` decides which count. The search for leaks would
+# end early over thread-local memory of runtimes (V8, the JVM). It skips that memory, so memory that
+# only a thread refers to counts as leaked.
 options=detect_leaks=1:malloc_context_size=20:quarantine_size_mb=64
 options+=:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:use_sigaltstack=0:log_path=$work/report
 under=(setarch --addr-no-randomize env "LD_PRELOAD=$runtime:$standard" "ASAN_OPTIONS=$options"
        LSAN_OPTIONS=exitcode=0:use_tls=0)
 
-# Runtimes keep much of their own at the end: only what the library allocated counts.
-judge() {  # judge LANGUAGE STATUS: of what is in the folder of work
+# Runtimes keep much memory at the end: only allocations of the library count.
+judge() {  # judge LANGUAGE STATUS: judges the reports in the work folder
   local errors leaks
   errors=$(cat "$work"/report.* 2> /dev/null | grep -A 40 'ERROR: AddressSanitizer' || true)
   errors+=$(grep -h 'LeakSanitizer has encountered a fatal error' "$work"/report.* /dev/null || true)
@@ -59,7 +63,7 @@ judge() {  # judge LANGUAGE STATUS: of what is in the folder of work
 orders_python() {
   local python=$build/python-venv/bin/python
   [ -x "$build/python-venv/bin/pytest" ] && [ -e "$watched/lib/libtenon-server.so" ] || return 77
-  # The installed package with a watched module.
+  # The installed package with an instrumented module.
   cp -r "$("$python" -c 'import pathlib, tenon; print(pathlib.Path(tenon.__file__).parent)')" "$work/tenon"
   gcc -std=c11 -D_GNU_SOURCE -O1 -g -fsanitize=address -fPIC -shared -fvisibility=hidden \
     -I"$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')" -I"$root/capi/include" \

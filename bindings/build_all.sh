@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Builds the packages of all languages, into bindings/LANGUAGE/dist.
-#   bindings/build_all.sh [--test | --all] [NAME...]   all names unless given
-# python, node, rust, go and java are packages; cheap runs what is none (luajit, ruby, php, csharp), ray Python's package
-# on a cluster. deb are the Debian packages, into BUILD/packages; meson, vcpkg and conan are recipes over this tree,
-# each of which builds the library.
-# --test installs and tests each one, too (bindings/LANGUAGE/test.sh, tests/consumer). --all also runs what takes long:
-# Rust under miri, the Debian packages in new systems, the scenarios over libraries of other minors
-# (bindings/other_minors.sh), and 10^4 random orders in each language over a library under AddressSanitizer
-# (bindings/asan.sh).
-# What fails does not keep the rest from its turn: the last lines say what was left out and what failed.
-# BUILD=FOLDER takes the library of that build folder; without it the release preset is built. MESON, CONAN and
-# AUDITWHEEL name those programs, VCPKG_ROOT a checkout of vcpkg.
+#   bindings/build_all.sh [--test | --all] [NAME...]   default: all names
+# python, node, rust, go and java are packages. cheap runs programs without a package (luajit, ruby,
+# php, csharp), ray Python's package on a cluster. deb builds the Debian packages, into
+# BUILD/packages. meson, vcpkg and conan are recipes over this tree, each of which builds the
+# library. --test also installs and tests each one (bindings/LANGUAGE/test.sh, tests/consumer).
+# --all also runs slow tests: Rust under miri, the Debian packages in new systems, the scenarios
+# over libraries of other minors (bindings/other_minors.sh), and 10^4 random orders in each language
+# over a library under AddressSanitizer (bindings/asan.sh). A failure does not stop the rest: the
+# last lines list omissions and failures. BUILD=FOLDER uses the library of that build folder; the
+# default builds the release preset. MESON, CONAN and AUDITWHEEL name those programs, VCPKG_ROOT a
+# checkout of vcpkg.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=${PYTHON:-python3}
@@ -28,7 +28,7 @@ BUILD=$(realpath "$BUILD")
 export BUILD
 left_out=() failed=()
 
-# What a command leaves out in whole (status 77) or in part it says in such lines.
+# Commands report whole (status 77) or partial omissions in such lines.
 try() {  # try NAME COMMAND...
   local name=$1 said line status=0
   shift
@@ -53,7 +53,7 @@ package() {  # package LANGUAGE TOOL INTERPRETER SCRIPT
   fi
 }
 
-# What is tested by a command of its own, and has nothing else to build.
+# Recipes have a test command and nothing else to build.
 recipe() {  # recipe NAME COMMAND...
   if $tested; then try "$@"; else left_out+=("$1: --test builds and tests it"); fi
 }
@@ -67,7 +67,7 @@ debian() {
   if $all; then try deb "$root/tests/consumer/deb_clean_root.sh" "$BUILD/packages" "$BUILD/packages/systems"; fi
 }
 
-# Conan's own home: nothing of the user's is changed.
+# Conan gets its own home, so that the user's does not change.
 conan_create() {
   local conan=${CONAN:-conan}
   command -v "$conan" > /dev/null || { echo "SKIPPED: no conan"; return 77; }
@@ -84,7 +84,7 @@ vcpkg_port() {
 if $all; then
   if cargo +nightly miri --version > /dev/null 2>&1; then export TENON_TEST_MIRI=1; else left_out+=("rust: no miri"); fi
 fi
-try versions "$python" "$root/bindings/package_parts.py"  # one everywhere
+try versions "$python" "$root/bindings/package_parts.py"  # one version everywhere
 try names "$python" "$root/bindings/names.py"
 for language in "$@"; do
   case $language in

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes everything of the bindings that is generated, after a change of tenon.h or of an option:
+# Generates all generated files of the bindings, after a change of tenon.h, server.h or an option:
 #   bindings/generate.sh BUILD_FOLDER|LIBRARY    a build of this tree, for its options
-#   bindings/generate.sh --check LIBRARY         says what is not new, status 1
+#   bindings/generate.sh --check LIBRARY         lists outdated files, status 1
 set -euo pipefail
 check=()
 if [ "${1:-}" = --check ]; then check=(--check); shift; fi

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs the scenarios in each language over an older and a newer library than the binding was made for (other_minors.py).
-#   bindings/other_minors.sh BUILD_FOLDER [LANGUAGE...]   python, node, rust, go, java; all when none is named
-# BUILD_FOLDER is one in which bindings/LANGUAGE/test.sh has run (what it installed is used). A language of which
-# something is missing is left out, and said; status 77 when all are.
+# Runs the scenarios in each language over an older and a newer library than the binding was made
+# for (other_minors.py).
+#   bindings/other_minors.sh BUILD_FOLDER [LANGUAGE...]   python, node, rust, go, java; default: all
+# bindings/LANGUAGE/test.sh must have run in BUILD_FOLDER (its installations are used). A language
+# that lacks something is left out, with a message; status 77 if all are.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$here")

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs the small programs in LuaJIT, Ruby, PHP and C# that load a model, stream, embed, cancel and fail: over the library,
-# and over an older and a newer one (other_minors.py, which needs python3 and a C compiler).
-#   bindings/test_cheap.sh [BUILD_FOLDER]   the folder is build-dev unless given
-# Those whose interpreter is not installed are named and left out; status 77 when all are.
-# Debian: luajit, ruby, php-cli, mono-mcs and mono-runtime.
+# Runs the small programs in LuaJIT, Ruby, PHP and C# that load a model, stream, embed, cancel and
+# fail: over the library, and over an older and a newer one (other_minors.py, which needs python3
+# and a C compiler).
+#   bindings/test_cheap.sh [BUILD_FOLDER]   default: build-dev
+# Programs without an installed interpreter are named and left out; status 77 if all are. Debian:
+# luajit, ruby, php-cli, mono-mcs and mono-runtime.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(realpath "${1:-$here/../build-dev}")
@@ -22,7 +23,7 @@ ran=0 failed=0
 try() {  # try NAME COMMAND...
   local came
   ran=$((ran + 1))
-  # Mono says on stdout that it does not know the scheduling policy of a process at idle priority.
+  # Mono prints on stdout that it does not know the scheduling policy of a process at idle priority.
   if came=$("${@:2}" 2>&1) && came=$(sed '/^mono_thread_internal_set_priority/d' <<< "$came") &&
     [ "$came" = "$expected" ]; then
     echo "$1: passed"
@@ -45,7 +46,7 @@ if command -v python3 > /dev/null && command -v cc > /dev/null; then
 else
   echo "older and newer libraries: left out, there is no python3 or no C compiler"
 fi
-over() {  # over NAME COMMAND...: with each library, whose folder stands for LIBRARIES in the command
+over() {  # over NAME COMMAND...: with each library; its folder replaces LIBRARIES in the command
   local folder name=$1
   shift
   for folder in "${folders[@]}"; do

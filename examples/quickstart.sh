@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 to streamed text. Installs what the build needs and builds what the README
 # shows: the library, the program, the server, four examples, Python's package. Then the demo model
-# answers. May be run again. `cmake --build build` builds the static library, plugins, tests and other
-# examples. The kernels are those of this machine; for others, configure without TENON_KERNELS=NATIVE.
+# answers. May be run again. `cmake --build build` builds the static library, plugins, tests and
+# other examples. The kernels are those of this machine; for others, configure without
+# TENON_KERNELS=NATIVE.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

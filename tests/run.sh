@@ -41,7 +41,7 @@ finish() {
   exit
 }
 
-# Runs a command that counts as one check; what it prints is shown.
+# Runs a command that counts as one check, and shows its output.
 check() {  # check NAME COMMAND...
   if "${@:2}"; then passed=$((passed + 1)); else fail "$1"; return 1; fi
 }
@@ -86,7 +86,7 @@ run_ctest() {  # run_ctest PRESET CTEST_ARGUMENT...
   if [ "$status" -ne 0 ] && [ "${bad:-0}" -eq 0 ]; then fail "ctest of the $1 build"; fi
 }
 
-# Uses one seed, so that what passed once passes again. Runs that look for more choose another.
+# Uses one seed, so that a passing run passes again. Longer runs choose another.
 fuzz() {  # fuzz NAME SECONDS
   local corpus log=build-asan/fuzz_$1.log
   corpus=$(mktemp -d)
@@ -115,7 +115,8 @@ fi
 check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
 
 say "Build"
-# g++ frees memory while it compiles, which takes a sixth of its time: seldom where there is enough.
+# g++ frees memory while it compiles, which takes a sixth of its time: make it rare if there is
+# enough memory.
 gigabytes=$(awk '/^MemTotal/ {print int($2 / 1048576)}' /proc/meminfo)
 spacious=
 [ "${gigabytes:-0}" -lt $((4 * cores)) ] || spacious=-DCMAKE_CXX_FLAGS=--param=ggc-min-heapsize=1048576
@@ -140,9 +141,9 @@ without_dev=(-E '^conformance_cpu$')
 $release || without_dev+=(-LE '^release$')
 run_ctest dev "${without_dev[@]}"
 
-# Packages of other languages, built, installed and tested; where a language is not there, that is
-# said. As many at a time as there are cores. Their tests wait for collectors, loops and threads of
-# other runtimes and may come too late on a busy machine: a failed one runs once more, alone.
+# Builds, installs and tests the packages of other languages, as many at a time as there are cores;
+# reports missing languages. Their tests wait for collectors, loops and threads of other runtimes
+# and may be late on a busy machine: a failed one runs once more, alone.
 languages=("Python: the wheel=bindings/python/test.sh"
            "Java: the jars=bindings/java/test.sh"
            "Rust: the crates=bindings/rust/test.sh"
@@ -181,7 +182,7 @@ for i in "${!languages[@]}"; do
 done
 rm -rf "$logs"
 
-# Whether there is time for a part that runs until then; a release takes the time it needs.
+# True if there is time for a part of that many minutes; a release takes the time it needs.
 has_time() {  # has_time MINUTES PART
   $release || [ $((SECONDS - started)) -lt $(($1 * 60)) ] && return
   say "$2: left out, $1 minutes have passed"
@@ -190,9 +191,9 @@ has_time() {  # has_time MINUTES PART
 # A filter of GoogleTest that leaves these out.
 all_but() { (IFS=:; echo "-$*"); }
 
-# With clang, which must compile everything without a warning. Without the example programs: what they
-# call is tested through the library's own tests.
-# Left out is what judges times, and what computes values once more on paths that other tests take.
+# Builds with clang, which must compile everything without a warning, except the example programs:
+# the library's own tests cover their calls.
+# Leaves out tests that judge times, and repetitions of values on paths that other tests take.
 without_asan=('LinearTime.*' 'TokenizerTime.*' 'TokenizerMemory.*' 'TemplateWork.EveryOperation*'
               'RandomModel.ThereIsATinyOne*' 'RandomModel.RunsInEveryFormat*' 'Architectures/TinyFiles.*'
               '*/Golden.HasTheSameBits*' '*/Further.HasTheSameBits*' '*/OfArchitecture.*'
@@ -200,11 +201,11 @@ without_asan=('LinearTime.*' 'TokenizerTime.*' 'TokenizerMemory.*' 'TemplateWork
               'Models/RowsOnDemand.*_reference'
               # The sanitizer takes them beyond the server's ten seconds.
               'HeavyGrammars.Tools*'
-              # Constructors of nlohmann's JSON lose their memory where they are refused more.
+              # Constructors of nlohmann's JSON leak if an allocation is refused in them.
               'Routes/FullMemory.*' 'FullMemoryOfParts.RequestsAreMadeOrNot'
-              # A child of fork: the allocator of the sanitizer may be locked in it for ever.
+              # A forked child: the sanitizer's allocator may be locked in it for ever.
               'Fork.TheChildCompilesWhileThreadsOfTheParentDo')
-# Programs that read what strangers send, and what computes with it.
+# Programs that parse untrusted input, and programs that compute with it.
 parts_of_asan=(base file text text_grammar program weights weights_foreign sampler kv backend engine capi
                unload server mutation conformance)
 asan_targets=("${parts_of_asan[@]/#/test_}" fuzzers)
@@ -239,8 +240,8 @@ if has_time 50 "Address and undefined-behaviour sanitizers"; then
 fi
 
 threaded=(base backend engine capi)
-# Tests of one thread, in rooms where other tests have many. Kinds run in slices on a team; models on two
-# devices are `Placed`.
+# Single-threaded tests, in rooms whose other tests have many threads. Kinds run in slices on a team;
+# models on two devices are `Placed`.
 without_tsan=('LinearTime.*' '*/Kinds.Rewinds*' '*/Kinds.Forks*' '*/Kinds.Snapshots*' '*/Kinds.Shared*'
               '*/Kinds.Idle*' '*/Kinds.Take*' '*/Kinds.Scores*' '*/BatchInvarianceOf.*'
               '*/Invariance.Slices*' '*/Invariance.Neighbours*' '*/Invariance.StepsFilled*'

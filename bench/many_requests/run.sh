@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# 64 requests at once from C++ and from the bindings: tokens a second of each, and the ratio to C++.
-#   bench/many_requests/run.sh LIBRARY MODEL [TOKENS [ROUNDS]]   LIBRARY: libtenon.so of a release build; 16 tokens of
-#                                                                each request, 5 rounds unless given
-#   bench/many_requests/run.sh --build LIBRARY                   builds the programs alone, into WORK
-# WORK names the folder for programs (a temporary one unless given), LANGUAGES those to measure beside C++ (all unless
-# given: "python node rust go java"). Languages whose package is not in bindings/LANGUAGE/dist, or that are not installed,
-# are left out.
+# 64 requests at once from C++ and from the bindings: tokens per second of each, and the ratio to
+# C++.
+#   bench/many_requests/run.sh LIBRARY MODEL [TOKENS [ROUNDS]]   LIBRARY: libtenon.so of a release
+#                                build; default: 16 tokens per request, 5 rounds
+#   bench/many_requests/run.sh --build LIBRARY                   only builds the programs, into WORK
+# WORK names the folder for programs (default: a temporary one), LANGUAGES those to measure beside
+# C++ (default: "python node rust go java"). Leaves out languages that are not installed or whose
+# package is not in bindings/LANGUAGE/dist.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -88,7 +89,7 @@ for ((round = 1; round <= ${4:-5}; ++round)); do
     echo "$language $speed" | tee -a "$results"
   done
 done
-# The machine drifts, so runs alternate, and what counts is the median of each.
+# The machine drifts, so runs alternate; the median of each counts.
 for language in cpp $languages; do
   awk -v l="$language" '$1 == l { print $2 }' "$results" | sort -g |
     awk -v l="$language" '{ v[NR] = $1 }

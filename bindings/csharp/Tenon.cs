@@ -30,7 +30,7 @@ static class Tenon
     [DllImport(Library)] static extern int tenon_embedder_embed(IntPtr embedder, IntPtr batch, float[] rows, UIntPtr capacity, out UIntPtr needed);
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)] delegate int OnPiece(IntPtr user, IntPtr piece);
 
-    // Structures by the offsets in the description that the library gives of itself: so they always fit.
+    // Structures by the offsets of the library's description of itself, so they always fit.
     static readonly string Description = Regex.Replace(Marshal.PtrToStringAnsi(tenon_interface_description()), "(?<=[,:{}\\[\\]])\\s+", "");
     static string Struct(string name) { return Found(Description, "\"name\":\"" + name + "\",\"size\"[^\\]]*\\]"); }
     static int Offset(string name, string field) { return int.Parse(Found(Struct(name), "\"name\":\"" + field + "\"[^}]*\"offset\":(\\d+)")); }
@@ -41,7 +41,7 @@ static class Tenon
         if (!match.Success) throw new Exception("the library has nothing like " + pattern);
         return match.Groups[match.Groups.Count - 1].Value;
     }
-    // What is declared above must be what the library has: a function of another signature is refused.
+    // Compares the declarations above with the library's: another signature is refused.
     static void CheckSignatures()
     {
         Func<Type, string> cType = type => type == typeof(int) ? "int32_t" : type == typeof(uint) ? "uint32_t"
@@ -57,14 +57,14 @@ static class Tenon
             if (!found.Success || !ours.SequenceEqual(plain)) throw new Exception("the library has another " + method.Name);
         }
     }
-    static IntPtr Make(string name) // zeros, but for struct_size
+    static IntPtr Make(string name) // zeros, except struct_size
     {
         var memory = Marshal.AllocHGlobal(Size(name));
         Marshal.Copy(new byte[Size(name)], 0, memory, Size(name));
         Marshal.WriteInt32(memory, Offset(name, "struct_size"), Size(name));
         return memory;
     }
-    static Exception thrown; // by a function that C called, which no exception may leave: it goes on from here
+    static Exception thrown; // by a function that C called, which no exception may leave: rethrown after the call
     static void Check(int status)
     {
         var kept = thrown;

@@ -13,11 +13,11 @@ const (
 	whileBusy // allowed during another call on the handle
 )
 
-// What buffers of results have at first, in elements: most need no second call.
+// First size of result buffers, in elements; most need no second call.
 const firstCapacity = 256
 
-// call is one call of a function of the library, with what it uses until it returns. It stays on its thread,
-// since the library tells the last error by thread.
+// call is one call of a function of the library, with what it uses until it returns. It stays on
+// its thread, because the library reports the last error per thread.
 type call struct {
 	function int
 	err      error
@@ -27,8 +27,8 @@ type call struct {
 	}
 	numUsed int
 	kept    *callback
-	key     uintptr // of what is kept
-	keepKey uintptr // of what the handle keeps that the call makes
+	key     uintptr // of the kept entry
+	keepKey uintptr // of the entry kept by the handle that the call makes
 	pinner  runtime.Pinner
 }
 
@@ -66,7 +66,7 @@ func (c *call) end() {
 	}
 }
 
-// use gives the pointer of a handle for as long as the call; 0 with c.err.
+// use returns the pointer of a handle for the time of the call; 0 with c.err.
 func (c *call) use(h *handle, kind handleKind, flags int) uintptr {
 	if c.err != nil || h == nil && flags&nullable != 0 {
 		return 0
@@ -94,7 +94,7 @@ func (c *call) use(h *handle, kind handleKind, flags int) uintptr {
 	return pointer
 }
 
-// done makes an error of a status: what a callback brought comes first, and what it panicked with goes on from here.
+// done returns the error of a status. A callback's error comes first; a callback's panic resumes.
 func (c *call) done(status int32) error {
 	if c.kept != nil {
 		if c.kept.hasPanicked {
@@ -119,8 +119,8 @@ func (c *call) done(status int32) error {
 	return err
 }
 
-// callback registers a function that C calls during the call: the address of the one that C knows, and what that
-// gets as `user`. isNil: there is none.
+// callback registers a function that C calls during the call: the address of the function that C
+// knows, and its `user` argument. isNil: there is none.
 func (c *call) callback(address uintptr, function any, isNil bool) (uintptr, uintptr) {
 	if isNil || c.err != nil {
 		return 0, 0
@@ -130,7 +130,8 @@ func (c *call) callback(address uintptr, function any, isNil bool) (uintptr, uin
 	return address, c.key
 }
 
-// keep registers what C calls as long as the handle is there that the call makes, which gets it by keeper.
+// keep registers an entry that C calls while the handle that the call makes exists; the handle gets
+// it by keeper.
 func (c *call) keep(address uintptr, entry any, isNil bool) (uintptr, uintptr) {
 	if isNil || c.err != nil {
 		return 0, 0
@@ -144,7 +145,7 @@ func (c *call) keeper(made *handle) *handle {
 	return made
 }
 
-// name is a text as C has it, with a NUL at its end.
+// name is a text for C, with a NUL at its end.
 func (c *call) name(text string) []byte {
 	if c.err == nil && strings.IndexByte(text, 0) >= 0 {
 		c.err = failed(ErrArgument, "%q holds a NUL", text)
@@ -152,7 +153,7 @@ func (c *call) name(text string) []byte {
 	return append([]byte(text), 0)
 }
 
-// Texts in structures, which stay where they are as long as the call.
+// Texts in structures, pinned for the time of the call.
 
 func (c *call) pinnedText(text string) (unsafe.Pointer, uint64) {
 	if text != "" {
@@ -176,7 +177,7 @@ func (c *call) pinnedOption(text Opt[string]) (unsafe.Pointer, uint64) {
 	return c.pinned(c.name(text.value)), uint64(len(text.value))
 }
 
-// pinnedName is NULL where the text is empty.
+// pinnedName is NULL if the text is empty.
 func (c *call) pinnedName(text string) unsafe.Pointer {
 	return c.pinnedNameOption(Opt[string]{text, text != ""})
 }
@@ -188,7 +189,7 @@ func (c *call) pinnedNameOption(text Opt[string]) unsafe.Pointer {
 	return c.pinned(c.name(text.value))
 }
 
-// pinnedLines are options as "key=value", one a line.
+// pinnedLines are options as lines of "key=value".
 func (c *call) pinnedLines(given optionSet) unsafe.Pointer {
 	lines, err := optionLines(given)
 	if err != nil && c.err == nil {

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// What C gets as `user` is a key, never a pointer of Go.
+// C gets a key as `user`, never a pointer of Go.
 var registry struct {
 	mutex   sync.Mutex
 	last    uintptr
@@ -36,7 +36,7 @@ func entryOf(key uintptr) any {
 	return registry.entries[key]
 }
 
-// callback is a function that is called during a call, and what it brought.
+// callback is a function that is called during a call, and its result.
 type callback struct {
 	function    any
 	err         error
@@ -51,7 +51,7 @@ func keptOf(key uintptr) *callback {
 	return entryOf(key).(*callback)
 }
 
-// run calls Go for C. Nothing is thrown through C: an error or a panic ends what the library does.
+// run calls Go for C. Nothing is thrown through C: an error or a panic ends the library's call.
 func (k *callback) run(function func() error) (ends int32) {
 	if k.err != nil || k.hasPanicked {
 		return 1
@@ -70,24 +70,24 @@ func (k *callback) run(function func() error) (ends int32) {
 	return 0
 }
 
-// notice is where a generation hears that there may be something for it.
+// notice wakes a generation that may have a piece.
 type notice chan struct{}
 
 func (n notice) tell() {
 	select {
 	case n <- struct{}{}:
-	default: // it has been told
+	default: // already notified
 	}
 }
 
-// onNotify comes on any thread, and only tells.
+// onNotify runs on any thread, and only notifies.
 func onNotify(user uintptr) {
 	if told, isThere := entryOf(user).(notice); isThere {
 		told.tell()
 	}
 }
 
-// loading is the `user` of a model's callbacks, as long as the library may call them.
+// loading is the `user` of a model's callbacks while the library may call them.
 type loading struct {
 	callback
 	log func(level int, line string)
@@ -95,14 +95,14 @@ type loading struct {
 
 func onLog(user uintptr, level uint32, text unsafe.Pointer, length uint64) {
 	log := entryOf(user).(*loading).log
-	defer func() { _ = recover() }() // no call could tell of it
+	defer func() { _ = recover() }() // no call could report it
 	log(int(level), textAt(text, length))
 }
 
 // onPost gives a task to a goroutine.
 func onPost(_, task, argument uintptr) { go callTask(task, argument) }
 
-// reading is the `user` of a source that a reader delivers.
+// reading is the `user` of a source with a reader.
 type reading struct {
 	reader io.ReaderAt
 	mutex  sync.Mutex

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Conversation is what a chat makes a prompt of. Any value that encoding/json makes the same of will do, a
-// json.RawMessage, too; section 14 of tenon.h lists the members.
+// Conversation is the input of a chat. Any value that encoding/json encodes alike works, also a
+// json.RawMessage; section 14 of tenon.h lists the members.
 type Conversation struct {
 	Messages   []Message `json:"messages"`
 	Tools      []Tool    `json:"tools,omitempty"`
@@ -16,16 +16,16 @@ type Conversation struct {
 	Variables      map[string]any `json:"variables,omitempty"` // of the template
 }
 
-// Message is one of a conversation.
+// Message is a message of a conversation.
 type Message struct {
 	Role             string     `json:"role"` // system, user, assistant, tool
 	Content          string     `json:"content"`
 	ReasoningContent string     `json:"reasoning_content,omitempty"`
 	ToolCalls        []ToolCall `json:"tool_calls,omitempty"`
-	ToolCallID       string     `json:"tool_call_id,omitempty"` // which call a message of role tool answers
+	ToolCallID       string     `json:"tool_call_id,omitempty"` // the call that a message of role tool answers
 }
 
-// ToolCall is one that the model wants made.
+// ToolCall is a call of a tool by the model.
 type ToolCall struct {
 	ID       string `json:"id,omitempty"`
 	Type     string `json:"type"`
@@ -35,26 +35,27 @@ type ToolCall struct {
 	} `json:"function"`
 }
 
-// Tool is one that the model may call.
+// Tool is a function that the model may call.
 type Tool struct {
 	Type     string       `json:"type"` // function
 	Function ToolFunction `json:"function"`
 }
 
-// ToolFunction describes it; Parameters is a JSON Schema.
+// ToolFunction describes a tool; Parameters is a JSON Schema.
 type ToolFunction struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Parameters  any    `json:"parameters,omitempty"`
 }
 
-// Chat turns conversations into prompts, by the template of a model or one of yours. Any goroutine.
+// Chat turns conversations into prompts, by a model's template or yours, and generates answers. Any
+// goroutine.
 type Chat struct {
 	object
 	model *Model
 }
 
-// NewChat makes one; model nil with the option Template, for text only.
+// NewChat makes a chat; model nil with the option Template, for text only.
 func NewChat(model *Model, options *ChatOptions) (*Chat, error) {
 	handle, err := withOptions(options, func(options *handle) (*handle, error) {
 		if model == nil {
@@ -71,10 +72,10 @@ func NewChat(model *Model, options *ChatOptions) (*Chat, error) {
 	return net(&Chat{object{handle}, model}, handle), nil
 }
 
-// Format is the family by which answers are read.
+// Format is the format by which answers are parsed.
 func (c *Chat) Format() (string, error) { return chatFormat(c.handle) }
 
-// Render gives the prompt as text.
+// Render returns the prompt as text.
 func (c *Chat) Render(conversation any) (string, error) {
 	text, err := jsonOf(conversation)
 	if err != nil {
@@ -83,7 +84,7 @@ func (c *Chat) Render(conversation any) (string, error) {
 	return chatRender(c.handle, text)
 }
 
-// Encode gives the prompt as tokens, for GenerateOptions.Tokens.
+// Encode returns the prompt as tokens, for GenerateOptions.Tokens.
 func (c *Chat) Encode(conversation any) ([]Token, error) {
 	text, err := jsonOf(conversation)
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *Chat) Encode(conversation any) ([]Token, error) {
 	return chatEncode(c.handle, text)
 }
 
-// Grammar is what the answer may be; nil: anything.
+// Grammar returns the grammar of the answer; nil if any answer may come.
 func (c *Chat) Grammar(conversation any) (*Grammar, error) {
 	text, err := jsonOf(conversation)
 	if err != nil {
@@ -101,7 +102,7 @@ func (c *Chat) Grammar(conversation any) (*Grammar, error) {
 	return newGrammar(chatGrammar(c.handle, text))
 }
 
-// Constrain sets that grammar; whether there is one.
+// Constrain attaches the grammar of the answer to a sampler; false if any answer may come.
 func (c *Chat) Constrain(conversation any, sampler *Sampler) (bool, error) {
 	text, err := jsonOf(conversation)
 	if err != nil {
@@ -111,7 +112,7 @@ func (c *Chat) Constrain(conversation any, sampler *Sampler) (bool, error) {
 	return constrained != 0, err
 }
 
-// Reply begins to read the answer.
+// Reply begins to parse the answer.
 func (c *Chat) Reply(conversation any) (*Reply, error) {
 	text, err := jsonOf(conversation)
 	if err != nil {
@@ -124,10 +125,10 @@ func (c *Chat) Reply(conversation any) (*Reply, error) {
 	return net(&Reply{object{handle}}, handle), nil
 }
 
-// Answer is one turn: it generates the answer to a conversation in session, as Constrain says, and gives it as a
-// message, to be put after the conversation's. What the session holds of the prompt already is not computed again:
-// keep it for the next turn. session nil: one of its own. on, which may be nil, gets what comes. Of options, which
-// may be nil, Sampler, Grammar and Tokens must not be set.
+// Answer runs one turn: it generates the answer to a conversation in session, constrained as by
+// Constrain, and returns it as a message, to be appended to the conversation's. The session's
+// computed tokens are reused: keep it for the next turn. session nil: a new one. on, which may be
+// nil, gets the deltas. Of options, which may be nil, Sampler, Grammar and Tokens must not be set.
 func (c *Chat) Answer(ctx context.Context, session *Session, conversation any, options *GenerateOptions,
 	on func(ChatDelta)) (Message, error) {
 	given := GenerateOptions{}
@@ -191,12 +192,12 @@ func (c *Chat) Answer(ctx context.Context, session *Session, conversation any, o
 	return reply.Message()
 }
 
-// Reply is an answer that is read as it comes. One goroutine at a time.
+// Reply is a parser of one answer. One goroutine at a time.
 type Reply struct {
 	object
 }
 
-// Push takes the next token, and gives what it amounts to.
+// Push takes the next token and returns the parsed parts.
 func (r *Reply) Push(token Token) ([]ChatDelta, error) {
 	return deltas(func(on func(ChatDelta)) error { return chatReplyPushToken(r.handle, token, on) })
 }
@@ -206,14 +207,14 @@ func (r *Reply) PushText(text string) ([]ChatDelta, error) {
 	return deltas(func(on func(ChatDelta)) error { return chatReplyPushText(r.handle, text, on) })
 }
 
-// PushPiece takes a piece of a generation; what is held back for a stop text waits.
+// PushPiece takes a piece of a generation; text held back for a stop text waits.
 func (r *Reply) PushPiece(piece Piece) ([]ChatDelta, error) {
 	return deltas(func(on func(ChatDelta)) error {
 		return chatReplyPushPiece(r.handle, piece.Token, piece.Text, on)
 	})
 }
 
-// Finish says that the answer is complete.
+// Finish ends the answer.
 func (r *Reply) Finish() ([]ChatDelta, error) {
 	return deltas(func(on func(ChatDelta)) error { return chatReplyFinish(r.handle, on) })
 }
@@ -230,7 +231,7 @@ func (r *Reply) MessageJSON() (json.RawMessage, error) {
 	return json.RawMessage(text), err
 }
 
-// Message is the same as a struct.
+// Message is the answer so far, as a struct.
 func (r *Reply) Message() (Message, error) {
 	var message Message
 	text, err := r.MessageJSON()

@@ -7,27 +7,27 @@ const (
 	NulTerminated = 18446744073709551615
 	// Index of a token in the vocabulary of its model.
 	NoToken = -1
-	// add the begin (and end) token where the model wants it
+	// add the begin (and end) token if the model wants it
 	AddSpecial = 1
-	// spelled control tokens become them: not for user input
+	// find control tokens in the text: not for user input
 	ParseSpecial = 2
-	// it is not
+	// it is not the last
 	FinishNone = 0
 	// the model drew an end token
 	FinishEnd = 1
 	// max_tokens tokens were generated
 	FinishMaxTokens = 2
-	// a stop text or stop token came (9)
+	// a stop text or stop token was generated (9)
 	FinishStop = 3
-	// nothing was found to go on with but banned_strings (9)
+	// every continuation found holds a banned string (9)
 	FinishBanned = 4
 	// Values never change and are never reused.
 	OK = 0
-	// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor * 1000 + patch.
+	// The version of this header. tenon_version() returns the library's, as major * 1000000 + minor * 1000 + patch.
 	VersionMajor = 0
-	// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor * 1000 + patch.
+	// The version of this header. tenon_version() returns the library's, as major * 1000000 + minor * 1000 + patch.
 	VersionMinor = 1
-	// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor * 1000 + patch.
+	// The version of this header. tenon_version() returns the library's, as major * 1000000 + minor * 1000 + patch.
 	VersionPatch = 0
 	// tenon_model_open, tenon_model_load, tenon_backends_create
 	ScopeModel = 1
@@ -67,31 +67,31 @@ const (
 	LogInfo = 2
 	// Which call takes a key.
 	LogDebug = 3
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueUint8 = 0
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueInt8 = 1
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueUint16 = 2
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueInt16 = 3
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueUint32 = 4
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueInt32 = 5
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueFloat32 = 6
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueBool = 7
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueString = 8
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueArray = 9
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueUint64 = 10
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueInt64 = 11
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	ValueFloat64 = 12
 	// show control tokens by their names
 	RenderSpecial = 4
@@ -99,25 +99,25 @@ const (
 	TokenEnd = 1
 	// structure, not text
 	TokenControl = 2
-	// an extra piece of text, matched before everything else
+	// extra text, matched before everything else
 	TokenUserDefined = 4
 	// stands for a single byte
 	TokenByte = 8
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	TokenUnknown = 16
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	TokenUnused = 32
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	SpecialBegin = 1
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	SpecialEnd = 2
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	SpecialEndOfTurn = 3
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	SpecialUnknown = 4
-	// Types of metadata values, with the numbers of GGUF.
+	// Types of metadata values, with GGUF's numbers.
 	SpecialPadding = 5
-	// if only the cache differs: take the text, compute all of it again
+	// if only the cache differs: take the text, recompute it
 	RestoreText = 32
 	// it is used
 	RefusedNot = 0
@@ -127,11 +127,11 @@ const (
 	RefusedNotFound = 2
 	// a directory, a device, a FIFO
 	RefusedNotRegular = 3
-	// it is neither root's nor yours
+	// its owner is neither root nor you
 	RefusedUnsafeOwner = 4
-	// others can write it, or its folder
+	// others can write to it or its folder
 	RefusedWritable = 5
-	// the dynamic loader does not take it
+	// the dynamic loader refuses it
 	RefusedNotALibrary = 6
 	// it has no tenon_backend_entry
 	RefusedNoEntry = 7
@@ -139,9 +139,9 @@ const (
 	RefusedEntryThrew = 8
 	// it cannot run on this machine
 	RefusedDeclined = 9
-	// its table is not one of tenon/backend.h
+	// its table is not of tenon/backend.h
 	RefusedWrongMagic = 10
-	// it is made for another plugin ABI
+	// it was made for another plugin ABI
 	RefusedOtherMajor = 11
 	// its table is too small
 	RefusedTooSmall = 12
@@ -149,9 +149,9 @@ const (
 	RefusedMissingFunction = 13
 	// its name is not 1 to 63 letters, digits, - and _
 	RefusedBadName = 14
-	// a backend before it in the list has its name
+	// an earlier backend in the list has its name
 	RefusedNameTaken = 15
-	// right rather than fast; only its name chooses it
+	// correct, not fast; used only if named
 	DeviceKindReference = 1
 	// Why a plugin is not used.
 	DeviceKindCpu = 2
@@ -159,21 +159,21 @@ const (
 	DeviceKindGpu = 3
 	// Why a plugin is not used.
 	DeviceKindAccelerator = 4
-	// an end token is a token like any other
+	// an end token does not end generation
 	IgnoreEnd = 8
 	// keep log-probabilities for tenon_request_logprobs
 	Logprobs = 16
-	// all that could be was, or nothing like it was ever there
+	// no miss, or nothing similar was ever cached
 	ReuseNoMiss = 0
-	// what is there goes on otherwise
+	// the cached text differs from here
 	ReuseDifferentText = 1
-	// it was there, and its memory was needed
+	// it was evicted
 	ReuseEvicted = 2
-	// it is there under another salt
+	// it is cached under another salt
 	ReuseOtherSalt = 3
 	// it was computed for another cache: TENON_RESTORE_TEXT
 	ReuseCacheType = 4
-	// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above, each without those before it.
+	// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above. A duration is counted in the first bucket that holds it.
 	HistogramCounts = 17
 	// a JSON Schema, draft 2020-12: the text is a valid document
 	GrammarJSONSchema = 1
@@ -183,25 +183,25 @@ const (
 	GrammarRegex = 3
 	// a JSON array of strings: the text is one of them
 	GrammarChoices = 4
-	// JSON_SCHEMA: what has no grammar is left out
+	// JSON_SCHEMA: leave out unsupported parts
 	GrammarLenient = 1
-	// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above, each without those before it.
+	// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above. A duration is counted in the first bucket that holds it.
 	ChatContent = 1
-	// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above, each without those before it.
+	// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above. A duration is counted in the first bucket that holds it.
 	ChatReasoning = 2
 	// text: the name of the tool; id
 	ChatCallBegin = 3
 	// more of the call's JSON
 	ChatArguments = 4
-	// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above, each without those before it.
+	// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above. A duration is counted in the first bucket that holds it.
 	ChatCallEnd = 5
-	// the call was broken: forget it; its text follows as content
+	// malformed call: forget it; its text follows as content
 	ChatCallRetract = 6
-	// of a conversation that does not fit the oldest turns are left out
+	// leave out the oldest turns of a conversation that does not fit
 	DropOldest = 64
-	// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above, each without those before it.
+	// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above. A duration is counted in the first bucket that holds it.
 	MeasureSpeed = 1
-	// they stay: a row for each token
+	// one row per token
 	PoolingNone = 0
 	// their mean
 	PoolingMean = 1
@@ -211,11 +211,11 @@ const (
 	PoolingLast = 3
 	// the scores of the model's classifier
 	PoolingRank = 4
-	// nothing goes before it
+	// no prefix
 	TextPlain = 0
-	// What texts are for: retrieval models want other words before a question than before what is searched. They are the options "query_prefix" and "document_prefix", and unless these are set those of the model's card, where the library knows it.
+	// Role of texts: retrieval models want different words before a question and before a document. The options "query_prefix" and "document_prefix" hold them; the default is that of the model's card, if the library knows it.
 	TextQuery = 1
-	// What texts are for: retrieval models want other words before a question than before what is searched. They are the options "query_prefix" and "document_prefix", and unless these are set those of the model's card, where the library knows it.
+	// Role of texts: retrieval models want different words before a question and before a document. The options "query_prefix" and "document_prefix" hold them; the default is that of the model's card, if the library knows it.
 	TextDocument = 2
 )
 
@@ -223,7 +223,7 @@ const (
 const (
 	// a file or a text is malformed
 	ErrFormat Code = 1
-	// well formed, but nothing this build can do
+	// well formed, but not supported by this build
 	ErrUnsupported Code = 2
 	// larger than a stated limit
 	ErrLimit Code = 3
@@ -231,7 +231,7 @@ const (
 	ErrIO Code = 4
 	// an allocation failed or a budget is used up
 	ErrNoMemory Code = 5
-	// you passed something invalid
+	// an argument is invalid
 	ErrArgument Code = 6
 	// a grammar, schema or pattern is refused
 	ErrGrammar Code = 7

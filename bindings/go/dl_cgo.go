@@ -26,7 +26,7 @@ import (
 )
 
 func openLibrary(path string) (uintptr, error) {
-	runtime.LockOSThread() // dlerror tells by thread
+	runtime.LockOSThread() // dlerror reports per thread
 	defer runtime.UnlockOSThread()
 	text := C.CString(path)
 	defer C.free(unsafe.Pointer(text))
@@ -37,7 +37,7 @@ func openLibrary(path string) (uintptr, error) {
 	return library, nil
 }
 
-// symbolOf gives the address of a function, 0 where the library lacks it.
+// symbolOf returns the address of a function; 0 if the library lacks it.
 func symbolOf(library uintptr, name string) uintptr {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
@@ -47,10 +47,10 @@ func symbolOf(library uintptr, name string) uintptr {
 // callTask calls a tenon_task.
 func callTask(task, argument uintptr) { C.call_task(C.uintptr_t(task), C.uintptr_t(argument)) }
 
-// callText calls a function that returns a text and takes nothing.
+// callText calls a function without parameters that returns a text.
 func callText(function uintptr) unsafe.Pointer {
 	return C.call_text(C.uintptr_t(function))
 }
 
-// registerWithFloats is of use to purego alone.
+// registerWithFloats is needed by purego only.
 func registerWithFloats(first, end int) {}

@@ -12,7 +12,7 @@ func openLibrary(path string) (uintptr, error) {
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
 
-// symbolOf gives the address of a function, 0 where the library lacks it.
+// symbolOf returns the address of a function; 0 if the library lacks it.
 func symbolOf(library uintptr, name string) uintptr {
 	address, err := purego.Dlsym(library, name)
 	if err != nil {
@@ -24,7 +24,7 @@ func symbolOf(library uintptr, name string) uintptr {
 // callTask calls a tenon_task.
 func callTask(task, argument uintptr) { purego.SyscallN(task, argument) }
 
-// callText calls a function that returns a text and takes nothing.
+// callText calls a function without parameters that returns a text.
 func callText(function uintptr) unsafe.Pointer {
 	result, _, _ := purego.SyscallN(function)
 	return *(*unsafe.Pointer)(unsafe.Pointer(&result))

@@ -9,16 +9,16 @@ import (
 	"unsafe"
 )
 
-// TextRole is what texts are for, TextPlain to TextDocument.
+// TextRole is the role of texts, TextPlain to TextDocument.
 type TextRole int32
 
 // Embedder turns texts into rows of numbers. Any goroutine.
 type Embedder struct {
 	object
-	cancels atomic.Uint64 // how often Cancel was called
+	cancels atomic.Uint64 // number of Cancel calls
 }
 
-// NewEmbedder makes one, of an encoder or of a model opened with the option Embeddings.
+// NewEmbedder makes an embedder, for an encoder or a model opened with the option Embeddings.
 func NewEmbedder(model *Model, options *EmbedderOptions) (*Embedder, error) {
 	handle, err := withOptions(options, func(options *handle) (*handle, error) {
 		return embedderCreate(model.handle, options)
@@ -30,10 +30,10 @@ func NewEmbedder(model *Model, options *EmbedderOptions) (*Embedder, error) {
 	return net(&Embedder{object: object{handle}}, handle), nil
 }
 
-// Info tells pooling, dimensions and limits.
+// Info returns pooling, dimensions and limits.
 func (e *Embedder) Info() (EmbedderInfo, error) { return embedderGetInfo(e.handle) }
 
-// Dimensions is how many numbers a row has.
+// Dimensions is the size of a row.
 func (e *Embedder) Dimensions() int { return embedderDimensions(e.handle) }
 
 // Label is the name of a label of the classifier: index < Info().NumLabels.
@@ -43,7 +43,7 @@ func (e *Embedder) Label(index int) (string, error) { return embedderLabel(e.han
 type Embeddings struct {
 	Values     []float32 // [rows, Dimensions]
 	Dimensions int
-	Counts     []int // [texts] how many rows each has; 1 unless the pooling is none
+	Counts     []int // [texts] rows per text; 1 unless the pooling is none
 }
 
 // Len is the number of rows.
@@ -59,12 +59,12 @@ func (e *Embeddings) Row(index int) []float32 {
 	return e.Values[index*e.Dimensions : (index+1)*e.Dimensions : (index+1)*e.Dimensions]
 }
 
-// Embed gives the rows of texts; role says which words of the model's card go before them.
+// Embed returns the rows of texts; role chooses their prefix.
 func (e *Embedder) Embed(ctx context.Context, texts []string, role TextRole) (*Embeddings, error) {
 	return e.embed(ctx, newBatch(texts, role))
 }
 
-// EmbedTokens gives the rows of texts that are tokens already.
+// EmbedTokens returns the rows of texts given as tokens.
 func (e *Embedder) EmbedTokens(ctx context.Context, texts [][]Token) (*Embeddings, error) {
 	return e.embed(ctx, newBatch(texts, TextPlain))
 }
@@ -82,7 +82,7 @@ func (e *Embedder) embed(ctx context.Context, batch *batch) (*Embeddings, error)
 	return &Embeddings{values, dimensions, batch.filled()}, nil
 }
 
-// Rank tells how well each document answers the query; more is better.
+// Rank scores how well each document answers the query; more is better.
 func (e *Embedder) Rank(ctx context.Context, query string, documents []string) ([]float32, error) {
 	batch := newBatch(documents, TextDocument)
 	defer batch.pinner.Unpin()
@@ -92,8 +92,8 @@ func (e *Embedder) Rank(ctx context.Context, query string, documents []string) (
 	})
 }
 
-// call fills a buffer of the size that the library asks for. The library cancels all calls on an embedder at once, so
-// those whose context has not ended begin again: they give the same bits.
+// call fills a buffer of the size that the library needs. The library cancels all calls on an
+// embedder at once, so calls whose context has not ended begin again: they give the same bits.
 func (e *Embedder) call(ctx context.Context, batch *batch, function int,
 	get func(embedder uintptr, values []float32, needed *uintptr) int32) ([]float32, error) {
 	defer runtime.KeepAlive(e)
@@ -135,7 +135,7 @@ func (e *Embedder) once(ctx context.Context, batch *batch, function int, values 
 	return *needed, err
 }
 
-// Cancel ends the calls under way with ErrCancelled.
+// Cancel ends running calls with ErrCancelled.
 func (e *Embedder) Cancel() error {
 	e.cancels.Add(1)
 	return embedderCancel(e.handle)
@@ -144,7 +144,7 @@ func (e *Embedder) Cancel() error {
 // batch is a tenon_embedder_batch whose memory is pinned until Unpin.
 type batch struct {
 	items
-	c *cEmbedderBatch // an object of its own: cgo looks through all of the one that it gets
+	c *cEmbedderBatch // a separate object: cgo checks all of the one that it gets
 }
 
 func newBatch[T ~string | ~[]Token](texts []T, role TextRole) *batch {

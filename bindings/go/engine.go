@@ -5,10 +5,11 @@ import (
 	"iter"
 )
 
-// Engine serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. Any goroutine.
+// Engine serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. Any
+// goroutine.
 //
-// It computes in the goroutines that wait: one of them for all at a time. The others wait without a thread. What a Server
-// that it was added to asks of it is computed in a goroutine of its own.
+// It computes in waiting goroutines: one of them computes for all, the others wait without a
+// thread. A goroutine of the engine's own computes requests of a Server that it was added to.
 type Engine struct {
 	object
 	model  *Model
@@ -30,7 +31,7 @@ func NewEngine(model *Model, options *EngineOptions) (*Engine, error) {
 	return net(&Engine{object: object{handle}, model: model, leader: make(leader, 1)}, handle), nil
 }
 
-// NewSession starts an empty text in this engine.
+// NewSession opens a session with an empty text in this engine.
 func (e *Engine) NewSession(options *SessionOptions) (*Session, error) {
 	handle, err := withOptions(options, func(options *handle) (*handle, error) {
 		return engineOpenSession(e.handle, options)
@@ -41,7 +42,7 @@ func (e *Engine) NewSession(options *SessionOptions) (*Session, error) {
 	return newSession(handle, e), nil
 }
 
-// Stream continues a text in a session of its own: range over it. It begins when it is ranged over.
+// Stream continues a text in a session of its own: range over it. It begins with the loop.
 func (e *Engine) Stream(ctx context.Context, prompt string, options *GenerateOptions) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		session, err := e.NewSession(nil)
@@ -54,7 +55,7 @@ func (e *Engine) Stream(ctx context.Context, prompt string, options *GenerateOpt
 	}
 }
 
-// computeUnasked has what no goroutine waits for computed by one of its own.
+// computeUnasked starts a goroutine that computes work for which no other waits.
 func (e *Engine) computeUnasked() error {
 	c := begin(fnEngineSetExecutor)
 	defer c.end()
@@ -65,13 +66,14 @@ func (e *Engine) computeUnasked() error {
 	return c.done(callEngineSetExecutor(engine, addressPost, 0))
 }
 
-// Stats tells what it has done, and does now.
+// Stats returns counters and current values.
 func (e *Engine) Stats() (EngineStats, error) { return engineGetStats(e.handle) }
 
-// StatsText is the same for Prometheus.
+// StatsText returns the statistics as Prometheus text.
 func (e *Engine) StatsText() (string, error) { return engineStatsText(e.handle) }
 
-// Step computes one step, if there is work, and says whether there was: for programs that drive it themselves.
+// Step computes one step if work is waiting, and reports whether it did: for programs that drive
+// the engine themselves.
 func (e *Engine) Step() (bool, error) {
 	worked, err := engineStep(e.handle)
 	return worked != 0, err

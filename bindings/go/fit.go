@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// Whether a library fits what this package was made for.
+// Checks that a library fits the interface this package was made for.
 //
-// Structures begin with their size and grow at the end, and libraries gain functions: such differences are
-// harmless in both directions. Everything else (a field that moved, another type, another value) would be read
-// wrongly, so the library is refused before it is used. The rules are those of docs/bindings.md.
+// Structures begin with their size and grow at the end, and libraries gain functions: such
+// differences are harmless in both directions. Anything else (a moved field, another type, another
+// value) would be misread, so the library is refused before it is used. The rules are those of
+// docs/bindings.md.
 
-// A field of such a name may become another one: it is 0, and ignored, until then.
+// A field of such a name may become another one: until then it is 0 and ignored.
 func isReserved(field string) bool {
 	return field == "reserved" || strings.HasPrefix(field, "reserved_")
 }
@@ -34,7 +35,7 @@ type structLayout struct {
 	Fields []fieldLayout
 }
 
-// madeFor is made_for.json: signatures are the result's type and those of the parameters.
+// madeFor is made_for.json: signatures are the types of the result and of the parameters.
 type madeFor struct {
 	Version   string
 	Constants map[string]constantValue
@@ -57,7 +58,7 @@ func (d described) signature() []string {
 	return types
 }
 
-// description is what tenon_interface_description answers, as far as it is compared.
+// description is the compared part of tenon_interface_description.
 type description struct {
 	Version   string
 	Constants []struct {
@@ -77,7 +78,7 @@ func (v *constantValue) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// misfits says what of a library does not fit; none: it may be used.
+// misfits lists differences that make a library unusable; none: it fits.
 func misfits(ours *madeFor, theirs *description) []string {
 	major := func(version string) string { return strings.Split(version, ".")[0] }
 	if major(ours.Version) != major(theirs.Version) {
@@ -122,9 +123,9 @@ func structMisfits(name string, ours, theirs structLayout) []string {
 		switch {
 		case isThere && met == mine:
 		case isReserved(mine.Name) && standsAlone(mine, theirs.Fields):
-			// What stands there now is 0 for us.
+			// Our value for a replaced field is 0.
 		case !isThere && mine.Offset >= end:
-			// An older one: it reads and writes no more than it knows.
+			// An older library reads and writes no more than it knows.
 		case !isThere:
 			reasons = append(reasons, fmt.Sprintf("%s.%s is missing", name, mine.Name))
 		case met.Offset != mine.Offset:
@@ -135,7 +136,7 @@ func structMisfits(name string, ours, theirs structLayout) []string {
 				met.Size, mine.Type, mine.Size))
 		}
 	}
-	// A newer one's further fields lie beyond ours, or where ours is reserved.
+	// A newer library's further fields lie beyond ours, or in our reserved ones.
 	last := ours.Fields[len(ours.Fields)-1].Offset
 	for _, field := range theirs.Fields {
 		if known[field.Name] {
@@ -155,7 +156,7 @@ func structMisfits(name string, ours, theirs structLayout) []string {
 	return reasons
 }
 
-// standsAlone says whether what lies in the place of a reserved field fills it exactly.
+// standsAlone reports whether the fields in the place of a reserved field fill it exactly.
 func standsAlone(reserved fieldLayout, fields []fieldLayout) bool {
 	for _, field := range fields {
 		if field.overlaps(reserved) && (field.Offset != reserved.Offset || field.Size != reserved.Size) {

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// Finish is why a piece is the last one, FinishEnd to FinishBanned; FinishNone: it is not.
+// Finish is why a piece is the last, FinishEnd to FinishBanned; FinishNone: it is not.
 type Finish int32
 
 func (f Finish) String() string {
@@ -22,12 +22,12 @@ func (f Finish) String() string {
 	return names[f]
 }
 
-// Piece is what one token brings.
+// Piece is a generated token and its text.
 type Piece struct {
 	Text   string // whole characters: empty while one is incomplete
-	Token  Token  // NoToken where there is none
+	Token  Token  // NoToken if there is none
 	Finish Finish
-	// With GenerateOptions.Logprobs: of the token, and of the likeliest ones.
+	// With GenerateOptions.Logprobs: log-probabilities of the token and of the likeliest ones.
 	Logprob float32
 	Top     []TokenLogprob
 }
@@ -42,26 +42,26 @@ func (c *cPiece) value() Piece {
 	return Piece{Text: textAt(c.text, c.length), Token: c.token, Finish: Finish(c.finish)}
 }
 
-// GenerateOptions is what a generation may be told besides its text.
+// GenerateOptions are options of a generation besides its text.
 type GenerateOptions struct {
-	MaxTokens    int             // at most; 0: as many as the context holds
-	Sampling     *SamplerOptions // how tokens are drawn
-	Sampler      *Sampler        // in place of these; it is copied
-	Grammar      *Grammar        // texts of it only
-	Tokens       []Token         // come after the prompt
-	AddSpecial   Opt[bool]       // begin token before the prompt; not set: when the session is empty
-	ParseSpecial bool            // spelled control tokens become them: not for user input
-	IgnoreEnd    bool            // an end token is a token like any other
-	Logprobs     Opt[int]        // pieces have a Logprob, and those of so many likeliest tokens
-	Timeout      time.Duration   // to the end: ErrDeadline; a deadline of the context counts, too
+	MaxTokens    int             // most tokens; 0: as many as the context holds
+	Sampling     *SamplerOptions // sampler options
+	Sampler      *Sampler        // instead of Sampling; it is copied
+	Grammar      *Grammar        // allows only texts of this grammar
+	Tokens       []Token         // appended after the prompt
+	AddSpecial   Opt[bool]       // begin token before the prompt; not set: if the session is empty
+	ParseSpecial bool            // find control tokens in the text: not for user input
+	IgnoreEnd    bool            // an end token does not end generation
+	Logprobs     Opt[int]        // adds a Logprob to pieces, and those of that many likeliest tokens
+	Timeout      time.Duration   // to the end, then ErrDeadline; a context's deadline counts, too
 	Priority     Opt[int]        // higher runs first; not set: the session's
-	Client       string          // requests of one client share what its weight gives; "": the session's
-	Weight       float64         // of the client; 0: the session's
-	// Of a chat: where the conversation leaves no room for the answer, its oldest turns are left out.
+	Client       string          // key of a fair share; "": the session's
+	Weight       float64         // of the client's share; 0: the session's
+	// Chats only: drops the oldest turns if the conversation leaves no room for the answer.
 	DropOldest bool
 }
 
-// sampler is what the options say, and whether it is to be closed.
+// sampler is the sampler of the options, and whether the caller closes it.
 func (o *GenerateOptions) sampler(model *Model) (*Sampler, bool, error) {
 	if o.Sampler != nil && (o.Grammar != nil || o.Sampling != nil) {
 		return nil, false, failed(ErrArgument, "a Sampler comes in place of Sampling, and has its grammar itself")
@@ -116,7 +116,7 @@ func (o *GenerateOptions) timeoutSeconds(ctx context.Context) (float64, error) {
 	return timeout.Seconds(), nil
 }
 
-// Generation is a continuation under way. One goroutine at a time, but Cancel and Close from any.
+// Generation is a running continuation. One goroutine at a time, except Cancel and Close, from any.
 type Generation struct {
 	handle   *handle
 	session  *Session
@@ -128,8 +128,8 @@ type Generation struct {
 	isClosed atomic.Bool
 }
 
-// Submit appends a prompt and begins to continue it. Until that has ended or is closed the session refuses other
-// calls but Cancel and Close. When ctx ends, so does it.
+// Submit appends a prompt and begins to continue it. Until the generation has ended or is closed,
+// the session refuses other calls except Cancel and Close. The end of ctx ends the generation.
 func (s *Session) Submit(ctx context.Context, prompt string, options *GenerateOptions) (*Generation, error) {
 	if options == nil {
 		options = &GenerateOptions{}
@@ -190,7 +190,7 @@ func (s *Session) Submit(ctx context.Context, prompt string, options *GenerateOp
 	return net(g, request), nil
 }
 
-// submit calls tenon_session_submit. The key by which C tells the notice goes with the handle.
+// submit calls tenon_session_submit. The key of the notice in C goes with the handle.
 func (s *Session) submit(submission *cSubmission, sampler *Sampler, told notice) (*handle, error) {
 	c := begin(fnSessionSubmit)
 	defer c.end()
@@ -213,8 +213,8 @@ func (s *Session) submit(submission *cSubmission, sampler *Sampler, told notice)
 	return request, nil
 }
 
-// Generate appends a prompt and continues it: range over the pieces. It begins when it is ranged over, and ends with
-// the loop; the session can then go on from where it was. An error is the last pair.
+// Generate appends a prompt and continues it: range over the pieces. It begins and ends with the
+// loop; the session can then continue from where it was. An error is the last pair.
 func (s *Session) Generate(ctx context.Context, prompt string, options *GenerateOptions) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		generation, err := s.Submit(ctx, prompt, options)
@@ -249,7 +249,7 @@ func (g *Generation) Next() (Piece, error) {
 	return piece, err
 }
 
-// wait has this goroutine compute when no other one does, else it waits to be told.
+// wait computes in this goroutine if no other one does; otherwise it waits for the notice.
 func (g *Generation) wait() (Piece, error) {
 	lead := g.session.engine.leader
 	for {
@@ -284,7 +284,7 @@ func (g *Generation) look(piece *Piece) error {
 	return err
 }
 
-// All ranges over the pieces that are left. Leaving the loop leaves the generation as it is.
+// All ranges over the remaining pieces. Leaving the loop does not end the generation.
 func (g *Generation) All() iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		for {
@@ -296,7 +296,7 @@ func (g *Generation) All() iter.Seq2[Piece, error] {
 	}
 }
 
-// Text is all that is left, joined.
+// Text is the rest of the text, joined.
 func (g *Generation) Text() (string, error) { return Collect(g.All()) }
 
 // Collect joins the texts of pieces, up to an error.
@@ -311,13 +311,13 @@ func Collect(pieces iter.Seq2[Piece, error]) (string, error) {
 	return text.String(), nil
 }
 
-// Stats tells how much of the prompt was reused. It is for a generation that has not ended.
+// Stats returns how much of the prompt was reused. Call it before the generation has ended.
 func (g *Generation) Stats() (RequestStats, error) { return requestGetStats(g.handle) }
 
-// Seed is what the answer is drawn with: as SamplerOptions.Seed it gives the same answer again.
+// Seed is the answer's seed: as SamplerOptions.Seed it gives the same answer again.
 func (g *Generation) Seed() int64 { return g.seed }
 
-// Cancel ends it: Next is ErrCancelled after the pieces that are there.
+// Cancel ends the generation: Next returns ErrCancelled after the pieces that are ready.
 func (g *Generation) Cancel() error {
 	if !g.handle.isLive() {
 		return nil
@@ -325,7 +325,7 @@ func (g *Generation) Cancel() error {
 	return requestCancel(g.handle)
 }
 
-// Close ends it, and lets the session go on.
+// Close ends the generation and releases the session.
 func (g *Generation) Close() error {
 	if !g.isOver.Swap(true) {
 		g.isClosed.Store(true)

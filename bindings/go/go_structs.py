@@ -50,7 +50,7 @@ def shown_type(interface, field):
 
 
 def public(interface, struct):
-    """What Go programs see of it."""
+    """The structure for Go programs."""
     name = go_name(struct["name"])
     doc = DOCS.get(struct["name"]) or (f"{name}: {struct['doc']}" if struct["doc"] else f"{name} is a {struct['name']}.")
     lines = comment(doc, "")
@@ -60,7 +60,7 @@ def public(interface, struct):
 
 
 def reader(interface, struct):
-    """How it is read: texts and arrays are copied."""
+    """Its reader: texts and arrays are copied."""
     name = go_name(struct["name"])
     lines = [f"func (c *c{camel(short(struct['name']))}) value() {name} {{", f"\treturn {name}{{"]
     rows = []
@@ -84,7 +84,7 @@ def reader(interface, struct):
 
 
 def writer(interface, struct):
-    """How it is written for a call; nil is one with the defaults."""
+    """Its writer for a call; nil means the defaults."""
     name = camel(short(struct["name"]))
     lines = [f"func (v *{name}) fill(c *call, to *c{name}) {{",
              f"\t*to = c{name}{{structSize: uint32(unsafe.Sizeof(*to))}}",

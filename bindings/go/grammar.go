@@ -2,12 +2,13 @@ package tenon
 
 import "encoding/json"
 
-// Grammar says which texts may be generated. Any goroutine.
+// Grammar is a compiled grammar: the texts that may be generated. Any goroutine.
 type Grammar struct {
 	object
 }
 
-// NewGrammar compiles a grammar; kind: GrammarJSONSchema, GrammarGBNF, GrammarRegex, GrammarChoices.
+// NewGrammar compiles a grammar; kind: GrammarJSONSchema, GrammarGBNF, GrammarRegex,
+// GrammarChoices.
 func NewGrammar(kind int32, text string) (*Grammar, error) {
 	return newGrammar(grammarCreate(kind, text))
 }
@@ -19,8 +20,8 @@ func newGrammar(handle *handle, err error) (*Grammar, error) {
 	return net(&Grammar{object{handle}}, handle), nil
 }
 
-// JSONSchema lets through documents that are valid by a schema: a string or json.RawMessage of JSON, or what
-// encoding/json makes one of.
+// JSONSchema allows documents that are valid by a schema: a string or json.RawMessage of JSON, or a
+// value that encoding/json encodes to one.
 func JSONSchema(schema any) (*Grammar, error) {
 	text, err := jsonOf(schema)
 	if err != nil {
@@ -29,13 +30,13 @@ func JSONSchema(schema any) (*Grammar, error) {
 	return NewGrammar(GrammarJSONSchema, text)
 }
 
-// GBNF lets through texts of the rule root.
+// GBNF allows texts of the rule root.
 func GBNF(rules string) (*Grammar, error) { return NewGrammar(GrammarGBNF, rules) }
 
-// Regex lets through texts that a regular expression matches as a whole.
+// Regex allows texts that a regular expression matches as a whole.
 func Regex(pattern string) (*Grammar, error) { return NewGrammar(GrammarRegex, pattern) }
 
-// Choices lets through one of several texts.
+// Choices allows one of several texts.
 func Choices(texts ...string) (*Grammar, error) {
 	text, err := jsonOf(texts)
 	if err != nil {
@@ -44,7 +45,7 @@ func Choices(texts ...string) (*Grammar, error) {
 	return NewGrammar(GrammarChoices, text)
 }
 
-// jsonOf gives JSON as it is, and makes it of anything else.
+// jsonOf returns JSON unchanged, and encodes anything else.
 func jsonOf(value any) (string, error) {
 	if text, isText := value.(string); isText {
 		return text, nil
@@ -56,18 +57,19 @@ func jsonOf(value any) (string, error) {
 	return string(text), nil
 }
 
-// Accepts says whether it is a complete text of the grammar.
+// Accepts reports whether it is a complete text of the grammar.
 func (g *Grammar) Accepts(text string) (bool, error) {
 	accepted, err := grammarAccepts(g.handle, text)
 	return accepted != 0, err
 }
 
-// Matcher is where a text of a grammar has come to: for loops that draw by themselves. One goroutine at a time.
+// Matcher is a position in a text of a grammar, for loops that draw by themselves. One goroutine at
+// a time.
 type Matcher struct {
 	object
 }
 
-// NewMatcher begins at the beginning of a text.
+// NewMatcher starts at the beginning of a text.
 func (g *Grammar) NewMatcher(tokenizer *Tokenizer) (*Matcher, error) {
 	return newMatcher(matcherCreate(g.handle, tokenizer.handle))
 }
@@ -79,37 +81,38 @@ func newMatcher(handle *handle, err error) (*Matcher, error) {
 	return net(&Matcher{object{handle}}, handle), nil
 }
 
-// Fork makes a second one at the same place.
+// Fork makes a second matcher at the same position.
 func (m *Matcher) Fork() (*Matcher, error) { return newMatcher(matcherFork(m.handle)) }
 
-// Allows says whether the token may come next.
+// Allows reports whether the token may come next.
 func (m *Matcher) Allows(token Token) (bool, error) {
 	allowed, err := matcherAllows(m.handle, token)
 	return allowed != 0, err
 }
 
-// Mask is all tokens that may come next: token t is bit t % 64 of word t / 64.
+// Mask is the mask of all tokens that may come next: token t is bit t % 64 of word t / 64.
 func (m *Matcher) Mask() ([]uint64, error) { return matcherMask(m.handle) }
 
-// Accept takes the next token; ErrState for one that cannot follow.
+// Accept accepts the next token; ErrState if it cannot follow.
 func (m *Matcher) Accept(token Token) error { return matcherAcceptToken(m.handle, token) }
 
-// AcceptText takes text, if the grammar goes on so.
+// AcceptText accepts text; false if the grammar does not allow it.
 func (m *Matcher) AcceptText(text string) (bool, error) {
 	accepted, err := matcherAcceptText(m.handle, text)
 	return accepted != 0, err
 }
 
-// RollBack takes the last tokens back.
+// RollBack takes back the last tokens.
 func (m *Matcher) RollBack(tokens int) error { return matcherRollBack(m.handle, tokens) }
 
-// Reset goes back to the beginning.
+// Reset returns to the beginning.
 func (m *Matcher) Reset() error { return matcherReset(m.handle) }
 
-// SetTokenLimit says how many tokens may still come.
+// SetTokenLimit sets how many tokens may still come.
 func (m *Matcher) SetTokenLimit(tokens uint64) error { return matcherSetTokenLimit(m.handle, tokens) }
 
-// State says whether the text so far is one of the grammar, and whether nothing can follow.
+// State reports whether the text so far is a text of the grammar, and whether only an end token can
+// follow.
 func (m *Matcher) State() (complete, ended bool, err error) {
 	isComplete, isEnded, err := matcherState(m.handle)
 	return isComplete != 0, isEnded != 0, err

@@ -13,22 +13,23 @@ type kindInfo struct {
 	destroy    func(pointer uintptr)
 }
 
-// A handle of the library with the calls under way on it: destroying puts itself off until the last returns.
+// A handle of the library with its running calls: destroying waits for the last one to return.
 type handle struct {
 	mutex     sync.Mutex
 	pointer   uintptr // 0: destroyed
 	kind      handleKind
-	calls     int  // under way
-	exclusive bool // one of them refuses others
-	doomed    bool // to be destroyed when the last of them returns
+	calls     int  // running
+	exclusive bool // one of them excludes others
+	doomed    bool // to be destroyed when the last one returns
 	owner     *handle
-	key       uintptr     // by which C tells of a request; forgotten after it
-	release   func() bool // called when it has been destroyed
-	keep      any         // what the library may read as long as the handle is there
-	holds     []*handle   // what must outlive it: a call on each is under way
+	key       uintptr     // C's key of a request; removed after it
+	release   func() bool // called after destruction
+	keep      any         // memory that the library may read while the handle exists
+	holds     []*handle   // handles that must outlive it: a call on each is running
 }
 
-// newHandle takes over what the library made; owner: what lends it, then it is not destroyed.
+// newHandle takes ownership of a pointer of the library; with owner, which lends it, it is not
+// destroyed.
 func newHandle(kind handleKind, pointer uintptr, owner *handle) *handle {
 	if pointer == 0 {
 		return nil
@@ -36,7 +37,7 @@ func newHandle(kind handleKind, pointer uintptr, owner *handle) *handle {
 	return &handle{kind: kind, pointer: pointer, owner: owner}
 }
 
-// destroy frees what is behind the handle, now or when the calls under way return.
+// destroy frees the object, now or when running calls return.
 func (h *handle) destroy() {
 	h.mutex.Lock()
 	if h.calls > 0 {
@@ -47,7 +48,7 @@ func (h *handle) destroy() {
 	h.destroyLocked()
 }
 
-// destroyLocked unlocks, since destroying may wait.
+// destroyLocked unlocks, because destroying may wait.
 func (h *handle) destroyLocked() {
 	pointer, release, holds := h.pointer, h.release, h.holds
 	h.pointer, h.release, h.holds = 0, nil, nil
@@ -69,7 +70,7 @@ func (h *handle) destroyLocked() {
 	}
 }
 
-// hold has another handle outlive this one; what then fails on this one calls letGo.
+// hold makes another handle outlive this one; if this one's call then fails, it calls letGo.
 func (h *handle) hold(other *handle) error {
 	if _, err := other.enter(false); err != nil {
 		return err
@@ -80,10 +81,10 @@ func (h *handle) hold(other *handle) error {
 	return nil
 }
 
-// letGo ends the last count holds.
+// letGo releases the last count holds.
 func (h *handle) letGo(count int) {
 	h.mutex.Lock()
-	first := max(len(h.holds)-count, 0) // none are left of one that has been destroyed
+	first := max(len(h.holds)-count, 0) // a destroyed handle has none left
 	ended := h.holds[first:]
 	h.holds = h.holds[:first:first]
 	h.mutex.Unlock()
@@ -92,7 +93,7 @@ func (h *handle) letGo(count int) {
 	}
 }
 
-// whenDestroyed has release called when the handle has been destroyed; at once if it is.
+// whenDestroyed calls release when the handle has been destroyed; at once if it is.
 func (h *handle) whenDestroyed(release func() bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -112,7 +113,7 @@ func (h *handle) isLive() bool {
 	return h.pointer != 0 && !h.doomed
 }
 
-// enter begins a call. exclusive: refused while another such call is under way.
+// enter begins a call. exclusive: refused while another such call is running.
 func (h *handle) enter(exclusive bool) (uintptr, error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -141,12 +142,12 @@ func (h *handle) leave(exclusive bool) {
 	h.mutex.Unlock()
 }
 
-// object is what all objects share.
+// object is the base of all objects.
 type object struct {
 	handle *handle
 }
 
-// Close frees what is behind the object, at once or when the calls under way return. It always returns nil.
+// Close frees the object, at once or when running calls return. It always returns nil.
 func (o *object) Close() error {
 	if o.handle != nil {
 		o.handle.destroy()
@@ -154,10 +155,10 @@ func (o *object) Close() error {
 	return nil
 }
 
-// Closed says whether it was closed.
+// Closed reports whether it was closed.
 func (o *object) Closed() bool { return !o.handle.isLive() }
 
-// net has the handle destroyed some time after its object became unreachable.
+// net destroys the handle some time after its object became unreachable.
 func net[T any](of *T, h *handle) *T {
 	runtime.AddCleanup(of, (*handle).destroy, h)
 	return of

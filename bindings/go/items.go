@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// items are texts, or lists of tokens, as the library takes several: pointers to each with their lengths, in memory
-// that is pinned until Unpin.
+// items are several texts or lists of tokens for the library: pointers to each with their lengths,
+// in memory that is pinned until Unpin.
 type items struct {
 	count                             uint64
 	texts, lengths, tokens, numTokens unsafe.Pointer
@@ -31,7 +31,7 @@ func pinItems[T ~string | ~[]Token](to *items, all []T) {
 		lengths[i] = uint64(len(item))
 		total += len(item)
 	}
-	// Of 32-bit words, so that tokens are aligned; never empty, so that every text has a place.
+	// 32-bit words, so that tokens are aligned; never empty, so that every text has an address.
 	block := make([]Token, (uintptr(total)*size+3)/4+1)
 	at := unsafe.Pointer(&block[0])
 	for i, item := range all {
@@ -55,7 +55,7 @@ func pinItems[T ~string | ~[]Token](to *items, all []T) {
 	}
 }
 
-// filled are the counts that the library wrote.
+// filled returns the counts that the library wrote.
 func (i *items) filled() []int {
 	counts := make([]int, len(i.counts))
 	for index, count := range i.counts {

@@ -25,7 +25,7 @@ var (
 	wanted    string
 )
 
-// A library in the package itself; the package that bindings/build_all.sh makes sets both.
+// A library in the package itself; bindings/build_all.sh sets both.
 var (
 	embedded     []byte
 	embeddedName string
@@ -34,15 +34,16 @@ var (
 //go:embed made_for.json
 var madeForJSON []byte
 
-// A kind of library that is compared with what this package was made for.
+// A library to compare with the interface this package was made for.
 type comparison struct {
-	name, describe string // of the library, and of the function that answers its description
+	name, describe string // names of the library and of its description function
 	made           []byte
 }
 
 var comparedLibrary = comparison{"libtenon", "tenon_interface_description", madeForJSON}
 
-// UseLibrary names the libtenon.so to use. It comes before everything else: afterwards another path is ErrState.
+// UseLibrary names the libtenon.so to use. Call it before everything else; another path is ErrState
+// afterwards.
 func UseLibrary(path string) error {
 	libraryMu.Lock()
 	defer libraryMu.Unlock()
@@ -53,8 +54,9 @@ func UseLibrary(path string) error {
 	return nil
 }
 
-// Library loads the library, as the first call that needs it would, and says which it is: the one named by
-// UseLibrary; the one inside the package; what the system's loader finds. The environment is not asked.
+// Library loads the library, as the first call that needs it would, and returns its path: the one
+// named by UseLibrary; the one inside the package; the one that the system's loader finds. The
+// environment is not read.
 func Library() (string, error) {
 	err := load()
 	libraryMu.Lock()
@@ -62,7 +64,7 @@ func Library() (string, error) {
 	return usedPath, err
 }
 
-// Version is that of the library, which it loads like the first call that needs it.
+// Version is the library's version. It loads the library like the first call that needs it.
 func Version() (string, error) {
 	if err := load(); err != nil {
 		return "", err
@@ -94,7 +96,7 @@ func load() error {
 	return nil
 }
 
-// findFunctions gets those from first on, up to end.
+// findFunctions looks up the functions [first, end).
 func findFunctions(library uintptr, first, end int) {
 	for index := first; index < end; index++ {
 		functions[index] = symbolOf(library, functionNames[index])
@@ -102,7 +104,7 @@ func findFunctions(library uintptr, first, end int) {
 	registerWithFloats(first, end)
 }
 
-// findLibrary says what to open, and what to call it.
+// findLibrary returns the path to open, and the name for messages.
 func findLibrary() (path, name string, err error) {
 	switch {
 	case wanted != "":
@@ -115,7 +117,7 @@ func findLibrary() (path, name string, err error) {
 	return path, path, err
 }
 
-// soname is what the system's loader knows a library by.
+// soname is the system loader's name of a library.
 func soname(library string) (string, error) {
 	var version struct{ Version string }
 	if err := json.Unmarshal(madeForJSON, &version); err != nil {
@@ -125,7 +127,7 @@ func soname(library string) (string, error) {
 	return fmt.Sprintf("%s.so.%s.%s", library, parts[0], parts[1]), nil
 }
 
-// unpack gives a path to bytes, which need no place on a disk: memfd_create(2).
+// unpack returns a path to bytes, without a place on a disk: memfd_create(2).
 func unpack(library []byte) (string, error) {
 	number := map[string]uintptr{"amd64": 319, "arm64": 279}[runtime.GOARCH]
 	name := []byte("libtenon\x00")
@@ -137,7 +139,7 @@ func unpack(library []byte) (string, error) {
 	if _, err := file.Write(library); err != nil {
 		return "", &Error{Code: ErrIO, Message: err.Error(), cause: err}
 	}
-	keptFiles = append(keptFiles, file) // the path leads there
+	keptFiles = append(keptFiles, file) // the path refers to it
 	path := fmt.Sprintf("/proc/self/fd/%d", fd)
 	if !isFile(path) {
 		return "", failed(ErrUnsupported, "the package's own library is loaded by way of /proc, which is not mounted")
@@ -147,7 +149,7 @@ func unpack(library []byte) (string, error) {
 
 var keptFiles []*os.File
 
-// isStatic says whether this program has no shared library in it: then dlopen, if it is there, crashes.
+// isStatic reports whether this program has no shared library: then dlopen, if linked, crashes.
 func isStatic() bool {
 	mapped, err := os.ReadFile("/proc/self/maps")
 	return err == nil && !strings.Contains(string(mapped), ".so")

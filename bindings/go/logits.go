@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// WithLogits calls use with the logits of the next token, [vocabulary], computing what is queued. They are the
-// library's own memory, without a copy, and valid until use returns; the session refuses other calls until then.
+// WithLogits calls use with the logits of the next token, [vocabulary], after computing queued
+// tokens. They are the library's own memory, without a copy, and valid until use returns; the
+// session refuses other calls until then.
 func (s *Session) WithLogits(ctx context.Context, use func(logits []float32) error) error {
 	if err := s.Prefill(ctx, nil); err != nil {
 		return err
@@ -14,12 +15,13 @@ func (s *Session) WithLogits(ctx context.Context, use func(logits []float32) err
 	return lend(s.handle, fnSessionLogits, callSessionLogits, use)
 }
 
-// WithDrawnLogits does the same with those that the last token of NextPiece was drawn from.
+// WithDrawnLogits calls use with the logits that the last token of NextPiece was drawn from, like
+// WithLogits.
 func (s *Session) WithDrawnLogits(use func(logits []float32) error) error {
 	return lend(s.handle, fnSessionDrawnLogits, callSessionDrawnLogits, use)
 }
 
-// Logits are those of the next token, [vocabulary], copied.
+// Logits returns a copy of the logits of the next token, [vocabulary].
 func (s *Session) Logits(ctx context.Context) ([]float32, error) {
 	var copied []float32
 	err := s.WithLogits(ctx, func(logits []float32) error {
@@ -45,7 +47,8 @@ func lend(session *handle, function int, get func(session uintptr, logits, count
 	return use(unsafe.Slice((*float32)(logits), count))
 }
 
-// LogprobsOf gives log-probabilities under logits [vocabulary]: those of tokens, and the top likeliest.
+// LogprobsOf returns log-probabilities under logits [vocabulary]: those of tokens, and the top
+// likeliest.
 func LogprobsOf(logits []float32, tokens []Token, top int) ([]float32, []TokenLogprob, error) {
 	ofTokens, topTokens, topValues, err := logprobs(logits, tokens, top)
 	if err != nil {

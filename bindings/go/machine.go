@@ -2,9 +2,10 @@ package tenon
 
 import "context"
 
-// What the library has to offer here: backends, options, and models of random weights.
+// Backends, options, and models of random weights.
 
-// Backends tells what can run models here, refused plugins with the reason. options: nil, or with Plugin.
+// Backends lists the backends of this machine; refused plugins with the reason. options: nil, or
+// with Plugin.
 func Backends(options *ModelOptions) ([]BackendInfo, error) {
 	list, err := withOptions(options, backendsCreate)
 	if err != nil {
@@ -32,8 +33,8 @@ func KnownOptions() ([]OptionInfo, error) {
 	return infos, nil
 }
 
-// WriteRandomModel writes a model file with random weights: to measure a machine or to test a program. progress, which
-// may be nil, gets 0 to 1.
+// WriteRandomModel writes a model file with random weights: to measure a machine or to test a
+// program. progress, which may be nil, gets 0 to 1.
 func WriteRandomModel(ctx context.Context, path, shape, format string, seed uint64,
 	progress func(fraction float64) error) error {
 	return randomModelWrite(path, shape, format, seed, func(fraction float64) error {

@@ -1,6 +1,7 @@
 package tenon
 
-// Metadata is that of the model's file: bool, int64, uint64, float64, string, or []any of them.
+// Metadata is the metadata of the model's file: bool, int64, uint64, float64, string, or []any of
+// them.
 func (m *Model) Metadata() (map[string]any, error) {
 	count := modelMetadataCount(m.handle)
 	values := make(map[string]any, count)
@@ -16,7 +17,7 @@ func (m *Model) Metadata() (map[string]any, error) {
 	return values, nil
 }
 
-// MetadataValue is the value of one key; ErrArgument when the model has no such key.
+// MetadataValue is the value of one key; ErrArgument if the model has no such key.
 func (m *Model) MetadataValue(key string) (any, error) {
 	index, err := modelFindMetadata(m.handle, key)
 	if err != nil {

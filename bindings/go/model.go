@@ -13,21 +13,21 @@ type Model struct {
 	engine *Engine
 }
 
-// LoadCallbacks are functions that loading calls.
+// LoadCallbacks are callbacks of a load.
 type LoadCallbacks struct {
-	// Progress gets 0 to 1. What it returns as an error ends loading and comes out of LoadModel.
+	// Progress gets 0 to 1. An error of it cancels the load and is returned by LoadModel.
 	Progress func(fraction float64) error
-	// Log gets lines of LogError to LogDebug up to LogLevel, on any thread, as long as the model is there.
+	// Log gets lines of LogError to LogDebug up to LogLevel, on any thread, while the model exists.
 	Log      func(level int, line string)
 	LogLevel int
 }
 
-// OpenModel opens a model file; of a split model the first part.
+// OpenModel opens a model file; for a split model name the first part.
 func OpenModel(path string, options *ModelOptions) (*Model, error) {
 	return LoadModel(context.Background(), []Source{FromPath(path)}, options, nil)
 }
 
-// LoadModel opens a model from one source, or from all parts of a split one. ctx ends it.
+// LoadModel opens a model from one source, or from all parts of a split model. ctx cancels it.
 func LoadModel(ctx context.Context, sources []Source, options *ModelOptions, callbacks *LoadCallbacks) (*Model,
 	error) {
 	if callbacks == nil {
@@ -53,26 +53,26 @@ func LoadModel(ctx context.Context, sources []Source, options *ModelOptions, cal
 	return net(&Model{object: object{handle}, kept: kept}, handle), nil
 }
 
-// Info tells name, architecture and sizes.
+// Info returns name, architecture and sizes.
 func (m *Model) Info() (ModelInfo, error) { return modelGetInfo(m.handle) }
 
-// Tokenizer is the model's own. It ends with the model.
+// Tokenizer is the model's tokenizer. It ends with the model.
 func (m *Model) Tokenizer() (*Tokenizer, error) {
 	handle, err := modelTokenizer(m.handle)
 	if err != nil {
 		return nil, err
 	}
-	handle.keep = m // not to be freed by the net before
+	handle.keep = m // not freed by the net before it
 	return &Tokenizer{object{handle}}, nil
 }
 
-// Memory is what the model with one session takes; context 0: of the default context.
+// Memory is the memory of the model with one session; context 0: the default context.
 func (m *Model) Memory(context uint64) (Memory, error) { return modelMemory(m.handle, context) }
 
-// Execution tells how the model runs here.
+// Execution returns how the model runs on this machine.
 func (m *Model) Execution() (Execution, error) { return modelExecution(m.handle) }
 
-// Tensors are those of the file, in its order.
+// Tensors are the tensors of the file, in file order.
 func (m *Model) Tensors() ([]Tensor, error) {
 	tensors := make([]Tensor, modelTensorCount(m.handle))
 	for i := range tensors {
@@ -84,7 +84,8 @@ func (m *Model) Tensors() ([]Tensor, error) {
 	return tensors, nil
 }
 
-// MeasureHardware tells of this machine as planning sees it; speed: runs some layers, for seconds.
+// MeasureHardware returns this machine's figures for planning; speed: runs some layers, for
+// seconds.
 func (m *Model) MeasureHardware(speed bool) (Hardware, error) {
 	flags := uint32(0)
 	if speed {
@@ -93,12 +94,12 @@ func (m *Model) MeasureHardware(speed bool) (Hardware, error) {
 	return measureHardware(m.handle, flags)
 }
 
-// Plan is what so many sessions will take and how fast they will be; 0 for the default context and one session.
+// Plan predicts memory and speed for that many sessions; 0 for the default context and one session.
 func (m *Model) Plan(context, sessions uint64, hardware Hardware) (Plan, error) {
 	return modelPlan(m.handle, context, sessions, &hardware)
 }
 
-// Engine is the one that sessions of the model are in unless they name another; made at first use.
+// Engine is the engine of sessions that name no other; made at first use.
 func (m *Model) Engine() (*Engine, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -112,7 +113,7 @@ func (m *Model) Engine() (*Engine, error) {
 	return m.engine, nil
 }
 
-// Close frees the model when its sessions have ended, too.
+// Close frees the model after its sessions have ended.
 func (m *Model) Close() error {
 	m.mutex.Lock()
 	engine := m.engine

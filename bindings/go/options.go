@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Opt is a value that may be left out: Set makes one.
+// Opt is an optional value: Set makes one.
 type Opt[T any] struct {
 	value T
 	isSet bool
@@ -24,7 +24,7 @@ func applyExtra(extra map[string]any, set func(key string, value any)) {
 	}
 }
 
-// optionsHandle makes a set of the library; nil for the defaults. It is the caller's to destroy.
+// optionsHandle makes a set of options; nil for the defaults. The caller destroys it.
 func optionsHandle(given optionSet) (*handle, error) {
 	var options *handle
 	var err error
@@ -73,7 +73,7 @@ func notAnOption(key string, value any) error {
 	return failed(ErrArgument, "option %s: a %T is no value of an option", key, value)
 }
 
-// optionLines are the options as text: "key=value", one a line; a list has a line for each of its texts.
+// optionLines are the options as lines of "key=value"; a list has a line per text.
 func optionLines(given optionSet) (string, error) {
 	var lines strings.Builder
 	var err error
@@ -96,7 +96,7 @@ func optionLines(given optionSet) (string, error) {
 	return lines.String(), err
 }
 
-// withOptions makes an object with a set of options, which is only needed until then.
+// withOptions makes an object with a set of options, which is freed afterwards.
 func withOptions(given optionSet, create func(options *handle) (*handle, error)) (*handle, error) {
 	options, err := optionsHandle(given)
 	if err != nil {

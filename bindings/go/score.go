@@ -8,15 +8,16 @@ import (
 	"unsafe"
 )
 
-// Score tells how likely texts are after that of the session: for each the logprobs of its tokens, whose sum is that of
-// the whole. flags: 0 or ParseSpecial. The session's text stays as it is.
+// Score scores texts as continuations of the session's text: for each the log-probabilities of its
+// tokens, whose sum is that of the whole. flags: 0 or ParseSpecial. The session's text does not
+// change.
 func (s *Session) Score(ctx context.Context, texts []string, flags uint32) ([][]float32, error) {
 	var given items
 	pinItems(&given, texts)
 	return s.score(ctx, &given, flags)
 }
 
-// ScoreTokens is the same for texts that are tokens already.
+// ScoreTokens scores texts given as tokens, like Score.
 func (s *Session) ScoreTokens(ctx context.Context, texts [][]Token) ([][]float32, error) {
 	var given items
 	pinItems(&given, texts)
@@ -48,7 +49,8 @@ func (s *Session) score(ctx context.Context, given *items, flags uint32) ([][]fl
 }
 
 func (s *Session) scoreOnce(ctx context.Context, continuations *cContinuations, logprobs []float32) (uintptr, error) {
-	// A cancel that comes when the call has its result would end the next one: it is taken here.
+	// A cancel that comes after the call has its result would end the next call: it is consumed
+	// here.
 	isCancelled := false
 	defer func() {
 		if isCancelled {
@@ -76,8 +78,8 @@ func (s *Session) scoreOnce(ctx context.Context, continuations *cContinuations, 
 	return *needed, err
 }
 
-// cancelWith cancels what is under way on the session when the context is cancelled; its deadline is the library's.
-// stop ends that, and says whether it did.
+// cancelWith cancels the session's running call when the context is cancelled; the library keeps
+// its deadline. stop ends that, and reports whether it had cancelled.
 func (s *Session) cancelWith(ctx context.Context) (stop func() bool) {
 	var lock sync.Mutex
 	isUnderWay, isCancelled := true, false

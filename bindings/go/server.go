@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// Server answers over HTTP, in the words of OpenAI and Anthropic, with the models that it is given, and requests of
+// Server serves models over HTTP (the interfaces of OpenAI and Anthropic), and answers requests of
 // the program itself without a socket (Request). Any goroutine.
 //
-// The order is: NewServer, what is served (Add, AddEngine, AddFile), Listen unless all requests are the program's own,
-// Start or Run, Stop, Close. What is added after the start is ErrState. Models and engines live as long as the server
-// needs them, also when they are closed before it.
+// The order is: NewServer, models and engines (Add, AddEngine, AddFile), Listen unless all requests
+// are the program's own, Start or Run, Stop, Close. Models and addresses added after the start are
+// ErrState. Models and engines live as long as the server needs them, even if they are closed
+// before it.
 type Server struct {
 	object
-	mutex    sync.Mutex // before it runs: for one at a time
+	mutex    sync.Mutex // serialises calls before it runs
 	hasBegun bool
 	hasEnded bool
-	key      uintptr // by which it is kept while it runs, also where the program keeps nothing of it
+	key      uintptr // keeps it alive while it runs, without references of the program
 }
 
-// NewServer makes one; options may be nil. Its log must not call the server.
+// NewServer makes a server; options may be nil. Its log must not call the server.
 func NewServer(options *ServerOptions) (*Server, error) {
 	handle, err := serverCreate(options)
 	if err != nil {
@@ -30,8 +31,9 @@ func NewServer(options *ServerOptions) (*Server, error) {
 	return net(&Server{object: object{handle}}, handle), nil
 }
 
-// Add serves a model under a name, the field "model" of requests, in an engine of the server's own. context is the
-// most tokens of a request's prompt and answer; 0: as a session has by default. options may be nil.
+// Add serves a model under a name, the field "model" of requests, in an engine of the server's own.
+// context is the most tokens of a request's prompt and answer; 0: a session's default. options may
+// be nil.
 func (s *Server) Add(name string, model *Model, options *EngineOptions, context uint64) error {
 	return s.add([]*handle{model.handle}, func() error {
 		_, err := withOptions(options, func(options *handle) (*handle, error) {
@@ -41,7 +43,7 @@ func (s *Server) Add(name string, model *Model, options *EngineOptions, context 
 	})
 }
 
-// AddEngine serves the model of an engine in that engine, which the program may go on to use.
+// AddEngine serves the model of an engine in that engine, which the program may continue to use.
 func (s *Server) AddEngine(name string, engine *Engine, context uint64) error {
 	return s.add([]*handle{engine.model.handle, engine.handle}, func() error {
 		if err := engine.computeUnasked(); err != nil {
@@ -51,12 +53,13 @@ func (s *Server) AddEngine(name string, engine *Engine, context uint64) error {
 	})
 }
 
-// AddFile serves a model that is loaded when a request asks for it, within ServerOptions.MemoryBytes.
+// AddFile serves a model file that is loaded when a request asks for it, within
+// ServerOptions.MemoryBytes.
 func (s *Server) AddFile(name string, file ServerModelFile) error {
 	return s.add(nil, func() error { return serverAddFile(s.handle, name, &file) })
 }
 
-// add has what is served outlive the server.
+// add makes served handles outlive the server.
 func (s *Server) add(served []*handle, call func() error) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -73,7 +76,8 @@ func (s *Server) add(served []*handle, call func() error) error {
 	return err
 }
 
-// Listen takes connections at an address or name of this machine, and says at which port; port 0: any that is free.
+// Listen accepts connections at an address or name of this machine, and returns the port; port 0:
+// any free one.
 func (s *Server) Listen(host string, port int) (int, error) {
 	if port < 0 || port > math.MaxUint16 {
 		return 0, failed(ErrArgument, "%d is no port", port)
@@ -84,14 +88,15 @@ func (s *Server) Listen(host string, port int) (int, error) {
 	return int(bound), err
 }
 
-// ListenUnix takes connections at a Unix socket, a file that is removed at the end.
+// ListenUnix accepts connections at a Unix socket, a file that is removed at the end.
 func (s *Server) ListenUnix(path string) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return serverListenUnix(s.handle, path)
 }
 
-// Start has the server run in threads of its own; 0: as many as there is use for. It runs until Stop or Close.
+// Start runs the server on threads of its own; 0: as many as are useful. It runs until Stop or
+// Close.
 func (s *Server) Start(threads int) error {
 	if threads < 0 || threads > math.MaxUint16 {
 		return failed(ErrArgument, "%d is no number of threads", threads)
@@ -105,8 +110,8 @@ func (s *Server) Start(threads int) error {
 	return nil
 }
 
-// Run lends the calling goroutine's thread to the server until it is stopped: the first one serves the sockets, the
-// next compute, one for each model, the others prepare.
+// Run lends the calling goroutine's thread to the server until it is stopped: the first one serves
+// the sockets, the next compute, one per model, the others prepare.
 func (s *Server) Run() error {
 	s.mutex.Lock()
 	s.begin()
@@ -121,8 +126,8 @@ func (s *Server) begin() {
 	}
 }
 
-// Stop takes no more requests, waits so long for the answers under way, cancels the others, and returns when no thread
-// is in the server. It cannot run again.
+// Stop takes no more requests, gives running answers that long, cancels the others, and returns
+// when no thread is in the server. It cannot run again.
 func (s *Server) Stop(wait time.Duration) error {
 	s.mutex.Lock()
 	if s.key != 0 {
@@ -137,7 +142,7 @@ func (s *Server) Stop(wait time.Duration) error {
 	return serverStop(s.handle, wait.Seconds())
 }
 
-// Close stops it at once and frees it, when the last of its answers has been closed.
+// Close stops the server at once, and frees it when the last of its answers has been closed.
 func (s *Server) Close() error {
 	if s.handle.isLive() {
 		_ = s.Stop(0)
@@ -145,8 +150,9 @@ func (s *Server) Close() error {
 	return s.object.Close()
 }
 
-// Request asks as a client does, without a socket: POST /v1/chat/completions and the others of docs/server.md. It
-// returns when the answer has begun; what is wrong with a request is in the answer. When ctx ends, so does the request.
+// Request sends a request like a client, without a socket: POST /v1/chat/completions and the other
+// routes of docs/server.md. It returns when the answer has begun; errors of the request are in the
+// answer. The end of ctx ends the request.
 func (s *Server) Request(ctx context.Context, request ServerRequest) (*ServerAnswer, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx)

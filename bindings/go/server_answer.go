@@ -11,18 +11,18 @@ import (
 	"sync/atomic"
 )
 
-// ServerAnswer is what a server answers to Request: an io.ReadCloser of the body. One goroutine at a time (ErrState), but
-// Close from any.
+// ServerAnswer is a server's answer to Request: an io.ReadCloser of the body. One goroutine at a
+// time (ErrState), except Close, from any.
 type ServerAnswer struct {
-	Status      int    // of HTTP: 200, 400, ...
-	ContentType string // "application/json"; of a stream "text/event-stream"
+	Status      int    // HTTP status: 200, 400, ...
+	ContentType string // "application/json"; for a stream "text/event-stream"
 	Header      map[string]string
 
 	handle   *handle
 	ctx      context.Context
 	told     notice
-	mutex    sync.Mutex // held by the goroutine that takes
-	came     []byte     // and not yet read
+	mutex    sync.Mutex // held by the reading goroutine
+	came     []byte     // received and not yet read
 	isLast   bool
 	isClosed atomic.Bool
 }
@@ -51,7 +51,7 @@ func newServerAnswer(ctx context.Context, call *handle, told notice) (*ServerAns
 	return a, nil
 }
 
-// wait is for the next part, without a thread while there is none.
+// wait waits for the next part, without a thread.
 func (a *ServerAnswer) wait() (serverPart, error) {
 	defer runtime.KeepAlive(a)
 	for {
@@ -68,7 +68,7 @@ func (a *ServerAnswer) wait() (serverPart, error) {
 	}
 }
 
-// next waits for bytes that have not been read; io.EOF after the last.
+// next waits for unread bytes; io.EOF after the last.
 func (a *ServerAnswer) next() error {
 	for len(a.came) == 0 {
 		if a.isLast {
@@ -90,7 +90,7 @@ func (a *ServerAnswer) take() error {
 	return nil
 }
 
-// Read takes what there is of the body, and waits when that is nothing.
+// Read takes the available bytes of the body, and waits if there are none.
 func (a *ServerAnswer) Read(into []byte) (int, error) {
 	if err := a.take(); err != nil {
 		return 0, err
@@ -107,8 +107,8 @@ func (a *ServerAnswer) Read(into []byte) (int, error) {
 	return count, nil
 }
 
-// Parts ranges over the body as it comes: of a stream its events, one or more at a time. An error is the last pair.
-// Leaving the loop leaves the answer as it is.
+// Parts ranges over the body in parts; for a stream its events, one or more at a time. An error is
+// the last pair. Leaving the loop does not end the answer.
 func (a *ServerAnswer) Parts() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for {
@@ -120,7 +120,7 @@ func (a *ServerAnswer) Parts() iter.Seq2[[]byte, error] {
 	}
 }
 
-// part is what has come and was not read.
+// part returns the received bytes that were not read.
 func (a *ServerAnswer) part() ([]byte, error) {
 	if err := a.take(); err != nil {
 		return nil, err

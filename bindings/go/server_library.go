@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// libtenon-server is a library of its own, which is looked for when the first server is made.
+// libtenon-server is a separate library, searched when the first server is made.
 
 var isServerLoaded atomic.Bool
 
-// One in the package itself, as `embedded` in library.go.
+// The library in the package itself, like `embedded` in library.go.
 var embeddedServer []byte
 
 //go:embed made_for_server.json
@@ -45,7 +45,8 @@ func loadServer() error {
 	return nil
 }
 
-// openServer refuses one that would bring another libtenon into the process: models of one are none of the other.
+// openServer refuses a library that would bring another libtenon into the process: each has its own
+// models.
 func openServer(path, name string) (uintptr, error) {
 	library, err := comparedServer.open(path, name)
 	if err != nil {
@@ -57,8 +58,9 @@ func openServer(path, name string) (uintptr, error) {
 	return library, nil
 }
 
-// findServer says what to open, and what to call it: the package's own beside the package's own libtenon, the one
-// beside the libtenon that is in use, or what the system's loader finds.
+// findServer returns the path to open, and the name for messages: the package's own beside the
+// package's own libtenon, the one beside the libtenon in use, or the one that the system's loader
+// finds.
 func findServer(used string) (path, name string, err error) {
 	known, err := soname("libtenon-server")
 	if err != nil {

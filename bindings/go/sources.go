@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Source is where the bytes of a file come from.
+// Source is the source of a file's bytes.
 type Source struct {
 	kind         int32
 	name         string
@@ -21,21 +21,22 @@ type Source struct {
 // FromPath is a regular file.
 func FromPath(path string) Source { return Source{kind: SourcePath, name: path} }
 
-// FromFile is size bytes of an open file from offset on; size 0: to its end. It may be closed after the call.
+// FromFile is size bytes of an open file from offset on; size 0: to its end. The file may be closed
+// after the call.
 func FromFile(file *os.File, offset, size uint64) Source {
 	return Source{kind: SourceFD, name: file.Name(), file: file, offset: offset, size: size}
 }
 
-// FromBytes is memory, which must not change while the model or anything made from it is there.
+// FromBytes is memory, which must not change while the model or anything made from it exists.
 func FromBytes(data []byte) Source { return Source{kind: SourceMemory, data: data} }
 
-// FromReader is size bytes that a reader delivers, from several goroutines at once, while the model or anything
-// made from it is there.
+// FromReader is size bytes of a reader, read by several goroutines at once, while the model or
+// anything made from it exists.
 func FromReader(reader io.ReaderAt, size uint64) Source {
 	return Source{kind: SourceReader, reader: reader, size: size}
 }
 
-// lasting is what the library uses of Go as long as a model is there: memory and functions.
+// lasting is memory and functions of Go that the library uses while a model exists.
 type lasting struct {
 	pinner *runtime.Pinner
 	keys   []uintptr
@@ -46,7 +47,7 @@ func newLasting() *lasting {
 	return &lasting{pinner: new(runtime.Pinner)}
 }
 
-// release ends it.
+// release frees them.
 func (l *lasting) release() {
 	l.pinner.Unpin()
 	for _, key := range l.keys {
@@ -54,7 +55,7 @@ func (l *lasting) release() {
 	}
 }
 
-// untilUnreachable ends it when nothing that was made from the model is left.
+// untilUnreachable frees them when nothing made from the model is left.
 func (l *lasting) untilUnreachable() *lasting {
 	kept := *l
 	runtime.AddCleanup(l, func(kept lasting) { kept.release() }, kept)
@@ -87,7 +88,7 @@ func (s *Source) fill(c *cSource, kept *lasting) (*reading, error) {
 	return nil, nil
 }
 
-// ofReaders puts what readers said behind an error of the library.
+// ofReaders adds the readers' errors as causes of an error of the library.
 func ofReaders(err error, from []*reading) error {
 	for _, reader := range from {
 		if known, isKnown := err.(*Error); isKnown && reader != nil && reader.err != nil {
@@ -97,7 +98,7 @@ func ofReaders(err error, from []*reading) error {
 	return err
 }
 
-// modelLoad calls tenon_model_load. What it returns first is to be kept with every handle made from the model.
+// modelLoad calls tenon_model_load. Every handle made from the model keeps its first result.
 func modelLoad(ctx context.Context, sources []Source, options *handle, callbacks *LoadCallbacks) (*lasting, *handle,
 	error) {
 	c := begin(fnModelLoad)
@@ -142,7 +143,7 @@ func modelLoad(ctx context.Context, sources []Source, options *handle, callbacks
 	status := callModelLoad(slicePointer(pointers), uintptr(len(pointers)), optionsPointer, unsafe.Pointer(&given),
 		unsafe.Pointer(&model))
 	if callbacks.Log != nil && status == OK {
-		c.kept = nil // the log needs its key as long as the model
+		c.kept = nil // the log needs its key while the model exists
 	}
 	if c.kept != nil && c.kept.hasPanicked {
 		kept.release()

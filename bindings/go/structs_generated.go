@@ -814,35 +814,35 @@ type ModelInfo struct {
 	HasWeights bool
 	// "llama"
 	Architecture string
-	// as the file calls it; may be empty
+	// from the file; may be empty
 	Name string
 	// the file's, or empty
 	ChatTemplate string
-	// what runs it: "cpu"; empty when no weights were read
+	// "cpu"; empty if no weights were read
 	Backend string
 	// elements of all tensors
 	Parameters uint64
 	// their size in the file
 	TensorBytes uint64
-	// positions; this and the following are 0 where unknown
+	// positions; this and the following are 0 if unknown
 	TrainedContext uint64
 	// tokens
 	Vocabulary uint64
 	Layers     uint64
 	Width      uint64
-	// of a layer; this and the following are the largest where layers differ
+	// per layer; this and the following are the largest if layers differ
 	Heads   uint64
 	KVHeads uint64
-	// of one head
+	// per head
 	KeyDim uint64
-	// of one head
+	// per head
 	ValueDim    uint64
 	FeedForward uint64
-	// of a layer; 0: it is no mixture of experts. Since 0.1
+	// per layer; 0: not a mixture of experts. Since 0.1
 	Experts uint64
-	// by each token
+	// per token
 	ExpertsUsed uint64
-	// The longest source that its encoder reads, in tokens; 0: it has none. Since 0.1
+	// Longest source of the encoder, in tokens; 0: no encoder. Since 0.1
 	SourceTokens uint64
 }
 
@@ -870,7 +870,7 @@ func (c *cModelInfo) value() ModelInfo {
 	}
 }
 
-// Memory: What the model with one session takes in memory.
+// Memory: Memory of the model with one session.
 type Memory struct {
 	// positions of the session
 	Context uint64
@@ -878,9 +878,9 @@ type Memory struct {
 	WeightsBytes uint64
 	// once per model
 	ScratchBytes uint64
-	// once per session: a full one in an engine of so many "cache_bytes"
+	// per session: full, in an engine of as many "cache_bytes"
 	KVBytes uint64
-	// Of that, what decoding one token more reads of positions, and reads and writes of states. Since 0.1
+	// Part of kv_bytes that decoding one token transfers: positions read, states read and written. Since 0.1
 	TokenCacheBytes uint64
 }
 
@@ -894,15 +894,15 @@ func (c *cMemory) value() Memory {
 	}
 }
 
-// Execution: How the model runs here, and what speeds are measured against: decoding takes step_bytes for each step and tenon_memory.token_cache_bytes for each token, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so token_multiplications + output_multiplications are the active parameters.
+// Execution: How the model runs on this machine, and the figures that speeds are measured against. Decoding takes step_bytes per step and tenon_memory.token_cache_bytes per token. A step of T tokens with R rows of logits takes T * token_multiplications + R * output_multiplications multiplications, apart from attention. A mixture of experts counts those of one token, so token_multiplications + output_multiplications are the active parameters.
 type Execution struct {
-	// that compute, the caller's included
+	// compute threads, the caller's included
 	Threads uint32
-	// as the backend describes it: "AMD EPYC, avx2 kernels"
+	// the backend's description: "AMD EPYC, avx2 kernels"
 	Device string
-	// of the weights in memory, those on 2 MiB pages
+	// weights in memory on 2 MiB pages
 	HugePageBytes uint64
-	// of the matrices, in the formats of the file
+	// matrices, in the formats of the file
 	StepBytes             uint64
 	TokenMultiplications  uint64
 	OutputMultiplications uint64
@@ -923,10 +923,10 @@ func (c *cExecution) value() Execution {
 type metadataEntry struct {
 	// TENON_VALUE_*
 	Type int32
-	// of an ARRAY's elements, else = type
+	// ARRAY: type of its elements; else = type
 	ElementType int32
 	Key         string
-	// of an ARRAY, else 1
+	// ARRAY: its length; else 1
 	NumElements uint64
 }
 
@@ -945,7 +945,7 @@ type metadataValue struct {
 	Type int32
 	// integers and BOOL; a UINT64 above INT64_MAX as its bits
 	Integer int64
-	// the same as a float, and floats
+	// floats, and integers as floats
 	Number float64
 	// STRING, else empty
 	Text string
@@ -966,12 +966,12 @@ type Tensor struct {
 	Name          string
 	// "q4_K"
 	Format string
-	// outermost first; what is beyond num_dimensions is 1
+	// outermost first; 1 beyond num_dimensions
 	Shape     [4]uint64
 	SizeBytes uint64
-	// in which of the files
+	// index of the file
 	Source uint64
-	// of the first byte in it
+	// of the first byte in that file
 	Offset uint64
 }
 
@@ -991,9 +991,9 @@ func (c *cTensor) value() Tensor {
 type TokenInfo struct {
 	// TENON_TOKEN_*, or-ed
 	Attributes uint32
-	// as the file spells it
+	// in the file
 	Spelling string
-	// the bytes it stands for; empty for control tokens
+	// its bytes; empty for control tokens
 	Text []byte
 }
 
@@ -1026,9 +1026,9 @@ func (c *cSessionStats) value() SessionStats {
 
 // BackendInfo is a tenon_backend_info.
 type BackendInfo struct {
-	// TENON_OK: usable; PLUGIN: refused; else what its device said
+	// TENON_OK: usable; PLUGIN: refused; else the device's error
 	Status Code
-	// as the option "backend" takes it
+	// for the option "backend"
 	Name string
 	// "built in", or the path of the plugin
 	Origin string
@@ -1036,7 +1036,7 @@ type BackendInfo struct {
 	Description string
 	// TENON_REFUSED_*
 	Reason int32
-	// A line for each option it takes as backend.KEY: key, values, default, meaning; tabs between.
+	// One line per option "backend.KEY": key, values, default, meaning, separated by tabs.
 	Options string
 }
 
@@ -1051,7 +1051,7 @@ func (c *cBackendInfo) value() BackendInfo {
 	}
 }
 
-// BackendDevice: A device of a backend. The option "devices" takes it as BACKEND:NAME, or BACKEND:NUMBER by its place.
+// BackendDevice: A device of a backend. The option "devices" takes BACKEND:NAME, or BACKEND:INDEX.
 type BackendDevice struct {
 	// TENON_DEVICE_KIND_*
 	Kind int32
@@ -1060,7 +1060,7 @@ type BackendDevice struct {
 	Description string
 	// empty, or why it cannot be used
 	Unavailable string
-	// bytes; 0: not known
+	// bytes; 0: unknown
 	MemoryTotal     uint64
 	MemoryAvailable uint64
 }
@@ -1080,11 +1080,11 @@ func (c *cBackendDevice) value() BackendDevice {
 type RequestStats struct {
 	// TENON_REUSE_*
 	ReuseMiss int32
-	// of the session's text when it was submitted
+	// the session's text at submission
 	PromptTokens uint64
-	// of these computed before, in the session or by others
+	// part of it already computed, in the session or by others
 	ReusedTokens uint64
-	// with a miss: the first position that is not there
+	// with a miss: the first position not cached
 	MissPosition uint64
 }
 
@@ -1097,9 +1097,9 @@ func (c *cRequestStats) value() RequestStats {
 	}
 }
 
-// EngineStats: Totals are since the engine was made, the rest is as it is now.
+// EngineStats: Totals since the engine was made, and current values.
 type EngineStats struct {
-	// requests in the queue, and prompt tokens of those that have not begun
+	// queued requests; next: prompt tokens of those that have not begun
 	Waiting       uint64
 	WaitingTokens uint64
 	// requests that have begun
@@ -1116,14 +1116,14 @@ type EngineStats struct {
 	KVLimitBytes uint64
 	// memory of the cache
 	KVHeldBytes uint64
-	// of this in blocks of sessions and shared beginnings
+	// part of it in blocks of sessions and shared prefixes
 	KVUsedBytes uint64
-	// of this held for reuse alone
+	// part of it held only for reuse
 	KVSharedBytes uint64
 	Steps         uint64
-	// by a cancel or the timeout of a wait, and computed again
+	// by a cancel or a wait's timeout, and computed again
 	StepsStopped uint64
-	// computed in slices of prompts
+	// computed in prompt slices
 	PromptTokens uint64
 	// computed one at a time
 	DecodeTokens    uint64
@@ -1133,21 +1133,21 @@ type EngineStats struct {
 	StepSeconds float64
 	// choosing, preparing and settling steps
 	ScheduleSeconds float64
-	// from sessions between two calls, to be computed again
+	// evicted from idle sessions, to be computed again
 	IdleBlocksTaken uint64
-	// blocks of shared beginnings that were given up for others
+	// blocks of shared prefixes evicted for others
 	PrefixEvicted uint64
-	// of requests: from submit
+	// per request, from submit
 	FirstTokenCounts [17]uint64
 	// between tokens
 	TokenGapCounts [17]uint64
 	// from submit to the end
 	RequestCounts [17]uint64
-	// the sums of these durations
+	// sums of these durations
 	FirstTokenSeconds float64
 	TokenGapSeconds   float64
 	RequestSeconds    float64
-	// requests that the queue still takes; 0: the next is BUSY. Since 0.1
+	// requests that the queue still accepts; 0: the next is BUSY. Since 0.1
 	QueueRoom uint64
 }
 
@@ -1187,21 +1187,21 @@ func (c *cEngineStats) value() EngineStats {
 	}
 }
 
-// Hardware: A machine as planning sees it. Fill it in yourself, or have it measured. Speeds are those of all threads together; 0: not known, and nothing is predicted from it.
+// Hardware: A machine, for planning. Fill it in yourself, or measure it. Speeds are for all threads together; 0 means unknown, and nothing is predicted from it.
 type Hardware struct {
-	// that compute; at least 1
+	// compute threads; at least 1
 	Threads uint32
-	// that the process may take, what it holds now included
+	// available to the process, current use included
 	MemoryBytes uint64
-	// what it holds besides weights, cache and what computing takes
+	// used besides weights, cache and scratch
 	ProcessBytes uint64
-	// Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at the beginning of their texts: matrices, as the file has them, and states, read and written. The first is the bandwidth of the memory as far as the kernels use it.
+	// Bytes per second of decode steps of 1, 2, 4, ... 128 sequences at the beginning of their texts: matrices, in the file's format, and states, read and written. The first is the memory bandwidth that the kernels reach.
 	DecodeBytesPerSecond [8]float64
 	// in the matrices, while a prompt is computed
 	PrefillMultiplicationsPerSecond float64
-	// that attention reads of the cache in decoding
+	// cache bytes that attention reads in decoding
 	CacheBytesPerSecond float64
-	// of attention, while a prompt is computed
+	// in attention, while a prompt is computed
 	AttentionMultiplicationsPerSecond float64
 }
 
@@ -1219,33 +1219,33 @@ func (c *cHardware) value() Hardware {
 
 // Plan is a tenon_plan.
 type Plan struct {
-	// total_bytes is no more than the hardware's memory_bytes
+	// 1: total_bytes <= the hardware's memory_bytes
 	Fits bool
-	// as asked for; of 0, what a session gets by default
+	// the argument; for 0 a session's default
 	Context  uint64
 	Sessions uint64
-	// the following add up to total_bytes, but for the short peak of loading
+	// this to kv_bytes add up to total_bytes, plus a short peak of loading
 	ProcessBytes uint64
-	// as they are stored for computing
+	// in the layout for computing
 	WeightsBytes uint64
 	// activations, work memory of the threads, logits of a step
 	ScratchBytes uint64
-	// of all sessions with full contexts: the least "cache_bytes" that takes nothing from any of them
+	// all sessions, full contexts: least "cache_bytes" without eviction
 	KVBytes uint64
-	// of one session: its part of the cache, logits, text, sampler
+	// per session: its part of the cache, logits, text, sampler
 	SessionBytes uint64
-	// what the process holds at its peak
+	// peak of the process
 	TotalBytes uint64
-	// What fits, with all else as it is; 0 or "" where nothing does.
+	// Largest values that fit if the rest is unchanged; 0 or "" if none does.
 	MaxContext  uint64
 	MaxSessions uint64
-	// the one of most bits, at most the model's; lives for ever
+	// most bits, at most the model's; lives for ever
 	FittingCacheType string
-	// of a prompt as long as the context, from its beginning
+	// of a prompt that fills the context
 	PrefillTokensPerSecond float64
-	// of all sessions together
+	// all sessions together
 	DecodeTokensPerSecond float64
-	// Of a model over several devices what would fit as "gpu_layers" with these sessions; -1: of another one, or nothing does. total_bytes leaves out what is in memory of a device's own, while `fits` is about every device, too: tenon_placement_create tells of each.
+	// Model on several devices: the "gpu_layers" that would fit with these sessions; -1: one device, or nothing fits. total_bytes leaves out a device's own memory, but `fits` covers every device: tenon_placement_create describes each.
 	FittingGpuLayers int64
 }
 
@@ -1269,7 +1269,7 @@ func (c *cPlan) value() Plan {
 	}
 }
 
-// PlacedDevice: What one device of a placement holds of a model.
+// PlacedDevice: One device's part of a model.
 type PlacedDevice struct {
 	// TENON_DEVICE_KIND_*
 	Kind int32
@@ -1280,12 +1280,12 @@ type PlacedDevice struct {
 	Layers       uint64
 	WeightsBytes uint64
 	ScratchBytes uint64
-	// of all sessions with full contexts
+	// all sessions with full contexts
 	KVBytes    uint64
 	TotalBytes uint64
-	// that the model may take of it; 0: no limit is known
+	// available to the model; 0: no known limit
 	MemoryBytes uint64
-	// 1: a GPU's; 0: it is the process's, and in tenon_plan.total_bytes
+	// 1: a GPU's; 0: the process's memory, part of tenon_plan.total_bytes
 	HasOwnMemory uint32
 	Fits         bool
 }
@@ -1310,13 +1310,13 @@ func (c *cPlacedDevice) value() PlacedDevice {
 type EmbedderInfo struct {
 	// TENON_POOLING_*
 	Pooling int32
-	// of a row; with RANK the labels
+	// per row; with RANK the number of labels
 	Dimensions uint64
-	// of a text, those included that the vocabulary adds
+	// per text, those that the vocabulary adds included
 	MaxTokens uint64
 	// 1: rows have length 1
 	Normalizes bool
-	// that have a name
+	// labels that have a name
 	NumLabels uint32
 }
 
@@ -1330,15 +1330,15 @@ func (c *cEmbedderInfo) value() EmbedderInfo {
 	}
 }
 
-// Candidate: One of several answers to the same text. Valid until the callback returns.
+// Candidate: One of several answers to a text. Valid until the callback returns.
 type Candidate struct {
 	// TENON_FINISH_* of its last token
 	Finish Finish
 	Tokens []Token
 	Text   string
-	// natural logarithms of the probabilities of the drawn tokens, summed up
+	// sum over its drawn tokens, natural logarithm
 	Logprob float64
-	// that it was drawn with. Since 0.1
+	// it was drawn with this seed. Since 0.1
 	Seed int64
 }
 
@@ -1356,11 +1356,11 @@ func (c *cCandidate) value() Candidate {
 type ChatDelta struct {
 	// TENON_CHAT_*
 	Kind int32
-	// number of the call, of the CALL and ARGUMENTS kinds
+	// index of the call, for the CALL and ARGUMENTS kinds
 	Call uint64
 	// whole characters
 	Text string
-	// CALL_BEGIN: as the model wrote it, or made up
+	// CALL_BEGIN: from the model, or made up
 	ID string
 }
 
@@ -1373,17 +1373,17 @@ func (c *cChatDelta) value() ChatDelta {
 	}
 }
 
-// serverPart: What has come of an answer since it was looked at last. Texts are valid until the next call on it.
+// serverPart: The part of an answer that came since the last part. Texts are valid until the next call with this tenon_server_call.
 type serverPart struct {
 	// 200, 400, ...; 0: the answer has not begun
 	HTTPStatus int32
-	// 1: the answer is complete; further calls say so again, without bytes
+	// 1: the answer is complete; further calls repeat this
 	IsLast bool
-	// "application/json"; of a stream "text/event-stream"
+	// "application/json"; for a stream "text/event-stream"
 	ContentType string
-	// "Name: value", one a line: X-Request-Id, Tenon-Notes, Retry-After
+	// lines of "Name: value": X-Request-Id, Tenon-Notes, Retry-After
 	Headers string
-	// of the body, what has come since; events of a stream as they are sent
+	// new bytes of the body; events of a stream as they are sent
 	Bytes []byte
 }
 
@@ -1415,50 +1415,50 @@ func (v *Hardware) fill(c *call, to *cHardware) {
 type ServerOptions struct {
 	// 1: no chat page at "/"
 	WithoutPage bool
-	// one a line: "KEY [NAME] [weight=W] [requests=N]". The client of that name has weight W in the engines' fair shares (1) and N requests at once (any). Empty lines and those after '#' do not count. NULL: no key is asked for.
+	// One per line: "KEY [NAME] [weight=W] [requests=N]". The client of that name has weight W in the engines' fair shares (1) and N requests at once (any number). Empty lines and lines that begin with '#' do not count. NULL: no key is required.
 	APIKeys Opt[string]
-	// of pages in browsers that may ask, "https://chat.example.org"; others are answered 403; NULL: "loopback", those of this machine; "*": all; "": none
+	// Browser pages that may ask, by origin: "https://chat.example.org"; others are answered 403. NULL: "loopback", pages of this machine; "*": all; "": none.
 	CORSOrigin Opt[string]
-	// of a request; 32 MiB; more is answered with 413
+	// per request; 32 MiB; more is answered with 413
 	MaxBodyBytes uint64
 	// 32 KiB; 431
 	MaxHeaderBytes uint64
-	// 4096; one more takes the place of one that waits for a request, else 503
+	// 4096; one more replaces an idle connection, else is answered 503.
 	MaxConnections uint64
-	// from the first byte of a request to the end of its headers; 10
+	// from a request's first byte to the end of its headers; 10
 	HeaderSeconds float64
-	// for its body; 60
+	// for the body; 60
 	BodySeconds float64
-	// that a connection may wait for the next request; 75
+	// an idle connection waits for the next request; 75
 	IdleSeconds float64
-	// that a client may take nothing of its answer; 60
+	// without a client reading its answer; 60
 	WriteSeconds float64
-	// of a generation, from when it is queued to its end; else 504, in a stream an error event; 0: any
+	// From queueing a generation to its end; then 504, in a stream an error event. 0: no limit.
 	RequestSeconds float64
-	// of the models of tenon_server_add_file that are loaded at a time; 0: any
+	// of loaded models of tenon_server_add_file; 0: no limit
 	MemoryBytes uint64
-	// 1: clients may ask for POST /v1/models/NAME/load and /unload
+	// 1: clients may POST to /v1/models/NAME/load and /unload
 	ModelControl bool
-	// the most detailed TENON_LOG_* wanted: INFO has a line for each request
+	// the most detailed TENON_LOG_* wanted: INFO logs each request
 	LogLevel uint32
-	// gets lines of JSON from a thread of the server's, until tenon_server_destroy returns. It should not wait: lines for which there is no room are dropped and counted, and a stop leaves a call that takes longer than half a second behind. NULL: none
+	// Receives lines of JSON from a thread of the server's, until tenon_server_destroy returns. It should not wait: lines without room are dropped and counted, and a stop abandons a call that takes longer than half a second. NULL: no log.
 	Log func(level int, line string)
-	// of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each request; NULL: none
+	// OpenTelemetry collector, "http://HOST:PORT": receives a span per request. NULL: none.
 	OTLPAddress string
-	// Both, in PEM, the first with its chain: connections over TCP are then HTTPS. IO where they cannot be used, UNSUPPORTED in a library without TLS.
+	// Both, in PEM, the first with its chain: TCP connections are then HTTPS. IO if they cannot be used, UNSUPPORTED in a library without TLS.
 	TLSCertificateFile string
 	TLSKeyFile         string
-	// of answers that are remembered as tokens, so that conversations that come back in other words (docs/server.md) reuse what was computed; 64 MiB
+	// Answers remembered as tokens, so that conversations that come back in other words (docs/server.md) reuse computed tokens; 64 MiB.
 	EchoBytes uint64
 	// of responses that "previous_response_id" may name; 64 MiB
 	ResponseBytes uint64
-	// 1: no answer is remembered, prompts are what the template makes of them
+	// 1: remember no answer; prompts are the template's output
 	NoEchoRepair bool
-	// of all bodies and all answers that clients have not taken, together; 512 MiB; beyond it requests and whole answers are refused with 503, and streams wait
+	// All bodies, and answers that clients have not read, together; 512 MiB. Beyond it requests and whole answers are refused with 503, and streams wait.
 	MaxPendingBytes uint64
-	// from one address, of IPv6 from one network of 64 bits; half of max_connections, and any number from this machine
+	// Per address, for IPv6 per network of 64 bits; half of max_connections, and any number from this machine.
 	MaxConnectionsPerAddress uint64
-	// names by which clients may ask ("Host") where the server listens on a loopback address, "a.example, b.example"; "*": all; NULL: "localhost", addresses, names without a dot and the one listened on; others are answered 403
+	// Names by which clients may ask ("Host") if the server listens on a loopback address, "a.example, b.example"; others are answered 403. "*": all; NULL: "localhost", addresses, names without a dot, and the name listened on.
 	AllowedHosts string
 }
 
@@ -1496,13 +1496,13 @@ func (v *ServerOptions) fill(c *call, to *cServerOptions) {
 // ServerModelFile is a model that the server opens by itself.
 type ServerModelFile struct {
 	Path string
-	// of scope MODEL: "key=value", one a line; or NULL
+	// of scope MODEL: lines of "key=value"; or NULL
 	ModelOptions *ModelOptions
 	// of scope ENGINE, likewise
 	EngineOptions *EngineOptions
 	// as with tenon_server_add_model
 	Context uint64
-	// of the KV cache, unless engine_options say; 0: four texts of the context
+	// KV cache, unless in engine_options; 0: four texts of the context
 	CacheBytes uint64
 }
 
@@ -1526,9 +1526,9 @@ type ServerRequest struct {
 	Target string
 	// any bytes; may be NULL
 	Body []byte
-	// where the server asks for one; else NULL
+	// if the server requires one; else NULL
 	APIKey string
-	// There is something to take; on any thread, and again only after tenon_server_call_wait. It must not call the server, and is never called again when tenon_server_call_destroy has returned. May be NULL.
+	// Called when a part is ready, on any thread; called again only after tenon_server_call_wait. It must not call the server. It is never called after tenon_server_call_destroy has returned. May be NULL.
 	notify notice
 }
 

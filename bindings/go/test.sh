@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Tests the Go binding with the library of a build folder, then builds the package and uses it as its README says.
-#   bindings/go/test.sh [BUILD_FOLDER] [GO_TEST_ARGUMENT...]   the folder is build-dev unless given
-# Ends with status 77, and says so, where Go or its module proxy cannot be had. Without a C compiler what needs cgo is
-# left out: the form tenon_cgo and the race detector. TENON_ORDERS: how many random orders (1000).
+# Tests the Go binding with the library of a build folder. Then builds the package and uses it as
+# its README says.
+#   bindings/go/test.sh [BUILD_FOLDER] [GO_TEST_ARGUMENT...]   default: build-dev
+# Ends with status 77 and a message if Go or its module proxy is missing. Without a C compiler the
+# parts that need cgo are left out: the form tenon_cgo and the race detector. TENON_ORDERS: number
+# of random orders (1000).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -16,7 +18,7 @@ export GOFLAGS=-buildvcs=false
 cd "$here"
 go mod download > /dev/null 2>&1 || skip "go does not reach its module proxy"
 export TENON_LIBRARY=$build/lib/libtenon.so
-export MALLOC_ARENA_MAX=1  # so that memory that is left behind shows
+export MALLOC_ARENA_MAX=1  # so that leaked memory shows
 
 [ -z "$(gofmt -l .)" ] || { echo "gofmt would change:" >&2; gofmt -l . >&2; exit 1; }
 CGO_ENABLED=0 go vet ./...
@@ -24,7 +26,7 @@ CGO_ENABLED=0 go test -count=1 "$@" .
 if command -v "${CC:-cc}" > /dev/null; then
   go vet -tags tenon_cgo ./...
   go test -count=1 -tags tenon_cgo "$@" .
-  # What starts processes of its own is not run again.
+  # Tests that start processes are not repeated.
   quick='(Readme|Examples|ALibrary|StaticProgram)'
   go test -count=1 -race -skip "$quick" "$@" .
   go test -count=1 -race -tags tenon_cgo -skip "$quick" "$@" .
@@ -32,7 +34,7 @@ else
   echo "no C compiler: tenon_cgo and the race detector are left out"
 fi
 
-# The package, used as its README says, from a folder with nothing else. The program holds the library.
+# The package, used as its README says, in an empty folder. The program holds the library.
 unset TENON_LIBRARY
 BUILD=$build "$root/bindings/build_all.sh" go
 alone=$(mktemp -d)

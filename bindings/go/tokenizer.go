@@ -1,6 +1,6 @@
 package tenon
 
-// Tokenizer makes tokens of texts, and texts of tokens. Any goroutine.
+// Tokenizer turns text into tokens and back. Any goroutine.
 type Tokenizer struct {
 	object
 }
@@ -8,7 +8,7 @@ type Tokenizer struct {
 // OpenTokenizer opens a tokenizer.json, or the vocabulary of a model file.
 func OpenTokenizer(path string) (*Tokenizer, error) { return LoadTokenizer(FromPath(path)) }
 
-// LoadTokenizer takes the same from any source.
+// LoadTokenizer opens such a file from any source.
 func LoadTokenizer(source Source) (*Tokenizer, error) {
 	if err := load(); err != nil {
 		return nil, err
@@ -20,12 +20,14 @@ func LoadTokenizer(source Source) (*Tokenizer, error) {
 	return net(&Tokenizer{object{handle}}, handle), nil
 }
 
-// Encode gives the tokens of a text; flags: AddSpecial, ParseSpecial. Control tokens are found only with the latter.
+// Encode returns the tokens of a text; flags: AddSpecial, ParseSpecial. Control tokens are found
+// only with the latter.
 func (t *Tokenizer) Encode(text string, flags uint32) ([]Token, error) {
 	return tokenizerEncode(t.handle, text, flags)
 }
 
-// Decode gives the bytes of tokens, which may begin or end inside a character; flags: RenderSpecial.
+// Decode returns the bytes of tokens, which may begin or end inside a character; flags:
+// RenderSpecial.
 func (t *Tokenizer) Decode(tokens []Token, flags uint32) (string, error) {
 	text, err := tokenizerDecode(t.handle, tokens, flags)
 	return string(text), err
@@ -34,10 +36,10 @@ func (t *Tokenizer) Decode(tokens []Token, flags uint32) (string, error) {
 // Count is the number of tokens.
 func (t *Tokenizer) Count() int { return tokenizerCount(t.handle) }
 
-// Info tells what a token is: attributes, spelling, the bytes it stands for.
+// Info returns attributes, spelling and bytes of a token.
 func (t *Tokenizer) Info(token Token) (TokenInfo, error) { return tokenizerTokenInfo(t.handle, token) }
 
-// Find is the token that the file spells so, or NoToken.
+// Find is the token with this spelling in the file, or NoToken.
 func (t *Tokenizer) Find(spelling string) (Token, error) { return tokenizerFind(t.handle, spelling) }
 
 // Special is the token in a role, SpecialBegin to SpecialPadding, or NoToken.

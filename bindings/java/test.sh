@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds the jars from a build folder and tests them with each way to the library: JNI on a JDK before 22, foreign
-# functions on one from 22 on.
-#   bindings/java/test.sh [BUILD_FOLDER] [JUNIT_ARGUMENT...]   the folder is build-dev unless given; arguments such
-#                                                              as --include-classname '.*Async.*'
-# Ends with status 77, and says so, where a JDK, a C compiler or Maven's packages cannot be had. TENON_ORDERS tells how
-# many random orders are tried (1000); JAVA_UNDER, words of a command, goes in front of java; TENON_LIBRARY names a
-# library in place of the jar's. What Maven fetched stays in BUILD_FOLDER/java-dependencies.
+# Builds the jars from a build folder and tests them with each way to the library: JNI on a JDK
+# before 22, foreign functions on one from 22 on.
+#   bindings/java/test.sh [BUILD_FOLDER] [JUNIT_ARGUMENT...]   default: build-dev; arguments such as
+#                                                              --include-classname '.*Async.*'
+# Ends with status 77 and a message if a JDK, a C compiler or Maven's packages are missing.
+# TENON_ORDERS: number of random orders (1000). JAVA_UNDER: words of a command put before java.
+# TENON_LIBRARY: a library instead of the jar's. Maven's downloads stay in
+# BUILD_FOLDER/java-dependencies.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)

@@ -1,7 +1,7 @@
 -- Tenon from LuaJIT: luajit tenon.lua LIBRARY MODEL
 local ffi = require("ffi")
 
--- What C would read in tenon.h, from the description that the library gives of itself: so it always fits.
+-- The declarations of tenon.h, from the library's description of itself, so they always fit.
 ffi.cdef("const char* tenon_interface_description(void);")
 local library = ffi.load(arg[1])
 local description = ffi.string(library.tenon_interface_description()):gsub("([,:{}%[%]])%s+", "%1")
@@ -30,7 +30,7 @@ for name, head, rest in items("functions") do
 end
 ffi.cdef(table.concat(declarations, "\n"))
 
-local thrown -- by a function that C called, which no error may leave: it goes on from here
+local thrown -- by a function that C called, which no error may leave: raised after the call
 local function check(status)
   local kept
   kept, thrown = thrown, nil
@@ -38,7 +38,7 @@ local function check(status)
   if status == 0 then return end
   error(ffi.string(library.tenon_status_name(status)) .. ": " .. ffi.string(library.tenon_last_error()), 0)
 end
-local function made(kind, create) -- an object that is destroyed when nothing refers to it
+local function made(kind, create) -- an object, destroyed when unreferenced
   local out = ffi.new(kind .. "*[1]")
   check(create(out))
   return ffi.gc(out[0], library[kind .. "_destroy"])

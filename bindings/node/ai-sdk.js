@@ -51,7 +51,7 @@ function messagesOf(prompt) {
   })
 }
 
-/** What Chat takes, from the options of a call, and warnings of what is left out. */
+/** A conversation for Chat, from the options of a call, and warnings of omitted parts. */
 function conversationOf(options) {
   const warnings = []
   const own = options.providerOptions?.tenon ?? {}
@@ -97,7 +97,7 @@ class Parts {
   #blocks = 0
   numCalls = 0
 
-  /** The end of the text that is open. */
+  /** Ends the open text. */
   ended() {
     const open = this.#open
     this.#open = null
@@ -137,7 +137,8 @@ class Parts {
   }
 }
 
-/** What of a piece a reply is to read: tokens, but where stop texts are kept out of the text, that. */
+/** The part of a piece that a reply reads: the token, or the text if stop texts are removed from
+ * it. */
 function pushPiece(reply, piece, byText, tokenizer) {
   if (!byText) return piece.token === null ? [] : reply.push(piece.token)
   const isControl = piece.token !== null && (tokenizer.info(piece.token).attributes & constants.TOKEN_CONTROL)
@@ -236,7 +237,7 @@ function streamed(parts) {
 
 // ---- Models -----------------------------------------------------------------------------------
 
-/** The model itself, or what opening it brings; made ready once. */
+/** The model itself, or the result of opening it; prepared once. */
 function readied(model, modelId, prepare) {
   let ready = null
   return () => {
@@ -246,7 +247,8 @@ function readied(model, modelId, prepare) {
   }
 }
 
-/** A language model for generateText, streamText and their like. model: a Model, or a promise of one. */
+/** A language model for generateText, streamText and their like. model: a Model, or a promise of
+ * one. */
 function languageModel(model, { modelId = 'local', engine, chat: chatOptions } = {}) {
   const ready = readied(model, modelId, async (opened) => ({
     model: opened, engine: engine ?? await opened.engine(), chat: await Chat.create(opened, chatOptions),
@@ -267,7 +269,8 @@ function languageModel(model, { modelId = 'local', engine, chat: chatOptions } =
   }
 }
 
-/** An embedding model for embed and embedMany. model: one that encodes, or was opened with { embeddings: 'on' }. */
+/** An embedding model for embed and embedMany. model: an encoder, or one opened with { embeddings:
+ * 'on' }. */
 function embeddingModel(model, { modelId = 'local', role = 'plain', embedder: embedderOptions } = {}) {
   const ready = readied(model, modelId, async (opened) => ({ embedder: await Embedder.create(opened, embedderOptions) }))
   return {
@@ -286,7 +289,8 @@ function embeddingModel(model, { modelId = 'local', role = 'plain', embedder: em
   }
 }
 
-/** A provider of several models by their names: { languageModels: { small: model }, embeddingModels: { ... } }. */
+/** A provider of several models by name: { languageModels: { small: model }, embeddingModels: { ...
+ * } }. */
 function createTenon({ languageModels = {}, embeddingModels = {} } = {}) {
   const made = (kind, models, make) => {
     const cache = new Map()

@@ -1,4 +1,4 @@
-// The same for `import`.
+// The module for `import`.
 import provider from './ai-sdk.js'
 
 export const { createTenon, embeddingModel, languageModel } = provider

@@ -1,13 +1,15 @@
 #!/usr/bin/env node
-// Builds two packages: the JavaScript of this folder, with what generate.py makes for it, and what is compiled for this machine (NAME-linux-x64): the addon,
-// made by the C compiler alone, and from a build of the library libtenon.so, its plugins, and libtenon-server.so where the
-// build has it. The first names those of all platforms as optional dependencies, of which npm installs the one that fits.
-// Needs a C compiler, cmake, npm, python3 (PYTHON names it) and Node's headers.
+// Builds two packages: the JavaScript of this folder, with the output of generate.py, and the files
+// compiled for this machine (NAME-linux-x64): the addon, made by the C compiler alone, and from a
+// build of the library libtenon.so, its plugins, and libtenon-server.so if the build has it. The
+// first names those of all platforms as optional dependencies, of which npm installs the one that
+// fits. Needs a C compiler, cmake, npm, python3 (PYTHON names it) and Node's headers.
 //
 //     build_package.mjs BUILD_FOLDER OUTPUT_FOLDER
 //
-// One addon serves every Node from 20 on, Bun, Deno and Electron; nothing is compiled, and no script runs, when the
-// package is installed. NODE_HEADERS names the folder of node_api.h where it is not beside node.
+// One addon serves every Node from 20 on, Bun, Deno and Electron. Nothing is compiled, and no script
+// runs, when the package is installed. NODE_HEADERS names the folder of node_api.h if it is not
+// beside node.
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -22,7 +24,7 @@ if (!output) {
   process.exit(2)
 }
 
-/** Where node_api.h is. */
+/** Folder of node_api.h. */
 function headers() {
   const places = [process.env.NODE_HEADERS, path.resolve(path.dirname(fs.realpathSync(process.execPath)), '../include/node'),
     '/usr/include/node'].filter(Boolean)
@@ -42,7 +44,7 @@ function compileAddon(file) {
   { stdio: 'inherit' })
 }
 
-/** The version that CMake has, which must be that of the interface. */
+/** CMake's version, which must be that of the interface. */
 function version() {
   const found = /project\(tenon VERSION ([0-9.]+)/.exec(fs.readFileSync(path.join(root, 'CMakeLists.txt'), 'utf8'))[1]
   const described = JSON.parse(fs.readFileSync(path.join(here, 'lib/made_for.json'), 'utf8')).version
@@ -50,10 +52,10 @@ function version() {
   return found
 }
 
-// Those that a package is made for, on a machine of that kind.
+// Platforms with a package, made on a machine of that kind.
 const PLATFORMS = ['linux-x64', 'linux-arm64']
 
-/** Packs a folder, and says where. */
+/** Packs a folder; returns the path. */
 function pack(folder) {
   const [packed] = JSON.parse(execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', output],
     { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }))
@@ -76,7 +78,7 @@ function makeMain(folder, { name, ...rest }) {
   fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'))
 }
 
-/** The package of what is compiled for this machine; staged: a folder with an installed library. */
+/** The package of files compiled for this machine. staged: a folder with an installed library. */
 function makePlatform(folder, staged, { name, license, engines, os: systems, libc }) {
   const platform = `${process.platform}-${process.arch}`
   if (!PLATFORMS.includes(platform)) throw new Error(`no package is made for ${platform}, but for ${PLATFORMS.join(', ')}`)
@@ -87,7 +89,7 @@ function makePlatform(folder, staged, { name, license, engines, os: systems, lib
   fs.writeFileSync(path.join(folder, 'README.md'), `# ${name}-${platform}\n\n` +
     `The library and the addon of \`${name}\` for ${platform}. Install \`${name}\`, which brings it along.\n`)
   fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'))
-  // The licences of what is inside, and the bills of materials of what is below (cmake/packaging/sbom.py).
+  // Licences of the contents, and bills of materials of the dependencies (cmake/packaging/sbom.py).
   const documents = path.join(staged, 'share/doc/tenon')
   fs.mkdirSync(path.join(folder, 'sbom'))
   for (const name of fs.readdirSync(documents)) {

@@ -1,7 +1,7 @@
 // Tenon: run language models inside your program. See README.md.
 'use strict'
 
-const native = require('./lib/native.js') // refuses what is too old
+const native = require('./lib/native.js') // refuses old runtimes
 const errors = require('./lib/errors.js')
 const { library, useLibrary } = require('./lib/library.js')
 const { Model } = require('./lib/model.js')
@@ -17,7 +17,7 @@ const { Server, Answer } = require('./lib/server.js')
 
 const { makeError, ...classes } = errors
 
-/** The version of the library. */
+/** Version of the library. */
 function version() {
   library()
   return native.now.version_text()

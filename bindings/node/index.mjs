@@ -1,4 +1,4 @@
-// The same for `import`: one copy of the classes, whichever way they are loaded.
+// The module for `import`: one copy of the classes for both ways of loading.
 import tenon from './index.js'
 
 export const {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the package from a build folder, installs it into a folder of its own and tests it there.
-#   bindings/node/test.sh [BUILD_FOLDER] [SUITE...]   the folder is build-dev unless given; suites are names of
-#                                                     tests/NAME.test.mjs, all of them unless given
-# Ends with status 77, and says so, where Node, its headers, a compiler or packages cannot be had. The folder stays,
-# as BUILD_FOLDER/node-test. TENON_ORDERS says how many random orders run (1000).
+# Builds the package from a build folder, installs it into a separate folder and tests it there.
+#   bindings/node/test.sh [BUILD_FOLDER] [SUITE...]   default: build-dev, and all suites; suites are
+#                                                     names of tests/NAME.test.mjs
+# Ends with status 77 and a message if Node, its headers, a compiler or packages are missing. The
+# folder stays, as BUILD_FOLDER/node-test. TENON_ORDERS: number of random orders (1000).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -19,7 +19,7 @@ headers=${NODE_HEADERS:-$(dirname "$(dirname "$(realpath "$(command -v node)")")
 command -v "${CC:-cc}" > /dev/null || skip "no C compiler"
 [ -e "$build/lib/libtenon.so" ] || skip "$build holds no library"
 
-# Packages of others, for the tests alone; the last two are programs that run the package, too.
+# Third-party packages, only for the tests; the last two are runtimes that also run the package.
 folder=$build/node-test
 mkdir -p "$folder"
 [ -e "$folder/package.json" ] || echo '{ "private": true, "type": "module" }' > "$folder/package.json"
@@ -42,14 +42,14 @@ cd "$folder/tests"
 export TENON_ROOT=$root NODE_HEADERS=$headers
 suites=("$@")
 [ ${#suites[@]} -gt 0 ] || mapfile -t suites < <(ls ./*.test.mjs | sed 's|^\./||; s|\.test\.mjs$||')
-# One after another, since some of them judge times.
+# One after another, because some of them judge times.
 for suite in "${suites[@]}"; do
   node --test --test-reporter="${TENON_REPORTER:-dot}" "$suite.test.mjs"
-  # The provider in the next major version of ai, too.
+  # Tests the provider in the next major version of ai, too.
   [ "$suite" != ai_sdk ] || TENON_AI=ai7 node --test --test-reporter="${TENON_REPORTER:-dot}" "$suite.test.mjs"
 done
 
-# The package's types alone; and what they say beside those of ai, which are not checked themselves.
+# Checks the package's types alone, and together with those of ai, which are not checked themselves.
 tsc=("$folder/node_modules/.bin/tsc" --strict --target es2022 --module nodenext --types node)
 "${tsc[@]}" --noEmit --lib esnext types_alone.mts types_alone.cts
 "${tsc[@]}" --noEmitOnError --lib esnext,dom,dom.iterable --skipLibCheck --outDir compiled types.mts

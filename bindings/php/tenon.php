@@ -2,7 +2,7 @@
 // Tenon from PHP, by FFI: php tenon.php LIBRARY MODEL
 [, $path, $file] = $argv;
 
-// What C would read in tenon.h, from the description that the library gives of itself: so it always fits.
+// The declarations of tenon.h, from the library's description of itself, so they always fit.
 function declarations(string $description): string
 {
     $interface = json_decode($description, true, 512, JSON_BIGINT_AS_STRING);
@@ -23,7 +23,7 @@ function declarations(string $description): string
 $description = FFI::cdef('const char* tenon_interface_description(void);', $path)->tenon_interface_description();
 $tenon = FFI::cdef(declarations($description), $path);
 
-$thrown = null; // by a function that C called, which no exception may leave: it goes on from here
+$thrown = null; // by a function that C called, which no exception may leave: rethrown after the call
 function check(int $status): void
 {
     global $tenon, $thrown;

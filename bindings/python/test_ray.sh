@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# tenon.ray and tenon.dynamo with Ray and Dynamo themselves: a cluster of this machine whose workers are killed.
-#   bindings/python/test_ray.sh [BUILD_FOLDER] [PYTEST_ARGUMENT...]   the folder is build-dev unless given
-# Ends with status 77, and says so, where Ray cannot be had. Without Dynamo its tests alone are left out. PYTHON names
-# the interpreter. Environments stay in BUILD_FOLDER/python-ray and BUILD_FOLDER/python-dynamo.
+# Tests tenon.ray and tenon.dynamo with Ray and Dynamo themselves: a cluster on this machine whose
+# workers are killed.
+#   bindings/python/test_ray.sh [BUILD_FOLDER] [PYTEST_ARGUMENT...]   default: build-dev
+# Ends with status 77 and a message if Ray is missing. Without Dynamo only its tests are left out.
+# PYTHON names the interpreter. Environments stay in BUILD_FOLDER/python-ray and
+# BUILD_FOLDER/python-dynamo.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -14,7 +16,7 @@ skip() { echo "SKIPPED: $*"; exit 77; }
 command -v "$python" > /dev/null || skip "no python3"
 [ -e "$build/lib/libtenon.so" ] || skip "$build holds no library"
 
-# Each in an environment of its own: they ask for other versions of the same packages.
+# Each in its own environment: they require different versions of some packages.
 environment() {  # environment FOLDER TOOL REQUIREMENT...
   local venv=$1 tool=$2
   shift 2
@@ -23,7 +25,7 @@ environment() {  # environment FOLDER TOOL REQUIREMENT...
     "$venv/bin/pip" install --quiet --disable-pip-version-check pytest "$@"
 }
 environment "$build/python-ray" ray "ray[serve,data]>=2.60" || skip "Ray does not install"
-# The judge of the routes over HTTP, which are asked without it, too.
+# The reference for the routes over HTTP, which are also tested without it.
 "$build/python-ray/bin/python" -c 'import openai' 2> /dev/null ||
   "$build/python-ray/bin/pip" install --quiet --disable-pip-version-check openai || echo "openai does not install: left out"
 BUILD=$build PYTHON=$python "$root/bindings/build_all.sh" python

@@ -2,7 +2,7 @@
 require "fiddle"
 require "json"
 
-# The functions and structures of tenon.h, from the description that the library gives of itself: so they fit.
+# The functions and structures of tenon.h, from the library's description of itself, so they fit.
 class Tenon
   KINDS = { "double" => Fiddle::TYPE_DOUBLE, "int32_t" => Fiddle::TYPE_INT, "uint32_t" => -Fiddle::TYPE_INT,
             "int64_t" => Fiddle::TYPE_LONG_LONG, "uint64_t" => -Fiddle::TYPE_LONG_LONG,
@@ -32,8 +32,8 @@ class Tenon
 
   def respond_to_missing?(name, all = false) = @functions.key?("tenon_#{name}") || super
 
-  # A function that the library calls with two pointers. No exception may leave it: that is kept, ends the call, and is
-  # raised when the call returns.
+  # A function that the library calls with two pointers. No exception may leave it: it is kept, ends
+  # the call, and is raised when the call returns.
   def callback
     Fiddle::Closure::BlockCaller.new(Fiddle::TYPE_INT, [Fiddle::TYPE_VOIDP, Fiddle::TYPE_VOIDP]) do |_, given|
       yield given

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Tests the Rust binding with the library of a build folder: format, clippy, cargo test (scenarios, random
-# orders, programs that must not compile, README and examples among them), and each way to the library.
-#   bindings/rust/test.sh [BUILD_FOLDER] [CARGO_TEST_ARGUMENT...]   the folder is build-dev unless given
-# Ends with status 77, and says so, where cargo or its crates cannot be had. TENON_TEST_ORDERS=10000 runs that
-# many random orders; TENON_TEST_MIRI=1 asks miri, too (a nightly toolchain with miri and rust-src). What cargo
-# builds stays in BUILD_FOLDER/rust-target.
+# Tests the Rust binding with the library of a build folder: format, clippy, cargo test (scenarios,
+# random orders, programs that must not compile, README and examples among them), and each way to
+# the library.
+#   bindings/rust/test.sh [BUILD_FOLDER] [CARGO_TEST_ARGUMENT...]   default: build-dev
+# Ends with status 77 and a message if cargo or its crates are missing. TENON_TEST_ORDERS=10000 sets
+# the number of random orders; TENON_TEST_MIRI=1 also runs miri (a nightly toolchain with miri and
+# rust-src). cargo's builds stay in BUILD_FOLDER/rust-target.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -42,7 +43,8 @@ else
   echo "rust $oldest is missing: not checked"
 fi
 
-# A function that a header gets comes to both crates by generate.py alone: here those of tenon.h, as the server's.
+# generate.py alone carries a header's new function to both crates: checked with tenon.h, which
+# works like server.h.
 more=$(mktemp -d)
 trap 'rm -rf "$more"' EXIT
 cp "$here"/../{generating.py,recording.py,interface.json} "$more"
@@ -64,7 +66,7 @@ grep -q "fn server_x_tokenizer_encode" "$more/rust/tenon/src/server_calls.rs"
 rm -rf "$more"
 trap - EXIT
 
-# The parts without the library, of which miri sees every access (cargo +nightly miri setup takes a minute).
+# The parts without the library; miri sees every access (cargo +nightly miri setup takes a minute).
 if [ -n "${TENON_TEST_MIRI:-}" ]; then
   cargo +nightly miri test --quiet --locked -p "$crate" --lib -- --skip fit < /dev/null
 fi
@@ -84,14 +86,14 @@ BUILD=$build "$root/bindings/build_all.sh" rust > /dev/null
   { printf '[package]\nname = "empty"\nedition = "2021"\n'; sed -n '/^```toml/,/^```/p' "$here/README.md" | grep -v '^```'; } > Cargo.toml
   cargo build --quiet --target-dir "$CARGO_TARGET_DIR/empty"
 )
-says() {  # WHAT COMMAND...: it answers
+says() {  # WHAT COMMAND...: checks the output
   local what=$1
   shift
   (cd "$root/examples/models" && "$@") | grep -q "^The capital of Norway is Oslo." || { echo "$what does not run" >&2; exit 1; }
 }
 says "a program of the packages" "$CARGO_TARGET_DIR/empty/debug/empty"
 
-# Each way to the library, by a program that runs.
+# Each way to the library, with a running program.
 installed=$(mktemp -d)
 trap 'rm -rf "$packed" "$installed"' EXIT
 cmake --install "$build" --prefix "$installed" > /dev/null
@@ -114,7 +116,7 @@ says "what was built with its library" "$hello"
 mkdir "$installed/alone"
 cp "$hello" "$folder/libtenon.so.0.1" "$installed/alone"
 if [ -e "$folder/libtenon-server.so.0.1" ]; then
-  ls "$CARGO_TARGET_DIR"/debug/build/"$crate_sys"-*/out/lib/libtenon-server.so.0.1 > /dev/null  # is copied with it
+  ls "$CARGO_TARGET_DIR"/debug/build/"$crate_sys"-*/out/lib/libtenon-server.so.0.1 > /dev/null  # copied along
 fi
 rm -r "$CARGO_TARGET_DIR"/debug/build/"$crate_sys"-*/out/lib
 says "what has its library beside it" "$installed/alone/hello"

@@ -1,4 +1,4 @@
-// What can run models here, and why a plugin was refused.
+// Backends that can run models on this machine, and why a plugin was refused.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 namespace tenon {
 inline namespace v1 {
 
-/// The option `devices` takes one as BACKEND:NAME, or by its place as BACKEND:NUMBER.
+/// A device; the option `devices` takes BACKEND:NAME or BACKEND:INDEX.
 struct BackendDevice {
   int32_t kind = 0;  ///< TENON_DEVICE_KIND_*
   std::string name{};
   std::string description{};
   std::string unavailable{};  ///< empty, or why it cannot be used
-  uint64_t memory_total = 0;  ///< bytes; 0: not known
+  uint64_t memory_total = 0;  ///< bytes; 0: unknown
   uint64_t memory_available = 0;
 };
 
@@ -28,11 +28,11 @@ struct Backend {
   std::string name{};
   std::string origin{};       ///< "built in", or the path of the plugin
   std::string description{};  ///< of its device, or why it was refused
-  std::string options{};      ///< lines of key, values, default and meaning, tabs between
+  std::string options{};      ///< lines of key, values, default and meaning, separated by tabs
   std::vector<BackendDevice> devices{};
 };
 
-/// All backends. plugins: paths to look at besides the folder `tenon` beside the library.
+/// All backends. plugins: absolute paths to load besides the folder `tenon` beside the library.
 inline std::vector<Backend> backends(const std::vector<std::string>& plugins = {}) {
   struct Destroy {
     void operator()(tenon_backends* raw) const noexcept { tenon_backends_destroy(raw); }

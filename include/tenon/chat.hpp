@@ -29,8 +29,8 @@ struct ChatDelta {
   std::string_view id{};
 };
 
-/// Reads one answer. Move-only; one thread at a time. Callbacks may throw: the exception comes out
-/// when the piece is read.
+/// Parses one answer. Move-only; one thread at a time. An exception of a callback leaves the
+/// function that was called with it.
 class ChatReply {
  public:
   using OnDelta = std::function<void(const ChatDelta&)>;
@@ -101,14 +101,14 @@ class ChatReply {
   std::unique_ptr<tenon_chat_reply, Destroy> handle_;
 };
 
-/// The template of a model and how its answers are read. Conversations are JSON, as tenon.h (14)
-/// describes. Move-only; any number of threads may use it.
+/// A model's chat template and the parser of its answers. Conversations are JSON (tenon.h, section
+/// 14). Move-only; any number of threads may use it.
 class Chat {
  public:
   explicit Chat(const Model& model, const ChatOptions& options = {}) : Chat(model.get(), options) {}
   /// Without a model: text only. options.chat_template must be set.
   explicit Chat(const ChatOptions& options) : Chat(nullptr, options) {}
-  /// Of a model that is held as a handle of the C interface; null: none.
+  /// For a model held as a handle of the C interface; null: no model.
   explicit Chat(const tenon_model* model, const ChatOptions& from = {}) {
     tenon_chat* raw = nullptr;
     check(tenon_chat_create(model, Options(from).get(), &raw));
@@ -139,14 +139,14 @@ class Chat {
       if (fits) return tokens;
     }
   }
-  /// What the answer may be; nothing when it may be anything.
+  /// Grammar of the answer; nullopt if any answer may come.
   [[nodiscard]] std::optional<Grammar> grammar(std::string_view conversation) const {
     tenon_grammar* raw = nullptr;
     check(tenon_chat_grammar(get(), conversation.data(), conversation.size(), &raw));
     if (raw == nullptr) return std::nullopt;
     return Grammar::adopt(raw);
   }
-  /// The same under a stop function, prepared for a vocabulary. options.lenient is not used.
+  /// As grammar(), with a stop function and prepared for a vocabulary. options.lenient is not used.
   [[nodiscard]] std::optional<Grammar> compile(std::string_view conversation,
                                                const CompileOptions& options) const {
     detail::StopCarrier carrier(options);
@@ -158,14 +158,14 @@ class Chat {
     if (raw == nullptr) return std::nullopt;
     return Grammar::adopt(raw);
   }
-  /// Reads the answer to a conversation.
+  /// Begins to parse the answer to a conversation.
   [[nodiscard]] ChatReply reply(std::string_view conversation) const {
     tenon_chat_reply* raw = nullptr;
     check(tenon_chat_reply_create(get(), conversation.data(), conversation.size(), &raw));
     return ChatReply(raw);
   }
 
-  /// Makes the sampler draw only what the answer may be; false when that is anything.
+  /// Attaches the grammar of the answer to the sampler. Returns false if any answer may come.
   bool constrain(Sampler& sampler, std::string_view conversation) const {
     return sampler.set_grammar_of(get(), conversation);
   }
@@ -188,7 +188,8 @@ class Chat {
 
   /// Starts an answer for submit(): sets the session's text to the prompt, constrains the sampler
   /// and returns the reply to push pieces into.
-  ///   drop_oldest  leaves out the oldest turns where there is no room for max_tokens (tenon.h, 14)
+  ///   drop_oldest  leaves out the oldest turns if there is no room for max_tokens (tenon.h,
+  ///                section 14)
   ChatReply begin(Session& session, std::string_view conversation, Sampler& sampler,
                   uint64_t max_tokens = 0, bool drop_oldest = false) const {
     tenon_chat_reply* raw = nullptr;
@@ -197,7 +198,7 @@ class Chat {
     return ChatReply(raw);
   }
 
-  /// Makes the session's text these tokens, keeping what it has of their beginning.
+  /// Sets the session's text to `tokens`; keeps its common prefix computed.
   static void advance(Session& session, std::span<const Token> tokens) {
     const std::span<const Token> held = session.tokens();
     size_t same = 0;
@@ -206,7 +207,7 @@ class Chat {
     session.append(tokens.subspan(same));
   }
 
-  /// The family by which answers are read.
+  /// The format by which answers are parsed: "hermes", "plain", ...
   [[nodiscard]] std::string_view format() const {
     const char* name = nullptr;
     check(tenon_chat_format(get(), &name));

@@ -1,4 +1,4 @@
-// Rows of texts: embeddings, whose cosines say how alike texts are, and the scores of rerankers.
+// Rows of texts: embeddings, whose cosines say how similar texts are, and the scores of rerankers.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What a text is for: which words go before it.
+/// Role of a text, which chooses its prefix.
 enum class TextRole : int32_t {
   Plain = TENON_TEXT_PLAIN,
   Query = TENON_TEXT_QUERY,
   Document = TENON_TEXT_DOCUMENT,
 };
 
-/// The rows of some texts, one after another.
+/// Rows of several texts, one after another.
 struct Rows {
   size_t dimensions = 0;
   std::vector<float> values{};       ///< [rows, dimensions]
-  std::vector<uint64_t> num_rows{};  ///< of each text: 1, or without pooling its tokens
+  std::vector<uint64_t> num_rows{};  ///< per text: 1, or its tokens without pooling
 
   [[nodiscard]] size_t size() const { return dimensions == 0 ? 0 : values.size() / dimensions; }
   [[nodiscard]] std::span<const float> operator[](size_t row) const {
@@ -35,7 +35,7 @@ struct Rows {
   }
 };
 
-/// Move-only; any thread. Keeps what it needs of the model alive.
+/// Turns texts into rows. Move-only; any thread. Keeps what it needs of the model alive.
 ///
 ///   tenon::Embedder embedder(model);
 ///   const tenon::Rows rows = embedder.embed({"a cat", "a dog"});
@@ -43,7 +43,7 @@ class Embedder {
  public:
   explicit Embedder(const Model& model, const EmbedderOptions& options = {})
       : Embedder(model.get(), options) {}
-  /// Of a model that is held as a handle of the C interface.
+  /// For a model held as a handle of the C interface.
   explicit Embedder(const tenon_model* model, const EmbedderOptions& options = {}) {
     tenon_embedder* raw = nullptr;
     check(tenon_embedder_create(model, Options(options).get(), &raw));
@@ -57,7 +57,7 @@ class Embedder {
     return info;
   }
   [[nodiscard]] size_t dimensions() const noexcept { return tenon_embedder_dimensions(get()); }
-  /// The names of the classifier's labels, where the file has any; valid as long as the embedder.
+  /// Names of the classifier's labels, if the file has any; valid as long as the embedder.
   [[nodiscard]] std::vector<std::string_view> labels() const {
     std::vector<std::string_view> labels(info().num_labels);
     for (size_t i = 0; i < labels.size(); ++i) {
@@ -69,7 +69,7 @@ class Embedder {
     return labels;
   }
 
-  /// timeout_seconds: to the end, 0: none.
+  /// Rows of texts. timeout_seconds: for the whole call; 0: none.
   [[nodiscard]] Rows embed(std::span<const std::string_view> texts, TextRole role = TextRole::Plain,
                            double timeout_seconds = 0) const {
     const Batch batch(texts, role, timeout_seconds);
@@ -79,12 +79,12 @@ class Embedder {
                            TextRole role = TextRole::Plain) const {
     return embed(std::span(texts.begin(), texts.size()), role);
   }
-  /// The row of one text; without pooling those of its tokens.
+  /// Row of one text; without pooling the rows of its tokens.
   [[nodiscard]] std::vector<float> embed(std::string_view text,
                                          TextRole role = TextRole::Plain) const {
     return embed(std::span(&text, 1), role).values;
   }
-  /// Of texts that are tokens already.
+  /// Rows of texts given as tokens.
   [[nodiscard]] Rows embed_tokens(std::span<const std::span<const Token>> texts,
                                   double timeout_seconds = 0) const {
     std::vector<const tenon_token*> tokens;
@@ -102,8 +102,8 @@ class Embedder {
     return embed(raw);
   }
 
-  /// How well each document answers the query, more is better: [documents, labels of the classifier
-  /// or 1].
+  /// Scores how well each document answers the query; more is better: [documents, labels], where
+  /// labels is 1 without a classifier.
   [[nodiscard]] std::vector<float> rank(std::string_view query,
                                         std::span<const std::string_view> documents,
                                         double timeout_seconds = 0) const {
@@ -118,7 +118,7 @@ class Embedder {
     return out;
   }
 
-  /// Ends the calls under way with Cancelled. Any thread.
+  /// Ends running calls with Cancelled. Any thread.
   void cancel() const noexcept { (void)tenon_embedder_cancel(get()); }
 
   [[nodiscard]] tenon_embedder* get() const noexcept { return handle_.get(); }
@@ -127,7 +127,7 @@ class Embedder {
   struct Destroy {
     void operator()(tenon_embedder* raw) const noexcept { tenon_embedder_destroy(raw); }
   };
-  /// Texts as the C interface takes them.
+  /// Texts in the form of the C interface.
   class Batch {
    public:
     Batch(std::span<const std::string_view> texts, TextRole role, double timeout_seconds)
@@ -138,7 +138,7 @@ class Embedder {
       }
     }
     [[nodiscard]] tenon_embedder_batch raw() const {
-      static constexpr const char* kNone[] = {nullptr};  // no texts are texts, too
+      static constexpr const char* kNone[] = {nullptr};  // an empty list of texts is not NULL
       tenon_embedder_batch raw{};
       raw.struct_size = sizeof raw;
       raw.role = static_cast<int32_t>(role_);

@@ -1,5 +1,5 @@
-// An engine that many sessions share, and requests that generate by themselves: for servers and
-// programs with many texts. A program with one text needs Session alone.
+// An engine shared by many sessions, and requests that generate in it: for servers and programs
+// with many texts. A program with one text needs only Session.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What is to be done; tenon.h, section 11, tells the meaning of each.
+/// A request; tenon.h, section 11, explains each member.
 struct Submission {
   std::string_view text{};
   std::span<const Token> tokens{};
@@ -27,8 +27,8 @@ struct Submission {
   bool parse_special = false;
   bool ignore_end = false;
   bool logprobs = false;                    ///< for Request::logprobs
-  uint32_t num_top = 0;                     ///< and of this many likeliest tokens
-  std::span<const Token> logprob_tokens{};  ///< and of these, for Request::logprobs_of
+  uint32_t num_top = 0;                     ///< like logprobs, plus this many likeliest tokens
+  std::span<const Token> logprob_tokens{};  ///< like logprobs, plus these, for Request::logprobs_of
   const Sampler* sampler = nullptr;         ///< null: the defaults
   uint64_t max_tokens = 0;
   double timeout_seconds = 0;         ///< 0: none
@@ -39,21 +39,22 @@ struct Submission {
   void* user = nullptr;
 };
 
-/// A generation under way. Move-only; one thread at a time, but cancel() from any. Cancelled when
-/// destroyed.
+/// A running generation. Move-only; one thread at a time, except cancel(), from any. The destructor
+/// cancels it.
 class Request {
  public:
   explicit Request(tenon_request* raw) : handle_(raw) {}
 
   /// Waits for the next piece, which is valid until the next call; nullopt at the end. Throws
-  /// tenon::Error when the request ended early: Cancelled, Deadline, ...
+  /// tenon::Error if the request ended early: Cancelled, Deadline, ...
   std::optional<Piece> next() {
     const Piece piece = wait(-1);
     // Text without a token may come at the end: TENON_FINISH_BANNED.
     if (piece.token == TENON_NO_TOKEN && piece.text.empty()) return std::nullopt;
     return piece;
   }
-  /// The next piece if there is one by then; without a token: not yet (finish 0), or the end.
+  /// Waits at most that long for the next piece. A piece without a token means not yet (finish 0),
+  /// or the end. 0 neither waits nor computes; negative waits for ever.
   Piece wait(double timeout_seconds) {
     tenon_piece raw{};
     raw.struct_size = sizeof raw;
@@ -63,7 +64,9 @@ class Request {
   /// wait(0): neither waits nor computes.
   Piece poll() { return wait(0); }
 
-  /// Of the token that came last; the likeliest tokens go to `top_tokens` and `top_logprobs`.
+  /// Log-probability of the latest token; the likeliest tokens go to `top_tokens` and
+  /// `top_logprobs`, of equal size. Throws State before the first token or without
+  /// Submission::logprobs.
   float logprobs(std::span<Token> top_tokens = {}, std::span<float> top_logprobs = {}) {
     if (top_tokens.size() != top_logprobs.size()) {
       throw Error(Code::Argument, "top_tokens and top_logprobs differ in size");
@@ -74,7 +77,8 @@ class Request {
     return logprob;
   }
 
-  /// Of the first of the submission's logprob_tokens, where the token that came last was drawn.
+  /// Log-probabilities of the first tokens of the submission's logprob_tokens, from the logits of
+  /// the latest token.
   void logprobs_of(std::span<float> logprobs) {
     check(tenon_request_logprobs_of(get(), logprobs.data(), logprobs.size()));
   }
@@ -88,7 +92,7 @@ class Request {
 
   void cancel() noexcept { (void)tenon_request_cancel(get()); }
 
-  /// How much of the prompt was reused, and why not more.
+  /// How much of the prompt was reused, and why no more.
   [[nodiscard]] tenon_request_stats stats() const {
     tenon_request_stats stats{};
     stats.struct_size = sizeof stats;
@@ -105,7 +109,8 @@ class Request {
   std::unique_ptr<tenon_request, Destroy> handle_;
 };
 
-/// Continues a session's text after what the submission appends.
+/// Queues a continuation of the session's text plus what the submission appends. Throws Busy if the
+/// queue is full, Limit if the context is.
 inline Request submit(Session& session, const Submission& what) {
   tenon_submission raw{};
   raw.struct_size = sizeof raw;
@@ -123,7 +128,7 @@ inline Request submit(Session& session, const Submission& what) {
   raw.timeout_seconds = what.timeout_seconds;
   raw.priority = what.priority.value_or(0);
   raw.has_priority = what.priority ? 1 : 0;
-  // An empty key is one as well, so it must not be NULL.
+  // An empty key is a key, so it must not be NULL.
   if (what.client) raw.client = what.client->empty() ? "" : what.client->data();
   raw.client_length = what.client ? what.client->size() : 0;
   raw.weight = what.weight;
@@ -134,12 +139,13 @@ inline Request submit(Session& session, const Submission& what) {
   return Request(request);
 }
 
-/// Move-only; any thread. Sessions keep what they need of it alive.
+/// Serves many sessions of a model within a memory budget. Move-only; any thread. Sessions keep
+/// alive what they need of it.
 class Engine {
  public:
   explicit Engine(const Model& model, const EngineOptions& options = {})
       : Engine(model.get(), options) {}
-  /// Of a model that is held as a handle of the C interface.
+  /// For a model held as a handle of the C interface.
   explicit Engine(const tenon_model* model, const EngineOptions& options = {}) {
     tenon_engine* raw = nullptr;
     check(tenon_engine_create(model, Options(options).get(), &raw));
@@ -152,13 +158,13 @@ class Engine {
     return Session::adopt(raw);
   }
 
-  /// One step if there is work and no other thread is at it; whether there was.
+  /// Computes one step if work is waiting and no other thread is computing; returns whether it did.
   bool step() {
     int32_t worked = 0;
     check(tenon_engine_step(get(), &worked));
     return worked != 0;
   }
-  /// Drives until stop(): for a thread of the host's.
+  /// Computes until stop(): for a thread of the host.
   void run() { check(tenon_engine_run(get())); }
   void stop() noexcept { (void)tenon_engine_stop(get()); }
   void set_executor(tenon_post_callback post, void* user) {
@@ -171,7 +177,7 @@ class Engine {
     check(tenon_engine_get_stats(get(), &stats));
     return stats;
   }
-  /// For Prometheus.
+  /// Statistics as Prometheus text.
   [[nodiscard]] std::string stats_text() const {
     std::string text(16384, '\0');
     for (;;) {

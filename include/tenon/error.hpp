@@ -1,8 +1,8 @@
 // Errors of the C++ interface: one exception type, and the check that every call goes through.
 #pragma once
 
-// Every header of the C++ interface includes this one before it declares anything. Compilers that go
-// on after #error stop at the include: one sentence, not a hundred errors.
+// Every header of the C++ interface includes this one before it declares anything. Compilers that
+// continue after #error stop at the include: one sentence, not a hundred errors.
 #if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 202002L
 #error \
     "tenon needs C++20 (-std=c++20; CMake: link tenon::tenon_cpp); tenon/tenon.h serves C and any C++"
@@ -19,7 +19,7 @@
 #include <string>
 
 namespace tenon {
-// The library has classes of its own with these names; in a static link both meet. The inline
+// The library has classes of its own with these names; a static link contains both. The inline
 // namespace keeps them apart, and lets a later interface stand beside this one.
 inline namespace v1 {
 
@@ -42,7 +42,7 @@ enum class Code : int32_t {
   Internal = TENON_ERROR_INTERNAL,
 };
 
-/// What every function of this interface throws: what() says what, where, value and limit.
+/// The exception of every function of this interface: what() says what, where, value and limit.
 class Error : public std::runtime_error {
  public:
   Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -61,7 +61,7 @@ inline void check(tenon_status status) {
   if (status != TENON_OK) throw Error(static_cast<Code>(status), tenon_last_error());
 }
 
-/// The version of the library that is linked or loaded: "0.1.0".
+/// Version of the linked or loaded library: "0.1.0".
 inline const char* version() noexcept { return tenon_version_text(); }
 
 }  // namespace v1

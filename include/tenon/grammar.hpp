@@ -1,5 +1,5 @@
-// Which texts may be generated: JSON schemas, GBNF, regular expressions, lists of choices; and for
-// loops that draw by themselves, where such a text has come to.
+// Texts that may be generated: JSON schemas, GBNF, regular expressions, lists of choices. A matcher
+// follows such a text in loops that draw by themselves.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +17,18 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What a compilation is asked for besides its text.
+/// Options of a compilation.
 struct CompileOptions {
-  bool lenient = false;  ///< JSON schemas: what has no grammar is left out (Grammar::notes)
+  bool lenient = false;  ///< JSON schemas: leaves out unsupported parts (Grammar::notes)
   const Tokenizer* tokenizer = nullptr;  ///< prepares the grammar for this vocabulary; may be null
-  /// Asked every few milliseconds, on the calling thread; true ends the work with
-  /// Error(Cancelled). What it throws comes out.
+  /// Polled every few milliseconds, on the calling thread; true ends the work with
+  /// Error(Cancelled). Its exceptions leave compile().
   std::function<bool()> should_stop{};
 };
 
 namespace detail {
 
-/// Carries a program's stop function, and what it throws, through the C interface.
+/// Carries a program's stop function, and its exceptions, through the C interface.
 class StopCarrier {
  public:
   explicit StopCarrier(const CompileOptions& options) : function_(options.should_stop) {}
@@ -58,10 +58,10 @@ class StopCarrier {
 
 }  // namespace detail
 
-/// Immutable, move-only; any thread. tenon.h, section 12.
+/// A compiled grammar. Immutable, move-only; any thread. tenon.h, section 12.
 class Grammar {
  public:
-  /// kind: TENON_GRAMMAR_*.
+  /// kind: TENON_GRAMMAR_*. Throws Grammar if the text is refused, Limit, Cancelled.
   [[nodiscard]] static Grammar compile(int32_t kind, std::string_view text,
                                        const CompileOptions& options) {
     detail::StopCarrier carrier(options);
@@ -86,10 +86,10 @@ class Grammar {
     return Grammar(TENON_GRAMMAR_CHOICES, text);
   }
 
-  /// Takes a handle of the C interface over.
+  /// Takes ownership of a handle of the C interface.
   [[nodiscard]] static Grammar adopt(tenon_grammar* raw) noexcept { return Grammar(raw); }
 
-  /// Whether `text` is complete and allowed.
+  /// True if `text` is a complete text of the grammar.
   [[nodiscard]] bool accepts(std::string_view text) const {
     int32_t accepted = 0;
     check(tenon_grammar_accepts(get(), text.data(), text.size(), &accepted));
@@ -120,7 +120,7 @@ class Grammar {
   std::unique_ptr<tenon_grammar, Destroy> handle_;
 };
 
-/// The grammars used last, compiled once, up to a number of bytes. Move-only; any thread.
+/// A cache of the most recently used grammars, up to a number of bytes. Move-only; any thread.
 class GrammarCache {
  public:
   explicit GrammarCache(uint64_t limit_bytes) {
@@ -150,8 +150,8 @@ class GrammarCache {
   std::unique_ptr<tenon_grammar_cache, Destroy> handle_;
 };
 
-/// A text under a grammar, token by token, for loops that draw by themselves. Move-only; one thread
-/// at a time.
+/// A position in a text of a grammar, for loops that draw by themselves. Move-only; one thread at a
+/// time.
 class Matcher {
  public:
   Matcher(const Grammar& grammar, const Tokenizer& tokenizer) {
@@ -160,14 +160,14 @@ class Matcher {
     handle_.reset(raw);
   }
 
-  /// A second one at the same place.
+  /// A second matcher at the same position.
   [[nodiscard]] Matcher fork() const {
     tenon_matcher* raw = nullptr;
     check(tenon_matcher_fork(get(), &raw));
     return Matcher(raw);
   }
   void reset() { check(tenon_matcher_reset(get())); }
-  /// At most `tokens` tokens may still come; the text is complete before that.
+  /// Limits the text to `tokens` more tokens; it is complete before that.
   void set_token_limit(uint64_t tokens) { check(tenon_matcher_set_token_limit(get(), tokens)); }
 
   [[nodiscard]] bool allows(Token token) {
@@ -175,7 +175,7 @@ class Matcher {
     check(tenon_matcher_allows(get(), token, &allowed));
     return allowed != 0;
   }
-  /// Token t is bit t % 64 of element t / 64.
+  /// Mask of all tokens that may come next: token t is bit t % 64 of element t / 64.
   [[nodiscard]] std::vector<uint64_t> mask() {
     size_t needed = 0;
     check(tenon_matcher_mask(get(), nullptr, 0, &needed));
@@ -183,37 +183,38 @@ class Matcher {
     mask(words);
     return words;
   }
-  /// The same into a buffer that has room for all tokens.
+  /// Writes the mask into a buffer of (vocabulary + 63) / 64 words. Throws Argument if it is
+  /// smaller.
   void mask(std::span<uint64_t> words) {
     size_t needed = 0;
     check(tenon_matcher_mask(get(), words.data(), words.size(), &needed));
     if (needed > words.size()) throw Error(Code::Argument, "the buffer of the mask is too small");
   }
 
-  /// Throws Error(State) for a token that cannot follow.
+  /// Accepts a token. Throws Error(State) if it cannot follow.
   void accept(Token token) { check(tenon_matcher_accept_token(get(), token)); }
-  /// False when the grammar does not go on so; nothing is then taken.
+  /// Accepts text. Returns false if the grammar does not allow it; nothing is then accepted.
   [[nodiscard]] bool accept(std::string_view text) {
     int32_t accepted = 0;
     check(tenon_matcher_accept_text(get(), text.data(), text.size(), &accepted));
     return accepted != 0;
   }
-  /// Takes the last tokens back, at most 256.
+  /// Takes back the last tokens, at most 256.
   void roll_back(size_t num_tokens) { check(tenon_matcher_roll_back(get(), num_tokens)); }
 
-  /// Whether the text so far is one of the grammar.
+  /// True if the text so far is a text of the grammar.
   [[nodiscard]] bool is_complete() const {
     int32_t complete = 0;
     check(tenon_matcher_state(get(), &complete, nullptr));
     return complete != 0;
   }
-  /// Whether nothing but an end token can follow.
+  /// True if only an end token can follow.
   [[nodiscard]] bool is_ended() const {
     int32_t ended = 0;
     check(tenon_matcher_state(get(), nullptr, &ended));
     return ended != 0;
   }
-  /// The text that must come next, as far as there is no choice.
+  /// The text that must come next, up to the first choice.
   [[nodiscard]] std::string forced_text() const {
     std::string text;
     for (;;) {

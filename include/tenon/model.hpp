@@ -1,4 +1,4 @@
-// A loaded model, where its bytes come from, and what is in it.
+// A loaded model, the sources of its bytes, and its contents.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Source {
     return source;
   }
   /// Bytes [offset, offset + size) of an open file, which may be closed afterwards; size 0: to its
-  /// end. name: what messages call it.
+  /// end. name: used in messages.
   static Source descriptor(int fd, uint64_t offset = 0, uint64_t size = 0,
                            std::string name = "descriptor") {
     Source source(TENON_SOURCE_FD, std::move(name));
@@ -41,7 +41,7 @@ class Source {
     return source;
   }
 
-  /// Valid as long as this object stays where it is.
+  /// Valid while this object stays in place.
   [[nodiscard]] tenon_source raw() const noexcept {
     tenon_source raw = raw_;
     raw.name = name_.data();
@@ -58,7 +58,7 @@ class Source {
   tenon_source raw_{};
 };
 
-/// A metadata value or one element of an array; `text` lives as long as the model.
+/// A metadata value, or one element of an array; `text` lives as long as the model.
 struct MetadataValue {
   int32_t type = 0;  ///< TENON_VALUE_*
   int64_t integer = 0;
@@ -69,12 +69,12 @@ struct MetadataValue {
 /// An immutable model: any number of threads and sessions may use it. Move-only.
 class Model {
  public:
-  /// Loads a file (of a split model the first part).
+  /// Loads a file; for a split model name the first part.
   explicit Model(const std::string& path, const ModelOptions& options = {})
       : Model(Source::path(path), options) {}
   explicit Model(const Source& source, const ModelOptions& options = {})
       : Model(std::span<const Source>(&source, 1), options) {}
-  /// All parts of a split model.
+  /// Loads all parts of a split model, in any order.
   explicit Model(std::span<const Source> sources, const ModelOptions& options = {}) {
     std::vector<tenon_source> raw;
     for (const Source& source : sources) raw.push_back(source.raw());
@@ -86,7 +86,7 @@ class Model {
     callbacks.struct_size = sizeof callbacks;
     if (options.progress) callbacks.progress = &detail::LoadingProgress::call;
     if (options.log != nullptr) {
-      callbacks.user = const_cast<Log*>(options.log);  // is only handed back
+      callbacks.user = const_cast<Log*>(options.log);  // only handed back
       callbacks.log_level = options.log->level;
       callbacks.log = &detail::write_log;
     }
@@ -110,7 +110,7 @@ class Model {
     check(tenon_model_get_info(get(), &info));
     return info;
   }
-  /// What the model with one session of `context` positions takes; 0: a session's default.
+  /// Memory of the model with one session of `context` positions; 0: a session's default.
   [[nodiscard]] tenon_memory memory(uint64_t context = 0) const {
     tenon_memory memory{};
     memory.struct_size = sizeof memory;
@@ -118,7 +118,7 @@ class Model {
     return memory;
   }
 
-  /// How the model runs here, and what its speed is measured against.
+  /// How the model runs on this machine, and the figures its speed is measured against.
   [[nodiscard]] tenon_execution execution() const {
     tenon_execution execution{};
     execution.struct_size = sizeof execution;
@@ -139,7 +139,7 @@ class Model {
     check(tenon_model_metadata_value(get(), index, element, &value));
     return {value.type, value.integer, value.number, {value.text, value.length}};
   }
-  /// Throws Argument when the model has no such key.
+  /// Throws Argument if the model has no such key.
   [[nodiscard]] MetadataValue metadata_value(std::string_view key, uint64_t element = 0) const {
     size_t index = 0;
     check(tenon_model_find_metadata(get(), key.data(), key.size(), &index));

@@ -1,6 +1,6 @@
-// Options as structs for designated initialisers: Model("x.gguf", {.threads = 4}). What is not set
-// keeps the library's default; option_list() tells ranges, defaults and meaning of every key.
-// bindings/headers/generate.py writes the blocks that are generated.
+// Options as structs for designated initialisers: Model("x.gguf", {.threads = 4}). An unset member
+// keeps the library's default; option_list() returns range, default and meaning of every key.
+// bindings/headers/generate.py writes the blocks marked "generated".
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Keys that the structs below do not name, with their values as text: {{"slice", "256"}}.
+/// Keys that the structs below lack, with their values as text: {{"slice", "256"}}.
 using ExtraOptions = std::vector<std::pair<std::string, std::string>>;
 
-/// Receives what the library has to say, one line at a time, from any thread.
+/// Receives the library's log, one line at a time, from any thread.
 struct Log {
   std::function<void(uint32_t level, std::string_view line)> write;
   uint32_t level = TENON_LOG_WARNING;  ///< the most detailed TENON_LOG_* wanted
@@ -90,7 +90,7 @@ struct ModelOptions {
 
   /// Called while loading with 0 <= fraction <= 1; false cancels. May throw.
   std::function<bool(double fraction)> progress{};
-  /// Must outlive the model and everything made from it. What it throws is lost.
+  /// Must outlive the model and everything made from it. Its exceptions are dropped.
   const Log* log = nullptr;
 };
 
@@ -253,7 +253,7 @@ struct ChatOptions {
   ExtraOptions extra{};
 };
 
-/// A set of options under their keys, as the C interface takes it. Move-only.
+/// A set of options under their keys, in the form of the C interface. Move-only.
 class Options {
  public:
   Options() {
@@ -379,19 +379,19 @@ class Options {
     check(tenon_options_set_string(get(), key, value.data(), value.size()));
   }
   void set(const char* key, const char* value) { set(key, std::string_view(value)); }
-  /// One more value of a list.
+  /// Adds a value to a list.
   void add(const char* key, std::string_view value) {
     check(tenon_options_add_string(get(), key, value.data(), value.size()));
   }
   void add(const char* key, const std::vector<std::string>& values) {
     for (const std::string& value : values) add(key, value);
   }
-  /// Sets nothing when there is no value.
+  /// Sets nothing if there is no value.
   template <typename T>
   void set(const char* key, const std::optional<T>& value) {
     if (value) set(key, *value);
   }
-  /// The value as text, read as the type of the key asks.
+  /// Parses the value as the key's type.
   void parse(const std::string& key, std::string_view value) {
     check(tenon_options_parse(get(), key.c_str(), value.data(), value.size()));
   }

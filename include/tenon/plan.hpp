@@ -1,4 +1,4 @@
-// What a model will take and how fast it will be, before its weights are read.
+// Predicts a model's memory and speed before its weights are read.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Of this machine, for a model (opened with inspect, or loaded) and its options. Without the
-/// speeds it costs nothing; with them, seconds and some memory.
+/// Measures this machine for a model (opened with inspect, or loaded) and its options. Costs
+/// nothing without speeds; with them, seconds and up to 1.5 GiB of memory.
 [[nodiscard]] inline tenon_hardware measure_hardware(const Model& model, bool speed = true) {
   tenon_hardware hardware{};
   hardware.struct_size = sizeof hardware;
@@ -22,11 +22,11 @@ inline namespace v1 {
 }
 
 struct PlanOptions {
-  uint64_t context = 0;   ///< of each session; 0: a session's default
-  uint64_t sessions = 1;  ///< whose contexts are full
+  uint64_t context = 0;   ///< per session; 0: a session's default
+  uint64_t sessions = 1;  ///< with full contexts
 };
 
-/// A pure function; tenon.h, section 15, tells the meaning of the figures.
+/// A pure function; tenon.h, section 15, explains the figures.
 [[nodiscard]] inline tenon_plan plan(const Model& model, const tenon_hardware& hardware,
                                      const PlanOptions& options = {}) {
   tenon_plan plan{};
@@ -35,7 +35,7 @@ struct PlanOptions {
   return plan;
 }
 
-/// What one device holds of a model; tenon_placed_device tells the meaning of the figures.
+/// One device's part of a model; tenon_placed_device explains the figures.
 struct PlacedDevice {
   int32_t kind = 0;  ///< TENON_DEVICE_KIND_*
   std::string backend{};
@@ -50,7 +50,7 @@ struct PlacedDevice {
   bool fits = false;
 };
 
-/// The devices that the model's layers are placed on, in the order in which steps come to them.
+/// Devices that hold the model's layers, in the order in which steps run on them.
 [[nodiscard]] inline std::vector<PlacedDevice> placement(const Model& model,
                                                          const tenon_hardware& hardware,
                                                          const PlanOptions& options = {}) {

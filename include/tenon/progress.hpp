@@ -1,5 +1,5 @@
-// Carries a program's progress and log functions, and what they throw, through the C interface. For
-// the other headers, not for programs.
+// Carries a program's progress and log functions, and their exceptions, through the C interface.
+// For the other headers, not for programs.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +27,15 @@ struct Progress {
       return 1;
     }
   }
-  /// After the call: throws what the function threw, else what `status` says.
+  /// After the call: rethrows the function's exception, else throws the failure of `status`.
   void check(tenon_status status) const {
     if (thrown) std::rethrow_exception(thrown);
     v1::check(status);
   }
 };
 
-/// The progress of the loading under way on this thread. A model's callbacks have one `user` for
-/// all, and the log's must live longer than a loading.
+/// Progress of the loading that runs on this thread. A model's callbacks share one `user`, and the
+/// log's must outlive a loading.
 class LoadingProgress {
  public:
   explicit LoadingProgress(Progress& progress) : outer_(current()) { current() = &progress; }
@@ -52,10 +52,10 @@ class LoadingProgress {
     thread_local Progress* current = nullptr;
     return current;
   }
-  Progress* outer_;  // of a loading whose progress function loads another model
+  Progress* outer_;  // of an outer loading whose progress function loads this model
 };
 
-/// The log of a host as the C interface calls it.
+/// A host's log in the form of the C interface.
 inline void write_log(void* user, uint32_t level, const char* text, uint64_t length) noexcept {
   try {
     static_cast<const Log*>(user)->write(level, {text, static_cast<size_t>(length)});

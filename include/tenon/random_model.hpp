@@ -17,7 +17,8 @@ struct RandomModelOptions {
   std::function<bool(double fraction)> progress{};
 };
 
-/// Writes `path`; tenon.h, section 13, says what.
+/// Writes a model file of random weights to `path`; tenon.h, section 13, has the names of shapes
+/// and formats. Throws Argument for an unknown name, Io, Cancelled.
 inline void write_random_model(const std::string& path, const std::string& shape,
                                const std::string& format, const RandomModelOptions& options = {}) {
   detail::Progress progress{options.progress};

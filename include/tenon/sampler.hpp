@@ -1,4 +1,4 @@
-// Turns logits into a token, and into the probabilities of tokens.
+// Draws a token from logits, and computes the probabilities of tokens.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Move-only; one thread at a time. tenon.h, section 9, tells what a draw depends on.
+/// Draws tokens. Move-only; one thread at a time. tenon.h, section 9, says what a draw depends on.
 class Sampler {
  public:
   Sampler() : Sampler(SamplerOptions{}) {}
@@ -27,11 +27,11 @@ class Sampler {
 
   void set(const char* name, int64_t value) { check(tenon_sampler_set_int(get(), name, value)); }
   void set(const char* name, double value) { check(tenon_sampler_set_float(get(), name, value)); }
-  /// Adds `bias` to the logit of a token; -infinity forbids it, 0 takes the bias back.
+  /// Adds `bias` to a token's logit; -infinity forbids the token, 0 removes the bias.
   void set_bias(Token token, double bias) { check(tenon_sampler_set_bias(get(), token, bias)); }
-  /// Generation ends with this token, whose text is not handed out.
+  /// Ends generation at this token, whose text is not handed out.
   void add_stop_token(Token token) { check(tenon_sampler_add_stop_token(get(), token)); }
-  /// Repetitions that DRY looks for end at tokens whose text holds `text`.
+  /// Makes repetitions counted by DRY end at tokens whose text holds `text`.
   void add_dry_breaker(const Tokenizer& tokenizer, std::string_view text) {
     check(tenon_sampler_add_dry_breaker(get(), tokenizer.get(), text.data(), text.size()));
   }
@@ -40,8 +40,8 @@ class Sampler {
     check(tenon_sampler_set_grammar(get(), grammar.get(), tokenizer.get()));
     has_grammar_ = true;
   }
-  /// Draws only what the answer to a conversation may be; false when that is anything. Chat::constrain
-  /// (chat.hpp) calls this.
+  /// Draws only tokens that the answer to a conversation may have. Returns false if any answer may
+  /// come. Called by Chat::constrain (chat.hpp).
   bool set_grammar_of(const tenon_chat* chat, std::string_view conversation) {
     int32_t constrained = 0;
     check(
@@ -54,7 +54,7 @@ class Sampler {
     has_grammar_ = false;
   }
   [[nodiscard]] bool has_grammar() const noexcept { return has_grammar_; }
-  /// How many tokens may still be drawn: a grammar's text is complete before that, and banned
+  /// Sets how many tokens may still be drawn: a grammar's text is complete before that, and banned
   /// strings are not looked for beyond it.
   void set_token_limit(uint64_t tokens) { check(tenon_sampler_set_token_limit(get(), tokens)); }
   /// Seed of the draws: the option, or for -1 the seed of the latest answer.
@@ -63,10 +63,12 @@ class Sampler {
     check(tenon_sampler_seed(get(), &seed));
     return seed;
   }
-  /// Parameters, biases, breakers and stop tokens as they were created; a grammar from its beginning.
+  /// Restores parameters, biases, breakers and stop tokens to their values at creation, and a
+  /// grammar to its beginning.
   void reset() { check(tenon_sampler_reset(get())); }
 
-  /// Draws from logits [vocabulary] f32. history: the text so far.
+  /// Draws from logits [vocabulary] f32. history: the text so far, for the penalties. position: key
+  /// of the random number.
   [[nodiscard]] Token sample(std::span<const float> logits, std::span<const Token> history = {},
                              uint64_t position = 0) {
     Token token = TENON_NO_TOKEN;
@@ -75,7 +77,7 @@ class Sampler {
     return token;
   }
 
-  /// Takes the last draws back, at most 256, for loops that draw by themselves.
+  /// Takes back the last draws, at most 256, for loops that draw by themselves.
   void roll_back(size_t num_draws) { check(tenon_sampler_roll_back(get(), num_draws)); }
 
   [[nodiscard]] tenon_sampler* get() const noexcept { return handle_.get(); }
@@ -94,7 +96,7 @@ struct TokenLogprob {
   float logprob = 0;
 };
 
-/// Of chosen tokens, in their order, under logits [vocabulary] f32 as a model left them: from
+/// Log-probabilities of `tokens`, in their order, under unmodified logits [vocabulary] f32: from
 /// Session::drawn_logits() for a drawn token, from Session::evaluate() for a prompt.
 [[nodiscard]] inline std::vector<TokenLogprob> logprobs(std::span<const float> logits,
                                                         std::span<const Token> tokens) {
@@ -106,7 +108,7 @@ struct TokenLogprob {
   return result;
 }
 
-/// Of the `count` likeliest tokens, likeliest first.
+/// Log-probabilities of the `count` likeliest tokens, likeliest first.
 [[nodiscard]] inline std::vector<TokenLogprob> top_logprobs(std::span<const float> logits,
                                                             size_t count) {
   std::vector<Token> tokens(count);

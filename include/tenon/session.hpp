@@ -1,4 +1,4 @@
-// A text under way: append to it, generate more of it, read its logits, fork it, rewind it.
+// A text in progress: append to it, generate more of it, read its logits, fork it, rewind it.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct Piece {
 
 struct GenerateOptions {
   uint64_t max_tokens = 0;  ///< 0: until the model ends or the context is full
-  /// For the text given to generate(). Unset: when it is the beginning of the session.
+  /// For the text given to generate(). Unset: true at the beginning of the session.
   std::optional<bool> add_special{};
   bool parse_special = false;
   SamplerOptions sampler{};
@@ -47,7 +47,7 @@ struct GenerateOptions {
   bool drop_oldest = false;
 };
 
-/// What generate() returns: an input range of pieces. Each step of the iterator generates one.
+/// Result of generate(): an input range of pieces. Each step of the iterator generates one.
 class Generation {
  public:
   class Iterator {
@@ -127,8 +127,8 @@ class Session {
     check(tenon_session_append_tokens(get(), tokens.data(), tokens.size()));
   }
 
-  /// Of a model with an encoder: the text that it reads and the session's text answers to. Queues the
-  /// token that answers begin with, where the file tells one.
+  /// Encoder-decoders only: sets the source, the text that the encoder reads, and queues the
+  /// decoder start token, if the file has one.
   void set_source(std::string_view text, EncodeOptions options = {.add_special = true}) {
     check(tenon_session_set_source_text(get(), text.data(), text.size(), flags_of(options)));
   }
@@ -142,7 +142,7 @@ class Session {
     append(text, {options.add_special.value_or(position() == 0), options.parse_special});
     return generate(options);
   }
-  /// Continues what was appended.
+  /// Continues the session's text.
   [[nodiscard]] Generation generate(const GenerateOptions& options = {}) {
     return Generation(get(), room_for(options.max_tokens), nullptr, Sampler(options.sampler));
   }
@@ -156,14 +156,15 @@ class Session {
     std::string text;
     std::vector<Token> tokens;
     int32_t finish = TENON_FINISH_NONE;
-    double logprob = 0;  ///< of the drawn tokens, summed up
+    double logprob = 0;  ///< sum over its drawn tokens, natural logarithm
     int64_t seed = 0;    ///< seed of the answer
   };
   struct BestOf {
     std::vector<Candidate> candidates;
-    uint32_t best = 0;  ///< with it the session's text goes on
+    uint32_t best = 0;  ///< index of the candidate that the session's text continues with
   };
-  /// Continues what was appended `count` times, with one seed after the other, and keeps the likeliest.
+  /// Continues the session's text `count` times, with consecutive seeds, and keeps the likeliest
+  /// answer.
   BestOf best_of(Sampler& sampler, uint32_t count, uint64_t max_tokens = 0) {
     BestOf result;
     const std::function<bool(const tenon_candidate&)> keep = [&](const tenon_candidate& one) {
@@ -185,8 +186,8 @@ class Session {
     return result;
   }
 
-  /// Appends tokens, and tells for each how likely it was after those before it; the first of a session
-  /// has 0. For prompts.
+  /// Appends tokens and returns each one's log-probability after those before it; the session's
+  /// first token has 0. For prompts.
   std::vector<TokenLogprob> append_with_logprobs(std::span<const Token> tokens) {
     std::vector<TokenLogprob> result;
     if (tokens.empty()) return result;
@@ -202,15 +203,15 @@ class Session {
     return result;
   }
 
-  /// How likely a continuation is: natural logarithms of the probabilities of its tokens, and their
-  /// sum.
+  /// Log-probability of a continuation: natural logarithms of the probabilities of its tokens, and
+  /// their sum.
   struct Score {
     double logprob = 0;
     std::vector<float> token_logprobs;
   };
-  /// Those of several continuations of the text, which stays as it is; computed side by side. Texts
-  /// become tokens each by itself.
-  ///   timeout_seconds  0: none
+  /// Scores several continuations of the text, which does not change, in one batch. Texts are
+  /// tokenized separately.
+  ///   timeout_seconds  for the whole call; 0: none
   [[nodiscard]] std::vector<Score> score(std::span<const std::string> texts,
                                          EncodeOptions options = {}, double timeout_seconds = 0) {
     Continuations all(texts);
@@ -227,7 +228,7 @@ class Session {
     return score(all, timeout_seconds);
   }
 
-  /// Computes what was appended now. progress(fraction) returns false to cancel; it may throw.
+  /// Computes queued tokens now. progress(fraction) returns false to cancel; it may throw.
   void prefill(const std::function<bool(double fraction)>& progress = {}) {
     if (!progress) return check(tenon_session_prefill(get(), nullptr, nullptr));
     Callback<bool(double)> callback{progress, nullptr};
@@ -239,7 +240,7 @@ class Session {
         &callback));
   }
 
-  /// [vocabulary] f32 for the next token; valid until the next call on this session.
+  /// Logits of the next token, [vocabulary] f32; valid until the next call on this session.
   [[nodiscard]] std::span<const float> logits() {
     const float* data = nullptr;
     size_t count = 0;
@@ -247,8 +248,8 @@ class Session {
     return {data, count};
   }
 
-  /// The logits that the last token was drawn from, [vocabulary] f32; valid until the next call on
-  /// this session. Throws Error(State) when the last token was not drawn.
+  /// Logits that the last token was drawn from, [vocabulary] f32; valid until the next call on this
+  /// session. Throws Error(State) if the last token was not drawn.
   [[nodiscard]] std::span<const float> drawn_logits() {
     const float* data = nullptr;
     size_t count = 0;
@@ -271,7 +272,7 @@ class Session {
         &callback));
   }
 
-  /// A second session with the same text, sharing what was computed.
+  /// Makes a second session with this text, sharing what was computed.
   [[nodiscard]] Session fork() {
     tenon_session* raw = nullptr;
     check(tenon_session_fork(get(), &raw));
@@ -279,7 +280,7 @@ class Session {
   }
   void rewind(uint64_t position) { check(tenon_session_rewind(get(), position)); }
 
-  /// To a file, which appears complete or not at all, or to bytes.
+  /// Saves the session to a file, which appears complete or not at all, or to bytes.
   void save(const std::string& path) { check(tenon_session_save(get(), path.c_str())); }
   [[nodiscard]] std::vector<std::byte> save() {
     std::vector<std::byte> bytes;
@@ -291,8 +292,8 @@ class Session {
       if (fits) return bytes;
     }
   }
-  /// Puts what was saved in place of the text. text_only_if_cache_differs: then all of it is
-  /// computed again, where it is otherwise refused.
+  /// Replaces the text by a saved session. text_only_if_cache_differs: takes the text and
+  /// recomputes it if the cache differs; otherwise that is refused.
   void restore(const std::string& path, bool text_only_if_cache_differs = false) {
     check(tenon_session_restore(get(), path.c_str(),
                                 text_only_if_cache_differs ? TENON_RESTORE_TEXT : 0u));
@@ -302,7 +303,7 @@ class Session {
                                        text_only_if_cache_differs ? TENON_RESTORE_TEXT : 0u));
   }
 
-  /// Tokens in the text, and the most there can be.
+  /// Number of tokens in the text; context(): the most it can hold.
   [[nodiscard]] uint64_t position() const {
     uint64_t position = 0;
     check(tenon_session_position(get(), &position));
@@ -334,7 +335,7 @@ class Session {
     return stats;
   }
 
-  /// Ends the call under way, or the next one, with Code::Cancelled. Any thread, any time.
+  /// Ends the running call, or the next one, with Code::Cancelled. Any thread, any time.
   void cancel() noexcept { (void)tenon_session_cancel(get()); }
 
   [[nodiscard]] tenon_session* get() const noexcept { return handle_.get(); }
@@ -342,8 +343,8 @@ class Session {
  private:
   explicit Session(tenon_session* raw) : handle_(raw) {}
 
-  /// How many tokens to generate when asked for `max_tokens`; 0 asks for what fits. With no room at
-  /// all it is one, whose failure tells both numbers of the limit.
+  /// Number of tokens to generate for `max_tokens`; 0: as many as fit. With no room it is 1, whose
+  /// failure names both numbers of the limit.
   [[nodiscard]] uint64_t room_for(uint64_t max_tokens) const {
     if (max_tokens != 0) return max_tokens;
     const uint64_t room = context() - position();
@@ -391,7 +392,7 @@ class Session {
     return scores;
   }
 
-  /// Carries an exception of the host's function around the C interface.
+  /// Carries an exception of the host's function through the C interface.
   template <typename Signature>
   struct Callback {
     const std::function<Signature>& function;

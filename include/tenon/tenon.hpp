@@ -5,8 +5,8 @@
 //   tenon::Session session(model);
 //   for (auto piece : session.generate("Once upon a time", {.max_tokens = 64})) std::cout << piece;
 //
-// Failures are exceptions of type tenon::Error. Objects are move-only and own what they hold; the
-// rules of threads are those of tenon.h, section 1.
+// Failures are exceptions of type tenon::Error. Objects are move-only and own what they hold. The
+// thread rules are those of tenon.h, section 1.
 #pragma once
 
 #include <tenon/backends.hpp>

@@ -1,4 +1,4 @@
-// Tokenizers, of a model or of a file by itself: text to tokens and back.
+// Tokenizers, of a model or from a file: text to tokens and back.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,25 @@ inline namespace v1 {
 using Token = tenon_token;
 
 struct EncodeOptions {
-  bool add_special = false;    ///< add the begin (and end) token where the model wants it
-  bool parse_special = false;  ///< spelled control tokens become them: not for user input
+  bool add_special = false;    ///< add the begin (and end) token if the model wants it
+  bool parse_special = false;  ///< find control tokens in the text: not for user input
 };
 
-/// The flags of the C interface.
+/// Flags of the C interface.
 inline uint32_t flags_of(EncodeOptions options) noexcept {
   return (options.add_special ? TENON_ADD_SPECIAL : 0u) |
          (options.parse_special ? TENON_PARSE_SPECIAL : 0u);
 }
 
-/// A view: valid as long as the Model or TokenizerFile it came from. Any number of threads may use it.
+/// A view, valid as long as the Model or TokenizerFile it came from. Any number of threads may use
+/// it.
 class Tokenizer {
  public:
   explicit Tokenizer(const tenon_tokenizer* raw) noexcept : raw_(raw) {}
 
-  /// The tokens of any bytes; ill-formed UTF-8 counts as U+FFFD.
+  /// Tokens of any bytes; ill-formed UTF-8 counts as U+FFFD.
   [[nodiscard]] std::vector<Token> encode(std::string_view text, EncodeOptions options = {}) const {
-    // A token per byte is nearly always enough, and a second call is made when it is not.
+    // One token per byte is nearly always enough; otherwise a second call is made.
     std::vector<Token> tokens(text.size() + 2);
     for (;;) {
       size_t needed = 0;
@@ -46,7 +47,7 @@ class Tokenizer {
     }
   }
 
-  /// The text of tokens, as bytes; control tokens are left out unless render_special.
+  /// Text of tokens, as bytes; control tokens are left out unless render_special.
   [[nodiscard]] std::string decode(std::span<const Token> tokens,
                                    bool render_special = false) const {
     std::string text(tokens.size() * 8 + 16, '\0');
@@ -78,7 +79,7 @@ class Tokenizer {
     return (token(id).attributes & TENON_TOKEN_CONTROL) != 0;
   }
 
-  /// The token that the file spells so.
+  /// The token with this spelling in the file.
   [[nodiscard]] std::optional<Token> find(std::string_view spelling) const {
     Token found = TENON_NO_TOKEN;
     check(tenon_tokenizer_find(raw_, spelling.data(), spelling.size(), &found));
@@ -97,7 +98,7 @@ class Tokenizer {
   const tenon_tokenizer* raw_;
 };
 
-/// A tokenizer without a model: of a Hugging Face tokenizer.json, or of the vocabulary of a model
+/// A tokenizer without a model: from a Hugging Face tokenizer.json or the vocabulary of a model
 /// file. Immutable, move-only; any thread.
 class TokenizerFile {
  public:
@@ -106,7 +107,7 @@ class TokenizerFile {
     check(tenon_tokenizer_open(path.c_str(), &raw));
     handle_.reset(raw);
   }
-  /// The same from memory, which need not live longer than the call.
+  /// Reads the file from memory, which need not outlive the call.
   [[nodiscard]] static TokenizerFile from_memory(std::span<const std::byte> bytes) {
     tenon_source source{};
     source.struct_size = sizeof source;

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The binary interface of a shared library against what is committed.
+# Compares the binary interface of a shared library with the committed one.
 #   abi.sh symbols LIBRARY SYMBOLS_FILE      exported symbols are exactly those of the list
 #   abi.sh compare LIBRARY HEADERS BASELINE  nothing in BASELINE changed; additions pass
 #   abi.sh size LIBRARY MAX_BYTES            the stripped library is no larger
-#   abi.sh needed LIBRARY                    needs libraries of the C and C++ run time alone
+#   abi.sh needed LIBRARY                    needs only libraries of the C and C++ run time
 #   abi.sh ends LIBRARY...                   nothing in them runs at exit or at the end of a thread
-#   abi.sh renew LIBRARY HEADERS BASELINE [SYMBOLS_FILE]  writes them anew, after a wanted change
+#   abi.sh renew LIBRARY HEADERS BASELINE [SYMBOLS_FILE]  rewrites them, after an intended change
 # LIBRARY carries debug information. HEADERS is the folder of the public headers: a type defined
 # elsewhere is opaque and free to change.
 set -euo pipefail
@@ -13,7 +13,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 exported() { nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort; }
 
-# No path, line number or type number of this build, so that the same interface gives the same file.
+# Drops paths, line numbers and type numbers of this build, so that equal interfaces give equal
+# files.
 write_baseline() {
   abidw --headers-dir "$2" --drop-private-types --exported-interfaces-only --no-architecture \
     --no-corpus-path --no-comp-dir-path --no-show-locs --no-elf-needed --no-parameter-names \
@@ -26,8 +27,8 @@ case $1 in
     diff <(LC_ALL=C sort "$3") <(exported "$2") \
       || { echo "FAILED: exported symbols (>) differ from $3 (<)"; exit 1; } ;;
   compare)
-    # Both sides are read from such files: only there are private types dropped alike. The exit
-    # status is a set of bits; 0 is the only one without any change.
+    # Both sides come from such files: only then are private types dropped alike. The exit status is
+    # a set of bits; only 0 means no change.
     current=$(mktemp --suffix .abi)
     trap 'rm -f "$current"' EXIT
     write_baseline "$2" "$3" "$current"
@@ -47,7 +48,7 @@ case $1 in
     echo "FAILED: needs $others"
     exit 1 ;;
   ends)
-    # One function at the end is that of the compiler, which has nothing to call then.
+    # One function at the end is the compiler's, which has nothing to call then.
     for library in "${@:2}"; do
       registers=$(nm -D --undefined-only "$library" | grep -oE '\b(__cxa_atexit|__cxa_at_quick_exit|__cxa_thread_atexit(_impl)?|atexit|on_exit|pthread_key_create)\b' || true)
       bytes=$(readelf -d "$library" | sed -n 's/.*(FINI_ARRAYSZ) *\([0-9]*\) .*/\1/p')

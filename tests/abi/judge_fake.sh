@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows that the ABI check can fail, and when: each change of fake/ is judged as the promise says.
+# Shows when the ABI check fails: it judges each change of fake/ as promised.
 #   usage: judge_fake.sh WORK_DIR CC
 set -euo pipefail
 work=$1 cc=$2
@@ -39,7 +39,7 @@ verdict pass "" symbols
 verdict fail FUNCTION_MORE symbols
 verdict fail FUNCTION_GONE symbols
 
-# The baseline tells nothing of where and how it was built.
+# The baseline does not depend on where and how it was built.
 mkdir -p "$work/elsewhere"
 cp -r "$here/fake" "$work/elsewhere/"
 (cd "$work/elsewhere" && "$cc" -g -O2 -shared -fPIC fake/fake.c -o libfake.so)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Every number and type of bindings/interface.json and server_interface.json against tenon.h and server.h, as a compiler
-# sees them; and that the comparison notices a number that is wrong.
+# Compares every number and type of bindings/interface.json and server_interface.json with tenon.h
+# and server.h, as a compiler sees them, and shows that the comparison notices a wrong number.
 #   fits_header.sh PYTHON DESCRIBE_PY ASSERTS_FILE COMPILER INCLUDE_FOLDER
 set -euo pipefail
 "$1" "$2" --asserts "$3"
 compiles() { "$4" -std=c11 -fsyntax-only -I"$5" "$3"; }
 compiles "$@" || { echo "FAILED: the descriptions in bindings are not what the headers say"; exit 1; }
 
-# notices FILE FROM TO: TO in place of FROM does not compile.
+# notices FILE FROM TO: with TO instead of FROM it does not compile.
 notices() {
   sed -i "s/$2/$3/" "$1"
   if compiles "${all[@]}" 2> /dev/null; then echo "FAILED: $3 goes unnoticed"; exit 1; fi

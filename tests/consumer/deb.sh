@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# The Debian packages: made by cpack, judged by lintian, installed into an empty root by dpkg, used there by a program
-# through CMake and through pkg-config, and purged. Nothing is installed into the system.
+# Makes the Debian packages by cpack, judges them by lintian, installs them into an empty root by
+# dpkg, uses them there from a program through CMake and pkg-config, and purges them. Nothing is
+# installed into the system.
 #   usage: deb.sh BUILD_DIR WORK_DIR CC CPACK
-# Ends with 77 where dpkg or what cpack needs is missing; without lintian that part is left out, and it says so.
+# Ends with 77 if dpkg or a requirement of cpack is missing; without lintian that part is left out,
+# with a message.
 set -euo pipefail
 build=$(realpath "$1") work=$(realpath -m "$2") cc=$3 cpack=$4
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,7 +16,7 @@ fail() { echo "FAILED: $*"; exit 1; }
 
 rm -rf "$work"
 mkdir -p "$work"
-# Fast in place of small: what is tested is what is inside.
+# Compresses fast: only the contents are tested.
 (cd "$work" && "$cpack" -G DEB --config "$build/CPackConfig.cmake" -B "$work" -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip \
   > "$work/cpack.log" 2>&1) || { cat "$work/cpack.log"; fail "cpack"; }
 packages=("$work"/*.deb)
@@ -24,7 +26,7 @@ plugins=$(find "$build/lib/tenon" -name 'libtenon-*.so' -printf '%f\n' 2> /dev/n
 [ "$names" = "libtenon-dev libtenon-server$minor libtenon$minor tenon ${plugins:+tenon-plugins }" ] || fail "the packages are $names"
 package_of() { ls "$work/$1"_*.deb; }
 
-# Dependencies: what the files ask for, and of Tenon's own the very version.
+# Dependencies: those of the files, and Tenon's own packages in exactly this version.
 depends() { dpkg-deb -f "$(package_of "$1")" Depends; }
 [[ $(depends "libtenon$minor") == *libc6* && $(depends "libtenon$minor") == *libstdc++6* ]] || fail "the library's: $(depends "libtenon$minor")"
 for package in tenon libtenon-dev; do
@@ -36,21 +38,22 @@ dpkg-deb -I "$(package_of "libtenon$minor")" symbols > "$work/symbols"
   || fail "the symbols file does not list what the library exports"
 
 if command -v lintian > /dev/null; then
-  # Errors alone fail; the date of the changelog and the like are warnings.
+  # Only errors fail; the date of the changelog and the like are warnings.
   lintian --fail-on error --allow-root "${packages[@]}" > "$work/lintian.txt" 2>&1 || { cat "$work/lintian.txt"; fail "lintian"; }
   echo "lintian: no error, $(grep -c '^W: ' "$work/lintian.txt" || true) warnings"
 else
   echo "left out: lintian is not installed"
 fi
 
-# What belongs to no component is in no package.
+# Files without a component are in no package.
 cmake --install "$build" --prefix "$work/unspecified" --component Unspecified > /dev/null
 [ -z "$(find "$work/unspecified" -type f 2> /dev/null)" ] || fail "of no component: $(find "$work/unspecified" -type f)"
 
-# An empty root. Dependencies on the system's own libraries are not there, and only those are forced.
+# An empty root, without the system's own libraries; only dependencies on these are forced.
 root=$work/root
 mkdir -p "$root"/var/lib/dpkg/{info,updates,triggers} "$work/bin"
-# The packages' scripts call it, and the root has none: they run outside of it, and must not reach the system's.
+# The packages' scripts call it, and the root has none: they run outside of the root, and must not
+# reach the system's.
 printf '#!/bin/sh\n' > "$work/bin/ldconfig"
 chmod +x "$work/bin/ldconfig"
 : > "$root/var/lib/dpkg/status"
@@ -69,7 +72,7 @@ done
 gzip -dc "$root/usr/share/doc/libtenon$minor/libtenon.spdx.json.gz" | grep -q '"utf8proc' \
   || fail "the bill of materials does not name utf8proc"
 
-# Strangers' programs, through both; the root stands in for /.
+# External programs, through both; the root stands for /.
 pc=$(find "$root" -name tenon.pc)
 library_dir=$(dirname "$(dirname "$pc")")
 export PKG_CONFIG_PATH=$library_dir/pkgconfig
@@ -89,8 +92,7 @@ done
 ! grep -i 'refused' "$work/backends.txt" || fail "the program refuses what was installed"
 if readelf -d "$root/usr/bin/tenon" | grep -i 'r\(un\)\?path'; then fail "the program has a search path of its own"; fi
 
-# Nothing is left of what is purged.
-# shellcheck disable=SC2086
+# A purge leaves nothing.
 dpkg_there --purge $names > "$work/purge.log" 2>&1 || { cat "$work/purge.log"; fail "dpkg --purge"; }
 left=$(find "$root" -type f -not -path "$root/var/lib/dpkg/*")
 [ -z "$left" ] || fail "purged, and still there: $left"

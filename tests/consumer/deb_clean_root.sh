@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The Debian packages in new systems, one with nothing and one with a compiler: installed by apt with what they depend
-# on, used (the program; in the second programs in C and C++, by CMake and by pkg-config), removed and purged. Nothing
-# of them is left.
-#   usage: deb_clean_root.sh FOLDER_OF_DEBS WORK_DIR   the new systems are kept in WORK_DIR, for the next run
-# By hand: it needs root, debootstrap and an archive of Debian, and takes minutes. deb.sh is the test for every change.
-# SUITE names the release (that of this machine). Ends with 77 where something is missing.
+# Installs the Debian packages with their dependencies by apt in two new systems, one with nothing
+# and one with a compiler, uses them (the program; in the second also programs in C and C++, by
+# CMake and by pkg-config), removes and purges them. Nothing of them is left.
+#   usage: deb_clean_root.sh FOLDER_OF_DEBS WORK_DIR   WORK_DIR keeps the systems for the next run
+# Run it by hand: it needs root, debootstrap and an archive of Debian, and takes minutes. deb.sh is
+# the test for every change. SUITE names the release (default: this machine's). Ends with 77 if
+# something is missing.
 set -euo pipefail
 debs=$(realpath "$1") work=$(realpath -m "$2")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -36,7 +37,7 @@ if [ ! -e "$work/$suite-compiler" ]; then
 fi
 
 names=$(for package in "$debs"/*.deb; do dpkg-deb -f "$package" Package; done)
-# Besides what apt and dpkg keep for themselves.
+# Except files that apt and dpkg keep for themselves.
 files() {
   (cd "$root" && find . -xdev \( -path ./consumer -o -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log \
     -o -path ./var/lib/apt -o -path ./tmp \) -prune -o -print | LC_ALL=C sort)
@@ -55,8 +56,7 @@ install() {  # install SYSTEM
 purge() {
   # shellcheck disable=SC2086
   quietly there apt-get remove -y $names
-  # apt has forgotten those of which removal left nothing.
-  # shellcheck disable=SC2086
+  # apt has forgotten packages that removal left without files.
   quietly there dpkg --purge $names
   quietly there apt-get autoremove -y --purge
   files | diff "$work/files" - > "$work/left" || { cat "$work/left"; fail "purged, and the files are others (>)"; }
@@ -64,7 +64,7 @@ purge() {
   ! there ldconfig -p | grep tenon || fail "the loader's cache names it"
 }
 
-# Where nothing else has brought what they depend on. Plugins load what they drive when they are used.
+# In a system without their dependencies. Plugins load their libraries when they are used.
 install "$suite"
 for file in $(there dpkg -L $names | grep -E '/bin/|\.so' | LC_ALL=C sort -u); do
   ! there ldd "$file" 2> /dev/null | grep 'not found' || fail "$file lacks a library"
@@ -81,7 +81,7 @@ quietly there cmake --build /consumer/build
 for program in c cpp build/consumer; do
   [[ $(there "/consumer/$program" /consumer/demo-q8_0.gguf) == *Oslo* ]] || fail "$program"
 done
-# Once more over themselves.
+# Installs them again over themselves.
 quietly there sh -c 'apt-get install -y --reinstall --no-install-recommends /consumer/*.deb'
 purge
 ! there /consumer/c /consumer/demo-q8_0.gguf > /dev/null 2>&1 || fail "the library is purged, and a program starts"

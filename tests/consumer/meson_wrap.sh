@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A Meson project with Tenon's sources as a subproject, by the wrap: built without a network, run, and installed. It
-# builds the library, which takes minutes: not part of ctest, but of bindings/build_all.sh.
+# Builds a Meson project with Tenon's sources as a subproject, by the wrap, without a network; runs
+# and installs it. It builds the library, which takes minutes: part of bindings/build_all.sh, not of
+# ctest.
 #   usage: meson_wrap.sh WORK_DIR      MESON names the program
 # Ends with status 77 without Meson.
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every place of the tree that names a package names what bindings/names.py says, and another name reaches them all.
+# Checks that every place of the tree that names a package agrees with bindings/names.py, and that
+# another name reaches them all.
 #   usage: names.sh PYTHON
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -8,7 +9,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/bench"
-# Without what builds left there.
+# Without output of builds.
 tar -C "$root" --exclude=dist --exclude=node_modules --exclude=target -cf - bindings bench/many_requests | tar -C "$work" -xf -
 sed -i 's|^NPM = .*|NPM = "tenon-other"|; s|^CRATE = .*|CRATE = "tenon-third"|; s|^CRATE_SYS = .*|CRATE_SYS = "tenon-third-sys"|
   s|^GO_MODULE = .*|GO_MODULE = "example.test/of/tenon"|; s|^MAVEN_GROUP = .*|MAVEN_GROUP = "test.example"|' "$work/bindings/names.py"
@@ -19,6 +20,6 @@ for place in node/package.json node/lib/platform.js node/README.md rust/tenon/Ca
 done
 "$1" "$work/bindings/names.py" --write > /dev/null
 "$1" "$work/bindings/names.py"
-# What is left of the names beside names.py, its text, says who they are: nothing that a program takes.
+# Names left beside names.py are prose about owners: no program reads them.
 left=$(grep -rnE 'owner\.invalid|invalid\.owner' "$work" --include='*' | grep -v '/names\.py:' || true)
 [ -z "$left" ] || { echo "FAILED: names.py does not know"; echo "$left"; exit 1; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A program of an older C++, or one without exceptions, is told so in one sentence by every C++ header;
-# tenon.h serves both.
+# Checks that every C++ header refuses an older C++, and programs without exceptions, in one
+# sentence; tenon.h serves both.
 #   usage: refused_compilers.sh CC CXX
 set -euo pipefail
 cc=$1 cxx=$2

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Each system that Tenon does not run on is refused with one sentence, before anything is compiled.
+# Checks that each unsupported system is refused with one sentence, before anything is compiled.
 #   usage: refused_systems.sh CMAKE
 set -euo pipefail
 cmake=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
-# What a supported machine says; later arguments win.
+# Variables of a supported machine; later arguments win.
 verdict() {  # verdict SENTENCE|"" DEFINITION...
   local expected=$1 output
   shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Links the installed package as strangers do: a C11 and a C++20 program, through CMake, pkg-config and
-# Meson, shared and static, with flags that strangers use, each run on the demo model. The installed
-# tree is moved first, so nothing in it may hold its prefix.
+# Links the installed package as external programs do: a C11 and a C++20 program, through CMake,
+# pkg-config and Meson, shared and static, with usual flags, each run on the demo model. The
+# installed tree is moved first, so no file in it may contain its prefix.
 #   usage: run.sh BUILD_DIR WORK_DIR CC CXX
 set -euo pipefail
 build=$1 work=$2 cc=$3 cxx=$4
@@ -35,7 +35,7 @@ expect_answer() {  # expect_answer NAME PROGRAM [ARGUMENT...]
   runs=$((runs + 1))
 }
 
-# Whether PROGRAM needs libtenon.so must agree with the way it was linked.
+# Checks that PROGRAM needs libtenon.so if and only if it was linked shared.
 expect_linkage() {  # expect_linkage shared|static PROGRAM
   local found=static
   if readelf -d "$2" | grep -q 'NEEDED.*libtenon\.so\.0\.1'; then found=shared; fi
@@ -83,26 +83,26 @@ with_cmake cpp static tenon::tenon -DTENON_STATIC=ON
 with_cmake cpp shared tenon::tenon_cpp -DCMAKE_CXX_STANDARD=17
 with_cmake cpp static tenon::tenon_cpp -DCMAKE_CXX_STANDARD=17 -DTENON_STATIC=ON
 
-# Flags of strangers. The C interface asks for neither exceptions nor run-time types.
+# Usual flags. The C interface needs neither exceptions nor run-time types.
 for kind in shared static; do
   with_pkg_config c "$kind" "$cxx" main.c -x c++ -std=c++20 -fno-exceptions -fno-rtti -Wall -Werror
   with_pkg_config cpp "$kind" "$cxx" main.cpp -std=c++20 -fno-rtti
   with_pkg_config cpp "$kind" "$cxx" main.cpp -std=c++23 -O2 -flto
   with_pkg_config cpp "$kind" "$cxx" main.cpp -std=c++20 -ffunction-sections -Wl,--gc-sections
 done
-# A program without any shared library, where the compiler's own are there as archives.
+# A program without any shared library, if the compiler's own exist as archives.
 if [ -f "$("$cxx" -print-file-name=libc.a)" ] && ! pkg-config --print-requires-private tenon | grep -q .; then
   with_pkg_config cpp static "$cxx" main.cpp -std=c++20 -static
 fi
 
-# A plug-in of a stranger's with the static library inside shows nothing of it or of what is bundled,
-# and runs in a program that links the shared library.
+# A foreign plug-in with the static library inside exports nothing of it or of bundled code, and
+# runs in a program that links the shared library.
 static_flags=$(pkg-config --cflags --libs --static tenon-static)
 embed() {  # embed NAME COMPILER SOURCE FLAGS...
   local plugin=$work/lib$1.so exported
   # shellcheck disable=SC2086
   "$2" "${@:4}" -shared -fPIC -Dmain="$1" "$here/$3" -o "$plugin" $static_flags
-  # Not what the compiler made of the standard library's templates for the plug-in's own code.
+  # Except instances of the standard library's templates for the plug-in's own code.
   exported=$(nm -D --defined-only "$plugin" | awk '{ print $3 }' | grep -v '^_ZN\?K\?S[ast]\|^_ZN\?K\?9__gnu_cxx')
   if ! grep -qx "$1" <<< "$exported" || grep 'tenon\|fmt\|utf8proc\|nlohmann\|XXH' <<< "$exported"; then
     echo "FAILED: $plugin exports the above, or not $1"
@@ -140,7 +140,7 @@ for script in bash-completion/completions/tenon zsh/site-functions/_tenon fish/v
   [ -s "$prefix/share/$script" ] || { echo "FAILED: there is no $script"; exit 1; }
 done
 
-# The moved program finds the moved library, and the plugins beside it: all that were built.
+# The moved program finds the moved library, and all built plugins beside it.
 if "$prefix/bin/tenon" backends > "$work/backends.txt"; then
   if grep -i 'refused' "$work/backends.txt"; then
     echo "FAILED: a plugin that was installed is refused"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tenon's sources within a stranger's project: nothing of the project changes, nothing of Tenon is
-# built or installed that it does not link, and its flags do not reach the library.
+# Includes Tenon's sources in another project: the project does not change, only linked parts of
+# Tenon are built or installed, and the project's flags do not reach the library.
 #   usage: taken_in.sh WORK_DIR CC CXX CMAKE
 set -euo pipefail
 work=$1 cc=$2 cxx=$3 cmake=$4
@@ -10,7 +10,7 @@ rm -rf "$work"
 
 fail() { echo "FAILED: $how: $*"; exit 1; }
 
-# Flags of the compile commands of files whose path matches $1, one command a line.
+# Prints the flags of the compile commands of files whose path matches $1, one command per line.
 commands_of() { grep '"command"' "$build/compile_commands.json" | grep -- "$1"; }
 
 for how in add_subdirectory FetchContent; do
@@ -21,7 +21,7 @@ for how in add_subdirectory FetchContent; do
     || { cat "$build.log"; fail "does not configure"; }
   ! grep -q 'CMAKE_BUILD_TYPE:[A-Z]*=.' "$build/CMakeCache.txt" || fail "the parent has a build type now"
 
-  # Room by room as the library alone: standard, optimised, no flag of the parent's left standing.
+  # Each room has the flags of the library alone: standard, optimised, no flag of the parent's.
   [ "$(commands_of 'tenon_room_engine\.dir' | wc -l)" -gt 0 ] || fail "no compile commands of the engine"
   while IFS= read -r command; do
     [[ $command == *-O3* && $command == *-std=c++20* ]] || fail "not Release, not C++20: $command"
@@ -35,7 +35,8 @@ for how in add_subdirectory FetchContent; do
     || fail "the parent's own program: $own"
   [[ $(commands_of 'modern\.dir') == *-std=*20* ]] || fail "tenon_cpp gives no C++20"
 
-  # What would be built: of `all` nothing of Tenon, of a user of the shared kind no static one.
+  # Targets that would be built: none of Tenon for `all`, none of the static library for a user of
+  # the shared one.
   builds() {  # builds TARGET yes|no PATTERN
     local plan found=no
     plan=$(ninja -C "$build" -t commands "$1")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two minor versions of libtenon.so in one process: each user reaches its own. The other version is a
-# stand-in with the soname and the version node that the next minor will have.
+# Loads two minor versions of libtenon.so in one process: each user reaches its own. The other
+# version is a stand-in with the soname and the version node of the next minor.
 #   usage: two_minors.sh LIBRARY VERSION WORK_DIR CC CMAKE
 set -euo pipefail
 library=$1 version=$2 work=$3 cc=$4 cmake=$5
@@ -26,7 +26,7 @@ user() {  # user NAME LIBRARY
 }
 user this "$library"
 user next "$next"
-# In both orders: whichever was loaded first must not answer for the other.
+# In both orders: the one loaded first must not answer for the other.
 for order in "this next" "next this"; do
   read -r -a names <<< "$order"
   "$cc" "$here/minors/program.c" -o "$work/program" -Wl,--no-as-needed "$work/libuser_${names[0]}.so" \

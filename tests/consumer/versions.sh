@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every place that names the project's version names that of CMake, and one that does not is found.
+# Checks that every place that names the project's version agrees with CMake's, and that a wrong one
+# is found.
 #   usage: versions.sh PYTHON VERSION
 set -euo pipefail
 check=$(cd "$(dirname "$0")/../.." && pwd)/bindings/package_parts.py

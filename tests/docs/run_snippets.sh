@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the fenced programs of a Markdown page, each alone: ```cpp and ```c (compiled against the built
-# library), ```python and ```sh. A ```text block after a program is its output; "..." in it stands for
-# any text. Other fences, ```console among them, are shown only. Programs run in a folder of their own
-# with the tree's `examples`, `include` and `capi` and a `build`, whose `bin` is first in PATH. The port
-# 8080 of a page becomes a free one.
+# Runs the fenced programs of a Markdown page, each alone: ```cpp and ```c (compiled against the
+# built library), ```python and ```sh. A ```text block after a program is its output; "..." in it
+# stands for any text. Other fences, ```console among them, are not run. Programs run in a separate
+# folder with the tree's `examples`, `include` and `capi` and a `build`, whose `bin` is first in
+# PATH. The port 8080 of a page becomes a free one.
 #   usage: run_snippets.sh PAGE WORK_DIR KEY=VALUE...
 #     languages="cpp c"   fences that are run
 #     least=2             programs that the page must have of them
@@ -11,7 +11,7 @@
 #     bin=FOLDER          holds the program `tenon`, for sh
 #     python=PROGRAM      runs python with packages=FOLDER in its path
 #     cc=PROGRAM cxx=PROGRAM
-# Ends with 77 where packages=FOLDER holds no package.
+# Ends with 77 if packages=FOLDER holds no package.
 set -euo pipefail
 page=$1 work=$2
 shift 2
@@ -29,7 +29,7 @@ for name in examples include capi; do ln -s "$root/$name" "$work/run/$name"; don
 [ -z "$bin" ] || ln -s "$bin" "$work/run/build/bin"
 [ -z "$library" ] || ln -s "$(dirname "$library")" "$work/run/build/lib"
 
-# NN.LANGUAGE for each program in order, NN.text for what it prints.
+# NN.LANGUAGE per program in order, NN.text for its output.
 awk -v work="$work" '
   /^```/ && open { close(name); open = 0; ended = NR; next }
   /^```/ {
@@ -68,7 +68,7 @@ run() {  # run PROGRAM_SOURCE: prints what the program prints
     *.cpp) compile "$source" "$program" "$cxx" -std=c++20 ;;
     *.python) set -- "$python" "$source" ;;
     *.sh)
-      # A server that a failing program leaves behind is ended with it.
+      # Ends a server that a failing program left running.
       set -- bash -euo pipefail -c \
         'trap "kill \$(jobs -p) 2> /dev/null || true; wait" EXIT; . "$0"' "$source"
       [ -z "$server" ] || ! grep -q 8080 "$source" || sed -i "s/8080/$(free_port)/g" "$source" ;;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Every C and C++ file of the tree is as clang-format leaves it (.clang-format in the root and in
-# folders that are laid out by hand).
+# Checks that every C and C++ file of the tree is formatted by clang-format (.clang-format in the
+# root and in folders that are laid out by hand).
 #   check_format.sh SOURCE_DIR
-# Exits with 77, saying why, where there is no clang-format 14: other versions break lines otherwise.
+# Exits with 77 and a message without clang-format 14: other versions break lines differently.
 set -euo pipefail
 cd "$1"
 
@@ -16,7 +16,7 @@ sources() {
   # A tree without git (a release, a copy) has its sources in the same folders.
   git ls-files -z 2> /dev/null || find bench capi examples include src tests -type f -print0
 }
-# What a tool writes is as it writes it.
+# Generated files keep their tool's layout.
 mapfile -d '' files < <(sources | grep -zE '\.(c|cc|cpp|h|hpp|cu|inl)$' | grep -zv '/generated\.h$')
 [ "${#files[@]}" -gt 500 ] || { echo "FAILED: only ${#files[@]} files found"; exit 1; }
 printf '%s\0' "${files[@]}" | xargs -0 -n 50 -P "$(nproc)" "$format" --dry-run -Werror \

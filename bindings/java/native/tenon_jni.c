@@ -13,7 +13,7 @@
 
 /* ---- The library ----------------------------------------------------------------------------- */
 
-/* The functions of the libraries in use; NULL: a library lacks the function. */
+/* Functions of the libraries in use; NULL: a library lacks the function. */
 #define MEMBER(name) __typeof__(&tenon_##name) name;
 static struct { FUNCTIONS(MEMBER) SERVER_FUNCTIONS(MEMBER) } api;
 #undef MEMBER
@@ -41,8 +41,8 @@ static void detach(void* env) {
   (*machine)->DetachCurrentThread(machine);
 }
 
-/* Of the calling thread. One that is not Java's (log lines may come on any) becomes a daemon of Java's
- * until it ends. NULL when Java is gone. */
+/* Environment of the calling thread. A thread that is not Java's (log lines may come on any)
+ * becomes a daemon of Java's until it ends. NULL if Java is gone. */
 static JNIEnv* environment(void) {
   void* env = NULL;
   if ((*machine)->GetEnv(machine, &env, JNI_VERSION_1_8) == JNI_OK) return env;
@@ -51,7 +51,8 @@ static JNIEnv* environment(void) {
   return env;
 }
 
-/* Whether a callback threw, which it does only where Java's stack is at its end: nothing of it goes on. */
+/* True if a callback threw, which happens only at the end of Java's stack: the exception is
+ * dropped. */
 static jboolean has_thrown(JNIEnv* env) {
   const jboolean thrown = (*env)->ExceptionCheck(env);
   if (thrown) (*env)->ExceptionClear(env);
@@ -69,7 +70,8 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
   return pthread_key_create(&attached, &detach) == 0 ? JNI_VERSION_1_8 : JNI_ERR;
 }
 
-/* When the class loader has gone: threads that end later must not call what is here no more. */
+/* Called after the class loader has gone: threads that end later must not call this code any more.
+ */
 JNIEXPORT void JNICALL JNI_OnUnload(JavaVM* vm, void* reserved) {
   (void)vm;
   (void)reserved;
@@ -102,7 +104,7 @@ static void* opened(JNIEnv* env, jstring path) {
   return library;
 }
 
-/* [description by `function`, what `more` says of the library], or [why it cannot be loaded]. */
+/* [description by `function`, result of `more`], or [why it cannot be loaded]. */
 static jobjectArray described(JNIEnv* env, jstring path, const char* function,
                               const char* (*more)(void* library)) {
   const jclass strings = (*env)->FindClass(env, "java/lang/String");
@@ -135,7 +137,7 @@ JNIEXPORT jobjectArray JNICALL Java_tenon_JniNative_describeLibrary(JNIEnv* env,
   return described(env, path, "tenon_interface_description", &version_of);
 }
 
-/* Whose the libtenon is that a libtenon-server needs. */
+/* Owner of the libtenon that a libtenon-server needs. */
 static const char* owner_of(void* library) {
   return dlsym(library, "tenon_version") == *(void**)&api.version ? "ours" : "another's";
 }

@@ -13,7 +13,7 @@ for await (const line of terminal) {
   messages.push({ role: 'user', content: line })
   const reply = await chat.reply({ messages })
   const tokens = await chat.encode({ messages })
-  // What the session has read already is not computed again.
+  // Tokens that the session has read are not computed again.
   const read = session.tokens
   let same = 0
   while (same < read.length && same < tokens.length && read[same] === tokens[same]) ++same

@@ -1,4 +1,4 @@
-// Chats: conversations as prompts, and answers taken apart.
+// Chats: conversations as prompts, and answers parsed into parts.
 'use strict'
 
 const constants = require('./constants.js')
@@ -12,15 +12,15 @@ const { Sampler } = require('./sampler.js')
 const members = (conversation) => (Array.isArray(conversation) ? { messages: conversation } : conversation)
 const asJson = (conversation) => (typeof conversation === 'string' ? conversation : JSON.stringify(members(conversation)))
 
-// What a delta is, by TENON_CHAT_*.
+// Kind of a delta, by TENON_CHAT_*.
 const KINDS = new Map([
   [constants.CHAT_CONTENT, 'content'], [constants.CHAT_REASONING, 'reasoning'],
   [constants.CHAT_CALL_BEGIN, 'callBegin'], [constants.CHAT_ARGUMENTS, 'arguments'],
   [constants.CHAT_CALL_END, 'callEnd'], [constants.CHAT_CALL_RETRACT, 'callRetract'],
 ])
 
-/** Turns conversations (an array of messages, or { messages: [...], tools: [...] }) into prompts, by the template of a
- * model or one of yours, and has them answered. */
+/** Turns conversations (an array of messages, or { messages: [...], tools: [...] }) into prompts,
+ * by a model's template or yours, and generates answers. */
 class Chat extends TenonObject {
   #model = null
 
@@ -31,13 +31,15 @@ class Chat extends TenonObject {
     return chat
   }
 
-  /** One turn: the answer as a message, to be put after the conversation's. session: the one of this conversation, so
-   * that what it holds of it is not computed again; unless given, one of its own. */
+  /** Runs one turn and returns the answer as a message, to be appended to the conversation's.
+   * session: the session of this conversation, so that its computed tokens are reused. Default: a
+   * new one. */
   async answer(conversation, options) {
     return this.stream(conversation, options).message()
   }
 
-  /** The same as it comes: `for await` iterates over the deltas; `message()` is the whole. */
+  /** Runs one turn and streams it: `for await` iterates over the deltas; `message()` is the whole.
+   */
   stream(conversation, { session = null, schema, tools, dropOldest = false, ...options } = {}) {
     for (const name of ['sampler', 'grammar', 'addSpecial', 'parseSpecial', 'ignoreEnd']) {
       if (name in options) throw new TypeError(`a chat has no option ${name}`)
@@ -66,7 +68,7 @@ class Chat extends TenonObject {
     return new ChatAnswer(new Generation(open, null, limits, session === null), begun)
   }
 
-  /** The family by which answers are read. */
+  /** The format by which answers are parsed. */
   get format() {
     return now.chat_format(this._handle)
   }
@@ -81,25 +83,25 @@ class Chat extends TenonObject {
     return later.chat_encode(this._handle, asJson(conversation))
   }
 
-  /** What the answer may be; null: anything. */
+  /** Grammar of the answer; null if any answer may come. */
   async grammar(conversation) {
     const handle = await later.chat_grammar(this._handle, asJson(conversation))
     return handle === null ? null : new Grammar(MADE_HERE, handle)
   }
 
-  /** Sets that grammar; whether there is one. */
+  /** Attaches the grammar of the answer to a sampler; false if any answer may come. */
   async constrain(conversation, sampler) {
     return (await later.chat_constrain(this._handle, asJson(conversation), sampler._handle)) !== 0
   }
 
-  /** Begins to read the answer. */
+  /** Begins to parse the answer. */
   async reply(conversation) {
     return new Reply(MADE_HERE, await later.chat_reply_create(this._handle, asJson(conversation)))
   }
 }
 
-/** The answer to a conversation, under way: `for await` iterates over its deltas. It is cancelled by `cancel`, its
- * signal, `close`, leaving the loop, or the garbage collector. */
+/** A running answer to a conversation: `for await` iterates over its deltas. `cancel`, its signal,
+ * `close`, leaving the loop, and the garbage collector cancel it. */
 class ChatAnswer {
   #generation
   #begun
@@ -135,23 +137,24 @@ class ChatAnswer {
     return { done: true, value }
   }
 
-  /** The answer as a message, to be put after the conversation's. Takes what has not been iterated over. */
+  /** The answer as a message, to be appended to the conversation's. Reads the deltas that are left.
+   */
   async message() {
     while (!(await this.next()).done);
     return this.#message
   }
 
-  /** That it is drawn with: as the option `seed` it gives the same answer again. */
+  /** Seed of the answer; as the option `seed` it gives the same answer again. */
   seed() {
     return this.#generation.seed()
   }
 
-  /** Ends it with CancelledError for who iterates. */
+  /** Ends it with CancelledError for its readers. */
   cancel() {
     this.#generation.cancel()
   }
 
-  /** Ends it, and lets the session go, which can be used when the promise resolves. */
+  /** Cancels it and releases the session, which is usable when the promise resolves. */
   close() {
     return this.#generation.close()
   }
@@ -161,21 +164,21 @@ class ChatAnswer {
   }
 }
 
-/** An answer that is read as it comes. */
+/** A parser of one answer. */
 class Reply extends TenonObject {
-  /** Takes the next token, or text; what it amounts to. */
+  /** Takes the next token or text; returns the parsed parts. */
   push(part) {
     return this.#deltas((add) => (typeof part === 'string'
       ? now.chat_reply_push_text(this._handle, part, add)
       : now.chat_reply_push_token(this._handle, part, add)))
   }
 
-  /** Takes a piece of a generation; what is held back for a stop text waits. */
+  /** Takes a piece of a generation; text held back for a stop text waits. */
   pushPiece({ token, text }) {
     return this.#deltas((add) => now.chat_reply_push_piece(this._handle, token ?? constants.NO_TOKEN, text, add))
   }
 
-  /** The answer is complete. */
+  /** Ends the answer. */
   finish() {
     return this.#deltas((add) => now.chat_reply_finish(this._handle, add))
   }

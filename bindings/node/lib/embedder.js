@@ -7,7 +7,7 @@ const { MADE_HERE, TenonObject, named } = require('./objects.js')
 
 const ROLES = { plain: constants.TEXT_PLAIN, query: constants.TEXT_QUERY, document: constants.TEXT_DOCUMENT }
 
-/** Rows of numbers, one after another in `data`: an array of them, without a copy. */
+/** Rows of numbers, one after another in `data`: an array of rows, without a copy. */
 class Rows extends Array {
   constructor(data, dimensions, counts) {
     super(dimensions ? data.length / dimensions : 0)
@@ -18,11 +18,11 @@ class Rows extends Array {
     Object.defineProperties(this, {
       data: { value: data }, // [rows, dimensions]
       dimensions: { value: dimensions },
-      counts: { value: counts }, // [texts]: how many rows each text has; 1 unless the pooling is none
+      counts: { value: counts }, // rows per text, [texts]; 1 unless the pooling is none
     })
   }
 
-  /** What map and the like make are plain arrays. */
+  /** map and its like make plain arrays. */
   static get [Symbol.species]() {
     return Array
   }
@@ -39,17 +39,17 @@ class Embedder extends TenonObject {
     return now.embedder_get_info(this._handle)
   }
 
-  /** Numbers of a row. */
+  /** Numbers per row. */
   get dimensions() {
     return now.embedder_dimensions(this._handle)
   }
 
-  /** Of the classifier. */
+  /** Names of the classifier's labels. */
   get labels() {
     return Array.from({ length: this.info.numLabels }, (_, index) => now.embedder_label(this._handle, index))
   }
 
-  /** The rows of texts, or of arrays of tokens. role: 'plain', 'query' or 'document'. */
+  /** Rows of texts, or of arrays of tokens. role: 'plain', 'query' or 'document'. */
   async embed(texts, { role = 'plain', timeout = 0 } = {}) {
     if (!(role in ROLES)) throw new TypeError(`a role is one of ${Object.keys(ROLES).join(', ')}, not ${role}`)
     const { dimensions } = this
@@ -57,12 +57,12 @@ class Embedder extends TenonObject {
     return new Rows(rows, dimensions, counts)
   }
 
-  /** How well each document answers the query; more is better. */
+  /** Scores how well each document answers the query; more is better. */
   async rank(query, documents, { timeout = 0 } = {}) {
     return later.embedder_rank(this._handle, query, documents, timeout)
   }
 
-  /** Ends the calls under way with CancelledError. */
+  /** Ends running calls with CancelledError. */
   cancel() {
     now.embedder_cancel(this._handle)
   }

@@ -5,8 +5,8 @@ const { now, later, engineStart } = require('./native.js')
 const { MADE_HERE, TenonObject, named } = require('./objects.js')
 const { Generation } = require('./generation.js')
 
-/** Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. The first generation that
- * is waited for gives it a thread, one for all requests. */
+/** Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. The first
+ * awaited generation starts a thread for it, one for all requests. */
 class Engine extends TenonObject {
   #model
   #running = new Set() // WeakRefs of generations
@@ -22,12 +22,12 @@ class Engine extends TenonObject {
     return new Engine(MADE_HERE, await later.engine_create(model._handle, named(options)), model)
   }
 
-  /** Whose engine it is. */
+  /** The model that the engine serves. */
   get model() {
     return this.#model
   }
 
-  /** An empty text in this engine. */
+  /** A new session in this engine, with an empty text. */
   async session(options) {
     const { Session } = require('./session.js')
     return Session.create(this.#model, { ...options, engine: this })
@@ -42,17 +42,17 @@ class Engine extends TenonObject {
     return new Generation(async () => (await engine()).session(sessionOptions), prompt, options, true)
   }
 
-  /** What it has done, and does now. */
+  /** Counters and current values. */
   stats() {
     return now.engine_get_stats(this._handle)
   }
 
-  /** The same for Prometheus. */
+  /** The statistics as Prometheus text. */
   async statsText() {
     return later.engine_stats_text(this._handle)
   }
 
-  /** A generation is under way. */
+  /** Notes a running generation. */
   _begin(generation) {
     const weak = new WeakRef(generation)
     generation._weak = weak
@@ -62,7 +62,7 @@ class Engine extends TenonObject {
     this.#mostRunning = Math.max(64, 2 * this.#running.size)
   }
 
-  /** Gives the engine its thread, for a generation that waits. */
+  /** Starts the engine's thread for a waiting generation. */
   _drive() {
     engineStart(this._handle)
   }
@@ -72,14 +72,14 @@ class Engine extends TenonObject {
     if (this.#isRetired && !this.#running.size) void this.close()
   }
 
-  /** Closes it when the generations that are under way have ended. */
+  /** Closes the engine when its running generations have ended. */
   async _retire() {
     this.#isRetired = true
     if (!this.#running.size) await this.close()
   }
 
-  /** Ends its thread, and with CancelledError the generations that are under way. Sessions can still be used, but
-   * for generations. */
+  /** Ends its thread, and running generations with CancelledError. Sessions can still be used,
+   * except for generations. */
   close() {
     for (const one of this.#running) one.deref()?.cancel()
     this.#running.clear()

@@ -1,10 +1,10 @@
-// The errors: one class for each status of tenon.h, all of them TenonError.
+// The errors: one class per status of tenon.h, all of them TenonError.
 'use strict'
 
 const { getSystemErrorMap } = require('node:util')
 
-/** What the library reports. `code` is its name in tenon.h: 'FORMAT', 'BUSY', ...; where the operating system failed,
- * that of its error, as errors of node:fs have it: 'ENOENT'. */
+/** An error of the library. `code` is its name in tenon.h: 'FORMAT', 'BUSY', ...; for an error of
+ * the operating system, its name as in errors of node:fs: 'ENOENT'. */
 class TenonError extends Error {
   get name() {
     return this.constructor.name
@@ -36,11 +36,11 @@ const classes = codes.map(([name, code]) => {
   return made
 })
 
-/** The error of a status: for the addon. systemError: of errno.h; or 0. */
+/** The error of a status, for the addon. systemError: a number of errno.h, or 0. */
 function makeError(status, message, systemError) {
   const error = new (classes[status - 1] ?? TenonError)(message)
   if (systemError) {
-    // As errors of node:fs have them; `path` comes from what knows it (paths.js).
+    // Members of node:fs errors; paths.js adds `path`.
     const [code] = getSystemErrorMap().get(-systemError) ?? ['UNKNOWN']
     Object.assign(error, { errno: -systemError })
     Object.defineProperty(error, 'code', { value: code, enumerable: true, configurable: true })

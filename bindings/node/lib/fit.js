@@ -1,10 +1,10 @@
-// Whether a library fits what this binding was compiled for. Structures begin with their size and grow at the
-// end, and libraries gain functions: such differences are harmless in both directions. Everything else (a field
-// that moved, another type, another value) would be read wrongly, so the library is refused before it is used.
-// The rules are those of docs/bindings.md.
+// Checks that a library fits the interface this binding was compiled for. Structures begin with
+// their size and grow at the end, and libraries gain functions: such differences are harmless in
+// both directions. Anything else (a moved field, another type, another value) would be misread, so
+// the library is refused before it is used. The rules are those of docs/bindings.md.
 'use strict'
 
-// A field of this name may become another one: it is 0, and ignored, until then.
+// A field of this name may become another one: until then it is 0 and ignored.
 const RESERVED = 'reserved'
 
 const overlap = (one, other) => one.offset < other.offset + other.size && other.offset < one.offset + one.size
@@ -18,10 +18,10 @@ function structMisfits(name, madeFor, found) {
   for (const field of ours) {
     const met = byName.get(field.name)
     if (met && met.offset === field.offset && met.size === field.size && met.type === field.type) continue
-    // What stands in place of a reserved one is 0 for us; but it must stand alone there.
+    // Our value for a replaced field is 0; but the new field must stand alone in its place.
     if (field.name === RESERVED && theirs.filter((other) => overlap(other, field))
       .every((other) => other.offset === field.offset && other.size === field.size)) continue
-    if (!met && field.offset >= end) continue // an older one: it reads and writes no more than it knows
+    if (!met && field.offset >= end) continue // an older library reads and writes no more than it knows
     if (!met) {
       misfits.push(`${name}.${field.name} is missing`)
     } else if (met.offset !== field.offset) {
@@ -30,7 +30,7 @@ function structMisfits(name, madeFor, found) {
       misfits.push(`${name}.${field.name} is ${met.type} of ${met.size} bytes, not ${field.type} of ${field.size}`)
     }
   }
-  // A newer one's further fields lie beyond ours, or where ours is reserved.
+  // A newer library's further fields lie beyond ours, or in our reserved ones.
   const known = new Set(ours.map((field) => field.name))
   for (const field of theirs) {
     if (known.has(field.name)) continue
@@ -46,14 +46,15 @@ function structMisfits(name, madeFor, found) {
 
 const signature = (item) => [item.returns, ...item.parameters.map((parameter) => parameter.type)].join(', ')
 
-/** What of a library's description (tenon_interface_description) does not fit; empty: it may be used. */
+/** Differences of a library's description (tenon_interface_description) that make it unusable;
+ * empty: it fits. */
 function misfits(madeFor, found) {
   const major = found.version.split('.')[0]
   if (madeFor.version.split('.')[0] !== major) return [`its major version is ${major}`]
   const result = []
   const structs = new Map(found.structs.map((struct) => [struct.name, struct]))
   for (const [name, ours] of Object.entries(madeFor.structs)) {
-    // One that is missing is taken by no function of the library.
+    // No function of the library takes a missing structure.
     if (structs.has(name)) result.push(...structMisfits(name, ours, structs.get(name)))
   }
   for (const kind of ['callbacks', 'functions']) {

@@ -1,4 +1,4 @@
-// Generations: continuations under way, which iterate over their pieces.
+// Generations: running continuations, which iterate over their pieces.
 'use strict'
 
 const constants = require('./constants.js')
@@ -6,12 +6,12 @@ const { now, later, requestReady } = require('./native.js')
 const { CancelledError } = require('./errors.js')
 const { asyncDispose, inspect, named, nextTurn } = require('./objects.js')
 
-// Why a piece is the last one, by TENON_FINISH_*.
+// Why a piece is the last, by TENON_FINISH_*.
 const FINISH = new Map([
   [constants.FINISH_NONE, null], [constants.FINISH_END, 'end'], [constants.FINISH_MAX_TOKENS, 'max_tokens'],
   [constants.FINISH_STOP, 'stop'], [constants.FINISH_BANNED, 'banned'],
 ])
-// Pieces that were there at once are handed out without a turn of the event loop up to this many.
+// Most pieces that are handed out without a turn of the event loop if they are ready at once.
 const PIECES_A_TURN = 16
 
 /** A token's text: whole characters, empty while one is incomplete. The last one has `finish`. */
@@ -32,7 +32,7 @@ class Piece {
 const KNOWN = new Set(['maxTokens', 'sampler', 'sampling', 'grammar', 'addSpecial', 'parseSpecial', 'ignoreEnd',
   'logprobs', 'timeout', 'priority', 'client', 'weight', 'signal'])
 
-/** The arguments of session_submit, from the options of a generation. */
+/** Arguments of session_submit, from the options of a generation. */
 function submission(session, text, options) {
   for (const key of Object.keys(options)) {
     if (KNOWN.has(key)) continue
@@ -61,9 +61,9 @@ function submission(session, text, options) {
     options.grammar && session.model.tokenizer._handle]
 }
 
-/** A continuation under way: `for await` iterates over its pieces. It begins to wait in the queue when it is made,
- * and is cancelled by `cancel`, its signal, `close`, leaving the loop, or the garbage collector. The session can
- * then go on from where it was. */
+/** A running continuation: `for await` iterates over its pieces. It is queued when it is made.
+ * `cancel`, its signal, `close`, leaving the loop, and the garbage collector cancel it. The session
+ * can then continue from where it was. */
 class Generation {
   #begun
   #request = null
@@ -85,7 +85,7 @@ class Generation {
     this.#options = options
     this.#ownsSession = ownsSession
     this.#begun = this.#begin(open, text)
-    this.#begun.catch(() => {}) // it comes out of the iteration
+    this.#begun.catch(() => {}) // the iteration throws it
   }
 
   async #begin(open, text) {
@@ -93,7 +93,7 @@ class Generation {
     signal?.throwIfAborted()
     if (signal) this.#listen(signal)
     try {
-      // A session that is there already is used at once, so that calls that come later find it in use.
+      // An existing session is used at once, so that later calls find it in use.
       const opened = open()
       const session = typeof opened?.then === 'function' ? await opened : opened
       this.#session = session
@@ -103,7 +103,7 @@ class Generation {
       if (this.#isCancelled) throw new CancelledError('cancelled')
       this.#engine._begin(this)
     } catch (error) {
-      // As close() does, which waits for this.
+      // As close(), which waits for this.
       this.#isFinished = true
       this.#stopListening?.()
       void this.#request?.close()
@@ -119,13 +119,13 @@ class Generation {
     this.#stopListening = () => signal.removeEventListener('abort', cancel)
   }
 
-  /** Ends it with CancelledError for who iterates. */
+  /** Ends it with CancelledError for its readers. */
   cancel() {
     this.#isCancelled = true
     if (this.#request?.isLive) now.request_cancel(this.#request)
   }
 
-  /** Ends it, and lets the session go, which can be used when the promise resolves. */
+  /** Cancels it and releases the session, which is usable when the promise resolves. */
   close() {
     this.#closing ??= this.#close()
     return this.#closing
@@ -150,7 +150,7 @@ class Generation {
     }
     if (piece.finish !== null) {
       this.#stats = now.request_get_stats(this.#request)
-      this.#isCancelled = true // nothing is left to be cancelled
+      this.#isCancelled = true // nothing is left to cancel
       void this.close()
     }
     return piece
@@ -199,7 +199,7 @@ class Generation {
     return { done: true, value }
   }
 
-  /** All that comes, joined. */
+  /** The rest of the text, joined. */
   async text() {
     let text = ''
     for await (const piece of this) text += piece.text
@@ -212,7 +212,7 @@ class Generation {
     return this.#stats ?? now.request_get_stats(this.#request)
   }
 
-  /** That the answer is drawn with: as the option `seed` it gives the same answer again. */
+  /** Seed of the answer; as the option `seed` it gives the same answer again. */
   async seed() {
     await this.#begun
     return this.#seed

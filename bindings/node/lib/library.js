@@ -1,7 +1,7 @@
-// Finds libtenon, and refuses one that does not fit. The order: the path given to useLibrary before the first
-// object is made; the library of the platform's package; what the system's loader finds as libtenon.so.0.1. The
-// environment is not asked. libtenon-server is looked for when the first server is made: beside the libtenon in use,
-// else by the system's loader.
+// Finds libtenon, and refuses one that does not fit. The order: the path given to useLibrary before
+// the first object is made; the library of the platform's package; the one that the system's loader
+// finds as libtenon.so.0.1. The environment is not read. libtenon-server is searched when the first
+// server is made: beside the libtenon in use, else by the system's loader.
 'use strict'
 
 const fs = require('node:fs')
@@ -19,13 +19,14 @@ let wanted = null
 let used = null
 let usedServer = null
 
-/** Names the libtenon.so to use. Before anything else is called, and once for the process; StateError afterwards. */
+/** Names the libtenon.so to use. Call it before anything else, and once per process; StateError
+ * afterwards. */
 function useLibrary(path) {
   if (used !== null && used !== path) throw new StateError(`${used} is in use already`)
   wanted = path
 }
 
-/** Throws UnsupportedError with a sentence when the library at a path does not fit. */
+/** Throws UnsupportedError with a sentence if the library at a path does not fit. */
 function checkLibrary(path) {
   let opened
   try {
@@ -47,7 +48,7 @@ function refuseMisfits(what, madeFor, description) {
   throw new UnsupportedError(`${what}, which does not fit this binding made for ${madeFor.version}: ${reasons[0]}${more}`)
 }
 
-/** Loads the library at the first call, and gives its path; afterwards costs nothing. */
+/** Loads the library at the first call; returns its path. Later calls cost nothing. */
 function library() {
   if (used !== null) return used
   const path = wanted ?? (fs.existsSync(bundled) ? bundled : fileName)
@@ -59,7 +60,7 @@ function library() {
   return used
 }
 
-/** The same of a libtenon-server. */
+/** As checkLibrary, for a libtenon-server. */
 function checkServerLibrary(path) {
   let opened
   try {
@@ -74,7 +75,7 @@ function checkServerLibrary(path) {
   if (!opened.sharesLibrary) throw new UnsupportedError(`${path} belongs to another libtenon than ${used}, which is in use`)
 }
 
-/** Loads libtenon-server at the first call, and gives its path. */
+/** Loads libtenon-server at the first call; returns its path. */
 function serverLibrary() {
   if (usedServer !== null) return usedServer
   const beside = path.join(path.dirname(library()), serverFileName)

@@ -1,4 +1,4 @@
-// Models, and what is in them.
+// Models and their contents.
 'use strict'
 
 const constants = require('./constants.js')
@@ -10,7 +10,7 @@ const { filePath, withPath } = require('./paths.js')
 const { Session } = require('./session.js')
 const { Tokenizer } = require('./tokenizer.js')
 
-// Entries that are read in a turn of the event loop.
+// Entries read per turn of the event loop.
 const A_TURN = 500
 
 /** A model. Any number of sessions; `close` may come before they end. */
@@ -18,19 +18,19 @@ class Model extends TenonObject {
   #engine = null
   #tokenizer = null
 
-  /** Opens a file, or all parts of a split one. */
+  /** Opens a file, or all parts of a split model. */
   static async open(path, options) {
     const paths = Array.isArray(path) ? path : [path]
     const named = paths.map(filePath)
     return withPath(named, () => Model.#load(named.map((one) => ({ path: one })), options))
   }
 
-  /** The same from the bytes of a file, which are copied. */
+  /** Opens the bytes of a file, which are copied. */
   static async fromBytes(bytes, options) {
     return Model.#load([{ memory: await copied(bytes) }], options)
   }
 
-  /** From part of an open file; size 0: to its end. The descriptor may be closed afterwards. */
+  /** Opens part of an open file; size 0: to its end. The descriptor may be closed afterwards. */
   static async fromDescriptor(fd, { offset = 0, size = 0, ...options } = {}) {
     return Model.#load([{ fd, offset, size }], options)
   }
@@ -46,19 +46,19 @@ class Model extends TenonObject {
     return now.model_get_info(this._handle)
   }
 
-  /** The model's own, which closes with it. */
+  /** The model's tokenizer, which closes with it. */
   get tokenizer() {
     this.#tokenizer ??= new Tokenizer(MADE_HERE, now.model_tokenizer(this._handle))
     return this.#tokenizer
   }
 
-  /** The keys of the file's metadata, in its order. */
+  /** Keys of the file's metadata, in file order. */
   get metadataKeys() {
     return Array.from({ length: now.model_metadata_count(this._handle) },
       (_, index) => now.model_metadata(this._handle, index).key)
   }
 
-  /** The value of a key, an array where it is one, undefined where there is none. */
+  /** Value of a key; undefined if there is none. */
   async metadata(key) {
     let index
     try {
@@ -89,7 +89,7 @@ class Model extends TenonObject {
     }
   }
 
-  /** The tensors of the file, in its order. */
+  /** Tensors of the file, in file order. */
   async tensors() {
     const result = []
     for (let index = 0; index < now.model_tensor_count(this._handle); ++index) {
@@ -99,33 +99,33 @@ class Model extends TenonObject {
     return result
   }
 
-  /** What the model with one session takes; 0: of the default context. */
+  /** Memory of the model with one session; 0: the default context. */
   async memory(context = 0) {
     return later.model_memory(this._handle, context)
   }
 
-  /** How the model runs here. */
+  /** How the model runs on this machine. */
   async execution() {
     return later.model_execution(this._handle)
   }
 
-  /** This machine as planning sees it; speed: runs some layers, for seconds. */
+  /** This machine, for planning. speed: runs some layers, for seconds. */
   async measure({ speed = false } = {}) {
     return later.measure_hardware(this._handle, speed ? constants.MEASURE_SPEED : 0)
   }
 
-  /** What so many sessions will take, and how fast they will be. */
+  /** Predicts memory and speed for that many sessions. */
   async plan(hardware, { context = 0, sessions = 0 } = {}) {
     return later.model_plan(this._handle, context, sessions, hardware)
   }
 
-  /** The engine that sessions of the model are in unless they name another; made at first use. */
+  /** The engine of sessions that name no other; made at first use. */
   engine() {
     this.#engine ??= Engine.create(this)
     return this.#engine
   }
 
-  /** An empty text. */
+  /** A new session with an empty text. */
   async session(options) {
     return Session.create(this, options)
   }
@@ -135,7 +135,7 @@ class Model extends TenonObject {
     return Engine._stream(this, () => this.engine(), prompt, options)
   }
 
-  /** Generations that are under way in its engine go on. */
+  /** Running generations of its engine continue. */
   async close() {
     const engine = this.#engine
     const gone = super.close()

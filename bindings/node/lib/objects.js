@@ -1,4 +1,4 @@
-// What all objects share: a handle of the library, closing, options and bytes.
+// Base of all objects: a handle of the library, closing, options and bytes.
 'use strict'
 
 const { setImmediate } = require('node:timers')
@@ -9,13 +9,13 @@ const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose')
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')
 const inspect = Symbol.for('nodejs.util.inspect.custom')
 
-// Only the package itself makes objects: what may wait is no matter of a constructor.
+// Only the package itself makes objects: a constructor must not wait.
 const MADE_HERE = Symbol('made by tenon')
 // A member that postMessage and structuredClone refuse, with this sentence.
 const refusal = () => 'an object of tenon belongs to the thread that made it'
 
-/** Something of the library. `close` frees it, at any time and in any order; so does `using`, and the garbage
- * collector. Later calls are StateError. */
+/** An object of the library. `close` frees it, at any time and in any order; so does `using`, and
+ * the garbage collector. Later calls are StateError. */
 class TenonObject {
   #closing = null
 
@@ -28,13 +28,13 @@ class TenonObject {
     this._handle = handle
   }
 
-  /** Whether it was closed. */
+  /** True if it was closed. */
   get closed() {
     return !this._handle.isLive
   }
 
-  /** Frees what is behind the object when the calls under way on it return, which it ends. The promise is of that,
-   * and need not be awaited. */
+  /** Ends running calls on the object and frees it when they return. The promise resolves then, and
+   * need not be awaited. */
   close() {
     this.#closing ??= this._handle.close() ?? Promise.resolve()
     return this.#closing
@@ -53,7 +53,7 @@ class TenonObject {
   }
 }
 
-/** Options as the library calls them: maxTokens is max_tokens. */
+/** Options under the library's names: maxTokens is max_tokens. */
 function named(options = {}) {
   const result = {}
   for (const [key, value] of Object.entries(options)) {
@@ -67,7 +67,7 @@ const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 const COPIED_AT_ONCE = 1 << 20
 
-/** A copy of bytes for the library, which keeps no turn of the loop busy for long. */
+/** Copies bytes for the library, in short turns of the event loop. */
 async function copied(bytes) {
   const view = bytes instanceof ArrayBuffer ? new Uint8Array(bytes)
     : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -79,7 +79,7 @@ async function copied(bytes) {
   return memory
 }
 
-/** Runs `work(progress)` so that a signal ends it; progress says true when it is to end. */
+/** Runs `work(progress)` so that a signal ends it; progress returns true to end. */
 async function withSignal(signal, progress, work) {
   signal?.throwIfAborted()
   const watched = signal || progress

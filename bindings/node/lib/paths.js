@@ -1,4 +1,4 @@
-// Paths of files as programs give them.
+// Paths of files, as given by programs.
 'use strict'
 
 const { fileURLToPath } = require('node:url')
@@ -10,13 +10,13 @@ function filePath(given) {
   throw new TypeError(`a path is a string or a file: URL, not ${given}`)
 }
 
-/** What a call with these paths gives; an error of the operating system gets the `path` that it is about. */
+/** Result of a call with these paths; adds `path` to an error of the operating system. */
 async function withPath(paths, call) {
   try {
     return await call()
   } catch (error) {
     if (error?.errno !== undefined && error.path === undefined) {
-      // Of several, the one that the sentence names.
+      // With several paths, the one that the sentence names.
       const path = paths.length === 1 ? paths[0] : paths.find((one) => error.message.includes(one))
       if (path !== undefined) error.path = path
     }

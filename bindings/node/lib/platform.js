@@ -1,5 +1,5 @@
-// The folder of what is compiled for this machine: a package of its own (tenon-llm-linux-x64), which the package of the
-// JavaScript names as an optional dependency, so that one of them is installed.
+// The folder of files compiled for this machine: a package of its own (tenon-llm-linux-x64). The
+// JavaScript package names these as optional dependencies, so that one of them is installed.
 'use strict'
 
 // Old syntax, for runtimes that are refused in native.js.
@@ -17,7 +17,7 @@ function folderOfPlatform() {
     try {
       described = JSON.parse(require('fs').readFileSync(path.join(__dirname, '..', 'package.json'), 'utf8'))
     } catch (missing) {
-      // Of a bundle.
+      // A bundle has none.
     }
     if (described.name !== NAME) {
       throw new Error(`${wanted} is not found from ${__dirname}: bundlers must leave ${NAME} out ` +

@@ -4,7 +4,7 @@
 const { now, later } = require('./native.js')
 const { MADE_HERE, TenonObject, library, named } = require('./objects.js')
 
-/** Turns logits into tokens. One call at a time; a generation copies what it needs when it begins. */
+/** Draws tokens from logits. One call at a time; a generation copies it when it begins. */
 class Sampler extends TenonObject {
   static async create(options) {
     library()
@@ -18,47 +18,48 @@ class Sampler extends TenonObject {
     else now.sampler_set_float(this._handle, key, value)
   }
 
-  /** Adds to the logit of a token; -Infinity forbids it. */
+  /** Adds to a token's logit; -Infinity forbids the token. */
   setBias(token, bias) {
     now.sampler_set_bias(this._handle, token, bias)
   }
 
-  /** Generation ends with this token. */
+  /** Ends generation at this token. */
   addStopToken(token) {
     now.sampler_add_stop_token(this._handle, token)
   }
 
-  /** Repetitions that dryMultiplier and its like look for end at tokens that hold this text. */
+  /** Makes repetitions counted by dryMultiplier and its like end at tokens that hold this text. */
   async addDryBreaker(tokenizer, text) {
     return later.sampler_add_dry_breaker(this._handle, tokenizer._handle, text)
   }
 
-  /** From now on texts of the grammar only; null: any. */
+  /** Allows only texts of the grammar from now on; null: any text. */
   async setGrammar(grammar, tokenizer = null) {
     return later.sampler_set_grammar(this._handle, grammar?._handle ?? null, tokenizer?._handle ?? null)
   }
 
-  /** How many tokens may still be drawn. */
+  /** Sets how many tokens may still be drawn. */
   setTokenLimit(tokens) {
     now.sampler_set_token_limit(this._handle, tokens)
   }
 
-  /** That it draws with: its option, or of -1 that of the latest answer it drew. */
+  /** Seed of the draws: its option, or for -1 the seed of the latest answer. */
   get seed() {
     return now.sampler_seed(this._handle)
   }
 
-  /** As it was made. */
+  /** Restores the sampler to its creation. */
   async reset() {
     return later.sampler_reset(this._handle)
   }
 
-  /** Takes the last draws back. */
+  /** Takes back the last draws. */
   async rollBack(draws) {
     return later.sampler_roll_back(this._handle, draws)
   }
 
-  /** Draws from [vocabulary] logits. position: key of the random number; unless given, how long the history is. */
+  /** Draws from logits [vocabulary]. position: key of the random number. Default: the history's
+   * length. */
   async sample(logits, { history = [], position = history.length } = {}) {
     return later.sampler_sample(this._handle, logits, history, position)
   }

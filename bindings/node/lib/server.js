@@ -1,4 +1,4 @@
-// Servers: models over HTTP, by libtenon-server, and requests to one without a socket.
+// Servers: models over HTTP, by libtenon-server, and requests without a socket.
 'use strict'
 
 const { Buffer } = require('node:buffer')
@@ -14,13 +14,13 @@ const { Engine } = require('./engine.js')
 const { Model } = require('./model.js')
 const { filePath } = require('./paths.js')
 
-// Parts that were there at once are handed out without a turn of the event loop up to this many.
+// Most parts that are handed out without a turn of the event loop if they are ready at once.
 const PARTS_A_TURN = 16
 // Statuses whose Response has no body.
 const WITHOUT_BODY = new Set([101, 103, 204, 205, 304])
 const A_DAY_MS = 86400000
 
-/** How many letters differ (Levenshtein). */
+/** Number of letters that differ (Levenshtein). */
 function distance(one, other) {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (let i = 1; i <= one.length; ++i) {
@@ -33,7 +33,7 @@ function distance(one, other) {
   return row[other.length]
 }
 
-/** Refuses what is not among the names that are known, and says which is meant. */
+/** Refuses unknown names, and suggests the nearest. */
 function checkNames(what, given, known) {
   for (const key of Object.keys(given)) {
     if (known.includes(key)) continue
@@ -42,11 +42,11 @@ function checkNames(what, given, known) {
   }
 }
 
-/** Truths as the library's numbers. */
+/** Booleans as the library's numbers. */
 const withNumbers = (given) => Object.fromEntries(Object.entries(given).map(([key, value]) =>
   [key, typeof value === 'boolean' ? Number(value) : value]))
 
-/** Options of a model or an engine as lines, as libtenon-server takes them. */
+/** Options of a model or an engine as lines, for libtenon-server. */
 function asLines(what, options) {
   const lines = []
   for (const [key, value] of Object.entries(named(options))) {
@@ -59,9 +59,9 @@ function asLines(what, options) {
   return lines.join('\n')
 }
 
-/** What the server answers to a request of the program itself: `status`, `headers`, and its parts as `for await`
- * brings them: the bytes of a body, or the events of a stream. `close`, leaving the loop, the signal of the request
- * and the garbage collector cancel it. */
+/** A server's answer to a request of the program itself: `status`, `headers`, and its parts by `for
+ * await`: the bytes of a body, or the events of a stream. `close`, leaving the loop, the signal of
+ * the request and the garbage collector cancel it. */
 class Answer extends TenonObject {
   #signal
   #stopListening = null
@@ -77,7 +77,7 @@ class Answer extends TenonObject {
     if (signal) this.#listen(signal)
   }
 
-  /** Comes with the status. */
+  /** Resolves with the status. */
   static async _of(handle, signal) {
     const answer = new Answer(MADE_HERE, handle, signal)
     const part = await answer.#take((part) => part.httpStatus !== 0)
@@ -149,7 +149,7 @@ class Answer extends TenonObject {
     return { done: true, value }
   }
 
-  /** The body, or what is left of it. */
+  /** The rest of the body. */
   async bytes() {
     const parts = []
     for await (const part of this) parts.push(part)
@@ -173,9 +173,9 @@ class Answer extends TenonObject {
   }
 }
 
-/** Serves models over HTTP, in the manner of OpenAI and Anthropic (docs/server.md), and answers the program's own
- * requests without a socket. The order is: add, listen, start, stop, close. A server that listens keeps the program
- * alive, as one of node:http does. */
+/** Serves models over HTTP through OpenAI's and Anthropic's interfaces (docs/server.md), and
+ * answers the program's own requests without a socket. The order is: add, listen, start, stop,
+ * close. A server that listens keeps the program alive, like one of node:http. */
 class Server extends TenonObject {
   #turn = Promise.resolve()
   #served = [] // live as long as the server
@@ -195,19 +195,20 @@ class Server extends TenonObject {
     return new Server(MADE_HERE, await later.server_create(all, log))
   }
 
-  /** One after another, as the library wants it before the server runs. */
+  /** Runs work one after another, as the library requires before the server runs. */
   #inTurn(work) {
     const done = this.#turn.then(work)
     this.#turn = done.catch(() => {})
     return done
   }
 
-  /** Serves a model, with options of an engine, or an engine, under a name. */
+  /** Serves a model, with engine options, or an engine, under a name. Both may be closed before the
+   * server. context: most tokens of a request's prompt and answer. */
   add(name, served, { context = 0, ...options } = {}) {
     return this.#inTurn(async () => {
       if (served instanceof Engine) {
         if (Object.keys(options).length) throw new ArgumentError(`an engine has its options already: ${Object.keys(options)}`)
-        served._drive() // first: one that is closed meanwhile goes on for the server
+        served._drive() // first: an engine closed meanwhile continues for the server
         await later.server_add_engine(this._handle, name, served.model._handle, served._handle, context)
       } else if (served instanceof Model) {
         await later.server_add_model(this._handle, name, served._handle, named(options), context)
@@ -218,7 +219,7 @@ class Server extends TenonObject {
     })
   }
 
-  /** Serves the model of a file from when a request asks for it. */
+  /** Serves a model file that is loaded when a request asks for it. */
   addFile(name, path, { modelOptions = {}, engineOptions = {}, ...options } = {}) {
     return this.#inTurn(async () => {
       checkNames('the file of a server', options, fields.ServerFileFields)
@@ -227,7 +228,7 @@ class Server extends TenonObject {
     })
   }
 
-  /** Takes connections there once it was started; port 0: any that is free. The port. */
+  /** Accepts connections at an address once started; returns the port. port 0: any free one. */
   listen(host = '127.0.0.1', port = 0) {
     return this.#inTurn(async () => {
       const bound = await later.server_listen_tcp(this._handle, host, port)
@@ -236,7 +237,7 @@ class Server extends TenonObject {
     })
   }
 
-  /** The same on a Unix socket. */
+  /** Accepts connections at a Unix socket. */
   listenUnix(path) {
     return this.#inTurn(async () => {
       await later.server_listen_unix(this._handle, filePath(path))
@@ -244,13 +245,13 @@ class Server extends TenonObject {
     })
   }
 
-  /** Runs it in threads of its own. */
+  /** Starts answering, on threads of its own. */
   start({ threads = 0 } = {}) {
     this.#starting = this.#inTurn(async () => {
       await later.server_start(this._handle, threads)
       this.#hasBegun = true
       if (!this.#listens || this.closed) return
-      // As long as it listens neither the loop ends nor the server is collected.
+      // While it listens, neither the loop ends nor the server is collected.
       this.#alive ??= setInterval(() => this.closed && this.#rest(), A_DAY_MS)
       if (this.#isUnreferenced) this.#alive.unref()
     })
@@ -262,7 +263,7 @@ class Server extends TenonObject {
     this.#alive = null
   }
 
-  /** The program may end although the server listens; and may not. */
+  /** unref lets the program end although the server listens; ref does not. */
   unref() {
     this.#isUnreferenced = true
     this.#alive?.unref()
@@ -275,9 +276,10 @@ class Server extends TenonObject {
     return this
   }
 
-  /** Takes no more requests, and waits so long for the answers under way, then cancels them. It cannot run again. */
+  /** Takes no more requests, gives running answers that many seconds, then cancels them. The server
+   * cannot run again. */
   stop(seconds = 0) {
-    // They do not wait for each other: one with less time shortens the one under way.
+    // Stops do not wait for each other: a shorter one shortens the running one.
     if (this.#numStopping++ === 0) this.#beforeStops = this.#turn
     const done = this.#beforeStops.then(() => later.server_stop(this._handle, seconds)).then(() => this.#rest())
       .finally(() => --this.#numStopping)
@@ -285,7 +287,8 @@ class Server extends TenonObject {
     return done
   }
 
-  /** Asks it without a socket, once it was started; comes with the status. body: text, bytes, or what becomes JSON. */
+  /** Sends a request without a socket, once started; resolves with the status. body: text, bytes,
+   * or values for JSON. */
   async request(method, target, body, { apiKey, signal } = {}) {
     signal?.throwIfAborted()
     if (!this.#hasBegun && !this.closed) {
@@ -298,9 +301,10 @@ class Server extends TenonObject {
     return Answer._of(handle, signal)
   }
 
-  /** The same in the manner of the global fetch: for clients that take such a function. */
+  /** request() with the signature of the global fetch, for clients that take such a function. */
   fetch = async (input, init) => {
-    // The signal of a Request ends with that: the caller's own is listened to, or that of a Request which is held.
+    // A Request's signal ends with it: listen to the caller's own signal, or to that of a Request
+    // that is held.
     const signal = (init?.signal === undefined ? input.signal : init.signal) ?? undefined
     const asked = new Request(input instanceof Request ? input : new URL(input, 'http://tenon'), init)
     const { pathname, search } = new URL(asked.url)
@@ -324,10 +328,11 @@ class Server extends TenonObject {
     }, { highWaterMark: 0 }), { status, headers })
   }
 
-  /** Ends it and the answers under way, and frees it; what it served is freed then, if it was closed before. */
+  /** Ends the server and its running answers, and frees it; frees what it served, if that was
+   * closed before. */
   close() {
     this.#rest()
-    // An orderly stop under way is not waited for.
+    // Does not wait for a running stop.
     if (this.#numStopping > 0 && !this.closed) later.server_stop(this._handle, 0).catch(() => {})
     return super.close()
   }

@@ -12,7 +12,8 @@ const encodeFlags = ({ addSpecial = false, parseSpecial = false } = {}) =>
 const decodeFlags = ({ special = false } = {}) => (special ? constants.RENDER_SPECIAL : 0)
 const asText = (bytes) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
 
-/** Text to tokens and back. From a tokenizer.json or a model file, or part of a model, with which it closes. */
+/** Text to tokens and back. From a tokenizer.json or a model file, or part of a model, with which
+ * it closes. */
 class Tokenizer extends TenonObject {
   static async open(path) {
     library()
@@ -20,48 +21,48 @@ class Tokenizer extends TenonObject {
     return new Tokenizer(MADE_HERE, await withPath([named], () => later.tokenizer_open(named)))
   }
 
-  /** The same from the bytes of such a file. */
+  /** Reads the bytes of such a file. */
   static async fromBytes(bytes) {
     library()
     return new Tokenizer(MADE_HERE, await later.tokenizer_load({ memory: await copied(bytes) }))
   }
 
-  /** The tokens of a text. Control tokens are found in it only with parseSpecial. */
+  /** Tokens of a text. Control tokens are found in it only with parseSpecial. */
   async encode(text, options) {
     return later.tokenizer_encode(this._handle, text, encodeFlags(options))
   }
 
-  /** The same at once, for short texts. */
+  /** Tokens of a short text, synchronously. */
   encodeSync(text, options) {
     return now.tokenizer_encode(this._handle, text, encodeFlags(options))
   }
 
-  /** The bytes of tokens, which may begin or end inside a character. */
+  /** Bytes of tokens, which may begin or end inside a character. */
   async decodeBytes(tokens, options) {
     return later.tokenizer_decode(this._handle, tokens, decodeFlags(options))
   }
 
-  /** The same as text; what is no character becomes U+FFFD. */
+  /** Text of tokens; invalid UTF-8 becomes U+FFFD. */
   async decode(tokens, options) {
     return asText(await this.decodeBytes(tokens, options))
   }
 
-  /** The same at once, for a few tokens. */
+  /** Text of a few tokens, synchronously. */
   decodeSync(tokens, options) {
     return asText(now.tokenizer_decode(this._handle, tokens, decodeFlags(options)))
   }
 
-  /** How many tokens there are. */
+  /** Number of tokens. */
   get size() {
     return now.tokenizer_count(this._handle)
   }
 
-  /** What a token is. */
+  /** Attributes, spelling and bytes of a token. */
   info(token) {
     return now.tokenizer_token_info(this._handle, token)
   }
 
-  /** The token that the file spells so, or null. */
+  /** The token with this spelling in the file, or null. */
   find(spelling) {
     return orNull(now.tokenizer_find(this._handle, spelling))
   }

@@ -12,7 +12,7 @@
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library, *server_library; /* as dlopen gives them; never closed */
 
-/* The library at the path of an argument, opened; NULL with an exception. */
+/* Opens the library at the path of an argument; NULL with an exception. */
 static void* opened_at(napi_env env, napi_value given) {
   size_t length = 0;
   if (napi_get_value_string_utf8(env, given, NULL, 0, &length) != napi_ok) {
@@ -50,8 +50,9 @@ static napi_value open_library(napi_env env, napi_callback_info info) {
   return answer;
 }
 
-/* useLibrary(path, makeError): from now on all functions are those of this library. makeError(status, message)
- * makes errors of this environment. False when the process uses another library already. */
+/* useLibrary(path, makeError): makes this library the one whose functions are called.
+ * makeError(status, message) makes errors of this environment. False if the process uses another
+ * library already. */
 static napi_value use_library(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value given[2], answer = NULL;
@@ -75,8 +76,8 @@ static napi_value use_library(napi_env env, napi_callback_info info) {
   return answer;
 }
 
-/* openServerLibrary(path) -> {description, sharesLibrary}: opens a libtenon-server without using it; whether the
- * libtenon that it calls is the one in use. */
+/* openServerLibrary(path) -> {description, sharesLibrary}: opens a libtenon-server without using
+ * it. sharesLibrary: the libtenon that it calls is the one in use. */
 static napi_value open_server_library(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value given = NULL, shares = NULL;
@@ -88,7 +89,7 @@ static napi_value open_server_library(napi_env env, napi_callback_info info) {
   napi_value const answer = object_value(env);
   set_member(env, answer, "description",
              name_value(env, description == NULL ? NULL : description()));
-  /* The libraries that it is linked with are searched, too. */
+  /* Also searches the libraries that it is linked with. */
   napi_get_boolean(env, dlsym(opened, "tenon_session_submit") == *(void**)&api.session_submit,
                    &shares);
   set_member(env, answer, "sharesLibrary", shares);
@@ -96,7 +97,8 @@ static napi_value open_server_library(napi_env env, napi_callback_info info) {
   return answer;
 }
 
-/* useServerLibrary(path): servers are those of this library. False when the process uses another one already. */
+/* useServerLibrary(path): makes this library that of servers. False if the process uses another one
+ * already. */
 static napi_value use_server_library(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value given = NULL, answer = NULL;
@@ -123,7 +125,7 @@ static void* run_engine(void* data) {
   return NULL;
 }
 
-/* engineStart(engine): gives it a thread, which ends when the engine is closed. Once or more. */
+/* engineStart(engine): starts its thread, which ends when the engine is closed. May be repeated. */
 static napi_value engine_start(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value given = NULL;

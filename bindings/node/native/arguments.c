@@ -47,7 +47,7 @@ napi_value member(Call* call, napi_value object, const char* name) {
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
-/* Up to here each whole number has a double of its own. */
+/* Largest range in which every integer is a double. */
 static const double kMostWhole = 9007199254740992.0;
 
 double as_double(Call* call, napi_value given, const char* name) {
@@ -109,7 +109,7 @@ uint64_t as_uint64_t(Call* call, napi_value given, const char* name) {
   return value;
 }
 
-/* The length of an array; fails the call for anything else. */
+/* Length of an array; fails the call for anything else. */
 static uint32_t array_length(Call* call, napi_value given, const char* name) {
   bool is_array = false;
   uint32_t length = 0;
@@ -137,7 +137,7 @@ void as_doubles(Call* call, napi_value given, const char* name, double* values, 
   }
 }
 
-/* A copy of a typed array of this type, or NULL when it is none. */
+/* A copy of a typed array of this type, or NULL if it is none. */
 static void* as_typed_array(Call* call, napi_value given, napi_typedarray_type wanted, size_t size,
                             size_t* count) {
   bool is_typed = false;

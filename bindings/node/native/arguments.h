@@ -1,11 +1,11 @@
-/* JavaScript's arguments as the library takes them. All of these give 0 or NULL once a call has failed; `name`
- * is that of the argument, for messages. */
+/* Converts JavaScript's arguments for the library. All functions return 0 or NULL after the call
+ * has failed; `name` is the argument's, for messages. */
 #ifndef TENON_NODE_ARGUMENTS_H
 #define TENON_NODE_ARGUMENTS_H
 
 #include "call.h"
 
-/* Options as they were given, to be made into a set when the call runs. */
+/* Options as given; the running call makes a set of them. */
 typedef struct OptionList OptionList;
 
 /* Fails the call with a TypeError. */
@@ -14,7 +14,7 @@ void fail_argument(Call* call, const char* reason, const char* name);
 napi_value argument(Call* call, size_t index);
 bool is_absent(Call* call, napi_value given);
 bool is_object(Call* call, napi_value given, const char* name);
-/* A member, or NULL when it is absent, undefined or null. */
+/* A member, or NULL if it is absent, undefined or null. */
 napi_value member(Call* call, napi_value object, const char* name);
 
 int32_t as_int32_t(Call* call, napi_value given, const char* name);
@@ -43,7 +43,7 @@ typedef struct {
   const tenon_token* const* tokens;
   const uint64_t* lengths;
 } Items;
-/* Of an array of strings, or one of arrays of tokens. */
+/* Items of an array of strings, or of an array of arrays of tokens. */
 Items as_items(Call* call, napi_value given, const char* name);
 
 /* The pointer of a handle, which the call uses until it returns. */
@@ -52,7 +52,8 @@ void as_callback(Call* call, napi_value given, const char* name);
 
 /* An object of options, or nothing: NULL. */
 OptionList* as_options(Call* call, napi_value given, const char* name);
-/* The set, NULL for no list; false when the call has failed with what was wrong. When it runs. */
+/* Makes the set, NULL for no list; false if the call has failed, with the reason. Called when the
+ * call runs. */
 bool make_options(Call* call, const OptionList* list, tenon_options** options);
 
 #endif

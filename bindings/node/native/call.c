@@ -101,7 +101,7 @@ static void delete_reference(napi_env env, napi_ref* reference) {
 
 /* env NULL: the environment has ended. */
 static void free_call(Call* call, napi_env env) {
-  /* Before what it was made of. */
+  /* Freed before its parts. */
   if (call->of->free != NULL) call->of->free(call);
   keeps_let_go(call->keeps);
   for (size_t i = 0; i < call->num_handles; ++i) {
@@ -123,7 +123,7 @@ static void free_call(Call* call, napi_env env) {
   free(call);
 }
 
-/* The result, or NULL with an exception: that of a callback first. */
+/* The result, or NULL with an exception, a callback's first. */
 static napi_value finish(Call* call) {
   napi_env const env = call->env;
   napi_value kept = NULL, thrown = NULL;
@@ -229,7 +229,7 @@ napi_value call_later(napi_env env, napi_callback_info info) {
 
 /* ---- Callbacks ------------------------------------------------------------------------------- */
 
-/* What a running call wants to know from JavaScript; on the stack of the thread that waits for it. */
+/* A running call's question to JavaScript, on the stack of the waiting thread. */
 typedef struct {
   Item item;
   Call* call;

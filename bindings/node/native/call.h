@@ -1,5 +1,6 @@
-/* One call of a function of the library: its arguments are read on the thread of JavaScript, it runs there
- * (now) or on another thread (later), and its result is made on the thread of JavaScript again. */
+/* One call of a function of the library. Its arguments are read on the thread of JavaScript. It
+ * runs there (now) or on another thread (later). Its result is made on the thread of JavaScript
+ * again. */
 #ifndef TENON_NODE_CALL_H
 #define TENON_NODE_CALL_H
 
@@ -7,7 +8,7 @@
 
 typedef struct Call Call;
 
-/* What is known of a function. */
+/* Description of a function. */
 typedef struct {
   const char* name;
   size_t num_arguments;
@@ -27,43 +28,43 @@ struct Call {
   const Function* of;
   Environment* environment;
   napi_env env;                         /* on the thread of JavaScript only */
-  napi_value arguments[MOST_ARGUMENTS]; /* while they are read */
+  napi_value arguments[MOST_ARGUMENTS]; /* valid while they are read */
   bool has_failed;                      /* an exception is pending: an argument was wrong */
   Handle* handles[MOST_HANDLES];        /* in use by the call */
-  bool is_alone[MOST_HANDLES];          /* it wants the handle for itself */
+  bool is_alone[MOST_HANDLES];          /* it uses the handle exclusively */
   size_t num_handles;
   Keep* keeps;          /* for handle_keep, not taken yet */
   struct Block* blocks; /* memory that lives until it returns */
-  Memory* memory;       /* the same, of an argument; or NULL */
+  Memory* memory;       /* memory of an argument; or NULL */
   napi_deferred deferred;
-  napi_ref callback; /* the function called meanwhile, or NULL */
-  napi_ref thrown;   /* an array with what it threw, or NULL */
+  napi_ref callback; /* the callback, or NULL */
+  napi_ref thrown;   /* an array with its exception, or NULL */
   bool has_thrown;
   tenon_status status;
   char* message;        /* of a failure */
-  int32_t system_error; /* behind it; or 0 */
+  int32_t system_error; /* errno of the failure, or 0 */
 };
 
 /* Defines a JavaScript function that makes the call; data: its Function. */
 napi_value call_now(napi_env env, napi_callback_info info);
 napi_value call_later(napi_env env, napi_callback_info info);
 
-/* Memory [size], zeroed, that lives until the call returns; NULL when it failed, with an exception. */
+/* Memory [size], zeroed, that lives until the call returns; NULL with an exception if it failed. */
 void* scratch(Call* call, size_t size);
 /* Keeps the message of a failure, of libtenon and of libtenon-server. On the thread of the call, before anything else
  * is called. */
 void keep_message(Call* call);
 void keep_server_message(Call* call);
-/* For handle_keep: all handles of the call but the first, when its arguments have been read. They are let go with the
- * call unless they are taken. */
+/* For handle_keep: keeps all handles of the call but the first, after its arguments have been read.
+ * They are released with the call unless they are taken. */
 void reserve_keeps(Call* call);
 /* Fails a call that is running. */
 void fail_running(Call* call, tenon_status status, const char* message);
 /* Makes a buffer of a running call hold `needed` elements. */
 bool grow(Call* call, void** buffer, size_t* capacity, size_t needed, size_t size);
 
-/* Calls the callback of the call `user` with the arguments that `make` makes from `data`, on the thread of
- * JavaScript, and waits. Nonzero: it returned true, threw, or the environment has ended. */
+/* Calls the callback of the call `user` on the thread of JavaScript, with arguments that `make`
+ * makes from `data`, and waits. Nonzero: it returned true, threw, or the environment has ended. */
 int32_t ask_javascript(void* user,
                        size_t (*make)(napi_env env, const void* data, napi_value* arguments),
                        const void* data);

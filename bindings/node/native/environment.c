@@ -5,7 +5,7 @@
 
 #include "handles.h"
 
-/* Items of one turn. JavaScript that waits for them runs after it, so a turn must not be long. */
+/* Items per turn. JavaScript that waits for them runs after it, so a turn must be short. */
 enum { MOST_ITEMS = 32 };
 
 void environment_hold(Environment* environment) { atomic_fetch_add(&environment->users, 1); }
@@ -82,7 +82,7 @@ static void deliver_items(napi_env env, napi_value function, void* context, void
   }
 }
 
-/* What is under way is cancelled and waited for by nobody. Comes once or more, on the thread. */
+/* Cancels running calls without waiting for them. Called at least once, on the thread. */
 static void end_environment(void* data) {
   Environment* const environment = data;
   pthread_mutex_lock(&environment->lock);

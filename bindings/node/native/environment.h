@@ -1,5 +1,6 @@
-/* JavaScript environments: the main thread, and each worker. Other threads hand over what is to be done on
- * the thread of an environment; here is the way there, what keeps its loop alive, and its end. */
+/* JavaScript environments: the main thread, and each worker. Other threads post items to the thread
+ * of an environment. This file has the queue, the references that keep its loop alive, and its end.
+ */
 #ifndef TENON_NODE_ENVIRONMENT_H
 #define TENON_NODE_ENVIRONMENT_H
 
@@ -11,11 +12,11 @@
 
 struct Handle;
 
-/* Something to be done on the thread of an environment; a member of what it is about. */
+/* Work for the thread of an environment; a member of its subject. */
 typedef struct Item Item;
 struct Item {
   Item* next;
-  /* env NULL: the environment has ended, and what the item is about is to be freed. */
+  /* env NULL: the environment has ended; free the item's subject. */
   void (*deliver)(Item* item, napi_env env);
 };
 
@@ -23,10 +24,10 @@ typedef struct Environment {
   atomic_int users; /* the environment itself, handles, calls and notices */
   pthread_t thread;
 
-  pthread_mutex_t lock;    /* of the following, and of notices (requests.c) */
-  pthread_cond_t answered; /* a question was (call.h) */
-  bool is_closed;          /* nothing is delivered any more */
-  bool is_scheduled;       /* `wake` was called, and has not come yet */
+  pthread_mutex_t lock;    /* of the following members, and of notices (requests.c) */
+  pthread_cond_t answered; /* a question was answered (call.h) */
+  bool is_closed;          /* no item is delivered any more */
+  bool is_scheduled;       /* `wake` was called and is pending */
   Item *first, *last;
   napi_threadsafe_function wake;
 
@@ -37,20 +38,20 @@ typedef struct Environment {
   napi_ref make_error; /* (status, message) -> Error */
 } Environment;
 
-/* Makes that of `env`, whose instance data it becomes; NULL with an exception. */
+/* Makes the environment of `env`, as its instance data; NULL with an exception. */
 Environment* environment_create(napi_env env);
 Environment* environment_of(napi_env env);
 void environment_hold(Environment* environment);
 void environment_release(Environment* environment);
 
-/* Has the item delivered. Any thread. False when the environment has ended: it is still the caller's. */
+/* Posts the item. Any thread. False if the environment has ended: the item stays the caller's. */
 bool environment_post(Environment* environment, Item* item);
-/* The same for who has the lock. */
+/* environment_post for a holder of the lock. */
 bool environment_post_locked(Environment* environment, Item* item);
-/* Takes an item back that was not delivered yet. Under the lock. */
+/* Takes back an undelivered item. Under the lock. */
 void environment_take_back_locked(Environment* environment, Item* item);
 
-/* The loop goes on as long as there is more that is awaited than has come. */
+/* Keeps the loop alive while more items are awaited than have come. */
 void environment_await(Environment* environment, napi_env env);
 void environment_came(Environment* environment, napi_env env);
 

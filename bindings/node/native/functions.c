@@ -1,4 +1,4 @@
-/* The functions that follow from the descriptions of the interfaces. See generate.py. */
+/* Functions generated from the descriptions of the interfaces. See generate.py. */
 #include "functions.h"
 
 #include <stdlib.h>

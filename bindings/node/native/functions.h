@@ -1,4 +1,4 @@
-/* The lists of functions that JavaScript can call, and what of the generated ones others need. */
+/* Lists of functions that JavaScript can call, and shared parts of the generated ones. */
 #ifndef TENON_NODE_FUNCTIONS_H
 #define TENON_NODE_FUNCTIONS_H
 
@@ -22,7 +22,7 @@ void read_server_options(Call* call, napi_value given, tenon_server_options* opt
 void read_server_request(Call* call, napi_value given, tenon_server_request* request);
 /* tenon_progress_callback; user: a call with a callback. */
 int32_t tell_progress(void* call, double fraction);
-/* For tests of layouts: a structure, zero beyond its size, that stands in memory. */
+/* For tests of layouts: a structure in memory, zero beyond its size. */
 napi_value structure_value(napi_env env, const char* name, const void* memory);
 
 #endif

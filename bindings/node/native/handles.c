@@ -42,7 +42,7 @@ void memory_release(Memory* memory) {
   if (memory != NULL && atomic_fetch_sub(&memory->users, 1) == 1) free(memory);
 }
 
-/* What wrapped objects are, so that no other object is taken for one. */
+/* Tag of wrapped objects, so that no other object is taken for one. */
 static const napi_type_tag handle_tag = {0x74656e6f6e2d6861, 0x6e646c652d6f6e65};
 static const napi_type_tag memory_tag = {0x74656e6f6e2d6d65, 0x6d6f72792d6f6e65};
 
@@ -58,7 +58,8 @@ static void* unwrapped(napi_env env, napi_value object, const napi_type_tag* tag
   return data;
 }
 
-/* An instance of a class of this file around a pointer; NULL with an exception, the pointer is not taken. */
+/* An instance of a class of this file around a pointer; NULL with an exception, and the pointer is
+ * not taken. */
 static napi_value wrapped(napi_env env, napi_ref class, const napi_type_tag* tag, void* data,
                           napi_finalize finalize) {
   napi_value constructor = NULL, object = NULL;
@@ -125,7 +126,7 @@ static void release_holder(Handle* handle) {
   free(handle);
 }
 
-/* On the thread of the environment: it is gone. */
+/* On the thread of the environment: reports that it is gone. */
 static void tell_gone(Item* item, napi_env env) {
   Handle* const handle = (Handle*)((char*)item - offsetof(Handle, item));
   if (env != NULL) {
@@ -176,7 +177,7 @@ void keeps_let_go(Keep* keep) {
   }
 }
 
-/* An engine with a thread ends that, unless a server still needs it. */
+/* Ends an engine's thread, unless a server still needs it. */
 static void stop_engine(Handle* handle) {
   pthread_mutex_lock(&handle->environment->lock);
   handle->stops_last = handle->num_keepers > 0;
@@ -185,7 +186,7 @@ static void stop_engine(Handle* handle) {
   if (stops) (void)api.engine_stop(handle->pointer);
 }
 
-/* Where waiting is fine. */
+/* On a thread that may wait. */
 static void destroy_handle(Job* job) {
   Handle* const handle = (Handle*)((char*)job - offsetof(Handle, job));
   if (!handle->is_lent) destroy_pointer(handle->kind, handle->pointer);
@@ -270,8 +271,8 @@ napi_value handle_create(Environment* environment, napi_env env, enum Kind kind,
   if (from != NULL) {
     handle->kept = from->kept;
     if (handle->kept != NULL) memory_hold(handle->kept);
-    /* A session is destroyed after its request: two threads that wait for one request's end may wait for ever. A
-     * server after its calls, as tenon/server.h wants it. */
+    /* A session is destroyed after its request, because two threads that wait for one request's end
+     * may wait for ever. A server is destroyed after its calls, as tenon/server.h requires. */
     if (handle->is_lent || kind == KIND_request || kind == KIND_server_call) {
       handle->owner = from;
       handle_use(from);
@@ -282,7 +283,8 @@ napi_value handle_create(Environment* environment, napi_env env, enum Kind kind,
   environment->handles = handle;
   object = wrapped(env, environment->handle_class, &handle_tag, handle, &collect_handle);
   if (object == NULL) {
-    /* Destroyed at once: what the pointer was made with, who notices it, its log, its bytes, is freed by the call. */
+    /* Destroyed at once: the call frees the parts the pointer was made with, its notice, log and
+     * bytes. */
     handle_use(handle);
     handle_close(handle, NULL);
     if (atomic_fetch_sub(&handle->uses, 1) == 1) destroy_handle(&handle->job);
@@ -298,7 +300,7 @@ static napi_value construct(napi_env env, napi_callback_info info) {
   return self;
 }
 
-/* close() -> a promise of when it is gone, or undefined when it was closed before. */
+/* close() -> a promise that resolves when it is gone, or undefined if it was closed before. */
 static napi_value close_method(napi_env env, napi_callback_info info) {
   napi_value self = NULL, promise = NULL;
   napi_deferred gone = NULL;
@@ -315,7 +317,7 @@ static napi_value close_method(napi_env env, napi_callback_info info) {
     notice_stop(other->notice, env);
     handle_close(other, NULL);
   }
-  /* What a server serves, or is being given, is gone when that is: nobody waits for it. */
+  /* A handle that a server keeps, or is being given, goes with the server: do not wait for it. */
   if (gone != NULL && is_kept(handle)) {
     napi_resolve_deferred(env, gone, undefined_value(env));
     gone = NULL;

@@ -1,5 +1,5 @@
-/* Handles of the library as objects of JavaScript. What is behind one is destroyed when the object is closed
- * (or collected, or its environment ends) and the calls under way on it have returned. */
+/* Handles of the library as objects of JavaScript. An object's pointer is destroyed when the object
+ * is closed (or collected, or its environment ends) and its running calls have returned. */
 #ifndef TENON_NODE_HANDLES_H
 #define TENON_NODE_HANDLES_H
 
@@ -10,8 +10,8 @@
 #include "generated.h" /* FUNCTIONS, KINDS, enum Kind */
 #include "threads.h"
 
-/* The functions of the libraries in use, one of each for the process; NULL: it lacks the function, or none is in
- * use. */
+/* Functions of the libraries in use, one of each per process; NULL: the library lacks the function,
+ * or none is in use. */
 #define MEMBER(name) __typeof__(&tenon_##name) name;
 typedef struct {
   FUNCTIONS(MEMBER)
@@ -20,7 +20,7 @@ typedef struct {
 #undef MEMBER
 extern Api api;
 
-/* Memory that the library reads as long as anything of it lives: the bytes of a model. */
+/* Memory that the library reads while anything made of it lives: the bytes of a model. */
 typedef struct Memory {
   atomic_int users;
   size_t size;
@@ -32,7 +32,7 @@ struct Log;
 
 typedef struct Handle Handle;
 
-/* A handle that another one needs as long as that lives. */
+/* A handle that another one needs while that lives. */
 typedef struct Keep {
   struct Keep* next;
   Handle* handle;
@@ -43,7 +43,7 @@ struct Handle {
   enum Kind kind;
   bool is_lent; /* part of `owner`, not to be destroyed */
   Environment* environment;
-  Handle* owner;         /* what lends the pointer, a request's session, a call's server; or NULL */
+  Handle* owner;         /* lender of the pointer, a request's session, a call's server; or NULL */
   Memory* kept;          /* or NULL */
   struct Notice* notice; /* of a request, of a call of a server */
   struct Log* log;       /* of a server, or NULL */
@@ -52,19 +52,19 @@ struct Handle {
 
   /* Under the lock of the environment. */
   Keep* keeps; /* what a server serves */
-  int num_keepers; /* servers that serve it or are being given it; closing it is then to let them have it */
-  bool stops_last; /* an engine that was closed meanwhile: the last of them stops it */
+  int num_keepers; /* servers that serve it or are being given it; closing it leaves it to them */
+  bool stops_last; /* an engine closed meanwhile: the last server stops it */
 
   /* On the thread of the environment only. */
   bool is_closed;
-  bool is_busy;            /* a call that wants it for itself is under way */
-  bool has_thread;         /* tenon_engine_run is under way */
-  Handle *next, *previous; /* that are not closed */
+  bool is_busy;            /* an exclusive call is running */
+  bool has_thread;         /* tenon_engine_run is running */
+  Handle *next, *previous; /* list of open handles */
 
-  /* Of the destruction. */
+  /* Job of the destruction. */
   Job job;
   Item item;
-  napi_deferred gone; /* or NULL: nobody asked */
+  napi_deferred gone; /* or NULL without a waiter */
 };
 
 enum { NULLABLE = 1, WHILE_BUSY = 2, LENT = 4 };
@@ -74,23 +74,23 @@ bool kind_is_one_at_a_time(enum Kind kind);
 
 /* Defines the classes of handles and of memory in an environment. */
 bool handles_define(Environment* environment, napi_env env);
-/* An object for a pointer. from: the handle that it was made from, or NULL; flags: LENT, or 0. NULL with an exception:
- * the pointer has been destroyed. */
+/* An object for a pointer. from: the handle it was made from, or NULL; flags: LENT, or 0. NULL with
+ * an exception: the pointer has been destroyed. */
 napi_value handle_create(Environment* environment, napi_env env, enum Kind kind, void* pointer,
                          Handle* from, int flags);
-/* The handle of an object, closed or not; NULL when it is none. */
+/* The handle of an object, closed or not; NULL if it is none. */
 Handle* handle_of(napi_env env, napi_value object);
-/* Ends the calls under way on it that can be cancelled, and has it destroyed when they return. gone: is
- * resolved then, or NULL. Only once; on the thread of the environment. */
+/* Ends its running calls that can be cancelled, and destroys it when they return. gone: resolved
+ * then, or NULL. Only once; on the thread of the environment. */
 void handle_close(Handle* handle, napi_deferred gone);
-/* A use more or less. Any thread. */
+/* Adds or drops a use. Any thread. */
 void handle_use(Handle* handle);
 void handle_unuse(Handle* handle);
-/* From now on its handle is kept. On the thread of the environment. */
+/* Keeps its handle from now on. On the thread of the environment. */
 void keep_reserve(Keep* keep);
-/* The keeper takes what is reserved, until it has been destroyed. Any thread. */
+/* The keeper takes the reserved keeps until it has been destroyed. Any thread. */
 void handle_keep(Handle* keeper, Keep** keeps);
-/* Lets go and frees them: an engine that was closed meanwhile stops with the last of its own. Any thread. */
+/* Releases and frees them: an engine closed meanwhile stops with its last keep. Any thread. */
 void keeps_let_go(Keep* keep);
 
 /* memoryCreate(size), memoryWrite(memory, offset, bytes); the memory of an object, or NULL. */

@@ -36,8 +36,8 @@ static void fill_source(Call* call, napi_value given, tenon_source* source) {
 
 /* ---- model_load(sources, options, progress, log, log_level) -> model ------------------------- */
 
-/* Both callbacks get one pointer: progress is only called during the call, the log later, too. Then it lives as long
- * as the process, since sessions log after the model. */
+/* Both callbacks get one pointer: progress is called only during the call, the log also later. With
+ * a log it lives as long as the process, because sessions log after the model. */
 typedef struct {
   Call* call;
   Log* log;
@@ -97,7 +97,7 @@ static void run_model_load(Call* call) {
                                      .user = c->loading,
                                      .log = c->loading->log == NULL ? NULL : &load_log,
                                      .progress = call->callback == NULL ? NULL : &load_progress};
-  /* Without callbacks nothing of the call is used when it has returned. */
+  /* Without callbacks nothing of the call is used after it has returned. */
   const bool has_callbacks = callbacks.log != NULL || callbacks.progress != NULL;
   call->status = api.model_load(c->sources, c->num_sources, options,
                                 has_callbacks ? &callbacks : NULL, &c->model);

@@ -28,7 +28,7 @@ static void deliver_line(Item* item, napi_env env) {
     napi_get_undefined(env, &receiver);
     arguments[0] = int64_value(env, line->level);
     arguments[1] = text_value(env, line->text, line->length);
-    /* What it throws is nobody's: no call waits for it. */
+    /* Its exception is dropped: no call waits for it. */
     if (napi_call_function(env, receiver, function, 2, arguments, NULL) != napi_ok &&
         napi_get_and_clear_last_exception(env, &thrown) == napi_ok) {
       napi_fatal_exception(env, thrown);

@@ -6,11 +6,11 @@
 
 typedef struct Log Log;
 
-/* For a function of two arguments, level and text; NULL when the call has failed. */
+/* A log for a function of two arguments, level and text; NULL if the call has failed. */
 Log* log_create(Call* call, napi_value function);
 /* tenon_log_callback; user: a log. Any thread; waits for nothing. */
 void log_line(void* user, uint32_t level, const char* text, uint64_t length);
-/* Frees it when its lines were told. Any thread; nothing logs any more. */
+/* Frees the log after its lines were delivered. Any thread; nothing logs any more. */
 void log_end(Log* log);
 
 #endif

@@ -1,4 +1,4 @@
-/* Options as they are given, and as a set of the library. See arguments.h. */
+/* Options as given, and as a set of the library. See arguments.h. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static Option* read_option(Call* call, Option* option, napi_value value) {
     option->integer = as_int64_t(call, value, option->key);
   } else if (type == napi_number) {
     option->number = as_double(call, value, option->key);
-    /* A whole number is taken for an option of either type. */
+    /* Options of either number type take an integer. */
     const bool is_whole =
         option->number == floor(option->number) && fabs(option->number) <= 9007199254740992.0;
     option->type = is_whole ? INTEGER : NUMBER;
@@ -55,7 +55,7 @@ OptionList* as_options(Call* call, napi_value given, const char* name) {
     return NULL;
   }
   napi_get_array_length(env, keys, &num_keys);
-  /* Lists are an option for each text. */
+  /* A list becomes an option per text. */
   for (int is_second = 0; is_second < 2; ++is_second) {
     OptionList* const list =
         is_second ? scratch(call, sizeof *list + count * sizeof *list->options) : NULL;

@@ -11,12 +11,12 @@ struct Notice {
   Item item;
   Environment* environment;
   /* Under the lock of the environment. */
-  bool is_told; /* since it was looked at last */
+  bool is_told; /* since the last look */
   bool is_posted;
   napi_deferred waiting; /* for it, or NULL */
 };
 
-/* On the thread of JavaScript: who waits for it is told. */
+/* On the thread of JavaScript: wakes the waiter. */
 static void resolve_waiting(Notice* notice, napi_env env, napi_deferred waiting) {
   if (waiting == NULL) return;
   napi_resolve_deferred(env, waiting, undefined_value(env));
@@ -100,7 +100,7 @@ napi_value request_ready(napi_env env, napi_callback_info info) {
 
 /* ---- session_submit(session, submission, sampling, grammar, tokenizer) -> request ------------ */
 
-/* sampling: options of a sampler in place of one; with a grammar it gets that. */
+/* sampling: sampler options instead of a sampler; the made sampler gets the grammar. */
 typedef struct {
   Call call;
   tenon_session* session;
@@ -144,7 +144,7 @@ static void run_session_submit(Call* call) {
     c->submission.sampler = made;
   }
   if (call->status == TENON_OK && c->grammar != NULL) {
-    /* One that was given is this call's alone. */
+    /* A given sampler is used by this call exclusively. */
     call->status =
         api.sampler_set_grammar((tenon_sampler*)c->submission.sampler, c->grammar, c->tokenizer);
     keep_message(call);
@@ -169,7 +169,7 @@ static napi_value result_session_submit(Call* call) {
   return object;
 }
 
-/* What no handle took: the environment has ended, or it failed. */
+/* Frees parts that no handle took: the environment has ended, or the call failed. */
 static void free_session_submit(Call* call) {
   Call_session_submit* const c = (Call_session_submit*)call;
   if (c->request != NULL) api.request_destroy(c->request);

@@ -1,4 +1,4 @@
-/* Requests, and how JavaScript hears that one has something: a notice each, told on any thread. */
+/* Requests, and their notices to JavaScript: one each, set on any thread. */
 #ifndef TENON_NODE_REQUESTS_H
 #define TENON_NODE_REQUESTS_H
 
@@ -6,16 +6,17 @@
 
 typedef struct Notice Notice;
 
-/* One for a call that makes a request; NULL when the call has failed. */
+/* A notice for a call that makes a request; NULL if the call has failed. */
 Notice* notice_create(Call* call);
 /* tenon_notify_callback; user: a notice. Any thread. */
 void notice_tell(void* user);
-/* Who waits goes on; nothing is told from now on. On the thread of JavaScript. */
+/* Releases the waiter; nothing is notified from now on. On the thread of JavaScript. */
 void notice_stop(Notice* notice, napi_env env);
-/* When its request has been destroyed. Any thread. */
+/* Called after its request has been destroyed. Any thread. */
 void notice_free(Notice* notice);
 
-/* requestReady(request or call of a server) -> true when something may have come since the last time, else a promise of it. */
+/* requestReady(request or call of a server) -> true if a piece may have come since the last time,
+ * else a promise of it. */
 napi_value request_ready(napi_env env, napi_callback_info info);
 
 #endif

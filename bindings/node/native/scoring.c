@@ -1,4 +1,4 @@
-/* Scores: how likely texts or tokens are after that of a session. */
+/* Scores: log-probabilities of continuations of a session's text. */
 #include <stdlib.h>
 
 #include "arguments.h"

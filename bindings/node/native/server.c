@@ -1,4 +1,5 @@
-/* Servers, and requests to them without a socket: what the generated functions of server.h leave to be done. */
+/* Servers, and requests to them without a socket: parts that the generated functions of server.h
+ * leave out. */
 #include "arguments.h"
 #include "functions.h"
 #include "log.h"
@@ -40,7 +41,7 @@ static napi_value result_server_create(Call* call) {
   return object;
 }
 
-/* What no handle took. */
+/* Frees parts that no handle took. */
 static void free_server_create(Call* call) {
   Call_server_create* const c = (Call_server_create*)call;
   if (c->server != NULL) api.server_destroy(c->server);

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Most calls take microseconds, for which a few threads are enough however many come at once. Some sleep or compute
- * for long: when no job was taken for STILL_NS although some wait, one more thread is started. */
+/* Most calls take microseconds, so a few threads are enough for any number of calls. Some sleep or
+ * compute for long: one more thread starts if jobs wait and none was taken for STILL_NS. */
 enum { USUAL_THREADS = 4, MOST_THREADS = 64, STILL_NS = 1000000, IDLE_SECONDS = 5 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -60,7 +60,8 @@ static bool add_thread(void) {
   return true;
 }
 
-/* Sees to it that jobs do not wait for calls that sleep. Lives as long as the process, asleep while no job waits. */
+/* Keeps jobs from waiting for calls that sleep. Lives as long as the process, asleep while no job
+ * waits. */
 static void* watch(void* nothing) {
   (void)nothing;
   pthread_mutex_lock(&lock);

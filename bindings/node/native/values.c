@@ -116,7 +116,7 @@ static void free_external(napi_env env, void* data, void* hint) {
 napi_value owned_value(napi_env env, napi_typedarray_type type, void** values, size_t count) {
   napi_value buffer = NULL, array = NULL;
   const size_t size = count * element_bytes(type);
-  /* Where memory of others cannot be an ArrayBuffer (Electron) it is copied, too. */
+  /* Also copied if foreign memory cannot be an ArrayBuffer (Electron). */
   if (size >= LEAST_EXTERNAL_BYTES &&
       napi_create_external_arraybuffer(env, *values, size, &free_external, NULL, &buffer) ==
           napi_ok) {

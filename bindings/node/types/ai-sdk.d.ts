@@ -4,28 +4,29 @@ import type { EmbeddingModelV3, LanguageModelV3, ProviderV3 } from '@ai-sdk/prov
 import type { ChatOptions, EmbedderOptions, Engine, Model } from './index'
 
 export interface LanguageModelOptions {
-  /** How results and logs call it. */
+  /** Name in results and logs. */
   modelId?: string
-  /** Unless given, the model's own. */
+  /** Default: the model's own. */
   engine?: Engine
   chat?: ChatOptions
 }
 
-/** A language model for generateText, streamText and their like. `providerOptions: { tenon: { sampling, variables,
- * timeout, priority, client, weight } }` says more of a call. */
+/** A language model for generateText, streamText and their like. `providerOptions: { tenon: {
+ * sampling, variables, timeout, priority, client, weight } }` sets more options of a call. */
 export function languageModel(model: Model | PromiseLike<Model>, options?: LanguageModelOptions): LanguageModelV3
 
 export interface EmbeddingModelOptions {
   modelId?: string
-  /** What texts are for; of a call: `providerOptions: { tenon: { role } }`. */
+  /** Role of texts; per call: `providerOptions: { tenon: { role } }`. */
   role?: 'plain' | 'query' | 'document'
   embedder?: EmbedderOptions
 }
 
-/** An embedding model for embed and embedMany, of a model that encodes, or was opened with { embeddings: 'on' }. */
+/** An embedding model for embed and embedMany, from an encoder or a model opened with { embeddings:
+ * 'on' }. */
 export function embeddingModel(model: Model | PromiseLike<Model>, options?: EmbeddingModelOptions): EmbeddingModelV3
 
-/** A provider of several models by their names. */
+/** A provider of several models by name. */
 export interface TenonProvider extends ProviderV3 {
   (modelId: string): LanguageModelV3
 }

@@ -18,136 +18,138 @@ export {
 
 /** Token ids. */
 export type Tokens = Int32Array | readonly number[]
-/** What one value of a model's metadata may be. */
+/** A value of a model's metadata. */
 export type MetadataValue = string | number | bigint | boolean
-/** A path of a file: a text, or a file: URL. */
+/** Path of a file: a text, or a file: URL. */
 export type FilePath = string | { readonly href: string }
 
-/** Something of the library. `close` frees it, at any time and in any order; so does `using`, and the garbage
- * collector. Later calls are StateError. */
+/** An object of the library. `close` frees it, at any time and in any order; so does `using`, and
+ * the garbage collector. Later calls are StateError. */
 declare abstract class TenonObject {
   protected constructor()
-  /** Whether it was closed. */
+  /** True if it was closed. */
   get closed(): boolean
-  /** Frees what is behind the object when the calls under way on it return, which it ends. The promise is of that,
-   * and need not be awaited. */
+  /** Ends running calls on the object and frees it when they return. The promise resolves then, and
+   * need not be awaited. */
   close(): Promise<void>
   [Symbol.dispose](): void
   [Symbol.asyncDispose](): Promise<void>
 }
 
 export interface LoadOptions extends ModelOptions {
-  /** Is told how far it is, 0 to 1; true ends it with CancelledError, what it throws comes out of the call. */
+  /** Gets the progress, 0 to 1. True cancels with CancelledError; its exception is thrown by the
+   * call. */
   progress?: (fraction: number) => boolean | void
-  /** Gets lines of constants.LOG_* up to logLevel, as long as the model or a session of it lives. */
+  /** Gets lines of constants.LOG_* up to logLevel while the model or one of its sessions lives. */
   log?: (level: number, line: string) => void
   logLevel?: number
-  /** Ends it. */
+  /** Cancels the load. */
   signal?: AbortSignal
 }
 
 /** A model. Any number of sessions; `close` may come before they end. */
 export class Model extends TenonObject {
-  /** Opens a file, or all parts of a split one. */
+  /** Opens a file, or all parts of a split model. */
   static open(path: FilePath | readonly FilePath[], options?: LoadOptions): Promise<Model>
-  /** The same from the bytes of a file, which are copied. */
+  /** Opens the bytes of a file, which are copied. */
   static fromBytes(bytes: Uint8Array | ArrayBuffer, options?: LoadOptions): Promise<Model>
-  /** From part of an open file; size 0: to its end. The descriptor may be closed afterwards. */
+  /** Opens part of an open file; size 0: to its end. The descriptor may be closed afterwards. */
   static fromDescriptor(fd: number, options?: LoadOptions & { offset?: number, size?: number }): Promise<Model>
   /** Name, architecture, sizes. */
   get info(): ModelInfo
-  /** The model's own, which closes with it. */
+  /** The model's tokenizer, which closes with it. */
   get tokenizer(): Tokenizer
-  /** The keys of the file's metadata, in its order. */
+  /** Keys of the file's metadata, in file order. */
   get metadataKeys(): string[]
-  /** The value of a key, an array where it is one, undefined where there is none. */
+  /** Value of a key; undefined if there is none. */
   metadata(key: string): Promise<MetadataValue | MetadataValue[] | undefined>
-  /** The tensors of the file, in its order. */
+  /** Tensors of the file, in file order. */
   tensors(): Promise<Tensor[]>
-  /** What the model with one session takes; 0: of the default context. */
+  /** Memory of the model with one session; 0: the default context. */
   memory(context?: number): Promise<Memory>
-  /** How the model runs here. */
+  /** How the model runs on this machine. */
   execution(): Promise<Execution>
-  /** This machine as planning sees it; speed: runs some layers, for seconds. */
+  /** This machine, for planning. speed: runs some layers, for seconds. */
   measure(options?: { speed?: boolean }): Promise<Hardware>
-  /** What so many sessions will take, and how fast they will be. */
+  /** Predicts memory and speed for that many sessions. */
   plan(hardware: Hardware, options?: { context?: number, sessions?: number }): Promise<Plan>
-  /** The engine that sessions of the model are in unless they name another; made at first use. */
+  /** The engine of sessions that name no other; made at first use. */
   engine(): Promise<Engine>
-  /** An empty text. */
+  /** A new session with an empty text. */
   session(options?: OpenOptions): Promise<Session>
   /** Continues a text in a session of its own, in the model's engine. */
   stream(prompt: string | Tokens, options?: StreamOptions): Generation
 }
 
 export interface EncodeOptions {
-  /** The begin (and end) token where the model wants it. */
+  /** Adds the begin (and end) token if the model wants it. */
   addSpecial?: boolean
-  /** Spelled control tokens become them: not for user input. */
+  /** Finds control tokens in the text: not for user input. */
   parseSpecial?: boolean
 }
 
-/** Text to tokens and back. From a tokenizer.json or a model file, or part of a model, with which it closes. */
+/** Text to tokens and back. From a tokenizer.json or a model file, or part of a model, with which
+ * it closes. */
 export class Tokenizer extends TenonObject {
   static open(path: FilePath): Promise<Tokenizer>
   static fromBytes(bytes: Uint8Array | ArrayBuffer): Promise<Tokenizer>
-  /** The tokens of a text. */
+  /** Tokens of a text. */
   encode(text: string, options?: EncodeOptions): Promise<Int32Array>
-  /** The same at once, for short texts. */
+  /** Tokens of a short text, synchronously. */
   encodeSync(text: string, options?: EncodeOptions): Int32Array
-  /** The bytes of tokens, which may begin or end inside a character. */
+  /** Bytes of tokens, which may begin or end inside a character. */
   decodeBytes(tokens: Tokens, options?: { special?: boolean }): Promise<Uint8Array>
-  /** The same as text; what is no character becomes U+FFFD. special: control tokens are shown. */
+  /** Text of tokens; invalid UTF-8 becomes U+FFFD. special: shows control tokens. */
   decode(tokens: Tokens, options?: { special?: boolean }): Promise<string>
-  /** The same at once, for a few tokens. */
+  /** Text of a few tokens, synchronously. */
   decodeSync(tokens: Tokens, options?: { special?: boolean }): string
-  /** How many tokens there are. */
+  /** Number of tokens. */
   get size(): number
-  /** What a token is. */
+  /** Attributes, spelling and bytes of a token. */
   info(token: number): TokenInfo
-  /** The token that the file spells so. */
+  /** The token with this spelling in the file, or null. */
   find(spelling: string): number | null
   get beginToken(): number | null
   get endToken(): number | null
 }
 
 export interface OpenOptions extends SessionOptions {
-  /** Unless given, the model's own. */
+  /** Default: the model's own. */
   engine?: Engine
 }
 
-/** What a generation may be told besides its text. */
+/** Options of a generation besides its text. */
 export interface GenerateOptions {
-  /** At most; 0: as many as the context holds. */
+  /** Most tokens; 0: as many as the context holds. */
   maxTokens?: number
-  /** Unless given, one with the defaults and those of `sampling`. */
+  /** Default: a sampler with the options of `sampling`. */
   sampler?: Sampler | null
-  /** Options of a sampler, in place of one: { temperature: 0 }. */
+  /** Sampler options, instead of a sampler: { temperature: 0 }. */
   sampling?: SamplerOptions
-  /** Texts of it only. */
+  /** Allows only texts of this grammar. */
   grammar?: Grammar | null
-  /** Begin token before the text; unless given, when the session is empty. */
+  /** Begin token before the text. Default: if the session is empty. */
   addSpecial?: boolean
-  /** Spelled control tokens in the text become them: not for user input. */
+  /** Finds control tokens in the text: not for user input. */
   parseSpecial?: boolean
-  /** An end token is a token like any other. */
+  /** An end token does not end generation. */
   ignoreEnd?: boolean
-  /** Pieces have a logprob, and those of so many likeliest tokens. */
+  /** Adds a logprob to pieces, and those of that many likeliest tokens. */
   logprobs?: number
-  /** Seconds to the end: DeadlineError; 0: none. */
+  /** Seconds to the end, then DeadlineError; 0: none. */
   timeout?: number
-  /** Higher runs first; unless given, the session's. */
+  /** Higher runs first. Default: the session's. */
   priority?: number
-  /** Requests of one client share what its weight gives; unless given, the session's. */
+  /** Key of a fair share. Default: the session's. */
   client?: string
-  /** Of the client; 0: the session's. */
+  /** Weight of the client's share; 0: the session's. */
   weight?: number
-  /** Ends it, with the signal's reason. */
+  /** Cancels the generation with the signal's reason. */
   signal?: AbortSignal
 }
 
 export interface StreamOptions extends GenerateOptions {
-  /** Of the session. */
+  /** Options of the session. */
   session?: SessionOptions
 }
 
@@ -160,9 +162,9 @@ export interface TokenLogprob {
 export class Piece {
   private constructor()
   readonly text: string
-  /** null: only in a last piece that brings none. */
+  /** null: only in a last piece without a token. */
   readonly token: number | null
-  /** Why it is the last one; null: it is not. */
+  /** Why it is the last piece; null: it is not. */
   readonly finish: 'end' | 'max_tokens' | 'stop' | 'banned' | null
   /** With `logprobs`. */
   readonly logprob: number | null
@@ -170,121 +172,125 @@ export class Piece {
   toString(): string
 }
 
-/** A continuation under way: `for await` iterates over its pieces. It begins to wait in the queue when it is made,
- * and is cancelled by `cancel`, its signal, `close`, leaving the loop, or the garbage collector. The session can
- * then go on from where it was. */
+/** A running continuation: `for await` iterates over its pieces. It is queued when it is made.
+ * `cancel`, its signal, `close`, leaving the loop, and the garbage collector cancel it. The session
+ * can then continue from where it was. */
 export class Generation implements AsyncIterableIterator<Piece> {
   private constructor()
   [Symbol.asyncIterator](): this
   next(): Promise<IteratorResult<Piece, undefined>>
   return(value?: undefined): Promise<IteratorResult<Piece, undefined>>
-  /** All that comes, joined. */
+  /** The rest of the text, joined. */
   text(): Promise<string>
-  /** Ends it with CancelledError for who iterates. */
+  /** Ends it with CancelledError for its readers. */
   cancel(): void
-  /** Ends it, and lets the session go, which can be used when the promise resolves. */
+  /** Cancels it and releases the session, which is usable when the promise resolves. */
   close(): Promise<void>
   /** How much of the prompt was reused. */
   stats(): Promise<RequestStats>
-  /** That the answer is drawn with: as the option `seed` it gives the same answer again. */
+  /** Seed of the answer; as the option `seed` it gives the same answer again. */
   seed(): Promise<number>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. The first generation that is
- * waited for gives it a thread, one for all requests. */
+/** Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. The first
+ * awaited generation starts a thread for it, one for all requests. */
 export class Engine extends TenonObject {
   static create(model: Model, options?: EngineOptions): Promise<Engine>
-  /** Whose engine it is. */
+  /** The model that the engine serves. */
   get model(): Model
-  /** An empty text in this engine. */
+  /** A new session in this engine, with an empty text. */
   session(options?: SessionOptions): Promise<Session>
   /** Continues a text in a session of its own. */
   stream(prompt: string | Tokens, options?: StreamOptions): Generation
-  /** What it has done, and does now. */
+  /** Counters and current values. */
   stats(): EngineStats
-  /** The same for Prometheus. */
+  /** The statistics as Prometheus text. */
   statsText(): Promise<string>
 }
 
-/** A text of tokens and what a model computed for it. One call at a time (StateError), but `cancel` and `close`. */
+/** A text of tokens and what a model computed for it. One call at a time (StateError), except
+ * `cancel` and `close`. */
 export class Session extends TenonObject {
   static create(model: Model, options?: OpenOptions): Promise<Session>
-  /** Whose text it is. */
+  /** The model of the text. */
   get model(): Model
-  /** Adds text or tokens. addSpecial: unless given, when the session is empty. */
+  /** Appends text or tokens. addSpecial: by default if the session is empty. */
   append(text: string | Tokens, options?: EncodeOptions): Promise<void>
-  /** Of a model with an encoder (T5): the text that it reads and this session's text answers to. */
+  /** Encoder-decoders only (T5): sets the source text that the encoder reads. */
   setSource(text: string | Tokens, options?: { addSpecial?: boolean }): Promise<void>
-  /** Appends a text or tokens and continues it. Until it has ended or is closed the session refuses other calls but
-   * cancel and close. */
+  /** Appends a text or tokens and continues it. Until it has ended or is closed, the session
+   * refuses other calls except cancel and close. */
   generate(text?: string | Tokens | null, options?: GenerateOptions): Generation
-  /** One token: the loop of `generate` in your hands. */
+  /** Generates one token: a step of `generate`, for loops of your own. */
   next(sampler?: Sampler | null): Promise<Piece>
-  /** `count` continuations, and the number of the likeliest, with which the text goes on. */
+  /** `count` continuations, and the index of the likeliest, with which the text continues. */
   bestOf(count: number, options?: { sampler?: Sampler | null, maxTokens?: number }):
     Promise<{ candidates: Candidate[], best: number }>
-  /** Computes what is queued. progress: true ends it with CancelledError, what it throws comes out of here. */
+  /** Computes queued tokens. progress: true cancels with CancelledError; its exception is thrown
+   * here. */
   prefill(options?: { progress?: (fraction: number) => boolean | void, signal?: AbortSignal }): Promise<void>
-  /** Of the next token: [vocabulary]. */
+  /** Logits of the next token: [vocabulary]. */
   logits(): Promise<Float32Array>
-  /** Those that the last token of `next` was drawn from. */
+  /** Logits that the last token of `next` was drawn from: [vocabulary]. */
   drawnLogits(): Promise<Float32Array>
-  /** Appends tokens and calls onLogits after each: [vocabulary]. True ends it with CancelledError. */
+  /** Appends tokens and calls onLogits after each: [vocabulary]. True cancels with CancelledError.
+   */
   evaluate(tokens: Tokens, onLogits: (row: number, logits: Float32Array) => boolean | void): Promise<void>
-  /** How likely texts, or arrays of tokens, are after the text: for each the logprobs of its tokens, whose sum is
-   * that of the whole. The text stays as it is. */
+  /** Scores continuations, texts or arrays of tokens: for each the log-probabilities of its tokens,
+   * whose sum is that of the whole. The text does not change. */
   score(continuations: readonly string[] | readonly Tokens[],
     options?: { parseSpecial?: boolean, timeout?: number }): Promise<Float32Array[]>
-  /** A second session with the same text, sharing what was computed. */
+  /** A second session with this text, sharing what was computed. */
   fork(): Promise<Session>
   /** Forgets everything from `position` on. */
   rewind(position: number): Promise<void>
   /** Saves text and cache to bytes. */
   save(): Promise<Uint8Array>
-  /** Saves them to a file. */
+  /** Saves text and cache to a file. */
   save(path: FilePath): Promise<void>
-  /** Puts what was saved in place of the text: bytes, or a path. textOnly: where the cache differs, compute it
-   * again. */
+  /** Replaces the text by a saved session: bytes, or a path. textOnly: recomputes it if the cache
+   * differs. */
   restore(saved: Uint8Array | ArrayBuffer | FilePath, options?: { textOnly?: boolean }): Promise<void>
-  /** Tokens in the text. */
+  /** Number of tokens in the text. */
   get position(): number
-  /** The most it can hold. */
+  /** Most tokens of the text. */
   get context(): number
-  /** Those of the text. */
+  /** Tokens of the text. */
   get tokens(): Int32Array
-  /** That the latest answer was drawn with: as the option `seed` it gives that answer again. */
+  /** Seed of the latest answer; as the option `seed` it gives that answer again. */
   get seed(): number
-  /** What is held back because it may begin a stop text. */
+  /** Hands out text held back because it may begin a stop text. */
   takeHeld(): string
-  /** Ends the call under way, or the next one, with CancelledError. */
+  /** Ends the running call, or the next one, with CancelledError. */
   cancel(): void
-  /** Tokens and seconds. */
+  /** Tokens and seconds so far. */
   stats(): SessionStats
 }
 
-/** Turns logits into tokens. One call at a time; a generation copies what it needs when it begins. */
+/** Draws tokens from logits. One call at a time; a generation copies it when it begins. */
 export class Sampler extends TenonObject {
   static create(options?: SamplerOptions): Promise<Sampler>
   /** Changes one parameter. */
   set(name: keyof SamplerOptions, value: number): void
-  /** Adds to the logit of a token; -Infinity forbids it. */
+  /** Adds to a token's logit; -Infinity forbids the token. */
   setBias(token: number, bias: number): void
-  /** Generation ends with this token. */
+  /** Ends generation at this token. */
   addStopToken(token: number): void
-  /** Repetitions that dryMultiplier and its like look for end at tokens that hold this text. */
+  /** Makes repetitions counted by dryMultiplier and its like end at tokens that hold this text. */
   addDryBreaker(tokenizer: Tokenizer, text: string): Promise<void>
-  /** From now on texts of the grammar only; null: any. */
+  /** Allows only texts of the grammar from now on; null: any text. */
   setGrammar(grammar: Grammar | null, tokenizer?: Tokenizer | null): Promise<void>
-  /** How many tokens may still be drawn. */
+  /** Sets how many tokens may still be drawn. */
   setTokenLimit(tokens: number): void
-  /** That it draws with: its option, or of -1 that of the latest answer it drew. */
+  /** Seed of the draws: its option, or for -1 the seed of the latest answer. */
   get seed(): number
-  /** As it was made. */
+  /** Restores the sampler to its creation. */
   reset(): Promise<void>
-  /** Takes the last draws back. */
+  /** Takes back the last draws. */
   rollBack(draws: number): Promise<void>
-  /** Draws from [vocabulary] logits. position: key of the random number; unless given, how long the history is. */
+  /** Draws from logits [vocabulary]. position: key of the random number. Default: the history's
+   * length. */
   sample(logits: Float32Array | readonly number[], options?: { history?: Tokens, position?: number }): Promise<number>
 }
 
@@ -292,43 +298,44 @@ export class Sampler extends TenonObject {
 export function logprobs(logits: Float32Array | readonly number[], options?: { tokens?: Tokens, top?: number }):
   Promise<{ logprobs: Float32Array, top: TokenLogprob[] }>
 
-/** Which texts may be generated. */
+/** A compiled grammar: the texts that may be generated. */
 export class Grammar extends TenonObject {
   /** kind: constants.GRAMMAR_*. */
   static create(kind: number, text: string): Promise<Grammar>
-  /** Documents that are valid by a JSON Schema. */
+  /** Allows documents that are valid by a JSON Schema. */
   static jsonSchema(schema: string | object | boolean): Promise<Grammar>
-  /** Texts of the rule `root`, in GBNF. */
+  /** Allows texts of the rule `root`, in GBNF. */
   static gbnf(rules: string): Promise<Grammar>
-  /** Texts that a regular expression matches as a whole: its source, or a RegExp without flags. */
+  /** Allows texts that a regular expression matches as a whole: its source, or a RegExp without
+   * flags. */
   static regex(pattern: string | RegExp): Promise<Grammar>
-  /** One of several texts. */
+  /** Allows one of several texts. */
   static choices(texts: Iterable<string>): Promise<Grammar>
-  /** Whether it is a complete text of the grammar. */
+  /** True if it is a complete text of the grammar. */
   accepts(text: string): Promise<boolean>
-  /** For loops that draw by themselves. */
+  /** A matcher, for loops that draw by themselves. */
   matcher(tokenizer: Tokenizer): Promise<Matcher>
 }
 
-/** Where a text of a grammar has come to. One call at a time. */
+/** A position in a text of a grammar. One call at a time. */
 export class Matcher extends TenonObject {
-  /** A second one at the same place. */
+  /** A second matcher at the same position. */
   fork(): Promise<Matcher>
-  /** Whether the token may come next. */
+  /** True if the token may come next. */
   allows(token: number): Promise<boolean>
-  /** All tokens that may come next: token t is bit t % 64 of word t / 64. */
+  /** Mask of all tokens that may come next: token t is bit t % 64 of word t / 64. */
   mask(): Promise<BigUint64Array>
-  /** Takes the next token; StateError for one that cannot follow. */
+  /** Accepts the next token; StateError if it cannot follow. */
   accept(token: number): Promise<void>
-  /** Takes text, if the grammar goes on so. */
+  /** Accepts text; false if the grammar does not allow it. */
   acceptText(text: string): Promise<boolean>
-  /** Takes the last tokens back. */
+  /** Takes back the last tokens. */
   rollBack(tokens: number): Promise<void>
-  /** Back to the beginning. */
+  /** Returns to the beginning. */
   reset(): Promise<void>
-  /** At most so many tokens may still come. */
+  /** Limits the text to that many more tokens. */
   setTokenLimit(tokens: number): Promise<void>
-  /** complete: the text so far is one of the grammar; ended: nothing can follow. */
+  /** complete: the text so far is a text of the grammar; ended: only an end token can follow. */
   state(): Promise<{ complete: boolean, ended: boolean }>
   /** The text that must come next; often empty. */
   forcedText(): Promise<string>
@@ -340,7 +347,7 @@ export interface ToolCall {
   function: { name: string, arguments: string }
 }
 
-/** A message of a conversation; the answers of Reply are of this kind, too. */
+/** A message of a conversation; answers of Reply are messages, too. */
 export interface Message {
   role: string
   content?: string | null | readonly { type: string, [member: string]: unknown }[]
@@ -350,7 +357,8 @@ export interface Message {
   name?: string
 }
 
-/** What Chat takes; section 14 of tenon.h tells the members. Others become variables of the template. */
+/** A conversation for Chat; section 14 of tenon.h lists the members. Others become variables of the
+ * template. */
 export interface Conversation {
   messages: readonly Message[]
   tools?: readonly { type: 'function', function: { name: string, description?: string, parameters?: object } }[]
@@ -368,79 +376,81 @@ export interface ChatDelta extends Omit<RawChatDelta, 'kind'> {
   readonly kind: 'content' | 'reasoning' | 'callBegin' | 'arguments' | 'callEnd' | 'callRetract'
 }
 
-/** Turns conversations into prompts, by the template of a model or one of yours. */
+/** Turns conversations into prompts, by a model's template or yours, and generates answers. */
 export class Chat extends TenonObject {
   /** model: null with the option `template`, for text only. */
   static create(model?: Model | null, options?: ChatOptions): Promise<Chat>
-  /** One turn: the answer as a message, to be put after the conversation's. session: the one of this conversation, so
-   * that what it holds of it is not computed again; unless given, one of its own. */
+  /** Runs one turn and returns the answer as a message, to be appended to the conversation's.
+   * session: the session of this conversation, so that its computed tokens are reused. Default: a
+   * new one. */
   answer(conversation: Conversation | readonly Message[] | string, options?: AnswerOptions): Promise<Message>
-  /** The same as it comes: `for await` iterates over the deltas. */
+  /** Runs one turn and streams it: `for await` iterates over the deltas. */
   stream(conversation: Conversation | readonly Message[] | string, options?: AnswerOptions): ChatAnswer
-  /** The family by which answers are read. */
+  /** The format by which answers are parsed. */
   get format(): string
   /** The prompt as text. */
   render(conversation: Conversation | string): Promise<string>
   /** The prompt as tokens, for Session.generate. */
   encode(conversation: Conversation | string): Promise<Int32Array>
-  /** What the answer may be; null: anything. */
+  /** Grammar of the answer; null if any answer may come. */
   grammar(conversation: Conversation | string): Promise<Grammar | null>
-  /** Sets that grammar; whether there is one. */
+  /** Attaches the grammar of the answer to a sampler; false if any answer may come. */
   constrain(conversation: Conversation | string, sampler: Sampler): Promise<boolean>
-  /** Begins to read the answer. */
+  /** Begins to parse the answer. */
   reply(conversation: Conversation | string): Promise<Reply>
 }
 
-/** What the answer of a chat may be told. */
+/** Options of a chat's answer. */
 export interface AnswerOptions
   extends Omit<GenerateOptions, 'sampler' | 'grammar' | 'addSpecial' | 'parseSpecial' | 'ignoreEnd'> {
-  /** The one of this conversation; unless given, one of its own. */
+  /** The session of this conversation. Default: a new one. */
   session?: Session | null
-  /** The answer is JSON by it. */
+  /** Makes the answer JSON by this schema. */
   schema?: string | object | boolean
-  /** In place of those of the conversation. */
+  /** Replaces the tools of the conversation. */
   tools?: Conversation['tools']
-  /** Where the conversation leaves no room for the answer, its oldest turns are left out. */
+  /** Drops the oldest turns if the conversation leaves no room for the answer. */
   dropOldest?: boolean
 }
 
-/** The answer to a conversation, under way: `for await` iterates over its deltas. */
+/** A running answer to a conversation: `for await` iterates over its deltas. */
 export class ChatAnswer implements AsyncIterableIterator<ChatDelta> {
   private constructor()
   [Symbol.asyncIterator](): this
   next(): Promise<IteratorResult<ChatDelta, undefined>>
   return(value?: undefined): Promise<IteratorResult<ChatDelta, undefined>>
-  /** The answer as a message, to be put after the conversation's. Takes what has not been iterated over. */
+  /** The answer as a message, to be appended to the conversation's. Reads the deltas that are left.
+   */
   message(): Promise<Message>
-  /** That it is drawn with: as the option `seed` it gives the same answer again. */
+  /** Seed of the answer; as the option `seed` it gives the same answer again. */
   seed(): Promise<number>
-  /** Ends it with CancelledError for who iterates. */
+  /** Ends it with CancelledError for its readers. */
   cancel(): void
-  /** Ends it, and lets the session go, which can be used when the promise resolves. */
+  /** Cancels it and releases the session, which is usable when the promise resolves. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** An answer that is read as it comes. */
+/** A parser of one answer. */
 export class Reply extends TenonObject {
-  /** Takes the next token, or text; what it amounts to. */
+  /** Takes the next token or text; returns the parsed parts. */
   push(part: number | string): ChatDelta[]
-  /** Takes a piece of a generation; what is held back for a stop text waits. */
+  /** Takes a piece of a generation; text held back for a stop text waits. */
   pushPiece(piece: Piece): ChatDelta[]
-  /** The answer is complete. */
+  /** Ends the answer. */
   finish(): ChatDelta[]
   /** The answer so far as a message of a conversation. */
   message(): Message
 }
 
-/** Rows of numbers, one after another in `data`: an array of them, without a copy. */
+/** Rows of numbers, one after another in `data`: an array of rows, without a copy. */
 export interface Rows extends ReadonlyArray<Float32Array> {}
 export class Rows {
   private constructor()
   /** [rows, dimensions] */
   readonly data: Float32Array
   readonly dimensions: number
-  /** [texts]: how many rows each text has; 1 unless the pooling is none. */
+  /** Rows per text, [texts]; 1 unless the pooling is none. */
   readonly counts: readonly number[]
 }
 
@@ -449,22 +459,23 @@ export class Embedder extends TenonObject {
   static create(model: Model, options?: EmbedderOptions): Promise<Embedder>
   /** Pooling, dimensions, limits. */
   get info(): EmbedderInfo
-  /** Numbers of a row. */
+  /** Numbers per row. */
   get dimensions(): number
-  /** Of the classifier. */
+  /** Names of the classifier's labels. */
   get labels(): string[]
-  /** The rows of texts, or of arrays of tokens. timeout: seconds. */
+  /** Rows of texts, or of arrays of tokens. timeout: seconds. */
   embed(texts: readonly string[] | readonly Tokens[],
     options?: { role?: 'plain' | 'query' | 'document', timeout?: number }): Promise<Rows>
-  /** How well each document answers the query; more is better. */
+  /** Scores how well each document answers the query; more is better. */
   rank(query: string, documents: readonly string[] | readonly Tokens[], options?: { timeout?: number }):
     Promise<Float32Array>
-  /** Ends the calls under way with CancelledError. */
+  /** Ends running calls with CancelledError. */
   cancel(): void
 }
 
 export interface ServerOptions extends Omit<ServerFields, 'apiKeys'> {
-  /** One each: "KEY [NAME] [weight=W] [requests=N]"; a text: one a line. Unless given, no key is asked for. */
+  /** Per key: "KEY [NAME] [weight=W] [requests=N]"; in a text, one per line. Default: no key is
+   * required. */
   apiKeys?: string | readonly string[]
   /** Gets lines of JSON up to logLevel, until the server has been closed. */
   log?: (level: number, line: string) => void
@@ -475,63 +486,65 @@ export interface ServerFileOptions extends Omit<ServerFileFields, 'path' | 'mode
   engineOptions?: EngineOptions
 }
 
-/** Serves models over HTTP, in the manner of OpenAI and Anthropic, and answers the program's own requests without a
- * socket. The order is: add, listen, start, stop, close. A server that listens keeps the program alive, as one of
- * node:http does. Needs libtenon-server, which is in the package where its build had it (else UnsupportedError). */
+/** Serves models over HTTP through OpenAI's and Anthropic's interfaces, and answers the program's
+ * own requests without a socket. The order is: add, listen, start, stop, close. A server that
+ * listens keeps the program alive, like one of node:http. Needs libtenon-server, which is in the
+ * package if its build had it (else UnsupportedError). */
 export class Server extends TenonObject {
   static create(options?: ServerOptions): Promise<Server>
-  /** Serves a model, with options of an engine, or an engine, under a name. Both may be closed before the server.
-   * context: most tokens of a request's prompt and answer. */
+  /** Serves a model, with engine options, or an engine, under a name. Both may be closed before the
+   * server. context: most tokens of a request's prompt and answer. */
   add(name: string, served: Model | Engine, options?: EngineOptions & { context?: number }): Promise<void>
-  /** Serves the model of a file from when a request asks for it. */
+  /** Serves a model file that is loaded when a request asks for it. */
   addFile(name: string, path: FilePath, options?: ServerFileOptions): Promise<void>
-  /** Takes connections there once it was started; port 0, and unless given: any that is free. host: unless given,
-   * this machine alone. The port. */
+  /** Accepts connections at an address once started; returns the port. port 0, the default: any
+   * free one. host: by default only this machine. */
   listen(host?: string, port?: number): Promise<number>
-  /** The same on a Unix socket. */
+  /** Accepts connections at a Unix socket. */
   listenUnix(path: FilePath): Promise<void>
-  /** Runs it in threads of its own; threads: unless given, as many as there is use for. */
+  /** Starts answering, on threads of its own. threads: by default as many as are useful. */
   start(options?: { threads?: number }): Promise<void>
-  /** Takes no more requests, and waits so many seconds for the answers under way, then cancels them. It cannot run
-   * again. May be called again meanwhile, with less time. */
+  /** Takes no more requests, gives running answers that many seconds, then cancels them. The server
+   * cannot run again. May be called again meanwhile, with less time. */
   stop(seconds?: number): Promise<void>
-  /** Asks it without a socket, once it was started (StateError before); comes with the status. body: text, bytes, or what
-   * becomes JSON. */
+  /** Sends a request without a socket, once started (StateError before); resolves with the status.
+   * body: text, bytes, or values for JSON. */
   request(method: string, target: string, body?: unknown, options?: { apiKey?: string, signal?: AbortSignal }):
     Promise<Answer>
-  /** The same in the manner of the global fetch: for clients that take such a function. */
+  /** request() with the signature of the global fetch, for clients that take such a function. */
   readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response>
-  /** The program may end although the server listens; and may not. */
+  /** unref lets the program end although the server listens; ref does not. */
   unref(): this
   ref(): this
 }
 
-/** What a server answers to a request of the program itself: `for await` brings the bytes as they come. `close`,
- * leaving the loop, the signal and the garbage collector cancel it. */
+/** A server's answer to a request of the program itself: `for await` iterates over its bytes.
+ * `close`, leaving the loop, the signal and the garbage collector cancel it. */
 export class Answer extends TenonObject implements AsyncIterableIterator<Uint8Array> {
   readonly status: number
   readonly headers: Headers
   [Symbol.asyncIterator](): this
   next(): Promise<IteratorResult<Uint8Array, undefined>>
   return(value?: undefined): Promise<IteratorResult<Uint8Array, undefined>>
-  /** The body, or what is left of it. */
+  /** The rest of the body. */
   bytes(): Promise<Uint8Array>
   text(): Promise<string>
   json(): Promise<any>
 }
 
-/** What the library reports. */
+/** An error of the library. */
 export class TenonError extends Error {
-  /** Its name in tenon.h: 'FORMAT', 'BUSY', ...; where the operating system failed, that of its error: 'ENOENT'. */
+  /** Its name in tenon.h: 'FORMAT', 'BUSY', ...; for an error of the operating system, its name:
+   * 'ENOENT'. */
   readonly code: string
-  /** Of the operating system, as in errors of node:fs: -2 for a missing file. */
+  /** The operating system's number, as in errors of node:fs: -2 for a missing file. */
   readonly errno?: number
-  /** The file that it is about. */
+  /** The file of the error. */
   readonly path?: string
 }
 /** A file or a text is malformed. */
 export class FormatError extends TenonError { readonly code: 'FORMAT' }
-/** Well formed, but nothing this library can do; also a libtenon that does not fit. */
+/** Well formed, but not supported by this library; also a libtenon that does not fit. */
 export class UnsupportedError extends TenonError { readonly code: 'UNSUPPORTED' }
 /** Larger than a stated limit. */
 export class LimitError extends TenonError { readonly code: 'LIMIT' }
@@ -539,17 +552,17 @@ export class LimitError extends TenonError { readonly code: 'LIMIT' }
 export class InputOutputError extends TenonError {}
 /** An allocation failed, or a budget is used up. */
 export class NoMemoryError extends TenonError { readonly code: 'NO_MEMORY' }
-/** Something invalid was passed. */
+/** An argument is invalid. */
 export class ArgumentError extends TenonError { readonly code: 'ARGUMENT' }
 /** A grammar, schema or pattern is refused. */
 export class GrammarError extends TenonError { readonly code: 'GRAMMAR' }
 /** A chat template is refused or failed. */
 export class TemplateError extends TenonError { readonly code: 'TEMPLATE' }
-/** The queue of the engine is full: try again later. */
+/** The engine's queue is full: try again later. */
 export class BusyError extends TenonError { readonly code: 'BUSY' }
-/** It was cancelled. */
+/** The call was cancelled. */
 export class CancelledError extends TenonError { readonly code: 'CANCELLED' }
-/** The time that was given has passed. */
+/** A deadline passed. */
 export class DeadlineError extends TenonError { readonly code: 'DEADLINE' }
 /** A backend plugin was refused or failed. */
 export class PluginError extends TenonError { readonly code: 'PLUGIN' }
@@ -558,9 +571,10 @@ export class StateError extends TenonError { readonly code: 'STATE' }
 /** A defect of the library: please report it. */
 export class InternalError extends TenonError { readonly code: 'INTERNAL' }
 
-/** The library in use; loads it. */
+/** Path of the library in use; loads it. */
 export function libraryPath(): string
-/** Names the libtenon.so to use. Before anything else is called, and once for the process; StateError afterwards. */
+/** Names the libtenon.so to use. Call it before anything else, and once per process; StateError
+ * afterwards. */
 export function useLibrary(path: string): void
-/** Of the library. */
+/** Version of the library. */
 export function version(): string

@@ -177,59 +177,59 @@ export interface EmbedderOptions {
 export interface ServerFields {
   /** 1: no chat page at "/" */
   withoutPage?: boolean
-  /** one a line: "KEY [NAME] [weight=W] [requests=N]". The client of that name has weight W in the engines' fair shares (1) and N requests at once (any). Empty lines and those after '#' do not count. NULL: no key is asked for. */
+  /** One per line: "KEY [NAME] [weight=W] [requests=N]". The client of that name has weight W in the engines' fair shares (1) and N requests at once (any number). Empty lines and lines that begin with '#' do not count. NULL: no key is required. */
   apiKeys?: string
-  /** of pages in browsers that may ask, "https://chat.example.org"; others are answered 403; NULL: "loopback", those of this machine; "*": all; "": none */
+  /** Browser pages that may ask, by origin: "https://chat.example.org"; others are answered 403. NULL: "loopback", pages of this machine; "*": all; "": none. */
   corsOrigin?: string
-  /** of a request; 32 MiB; more is answered with 413 */
+  /** per request; 32 MiB; more is answered with 413 */
   maxBodyBytes?: number
   /** 32 KiB; 431 */
   maxHeaderBytes?: number
-  /** 4096; one more takes the place of one that waits for a request, else 503 */
+  /** 4096; one more replaces an idle connection, else is answered 503. */
   maxConnections?: number
-  /** from the first byte of a request to the end of its headers; 10 */
+  /** from a request's first byte to the end of its headers; 10 */
   headerSeconds?: number
-  /** for its body; 60 */
+  /** for the body; 60 */
   bodySeconds?: number
-  /** that a connection may wait for the next request; 75 */
+  /** an idle connection waits for the next request; 75 */
   idleSeconds?: number
-  /** that a client may take nothing of its answer; 60 */
+  /** without a client reading its answer; 60 */
   writeSeconds?: number
-  /** of a generation, from when it is queued to its end; else 504, in a stream an error event; 0: any */
+  /** From queueing a generation to its end; then 504, in a stream an error event. 0: no limit. */
   requestSeconds?: number
-  /** of the models of tenon_server_add_file that are loaded at a time; 0: any */
+  /** of loaded models of tenon_server_add_file; 0: no limit */
   memoryBytes?: number
-  /** 1: clients may ask for POST /v1/models/NAME/load and /unload */
+  /** 1: clients may POST to /v1/models/NAME/load and /unload */
   modelControl?: boolean
-  /** the most detailed TENON_LOG_* wanted: INFO has a line for each request */
+  /** the most detailed TENON_LOG_* wanted: INFO logs each request */
   logLevel?: number
-  /** of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each request; NULL: none */
+  /** OpenTelemetry collector, "http://HOST:PORT": receives a span per request. NULL: none. */
   otlpAddress?: string
-  /** Both, in PEM, the first with its chain: connections over TCP are then HTTPS. IO where they cannot be used, UNSUPPORTED in a library without TLS. */
+  /** Both, in PEM, the first with its chain: TCP connections are then HTTPS. IO if they cannot be used, UNSUPPORTED in a library without TLS. */
   tlsCertificateFile?: string
   tlsKeyFile?: string
-  /** of answers that are remembered as tokens, so that conversations that come back in other words (docs/server.md) reuse what was computed; 64 MiB */
+  /** Answers remembered as tokens, so that conversations that come back in other words (docs/server.md) reuse computed tokens; 64 MiB. */
   echoBytes?: number
   /** of responses that "previous_response_id" may name; 64 MiB */
   responseBytes?: number
-  /** 1: no answer is remembered, prompts are what the template makes of them */
+  /** 1: remember no answer; prompts are the template's output */
   noEchoRepair?: boolean
-  /** of all bodies and all answers that clients have not taken, together; 512 MiB; beyond it requests and whole answers are refused with 503, and streams wait */
+  /** All bodies, and answers that clients have not read, together; 512 MiB. Beyond it requests and whole answers are refused with 503, and streams wait. */
   maxPendingBytes?: number
-  /** from one address, of IPv6 from one network of 64 bits; half of max_connections, and any number from this machine */
+  /** Per address, for IPv6 per network of 64 bits; half of max_connections, and any number from this machine. */
   maxConnectionsPerAddress?: number
-  /** names by which clients may ask ("Host") where the server listens on a loopback address, "a.example, b.example"; "*": all; NULL: "localhost", addresses, names without a dot and the one listened on; others are answered 403 */
+  /** Names by which clients may ask ("Host") if the server listens on a loopback address, "a.example, b.example"; others are answered 403. "*": all; NULL: "localhost", addresses, names without a dot, and the name listened on. */
   allowedHosts?: string
 }
 
 export interface ServerFileFields {
   path?: string
-  /** of scope MODEL: "key=value", one a line; or NULL */
+  /** of scope MODEL: lines of "key=value"; or NULL */
   modelOptions?: string
   /** of scope ENGINE, likewise */
   engineOptions?: string
   /** as with tenon_server_add_model */
   context?: number
-  /** of the KV cache, unless engine_options say; 0: four texts of the context */
+  /** KV cache, unless in engine_options; 0: four texts of the context */
   cacheBytes?: number
 }

@@ -28,39 +28,39 @@ export interface ModelInfo {
   readonly hasWeights: number
   /** "llama" */
   readonly architecture: string
-  /** as the file calls it; may be empty */
+  /** from the file; may be empty */
   readonly name: string
   /** the file's, or empty */
   readonly chatTemplate: string
-  /** what runs it: "cpu"; empty when no weights were read */
+  /** "cpu"; empty if no weights were read */
   readonly backend: string
   /** elements of all tensors */
   readonly parameters: number
   /** their size in the file */
   readonly tensorBytes: number
-  /** positions; this and the following are 0 where unknown */
+  /** positions; this and the following are 0 if unknown */
   readonly trainedContext: number
   /** tokens */
   readonly vocabulary: number
   readonly layers: number
   readonly width: number
-  /** of a layer; this and the following are the largest where layers differ */
+  /** per layer; this and the following are the largest if layers differ */
   readonly heads: number
   readonly kvHeads: number
-  /** of one head */
+  /** per head */
   readonly keyDim: number
-  /** of one head */
+  /** per head */
   readonly valueDim: number
   readonly feedForward: number
-  /** of a layer; 0: it is no mixture of experts. Since 0.1 */
+  /** per layer; 0: not a mixture of experts. Since 0.1 */
   readonly experts: number
-  /** by each token */
+  /** per token */
   readonly expertsUsed: number
-  /** The longest source that its encoder reads, in tokens; 0: it has none. Since 0.1 */
+  /** Longest source of the encoder, in tokens; 0: no encoder. Since 0.1 */
   readonly sourceTokens: number
 }
 
-/** What the model with one session takes in memory. */
+/** Memory of the model with one session. */
 export interface Memory {
   /** positions of the session */
   readonly context: number
@@ -68,21 +68,21 @@ export interface Memory {
   readonly weightsBytes: number
   /** once per model */
   readonly scratchBytes: number
-  /** once per session: a full one in an engine of so many "cache_bytes" */
+  /** per session: full, in an engine of as many "cache_bytes" */
   readonly kvBytes: number
-  /** Of that, what decoding one token more reads of positions, and reads and writes of states. Since 0.1 */
+  /** Part of kv_bytes that decoding one token transfers: positions read, states read and written. Since 0.1 */
   readonly tokenCacheBytes: number
 }
 
-/** How the model runs here, and what speeds are measured against: decoding takes step_bytes for each step and tenon_memory.token_cache_bytes for each token, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so token_multiplications + output_multiplications are the active parameters. */
+/** How the model runs on this machine, and the figures that speeds are measured against. Decoding takes step_bytes per step and tenon_memory.token_cache_bytes per token. A step of T tokens with R rows of logits takes T * token_multiplications + R * output_multiplications multiplications, apart from attention. A mixture of experts counts those of one token, so token_multiplications + output_multiplications are the active parameters. */
 export interface Execution {
-  /** that compute, the caller's included */
+  /** compute threads, the caller's included */
   readonly threads: number
-  /** as the backend describes it: "AMD EPYC, avx2 kernels" */
+  /** the backend's description: "AMD EPYC, avx2 kernels" */
   readonly device: string
-  /** of the weights in memory, those on 2 MiB pages */
+  /** weights in memory on 2 MiB pages */
   readonly hugePageBytes: number
-  /** of the matrices, in the formats of the file */
+  /** matrices, in the formats of the file */
   readonly stepBytes: number
   readonly tokenMultiplications: number
   readonly outputMultiplications: number
@@ -91,10 +91,10 @@ export interface Execution {
 export interface Metadata {
   /** TENON_VALUE_* */
   readonly type: number
-  /** of an ARRAY's elements, else = type */
+  /** ARRAY: type of its elements; else = type */
   readonly elementType: number
   readonly key: string
-  /** of an ARRAY, else 1 */
+  /** ARRAY: its length; else 1 */
   readonly numElements: number
 }
 
@@ -103,7 +103,7 @@ export interface Value {
   readonly type: number
   /** integers and BOOL; a UINT64 above INT64_MAX as its bits */
   readonly integer: number
-  /** the same as a float, and floats */
+  /** floats, and integers as floats */
   readonly number: number
   /** STRING, else empty */
   readonly text: string
@@ -114,31 +114,31 @@ export interface Tensor {
   readonly name: string
   /** "q4_K" */
   readonly format: string
-  /** outermost first; what is beyond num_dimensions is 1 */
+  /** outermost first; 1 beyond num_dimensions */
   readonly shape: number[]
   readonly sizeBytes: number
-  /** in which of the files */
+  /** index of the file */
   readonly source: number
-  /** of the first byte in it */
+  /** of the first byte in that file */
   readonly offset: number
 }
 
 export interface TokenInfo {
   /** TENON_TOKEN_*, or-ed */
   readonly attributes: number
-  /** as the file spells it */
+  /** in the file */
   readonly spelling: string
-  /** the bytes it stands for; empty for control tokens */
+  /** its bytes; empty for control tokens */
   readonly text: Uint8Array
 }
 
-/** What one step of generation brings. Valid until the callback returns, or until the next call on the session. */
+/** Result of one step of generation. Valid until the callback returns, or until the next call on the session. */
 export interface Piece {
-  /** TENON_NO_TOKEN: only with FINISH_BANNED, when the last one had gone */
+  /** TENON_NO_TOKEN: FINISH_BANNED after all tokens were handed out */
   readonly token: number
   /** TENON_FINISH_* */
   readonly finish: number
-  /** whole UTF-8 characters: empty while one is incomplete or may begin a stop */
+  /** whole UTF-8 characters; empty while one is incomplete or may begin a stop */
   readonly text: string
 }
 
@@ -152,9 +152,9 @@ export interface SessionStats {
 }
 
 export interface BackendInfo {
-  /** TENON_OK: usable; PLUGIN: refused; else what its device said */
+  /** TENON_OK: usable; PLUGIN: refused; else the device's error */
   readonly status: number
-  /** as the option "backend" takes it */
+  /** for the option "backend" */
   readonly name: string
   /** "built in", or the path of the plugin */
   readonly origin: string
@@ -162,11 +162,11 @@ export interface BackendInfo {
   readonly description: string
   /** TENON_REFUSED_* */
   readonly reason: number
-  /** A line for each option it takes as backend.KEY: key, values, default, meaning; tabs between. */
+  /** One line per option "backend.KEY": key, values, default, meaning, separated by tabs. */
   readonly options: string
 }
 
-/** A device of a backend. The option "devices" takes it as BACKEND:NAME, or BACKEND:NUMBER by its place. */
+/** A device of a backend. The option "devices" takes BACKEND:NAME, or BACKEND:INDEX. */
 export interface BackendDevice {
   /** TENON_DEVICE_KIND_* */
   readonly kind: number
@@ -175,7 +175,7 @@ export interface BackendDevice {
   readonly description: string
   /** empty, or why it cannot be used */
   readonly unavailable: string
-  /** bytes; 0: not known */
+  /** bytes; 0: unknown */
   readonly memoryTotal: number
   readonly memoryAvailable: number
 }
@@ -183,17 +183,17 @@ export interface BackendDevice {
 export interface RequestStats {
   /** TENON_REUSE_* */
   readonly reuseMiss: number
-  /** of the session's text when it was submitted */
+  /** the session's text at submission */
   readonly promptTokens: number
-  /** of these computed before, in the session or by others */
+  /** part of it already computed, in the session or by others */
   readonly reusedTokens: number
-  /** with a miss: the first position that is not there */
+  /** with a miss: the first position not cached */
   readonly missPosition: number
 }
 
-/** Totals are since the engine was made, the rest is as it is now. */
+/** Totals since the engine was made, and current values. */
 export interface EngineStats {
-  /** requests in the queue, and prompt tokens of those that have not begun */
+  /** queued requests; next: prompt tokens of those that have not begun */
   readonly waiting: number
   readonly waitingTokens: number
   /** requests that have begun */
@@ -210,14 +210,14 @@ export interface EngineStats {
   readonly kvLimitBytes: number
   /** memory of the cache */
   readonly kvHeldBytes: number
-  /** of this in blocks of sessions and shared beginnings */
+  /** part of it in blocks of sessions and shared prefixes */
   readonly kvUsedBytes: number
-  /** of this held for reuse alone */
+  /** part of it held only for reuse */
   readonly kvSharedBytes: number
   readonly steps: number
-  /** by a cancel or the timeout of a wait, and computed again */
+  /** by a cancel or a wait's timeout, and computed again */
   readonly stepsStopped: number
-  /** computed in slices of prompts */
+  /** computed in prompt slices */
   readonly promptTokens: number
   /** computed one at a time */
   readonly decodeTokens: number
@@ -227,74 +227,74 @@ export interface EngineStats {
   readonly stepSeconds: number
   /** choosing, preparing and settling steps */
   readonly scheduleSeconds: number
-  /** from sessions between two calls, to be computed again */
+  /** evicted from idle sessions, to be computed again */
   readonly idleBlocksTaken: number
-  /** blocks of shared beginnings that were given up for others */
+  /** blocks of shared prefixes evicted for others */
   readonly prefixEvicted: number
-  /** of requests: from submit */
+  /** per request, from submit */
   readonly firstTokenCounts: number[]
   /** between tokens */
   readonly tokenGapCounts: number[]
   /** from submit to the end */
   readonly requestCounts: number[]
-  /** the sums of these durations */
+  /** sums of these durations */
   readonly firstTokenSeconds: number
   readonly tokenGapSeconds: number
   readonly requestSeconds: number
-  /** requests that the queue still takes; 0: the next is BUSY. Since 0.1 */
+  /** requests that the queue still accepts; 0: the next is BUSY. Since 0.1 */
   readonly queueRoom: number
 }
 
-/** A machine as planning sees it. Fill it in yourself, or have it measured. Speeds are those of all threads together; 0: not known, and nothing is predicted from it. */
+/** A machine, for planning. Fill it in yourself, or measure it. Speeds are for all threads together; 0 means unknown, and nothing is predicted from it. */
 export interface Hardware {
-  /** that compute; at least 1 */
+  /** compute threads; at least 1 */
   readonly threads: number
-  /** that the process may take, what it holds now included */
+  /** available to the process, current use included */
   readonly memoryBytes: number
-  /** what it holds besides weights, cache and what computing takes */
+  /** used besides weights, cache and scratch */
   readonly processBytes: number
-  /** Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at the beginning of their texts: matrices, as the file has them, and states, read and written. The first is the bandwidth of the memory as far as the kernels use it. */
+  /** Bytes per second of decode steps of 1, 2, 4, ... 128 sequences at the beginning of their texts: matrices, in the file's format, and states, read and written. The first is the memory bandwidth that the kernels reach. */
   readonly decodeBytesPerSecond: number[]
   /** in the matrices, while a prompt is computed */
   readonly prefillMultiplicationsPerSecond: number
-  /** that attention reads of the cache in decoding */
+  /** cache bytes that attention reads in decoding */
   readonly cacheBytesPerSecond: number
-  /** of attention, while a prompt is computed */
+  /** in attention, while a prompt is computed */
   readonly attentionMultiplicationsPerSecond: number
 }
 
 export interface Plan {
-  /** total_bytes is no more than the hardware's memory_bytes */
+  /** 1: total_bytes <= the hardware's memory_bytes */
   readonly fits: number
-  /** as asked for; of 0, what a session gets by default */
+  /** the argument; for 0 a session's default */
   readonly context: number
   readonly sessions: number
-  /** the following add up to total_bytes, but for the short peak of loading */
+  /** this to kv_bytes add up to total_bytes, plus a short peak of loading */
   readonly processBytes: number
-  /** as they are stored for computing */
+  /** in the layout for computing */
   readonly weightsBytes: number
   /** activations, work memory of the threads, logits of a step */
   readonly scratchBytes: number
-  /** of all sessions with full contexts: the least "cache_bytes" that takes nothing from any of them */
+  /** all sessions, full contexts: least "cache_bytes" without eviction */
   readonly kvBytes: number
-  /** of one session: its part of the cache, logits, text, sampler */
+  /** per session: its part of the cache, logits, text, sampler */
   readonly sessionBytes: number
-  /** what the process holds at its peak */
+  /** peak of the process */
   readonly totalBytes: number
-  /** What fits, with all else as it is; 0 or "" where nothing does. */
+  /** Largest values that fit if the rest is unchanged; 0 or "" if none does. */
   readonly maxContext: number
   readonly maxSessions: number
-  /** the one of most bits, at most the model's; lives for ever */
+  /** most bits, at most the model's; lives for ever */
   readonly fittingCacheType: string
-  /** of a prompt as long as the context, from its beginning */
+  /** of a prompt that fills the context */
   readonly prefillTokensPerSecond: number
-  /** of all sessions together */
+  /** all sessions together */
   readonly decodeTokensPerSecond: number
-  /** Of a model over several devices what would fit as "gpu_layers" with these sessions; -1: of another one, or nothing does. total_bytes leaves out what is in memory of a device's own, while `fits` is about every device, too: tenon_placement_create tells of each. */
+  /** Model on several devices: the "gpu_layers" that would fit with these sessions; -1: one device, or nothing fits. total_bytes leaves out a device's own memory, but `fits` covers every device: tenon_placement_create describes each. */
   readonly fittingGpuLayers: number
 }
 
-/** What one device of a placement holds of a model. */
+/** One device's part of a model. */
 export interface PlacedDevice {
   /** TENON_DEVICE_KIND_* */
   readonly kind: number
@@ -305,12 +305,12 @@ export interface PlacedDevice {
   readonly layers: number
   readonly weightsBytes: number
   readonly scratchBytes: number
-  /** of all sessions with full contexts */
+  /** all sessions with full contexts */
   readonly kvBytes: number
   readonly totalBytes: number
-  /** that the model may take of it; 0: no limit is known */
+  /** available to the model; 0: no known limit */
   readonly memoryBytes: number
-  /** 1: a GPU's; 0: it is the process's, and in tenon_plan.total_bytes */
+  /** 1: a GPU's; 0: the process's memory, part of tenon_plan.total_bytes */
   readonly hasOwnMemory: number
   readonly fits: number
 }
@@ -318,25 +318,25 @@ export interface PlacedDevice {
 export interface EmbedderInfo {
   /** TENON_POOLING_* */
   readonly pooling: number
-  /** of a row; with RANK the labels */
+  /** per row; with RANK the number of labels */
   readonly dimensions: number
-  /** of a text, those included that the vocabulary adds */
+  /** per text, those that the vocabulary adds included */
   readonly maxTokens: number
   /** 1: rows have length 1 */
   readonly normalizes: number
-  /** that have a name */
+  /** labels that have a name */
   readonly numLabels: number
 }
 
-/** One of several answers to the same text. Valid until the callback returns. */
+/** One of several answers to a text. Valid until the callback returns. */
 export interface Candidate {
   /** TENON_FINISH_* of its last token */
   readonly finish: number
   readonly tokens: Int32Array
   readonly text: string
-  /** natural logarithms of the probabilities of the drawn tokens, summed up */
+  /** sum over its drawn tokens, natural logarithm */
   readonly logprob: number
-  /** that it was drawn with. Since 0.1 */
+  /** it was drawn with this seed. Since 0.1 */
   readonly seed: number
 }
 
@@ -344,11 +344,11 @@ export interface Candidate {
 export interface ChatDelta {
   /** TENON_CHAT_* */
   readonly kind: number
-  /** number of the call, of the CALL and ARGUMENTS kinds */
+  /** index of the call, for the CALL and ARGUMENTS kinds */
   readonly call: number
   /** whole characters */
   readonly text: string
-  /** CALL_BEGIN: as the model wrote it, or made up */
+  /** CALL_BEGIN: from the model, or made up */
   readonly id: string
 }
 

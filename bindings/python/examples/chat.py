@@ -26,7 +26,7 @@ while True:
     conversation = {"messages": messages}
     reply = chat.reply(conversation)
     tokens = chat.encode(conversation)
-    # What the session has read already is not computed again.
+    # Tokens that the session has read are not computed again.
     read = session.tokens
     same = 0
     while same < min(len(read), len(tokens) - 1) and read[same] == tokens[same]:

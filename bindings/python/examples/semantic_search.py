@@ -1,4 +1,5 @@
-"""Finds the lines of a text that are most like a question: semantic_search.py MODEL FILE QUESTION"""
+"""Finds the lines of a text that are most similar to a question: semantic_search.py MODEL FILE
+QUESTION"""
 
 import sys
 from pathlib import Path

@@ -187,7 +187,7 @@ static bool is_dict(Call* call, PyObject* given) {
   return false;
 }
 
-/* A member of a dict, or NULL when it is absent or None. */
+/* A member of a dict, or NULL if it is absent or None. */
 static PyObject* member(PyObject* dict, const char* name, size_t* used) {
   PyObject* item = PyDict_GetItemString(dict, name);
   if (item != NULL) ++*used;

@@ -1,8 +1,8 @@
-/* Python functions that the libraries call, on whatever thread. Part of module.c. */
+/* Python functions that the libraries call, on any thread. Part of module.c. */
 
 static atomic_int callbacks_under_way;
 
-/* Takes Python's lock for a callback; false when the process ends, and it is too late for one. */
+/* Takes Python's lock for a callback; false if the process is ending and it is too late. */
 static bool enter_python(PyGILState_STATE* lock) {
   ++callbacks_under_way;
   if (is_ending) {
@@ -18,8 +18,8 @@ static void leave_python(PyGILState_STATE lock) {
   --callbacks_under_way;
 }
 
-/* Calls a Python function with arguments whose references it takes; nonzero ends what the library
- * does: the function raised, or returned something true. With Python's lock. */
+/* Calls a Python function with arguments whose references it takes. Nonzero ends the library's
+ * call: the function raised, or returned a true value. With Python's lock. */
 static int32_t call_python(Callback* callback, PyObject* const* arguments, size_t count) {
   PyObject* tuple = tuple_object(arguments, count);
   if (callback->has_raised) {
@@ -38,8 +38,8 @@ static int32_t call_python(Callback* callback, PyObject* const* arguments, size_
   return ends;
 }
 
-/* A log line goes to a Python function on whatever thread it is written; what that raises is shown as
- * what happens in destructors is. */
+/* Passes a log line to a Python function on the thread that writes it. Its exception is reported
+ * like one of a destructor. */
 static void log_line(void* user, uint32_t level, const char* text, uint64_t length) {
   PyGILState_STATE lock;
   if (!enter_python(&lock)) return;

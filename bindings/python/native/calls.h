@@ -1,6 +1,7 @@
-/* One call of a function of the libraries: its arguments, and what lives until it returns. Part of module.c. */
+/* One call of a function of the libraries: its arguments, and memory that lives until it returns.
+ * Part of module.c. */
 
-/* A Python function that is called during a call, and what it raised. */
+/* A Python function that is called during a call, and its exception. */
 typedef struct {
   PyObject* function;
   bool has_raised;
@@ -9,11 +10,11 @@ typedef struct {
 
 enum { MOST_HANDLES = 4, MOST_KEPT = 16 };
 
-/* One call of a function of the library: its arguments, and what lives until it returns. */
+/* One call of a function of the library: its arguments, and memory that lives until it returns. */
 typedef struct {
   const char* name;
   PyObject* args;
-  const char* (*last_error)(void); /* of the library that the function is of */
+  const char* (*last_error)(void); /* of the function's library */
   bool failed;                     /* a Python exception is set */
   PyThreadState* thread;
   Callback* callback;
@@ -50,7 +51,7 @@ static void begin(Call* call, PyObject* args, const char* name, int num_argument
   begin_of("libtenon", library != NULL, call, args, name, num_arguments, function);
   call->last_error = api.last_error;
 }
-/* The same for a function of tenon/server.h. */
+/* Begins a call of a function of tenon/server.h. */
 static void begin_server(Call* call, PyObject* args, const char* name, int num_arguments,
                          void* function) {
   begin_of("libtenon-server", server_library != NULL, call, args, name, num_arguments, function);
@@ -64,7 +65,7 @@ static PyObject* argument(Call* call, int index) {
 static void release_lock(Call* call) { call->thread = PyEval_SaveThread(); }
 static void take_lock(Call* call) { PyEval_RestoreThread(call->thread); }
 
-/* Gives back what the call used; result: what it returns, NULL with an exception set. */
+/* Releases the call's handles and memory. result: its result, NULL with an exception set. */
 static PyObject* end(Call* call, PyObject* result) {
   PyObject *type = NULL, *value = NULL, *trace = NULL;
   if (result == NULL) PyErr_Fetch(&type, &value, &trace);
@@ -79,7 +80,7 @@ static PyObject* end(Call* call, PyObject* result) {
   return result;
 }
 
-/* Whether the call brought what it should; else the exception is set: that of a callback first. */
+/* True if the call succeeded; else the exception is set, a callback's first. */
 static bool succeeded(Call* call, tenon_status status) {
   Callback* const callback = call->callback;
   if (callback != NULL && callback->has_raised) {
@@ -88,7 +89,7 @@ static bool succeeded(Call* call, tenon_status status) {
   }
   if (status == TENON_OK) return true;
   const char* const message = call->last_error != NULL ? call->last_error() : "";
-  /* libtenon-server tells no number of the system; the latest one of libtenon is not of this call. */
+  /* libtenon-server has no system error number; libtenon's latest one is not of this call. */
   if (call->last_error == api.server_last_error) {
     raise_status(status, message);
   } else {
@@ -139,7 +140,7 @@ static void* as_handle(Call* call, PyObject* given, enum Kind kind, int flags) {
     call->failed = true;
     return NULL;
   }
-  /* What the library does not refuse itself, as it does for tenon.h. */
+  /* Refusals that the library does not make itself, as it does for tenon.h. */
   if (is_of_server(kind) && (handle->pid != getpid() || is_in_log)) {
     raise_status(TENON_ERROR_STATE,
                  is_in_log ? "a log function must not call the server that it is of"
@@ -166,7 +167,7 @@ static void* as_handle(Call* call, PyObject* given, enum Kind kind, int flags) {
   return handle->pointer;
 }
 
-/* What the arguments brought in besides the first handle lives as long as that one. */
+/* Handles in the arguments besides the first live as long as the first. */
 static bool keep_handles(Call* call) {
   for (int i = 1; i < call->num_handles; ++i) {
     if (!keep_with((PyObject*)call->handles[0], (PyObject*)call->handles[i])) return false;

@@ -19,7 +19,7 @@ static void fill_batch(Call* call, PyObject* items, int32_t role, double timeout
   const void** places = scratch(call, ((size_t)count + 1) * sizeof *places);
   uint64_t* lengths = scratch(call, ((size_t)count + 1) * sizeof *lengths);
   batch->num_rows = scratch(call, ((size_t)count + 1) * sizeof *batch->num_rows);
-  /* All in one block, since a batch may have any number of texts. */
+  /* All in one block, because a batch may have any number of texts. */
   PyObject* joined = PyList_New(0);
   for (Py_ssize_t i = 0; !call->failed && joined != NULL && i < count; ++i) {
     PyObject* item = PyList_GetItem(items, i);

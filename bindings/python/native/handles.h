@@ -1,20 +1,20 @@
-/* Handles of the libraries as Python objects: how long they live. Part of module.c. */
+/* Handles of the libraries as Python objects, and their lifetime. Part of module.c. */
 
-/* Where the host of a request hears of it: one per request, told of on any thread, without Python. */
+/* Notice of a request to its host: one per request, set on any thread, without Python. */
 typedef struct Notice Notice;
 
 typedef struct Handle Handle;
 struct Handle {
   PyObject_HEAD void* pointer; /* NULL: destroyed */
   enum Kind kind;
-  int calls;      /* under way on it */
+  int calls;      /* running on it */
   int holds;      /* views of its memory and lent handles that are alive */
-  bool is_doomed; /* to be destroyed when the last of them returns */
+  bool is_doomed; /* to be destroyed when the last one returns */
   bool is_lent;   /* part of `owner`, not to be destroyed */
   pid_t pid;
-  Handle* owner;  /* what lends the handle, or must outlive it, held; or NULL */
-  PyObject* kept; /* a list of what lives as long, handles in it held; or NULL */
-  Notice* notice; /* of a request; freed after it */
+  Handle* owner;  /* lender of the handle, or an object that must outlive it, held; or NULL */
+  PyObject* kept; /* a list of objects that live as long, handles in it held; or NULL */
+  Notice* notice; /* of a request; freed after the request */
 };
 
 static PyTypeObject* handle_type;
@@ -42,7 +42,8 @@ static void release_kept(PyObject* kept) {
   Py_DECREF(kept);
 }
 
-/* A server that a log function let go of: on the thread that called it, it would wait for itself. */
+/* A server released by a log function: destroying it on the thread that called the function would
+ * wait for itself. */
 typedef struct {
   enum Kind kind;
   void* pointer;
@@ -60,7 +61,7 @@ static int destroy_leftover(void* given) {
   return 0;
 }
 
-/* Has the main thread destroy it; where there is no room for that, it is left to the process. */
+/* Makes the main thread destroy it; if there is no room for that, it is left to the process. */
 static void destroy_later(Handle* handle, void* pointer) {
   Leftover* leftover = malloc(sizeof *leftover);
   if (leftover == NULL) return;
@@ -70,7 +71,7 @@ static void destroy_later(Handle* handle, void* pointer) {
   if (Py_AddPendingCall(&destroy_leftover, leftover) != 0) free(leftover);
 }
 
-/* Destroying may wait, for a callback under way in another thread that wants Python's lock. */
+/* Destroying may wait for a running callback in another thread that wants Python's lock. */
 static void destroy_now(Handle* handle) {
   void* const pointer = handle->pointer;
   handle->pointer = NULL;
@@ -105,7 +106,7 @@ static void handle_dealloc(PyObject* self) {
   Py_DECREF(of);
 }
 
-/* destroy(): now, or when the calls under way return. Later calls are errors. */
+/* destroy(): now, or when running calls return. Later calls are errors. */
 static PyObject* handle_destroy(PyObject* self, PyObject* nothing) {
   (void)nothing;
   Handle* const handle = (Handle*)self;

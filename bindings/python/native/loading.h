@@ -41,8 +41,8 @@ static void fill_source(Call* call, PyObject* given, tenon_source* source) {
   }
 }
 
-/* model_load(sources, options, progress, log, log_level) -> model. Bytes are to be kept by the caller as
- * long as the model or one of its sessions lives. */
+/* model_load(sources, options, progress, log, log_level) -> model. The caller keeps bytes as long
+ * as the model or one of its sessions lives. */
 static PyObject* model_load(PyObject* module, PyObject* args) {
   (void)module;
   Call call;
@@ -60,7 +60,7 @@ static PyObject* model_load(PyObject* module, PyObject* args) {
   PyObject* progress = as_callable(&call, argument(&call, 2));
   PyObject* log = as_callable(&call, argument(&call, 3));
   const uint32_t level = as_uint32_t(&call, argument(&call, 4));
-  /* As long as the process: the log is used as long as the model or one of its sessions lives. */
+  /* Lives as long as the process: the log is used while the model or one of its sessions lives. */
   Loading* loading = call.failed ? NULL : calloc(1, sizeof *loading);
   if (loading == NULL) {
     if (!call.failed) PyErr_NoMemory();

@@ -23,7 +23,8 @@
 
 /* ---- The libraries --------------------------------------------------------------------------- */
 
-/* The functions of the libraries in use; NULL: it lacks the function, or none is in use yet. */
+/* Functions of the libraries in use; NULL: the library lacks the function, or none is in use yet.
+ */
 #define MEMBER(name) __typeof__(&tenon_##name) name;
 static struct { FUNCTIONS(MEMBER) SERVER_FUNCTIONS(MEMBER) } api;
 #undef MEMBER
@@ -37,8 +38,9 @@ static PyObject* none_object(void) {
   return Py_None;
 }
 
-/* open_library(path, function) -> (description or None, version text, whether it is the libtenon in use, or works
- * with that): opens a library without using it. function: the name of that which answers the description. */
+/* open_library(path, function) -> (description or None, version text, whether it is the libtenon in
+ * use, or works with that): opens a library without using it. function: name of the function that
+ * returns the description. */
 static PyObject* open_library(PyObject* module, PyObject* args) {
   (void)module;
   const char *path = NULL, *function = NULL;
@@ -56,8 +58,8 @@ static PyObject* open_library(PyObject* module, PyObject* args) {
   return result;
 }
 
-/* use_library(path, errors): from now on all functions are those of this library. errors: a dict of
- * exception types by status. Only once. */
+/* use_library(path, errors): makes this library the one whose functions are called. errors: a dict
+ * of exception types by status. Only once. */
 static PyObject* use_library(PyObject* module, PyObject* args) {
   (void)module;
   const char* path = NULL;
@@ -74,7 +76,7 @@ static PyObject* use_library(PyObject* module, PyObject* args) {
   return none_object();
 }
 
-/* use_server_library(path): the functions of tenon/server.h are those of this one. Only once. */
+/* use_server_library(path): makes this library that of tenon/server.h. Only once. */
 static PyObject* use_server_library(PyObject* module, PyObject* args) {
   (void)module;
   const char* path = NULL;
@@ -96,7 +98,7 @@ static PyObject* raise_status(tenon_status status, const char* message) {
   return NULL;
 }
 
-/* The same for a call that failed: an error of the operating system with its number (_errors.py). */
+/* Raises a failed call's error; an error of the operating system with its number (_errors.py). */
 static PyObject* raise_failure(tenon_status status, const char* message) {
   const int32_t number =
       status == TENON_ERROR_IO && api.last_system_error != NULL ? api.last_system_error() : 0;
@@ -144,8 +146,9 @@ static PyObject* read_struct_method(PyObject* module, PyObject* args) {
   return read_struct(name, copy);
 }
 
-/* end_process(): nothing is destroyed, or waited for, from now on, but callbacks that have begun: a thread of the
- * library that waited for Python's lock when Python ends would be ended inside the library. */
+/* end_process(): from now on nothing is destroyed or waited for, except callbacks that have begun:
+ * a thread of the library that waits for Python's lock when Python ends would be ended inside the
+ * library. */
 static PyObject* end_process(PyObject* module, PyObject* nothing) {
   (void)module, (void)nothing;
   is_ending = true;
@@ -156,7 +159,7 @@ static PyObject* end_process(PyObject* module, PyObject* nothing) {
   Py_END_ALLOW_THREADS return none_object();
 }
 
-/* is_in_log_function() -> whether this thread of a library is in one. */
+/* is_in_log_function() -> whether this thread of a library is in a log function. */
 static PyObject* is_in_log_function(PyObject* module, PyObject* nothing) {
   (void)module, (void)nothing;
   return PyBool_FromLong(is_in_log);
@@ -177,7 +180,7 @@ static PyMethodDef methods[] = {GENERATED_METHODS{"end_process", end_process, ME
                                 {"embedder_rank", embedder_rank, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 
-/* Types are made once for the process; a module that is imported anew gets the same ones. */
+/* Types are made once per process; a module that is imported again gets them, too. */
 static int add_type(PyObject* module, PyTypeObject** type, PyObject* made, const char* name) {
   if (*type == NULL) *type = (PyTypeObject*)made;
   if (*type == NULL) return -1;

@@ -1,7 +1,7 @@
-/* Requests, as they are waited for. Part of module.c. */
+/* Waiting for requests. Part of module.c. */
 
-/* request_attach(request, waker, key): from now on the waker lists `key` when the request has something.
- * What it has already is listed at once. */
+/* request_attach(request, waker, key): from now on the waker lists `key` when the request has a
+ * piece. Earlier pieces are listed at once. */
 static PyObject* request_attach(PyObject* module, PyObject* args) {
   (void)module;
   PyObject *request = NULL, *waker = NULL;

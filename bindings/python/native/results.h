@@ -1,6 +1,6 @@
-/* From what the libraries answer to Python objects. Part of module.c. */
+/* Converts results of the libraries to Python objects. Part of module.c. */
 
-/* Bytes that are no UTF-8 come through, and go back as they were. */
+/* Invalid UTF-8 passes through, and converts back to the same bytes. */
 static PyObject* text_object(const char* text, size_t length) {
   return PyUnicode_Decode(text != NULL ? text : "", (Py_ssize_t)length, "utf-8", "surrogateescape");
 }
@@ -52,7 +52,7 @@ static PyObject* integers_object(const uint64_t* values, size_t count) {
   return tuple;
 }
 
-/* A tuple of objects whose references it takes; NULL when one of them could not be made. */
+/* A tuple of objects whose references it takes; NULL if one of them could not be made. */
 static PyObject* tuple_object(PyObject* const* members, size_t count) {
   PyObject* tuple = PyTuple_New((Py_ssize_t)count);
   bool is_whole = tuple != NULL;
@@ -69,7 +69,7 @@ static PyObject* tuple_object(PyObject* const* members, size_t count) {
   return NULL;
 }
 
-/* The same as a named tuple of a structure's type. */
+/* A named tuple of a structure's type, from objects whose references it takes. */
 static PyObject* sequence_object(PyTypeObject* type, PyObject* const* members, size_t count) {
   PyObject* sequence = PyStructSequence_New(type);
   bool is_whole = sequence != NULL;

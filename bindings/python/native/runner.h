@@ -1,4 +1,4 @@
-/* The thread that an engine may have. Part of module.c. */
+/* An engine's own thread. Part of module.c. */
 
 /* Runs tenon_engine_run on a thread of its own, which never enters Python, until the last reference goes. */
 typedef struct {

@@ -1,7 +1,7 @@
-/* How event loops hear of requests. Part of module.c. */
+/* Notices of requests to event loops. Part of module.c. */
 
-/* One for each event loop: requests that have something are listed, and a descriptor becomes readable.
- * The engine tells it on its own threads; nothing of Python is touched there. */
+/* One per event loop: lists requests with pieces, and makes a descriptor readable. The engine
+ * writes to it on its own threads; nothing of Python is touched there. */
 typedef struct Ready {
   pthread_mutex_t lock;
   int descriptor; /* eventfd */
@@ -13,9 +13,9 @@ typedef struct Ready {
 
 struct Notice {
   pthread_mutex_t lock;
-  Ready* ready; /* NULL: nobody waits in a loop yet */
+  Ready* ready; /* NULL: no loop waits yet */
   uint64_t key;
-  bool is_told;   /* since it was looked at last */
+  bool is_told;   /* since the last look */
   bool is_listed; /* in ready->notices */
 };
 
@@ -53,7 +53,7 @@ static void release_ready(Ready* ready) {
   free(ready);
 }
 
-/* Takes a notice that is not told any more out of its waker. */
+/* Removes a notice that is not set any more from its waker. */
 static void detach(Notice* notice) {
   Ready* const ready = notice->ready;
   if (ready == NULL) return;
@@ -112,7 +112,7 @@ static PyObject* waker_fileno(PyObject* self, PyObject* nothing) {
   return PyLong_FromLong(((Waker*)self)->ready->descriptor);
 }
 
-/* take() -> the keys of the requests that have something since the last time. */
+/* take() -> the keys of requests with pieces since the last call. */
 static PyObject* waker_take(PyObject* self, PyObject* nothing) {
   (void)nothing;
   Ready* const ready = ((Waker*)self)->ready;
@@ -165,7 +165,7 @@ static PyObject* request_object(enum Kind kind, void* pointer, PyObject* owner, 
   return handle;
 }
 
-/* From now on `ready` lists the notice by `key`; at once what was told already. */
+/* Makes `ready` list the notice by `key` from now on; at once if it was set already. */
 static PyObject* attach_notice(Notice* notice, Ready* ready, uint64_t key) {
   pthread_mutex_lock(&notice->lock);
   detach(notice);

@@ -34,7 +34,7 @@ __all__ = [
 
 
 def _make_callable() -> None:
-    """What is read as a property (`engine.stats`) may be called as well (`engine.stats()`)."""
+    """Makes property values callable: `engine.stats` is also `engine.stats()`."""
     from . import _native
     for kind in vars(_native).values():
         if isinstance(kind, type) and hasattr(kind, "n_sequence_fields"):
@@ -45,7 +45,7 @@ _make_callable()
 
 
 def version() -> str:
-    """Of the library."""
+    """Version of the library."""
     from . import _native
     library()
     return _native.version_text()

@@ -1,4 +1,4 @@
-"""python -m tenon: the program `tenon`, with the same arguments."""
+"""python -m tenon: runs the program `tenon` with the same arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Becomes the program of the package, or the one that the system has."""
+    """Replaces this process by the package's program, or by the system's."""
     bundled = Path(__file__).resolve().parent / "bin" / "tenon"
     program = str(bundled) if bundled.exists() else shutil.which("tenon")
     if program is None:

@@ -1,4 +1,4 @@
-"""Chats: conversations as prompts, and answers taken apart."""
+"""Chats: conversations as prompts, and answers parsed into parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Conversation = Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]
 
-# What a part of an answer is, by TENON_CHAT_*.
+# Kind of a part of an answer, by TENON_CHAT_*.
 _KINDS = {constants.CHAT_CONTENT: "content", constants.CHAT_REASONING: "reasoning",
           constants.CHAT_CALL_BEGIN: "call", constants.CHAT_ARGUMENTS: "arguments",
           constants.CHAT_CALL_END: "call_end", constants.CHAT_CALL_RETRACT: "call_retract"}
@@ -43,22 +43,24 @@ def _json(conversation: Conversation) -> str:
 
 
 class AnswerOptions(GenerateOptions, total=False):
-    """What the answer of a chat may be told: as a generation, but for `sampler`, `grammar` and what is of a text."""
+    """Options of a chat's answer: those of a generation without `sampler`, `grammar` and the
+    options of a text."""
 
     schema: Optional[Schema]
-    """The answer is JSON by it: a dict, a text, or a class of pydantic."""
+    """Makes the answer JSON by this schema: a dict, a text, or a class of pydantic."""
     tools: Sequence[Mapping[str, Any]]
-    """In place of those of the conversation."""
+    """Replaces the tools of the conversation."""
     drop_oldest: bool
-    """Where the conversation leaves no room for the answer, its oldest turns are left out."""
+    """Drops the oldest turns if the conversation leaves no room for the answer."""
 
 
 _NOT_OF_CHATS = ("sampler", "grammar", "add_special", "parse_special", "ignore_end")
 
 
 class ChatPart(str):
-    """A part of an answer: its text. `kind` is "content", "reasoning", "call" (its name; `id`), "arguments" (more
-    of their JSON), "call_end" or "call_retract" (forget the call: its text follows as content)."""
+    """A part of an answer: its text. `kind` is "content", "reasoning", "call" (name of the tool;
+    `id`), "arguments" (more of their JSON), "call_end" or "call_retract" (forget the call: its text
+    follows as content)."""
 
     __slots__ = ("kind", "call", "id")
     kind: str
@@ -73,8 +75,8 @@ def _part(delta: ChatDelta) -> ChatPart:
 
 
 class ChatAnswer:
-    """The answer to a conversation, under way: iterate over its parts with `for` or with `async for`. It is cancelled
-    when it is closed: by `close`, the end of a `with` or `async with` block, or the last reference."""
+    """A running answer to a conversation: iterate over its parts with `for` or `async for`. It is
+    cancelled by `close`, the end of a `with` or `async with` block, or the last reference."""
 
     __slots__ = ("_generation", "_reply", "_parts", "_message", "_finish")
 
@@ -87,14 +89,15 @@ class ChatAnswer:
 
     @property
     def message(self) -> dict[str, Any]:
-        """The answer as a message, to be put after the conversation's. Takes what has not been iterated over."""
+        """The answer as a message, to be appended to the conversation's. Reads the parts that are
+        left."""
         for _ in self:
             pass
         assert self._message is not None
         return self._message
 
     async def amessage(self) -> dict[str, Any]:
-        """The same for event loops."""
+        """As `message`, for event loops."""
         async for _ in self:
             pass
         assert self._message is not None
@@ -102,29 +105,29 @@ class ChatAnswer:
 
     @property
     def finish(self) -> Optional[str]:
-        """Why it ended: "end", "max_tokens", "stop"; None: it has not."""
+        """Why the answer ended: "end", "max_tokens", "stop"; None while it has not."""
         return self._finish
 
     @property
     def seed(self) -> int:
-        """That it is drawn with: as the option `seed` it gives the same answer again."""
+        """Seed of the answer; as the option `seed` it gives the same answer again."""
         return self._generation.seed
 
     @property
     def session(self) -> Session:
-        """Whose text it continues."""
+        """The session whose text it continues."""
         return self._generation.session
 
     def cancel(self) -> None:
-        """Ends it with CancelledError for who iterates. Any thread."""
+        """Ends the answer with CancelledError for its readers. Any thread."""
         self._generation.cancel()
 
     def close(self) -> None:
-        """Ends it, and lets the session go."""
+        """Cancels the answer and releases the session."""
         self._generation.close()
 
     def _take(self, piece: Optional[Piece]) -> None:
-        """None: all have come."""
+        """Next part; None at the end."""
         if piece is not None:
             self._parts = [_part(delta) for delta in self._reply.push_piece(piece)]
             self._finish = piece.finish
@@ -173,11 +176,12 @@ class ChatAnswer:
 
 
 class Chat(Object):
-    """Turns conversations (a list of messages, or {"messages": [...], "tools": [...]}) into prompts, by the template
-    of a model or one of yours, and has them answered. Any thread.
+    """Turns conversations (a list of messages, or {"messages": [...], "tools": [...]}) into
+    prompts, by a model's template or yours, and generates answers. Any thread.
 
         chat = tenon.Chat(model)
-        message = chat.answer([{"role": "user", "content": "What is the capital of Norway?"}], max_tokens=40)
+        message = chat.answer([{"role": "user", "content": "What is the capital of Norway?"}],
+                              max_tokens=40)
     """
 
     __slots__ = ("_model",)
@@ -189,25 +193,27 @@ class Chat(Object):
 
     @property
     def format(self) -> str:
-        """The family by which answers are read."""
+        """The format by which answers are parsed."""
         return _native.chat_format(self._handle)
 
     def answer(self, conversation: Conversation, *, session: Optional[Session] = None,
                **options: Unpack[AnswerOptions]) -> dict[str, Any]:
-        """One turn: the answer as a message, to be put after the conversation's. session: the one of this
-        conversation, so that what it holds of it is not computed again; None: one of its own."""
+        """Runs one turn and returns the answer as a message, to be appended to the conversation's.
+        session: the session of this conversation, so that its computed tokens are reused; None: a
+        new one."""
         with self._stream(conversation, session, options, "answer") as answer:
             return answer.message
 
     async def aanswer(self, conversation: Conversation, *, session: Optional[Session] = None,
                       **options: Unpack[AnswerOptions]) -> dict[str, Any]:
-        """The same for event loops."""
+        """As `answer`, for event loops."""
         async with self._stream(conversation, session, options, "aanswer") as answer:
             return await answer.amessage()
 
     def stream(self, conversation: Conversation, *, session: Optional[Session] = None,
                **options: Unpack[AnswerOptions]) -> ChatAnswer:
-        """The same as it comes: iterate over the parts with `for` or `async for`; then there is `message`."""
+        """Runs one turn and streams it: iterate over the parts with `for` or `async for`; `message`
+        has the whole afterwards."""
         return self._stream(conversation, session, options, "stream")
 
     def _stream(self, conversation: Conversation, session: Optional[Session], options: Mapping[str, Any],
@@ -240,8 +246,8 @@ class Chat(Object):
             raise
 
     def render(self, conversation: Conversation) -> str:
-        """The prompt as text, to be looked at. Not for `Session.generate`, which takes what spells a control token
-        for text: `encode` is, and `answer` does it all."""
+        """The prompt as text, for inspection. Session.generate would not find control tokens in it:
+        use `encode` for that, or `answer` for the whole turn."""
         return _native.chat_render(self._handle, _json(conversation))
 
     def encode(self, conversation: Conversation) -> list[int]:
@@ -249,21 +255,21 @@ class Chat(Object):
         return _native.chat_encode(self._handle, _json(conversation))
 
     def grammar(self, conversation: Conversation) -> Optional[Grammar]:
-        """What the answer may be; None: anything."""
+        """Grammar of the answer; None if any answer may come."""
         handle = _native.chat_grammar(self._handle, _json(conversation))
         return None if handle is None else Grammar._of(handle)
 
     def constrain(self, conversation: Conversation, sampler: Sampler) -> bool:
-        """Sets that grammar; whether there is one."""
+        """Attaches the grammar of the answer to a sampler. Returns False if any answer may come."""
         return _native.chat_constrain(self._handle, _json(conversation), sampler._handle) != 0
 
     def reply(self, conversation: Conversation) -> Reply:
-        """Begins to read the answer."""
+        """Begins to parse the answer."""
         return Reply._of(_native.chat_reply_create(self._handle, _json(conversation)))
 
 
 class Reply(Object):
-    """An answer that is read as it comes. One thread at a time."""
+    """A parser of one answer. One thread at a time."""
 
     __slots__ = ()
 
@@ -274,7 +280,7 @@ class Reply(Object):
         return self
 
     def push(self, part: Union[int, str]) -> list[ChatDelta]:
-        """Takes the next token, or text; what it amounts to."""
+        """Takes the next token or text; returns the parsed parts."""
         deltas: list[ChatDelta] = []
         if isinstance(part, str):
             _native.chat_reply_push_text(self._handle, part, deltas.append)
@@ -283,14 +289,14 @@ class Reply(Object):
         return deltas
 
     def push_piece(self, piece: Piece) -> list[ChatDelta]:
-        """Takes a piece of a generation; what is held back for a stop text waits."""
+        """Takes a piece of a generation; text held back for a stop text waits."""
         deltas: list[ChatDelta] = []
         token = constants.NO_TOKEN if piece.token is None else piece.token
         _native.chat_reply_push_piece(self._handle, token, str(piece), deltas.append)
         return deltas
 
     def finish(self) -> list[ChatDelta]:
-        """The answer is complete."""
+        """Ends the answer."""
         deltas: list[ChatDelta] = []
         _native.chat_reply_finish(self._handle, deltas.append)
         return deltas

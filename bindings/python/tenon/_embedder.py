@@ -41,11 +41,11 @@ class Rows:
         whole = memoryview(memory)
         self._view: "memoryview[Any]" = whole.cast("f", (rows, dimensions)) if rows else whole
         self.counts = counts
-        """[texts]: how many rows each text has; 1 unless the pooling is none."""
+        """Rows per text, [texts]; 1 unless the pooling is none."""
 
     @property
     def view(self) -> "memoryview[Any]":
-        """[rows, dimensions] f32."""
+        """The values, [rows, dimensions] f32."""
         return self._view
 
     def __len__(self) -> int:
@@ -81,32 +81,32 @@ class Embedder(Object):
 
     @property
     def dimensions(self) -> int:
-        """Numbers of a row."""
+        """Numbers per row."""
         return _native.embedder_dimensions(self._handle)
 
     @property
     def labels(self) -> list[str]:
-        """Of the classifier."""
+        """Names of the classifier's labels."""
         return [_native.embedder_label(self._handle, index) for index in range(self.info.num_labels)]
 
     def embed(self, texts: Texts, *, role: str = "plain", timeout: float = 0) -> Rows:
-        """The rows of texts, or of lists of tokens. role: "plain", "query" or "document"."""
+        """Rows of texts, or of lists of tokens. role: "plain", "query" or "document"."""
         memory, counts = _native.embedder_embed(self._handle, _items(texts), _ROLES[role], timeout)
         return Rows(memory, self.dimensions, counts)
 
     async def aembed(self, texts: Texts, *, role: str = "plain", timeout: float = 0) -> Rows:
-        """The same for event loops, which go on meanwhile. Cancelling the task ends the calls under way on the
-        embedder."""
+        """As `embed`, for event loops, which continue meanwhile. Cancelling the task ends the
+        embedder's running calls."""
         return await in_thread(lambda: self.embed(texts, role=role, timeout=timeout), self.cancel)
 
     async def arank(self, query: str, documents: Texts, *, timeout: float = 0) -> list[float]:
-        """`rank` for event loops."""
+        """As `rank`, for event loops."""
         return await in_thread(lambda: self.rank(query, documents, timeout=timeout), self.cancel)
 
     def rank(self, query: str, documents: Texts, *, timeout: float = 0) -> list[float]:
-        """How well each document answers the query; more is better."""
+        """Scores how well each document answers the query; more is better."""
         return _native.embedder_rank(self._handle, query, _items(documents), timeout)
 
     def cancel(self) -> None:
-        """Ends the calls under way with CancelledError. Any thread."""
+        """Ends running calls with CancelledError. Any thread."""
         _native.embedder_cancel(self._handle)

@@ -1,4 +1,4 @@
-"""Engines, which serve many sessions, and generations, which iterate in both ways."""
+"""Engines, which serve many sessions, and generations, which `for` and `async for` iterate over."""
 
 from __future__ import annotations
 
@@ -27,52 +27,54 @@ if TYPE_CHECKING:
     from ._options import EngineOptions, SessionOptions
     from ._session import Session
 
-# Why a piece is the last one, by TENON_FINISH_*.
+# Why a piece is the last, by TENON_FINISH_*.
 _FINISH = {constants.FINISH_NONE: None, constants.FINISH_END: "end",
            constants.FINISH_MAX_TOKENS: "max_tokens", constants.FINISH_STOP: "stop",
            constants.FINISH_BANNED: "banned"}
-# How long Python waits for a piece before it looks for signals (Ctrl-C). Short waits cut steps.
+# Seconds that Python waits for a piece before it looks for signals (Ctrl-C). Short waits cut steps.
 _SIGNAL_SECONDS = 1.0
 
 
 class Driven(Protocol):
-    """What waits for the thread of an engine."""
+    """A waiter for the engine's thread."""
 
     def cancel(self) -> None:
-        """The engine will not compute any more."""
+        """Called when the engine will not compute any more."""
 
 
 class GenerateOptions(SamplerOptions, total=False):
-    """What a generation may be told besides its text: also how tokens are drawn, as `temperature=0`."""
+    """Options of a generation besides its text, those of its sampler included, as `temperature=0`.
+    """
 
     max_tokens: int
-    """At most; 0: as many as the context holds."""
+    """Most tokens; 0: as many as the context holds."""
     sampler: Optional[Sampler]
-    """In place of the options of one."""
+    """Replaces the sampler options."""
     sampling: dict[str, Any]
-    """Options of a sampler in a dict: {"temperature": 0}."""
+    """Sampler options as a dict: {"temperature": 0}."""
     grammar: Optional[Grammar]
-    """Texts of it only."""
+    """Allows only texts of this grammar."""
     add_special: Optional[bool]
-    """Begin token before the text; None: when the session is empty."""
+    """Begin token before the text; None: if the session is empty."""
     parse_special: bool
-    """Spelled control tokens in the text become them: not for user input."""
+    """Find control tokens in the text: not for user input."""
     ignore_end: bool
-    """An end token is a token like any other."""
+    """An end token does not end generation."""
     logprobs: Optional[int]
-    """Pieces have a logprob, and those of so many likeliest tokens."""
+    """Adds a logprob to pieces, and those of that many likeliest tokens."""
     timeout: float
-    """Seconds to the end: DeadlineError; 0: none."""
+    """Seconds to the end, then DeadlineError; 0: none."""
     priority: Optional[int]
     """Higher runs first; None: the session's."""
     client: Optional[str]
-    """Requests of one client share what its weight gives; None: the session's."""
+    """Key of a fair share; None: the session's."""
     weight: float
-    """Of the client; 0: the session's."""
+    """Weight of the client's share; 0: the session's."""
 
 
 class Piece(str):
-    """A token's text: whole characters, empty while one is incomplete. The last one has `finish`."""
+    """A token's text: whole characters, empty while one is incomplete. The last one has `finish`.
+    """
 
     __slots__ = ("token", "finish", "logprob", "top")
     token: Optional[int]
@@ -82,7 +84,7 @@ class Piece(str):
 
 
 def piece_of(raw: _native.Piece) -> Piece:
-    """A piece as Python has it."""
+    """A piece for Python."""
     piece = Piece(raw.text)
     piece.token = None if raw.token == constants.NO_TOKEN else raw.token
     piece.finish = _FINISH[raw.finish]
@@ -92,14 +94,14 @@ def piece_of(raw: _native.Piece) -> Piece:
 
 
 class Generation:
-    """A continuation under way: iterate over its pieces with `for` or with `async for`.
+    """A running continuation: iterate over its pieces with `for` or `async for`.
 
-    It begins to wait in the queue when it is made, and is cancelled when it is closed: by `close`, the
-    end of a `with` or `async with` block, the cancellation of the task that iterates, or the last
-    reference. The session can then go on from where it was.
+    It is queued when it is made. It is cancelled by `close`, the end of a `with` or `async with`
+    block, the cancellation of the iterating task, or the last reference. The session can then
+    continue from where it was.
 
-    A loop ends by itself only after the last piece, or when its own thread (task) closed the generation.
-    One that another thread or task closed earlier raises CancelledError."""
+    A loop ends without an error only after the last piece, or if its own thread (task) closed the
+    generation. If another thread or task closed it earlier, the loop raises CancelledError."""
 
     __slots__ = ("_handle", "_session", "_engine", "_waker", "_key", "_num_top", "_has_ended", "_closer",
                  "_owns", "_seed", "__weakref__")
@@ -119,24 +121,25 @@ class Generation:
 
     @property
     def session(self) -> Session:
-        """Whose text it continues."""
+        """The session whose text it continues."""
         return self._session
 
     @property
     def seed(self) -> int:
-        """That the answer is drawn with: as the option `seed` it gives the same answer again."""
+        """Seed of the answer; as the option `seed` it gives the same answer again."""
         return self._seed
 
     def cancel(self) -> None:
-        """Ends it with CancelledError for who iterates. Any thread."""
+        """Ends the generation with CancelledError for its readers. Any thread."""
         if self._handle.is_live:
             _native.request_cancel(self._handle)
 
     def close(self) -> None:
-        """Ends it, and lets the session go. Any thread; others that iterate get CancelledError."""
+        """Cancels the generation and releases the session. Any thread; other readers get
+        CancelledError."""
         self._closer.note()
         if self._handle.is_live:
-            with contextlib.suppress(Error):  # in a child of fork
+            with contextlib.suppress(Error):  # in a forked child
                 _native.request_cancel(self._handle)
         self._handle.destroy()
         if self._waker is not None and not self._has_ended:
@@ -145,13 +148,14 @@ class Generation:
             self._session.close()
 
     def _is_over(self) -> bool:
-        """Whether nothing comes any more. Raises CancelledError where another thread or task closed it."""
+        """True if nothing more comes. Raises CancelledError if another thread or task closed it."""
         if not self._has_ended and self._closer.is_another:
             raise CancelledError("the generation was closed by another thread or task before its end")
         return self._has_ended or self._closer.is_known
 
     def _close_after(self, error: BaseException) -> None:
-        """Closes it. Raises CancelledError in place of what follows from its having been closed elsewhere."""
+        """Closes the generation. Raises CancelledError instead of the error that a close elsewhere
+        caused."""
         self.close()
         if isinstance(error, StateError):
             self._is_over()
@@ -162,7 +166,7 @@ class Generation:
         return _native.request_get_stats(self._handle)
 
     def text(self) -> str:
-        """All that comes, joined."""
+        """The rest of the text, joined."""
         return "".join(self)
 
     def _taken(self, raw: _native.Piece) -> Piece:
@@ -212,7 +216,7 @@ class Generation:
         await waker.wait(self._key)
 
     async def atext(self) -> str:
-        """All that comes, joined."""
+        """The rest of the text, joined."""
         return "".join([piece async for piece in self])
 
     def __enter__(self) -> Generation:
@@ -239,7 +243,8 @@ class Engine(Object):
 
         async for piece in tenon.Engine(model).stream("Once upon a time", max_tokens=12): ...
 
-    It computes in calls that wait. The first `async for` gives it a thread, one for all requests."""
+    The engine computes in calls that wait. The first `async for` starts a thread for it, one for
+    all requests."""
 
     __slots__ = ("_model", "_lock", "_runner", "_driven")
 
@@ -249,17 +254,17 @@ class Engine(Object):
         self._model = model._view()
         self._lock = threading.Lock()
         self._runner: Optional[_native.Runner] = None
-        # Those that wait for the thread.
+        # Waiters for the thread.
         self._driven: "weakref.WeakSet[Driven]" = weakref.WeakSet()
         self._handle = _native.engine_create(model._handle, options_handle(options))
 
     @property
     def model(self) -> Model:
-        """Whose engine it is."""
+        """The model that the engine serves."""
         return self._model
 
     def open_session(self, **options: Unpack[SessionOptions]) -> Session:
-        """An empty text in this engine."""
+        """A new session in this engine, with an empty text."""
         from ._session import Session
         return Session(self._model, engine=self, **options)
 
@@ -274,25 +279,25 @@ class Engine(Object):
 
     @property
     def stats(self) -> EngineStats:
-        """What it has done, and does now."""
+        """Counters and current values."""
         return _native.engine_get_stats(self._handle)
 
     def stats_text(self) -> str:
-        """The same for Prometheus."""
+        """The statistics as Prometheus text."""
         return _native.engine_stats_text(self._handle)
 
     def step(self) -> bool:
-        """One step, if there is work; whether there was."""
+        """Computes one step if work is waiting; returns True if it did."""
         return _native.engine_step(self._handle) != 0
 
     def _run(self, waiting: Driven) -> None:
-        """Gives the engine its thread, for something that waits for what it computes."""
+        """Starts the engine's thread for a waiter."""
         with self._lock:
             self._driven.add(waiting)
             self._started()
 
     def _thread(self) -> _native.Runner:
-        """Its thread, which lives as long as the last reference: for a server."""
+        """The engine's thread, alive until the last reference: for a server."""
         with self._lock:
             return self._started()
 
@@ -304,19 +309,19 @@ class Engine(Object):
         return self._runner
 
     def close(self) -> None:
-        """Ends with CancelledError what waits for it in event loops, and its thread, unless a server needs that
-        still. Sessions can still be used, but not with `async for`."""
+        """Ends event-loop waiters with CancelledError, and the thread, unless a server still needs
+        it. Sessions can still be used, but not with `async for`."""
         with self._lock:
             for waiting in list(self._driven):
                 waiting.cancel()
-            self._runner = None  # the last reference ends it
+            self._runner = None  # the last reference ends the thread
             super().close()
 
 
-# A process ends without waiting for work that is under way.
+# A process ends without waiting for running work.
 atexit.register(_native.end_process)
 
 
 async def gather_texts(generations: Sequence[Generation]) -> list[str]:
-    """The texts of several generations, which run side by side."""
+    """Texts of several generations, computed in one batch."""
     return list(await asyncio.gather(*(generation.atext() for generation in generations)))

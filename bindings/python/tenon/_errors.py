@@ -1,4 +1,4 @@
-"""The exceptions: one for each status of tenon.h, all of them tenon.Error."""
+"""The exceptions: one per status of tenon.h, all of them tenon.Error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Union
 
 
 class Error(Exception):
-    """What the library reports. `code` is its name in tenon.h: "FORMAT", "BUSY", ..."""
+    """An error of the library. `code` is its name in tenon.h: "FORMAT", "BUSY", ..."""
 
     code = "ERROR"
 
@@ -20,7 +20,7 @@ class FormatError(Error, ValueError):
 
 
 class UnsupportedError(Error):
-    """Well formed, but nothing this library can do."""
+    """Well formed, but not supported by this library."""
 
     code = "UNSUPPORTED"
 
@@ -32,8 +32,8 @@ class LimitError(Error, ValueError):
 
 
 class InputOutputError(Error, OSError):
-    """The operating system failed. `errno` is its number where there is one, and the error is then a
-    FileNotFoundError, PermissionError, ... as well."""
+    """The operating system failed. `errno` is its number, if there is one; the error is then also a
+    FileNotFoundError, PermissionError, ..."""
 
     code = "IO"
 
@@ -69,7 +69,7 @@ for _kind in _SYSTEM_ERRORS.values():
 
 
 def system_error(number: int, message: str) -> InputOutputError:
-    """What the operating system reports, as Python has it."""
+    """An operating system error in Python's form."""
     error = _SYSTEM_ERRORS.get(number, InputOutputError)(message)
     error.errno = number
     return error
@@ -82,7 +82,7 @@ class NoMemoryError(Error, MemoryError):
 
 
 class ArgumentError(Error, ValueError):
-    """Something invalid was passed."""
+    """An argument is invalid."""
 
     code = "ARGUMENT"
 
@@ -100,19 +100,19 @@ class TemplateError(Error, ValueError):
 
 
 class BusyError(Error):
-    """The queue of the engine is full: try again later."""
+    """The engine's queue is full: try again later."""
 
     code = "BUSY"
 
 
 class CancelledError(Error):
-    """Somebody cancelled it."""
+    """The call was cancelled."""
 
     code = "CANCELLED"
 
 
 class DeadlineError(Error, TimeoutError):
-    """The time that was given has passed."""
+    """A deadline passed."""
 
     code = "DEADLINE"
 

@@ -1,15 +1,14 @@
-"""Whether a library fits what this binding was compiled for.
+"""Checks that a library fits the interface this binding was compiled for.
 
-Structures begin with their size and grow at the end, and libraries gain functions: such differences are
-harmless in both directions. Everything else (a field that moved, another type, another value) would be
-read wrongly, so the library is refused before it is used. The rules are those of docs/bindings.md.
-"""
+Structures begin with their size and grow at the end, and libraries gain functions: such differences
+are harmless in both directions. Anything else (a moved field, another type, another value) would be
+misread, so the library is refused before it is used. The rules are those of docs/bindings.md."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# A field whose name begins so may become another one: it is 0, and ignored, until then.
+# A field whose name begins so may become another one: until then it is 0 and ignored.
 RESERVED = "reserved"
 
 
@@ -28,20 +27,20 @@ def _struct_misfits(name: str, made_for: dict[str, Any], found: dict[str, Any]) 
         if met == (field, offset, size, kind):
             continue
         if field.startswith(RESERVED):
-            # What stands there now is 0 for us; but it must stand alone there.
+            # Our value for a replaced field is 0; but the new field must stand alone in its place.
             if all(other[1] == offset and other[2] == size
                    for other in theirs.values()
                    if other[1] < offset + size and offset < other[1] + other[2]):
                 continue
         if met is None and offset >= end:
-            continue  # an older one: it reads and writes no more than it knows
+            continue  # an older library reads and writes no more than it knows
         if met is None:
             misfits.append(f"{name}.{field} is missing")
         elif met[1] != offset:
             misfits.append(f"{name}.{field} lies at byte {met[1]}, not at {offset}")
         else:
             misfits.append(f"{name}.{field} is {met[3]} of {met[2]} bytes, not {kind} of {size}")
-    # A newer one's further fields lie beyond ours, or where ours is reserved.
+    # A newer library's further fields lie beyond ours, or in our reserved ones.
     known = {field for field, *_ in ours}
     for field, offset, size, _ in theirs.values():
         if field in known:
@@ -59,7 +58,8 @@ def _signature(item: dict[str, Any]) -> list[str]:
 
 
 def misfits(made_for: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """What of a library's description (tenon_interface_description) does not fit; empty: it may be used."""
+    """Differences of a library's description (tenon_interface_description) that make it unusable;
+    empty: it fits."""
     result = []
     if made_for["version"].split(".")[0] != found["version"].split(".")[0]:
         return [f"its major version is {found['version'].split('.')[0]}"]

@@ -1,4 +1,4 @@
-"""Which beginnings of texts an engine's KV cache holds, for those who send requests where their beginning is."""
+"""Tracks which prefixes an engine's KV cache holds, to route requests to them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from ._engine import Engine
 
 
 class KeptBlocks:
-    """Hashes of blocks, each of a text up to the block's end; those used last at the end. The engine tells how many
-    blocks it gave up, not which: those that were used longest ago, as in its own index."""
+    """Hashes of blocks, each over a text up to the block's end, the most recently used at the end.
+    The engine reports how many blocks it evicted, not which: the least recently used, as in its own
+    index."""
 
     def __init__(self, most: int, *, tokens_of_block: int) -> None:
         self._most = most
@@ -19,19 +20,19 @@ class KeptBlocks:
         self._evicted_tokens = 0
 
     def add(self, text: Sequence[int]) -> "list[int]":
-        """Notes the blocks of a text that was computed, from its first on; those that are forgotten for it. Of one
-        text the longest beginnings are given up first."""
+        """Notes the blocks of a computed text, from its first on; returns those evicted for it. The
+        longest prefixes of one text are evicted first."""
         for block in reversed(text):
             self._kept[block] = None
             self._kept.move_to_end(block)
         return self.forget(len(self._kept) - self._most)
 
     def forget(self, blocks: int) -> "list[int]":
-        """Drops those that were used longest ago, and says which."""
+        """Evicts the least recently used blocks and returns them."""
         return [self._kept.popitem(last=False)[0] for _ in range(min(blocks, len(self._kept)))]
 
     def follow(self, engine: Engine, tokens_of_engine_block: int = 32) -> "list[int]":
-        """Forgets what the engine gave up since the last call."""
+        """Evicts as many blocks as the engine did since the last call."""
         evicted = engine.stats().prefix_evicted * tokens_of_engine_block
         blocks = (evicted - self._evicted_tokens) // self._tokens_of_block
         self._evicted_tokens += blocks * self._tokens_of_block
@@ -44,5 +45,5 @@ class KeptBlocks:
         return len(self._kept)
 
     def blocks(self) -> Iterable[int]:
-        """All of them, those that go first at the front."""
+        """All hashes, the next to be evicted first."""
         return self._kept.keys()

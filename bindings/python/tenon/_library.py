@@ -1,9 +1,9 @@
-"""Finds libtenon and libtenon-server, and refuses those that do not fit.
+"""Finds libtenon and libtenon-server, and refuses libraries that do not fit.
 
-The order: the path given to use_library before the first object is made; the library inside the package;
-what the system's loader finds as libtenon.so.0.1. The environment is not asked. libtenon-server is looked for when
-the first server is made: beside the libtenon in use, then by the system's loader.
-"""
+The order: the path given to use_library before the first object is made; the library inside the
+package; the one that the system's loader finds as libtenon.so.0.1. The environment is not read.
+libtenon-server is searched when the first server is made: beside the libtenon in use, then by the
+system's loader."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _wanted: Optional[str] = None
 
 
 def use_library(path: Union[str, "os.PathLike[str]"]) -> None:
-    """Names the libtenon.so to use. Before anything else is called; RuntimeError afterwards."""
+    """Names the libtenon.so to use. Call it before anything else; RuntimeError afterwards."""
     global _wanted
     with _lock:
         if _used is not None and _used != os.fspath(path):
@@ -39,18 +39,19 @@ def library_path() -> str:
 
 
 def bundled_library() -> Path:
-    """Where the package has its own, whether or not it is there."""
+    """Path of the package's own library, whether or not it exists."""
     return HERE / "lib" / f"libtenon.so.{'.'.join(made_for()['version'].split('.')[:2])}"
 
 
 def made_for(file_name: str = "_made_for.json") -> dict[str, Any]:
-    """What this binding was compiled for; _server_made_for.json: of libtenon-server."""
+    """The interface that this binding was compiled for; _server_made_for.json: that of
+    libtenon-server."""
     with open(HERE / file_name, encoding="utf-8") as file:
         return json.load(file)  # type: ignore[no-any-return]
 
 
 def _check(path: str, kind: str, function: str, ours: dict[str, Any]) -> bool:
-    """Whether it is the libtenon in use, or works with that."""
+    """True if it is the libtenon in use, or works with that."""
     description, version, is_ours = _native.open_library(path, function)
     if description is None:
         raise UnsupportedError(f"{path} is {kind} {version}, which does not describe its interface: "
@@ -65,19 +66,19 @@ def _check(path: str, kind: str, function: str, ours: dict[str, Any]) -> bool:
 
 
 def check_library(path: str) -> None:
-    """Raises UnsupportedError with a sentence when the library at `path` does not fit."""
+    """Raises UnsupportedError with a sentence if the library at `path` does not fit."""
     _check(path, "libtenon", "tenon_interface_description", made_for())
 
 
 def check_server_library(path: str) -> None:
-    """The same for libtenon-server, which must not bring another libtenon than that in use."""
+    """As check, for libtenon-server, which must not bring another libtenon than the one in use."""
     used = library()
     if not _check(path, "libtenon-server", "tenon_server_interface_description", made_for("_server_made_for.json")):
         raise UnsupportedError(f"{path} works with another libtenon than {used}, which is in use")
 
 
 def library() -> str:
-    """Loads the library at the first call; afterwards costs nothing."""
+    """Loads the library at the first call; later calls cost nothing."""
     global _used
     if _used is not None:
         return _used
@@ -95,7 +96,8 @@ def library() -> str:
 
 
 def _server_library_path() -> str:
-    """Beside the libtenon in use, else the name by which the system's loader finds it."""
+    """libtenon-server beside the libtenon in use, else the name by which the system's loader finds
+    it."""
     beside = Path(library())
     name = bundled_library().name.replace("libtenon.", "libtenon-server.", 1)
     for candidate in (beside.name.replace("libtenon.", "libtenon-server.", 1), name):
@@ -105,7 +107,7 @@ def _server_library_path() -> str:
 
 
 def server_library() -> str:
-    """Loads libtenon-server at the first call; afterwards costs nothing."""
+    """Loads libtenon-server at the first call; later calls cost nothing."""
     global _used_server
     if _used_server is not None:
         return _used_server

@@ -1,4 +1,4 @@
-"""How asyncio hears of requests: one waker for each event loop, whatever the number of requests."""
+"""Wakes asyncio for requests: one waker per event loop, for any number of requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class LoopWaker:
-    """Futures by the key of the request that they wait for."""
+    """Futures by the key of the request they wait for."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.native = _native.Waker()
@@ -25,7 +25,7 @@ class LoopWaker:
         loop.add_reader(self.native.fileno(), self._wake)
 
     def new_key(self) -> int:
-        """For one more request."""
+        """A key for another request."""
         return next(self._keys)
 
     def _wake(self) -> None:
@@ -38,24 +38,25 @@ class LoopWaker:
             future.set_result(None)
 
     def wake(self, key: int) -> None:
-        """Ends the wait for a request that was closed, of which nothing else tells. Any thread."""
+        """Ends the wait for a closed request, of which nothing else tells. Any thread."""
         loop = self._loop()
         if loop is not None:
-            with contextlib.suppress(RuntimeError):  # it has been closed
+            with contextlib.suppress(RuntimeError):  # closed meanwhile
                 loop.call_soon_threadsafe(self._end_wait, key)
 
     async def wait_at_most(self, key: int, seconds: float) -> None:
-        """The same for so many seconds at most."""
+        """As `wait`, for at most that many seconds."""
         with contextlib.suppress(asyncio.TimeoutError):
             await self._wait(key, seconds)
 
     async def wait(self, key: int) -> None:
-        """Until the request may have something. What it had before is to be looked for first."""
+        """Waits until the request may have a piece. Look first for pieces that came before."""
         await self._wait(key, None)
 
     async def _wait(self, key: int, seconds: Optional[float]) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # Before anything else runs in the loop: wait_for may make a task of what is no future, and start that later.
+        # Register before anything else runs in the loop: wait_for may wrap a non-future in a task
+        # that starts later.
         self._waiting[key] = future
         try:
             await (future if seconds is None else asyncio.wait_for(future, seconds))
@@ -67,7 +68,7 @@ _wakers: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopWaker]" = wea
 
 
 def waker_of_running_loop() -> LoopWaker:
-    """The waker of the loop that runs here."""
+    """The waker of the running loop."""
     loop = asyncio.get_running_loop()
     waker = _wakers.get(loop)
     if waker is None:
@@ -76,8 +77,8 @@ def waker_of_running_loop() -> LoopWaker:
 
 
 async def in_thread(call: Callable[[], T], cancel: Callable[[], Any]) -> T:
-    """What a call brings that waits: on another thread, so that the loop goes on. When the task is cancelled so is
-    the call, and its end is waited for."""
+    """Runs a blocking call on another thread, so that the loop continues. Cancelling the task
+    cancels the call and waits for its end."""
     future = asyncio.get_running_loop().run_in_executor(None, call)
     try:
         return await asyncio.shield(future)

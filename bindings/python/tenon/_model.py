@@ -1,4 +1,4 @@
-"""Models, what is in them, and their tokenizers."""
+"""Models, their contents, and their tokenizers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def _flags(add_special: bool, parse_special: bool) -> int:
 
 
 class Tokenizer(Object):
-    """Text to tokens and back. Any thread. From a tokenizer.json or a model file, or part of a model."""
+    """Text to tokens and back. Any thread. From a tokenizer.json or a model file, or part of a
+    model."""
 
     __slots__ = ()
 
@@ -41,7 +42,7 @@ class Tokenizer(Object):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Tokenizer:
-        """The same from the bytes of such a file."""
+        """Reads the bytes of such a file."""
         library()
         return cls._of(_native.tokenizer_load((constants.SOURCE_MEMORY, data)))
 
@@ -52,27 +53,27 @@ class Tokenizer(Object):
         return self
 
     def encode(self, text: str, *, add_special: bool = False, parse_special: bool = False) -> list[int]:
-        """The tokens of a text. Control tokens are found in it only with parse_special."""
+        """Tokens of a text. Control tokens are found in it only with parse_special."""
         return _native.tokenizer_encode(self._handle, text, _flags(add_special, parse_special))
 
     def decode_bytes(self, tokens: Sequence[int], *, special: bool = False) -> bytes:
-        """The bytes of tokens, which may begin or end inside a character."""
+        """Bytes of tokens, which may begin or end inside a character."""
         return _native.tokenizer_decode(self._handle, tokens,
                                         constants.RENDER_SPECIAL if special else 0)
 
     def decode(self, tokens: Sequence[int], *, special: bool = False) -> str:
-        """The same as text; what is no character becomes U+FFFD. special: show control tokens."""
+        """Text of tokens; invalid UTF-8 becomes U+FFFD. special: show control tokens."""
         return self.decode_bytes(tokens, special=special).decode("utf-8", "replace")
 
     def __len__(self) -> int:
         return _native.tokenizer_count(self._handle)
 
     def info(self, token: int) -> TokenInfo:
-        """What a token is: attributes, spelling, the bytes it stands for."""
+        """Attributes, spelling and bytes of a token."""
         return _native.tokenizer_token_info(self._handle, token)
 
     def find(self, spelling: str) -> Optional[int]:
-        """The token that the file spells so."""
+        """The token with this spelling in the file."""
         token = _native.tokenizer_find(self._handle, spelling)
         return None if token == constants.NO_TOKEN else token
 
@@ -82,17 +83,17 @@ class Tokenizer(Object):
 
     @property
     def begin_token(self) -> Optional[int]:
-        """The token that texts begin with."""
+        """The begin token."""
         return self._special(constants.SPECIAL_BEGIN)
 
     @property
     def end_token(self) -> Optional[int]:
-        """The token that ends a text."""
+        """The end token."""
         return self._special(constants.SPECIAL_END)
 
 
 class Metadata(Mapping[str, Any]):
-    """The metadata of a model's file, in its order."""
+    """Metadata of a model's file, in file order."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
@@ -130,9 +131,9 @@ class Model(Object):
 
         model = tenon.Model("model.gguf", threads=4)
 
-    progress(fraction) is called while it loads; something true ends that with CancelledError, an exception
-    that it raises comes out of here. log(level, line) gets lines of constants.LOG_* up to log_level, on
-    any thread, as long as the process."""
+    progress(fraction) is called while it loads: a true result cancels with CancelledError, and its
+    exception is raised here. log(level, line) gets lines of constants.LOG_* up to log_level, on any
+    thread, until the process ends."""
 
     __slots__ = ("_engine", "_lock", "_kept")
 
@@ -151,8 +152,8 @@ class Model(Object):
                    progress: Optional[Callable[[float], Any]] = None,
                    log: Optional[Callable[[int, str], Any]] = None,
                    log_level: int = constants.LOG_INFO, **options: Unpack[ModelOptions]) -> Model:
-        """The same for event loops, which go on meanwhile. Cancelling the task ends the loading; progress and
-        log are called on another thread."""
+        """Loads a model, for event loops, which continue meanwhile. Cancelling the task cancels the
+        load; progress and log are called on another thread."""
         is_cancelled = threading.Event()
 
         def watched(fraction: float) -> Any:
@@ -164,7 +165,7 @@ class Model(Object):
     @classmethod
     def from_bytes(cls, data: bytes, *, progress: Optional[Callable[[float], Any]] = None,
                    **options: Unpack[ModelOptions]) -> Model:
-        """From the bytes of a file, which are kept."""
+        """Loads the bytes of a file, which are kept alive."""
         self = cls.__new__(cls)
         self._load(((constants.SOURCE_MEMORY, bytes(data)),), options, progress, None, 0)
         return self
@@ -173,7 +174,8 @@ class Model(Object):
     def from_fd(cls, fd: int, offset: int = 0, size: int = 0, *,
                 progress: Optional[Callable[[float], Any]] = None,
                 **options: Unpack[ModelOptions]) -> Model:
-        """From part of an open file; size 0: to its end. The descriptor may be closed afterwards."""
+        """Loads part of an open file; size 0: to its end. The descriptor may be closed afterwards.
+        """
         self = cls.__new__(cls)
         self._load(((constants.SOURCE_FD, (fd, offset, size)),), options, progress, None, 0)
         return self
@@ -182,7 +184,7 @@ class Model(Object):
               progress: Optional[Callable[[float], Any]], log: Optional[Callable[[int, str], Any]],
               log_level: int) -> None:
         self._engine: Optional[Engine] = None
-        self._kept = sources  # bytes must be there as long as a session
+        self._kept = sources  # the bytes must outlive all sessions
         self._lock = threading.Lock()
         self._handle = _native.model_load(sources, options_handle(options), progress, log, log_level)
 
@@ -193,41 +195,41 @@ class Model(Object):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The model's own. It works when the model has been closed, which then waits for it."""
+        """The model's tokenizer. It works after the model has been closed, which waits for it."""
         return Tokenizer._of(_native.model_tokenizer(self._handle))
 
     @property
     def metadata(self) -> Metadata:
-        """The metadata of the file."""
+        """Metadata of the file."""
         return Metadata(self._handle)
 
     def tensors(self) -> list[Tensor]:
-        """The tensors of the file, in its order."""
+        """Tensors of the file, in file order."""
         return [_native.model_tensor(self._handle, index)
                 for index in range(_native.model_tensor_count(self._handle))]
 
     def memory(self, context: int = 0) -> Memory:
-        """What the model with one session takes; 0: of the default context."""
+        """Memory of the model with one session; 0: the default context."""
         return _native.model_memory(self._handle, context)
 
     @property
     def execution(self) -> Execution:
-        """How the model runs here."""
+        """How the model runs on this machine."""
         return _native.model_execution(self._handle)
 
     def measure(self, *, speed: bool = False) -> Hardware:
-        """This machine as planning sees it; speed: runs some layers, for seconds."""
+        """This machine, for planning. speed: runs some layers, for seconds."""
         return _native.measure_hardware(self._handle, constants.MEASURE_SPEED if speed else 0)
 
     def plan(self, hardware: Hardware, *, context: int = 0, sessions: int = 0) -> Plan:
-        """What so many sessions will take and how fast they will be."""
+        """Predicts memory and speed for that many sessions."""
         names = ("threads", "memory_bytes", "process_bytes", "decode_bytes_per_second",
                  "prefill_multiplications_per_second", "cache_bytes_per_second",
                  "attention_multiplications_per_second")
         return _native.model_plan(self._handle, context, sessions, dict(zip(names, hardware)))
 
     def engine(self) -> Engine:
-        """The engine that sessions of the model are in unless they name another; made at first use."""
+        """The engine of sessions that name no other; made at first use."""
         from ._engine import Engine
         with self._lock:
             if self._engine is None:
@@ -235,18 +237,18 @@ class Model(Object):
             return self._engine
 
     def chat(self, **options: Unpack[ChatOptions]) -> Chat:
-        """Conversations with it, by the template in its file."""
+        """A chat with this model, by the template in its file."""
         from ._chat import Chat
         return Chat(self, **options)
 
     def session(self, **options: Unpack[SessionOptions]) -> Session:
-        """An empty text."""
+        """A new session with an empty text."""
         from ._session import Session
         return Session(self, **options)
 
     def _view(self) -> Model:
-        """Another object for the same model, for its engine: so that the two do not keep each other alive,
-        and the last reference frees the weights at once."""
+        """A second object for this model, for its engine, so that the two do not keep each other
+        alive, and the last reference frees the weights at once."""
         view = Model.__new__(Model)
         view._engine, view._lock, view._handle = None, threading.Lock(), self._handle
         view._kept = self._kept

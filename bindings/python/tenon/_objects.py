@@ -1,4 +1,4 @@
-"""What all objects share: a handle of the library, closing, and options."""
+"""Base of all objects: a handle of the library, closing, and options."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Self = TypeVar("Self", bound="Object")
 
 
 class Object:
-    """Something of the library. `close` frees it at once, in any order and from any thread; so does the
-    end of a `with` block, and the last reference. Later calls raise StateError."""
+    """An object of the library. `close` frees it at once, in any order and from any thread; so does
+    the end of a `with` block, and the last reference. Later calls raise StateError."""
 
     __slots__ = ("_handle", "__weakref__")
     _handle: Handle
 
     def close(self) -> None:
-        """Frees what is behind the object, or has it freed when the calls under way return."""
+        """Frees the object, or has it freed when running calls return."""
         handle: Optional[Handle] = getattr(self, "_handle", None)
         if handle is not None:
             handle.destroy()
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True if it was closed."""
         return not self._handle.is_live
 
     def __enter__(self: Self) -> Self:
@@ -47,7 +47,7 @@ class Object:
 
 
 def check_type(given: object, wanted: type[Object]) -> None:
-    """Raises TypeError for something else than an object of that kind."""
+    """Raises TypeError if the object is of another kind."""
     if not isinstance(given, wanted):
         raise TypeError(f"a tenon.{wanted.__name__} is needed, not {type(given).__name__}")
 
@@ -63,7 +63,7 @@ def _hint(name: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, names, 1, 0.75)
     if near:
         return f"; the nearest name is {near[0]}"
-    try:  # the library knows what other libraries call things
+    try:  # the library knows other libraries' names for things
         library()
         _native.options_set_int(_native.options_create(), name, 1)
     except Error as error:

@@ -23,7 +23,7 @@ Schema = Union[str, dict[str, Any], bool, type, object]
 
 
 def schema_of(given: Schema) -> Union[str, dict[str, Any], bool]:
-    """A JSON Schema; of a class of pydantic, or a TypeAdapter, its own."""
+    """A JSON Schema; for a class of pydantic, or a TypeAdapter, its own."""
     if isinstance(given, (str, dict, bool)):
         return given
     # pydantic 2, its TypeAdapter, pydantic 1.
@@ -36,7 +36,7 @@ def schema_of(given: Schema) -> Union[str, dict[str, Any], bool]:
 
 
 class Grammar(Object):
-    """Which texts may be generated. Any thread."""
+    """A compiled grammar. Any thread."""
 
     __slots__ = ()
 
@@ -52,37 +52,38 @@ class Grammar(Object):
 
     @classmethod
     def json_schema(cls, schema: Schema) -> Grammar:
-        """Documents that are valid by a JSON Schema: as text, as Python has it, or of a class of pydantic."""
+        """Allows documents that are valid by a JSON Schema: a text, Python's values, or a class of
+        pydantic."""
         schema = schema_of(schema)
         return cls(constants.GRAMMAR_JSON_SCHEMA,
                    schema if isinstance(schema, str) else json.dumps(schema))
 
     @classmethod
     def gbnf(cls, rules: str) -> Grammar:
-        """Texts of the rule `root`, in GBNF."""
+        """Allows texts of the rule `root`, in GBNF."""
         return cls(constants.GRAMMAR_GBNF, rules)
 
     @classmethod
     def regex(cls, pattern: str) -> Grammar:
-        """Texts that a regular expression matches as a whole."""
+        """Allows texts that a regular expression matches as a whole."""
         return cls(constants.GRAMMAR_REGEX, pattern)
 
     @classmethod
     def choices(cls, texts: Sequence[str]) -> Grammar:
-        """One of several texts."""
+        """Allows one of several texts."""
         return cls(constants.GRAMMAR_CHOICES, json.dumps(list(texts)))
 
     def accepts(self, text: str) -> bool:
-        """Whether it is a complete text of the grammar."""
+        """True if it is a complete text of the grammar."""
         return _native.grammar_accepts(self._handle, text) != 0
 
     def matcher(self, tokenizer: Tokenizer) -> Matcher:
-        """For loops that draw by themselves."""
+        """A matcher, for loops that draw by themselves."""
         return Matcher._of(_native.matcher_create(self._handle, tokenizer._handle))
 
 
 class Matcher(Object):
-    """Where a text of a grammar has come to. One thread at a time."""
+    """A position in a text of a grammar. One thread at a time."""
 
     __slots__ = ()
 
@@ -93,41 +94,42 @@ class Matcher(Object):
         return self
 
     def fork(self) -> Matcher:
-        """A second one at the same place."""
+        """A second matcher at the same position."""
         return self._of(_native.matcher_fork(self._handle))
 
     def allows(self, token: int) -> bool:
-        """Whether the token may come next."""
+        """True if the token may come next."""
         return _native.matcher_allows(self._handle, token) != 0
 
     def mask(self) -> bytes:
-        """All tokens that may come next: token t is bit t % 64 of the 64-bit word t // 64."""
+        """Mask of all tokens that may come next: token t is bit t % 64 of the 64-bit word t // 64.
+        """
         return _native.matcher_mask(self._handle)
 
     def accept(self, token: int) -> None:
-        """Takes the next token; StateError for one that cannot follow."""
+        """Accepts the next token; StateError if it cannot follow."""
         _native.matcher_accept_token(self._handle, token)
 
     def accept_text(self, text: str) -> bool:
-        """Takes text, if the grammar goes on so."""
+        """Accepts text; returns False if the grammar does not allow it."""
         return _native.matcher_accept_text(self._handle, text) != 0
 
     def roll_back(self, tokens: int) -> None:
-        """Takes the last tokens back."""
+        """Takes back the last tokens."""
         _native.matcher_roll_back(self._handle, tokens)
 
     def reset(self) -> None:
-        """Back to the beginning."""
+        """Returns to the beginning."""
         _native.matcher_reset(self._handle)
 
     @property
     def complete(self) -> bool:
-        """Whether the text so far is one of the grammar."""
+        """True if the text so far is a text of the grammar."""
         return _native.matcher_state(self._handle)[0] != 0
 
     @property
     def ended(self) -> bool:
-        """Whether nothing can follow."""
+        """True if only an end token can follow."""
         return _native.matcher_state(self._handle)[1] != 0
 
     @property
@@ -137,7 +139,7 @@ class Matcher(Object):
 
 
 class Sampler(Object):
-    """Turns logits into tokens. One thread at a time; a generation copies what it needs when it begins.
+    """Draws tokens from logits. One thread at a time; a generation copies it when it begins.
 
         tenon.Sampler(temperature=0)
     """
@@ -155,33 +157,33 @@ class Sampler(Object):
             _native.sampler_set_float(self._handle, name, value)
 
     def set_bias(self, token: int, bias: float) -> None:
-        """Adds to the logit of a token; -math.inf forbids it."""
+        """Adds to a token's logit; -math.inf forbids the token."""
         _native.sampler_set_bias(self._handle, token, bias)
 
     def add_stop_token(self, token: int) -> None:
-        """Generation ends with this token."""
+        """Ends generation at this token."""
         _native.sampler_add_stop_token(self._handle, token)
 
     def set_grammar(self, grammar: Optional[Grammar], tokenizer: Optional[Tokenizer] = None) -> None:
-        """From now on texts of the grammar only; None: any."""
+        """Allows only texts of the grammar from now on; None: any text."""
         _native.sampler_set_grammar(self._handle, None if grammar is None else grammar._handle,
                                     None if tokenizer is None else tokenizer._handle)
 
     def set_token_limit(self, tokens: int) -> None:
-        """How many tokens may still be drawn."""
+        """Sets how many tokens may still be drawn."""
         _native.sampler_set_token_limit(self._handle, tokens)
 
     @property
     def seed(self) -> int:
-        """That it draws with: its option, or of -1 that of the latest answer it drew."""
+        """Seed of the draws: its option, or for -1 the seed of the latest answer."""
         return _native.sampler_seed(self._handle)
 
     def reset(self) -> None:
-        """As it was made."""
+        """Restores the sampler to its creation."""
         _native.sampler_reset(self._handle)
 
     def roll_back(self, draws: int) -> None:
-        """Takes the last draws back."""
+        """Takes back the last draws."""
         _native.sampler_roll_back(self._handle, draws)
 
     def sample(self, logits: Any, history: Sequence[int] = (), position: Optional[int] = None) -> int:

@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
     from ._options import EngineOptions, ModelOptions
 
-# How long Python waits for a part before it looks for signals (Ctrl-C), and whether another thread closed it.
+# Seconds that Python waits for a part before it looks for signals (Ctrl-C), and for a close by
+# another thread.
 _SIGNAL_SECONDS = 0.1
 
 Body = Union[bytes, bytearray, memoryview, str, Mapping[str, Any], Sequence[Any], None]
 
 
 class Headers(dict[str, str]):
-    """By their names, in capital or small letters."""
+    """Headers by name, in any case."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         super().__init__((name.lower(), value) for name, value in headers.items())
@@ -61,14 +62,15 @@ def _bytes_of(body: Body) -> bytes:
 
 
 class Answer:
-    """A request under way, and its answer as it comes: iterate over its bytes with `for` or `async for`.
+    """A running request and its answer: iterate over its bytes with `for` or `async for`.
 
         answer = server.request("POST", "/v1/completions", {"prompt": "Once", "stream": True})
         for part in answer: ...
 
-    In an event loop `await` it before status and headers are looked at. It is cancelled when it is closed before its
-    end: by `close`, the end of a `with` or `async with` block, the cancellation of the task that waits, or the last
-    reference. One thread or task at a time. What another one closes, or the server's end, is CancelledError."""
+    In an event loop `await` it before you read status and headers. It is cancelled by `close`, the
+    end of a `with` or `async with` block, the cancellation of the waiting task, or the last
+    reference. One thread or task at a time. A close by another one, or the server's end, raises
+    CancelledError."""
 
     __slots__ = ("_handle", "_deadline", "_waker", "_key", "_closer", "_pending", "_status", "_headers", "_is_last",
                  "__weakref__")
@@ -86,7 +88,7 @@ class Answer:
 
     @property
     def status(self) -> int:
-        """Of HTTP: 200, 400, ... Waits for it."""
+        """HTTP status: 200, 400, ... Waits for it."""
         while not self._has_begun():
             self._pending += self._next_part().bytes
         return self._status
@@ -98,23 +100,23 @@ class Answer:
         return self._headers
 
     def read(self) -> bytes:
-        """All that comes, joined."""
+        """The rest of the body, joined."""
         return b"".join(self)
 
     def json(self) -> Any:
-        """The same as JSON's values."""
+        """The body parsed as JSON."""
         return json.loads(self.read())
 
     async def aread(self) -> bytes:
-        """All that comes, joined."""
+        """The rest of the body, joined."""
         return b"".join([part async for part in self])
 
     async def ajson(self) -> Any:
-        """The same as JSON's values."""
+        """The body parsed as JSON."""
         return json.loads(await self.aread())
 
     def __await__(self) -> Generator[Any, None, Answer]:
-        """Until there are status and headers."""
+        """Waits for status and headers."""
         return self._begin().__await__()
 
     async def _begin(self) -> Answer:
@@ -150,14 +152,14 @@ class Answer:
         return taken
 
     def _is_over(self) -> bool:
-        """Whether nothing comes any more. Raises CancelledError where another thread or task closed it."""
+        """True if nothing more comes. Raises CancelledError if another thread or task closed it."""
         is_whole = self._is_last and not self._pending
         if not is_whole and self._closer.is_another:
             raise CancelledError("the request was closed by another thread or task before the end of its answer")
         return is_whole or self._closer.is_known
 
     def _left(self) -> Optional[float]:
-        """Seconds to the deadline; None: any."""
+        """Seconds to the deadline; None: no deadline."""
         if self._deadline is None:
             return None
         left = self._deadline - time.monotonic()
@@ -167,7 +169,7 @@ class Answer:
         return left
 
     def _take(self, seconds: float) -> ServerPart:
-        """What there is, after so many seconds at most."""
+        """The next part, after at most that many seconds."""
         try:
             part = _native.server_call_wait(self._handle, seconds)
         except StateError as error:
@@ -192,7 +194,7 @@ class Answer:
                 return part
 
     async def _await_part(self) -> ServerPart:
-        """The same in an event loop."""
+        """As next_part, in an event loop."""
         try:
             while True:
                 part = self._take(0)
@@ -205,12 +207,12 @@ class Answer:
                 await self._await_news(waker)
         except BaseException as error:
             self.close()
-            if isinstance(error, StateError):  # it may follow from its having been closed elsewhere
+            if isinstance(error, StateError):  # may follow from a close elsewhere
                 self._is_over()
             raise
 
     async def _await_news(self, waker: LoopWaker) -> None:
-        if self._closer.is_known:  # since it was looked at: nothing would wake it
+        if self._closer.is_known:  # closed since the check: nothing would wake the waiter
             raise CancelledError("the request was closed before the end of its answer")
         left = self._left()
         if left is None:
@@ -220,7 +222,8 @@ class Answer:
             self._left()
 
     def close(self) -> None:
-        """Cancels it unless it is complete. Any thread; others that wait for it get CancelledError."""
+        """Cancels the request unless it is complete. Any thread; other readers get CancelledError.
+        """
         self._closer.note()
         self._handle.destroy()
         if self._waker is not None and not self._is_last:
@@ -245,7 +248,7 @@ class Answer:
 
 
 def _lines(options: Optional[Mapping[str, Any]]) -> Optional[str]:
-    """Options as tenon_server_model_file has them."""
+    """Options in the form of tenon_server_model_file."""
     lines = []
     for key, value in (options or {}).items():
         for one in value if isinstance(value, (list, tuple)) else [value]:
@@ -257,15 +260,16 @@ def _lines(options: Optional[Mapping[str, Any]]) -> Optional[str]:
 
 
 class Server(Object):
-    """Serves models over HTTP (the interfaces of OpenAI and Anthropic), and without a socket to this process.
+    """Serves models over HTTP (the interfaces of OpenAI and Anthropic), and to this process without
+    a socket.
 
         server = tenon.Server()
         server.add("demo", model)
         port = server.listen("127.0.0.1", 8080)
         server.start()
 
-    Options are those of tenon/server.h; log(level, line) gets lines of JSON, on any thread, up to log_level. Models
-    and engines that are added live as long as the server needs them. Any thread."""
+    Options are those of tenon/server.h. log(level, line) gets lines of JSON, on any thread, up to
+    log_level. Added models and engines live as long as the server needs them. Any thread."""
 
     __slots__ = ("_lock", "_has_started", "_has_stopped", "_is_closed")
 
@@ -274,29 +278,29 @@ class Server(Object):
         server_library()
         given = {key: os.fspath(value) if isinstance(value, os.PathLike) else value
                  for key, value in options.items()}
-        self._lock = threading.Lock()  # around calls that may not be made side by side
+        self._lock = threading.Lock()  # around calls that must not run concurrently
         self._has_started = self._has_stopped = self._is_closed = False
         self._handle = _native.server_create(given)
 
     def _alone(self) -> threading.Lock:
-        """The lock of calls that are not made side by side. Raises StateError in a log function: who holds the lock
-        may wait for that."""
+        """Lock of calls that must not run concurrently. Raises StateError in a log function, for
+        which the lock's holder may be waiting."""
         if _native.is_in_log_function():
             raise StateError("a log function must not call the server that it is of")
         return self._lock
 
     def add(self, name: str, served: Union[Model, Engine], *, context: int = 0,
             **engine_options: Unpack[EngineOptions]) -> None:
-        """Serves a model under a name, in an engine of the server's own with these options, or an engine of yours,
-        which gets its thread and keeps it as long as the server lives, whether or not you close the engine.
-        context: most tokens of a request's prompt and answer; 0: as a session has by default."""
+        """Serves a model under a name, in an engine of the server's own with these options, or in
+        your engine. The server starts that engine's thread and keeps it, even if you close the
+        engine. context: most tokens of a request's prompt and answer; 0: a session's default."""
         if isinstance(served, Engine):
             if engine_options:
                 raise TypeError("the engine has its options already")
             with self._alone():
                 _native.server_add_engine(self._handle, name, served.model._handle, served._handle, context)
                 self._handle.keep(served)
-                self._handle.keep(served._thread())  # which computes, after the engine was closed, too
+                self._handle.keep(served._thread())  # the engine's thread computes after a close, too
         elif isinstance(served, Model):
             options = options_handle(engine_options)
             with self._alone():
@@ -308,25 +312,26 @@ class Server(Object):
 
     def add_file(self, name: str, path: PathLike, *, model: Optional[ModelOptions] = None,
                  engine: Optional[EngineOptions] = None, context: int = 0, cache_bytes: int = 0) -> None:
-        """Serves a model from when a request asks for it: the server loads it, and lets it go where memory_bytes
-        are used up. model, engine: their options."""
+        """Serves a model file that is loaded when a request asks for it, and unloaded if
+        memory_bytes are used up. model, engine: their options."""
         fields = {"path": os.fsencode(path), "model_options": _lines(model), "engine_options": _lines(engine),
                   "context": context, "cache_bytes": cache_bytes}
         with self._alone():
             _native.server_add_file(self._handle, name, fields)
 
     def listen(self, host: str = "127.0.0.1", port: int = 0) -> int:
-        """Takes connections there from the start on; port 0: any that is free. The port."""
+        """Accepts connections at an address once started; port 0: any free one. Returns the port.
+        """
         with self._alone():
             return _native.server_listen_tcp(self._handle, host, port)
 
     def listen_unix(self, path: PathLike) -> None:
-        """The same at a Unix socket, whose file is removed at the end."""
+        """Accepts connections at a Unix socket, whose file is removed at the end."""
         with self._alone():
             _native.server_listen_unix(self._handle, os.fsencode(path))
 
     def start(self, threads: int = 0) -> None:
-        """Answers from now on, on threads of its own; 0: as many as there is use for."""
+        """Starts answering, on threads of its own; 0: as many as are useful."""
         with self._alone():
             if self._has_stopped or self._has_started:
                 raise StateError("the server was stopped" if self._has_stopped else "the server runs already")
@@ -334,16 +339,17 @@ class Server(Object):
             self._has_started = True
 
     def stop(self, seconds: float = 0) -> None:
-        """Takes no more requests, gives those under way so many seconds, and cancels the others. It cannot start
-        again."""
+        """Takes no more requests, gives running ones that many seconds, and cancels the others. The
+        server cannot start again."""
         with self._alone():
             self._has_stopped = True
         _native.server_stop(self._handle, seconds)
 
     def request(self, method: str, target: str, body: Body = None, *, api_key: Optional[str] = None,
                 timeout: Optional[float] = None) -> Answer:
-        """Asks as a client does, without a socket; the server must run. What is wrong with the request is in the
-        answer. body: bytes, a text, or what becomes JSON. timeout: seconds to the end of the answer: DeadlineError."""
+        """Sends a request like a client, without a socket; the server must run. Errors of the
+        request are in the answer. body: bytes, a text, or values for JSON. timeout: seconds to the
+        end of the answer, then DeadlineError."""
         if self._is_closed or not self._has_started:
             raise StateError("the server has been closed" if self._is_closed else
                              "the server does not run: start() it first")
@@ -351,13 +357,13 @@ class Server(Object):
         return Answer(_native.server_submit(self._handle, fields), timeout)
 
     def close(self) -> None:
-        """Cancels what is under way, for which a stop() in another thread waits, too, and frees the server when the
-        last answer has gone. Any thread."""
+        """Cancels running requests, also for a stop() that waits in another thread, and frees the
+        server when the last answer is gone. Any thread."""
         handle: Optional[Handle] = getattr(self, "_handle", None)
         if handle is None or not handle.is_live:
             return
         with self._alone():
             self._has_stopped = self._is_closed = True
-        with contextlib.suppress(Error):  # in a child of fork, or another thread has closed it
+        with contextlib.suppress(Error):  # in a forked child, or closed by another thread
             _native.server_stop(handle, 0)
         handle.destroy()

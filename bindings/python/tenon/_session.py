@@ -1,4 +1,4 @@
-"""Sessions: texts under way."""
+"""Sessions: texts in progress."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def sampler_of(options: Mapping[str, Any]) -> Optional[Sampler]:
-    """What the options of a generation say of drawing; None: nothing."""
+    """Sampler options within those of a generation; None: none."""
     sampler: Optional[Sampler] = options.get("sampler")
     drawn = {name: options[name] for name in SamplerOptions.__annotations__ if options.get(name) is not None}
     drawn = {**options.get("sampling", {}), **drawn}
@@ -35,8 +35,8 @@ def sampler_of(options: Mapping[str, Any]) -> Optional[Sampler]:
 
 
 class Session(Object):
-    """A text of tokens and what a model computed for it. One thread at a time (StateError), but `cancel`
-    and `close` from any.
+    """A text of tokens and what a model computed for it. One thread at a time (StateError), except
+    `cancel` and `close`, from any.
 
         for piece in tenon.Session(model).generate("Once upon a time", max_tokens=20):
             print(piece, end="")
@@ -54,19 +54,19 @@ class Session(Object):
 
     @property
     def model(self) -> Model:
-        """Whose text it is."""
+        """The model of the text."""
         return self._model
 
     def append(self, text: Union[str, Sequence[int]], *, add_special: Optional[bool] = None,
                parse_special: bool = False) -> None:
-        """Adds text or tokens. add_special None: when the session is empty."""
+        """Appends text or tokens. add_special None: if the session is empty."""
         if isinstance(text, str):
             _native.session_append_text(self._handle, text, self._flags(add_special, parse_special))
         else:
             _native.session_append_tokens(self._handle, text)
 
     def set_source(self, text: Union[str, Sequence[int]], *, add_special: bool = True) -> None:
-        """Of a model with an encoder (T5): the text that it reads and this session's text answers to."""
+        """Encoder-decoders only (T5): sets the source text that the encoder reads."""
         if isinstance(text, str):
             flags = constants.ADD_SPECIAL if add_special else 0
             _native.session_set_source_text(self._handle, text, flags)
@@ -81,8 +81,9 @@ class Session(Object):
 
     def generate(self, text: Union[str, Sequence[int], None] = None,
                  **options: Unpack[GenerateOptions]) -> Generation:
-        """Appends a text or tokens and continues it: iterate over what comes with `for` or `async for`.
-        Until it has ended or is closed the session refuses other calls but cancel and close."""
+        """Appends a text or tokens and continues it: iterate over the pieces with `for` or `async
+        for`. Until it has ended or is closed, the session refuses other calls except cancel and
+        close."""
         return self._generate(text, options)
 
     def _generate(self, text: Union[str, Sequence[int], None], options: Mapping[str, Any],
@@ -119,43 +120,43 @@ class Session(Object):
         return Generation(self, self._engine, handle, num_top, owns_session)
 
     def next(self, sampler: Optional[Sampler] = None) -> Piece:
-        """One token: the loop of `generate` in your hands."""
+        """Generates one token: a step of `generate`, for loops of your own."""
         return piece_of(_native.session_next(self._handle, None if sampler is None else sampler._handle))
 
     def best_of(self, count: int, *, sampler: Optional[Sampler] = None, max_tokens: int = 0
                 ) -> tuple[list[Candidate], int]:
-        """`count` continuations, and the number of the likeliest, with which the text goes on."""
+        """`count` continuations, and the index of the likeliest, with which the text continues."""
         candidates: list[Candidate] = []
         best = _native.session_best_of(self._handle, None if sampler is None else sampler._handle, count,
                                        max_tokens, candidates.append)
         return candidates, best
 
     def prefill(self, progress: Optional[Callable[[float], Any]] = None) -> None:
-        """Computes what is queued. progress(fraction): something true ends it with CancelledError, what
-        it raises comes out of here. Signals (Ctrl-C) are noticed on the way."""
+        """Computes queued tokens. progress(fraction): a true result cancels with CancelledError,
+        its exception is raised here. Signals (Ctrl-C) are noticed meanwhile."""
         _native.session_prefill(self._handle, progress or (lambda fraction: None))
 
     def logits(self) -> "ctypes.Array[ctypes.c_float]":
-        """Of the next token: [vocabulary] f32 in the library's memory; numpy.asarray copies nothing. The
-        session refuses calls while it, or an array made from it, is alive."""
+        """Logits of the next token: [vocabulary] f32 in the library's memory; numpy.asarray copies
+        nothing. The session refuses calls while they, or an array made from them, are alive."""
         self.prefill()
         return lend(_native.session_logits(self._handle), self._handle)
 
     def drawn_logits(self) -> "ctypes.Array[ctypes.c_float]":
-        """Those that the last token of `next` was drawn from, like `logits`."""
+        """Logits that the last token of `next` was drawn from, like `logits`."""
         return lend(_native.session_drawn_logits(self._handle), self._handle)
 
     def evaluate(self, tokens: Sequence[int],
                  on_logits: Callable[[int, "memoryview[float]"], Any]) -> None:
-        """Appends tokens and calls on_logits(row, logits) after each: [vocabulary] f32, a copy. Something
-        true ends it with CancelledError."""
+        """Appends tokens and calls on_logits(row, logits) after each: [vocabulary] f32, a copy. A
+        true result cancels with CancelledError."""
         _native.session_evaluate(self._handle, tokens,
                                  lambda row, logits: on_logits(row, floats(logits)))
 
     def score(self, continuations: "Union[Sequence[str], Sequence[Sequence[int]]]", *,
               parse_special: bool = False, timeout: float = 0) -> list[list[float]]:
-        """How likely texts, or lists of tokens, are after the text: for each the logprobs of its tokens,
-        whose sum is that of the whole. The text stays as it is."""
+        """Scores continuations, texts or lists of tokens: for each the log-probabilities of its
+        tokens, whose sum is that of the whole. The text does not change."""
         items: Any = [item if isinstance(item, str) else list(item) for item in continuations]
         flags = constants.PARSE_SPECIAL if parse_special else 0
         logprobs, counts = _native.session_score(self._handle, items, flags, timeout)
@@ -163,7 +164,7 @@ class Session(Object):
         return [logprobs[end - count:end] for end, count in zip(ends, counts)]
 
     def fork(self) -> Session:
-        """A second session with the same text, sharing what was computed."""
+        """A second session with this text, sharing what was computed."""
         return self._of(_native.session_fork(self._handle))
 
     def _of(self, handle: Handle) -> Session:
@@ -176,15 +177,15 @@ class Session(Object):
         _native.session_rewind(self._handle, position)
 
     def save(self, path: Optional[PathLike] = None) -> bytes:
-        """Saves text and cache to a file, or without a path to the bytes that it returns."""
+        """Saves text and cache to a file; without a path returns the bytes."""
         if path is None:
             return _native.session_save_buffer(self._handle)
         _native.session_save(self._handle, os.fsencode(path))
         return b""
 
     def restore(self, saved: Union[PathLike, bytes], *, text_only: bool = False) -> None:
-        """Puts what was saved in place of the text: bytes, or a path as str or PathLike. text_only: where
-        the cache differs, compute it again."""
+        """Replaces the text by a saved session: bytes, or a path as str or PathLike. text_only:
+        recompute it if the cache differs."""
         flags = constants.RESTORE_TEXT if text_only else 0
         if isinstance(saved, bytes):
             _native.session_restore_buffer(self._handle, saved, flags)
@@ -193,40 +194,40 @@ class Session(Object):
 
     @property
     def position(self) -> int:
-        """Tokens in the text."""
+        """Number of tokens in the text."""
         return _native.session_position(self._handle)
 
     @property
     def context(self) -> int:
-        """The most it can hold."""
+        """Most tokens of the text."""
         return _native.session_context(self._handle)
 
     @property
     def tokens(self) -> list[int]:
-        """Those of the text."""
+        """Tokens of the text."""
         return _native.session_tokens(self._handle)
 
     @property
     def seed(self) -> int:
-        """That the latest answer was drawn with: as the option `seed` it gives that answer again."""
+        """Seed of the latest answer; as the option `seed` it gives that answer again."""
         return _native.session_seed(self._handle)
 
     def take_held(self) -> str:
-        """What is held back because it may begin a stop text."""
+        """Hands out text held back because it may begin a stop text."""
         return _native.session_take_held(self._handle)
 
     def cancel(self) -> None:
-        """Ends the call under way, or the next one, with CancelledError. Any thread."""
+        """Ends the running call, or the next one, with CancelledError. Any thread."""
         _native.session_cancel(self._handle)
 
     @property
     def stats(self) -> SessionStats:
-        """Tokens and seconds."""
+        """Tokens and seconds so far."""
         return _native.session_get_stats(self._handle)
 
     def close(self) -> None:
         handle: Optional[Handle] = getattr(self, "_handle", None)
         if handle is not None and handle.is_live:
-            with contextlib.suppress(Error):  # in a child of fork
+            with contextlib.suppress(Error):  # in a forked child
                 _native.session_cancel(handle)
         super().close()

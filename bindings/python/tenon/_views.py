@@ -1,8 +1,7 @@
 """Numbers in the library's memory as buffers: numpy.asarray(logits) copies nothing.
 
-Such memory is valid until the next call on its session. While the buffer, or anything made from it, is
-alive, the session refuses that call, as a bytearray with a memoryview refuses to grow.
-"""
+Such memory is valid until the next call on its session. The session refuses that call while the
+buffer, or anything made from it, is alive, as a bytearray with a memoryview refuses to grow."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from ._native import Handle
 
 @functools.lru_cache(maxsize=16)
 def _array_of(count: int) -> type[Any]:
-    # A class of its own: its instances can be watched.
+    # A separate class, because its instances can be weakly referenced.
     return type("Logits", (ctypes.c_float * count,), {"__doc__": "[vocabulary] f32, without a copy."})
 
 
@@ -35,7 +34,7 @@ def floats(memory: "bytearray | bytes") -> "memoryview[float]":
 
 
 def place_of(numbers: Any) -> Any:
-    """Logits as the library takes them: those that it lent without a copy, others as bytes."""
+    """Logits for the library: those that it lent without a copy, others as bytes."""
     if isinstance(numbers, ctypes.Array):
         return (ctypes.addressof(numbers), len(numbers))
     if isinstance(numbers, (list, tuple)):

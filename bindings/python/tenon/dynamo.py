@@ -1,13 +1,12 @@
-"""A worker for NVIDIA Dynamo: its router sends requests of tokens, and is told what the cache holds and how much there
-is to do. Needs `pip install "tenon-llm[dynamo]"` (ai-dynamo-runtime).
+"""A worker for NVIDIA Dynamo: its router sends requests of tokens, and learns the cache's contents
+and the load. Needs `pip install "tenon-llm[dynamo]"` (ai-dynamo-runtime).
 
     async def main():
         runtime = DistributedRuntime(asyncio.get_running_loop(), "file", "tcp", event_plane="zmq")
         await tenon.dynamo.Worker(tenon.Engine(tenon.Model(path)), runtime).serve("demo")
 
-The frontend, its tokenizer and its router are Dynamo's. Sampling is by stop_conditions and sampling_options of its
-requests; what they cannot say is as the model's defaults have it.
-"""
+The frontend, its tokenizer and its router are Dynamo's. stop_conditions and sampling_options of its
+requests set the sampling; the model's defaults apply to options that they lack."""
 
 from __future__ import annotations
 
@@ -26,9 +25,9 @@ except ImportError as error:
 from ._engine import Engine, GenerateOptions
 from ._kept import KeptBlocks
 
-# Tokens of a block in events: that of the KV cache on the CPU.
+# Tokens per block in events: that of the KV cache on the CPU.
 BLOCK_TOKENS = 32
-# Names of Dynamo's options beside ours.
+# Dynamo's names of options, by ours.
 _SAMPLING = {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "min_p": "min_p", "seed": "seed",
              "frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty",
              "repetition_penalty": "repeat_penalty"}
@@ -36,7 +35,8 @@ _FINISH = {"end": "eos", "max_tokens": "length", "stop": "stop", "banned": "stop
 
 
 def block_hashes(tokens: Sequence[int]) -> "list[int]":
-    """Of whole blocks, each with all tokens up to its end: signed 64-bit numbers, as events have them."""
+    """Hashes of whole blocks, each over all tokens up to its end: signed 64-bit numbers, as in
+    events."""
     state, found = hashlib.blake2b(digest_size=8), []
     for end in range(BLOCK_TOKENS, len(tokens) + 1, BLOCK_TOKENS):
         state.update(b"".join(token.to_bytes(4, "little") for token in tokens[end - BLOCK_TOKENS:end]))
@@ -45,7 +45,7 @@ def block_hashes(tokens: Sequence[int]) -> "list[int]":
 
 
 def options_of(request: Mapping[str, Any]) -> GenerateOptions:
-    """Of a request of Dynamo's (PreprocessedRequest)."""
+    """Options of a Dynamo request (PreprocessedRequest)."""
     stops = request.get("stop_conditions") or {}
     given = request.get("sampling_options") or {}
     sampling = {ours: given[theirs] for theirs, ours in _SAMPLING.items() if given.get(theirs) is not None}
@@ -70,8 +70,9 @@ class Worker:
         self._metrics = WorkerMetricsPublisher()
 
     async def serve(self, name: str, assets: Optional[str] = None) -> None:
-        """Registers the model under a name and answers requests until the runtime is shut down. assets: a folder with
-        the tokenizer and configuration that Dynamo's frontend reads; None: whoever sends requests has tokens."""
+        """Registers the model under a name and answers requests until the runtime is shut down.
+        assets: a folder with the tokenizer and configuration that Dynamo's frontend reads; None:
+        requests hold tokens."""
         await self._metrics.create_endpoint(self.endpoint)
         self._events = KvEventPublisher(self.endpoint, kv_block_size=BLOCK_TOKENS)
         self._publish_load(0)
@@ -89,7 +90,8 @@ class Worker:
             skip_model_assets=assets is None)
 
     async def generate(self, request: Mapping[str, Any], context: Any) -> AsyncIterator["dict[str, Any]"]:
-        """Tokens as they come; the last one with why it is that. Cancelled when the client stops or goes."""
+        """Streams tokens; the last one with its finish reason. Cancelled when the client stops or
+        goes."""
         tokens = list(request["token_ids"])
         blocks = len(tokens) // BLOCK_TOKENS + 1
         self._publish_load(blocks)
@@ -116,7 +118,7 @@ class Worker:
         self._metrics.publish(0, self._active_blocks, max(len(self._kept), self._active_blocks))
 
     def _publish_stored(self, tokens: Sequence[int]) -> None:
-        """Tells of the blocks that were computed, and of those that were given up."""
+        """Publishes the blocks that were computed, and those that were evicted."""
         assert self._events is not None
         hashes = block_hashes(tokens)
         known = next((number for number, one in enumerate(hashes) if one not in self._kept), len(hashes))

@@ -1,12 +1,13 @@
-//! Finds the library: in the folder TENON_LIBRARY_DIR, else by pkg-config. Without the features `bundled`
-//! and `link` it need not be there before the program runs.
+//! Finds the library: in the folder TENON_LIBRARY_DIR, else by pkg-config. Without the features
+//! `bundled` and `link` it is needed only when the program runs.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the dynamic loader calls "libtenon" or "libtenon-server"; a minor version of 0 may change the interface.
+/// The dynamic loader's name of "libtenon" or "libtenon-server"; a minor version of 0 may change
+/// the interface.
 fn file_name(library: &str) -> String {
     let part = |name| env::var(name).expect("cargo sets the parts of the version");
     let (major, minor) = (part("CARGO_PKG_VERSION_MAJOR"), part("CARGO_PKG_VERSION_MINOR"));
@@ -21,7 +22,7 @@ fn has(feature: &str) -> bool {
     env::var_os(format!("CARGO_FEATURE_{feature}")).is_some()
 }
 
-/// What pkg-config answers, or why there is no answer.
+/// pkg-config's answer, or why there is none.
 fn pkg_config(arguments: &[&str]) -> Result<String, String> {
     let program = env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".into());
     match Command::new(&program).args(arguments).arg("tenon").output() {
@@ -33,7 +34,7 @@ fn pkg_config(arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// The program, which ends when it is built without what it asks for, says so in one sentence.
+/// Ends the build, which lacks a requested part, with one sentence.
 fn refuse(sentence: &str) -> ! {
     eprintln!("{}: {sentence}", env!("CARGO_PKG_NAME"));
     std::process::exit(1);

@@ -1,12 +1,12 @@
-/* Tenon's HTTP server, a library of its own: libtenon-server. It speaks the interfaces of OpenAI (chat
- * completions, responses, completions, embeddings, decisions) and Anthropic (messages) over the models and
- * engines that you give it, and tokenizes, ranks and scores. docs/server.md has the table of routes,
- * docs/server-operations.md tells how a server is run.
+/* Tenon's HTTP server, a library of its own: libtenon-server. It speaks the interfaces of OpenAI
+ * (chat completions, responses, completions, embeddings, decisions) and Anthropic (messages) over
+ * the models and engines that you give it, and tokenizes, ranks and scores. docs/server.md has the
+ * table of routes, docs/server-operations.md explains how to run a server.
  *
- * This file reads from top to bottom: 1 options   2 models   3 addresses   4 running
- * 5 requests without a socket   6 errors, and this interface as data
+ * This file reads from top to bottom: 1 options   2 models   3 addresses   4 running 5 requests
+ * without a socket   6 errors, and this interface as data
  *
- * A server in ten lines, without its errors:
+ * A server in ten lines, without error handling:
  *
  *   tenon_model* model = NULL;
  *   tenon_model_open("demo.gguf", NULL, &model);
@@ -14,26 +14,28 @@
  *   tenon_server_create(NULL, &server);
  *   tenon_server_add_model(server, "demo", 4, model, NULL, 0);
  *   tenon_server_listen_tcp(server, "127.0.0.1", 8080, NULL);
- *   tenon_server_start(server, 0);      // threads of the server's; this one is free
+ *   tenon_server_start(server, 0);      // the server's own threads; this one is free
  *   ...
- *   tenon_server_stop(server, 10);      // answers under way have ten seconds
+ *   tenon_server_stop(server, 10);      // running answers have ten seconds
  *   tenon_server_destroy(server);
  *   tenon_model_destroy(model);         // after the server
  *
- * The order is always this one: create, add what is served, listen (unless all requests are the program's
- * own, section 5), start or run, stop, destroy. What is added after the start is refused (STATE).
- * examples/serve_in_app shares an engine between a program and its clients; examples/tenon/serve.cpp is the
- * program `tenon serve`.
+ * The order is always: create, add models, listen (unless all requests are the program's own,
+ * section 5), start or run, stop, destroy. Models and addresses added after the start are refused
+ * (STATE). examples/serve_in_app shares an engine between a program and its clients;
+ * examples/tenon/serve.cpp is the program `tenon serve`.
  *
  * Threads      Any thread may call any function, but only one at a time before the server runs.
- * Ownership    What you pass stays yours: models and engines must outlive the server, strings and structs
- *              are copied before a function returns.
- * Status       As in tenon/tenon.h, section 3. Messages are of this library: tenon_server_last_error().
- * Structs      Set struct_size and zero the rest; zero stands for the default. Later versions append
- *              members only: one of an older header is as good, one of a newer header as long as what this
- *              version lacks is zero (else UNSUPPORTED).
- * Ends         A process may end while the server runs: nothing is waited for, and answers under way are cut.
- *              dlclose is allowed at any time: the code stays in the process, as that of the library does.
+ * Ownership    Arguments stay yours: models and engines must outlive the server; strings and
+ *              structs are copied before a function returns.
+ * Status       As in tenon/tenon.h, section 3. This library has its own messages:
+ *              tenon_server_last_error().
+ * Structs      Set struct_size and zero the rest; zero means the default. Later versions only
+ *              append members. Structs of an older header work. Structs of a newer header work
+ *              while the members that this version lacks are zero (else UNSUPPORTED).
+ * Ends         A process may end while the server runs: nothing is waited for, and running answers
+ *              are cut. dlclose is allowed at any time: the code stays in the process, like that of
+ *              the library.
  */
 #ifndef TENON_SERVER_H
 #define TENON_SERVER_H
@@ -52,7 +54,7 @@ typedef struct tenon_server tenon_server;
 
 /* ---- 1. Options --------------------------------------------------------------------------------
  *
- * One for more than one's own machine:
+ * Options of a server for other machines:
  *
  *   tenon_server_options options = {0};
  *   options.struct_size = sizeof options;
@@ -66,111 +68,120 @@ typedef struct tenon_server tenon_server;
 typedef struct tenon_server_options {
   uint32_t struct_size;
   uint32_t without_page; /* 1: no chat page at "/" */
-  const char* api_keys; /* one a line: "KEY [NAME] [weight=W] [requests=N]". The client of that name
-                         * has weight W in the engines' fair shares (1) and N requests at once (any).
-                         * Empty lines and those after '#' do not count. NULL: no key is asked for. */
+  /* One per line: "KEY [NAME] [weight=W] [requests=N]". The client of that name has weight W in the
+   * engines' fair shares (1) and N requests at once (any number). Empty lines and lines that begin
+   * with '#' do not count. NULL: no key is required. */
+  const char* api_keys;
   uint64_t api_keys_length;
-  const char* cors_origin; /* of pages in browsers that may ask, "https://chat.example.org"; others are
-                            * answered 403; NULL: "loopback", those of this machine; "*": all; "": none */
-  /* 0 stands for the default, which each comment names, here and in all numbers below. */
-  uint64_t max_body_bytes;    /* of a request; 32 MiB; more is answered with 413 */
+  /* Browser pages that may ask, by origin: "https://chat.example.org"; others are answered 403.
+   * NULL: "loopback", pages of this machine; "*": all; "": none. */
+  const char* cors_origin;
+  /* 0 means the default, which each comment names, here and in all numbers below. */
+  uint64_t max_body_bytes;    /* per request; 32 MiB; more is answered with 413 */
   uint64_t max_header_bytes;  /* 32 KiB; 431 */
-  uint64_t max_connections;   /* 4096; one more takes the place of one that waits for a request, else 503 */
-  double header_seconds;  /* from the first byte of a request to the end of its headers; 10 */
-  double body_seconds;    /* for its body; 60 */
-  double idle_seconds;    /* that a connection may wait for the next request; 75 */
-  double write_seconds;   /* that a client may take nothing of its answer; 60 */
-  double request_seconds; /* of a generation, from when it is queued to its end; else 504, in a stream an error
-                           * event; 0: any */
-  uint64_t memory_bytes;  /* of the models of tenon_server_add_file that are loaded at a time; 0: any */
-  uint32_t model_control; /* 1: clients may ask for POST /v1/models/NAME/load and /unload */
-  uint32_t log_level;     /* the most detailed TENON_LOG_* wanted: INFO has a line for each request */
-  tenon_log_callback log; /* gets lines of JSON from a thread of the server's, until tenon_server_destroy returns.
-                           * It should not wait: lines for which there is no room are dropped and counted, and a
-                           * stop leaves a call that takes longer than half a second behind. NULL: none */
+  /* 4096; one more replaces an idle connection, else is answered 503. */
+  uint64_t max_connections;
+  double header_seconds;  /* from a request's first byte to the end of its headers; 10 */
+  double body_seconds;    /* for the body; 60 */
+  double idle_seconds;    /* an idle connection waits for the next request; 75 */
+  double write_seconds;   /* without a client reading its answer; 60 */
+  /* From queueing a generation to its end; then 504, in a stream an error event. 0: no limit. */
+  double request_seconds;
+  uint64_t memory_bytes;  /* of loaded models of tenon_server_add_file; 0: no limit */
+  uint32_t model_control; /* 1: clients may POST to /v1/models/NAME/load and /unload */
+  uint32_t log_level;     /* the most detailed TENON_LOG_* wanted: INFO logs each request */
+  /* Receives lines of JSON from a thread of the server's, until tenon_server_destroy returns. It
+   * should not wait: lines without room are dropped and counted, and a stop abandons a call that
+   * takes longer than half a second. NULL: no log. */
+  tenon_log_callback log;
   void* log_user;
-  const char* otlp_address; /* of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each
-                             * request; NULL: none */
-  /* Both, in PEM, the first with its chain: connections over TCP are then HTTPS. IO where they cannot be
+  /* OpenTelemetry collector, "http://HOST:PORT": receives a span per request. NULL: none. */
+  const char* otlp_address;
+  /* Both, in PEM, the first with its chain: TCP connections are then HTTPS. IO if they cannot be
    * used, UNSUPPORTED in a library without TLS. */
   const char* tls_certificate_file;
   const char* tls_key_file;
-  uint64_t echo_bytes;    /* of answers that are remembered as tokens, so that conversations that come
-                           * back in other words (docs/server.md) reuse what was computed; 64 MiB */
+  /* Answers remembered as tokens, so that conversations that come back in other words
+   * (docs/server.md) reuse computed tokens; 64 MiB. */
+  uint64_t echo_bytes;
   uint64_t response_bytes; /* of responses that "previous_response_id" may name; 64 MiB */
-  uint32_t no_echo_repair; /* 1: no answer is remembered, prompts are what the template makes of them */
+  uint32_t no_echo_repair; /* 1: remember no answer; prompts are the template's output */
   uint32_t reserved_end;
-  uint64_t max_pending_bytes; /* of all bodies and all answers that clients have not taken, together; 512 MiB; beyond
-                               * it requests and whole answers are refused with 503, and streams wait */
-  uint64_t max_connections_per_address; /* from one address, of IPv6 from one network of 64 bits; half of
-                               * max_connections, and any number from this machine */
-  const char* allowed_hosts; /* names by which clients may ask ("Host") where the server listens on a loopback
-                              * address, "a.example, b.example"; "*": all; NULL: "localhost", addresses, names
-                              * without a dot and the one listened on; others are answered 403 */
+  /* All bodies, and answers that clients have not read, together; 512 MiB. Beyond it requests and
+   * whole answers are refused with 503, and streams wait. */
+  uint64_t max_pending_bytes;
+  /* Per address, for IPv6 per network of 64 bits; half of max_connections, and any number from this
+   * machine. */
+  uint64_t max_connections_per_address;
+  /* Names by which clients may ask ("Host") if the server listens on a loopback address,
+   * "a.example, b.example"; others are answered 403. "*": all; NULL: "localhost", addresses, names
+   * without a dot, and the name listened on. */
+  const char* allowed_hosts;
 } tenon_server_options;
 
-/* options: NULL for the defaults. ARGUMENT for a struct_size that cannot be, or values that are wrong; of TLS
- * also IO and UNSUPPORTED. */
+/* options: NULL for the defaults. ARGUMENT for an impossible struct_size or invalid values; IO and
+ * UNSUPPORTED for TLS. */
 TENON_SERVER_API tenon_status tenon_server_create(const tenon_server_options* options,
                                                   tenon_server** server);
-/* Stops it as tenon_server_stop(server, 0) does. NULL is allowed. */
+/* Stops the server as tenon_server_stop(server, 0) does. NULL is allowed. */
 TENON_SERVER_API void tenon_server_destroy(tenon_server* server);
 
 /* ---- 2. Models ---------------------------------------------------------------------------------
  *
- * Any number, each under a name by which clients ask for it: the field "model" of a request. One alone also
- * gets the requests without the field. A model opened with the option "embeddings" serves embeddings, rerank
- * and score, others generate.
+ * Any number of models, each under a name that clients give in the field "model" of a request. A
+ * single model also gets requests without the field. A model opened with the option "embeddings"
+ * serves embeddings, rerank and score; other models generate.
  */
 
 /* Serves a model under a name, in an engine of the server's own. The model must outlive the server.
  *   engine_options  of scope ENGINE, or NULL
- *   context         most tokens of a request's prompt and answer; 0: as a session has by default
- * ARGUMENT for a name that is empty, taken or has control characters, STATE when the server runs; what
- * tenon_engine_create and tenon_embedder_create say of the model. */
+ *   context         most tokens of a request's prompt and answer; 0: a session's default
+ * ARGUMENT for a name that is empty, taken or has control characters, STATE if the server runs;
+ * errors of tenon_engine_create and tenon_embedder_create. */
 TENON_SERVER_API tenon_status tenon_server_add_model(tenon_server* server, const char* name,
                                                      size_t name_length, const tenon_model* model,
                                                      const tenon_options* engine_options,
                                                      uint64_t context);
-/* The same in an engine of yours, which must outlive the server. The server does not compute in it: a
- * thread of yours is in tenon_engine_run. */
+/* Serves a model in your engine, which must outlive the server. The server does not compute in it:
+ * a thread of yours runs tenon_engine_run. Otherwise as tenon_server_add_model. */
 TENON_SERVER_API tenon_status tenon_server_add_engine(tenon_server* server, const char* name,
                                                       size_t name_length, const tenon_model* model,
                                                       tenon_engine* engine, uint64_t context);
 
-/* A model that the server opens by itself. */
+/* A model file that the server opens itself. */
 typedef struct tenon_server_model_file {
   uint32_t struct_size;
   uint32_t reserved;
   const char* path;
-  const char* model_options;  /* of scope MODEL: "key=value", one a line; or NULL */
+  const char* model_options;  /* of scope MODEL: lines of "key=value"; or NULL */
   const char* engine_options; /* of scope ENGINE, likewise */
   uint64_t context;           /* as with tenon_server_add_model */
-  uint64_t cache_bytes; /* of the KV cache, unless engine_options say; 0: four texts of the context */
+  uint64_t cache_bytes; /* KV cache, unless in engine_options; 0: four texts of the context */
 } tenon_server_model_file;
 
-/* Serves a model from when a request asks for it: the request waits until it is loaded. Where the sum is
- * beyond memory_bytes, the model that was not asked for the longest goes first; one that answers stays,
- * and the request is told to come again (503). Errors as with add_model; ARGUMENT for a model that alone
- * takes more; what tenon_model_open says of the file, of which the weights are not read here. */
+/* Serves a model file that is loaded when a request asks for it; the request waits. If the sum of
+ * loaded models would exceed memory_bytes, the least recently requested model is unloaded first. A
+ * model that is answering stays, and the request is told to come again (503). Errors as
+ * tenon_server_add_model; ARGUMENT for a model that alone takes more; errors of tenon_model_open
+ * for the file, whose weights are not read by this call. */
 TENON_SERVER_API tenon_status tenon_server_add_file(tenon_server* server, const char* name,
                                                     size_t name_length,
                                                     const tenon_server_model_file* file);
 
-/* ---- 3. Addresses ------------------------------------------------------------------------------ */
+/* ---- 3. Addresses ---------------------------------------------------------------------------- */
 
-/* Takes connections there from when it runs on. host: an address, or a name, of which the first address is
- * taken. port 0: any that is free; *bound, which may be NULL, becomes the one. May be called for any number
- * of addresses. IO when that cannot be; STATE when the server runs. */
+/* Accepts connections at an address while the server runs. host: an address, or a name, whose first
+ * address is used. port 0: any free port; *bound becomes it and may be NULL. May be called for any
+ * number of addresses. IO if the address cannot be used; STATE if the server runs. */
 TENON_SERVER_API tenon_status tenon_server_listen_tcp(tenon_server* server, const char* host,
                                                       uint16_t port, uint16_t* bound);
-/* A Unix socket; the file is removed at the end. One that lies there is replaced if nothing listens on it.
- * Errors as above. */
+/* Accepts connections at a Unix socket; the file is removed at the end. An existing file is
+ * replaced if nothing listens on it. Errors as tenon_server_listen_tcp. */
 TENON_SERVER_API tenon_status tenon_server_listen_unix(tenon_server* server, const char* path);
 
 /* ---- 4. Running --------------------------------------------------------------------------------
  *
- * A server whose threads are yours, as a host with an executor of its own has it:
+ * A server on your threads, for a host with its own executor:
  *
  *   std::jthread sockets([&] { tenon_server_run(server); });
  *   std::jthread engine([&] { tenon_server_run(server); });
@@ -179,26 +190,30 @@ TENON_SERVER_API tenon_status tenon_server_listen_unix(tenon_server* server, con
  *   tenon_server_stop(server, 10);  // the three return
  */
 
-/* Starts threads, which do what tenon_server_run tells. 0: as many as there is use for: one for the sockets,
- * three that prepare, and one for each model that the server computes. STATE after tenon_server_stop. */
+/* Starts threads that call tenon_server_run. 0: as many as are useful: one for the sockets, three
+ * that prepare requests, and one per model that the server computes. STATE after tenon_server_stop.
+ */
 TENON_SERVER_API tenon_status tenon_server_start(tenon_server* server, uint32_t num_threads);
-/* Lends the calling thread to the server until it is stopped; may be called by any number of threads, and
- * beside tenon_server_start. The first one serves the sockets, the next ones compute, one for each model
- * but those of tenon_server_add_engine, the others parse and prepare. One alone does all of it, and then
- * sockets wait while a step runs. Returns at once after tenon_server_stop. */
+/* Lends the calling thread to the server until it is stopped. Any number of threads may call it,
+ * also together with tenon_server_start. The first thread serves the sockets; the next ones
+ * compute, one per model except those of tenon_server_add_engine; the others parse and prepare. A
+ * single thread does everything, and sockets then wait while a step runs. Returns at once after
+ * tenon_server_stop. */
 TENON_SERVER_API tenon_status tenon_server_run(tenon_server* server);
-/* Takes no more requests (until the end, /ready and they are answered with 503), waits up to `seconds` for the
- * answers under way, cancels the others (503, or an event of that error in a stream, which clients have half a
- * second to take), and returns when no thread is in the server; logs and traces have half a second then. It cannot
- * run again. Any thread but those in tenon_server_run. */
+/* Stops the server. New requests and /ready are answered with 503 until the end. Running answers
+ * have `seconds` to finish; the others are cancelled (503, or an event of that error in a stream,
+ * which clients have half a second to read). Returns when no thread is in the server; logs and
+ * traces have another half second. The server cannot run again. Any thread except those in
+ * tenon_server_run. */
 TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double seconds);
 
 /* ---- 5. Requests without a socket --------------------------------------------------------------
  *
- * The program that the server is in asks as a client does, and gets the same answers, without sockets: the
- * server needs none to listen on, but it must run (tenon_server_start, tenon_server_run).
+ * The program asks like a client and gets the same answers, without sockets. The server need not
+ * listen, but it must run (tenon_server_start, tenon_server_run).
  *
- *   const char* body = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"stream\": true}";
+ *   const char* body =
+ *       "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"stream\": true}";
  *   tenon_server_request request = {0};
  *   request.struct_size = sizeof request;
  *   request.method = "POST";
@@ -214,10 +229,10 @@ TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double sec
  *   tenon_server_call_destroy(call);
  */
 
-/* A request of the program itself, and its answer. One thread at a time. */
+/* A request of the program and its answer. One thread at a time. */
 typedef struct tenon_server_call tenon_server_call;
 
-/* Only read during tenon_server_submit. */
+/* A request. Read only during tenon_server_submit. */
 typedef struct tenon_server_request {
   uint32_t struct_size;
   uint32_t reserved;
@@ -225,44 +240,47 @@ typedef struct tenon_server_request {
   const char* target;  /* "/v1/chat/completions" */
   const char* body;    /* any bytes; may be NULL */
   uint64_t body_length;
-  const char* api_key; /* where the server asks for one; else NULL */
-  /* There is something to take; on any thread, and again only after tenon_server_call_wait. It must not
-   * call the server, and is never called again when tenon_server_call_destroy has returned. May be NULL. */
+  const char* api_key; /* if the server requires one; else NULL */
+  /* Called when a part is ready, on any thread; called again only after tenon_server_call_wait. It
+   * must not call the server. It is never called after tenon_server_call_destroy has returned. May
+   * be NULL. */
   tenon_notify_callback notify;
   void* user;
 } tenon_server_request;
 
-/* What has come of an answer since it was looked at last. Texts are valid until the next call on it. */
+/* The part of an answer that came since the last part. Texts are valid until the next call with
+ * this tenon_server_call. */
 typedef struct tenon_server_part {
   uint32_t struct_size;
   int32_t http_status;      /* 200, 400, ...; 0: the answer has not begun */
-  uint32_t is_last;         /* 1: the answer is complete; further calls say so again, without bytes */
+  uint32_t is_last;         /* 1: the answer is complete; further calls repeat this */
   uint32_t reserved;
-  const char* content_type; /* "application/json"; of a stream "text/event-stream" */
-  const char* headers;      /* "Name: value", one a line: X-Request-Id, Tenon-Notes, Retry-After */
-  const char* bytes;        /* of the body, what has come since; events of a stream as they are sent */
+  const char* content_type; /* "application/json"; for a stream "text/event-stream" */
+  const char* headers;      /* lines of "Name: value": X-Request-Id, Tenon-Notes, Retry-After */
+  const char* bytes;        /* new bytes of the body; events of a stream as they are sent */
   uint64_t length;
 } tenon_server_part;
 
-/* Any thread. STATE after tenon_server_stop, ARGUMENT without method or target. What is wrong with the
- * request is in the answer, as a client gets it. */
+/* Starts a request. Any thread. STATE after tenon_server_stop, ARGUMENT without method or target.
+ * Errors of the request itself are in the answer, as a client gets them. */
 TENON_SERVER_API tenon_status tenon_server_submit(tenon_server* server,
                                                   const tenon_server_request* request,
                                                   tenon_server_call** call);
-/* Cancels the request unless it is complete. Before tenon_server_destroy. */
+/* Cancels the request unless it is complete. Call it before tenon_server_destroy. */
 TENON_SERVER_API void tenon_server_call_destroy(tenon_server_call* call);
-/* What there is, into *part, of which struct_size is set; waits for it so many seconds, 0: not at all,
- * negative: for ever. A call that takes
- * nothing makes the answer wait (256 KiB). CANCELLED when the server was stopped first. */
+/* Writes the next part into *part, whose struct_size is set. Waits for it up to timeout_seconds; 0
+ * does not wait, negative waits for ever. The answer pauses while 256 KiB of it are not taken.
+ * CANCELLED if the server was stopped first. */
 TENON_SERVER_API tenon_status tenon_server_call_wait(tenon_server_call* call, double timeout_seconds,
                                                      tenon_server_part* part);
 
-/* ---- 6. Errors, and this interface as data ----------------------------------------------------- */
+/* ---- 6. Errors, and this interface as data --------------------------------------------------- */
 
-/* About the last failure of a function above on this thread; valid until the next one. */
+/* One sentence about this thread's last failure of a function above; valid until the next failure.
+ */
 TENON_SERVER_API const char* tenon_server_last_error(void);
 
-/* What tenon_interface_description() is for tenon.h, for this header. Lives for ever. */
+/* This header as JSON, as tenon_interface_description() is for tenon.h. Lives for ever. */
 TENON_SERVER_API const char* tenon_server_interface_description(void);
 
 #ifdef __cplusplus

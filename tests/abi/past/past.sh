@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Programs as they were compiled against the headers of a minor that was released, against a library of today.
-#   past.sh run MINOR LANGUAGE COMPILER LIBRARY MODEL  links and runs sources/consumer.LANGUAGE (c, cpp)
-#                                  as MINOR/consumer_LANGUAGE.s.gz has it; it must say MINOR/LANGUAGE.expected
-#   past.sh break MINOR COMPILER LIBRARY HEADERS MODEL  the program in C must notice each break of sources/broken.c
-#   past.sh keep MINOR LIBRARY HEADERS... MODEL              keeps both of today, when a minor is released
-# What is kept is assembler: a program's calls, the sizes and offsets of structures and the code of inline
-# functions are in it as in the program itself, and it links with a library of any version node. x86-64 only.
+# Runs programs compiled against the headers of a released minor with a library of today.
+#   past.sh run MINOR LANGUAGE COMPILER LIBRARY MODEL  links sources/consumer.LANGUAGE (c, cpp), as
+#                           kept in MINOR/consumer_LANGUAGE.s.gz, and expects MINOR/LANGUAGE.expected
+#   past.sh break MINOR COMPILER LIBRARY HEADERS MODEL  the C program must notice each break of
+#                           sources/broken.c
+#   past.sh keep MINOR LIBRARY HEADERS... MODEL         keeps both, when a minor is released
+# The kept form is assembler: it contains a program's calls, the sizes and offsets of structures and
+# the code of inline functions like the program itself, and it links with a library of any version
+# node. x86-64 only.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Judges `tenon serve` with real clients: the cases of ../shared/clients, over loopback.
-#   tests/server/clients/run.sh BUILD_FOLDER [CASES...]    CASES as in the cases' own run.sh: given/chat.mjs
-# Starts the demo model as it is, with keys, as a model of embeddings, and with a template that thinks; npm
-# installs the clients into BUILD_FOLDER/clients. Prints a line for each case and ends with "N passed, N failed".
-# Ends with 77, and says so, where npm or the cases are missing.
+# Tests `tenon serve` with real clients: the cases of ../shared/clients, over loopback.
+#   tests/server/clients/run.sh BUILD_FOLDER [CASES...]   CASES as for their run.sh: given/chat.mjs
+# Serves the demo model as it is, with keys, as a model of embeddings, and with a reasoning
+# template; npm installs the clients into BUILD_FOLDER/clients. Prints a line per case and ends with
+# "N passed, N failed". Ends with 77 and a message if npm or the cases are missing.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../../.." && pwd)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The chat page in Chromium (Debian: chromium, npm), against `tenon serve` with the demo model.
+# Tests the chat page in Chromium (Debian: chromium, npm), against `tenon serve` with the demo
+# model.
 #   run.sh BUILD_DIR [SCREENSHOT_DIR]
-# Exit status 77 where what it needs is missing. playwright-core drives the browser; npm fetches it into
+# Ends with 77 if a requirement is missing. playwright-core drives the browser; npm fetches it into
 # BUILD_DIR/page-test once.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

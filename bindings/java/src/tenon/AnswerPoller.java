@@ -3,13 +3,14 @@ package tenon;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** How what waits for a server's answer without a thread hears of it: one thread for the process looks. The server
- * could notify, but on threads of its own: one that was in Java once makes System.exit wait 0.3 s. */
+/** Wakes waiters for a server's answer that have no thread: one thread per process polls. The
+ * server could notify, but on threads of its own, and a thread that was in Java once makes
+ * System.exit wait 0.3 s. */
 final class AnswerPoller {
   private static final long FIRST_PAUSE_MILLISECONDS = 1;
-  /** While nothing comes. */
+  /** Pause while nothing comes. */
   private static final long LONGEST_PAUSE_MILLISECONDS = 8;
-  /** Of the time, looking takes at most one part in so many. */
+  /** Polling takes at most one part in so many of the time. */
   private static final long SHARE = 10;
 
   private static final Map<ServerAnswer, Runnable> WAITING = new ConcurrentHashMap<>();
@@ -18,8 +19,8 @@ final class AnswerPoller {
 
   private AnswerPoller() {}
 
-  /** From now on `then` is called, on the poller's thread, whenever something has come. What had come before is to be
-   * looked for first. */
+  /** Calls `then`, on the poller's thread, whenever a part is ready from now on. Look first for
+   * parts that came before. */
   static void await(ServerAnswer answer, Runnable then) {
     synchronized (LOCK) {
       if (!isRunning) Background.start(AnswerPoller::run, "tenon answers");
@@ -33,7 +34,7 @@ final class AnswerPoller {
     WAITING.remove(answer);
   }
 
-  /** How many answers are looked for. */
+  /** Number of polled answers. */
   static int waiting() {
     return WAITING.size();
   }
@@ -41,7 +42,7 @@ final class AnswerPoller {
   private static void run() {
     try {
       poll();
-    } finally { // it ends by an Error alone: the next that waits has another thread
+    } finally { // only an Error ends it: the next waiter starts another thread
       synchronized (LOCK) {
         isRunning = false;
       }
@@ -57,7 +58,7 @@ final class AnswerPoller {
       pause = hasCome ? FIRST_PAUSE_MILLISECONDS : Math.min(2 * pause, LONGEST_PAUSE_MILLISECONDS);
       try {
         synchronized (LOCK) {
-          // One that begins to wait ends a pause: it is looked for soon.
+          // A new waiter ends a pause: it is polled soon.
           LOCK.wait(WAITING.isEmpty() ? 0 : Math.max(pause, SHARE * took));
           if (WAITING.isEmpty()) continue;
         }

@@ -2,14 +2,14 @@ package tenon;
 
 import java.util.concurrent.ThreadFactory;
 
-/** Threads of the binding's own, which do not keep the process alive. */
+/** Threads of the binding, which do not keep the process alive. */
 final class Background {
-  /** Tests have it fail. */
+  /** Tests make it fail. */
   static volatile ThreadFactory factory = Thread::new;
 
   private Background() {}
 
-  /** Throws OutOfMemoryError where the process can have no more threads; then nothing runs. */
+  /** Throws OutOfMemoryError if the process can have no more threads; nothing runs then. */
   static Thread start(Runnable run, String name) {
     Thread thread = factory.newThread(run);
     thread.setName(name);
@@ -18,7 +18,7 @@ final class Background {
     return thread;
   }
 
-  /** Tells of what ends nothing. */
+  /** Reports an error that ends nothing. */
   static void report(Throwable error) {
     Thread thread = Thread.currentThread();
     thread.getUncaughtExceptionHandler().uncaughtException(thread, error);

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
-/** A piece of memory that Java and the library both see: an argument, a structure, a result. */
+/** Memory shared by Java and the library: an argument, a structure, a result. */
 final class Block {
   /** Stands for NULL. */
   static final Block NONE = new Block(ByteBuffer.allocate(0), 0, 0, 0);
@@ -12,7 +12,7 @@ final class Block {
   private final ByteBuffer memory;
   private final int start;
   final long address;
-  /** Of its elements. */
+  /** Number of its elements. */
   final int count;
 
   Block(ByteBuffer memory, int start, long address, int count) {
@@ -22,7 +22,8 @@ final class Block {
     this.count = count;
   }
 
-  /** A structure that the library gives to a callback. One of an older library ends sooner; the rest is 0. */
+  /** A structure that the library passes to a callback. An older library's ends sooner; the rest is
+   * 0. */
   static Block given(long address, int size) {
     NativeCalls library = Library.use();
     int theirs = library.view(address, 4).getInt(0);

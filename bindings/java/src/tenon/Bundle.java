@@ -26,17 +26,18 @@ import java.util.stream.Stream;
 final class Bundle {
   private static final String LOCK = "lock";
   private static final Set<PosixFilePermission> OWNERS = PosixFilePermissions.fromString("rwx------");
-  /** The process's: whose a new folder is. */
+  /** The process's user, owner of new folders. */
   private static UserPrincipal user;
   /** Holds the lock of this process's folder until the process ends, however it ends. */
   private static FileChannel held;
 
   private Bundle() {}
 
-  /** Where those that are wanted can be loaded from: a new folder that only this user can write. It is gone when the
-   * process exits; of a process that was killed the next one removes it. Null: the jar has none for this system. */
+  /** Unpacks the wanted libraries to a new folder that only this user can write. It is removed when
+   * the process exits; the next process removes the folder of a killed one. Null: the jar has none
+   * for this system. */
   static Path unpack(Predicate<String> isWanted) {
-    synchronized (Runtime.getRuntime()) { // one class loader after the other
+    synchronized (Runtime.getRuntime()) { // one class loader at a time
       return unpackAlone(isWanted);
     }
   }
@@ -70,9 +71,9 @@ final class Bundle {
     }
   }
 
-  /** Where another class loader of this process has the same file, it becomes that very file: libtenon-server finds its
-   * libtenon by name, and gets the first that is loaded. (A library of JNI belongs to one class loader.) Where that
-   * cannot be, our copy stays. */
+  /** Replaces our copy by the same file of another class loader of this process, if there is one:
+   * libtenon-server finds its libtenon by name, and gets the first that is loaded. (A library of
+   * JNI belongs to one class loader.) Otherwise our copy stays. */
   static void shareWithOtherLoaders(Path ours, String name) {
     Path file = ours.resolve(name), link = ours.resolve(name + ".link");
     try (DirectoryStream<Path> folders = Files.newDirectoryStream(ours.getParent(), prefix() + "*")) {
@@ -80,7 +81,7 @@ final class Bundle {
         if (!folder.equals(ours) && isSame(file, folder, name) && isLinked(folder.resolve(name), link, file)) return;
       }
     } catch (IOException | RuntimeException ignored) {
-      // What cannot be listed is not shared.
+      // Folders that cannot be listed are not shared.
     }
   }
 
@@ -94,7 +95,7 @@ final class Bundle {
     }
   }
 
-  /** Puts a link to `other` in the place of `file`, which is there all the time. */
+  /** Replaces `file`, which exists all the time, by a link to `other`. */
   private static boolean isLinked(Path other, Path link, Path file) {
     try {
       Files.createLink(link, other);
@@ -106,14 +107,14 @@ final class Bundle {
     }
   }
 
-  /** Whether it is a folder of this process's user that nobody else can read or write. The folder for temporary files is
-   * everybody's, and names in it can be guessed. */
+  /** True if the folder belongs to this process's user and nobody else can read or write it. The
+   * folder for temporary files is shared, and names in it can be guessed. */
   private static boolean isOnlyOurs(Path folder) throws IOException {
     PosixFileAttributes found = Files.readAttributes(folder, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
     return found.isDirectory() && found.permissions().equals(OWNERS) && found.owner().equals(user);
   }
 
-  /** Of the folders of this process. */
+  /** Name prefix of this process's folders. */
   private static String prefix() {
     return "tenon-" + ProcessHandle.current().pid() + "-";
   }
@@ -123,18 +124,18 @@ final class Bundle {
     lock.toFile().deleteOnExit();
     held = FileChannel.open(made, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
     held.lock();
-    Files.move(made, lock); // under its name it is locked from the start
+    Files.move(made, lock); // it is locked before it gets its name
   }
 
-  /** Removes the folders beside this one of processes that were killed: nobody holds their locks. */
+  /** Removes the folders beside this one of killed processes: nobody holds their locks. */
   private static void removeLeft(Path ours) {
     try (DirectoryStream<Path> folders = Files.newDirectoryStream(ours.getParent(), "tenon-*-*")) {
       for (Path folder : folders) {
-        // A lock of this very process (another class loader's) would be lost by being tried.
+        // Trying a lock of this process (another class loader's) would lose it.
         if (!folder.getFileName().toString().startsWith(prefix())) removeUnlessHeld(folder);
       }
     } catch (IOException | RuntimeException ignored) {
-      // What cannot be listed stays.
+      // Folders that cannot be listed stay.
     }
   }
 
@@ -152,7 +153,7 @@ final class Bundle {
       }
       for (Path file : files) Files.deleteIfExists(file);
     } catch (IOException | UncheckedIOException | OverlappingFileLockException ignored) {
-      // Another program's, or removed by another process at this moment.
+      // Another program's, or just removed by another process.
     }
   }
 

@@ -9,10 +9,10 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 
-/** One call of the library: its handles in use, and the memory of its arguments and results, which live until
- * it is closed. */
+/** One call of the library: its handles in use, and the memory of its arguments and results, which
+ * live until it is closed. */
 final class Call implements AutoCloseable {
-  /** Fills a buffer of the caller; "Buffers" in tenon.h. */
+  /** Fills the caller's buffer; "Buffers" in tenon.h. */
   interface Filler {
     int fill(long buffer, long capacity, long needed);
   }
@@ -21,7 +21,7 @@ final class Call implements AutoCloseable {
   private static final int MOST_KEPT = 64;
   private static final Deque<Scratch> SCRATCHES = new ArrayDeque<>();
 
-  /** Memory for what is small, used again by later calls. */
+  /** Memory for small data, reused by later calls. */
   private record Scratch(ByteBuffer memory, long address) {}
 
   final NativeCalls library = Library.use();
@@ -42,13 +42,14 @@ final class Call implements AutoCloseable {
     return new Scratch(memory, library.address(memory));
   }
 
-  /** The pointer of a handle, which is in use until the end of the call; 0 for null. alongside: the call may
-   * come during others on the handle. */
+  /** Pointer of a handle, which is in use until the end of the call; 0 for null. alongside: allowed
+   * during other calls on the handle. */
   long handle(Handle handle, boolean alongside) {
     return handle == null ? 0 : enter(handle.state, alongside);
   }
 
-  /** The same of an engine's state, for its runner: also of a closed one that a server still has. */
+  /** Pointer of an engine's state, for its runner: also of a closed engine that a server still
+   * uses. */
   long state(Handle.State engine) {
     return entered(engine, engine.enterAlive(), true);
   }
@@ -84,7 +85,7 @@ final class Call implements AutoCloseable {
     return array(bytes, 1);
   }
 
-  /** A structure, with its size in the first field. */
+  /** A structure with its size in the first field. */
   Block struct(int bytes) {
     Block made = array(bytes, 1);
     made.int32(0, bytes);
@@ -93,7 +94,7 @@ final class Call implements AutoCloseable {
 
   Block bytes(byte[] values) {
     if (values == null) return Block.NONE;
-    // Not of zero bytes: NULL would stand for something else.
+    // At least one byte: NULL would mean something else.
     Block made = array(Math.max(values.length, 1), 1);
     made.put(values);
     return made.first(values.length);
@@ -103,7 +104,7 @@ final class Call implements AutoCloseable {
     return text == null ? Block.NONE : bytes(text.getBytes(StandardCharsets.UTF_8));
   }
 
-  /** The address of a text that ends in a NUL; 0 for null. */
+  /** Address of a text that ends in a NUL; 0 for null. */
   long name(String name) {
     if (name == null) return 0;
     if (name.indexOf('\0') >= 0) throw new TenonException.Argument("a NUL in \"" + name.replace("\0", "\\0") + "\"");
@@ -117,7 +118,7 @@ final class Call implements AutoCloseable {
     return made;
   }
 
-  /** Logits, which stay where they are, or a FloatBuffer or float[], which are copied. */
+  /** Logits in place, or a FloatBuffer or float[], which are copied. */
   Block floats(Object values) {
     if (values instanceof Logits lent) {
       Block place = lent.enter();
@@ -132,25 +133,25 @@ final class Call implements AutoCloseable {
     return new Block(memory, 0, library.address(memory), count);
   }
 
-  /** The address of a structure as a program has filled it; 0 for null: the defaults. */
+  /** Address of a structure filled from options; 0 for null: the defaults. */
   long struct(StructOptions<?> options) {
     return options == null ? 0 : options.write(this).address;
   }
 
-  /** What a function that outlives the call is known by; takeCallback() has it. */
+  /** Key of a function that outlives the call; takeCallback() returns it. */
   long keep(Object function) {
     callback = Callback.of(function);
     return callback.key;
   }
 
-  /** The callback, which from now on does not end with the call; null: there is none. */
+  /** The callback, which then outlives the call; null: there is none. */
   Callback takeCallback() {
     Callback taken = callback;
     callback = null;
     return taken;
   }
 
-  /** The function of the library's callback, or 0; what it calls gets user(). */
+  /** Address of the native callback, or 0; its function gets user(). */
   long upcall(Object function, int number) {
     if (function == null) return 0;
     callback = Callback.of(function);
@@ -161,7 +162,7 @@ final class Call implements AutoCloseable {
     return callback == null ? 0 : callback.key;
   }
 
-  /** Throws what a callback threw, or the exception of the status. */
+  /** Throws the exception of a callback, or of the status. */
   void check(int status) {
     if (status == Constants.OK) {
       if (callback != null) callback.rethrow();
@@ -172,7 +173,7 @@ final class Call implements AutoCloseable {
     throw failure;
   }
 
-  /** What the library says of the latest failure on this thread. */
+  /** The library's latest failure on this thread. */
   TenonException failure(int status) {
     String message = Structs.name(library.lastError());
     return TenonException.of(status, message, status == Constants.ERROR_IO ? systemError() : 0);
@@ -186,12 +187,12 @@ final class Call implements AutoCloseable {
     }
   }
 
-  /** The same of a function of server.h. */
+  /** As check, for a function of server.h. */
   void checkServer(int status) {
     if (status != Constants.OK) throw TenonException.of(status, Structs.name(library.serverLastError()));
   }
 
-  /** Has a buffer filled, as large as it needs to be. */
+  /** Fills a buffer of the size it needs. */
   Block fill(int width, Filler filler) {
     Block needed = block(8);
     int capacity = 1024 / width;

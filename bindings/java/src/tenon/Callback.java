@@ -4,7 +4,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A function of a program that the library calls, and what it threw. The library knows it by its key. */
+/** A program's function that the library calls, and its exception. The library knows it by its key.
+ */
 final class Callback {
   /** Calls the function; true ends the library's call. */
   interface Body {
@@ -29,8 +30,8 @@ final class Callback {
     return made;
   }
 
-  /** From the library, which nothing may be thrown through. After the first throw the function is not called
-   * again. Returns what a callback returns: 0 to go on. */
+  /** Called by the library, through which nothing may be thrown. After its first exception the
+   * function is not called again. Returns the callback's result: 0 to continue. */
   static int run(long key, Body body) {
     Callback callback = ALL.get(key);
     if (callback == null || callback.thrown != null) return 1;
@@ -46,12 +47,12 @@ final class Callback {
     }
   }
 
-  /** Whether this thread is in a function that the library called. */
+  /** True in a function that the library called. */
   static boolean isInside() {
     return DEPTH.get() > 0;
   }
 
-  /** Throws on what the function threw, as it was. */
+  /** Rethrows the function's exception, unchanged. */
   void rethrow() {
     if (thrown != null) sneak(thrown);
   }

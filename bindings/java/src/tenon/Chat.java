@@ -4,8 +4,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 
-/** Turns conversations into prompts, by the template of a model or one of yours. A conversation is JSON, as text or as
- * maps and lists: {"messages": [{"role": "user", "content": "Hi"}], "tools": [...]}. Any thread. */
+/** Turns conversations into prompts, by a model's template or yours, and generates answers. A
+ * conversation is JSON, as text or as maps and lists: {"messages": [{"role": "user", "content":
+ * "Hi"}], "tools": [...]}. Any thread. */
 public final class Chat extends NativeObject {
   public Chat(Model model) {
     this(model, null);
@@ -22,10 +23,10 @@ public final class Chat extends NativeObject {
     }
   }
 
-  /** One turn: generates the answer in the session and gives it as a message, to be put after the
-   * conversation's. What the session holds of the conversation already is not computed again: keep it for the next
-   * turn. listener gets what comes, null: nothing does. options: null, or those of drawing and limits;
-   * {@link GenerateOptions#dropOldest} leaves the oldest turns out where there is no room. */
+  /** Runs one turn: generates the answer in the session and returns it as a message, to be appended
+   * to the conversation's. The session's computed tokens are reused: keep it for the next turn.
+   * listener gets the deltas; may be null. options: null, or those of sampling and limits; {@link
+   * GenerateOptions#dropOldest} drops the oldest turns if there is no room. */
   public Map<String, Object> answer(Session session, String conversation, GenerateOptions options, Consumer<ChatDelta> listener) {
     GenerateOptions given = options == null ? GenerateOptions.NONE : options;
     if (given.sampler != null || given.grammar != null) {
@@ -52,7 +53,7 @@ public final class Chat extends NativeObject {
     return answer(session, conversation, null, null);
   }
 
-  /** The family by which answers are read. */
+  /** The format by which answers are parsed. */
   public String format() {
     return Calls.chatFormat(handle);
   }
@@ -75,7 +76,7 @@ public final class Chat extends NativeObject {
     return encode(Json.text(conversation));
   }
 
-  /** What the answer may be; empty: anything. */
+  /** Grammar of the answer; empty if any answer may come. */
   public Optional<Grammar> grammar(String conversation) {
     return Optional.ofNullable(Calls.chatGrammar(handle, conversation)).map(Grammar::new);
   }
@@ -84,7 +85,7 @@ public final class Chat extends NativeObject {
     return grammar(Json.text(conversation));
   }
 
-  /** Sets that grammar for a sampler; whether there is one. */
+  /** Attaches the grammar of the answer to a sampler; false if any answer may come. */
   public boolean constrain(String conversation, Sampler sampler) {
     return Calls.chatConstrain(handle, conversation, sampler.handle) != 0;
   }
@@ -93,7 +94,7 @@ public final class Chat extends NativeObject {
     return constrain(Json.text(conversation), sampler);
   }
 
-  /** Begins to read the answer. */
+  /** Begins to parse the answer. */
   public Reply reply(String conversation) {
     return new Reply(Calls.chatReplyCreate(handle, conversation));
   }

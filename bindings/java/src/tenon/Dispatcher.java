@@ -6,8 +6,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
-/** How what waits without a thread hears of its request: one thread for the process, whatever the number of requests.
- * The library notifies on threads that may hold its locks, so there a number is put on a list and no more. */
+/** Wakes waiters that have no thread: one thread per process, for any number of requests. The
+ * library notifies on threads that may hold its locks, so the notification only puts a number on a
+ * list. */
 final class Dispatcher {
   private static final AtomicLong KEYS = new AtomicLong();
   private static final Map<Long, Runnable> WAITING = new ConcurrentHashMap<>();
@@ -16,13 +17,13 @@ final class Dispatcher {
 
   private Dispatcher() {}
 
-  /** For one more request. */
+  /** A key for another request. */
   static long newKey() {
     return KEYS.incrementAndGet();
   }
 
-  /** From now on `then` is called, on the dispatcher's thread, when the request may have something. What it had before
-   * is to be looked for first. */
+  /** Calls `then`, on the dispatcher's thread, when the request may have a piece from now on. Look
+   * first for pieces that came before. */
   static void await(long key, Runnable then) {
     start();
     WAITING.put(key, then);
@@ -32,7 +33,7 @@ final class Dispatcher {
     WAITING.remove(key);
   }
 
-  /** From the library: on any thread, without locks, and nothing may be thrown. */
+  /** Called by the library on any thread, without locks; must not throw. */
   static void notified(long key) {
     try {
       if (!WAITING.containsKey(key)) return;

@@ -8,7 +8,8 @@ import java.util.List;
 
 /** Turns texts into rows of numbers, or ranks them. Any thread. */
 public final class Embedder extends NativeObject {
-  /** What texts are for: retrieval models want other words before a question than before what is searched. */
+  /** Role of texts: retrieval models want different words before a question and before a document.
+   */
   public enum Role { PLAIN, QUERY, DOCUMENT }
 
   public Embedder(Model model) {
@@ -30,12 +31,12 @@ public final class Embedder extends NativeObject {
     return Calls.embedderGetInfo(handle);
   }
 
-  /** Numbers of a row. */
+  /** Numbers per row. */
   public int dimensions() {
     return (int) Calls.embedderDimensions(handle);
   }
 
-  /** Of the classifier. */
+  /** Names of the classifier's labels. */
   public List<String> labels() {
     List<String> all = new ArrayList<>();
     int count = info().numLabels();
@@ -43,17 +44,17 @@ public final class Embedder extends NativeObject {
     return all;
   }
 
-  /** The rows of texts. */
+  /** Rows of texts. */
   public Rows embed(List<String> texts) {
     return embed(texts, Role.PLAIN, Duration.ZERO);
   }
 
-  /** timeout: Duration.ZERO for none, else {@link TenonException.Deadline}. */
+  /** timeout: Duration.ZERO for none; {@link TenonException.Deadline} after it. */
   public Rows embed(List<String> texts, Role role, Duration timeout) {
     return embed(texts, null, role, timeout);
   }
 
-  /** The rows of lists of tokens. */
+  /** Rows of lists of tokens. */
   public Rows embedTokens(List<int[]> tokens, Duration timeout) {
     return embed(null, tokens, Role.PLAIN, timeout);
   }
@@ -83,7 +84,8 @@ public final class Embedder extends NativeObject {
     }
   }
 
-  /** How well each document answers the query; more is better. Of a classifier as many for each as it has labels. */
+  /** Scores how well each document answers the query; more is better. A classifier gives one score
+   * per label. */
   public float[] rank(String query, List<String> documents) {
     return rank(query, documents, Duration.ZERO);
   }
@@ -109,7 +111,7 @@ public final class Embedder extends NativeObject {
     return batch;
   }
 
-  /** Ends the calls under way with {@link TenonException.Cancelled}. Any thread. */
+  /** Ends running calls with {@link TenonException.Cancelled}. Any thread. */
   public void cancel() {
     Calls.embedderCancel(handle);
   }

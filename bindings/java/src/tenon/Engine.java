@@ -2,9 +2,9 @@ package tenon;
 
 /** Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. Any thread.
  *
- * <p>It computes in the calls that wait, so a loop over one generation needs no other thread. What waits without a
- * thread (a subscriber, a future, a virtual thread) has the engine's own, one for all, which the first of them
- * starts. */
+ * <p>It computes in waiting calls, so a loop over one generation needs no other thread. Waiters
+ * without a thread (a subscriber, a future, a virtual thread) use the engine's own, one for all,
+ * which the first of them starts. */
 public final class Engine extends NativeObject {
   private final Model model;
   private final EngineRunner runner;
@@ -25,12 +25,12 @@ public final class Engine extends NativeObject {
     }
   }
 
-  /** Whose engine it is. */
+  /** The model that the engine serves. */
   public Model model() {
     return model;
   }
 
-  /** An empty text in this engine. */
+  /** A new session in this engine, with an empty text. */
   public Session session() {
     return session(null);
   }
@@ -67,28 +67,28 @@ public final class Engine extends NativeObject {
     }
   }
 
-  /** What it has done, and does now. */
+  /** Counters and current values. */
   public EngineStats stats() {
     return Calls.engineGetStats(handle);
   }
 
-  /** The same as text for Prometheus. */
+  /** The statistics as Prometheus text. */
   public String statsText() {
     return Calls.engineStatsText(handle);
   }
 
-  /** One step, if there is work; whether there was. */
+  /** Computes one step if work is waiting; true if it did. */
   public boolean step() {
     return Calls.engineStep(handle) != 0;
   }
 
-  /** Sees to it that a generation goes on while nothing waits for it in the library. */
+  /** Makes a generation continue while nothing waits for it in the library. */
   synchronized void drive(Generation generation) {
     if (isClosed()) throw new TenonException.State("the engine has been closed: only loops can still go on");
     runner.add(generation);
   }
 
-  /** Its thread, which a server has compute what clients ask. */
+  /** Its thread, which computes a server's requests. */
   EngineRunner runner() {
     return runner;
   }
@@ -97,8 +97,8 @@ public final class Engine extends NativeObject {
     runner.remove(generation);
   }
 
-  /** Ends its thread, and with {@link TenonException.Cancelled} what waits without one. Sessions can still be used
-   * by loops. */
+  /** Ends its thread, and waiters without a thread with {@link TenonException.Cancelled}. Loops can
+   * still use sessions. */
   @Override
   public void close() {
     synchronized (this) {

@@ -5,12 +5,14 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** The thread that computes for what waits without one: steps of an engine, as long as there are such generations, or a
- * server has it. It is in native code for a step at most, since System.exit waits 0.3 s for threads that are. It knows
- * its engine's state alone, so an engine that nobody has any more can go. */
+/** The thread that computes for waiters without one: steps of an engine, while there are such
+ * generations, or a server uses it. It is in native code for a step at most, because System.exit
+ * waits 0.3 s for threads that are. It knows only its engine's state, so an unreferenced engine can
+ * be freed. */
 final class EngineRunner implements Runnable {
   private static final long IDLE_MILLISECONDS = 2000;
-  /** While others compute, pieces wait for their subscribers, or no request comes to the server. */
+  /** Pause while others compute, pieces wait for their subscribers, or no request comes to the
+   * server. */
   private static final long LONGEST_PAUSE_MILLISECONDS = 16;
 
   private final Handle.State engine;
@@ -23,13 +25,13 @@ final class EngineRunner implements Runnable {
     this.engine = engine;
   }
 
-  /** Has the generation computed until it is removed. */
+  /** Computes the generation until it is removed. */
   synchronized void add(Generation generation) {
     wake();
     driven.add(generation);
   }
 
-  /** Has whatever comes to the engine computed until leaveServer(). */
+  /** Computes all work of the engine until leaveServer(). */
   synchronized void enterServer() {
     wake();
     ++servers;
@@ -39,7 +41,7 @@ final class EngineRunner implements Runnable {
     --servers;
   }
 
-  /** Before what is added, which must not be there where there can be no thread. */
+  /** Call it before adding work, which must not be there if no thread can start. */
   private void wake() {
     pause = 1;
     notifyAll();
@@ -70,7 +72,7 @@ final class EngineRunner implements Runnable {
   private synchronized boolean hasWork() throws InterruptedException {
     if (driven.isEmpty() && servers == 0) wait(IDLE_MILLISECONDS);
     boolean has = (!driven.isEmpty() || servers > 0) && engine.isAlive();
-    if (!has) thread = null; // at once: who adds something now has another one
+    if (!has) thread = null; // at once: work added now starts another one
     return has;
   }
 
@@ -89,11 +91,11 @@ final class EngineRunner implements Runnable {
       call.check(call.library.engineStep(call.state(engine), worked.address));
       if (worked.int32(0) == 0) return false;
     } catch (TenonException error) {
-      return false; // closed, or the generations concerned hear of it
-    } catch (Throwable error) { // short of memory, say: a server's requests wake nobody
+      return false; // closed, or the affected generations get the error
+    } catch (Throwable error) { // out of memory, for instance: a server's requests wake nobody
       Background.report(error);
       synchronized (this) {
-        pause = IDLE_MILLISECONDS; // one that stays is told of now and then
+        pause = IDLE_MILLISECONDS; // a lasting one is reported now and then
       }
       return false;
     }

@@ -1,17 +1,17 @@
 package tenon;
 
-/** Why a piece is the last one. */
+/** Why a piece is the last. */
 public enum Finish {
   /** The model drew an end token. */
   END,
-  /** As many tokens as were asked for. */
+  /** maxTokens tokens were generated. */
   MAX_TOKENS,
-  /** A stop text or stop token came. */
+  /** A stop text or stop token was generated. */
   STOP,
-  /** Nothing was found to go on with but banned texts. */
+  /** Every continuation found holds a banned text. */
   BANNED;
 
-  /** By TENON_FINISH_*; null: it is not the last one. */
+  /** By TENON_FINISH_*; null: it is not the last. */
   static Finish of(int finish) {
     return finish == Constants.FINISH_NONE ? null : values()[finish - 1];
   }

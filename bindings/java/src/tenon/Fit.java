@@ -5,12 +5,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Whether a library fits what this binding was made for. Structures begin with their size and grow at the end, and
- * libraries gain functions: such differences are harmless in both directions. Everything else (a field that moved,
- * another type, another value) would be read wrongly, so the library is refused before it is used. The rules are
- * those of docs/bindings.md. */
+/** Checks that a library fits the interface this binding was made for. Structures begin with their
+ * size and grow at the end, and libraries gain functions: such differences are harmless in both
+ * directions. Anything else (a moved field, another type, another value) would be misread, so the
+ * library is refused before it is used. The rules are those of docs/bindings.md. */
 final class Fit {
-  /** A field whose name begins so may become another one: it is 0, and ignored, until then. */
+  /** A field whose name begins so may become another one: until then it is 0 and ignored. */
   private static final String RESERVED = "reserved";
 
   private record Field(String name, long offset, long size, String type) {
@@ -27,14 +27,15 @@ final class Fit {
 
   private Fit() {}
 
-  /** What of a library's description (tenon_interface_description) does not fit; empty: it may be used. */
+  /** Differences of a library's description (tenon_interface_description) that make it unusable;
+   * empty: it fits. */
   static List<String> misfits(Map<String, Object> madeFor, Map<String, Object> found) {
     String major = major(found);
     if (!major(madeFor).equals(major)) return List.of("its major version is " + major);
     Fit fit = new Fit();
     Map<String, Map<String, Object>> structs = byName(found, "structs");
     map(madeFor, "structs").forEach((name, ours) -> {
-      // One that the library lacks is taken by none of its functions.
+      // No function of the library takes a structure that it lacks.
       if (structs.containsKey(name)) fit.compare(name, object(ours), structs.get(name));
     });
     for (String kind : List.of("callbacks", "functions")) {
@@ -72,7 +73,7 @@ final class Fit {
     for (Field field : ours) {
       Field met = theirs.get(field.name);
       if (field.equals(met)) continue;
-      // What stands in a reserved place now is 0 for us; but it must stand alone there.
+      // Our value for a replaced field is 0; but the new field must stand alone in its place.
       if (field.isReserved() && theirs.values().stream().filter(field::overlaps)
           .allMatch(other -> other.offset == field.offset && other.size == field.size)) {
         continue;
@@ -88,7 +89,7 @@ final class Fit {
         misfits.add(name + " is " + met.type + " of " + met.size + " bytes, not " + field.type + " of " + field.size);
       }
     }
-    // A newer one's further fields lie beyond ours, or where ours is reserved.
+    // A newer library's further fields lie beyond ours, or in our reserved ones.
     long size = (Long) madeFor.get("size");
     long last = ours.get(ours.size() - 1).offset;
     for (Field field : theirs.values()) {

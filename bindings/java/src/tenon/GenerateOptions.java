@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 
-/** What a generation may be told besides its text. */
+/** Options of a generation besides its text. */
 public final class GenerateOptions {
   static final GenerateOptions NONE = new GenerateOptions();
 
@@ -23,7 +23,7 @@ public final class GenerateOptions {
   boolean dropOldest;
   Executor executor = ForkJoinPool.commonPool();
 
-  /** At most so many tokens; 0: as many as the context holds. */
+  /** Most tokens; 0: as many as the context holds. */
   public GenerateOptions maxTokens(long tokens) {
     maxTokens = counted(tokens);
     return this;
@@ -35,84 +35,84 @@ public final class GenerateOptions {
     return tokens;
   }
 
-  /** How tokens are drawn. It is copied when the generation begins. */
+  /** The sampler. It is copied when the generation begins. */
   public GenerateOptions sampler(Sampler given) {
     sampler = given;
     return this;
   }
 
-  /** In place of a sampler: its options. */
+  /** Sampler options, instead of a sampler. */
   public GenerateOptions sampling(SamplerOptions options) {
     sampling = options;
     return this;
   }
 
-  /** Always the likeliest token: the same as sampling with temperature 0. */
+  /** Always draws the likeliest token: sampling with temperature 0. */
   public GenerateOptions greedy() {
     return sampling(new SamplerOptions().temperature(0));
   }
 
-  /** Texts of it only. */
+  /** Allows only texts of this grammar. */
   public GenerateOptions grammar(Grammar given) {
     grammar = given;
     return this;
   }
 
-  /** Whether the begin token goes before the text; unless given, when the session is empty. */
+  /** Begin token before the text. Default: if the session is empty. */
   public GenerateOptions addSpecial(boolean value) {
     addSpecial = value;
     return this;
   }
 
-  /** Spelled control tokens in the text become them: not for what users write. */
+  /** Finds control tokens in the text: not for user input. */
   public GenerateOptions parseSpecial(boolean value) {
     parseSpecial = value;
     return this;
   }
 
-  /** An end token is a token like any other. */
+  /** An end token does not end generation. */
   public GenerateOptions ignoreEnd(boolean value) {
     ignoreEnd = value;
     return this;
   }
 
-  /** Pieces have a logprob, and those of so many likeliest tokens. */
+  /** Adds a logprob to pieces, and those of that many likeliest tokens. */
   public GenerateOptions logprobs(int top) {
     logprobs = top;
     return this;
   }
 
-  /** From now to the end: {@link TenonException.Deadline}. */
+  /** Time to the end, then {@link TenonException.Deadline}. */
   public GenerateOptions timeout(Duration duration) {
     timeoutSeconds = duration.toNanos() / 1e9;
     return this;
   }
 
-  /** Higher runs first; unless given, that of the session. */
+  /** Higher runs first. Default: the session's. */
   public GenerateOptions priority(int value) {
     priority = value;
     return this;
   }
 
-  /** Requests of one client share what its weight gives. */
+  /** Key of a fair share. */
   public GenerateOptions client(String name) {
     client = name;
     return this;
   }
 
-  /** Of the client. */
+  /** Weight of the client's share. */
   public GenerateOptions weight(double value) {
     weight = value;
     return this;
   }
 
-  /** Of a chat: where the conversation leaves no room for the answer, its oldest turns are left out. */
+  /** Chats only: drops the oldest turns if the conversation leaves no room for the answer. */
   public GenerateOptions dropOldest(boolean value) {
     dropOldest = value;
     return this;
   }
 
-  /** Where subscribers are called and futures completed; unless given, the common pool. */
+  /** Calls subscribers and completes futures. Default: the common pool. */
   public GenerateOptions executor(Executor given) {
     executor = given;
     return this;

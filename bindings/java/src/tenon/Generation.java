@@ -10,13 +10,14 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
-/** A continuation under way: its pieces by a loop, a {@link #stream}, a subscriber or a future; one of them.
+/** A running continuation: its pieces by a loop, a {@link #stream}, a subscriber or a future; one
+ * of them.
  *
- * <p>It begins to wait in the engine's queue when it is made, and is cancelled when it is closed. The last piece closes
- * it. The session can then go on from where it was. */
+ * <p>It is queued in the engine when it is made, and cancelled when it is closed. The last piece
+ * closes it. The session can then continue from where it was. */
 public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.Publisher<Piece>, AutoCloseable {
-  /** How long a loop waits in the library before it looks for Thread.interrupt (and System.exit for it). Steps are cut
-   * to the time that is left, so it waits longer where pieces take longer. */
+  /** Seconds that a loop waits in the library before it looks for Thread.interrupt (and System.exit
+   * for it). Steps are cut to the time that is left, so it waits longer if pieces take longer. */
   private static final double FIRST_SECONDS = 0.05;
   private static final double LONGEST_SECONDS = 1;
 
@@ -42,18 +43,19 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     this.seed = Calls.requestSeed(handle);
   }
 
-  /** Whose text it continues. */
+  /** The session whose text it continues. */
   public Session session() {
     return session;
   }
 
-  /** Whether more comes: until the last piece, or until it is closed. */
+  /** True until the last piece, or until it is closed. */
   @Override
   public boolean hasNext() {
     return !isFinished;
   }
 
-  /** Waits for the next piece. An interrupt of the thread ends it with {@link TenonException.Cancelled}. */
+  /** Waits for the next piece. An interrupt of the thread ends it with {@link
+   * TenonException.Cancelled}. */
   @Override
   public Piece next() {
     if (isFinished) throw new NoSuchElementException("the generation has ended");
@@ -61,7 +63,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
       if (subscription != null) throw new IllegalStateException("its pieces go to a subscriber");
     }
     try {
-      checkInterrupt(); // where pieces come fast no wait lasts long enough to look
+      checkInterrupt(); // fast pieces leave no wait long enough to check
       return taken(Library.use().isVirtualThread() ? waitVirtually() : waitInLibrary());
     } catch (TenonException.State error) {
       if (isFinished || !handle.isLive()) throw new TenonException.Cancelled("the generation has been closed");
@@ -83,15 +85,15 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     return StreamSupport.stream(Spliterators.spliteratorUnknownSize(this, traits), false).onClose(this::close);
   }
 
-  /** All that comes, joined. */
+  /** The rest of the text, joined. */
   public String text() {
     StringBuilder text = new StringBuilder();
     while (hasNext()) text.append(next().text());
     return text.toString();
   }
 
-  /** The same without a thread that waits. A future that is cancelled, or completed in another way, cancels the
-   * generation. */
+  /** As text(), without a waiting thread. A future that is cancelled, or completed otherwise,
+   * cancels the generation. */
   public CompletableFuture<String> textAsync() {
     CompletableFuture<String> future = new CompletableFuture<>();
     StringBuilder text = new StringBuilder();
@@ -120,8 +122,8 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     return future;
   }
 
-  /** Hands the pieces to one subscriber as it requests them. Its methods are called on the executor of the options, one
-   * at a time. */
+  /** Passes the pieces to one subscriber as it requests them. Its methods are called on the
+   * executor of the options, one at a time. */
   @Override
   public void subscribe(Flow.Subscriber<? super Piece> subscriber) {
     PartsSubscription<Piece> made = new PartsSubscription<>(new Parts(), subscriber, options.executor);
@@ -162,7 +164,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     }
   }
 
-  /** Its pieces, without waiting. */
+  /** The pieces, without waiting. */
   private final class Parts implements PartsSubscription.Source<Piece> {
     @Override
     public boolean isEnded() {
@@ -193,7 +195,8 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     }
   }
 
-  /** Waiting in the library would hold a carrier thread, so a virtual one parks until it is notified. */
+  /** Waiting in the library would hold a carrier thread, so a virtual one parks until it is
+   * notified. */
   private RawPiece waitVirtually() {
     Thread waiter = Thread.currentThread();
     awaitNotices(() -> LockSupport.unpark(waiter));
@@ -229,12 +232,12 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     return Calls.requestGetStats(handle);
   }
 
-  /** That the answer is drawn with: as the option seed it gives the same answer again. */
+  /** Seed of the answer; as the option seed it gives the same answer again. */
   public long seed() {
     return seed;
   }
 
-  /** Ends it with {@link TenonException.Cancelled} for what waits for it. Any thread. */
+  /** Ends it with {@link TenonException.Cancelled} for its readers. Any thread. */
   public void cancel() {
     try {
       Calls.requestCancel(handle);
@@ -243,7 +246,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     }
   }
 
-  /** Ends it, and lets the session go. Any thread. */
+  /** Cancels it and releases the session. Any thread. */
   @Override
   public void close() {
     isFinished = true;

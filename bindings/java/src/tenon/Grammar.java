@@ -3,7 +3,7 @@ package tenon;
 import java.util.List;
 import java.util.Map;
 
-/** Which texts may be generated. Any thread. */
+/** A compiled grammar: the texts that may be generated. Any thread. */
 public final class Grammar extends NativeObject {
   Grammar(Handle handle) {
     super(handle);
@@ -13,40 +13,38 @@ public final class Grammar extends NativeObject {
     return new Grammar(Calls.grammarCreate(kind, text));
   }
 
-  /** Documents that a JSON Schema (draft 2020-12) describes; the schema as text. */
+  /** Allows documents that are valid by a JSON Schema (draft 2020-12); the schema as text. */
   public static Grammar jsonSchema(String schema) {
     return make(Constants.GRAMMAR_JSON_SCHEMA, schema);
   }
 
-  /**
-   * As {@link #jsonSchema(String)}, from maps and lists. Answers have an object's properties in the order of
-   * "properties": take a LinkedHashMap for them, Map.of() has no order.
-   */
+  /** As {@link #jsonSchema(String)}, from maps and lists. Answers have an object's properties in
+   * the order of "properties": use a LinkedHashMap for them, because Map.of() has no order. */
   public static Grammar jsonSchema(Map<String, ?> schema) {
     return jsonSchema(Json.text(schema));
   }
 
-  /** Rules in GBNF. */
+  /** Allows texts of the rule root, in GBNF. */
   public static Grammar gbnf(String rules) {
     return make(Constants.GRAMMAR_GBNF, rules);
   }
 
-  /** Texts that a regular expression matches as a whole. */
+  /** Allows texts that a regular expression matches as a whole. */
   public static Grammar regex(String expression) {
     return make(Constants.GRAMMAR_REGEX, expression);
   }
 
-  /** One of these texts. */
+  /** Allows one of these texts. */
   public static Grammar choices(String... texts) {
     return make(Constants.GRAMMAR_CHOICES, Json.text(List.of(texts)));
   }
 
-  /** Whether a text is one of the grammar. */
+  /** True if it is a complete text of the grammar. */
   public boolean accepts(String text) {
     return Calls.grammarAccepts(handle, text) != 0;
   }
 
-  /** For loops that draw by themselves. */
+  /** A matcher, for loops that draw by themselves. */
   public Matcher matcher(Tokenizer tokenizer) {
     return new Matcher(Calls.matcherCreate(handle, tokenizer.handle));
   }

@@ -6,8 +6,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** An object of the library. It counts the calls under way, so that closing is allowed at any time from any
- * thread: the object goes when the last of them returns, and later ones are refused. */
+/** An object of the library. It counts its running calls, so that closing is allowed at any time
+ * from any thread: the object is freed when the last of them returns, and later ones are refused.
+ */
 final class Handle implements AutoCloseable {
   private static final Cleaner CLEANER = Cleaner.create();
 
@@ -19,12 +20,14 @@ final class Handle implements AutoCloseable {
     cleanable = CLEANER.register(this, state);
   }
 
-  /** What a function made; null for NULL. parent: what it was made from, whose memory it may use. */
+  /** Result of a function; null for NULL. parent: the object it was made from, whose memory it may
+   * use. */
   static Handle of(Kind kind, long pointer, Handle parent) {
     return pointer == 0 ? null : new Handle(new State(kind, pointer, null, parent == null ? null : parent.state.keeps));
   }
 
-  /** A request of a session or a server. Closing that closes it first: both in two threads would wait for its end. */
+  /** A request of a session or a server. Closing that closes the request first: two threads would
+   * both wait for its end. */
   static Handle within(Kind kind, long pointer, Handle whole) {
     State made = new State(kind, pointer, null, whole.state.keeps);
     made.whole = whole.state;
@@ -32,7 +35,7 @@ final class Handle implements AutoCloseable {
     return new Handle(made);
   }
 
-  /** Part of another object, which stays as long. */
+  /** Part of another object, valid as long as that. */
   static Handle lent(Kind kind, long pointer, Handle owner) {
     owner.state.hold();
     return new Handle(new State(kind, pointer, owner.state, owner.state.keeps));
@@ -52,8 +55,8 @@ final class Handle implements AutoCloseable {
     return state.isLive();
   }
 
-  /** What is behind a handle. It knows nothing of the handle, so that the Cleaner can be a net for those that
-   * nobody closed. */
+  /** The state behind a handle. It does not refer to the handle, so that the Cleaner can free
+   * unclosed ones. */
   static final class State implements Runnable {
     private final Kind kind;
     private final State owner;
@@ -62,11 +65,11 @@ final class Handle implements AutoCloseable {
     private long pointer;
     private int calls;
     private int holds;
-    private boolean isInUse; // by a call that must be alone
+    private boolean isInUse; // by an exclusive call
     private boolean isClosed;
-    private State whole; // what a request is of
-    private final Set<State> requests = new HashSet<>(); // of a session or a server, until they are destroyed
-    private final List<Runnable> afterwards = new ArrayList<>(); // what is to be done when it has been destroyed
+    private State whole; // owner of a request
+    private final Set<State> requests = new HashSet<>(); // of a session or a server, until destroyed
+    private final List<Runnable> afterwards = new ArrayList<>(); // actions after its destruction
 
     private State(Kind kind, long pointer, State owner, Object keeps) {
       this.kind = kind;
@@ -100,35 +103,35 @@ final class Handle implements AutoCloseable {
       destroy(last);
     }
 
-    /** Begins a call although it may have been closed, as long as something keeps it. */
+    /** Begins a call even on a closed object, while something keeps it alive. */
     synchronized long enterAlive() {
       if (pointer == 0) throw new TenonException.State("the " + kind.title + " has been closed");
       ++calls;
       return pointer;
     }
 
-    /** Whether it has not been destroyed: it is open, or closed and something keeps it. */
+    /** True until it is destroyed: it is open, or closed and kept alive. */
     synchronized boolean isAlive() {
       return pointer != 0;
     }
 
-    /** Begins the life of something in its memory. */
+    /** Notes a user of its memory. */
     synchronized void hold() {
       ++holds;
     }
 
-    /** The same of something that can be made of an open one alone. */
+    /** Notes a user that only an open object can have. */
     synchronized void holdOpen() {
       if (isClosed) throw new TenonException.State("the " + kind.title + " has been closed");
       ++holds;
     }
 
-    /** When it has been destroyed this is run; false: it has been. */
+    /** Runs the action after destruction; false: it is destroyed already. */
     synchronized boolean afterwards(Runnable action) {
       return pointer != 0 && afterwards.add(action);
     }
 
-    /** That is not to be run any more; false: it has been, or is about to be. */
+    /** Withdraws the action; false: it has run, or is about to. */
     synchronized boolean withdraw(Runnable action) {
       return afterwards.remove(action);
     }
@@ -152,7 +155,7 @@ final class Handle implements AutoCloseable {
       return !isClosed;
     }
 
-    /** Closes it: now, or when the calls under way return, which it ends where they can be. */
+    /** Closes it: now, or when running calls return, which it ends if possible. */
     @Override
     public void run() {
       final long last;
@@ -174,7 +177,7 @@ final class Handle implements AutoCloseable {
         }
         destroy(last);
       };
-      // Where its log closes it: a thread of the server's cannot wait for itself.
+      // Closed by its own log: a thread of the server's cannot wait for itself.
       if (kind == Kind.SERVER && Callback.isInside()) {
         new Thread(rest, "tenon server end").start();
       } else {
@@ -199,7 +202,7 @@ final class Handle implements AutoCloseable {
       return last;
     }
 
-    /** Outside of the lock: it may wait for a callback under way. */
+    /** Outside of the lock: it may wait for a running callback. */
     private void destroy(long last) {
       if (last == 0) return;
       if (owner != null) {
@@ -211,7 +214,7 @@ final class Handle implements AutoCloseable {
       takeAfterwards().forEach(Runnable::run);
     }
 
-    /** Whether it is open. */
+    /** True if it is open. */
     private synchronized boolean begin(State request) {
       requests.add(request);
       return !isClosed;

@@ -3,7 +3,8 @@ package tenon;
 import java.util.List;
 import java.util.Objects;
 
-/** Several texts, or lists of tokens, as the library takes them: places [count] with their lengths [count]. */
+/** Several texts, or lists of tokens, for the library: places [count] with their lengths [count].
+ */
 record Items(int count, boolean areTexts, Block places, Block lengths) {
   /** One of the two is null. */
   static Items of(Call call, List<String> texts, List<int[]> tokens) {

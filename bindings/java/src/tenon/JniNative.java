@@ -74,7 +74,7 @@ final class JniNative extends JniCalls {
     return viewOf(address, size).order(ByteOrder.nativeOrder());
   }
 
-  /** A copy: before Java 22 a buffer cannot be taken back, and would outlive what it shows. */
+  /** A copy: before Java 22 a buffer cannot be taken back, and would outlive its memory. */
   @Override
   Lent lend(long address, long size) {
     ByteBuffer copy = ByteBuffer.allocateDirect(Math.toIntExact(size)).order(ByteOrder.nativeOrder());

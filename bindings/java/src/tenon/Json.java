@@ -19,7 +19,7 @@ public final class Json {
     this.text = text;
   }
 
-  /** Reads a document. IllegalArgumentException, with the position, where it is none. */
+  /** Parses a document. IllegalArgumentException, with the position, if it is malformed. */
   public static Object parse(String text) {
     Json json = new Json(text);
     Object value = json.value();
@@ -28,7 +28,7 @@ public final class Json {
     return value;
   }
 
-  /** Reads a document that is an object. */
+  /** Parses a document that is an object. */
   @SuppressWarnings("unchecked")
   public static Map<String, Object> parseObject(String text) {
     if (parse(text) instanceof Map<?, ?> map) return (Map<String, Object>) map;

@@ -8,10 +8,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 
-/** Finds libtenon, and refuses one that does not fit. In this order: the path given to {@link #use(Path)} before
- * anything else, or in the system property tenon.library; the library inside the jar; what the system's loader finds
- * as libtenon.so.0.1. libtenon-server is looked for when the first {@link Server} is made: beside the libtenon in use,
- * else by the system's loader. */
+/** Finds libtenon, and refuses one that does not fit. In this order: the path given to {@link
+ * #use(Path)} before anything else, or in the system property tenon.library; the library inside the
+ * jar; the one that the system's loader finds as libtenon.so.0.1. libtenon-server is searched when
+ * the first {@link Server} is made: beside the libtenon in use, else by the system's loader. */
 public final class Library {
   private static String wanted;
   private static String used;
@@ -23,7 +23,7 @@ public final class Library {
 
   private Library() {}
 
-  /** Names the libtenon.so to use. IllegalStateException when another one is in use. */
+  /** Names the libtenon.so to use. IllegalStateException if another one is in use. */
   public static synchronized void use(Path path) {
     if (used != null && !used.equals(path.toString())) throw new IllegalStateException(used + " is in use already");
     wanted = path.toString();
@@ -35,17 +35,17 @@ public final class Library {
     return used;
   }
 
-  /** Its version: "0.1.0". */
+  /** The library's version: "0.1.0". */
   public static String version() {
     return Calls.versionText();
   }
 
-  /** How it is called: "foreign functions" or "JNI". */
+  /** The way it is called: "foreign functions" or "JNI". */
   public static String layer() {
     return NativeLayer.title();
   }
 
-  /** Loads the library at the first call; afterwards costs nothing. */
+  /** Loads the library at the first call; later calls cost nothing. */
   static NativeCalls use() {
     NativeCalls ready = calls;
     return ready != null ? ready : load();
@@ -85,7 +85,8 @@ public final class Library {
     hasServer = true;
   }
 
-  /** TenonException.Unsupported with a sentence when the libtenon-server at a path does not fit. */
+  /** Throws TenonException.Unsupported with a sentence if the libtenon-server at a path does not
+   * fit. */
   static synchronized void checkServer(String path) {
     NativeMemory.ServerDescription said = use().describeServer(path);
     if (said.json() == null) {
@@ -100,14 +101,14 @@ public final class Library {
     }
   }
 
-  /** TenonException.Unsupported with a sentence when the library at a path does not fit. */
+  /** Throws TenonException.Unsupported with a sentence if the library at a path does not fit. */
   static synchronized void check(String path) {
     check(makeLayer(), path);
   }
 
   private static NativeCalls makeLayer() {
     if (layer == null) {
-      // Of the jar's files, with a library of the program's the shim of JNI alone is of use.
+      // A program's own library needs only the shim of JNI among the jar's files.
       bundled = Bundle.unpack(wanted == null ? name -> true : JniNative.SHIM::equals);
       layer = NativeLayer.make(bundled);
     }
@@ -132,7 +133,7 @@ public final class Library {
         + ours.get("version") + ": " + reasons.get(0) + more);
   }
 
-  /** What this binding was made for. */
+  /** The interface that this binding was made for. */
   static synchronized Map<String, Object> madeFor() {
     if (madeFor == null) madeFor = readMadeFor("made_for.json");
     return madeFor;

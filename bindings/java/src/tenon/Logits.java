@@ -3,8 +3,8 @@ package tenon;
 import java.lang.ref.Cleaner;
 import java.nio.FloatBuffer;
 
-/** Logits [vocabulary] f32 in the memory of the library, until they are closed; meanwhile their session refuses
- * calls with {@link TenonException.State}.
+/** Logits [vocabulary] f32 in the library's memory, until they are closed. Their session meanwhile
+ * refuses calls with {@link TenonException.State}.
  *
  * <pre>{@code
  * try (Logits logits = session.logits()) {
@@ -12,8 +12,8 @@ import java.nio.FloatBuffer;
  * }
  * }</pre>
  *
- * From Java 22 on nothing is copied, and what reads a buffer after the end gets an IllegalStateException. Before,
- * Java cannot take a buffer back: it is a copy. */
+ * From Java 22 on nothing is copied, and reading a buffer after the close throws
+ * IllegalStateException. Older Java cannot take a buffer back, so it is a copy. */
 public final class Logits implements AutoCloseable {
   private static final Cleaner CLEANER = Cleaner.create();
 
@@ -47,18 +47,18 @@ public final class Logits implements AutoCloseable {
     return new Logits(owner.state, lent);
   }
 
-  /** How many there are: the vocabulary. */
+  /** Number of logits: the vocabulary. */
   public int size() {
     return values.limit();
   }
 
-  /** That of a token. */
+  /** The logit of a token. */
   public synchronized float get(int token) {
     checkOpen();
     return values.get(token);
   }
 
-  /** All of them, read-only. */
+  /** All logits, read-only. */
   public synchronized FloatBuffer buffer() {
     checkOpen();
     return values.duplicate();
@@ -76,7 +76,7 @@ public final class Logits implements AutoCloseable {
     if (isClosed) throw new TenonException.State("the logits have been closed");
   }
 
-  /** For a call of the library that reads them; closing is put off until leave(). */
+  /** For a call of the library that reads them; a close waits for leave(). */
   synchronized Block enter() {
     checkOpen();
     ++users;

@@ -2,58 +2,58 @@ package tenon;
 
 import java.util.BitSet;
 
-/** Where a text of a grammar has come to, and what may follow. One thread at a time. */
+/** A position in a text of a grammar, and the tokens that may follow. One thread at a time. */
 public final class Matcher extends NativeObject {
   Matcher(Handle handle) {
     super(handle);
   }
 
-  /** A second one at the same place. */
+  /** A second matcher at the same position. */
   public Matcher fork() {
     return new Matcher(Calls.matcherFork(handle));
   }
 
-  /** Back to the beginning. */
+  /** Returns to the beginning. */
   public void reset() {
     Calls.matcherReset(handle);
   }
 
-  /** At most so many tokens may still come. */
+  /** Limits the text to that many more tokens. */
   public void setTokenLimit(long tokens) {
     Calls.matcherSetTokenLimit(handle, tokens);
   }
 
-  /** Whether the token may come next. */
+  /** True if the token may come next. */
   public boolean allows(int token) {
     return Calls.matcherAllows(handle, token) != 0;
   }
 
-  /** All tokens that may come next. */
+  /** Mask of all tokens that may come next. */
   public BitSet mask() {
     return BitSet.valueOf(Calls.matcherMask(handle));
   }
 
-  /** Takes the next token; {@link TenonException.State} for one that cannot follow. */
+  /** Accepts the next token; {@link TenonException.State} if it cannot follow. */
   public void accept(int token) {
     Calls.matcherAcceptToken(handle, token);
   }
 
-  /** Takes text, if the grammar goes on so. */
+  /** Accepts text; false if the grammar does not allow it. */
   public boolean accept(String text) {
     return Calls.matcherAcceptText(handle, text) != 0;
   }
 
-  /** Takes the last tokens back. */
+  /** Takes back the last tokens. */
   public void rollBack(int tokens) {
     Calls.matcherRollBack(handle, tokens);
   }
 
-  /** Whether the text so far is one of the grammar. */
+  /** True if the text so far is a text of the grammar. */
   public boolean isComplete() {
     return Calls.matcherState(handle).complete() != 0;
   }
 
-  /** Whether nothing can follow. */
+  /** True if only an end token can follow. */
   public boolean hasEnded() {
     return Calls.matcherState(handle).ended() != 0;
   }

@@ -21,7 +21,7 @@ public final class Model extends NativeObject {
     super(handle);
   }
 
-  /** Opens a model file; of a split model the first part, the others are found beside it. */
+  /** Opens a model file. For a split model name the first part; the others are found beside it. */
   public static Model open(String path) {
     return open(Path.of(path), null);
   }
@@ -38,13 +38,13 @@ public final class Model extends NativeObject {
     return open(List.of(path), options);
   }
 
-  /** All parts of a split model, in any order. */
+  /** Opens all parts of a split model, in any order. */
   public static Model open(List<Path> parts, ModelOptions options) {
     return load(parts, null, options);
   }
 
-  /** From the bytes of a file. Those of a direct buffer, as of a mapped file, are not copied: they must not change as
-   * long as anything made from the model lives. */
+  /** Opens the bytes of a file. A direct buffer, such as a mapped file, is not copied: it must not
+   * change while anything made from the model lives. */
   public static Model of(ByteBuffer file, ModelOptions options) {
     ByteBuffer memory = file.slice();
     if (!file.isDirect()) {
@@ -83,7 +83,7 @@ public final class Model extends NativeObject {
         if (!isLoaded && callback != null) callback.rethrow();
         if (!isLoaded) throw failure;
       } finally {
-        // The log is used as long as the model or one of its sessions lives.
+        // The log is used while the model or one of its sessions lives.
         if (callback != null && !(isLoaded && options.hasLog())) callback.end();
       }
       return new Model(Handle.withMemory(Kind.MODEL, made.int64(0), memory));
@@ -95,13 +95,13 @@ public final class Model extends NativeObject {
     return Calls.modelGetInfo(handle);
   }
 
-  /** The model's own, which is closed with it. */
+  /** The model's tokenizer, which is closed with it. */
   public synchronized Tokenizer tokenizer() {
     if (tokenizer == null) tokenizer = new Tokenizer(Calls.modelTokenizer(handle));
     return tokenizer;
   }
 
-  /** The metadata of the file, in its order: String, Long, Double, Boolean, or List of one of them. */
+  /** Metadata of the file, in file order: String, Long, Double, Boolean, or List of one of them. */
   public Map<String, Object> metadata() {
     Map<String, Object> all = new LinkedHashMap<>();
     long count = Calls.modelMetadataCount(handle);
@@ -112,7 +112,7 @@ public final class Model extends NativeObject {
     return all;
   }
 
-  /** One entry of the metadata; null: the file has none of this name. */
+  /** One entry of the metadata; null if the file lacks it. */
   public Object metadata(String key) {
     long index;
     try {
@@ -140,7 +140,7 @@ public final class Model extends NativeObject {
     };
   }
 
-  /** The tensors of the file, in its order. */
+  /** Tensors of the file, in file order. */
   public List<Tensor> tensors() {
     List<Tensor> all = new ArrayList<>();
     long count = Calls.modelTensorCount(handle);
@@ -148,27 +148,27 @@ public final class Model extends NativeObject {
     return all;
   }
 
-  /** What the model with one session takes; 0: of the default context. */
+  /** Memory of the model with one session; 0: the default context. */
   public Memory memory(long context) {
     return Calls.modelMemory(handle, context);
   }
 
-  /** How the model runs here. */
+  /** How the model runs on this machine. */
   public Execution execution() {
     return Calls.modelExecution(handle);
   }
 
-  /** This machine as planning sees it; speed: runs some layers, for seconds. */
+  /** This machine, for planning. speed: runs some layers, for seconds. */
   public Hardware measure(boolean speed) {
     return Calls.measureHardware(handle, speed ? Constants.MEASURE_SPEED : 0);
   }
 
-  /** What so many sessions will take, and how fast they will be; 0: the default context, one session. */
+  /** Predicts memory and speed for that many sessions; 0: the default context, one session. */
   public Plan plan(Hardware hardware, long context, long sessions) {
     return Calls.modelPlan(handle, context, sessions, java.util.Objects.requireNonNull(hardware));
   }
 
-  /** A new, empty text. */
+  /** A new session with an empty text. */
   public Session session() {
     return new Session(this);
   }
@@ -177,7 +177,7 @@ public final class Model extends NativeObject {
     return new Session(this, options);
   }
 
-  /** The engine that sessions of the model are in unless they name another; made at first use. */
+  /** The engine of sessions that name no other; made at first use. */
   public synchronized Engine engine() {
     if (engine == null) engine = new Engine(this);
     return engine;

@@ -2,7 +2,7 @@ package tenon;
 
 import java.util.function.DoublePredicate;
 
-/** What a model tells while it loads and later. */
+/** Callbacks of a model while it loads and later. */
 public abstract class ModelCallbacks<S extends ModelCallbacks<S>> extends Options<S> {
   /** Lines of the log. */
   @FunctionalInterface
@@ -17,15 +17,15 @@ public abstract class ModelCallbacks<S extends ModelCallbacks<S>> extends Option
 
   ModelCallbacks() {}
 
-  /** Is called with 0 .. 1 while the model loads; true ends that with {@link TenonException.Cancelled}. What it
-   * throws comes out of Model.open. */
+  /** Called with 0 .. 1 while the model loads; true cancels with {@link TenonException.Cancelled}.
+   * Model.open throws its exception. */
   @SuppressWarnings("unchecked")
   public S onProgress(DoublePredicate function) {
     progress = function;
     return (S) this;
   }
 
-  /** Is called with the log's lines up to a level, as long as the process. */
+  /** Called with the log's lines up to a level, until the process ends. */
   @SuppressWarnings("unchecked")
   public S onLog(int level, Log function) {
     logLevel = level;
@@ -33,7 +33,7 @@ public abstract class ModelCallbacks<S extends ModelCallbacks<S>> extends Option
     return (S) this;
   }
 
-  /** Both functions behind the one key that the library has for them. */
+  /** Both functions under the library's one key for them. */
   private record Functions(DoublePredicate progress, Log log) implements Upcalls.OnProgress, Upcalls.OnLog {
     @Override
     public boolean call(double fraction) {
@@ -46,7 +46,7 @@ public abstract class ModelCallbacks<S extends ModelCallbacks<S>> extends Option
     }
   }
 
-  /** No call of the library can tell what a line's function threw. */
+  /** No call of the library can throw a line function's exception. */
   static void pass(Log log, int level, String text) {
     try {
       log.line(level, text);

@@ -2,7 +2,8 @@ package tenon;
 
 import java.nio.file.Path;
 
-/** Picks the way to the library: here JNI. The jar has another one of this name for Java 22 and later. */
+/** Picks the way to the library: JNI. The jar has another class of this name for Java 22 and later.
+ */
 final class NativeLayer {
   private NativeLayer() {}
 

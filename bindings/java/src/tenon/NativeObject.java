@@ -1,8 +1,8 @@
 package tenon;
 
-/** Something of the library. {@link #close()} frees it at once, in any order and from any thread: calls under way
- * return first, later ones are {@link TenonException.State}. What nobody closed is freed some time after its last
- * reference is gone. */
+/** An object of the library. {@link #close()} frees it at once, in any order and from any thread:
+ * running calls return first, later ones are {@link TenonException.State}. An unclosed object is
+ * freed some time after its last reference is gone. */
 public abstract class NativeObject implements AutoCloseable {
   final Handle handle;
 
@@ -10,7 +10,7 @@ public abstract class NativeObject implements AutoCloseable {
     this.handle = handle;
   }
 
-  /** Whether it was closed. */
+  /** True if it was closed. */
   public boolean isClosed() {
     return !handle.isLive();
   }

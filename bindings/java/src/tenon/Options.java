@@ -4,16 +4,17 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Options of the library under their names. The library checks them when an object is made with them; a wrong one is
- * {@link TenonException.Argument}, which names the nearest.
+/** Options of the library under their names. The library checks them when an object is made with
+ * them; an unknown one is {@link TenonException.Argument}, which names the nearest.
  *
- * @param <S> the class of the options itself */
+ * @param <S> the options' own class */
 public abstract class Options<S extends Options<S>> {
   private final Map<String, Object> values = new LinkedHashMap<>();
 
   Options() {}
 
-  /** Sets an option by its name in tenon.h: a number, a boolean, a String, or several as String[] or List. */
+  /** Sets an option by its name in tenon.h: a number, a boolean, a String, or several as String[]
+   * or List. */
   @SuppressWarnings("unchecked")
   public S set(String name, Object value) {
     values.put(name, value);
@@ -24,12 +25,12 @@ public abstract class Options<S extends Options<S>> {
     return values.isEmpty();
   }
 
-  /** What was set, in its order. */
+  /** The options that were set, in order. */
   Map<String, Object> values() {
     return values;
   }
 
-  /** As "name=value", one a line. */
+  /** As lines of "name=value". */
   String lines() {
     StringBuilder lines = new StringBuilder();
     values.forEach((name, value) -> {
@@ -44,7 +45,7 @@ public abstract class Options<S extends Options<S>> {
     return lines.toString();
   }
 
-  /** A set of the library; null for the defaults. To be closed. */
+  /** A set of options; null for the defaults. The caller closes it. */
   static Handle handle(Options<?> options) {
     if (options == null || options.values.isEmpty()) return null;
     Handle set = Calls.optionsCreate();

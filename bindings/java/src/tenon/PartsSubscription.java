@@ -5,19 +5,19 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Between what comes in parts (a generation, a server's answer) and its subscriber: takes what is there, as much as
- * was requested, whenever it is signalled, and hands it on from one thread at a time. Rules of the Reactive Streams
- * specification, by number in brackets. */
+/** Connects a source of parts (a generation, a server's answer) to its subscriber: takes parts, as
+ * many as were requested, whenever it is signalled, and passes them on from one thread at a time.
+ * Rules of the Reactive Streams specification, by number in brackets. */
 final class PartsSubscription<T> implements Flow.Subscription, Runnable {
-  /** What has come; part is null where the end came alone. */
+  /** A part; null if the end came without one. */
   record Taken<T>(T part, boolean isLast) {}
 
-  /** What comes in parts. */
+  /** A source of parts. */
   interface Source<T> {
-    /** Whether poll() tells of an end, so that it can be asked without demand. */
+    /** True if poll() would report an end, which needs no demand. */
     boolean isEnded();
 
-    /** What has come; null: nothing yet. Throws what the subscriber is to hear of. */
+    /** The next part; null: none yet. Throws the error that the subscriber gets. */
     Taken<T> poll();
 
     void close();
@@ -27,7 +27,7 @@ final class PartsSubscription<T> implements Flow.Subscription, Runnable {
   private final Flow.Subscriber<? super T> subscriber;
   private final Executor executor;
   private final AtomicLong demand = new AtomicLong();
-  /** Signals not yet looked at; who raises it from 0 has it run. */
+  /** Signals not yet handled; the thread that raises it from 0 runs it. */
   private final AtomicInteger signals = new AtomicInteger();
   private volatile Throwable failure;
   private volatile boolean isDone;
@@ -38,7 +38,7 @@ final class PartsSubscription<T> implements Flow.Subscription, Runnable {
     this.executor = executor;
   }
 
-  /** [1.9]: also who gets nothing has first a subscription. */
+  /** [1.9]: a subscriber that gets nothing still has a subscription first. */
   void refuse(Throwable reason) {
     isDone = true;
     subscriber.onSubscribe(this);
@@ -62,7 +62,7 @@ final class PartsSubscription<T> implements Flow.Subscription, Runnable {
     source.close();
   }
 
-  /** There may be something. */
+  /** A part may be ready. */
   void signal() {
     if (isDone || signals.getAndIncrement() != 0) return;
     try {
@@ -106,7 +106,7 @@ final class PartsSubscription<T> implements Flow.Subscription, Runnable {
       try {
         subscriber.onNext(taken.part);
       } catch (RuntimeException | Error error) {
-        end(error); // [2.13] forbids it; whoever waits for the end hears of it
+        end(error); // forbidden by [2.13]; waiters for the end get it
         return;
       }
     }

@@ -2,15 +2,15 @@ package tenon;
 
 import java.util.List;
 
-/** What one step of a generation brings.
+/** Result of one step of a generation.
  *
- * @param text whole characters: empty while one is incomplete or may begin a stop text
- * @param token Constants.NO_TOKEN where the last one had gone already
+ * @param text whole characters; empty while one is incomplete or may begin a stop text
+ * @param token Constants.NO_TOKEN if the last token was handed out already
  * @param finish null unless it is the last piece
- * @param logprob of the token, where GenerateOptions.logprobs was given, else NaN
- * @param top the likeliest tokens, where they were asked for */
+ * @param logprob of the token, with GenerateOptions.logprobs, else NaN
+ * @param top the likeliest tokens, if requested */
 public record Piece(String text, int token, Finish finish, float logprob, List<TokenLogprob> top) {
-  /** Whether there is a token. */
+  /** True if there is a token. */
   public boolean hasToken() {
     return token != Constants.NO_TOKEN;
   }

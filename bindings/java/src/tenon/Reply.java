@@ -4,14 +4,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** An answer that is read as it comes: its text taken apart into content, reasoning and calls of tools. One thread at a
- * time. */
+/** A parser of one answer: splits its text into content, reasoning and calls of tools. One thread
+ * at a time. */
 public final class Reply extends NativeObject {
   Reply(Handle handle) {
     super(handle);
   }
 
-  /** Takes the next token; what it amounts to (ChatDelta.kind is Constants.CHAT_*). */
+  /** Takes the next token; returns the parsed parts (ChatDelta.kind is Constants.CHAT_*). */
   public List<ChatDelta> push(int token) {
     List<ChatDelta> deltas = new ArrayList<>();
     Calls.chatReplyPushToken(handle, token, deltas::add);
@@ -25,7 +25,7 @@ public final class Reply extends NativeObject {
     return deltas;
   }
 
-  /** Takes a piece of a generation; what is held back for a stop text waits. */
+  /** Takes a piece of a generation; text held back for a stop text waits. */
   public List<ChatDelta> push(Piece piece) {
     List<ChatDelta> deltas = new ArrayList<>();
     int token = piece.hasToken() ? piece.token() : Constants.NO_TOKEN;
@@ -33,7 +33,7 @@ public final class Reply extends NativeObject {
     return deltas;
   }
 
-  /** The answer is complete. */
+  /** Ends the answer. */
   public List<ChatDelta> finish() {
     List<ChatDelta> deltas = new ArrayList<>();
     Calls.chatReplyFinish(handle, deltas::add);
@@ -45,7 +45,7 @@ public final class Reply extends NativeObject {
     return Json.parseObject(messageText());
   }
 
-  /** The same as text. */
+  /** The message as text. */
   public String messageText() {
     return Calls.chatReplyMessage(handle);
   }

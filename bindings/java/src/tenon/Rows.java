@@ -6,7 +6,7 @@ import java.nio.FloatBuffer;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Rows of f32, one after another, as the library wrote them; they belong to the program. */
+/** Rows of f32, one after another, in the layout of the library; they belong to the program. */
 public final class Rows {
   private final ByteBuffer memory;
   private final List<Integer> counts = new ArrayList<>();
@@ -24,17 +24,17 @@ public final class Rows {
     dimensions = rows == 0 ? 0 : memory.capacity() / 4 / rows;
   }
 
-  /** How many rows there are. */
+  /** Number of rows. */
   public int size() {
     return size;
   }
 
-  /** Numbers of a row. */
+  /** Numbers per row. */
   public int dimensions() {
     return dimensions;
   }
 
-  /** How many rows each text has: 1 unless the pooling is none. */
+  /** Rows per text: 1 unless the pooling is none. */
   public List<Integer> counts() {
     return List.copyOf(counts);
   }
@@ -50,7 +50,7 @@ public final class Rows {
     return buffer().slice(index * dimensions, dimensions);
   }
 
-  /** The same as an array of its own. */
+  /** One row as a new array: [dimensions] f32. */
   public float[] toArray(int index) {
     float[] copy = new float[dimensions];
     row(index).get(copy);

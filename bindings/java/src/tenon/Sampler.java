@@ -3,7 +3,7 @@ package tenon;
 import java.nio.FloatBuffer;
 import java.util.List;
 
-/** Turns logits into tokens. One thread at a time; a generation copies what it needs when it begins. */
+/** Draws tokens from logits. One thread at a time; a generation copies it when it begins. */
 public final class Sampler extends NativeObject {
   public Sampler() {
     this(null);
@@ -28,53 +28,55 @@ public final class Sampler extends NativeObject {
     Calls.samplerSetFloat(handle, name, value);
   }
 
-  /** Adds to the logit of a token; Double.NEGATIVE_INFINITY forbids it. */
+  /** Adds to a token's logit; Double.NEGATIVE_INFINITY forbids the token. */
   public void setBias(int token, double bias) {
     Calls.samplerSetBias(handle, token, bias);
   }
 
-  /** Generation ends with this token. */
+  /** Ends generation at this token. */
   public void addStopToken(int token) {
     Calls.samplerAddStopToken(handle, token);
   }
 
-  /** Repetitions that the dry parameters look for end at every token whose text holds this one. */
+  /** Makes repetitions counted by the dry parameters end at every token whose text holds this one.
+   */
   public void addDryBreaker(Tokenizer tokenizer, String text) {
     Calls.samplerAddDryBreaker(handle, tokenizer.handle, text);
   }
 
-  /** From now on texts of the grammar only; null: any. */
+  /** Allows only texts of the grammar from now on; null: any text. */
   public void setGrammar(Grammar grammar, Tokenizer tokenizer) {
     Calls.samplerSetGrammar(handle, grammar == null ? null : grammar.handle,
         tokenizer == null ? null : tokenizer.handle);
   }
 
-  /** How many tokens may still be drawn. */
+  /** Sets how many tokens may still be drawn. */
   public void setTokenLimit(long tokens) {
     Calls.samplerSetTokenLimit(handle, tokens);
   }
 
-  /** That it draws with: its option, or of -1 that of the latest answer it drew. */
+  /** Seed of the draws: its option, or for -1 the seed of the latest answer. */
   public long seed() {
     return Calls.samplerSeed(handle);
   }
 
-  /** As it was made. */
+  /** Restores the sampler to its creation. */
   public void reset() {
     Calls.samplerReset(handle);
   }
 
-  /** Takes the last draws back. */
+  /** Takes back the last draws. */
   public void rollBack(int draws) {
     Calls.samplerRollBack(handle, draws);
   }
 
-  /** Draws a token. history: the text so far, for the penalties; its length is the key of the random number. */
+  /** Draws a token. history: the text so far, for the penalties; its length is the key of the
+   * random number. */
   public int sample(Logits logits, int... history) {
     return Calls.samplerSample(handle, logits, history, history.length);
   }
 
-  /** Draws from [vocabulary] f32 of your own. */
+  /** Draws from your logits [vocabulary] f32. */
   public int sample(FloatBuffer logits, int... history) {
     return Calls.samplerSample(handle, logits, history, history.length);
   }
@@ -83,7 +85,8 @@ public final class Sampler extends NativeObject {
     return Calls.samplerSample(handle, logits, history, history.length);
   }
 
-  /** Draws a token with a key of your own: the same seed, position and logits draw the same token. */
+  /** Draws a token with a key of your own: the same seed, position and logits draw the same token.
+   */
   public int sampleAt(Logits logits, long position, int... history) {
     return Calls.samplerSample(handle, logits, history, position);
   }
@@ -98,7 +101,7 @@ public final class Sampler extends NativeObject {
 
   /** Log-probabilities under logits.
    *
-   * @param ofTokens those of the tokens that were asked for
+   * @param ofTokens those of the requested tokens
    * @param top the likeliest, likeliest first */
   public record Logprobs(float[] ofTokens, List<TokenLogprob> top) {}
 

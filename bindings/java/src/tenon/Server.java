@@ -13,9 +13,9 @@ import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 
-/** Models over HTTP, by the interfaces of OpenAI and Anthropic, and for this program without a socket. The library is
- * libtenon-server, which the jar holds. Any thread. What is served is added before the start, and may be closed
- * afterwards: the server keeps it.
+/** Serves models over HTTP (the interfaces of OpenAI and Anthropic), and to this program without a
+ * socket. The library is libtenon-server, which the jar holds. Any thread. Add models and engines
+ * before the start; they may be closed afterwards: the server keeps them.
  *
  * <pre>{@code
  * try (Server server = new Server()) {
@@ -26,7 +26,7 @@ import java.util.concurrent.CountDownLatch;
  * }
  * }</pre> */
 public final class Server extends NativeObject {
-  /** A server that runs is in use, whoever has forgotten it. */
+  /** A running server is in use, even if unreferenced. */
   private static final Set<Server> RUNNING = ConcurrentHashMap.newKeySet();
 
   private final Set<ServerAnswer> answers = Collections.newSetFromMap(new WeakHashMap<>());
@@ -37,7 +37,7 @@ public final class Server extends NativeObject {
     this(null);
   }
 
-  /** {@link TenonException.Unsupported} where there is no libtenon-server, or one that does not fit. */
+  /** Throws {@link TenonException.Unsupported} if libtenon-server is missing or does not fit. */
   public Server(ServerOptions options) {
     super(make(options));
   }
@@ -64,7 +64,7 @@ public final class Server extends NativeObject {
     return add(name, model, null, 0);
   }
 
-  /** context: most tokens of a request's prompt and answer; 0: as a session has by default. */
+  /** context: most tokens of a request's prompt and answer; 0: a session's default. */
   public synchronized Server add(String name, Model model, EngineOptions options, long context) {
     GenerateOptions.counted(context);
     try (Handle set = Options.handle(options)) {
@@ -91,7 +91,7 @@ public final class Server extends NativeObject {
     return this;
   }
 
-  /** Adds something that then lives as long as the server. */
+  /** Makes a served object live as long as the server. */
   private void keeping(Handle served, Runnable add) {
     served.state.holdOpen();
     Runnable letGo = served.state::release;
@@ -104,7 +104,7 @@ public final class Server extends NativeObject {
     }
   }
 
-  /** Serves a model file, which is loaded when a request first asks for it. */
+  /** Serves a model file that is loaded when a request first asks for it. */
   public Server addFile(String name, Path path) {
     return addFile(name, path, new ServerModelFile());
   }
@@ -114,19 +114,20 @@ public final class Server extends NativeObject {
     return this;
   }
 
-  /** Takes connections at an address from the start on; port 0: one that is free. Returns the port. Any number of
-   * times. */
+  /** Accepts connections at an address once started; port 0: any free one. Returns the port. Any
+   * number of times. */
   public synchronized int listen(String host, int port) {
     if (port < 0 || port > 0xffff) throw new TenonException.Argument("a port is 0 .. 65535, not " + port);
     return Calls.serverListenTcp(handle, Objects.requireNonNull(host), (char) port);
   }
 
-  /** Takes connections at a Unix socket. */
+  /** Accepts connections at a Unix socket. */
   public synchronized void listenUnix(Path path) {
     Calls.serverListenUnix(handle, path.toString());
   }
 
-  /** Begins to serve, on threads of the library's. They do not keep the process alive: {@link #join}. */
+  /** Starts serving, on threads of the library's. They do not keep the process alive: {@link
+   * #join}. */
   public synchronized Server start() {
     Calls.serverStart(handle, 0);
     hasStarted = true;
@@ -135,8 +136,8 @@ public final class Server extends NativeObject {
     return this;
   }
 
-  /** Takes no more requests, and returns when those under way have ended: by themselves within the duration, else with
-   * {@link TenonException.Cancelled}. It cannot start again. */
+  /** Takes no more requests, and returns when running ones have ended: by themselves within the
+   * duration, else with {@link TenonException.Cancelled}. It cannot start again. */
   public void stop(Duration duration) {
     if (Callback.isInside()) throw new TenonException.State("a callback cannot wait for the end of a server");
     try {
@@ -156,18 +157,19 @@ public final class Server extends NativeObject {
     end.await();
   }
 
-  /** Asks as a client does, without a socket, and gets the same answer; body: JSON, or null.
-   * {@link TenonException.State} before the start and after the end. */
+  /** Sends a request like a client, without a socket, and gets the same answer; body: JSON, or
+   * null. {@link TenonException.State} before the start and after the end. */
   public ServerAnswer request(String method, String target, String body) {
     return request(method, target, body == null ? null : body.getBytes(StandardCharsets.UTF_8), null);
   }
 
-  /** The same with maps and lists: {@code server.request("POST", "/v1/chat/completions", Map.of(...))}. */
+  /** Sends a body of maps and lists: {@code server.request("POST", "/v1/chat/completions",
+   * Map.of(...))}. */
   public ServerAnswer request(String method, String target, Map<String, ?> body) {
     return request(method, target, Json.text(body));
   }
 
-  /** The same with bytes; apiKey: where the server asks for one, else null. */
+  /** Sends a body of bytes; apiKey: if the server requires one, else null. */
   public ServerAnswer request(String method, String target, byte[] body, String apiKey) {
     if (!hasStarted && !isClosed()) {
       throw new TenonException.State("the server has not been started: nothing would answer");
@@ -181,7 +183,8 @@ public final class Server extends NativeObject {
     return answer;
   }
 
-  /** Stops it without waiting for answers: those under way end with {@link TenonException.Cancelled}. */
+  /** Stops it without waiting for answers: running ones end with {@link TenonException.Cancelled}.
+   */
   @Override
   public void close() {
     List<ServerAnswer> under;
@@ -189,7 +192,7 @@ public final class Server extends NativeObject {
       under = new ArrayList<>(answers);
     }
     for (ServerAnswer answer : under) answer.end(new TenonException.Cancelled("the server has been closed"));
-    // Its addresses are free afterwards, also where an answer is being read at this moment.
+    // Its addresses are free afterwards, even while an answer is being read.
     if (RUNNING.contains(this) && !Callback.isInside()) {
       try {
         Calls.serverStop(handle, 0);

@@ -14,15 +14,16 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
-/** A server's answer to this program, as it comes: parts by a loop or a subscriber, or the whole by {@link #text} and
- * {@link #textAsync}; one of them. Virtual threads may loop: they park. Closing it before its end cancels the request.
- * The last part closes it. */
+/** A server's answer to this program: parts by a loop or a subscriber, or the whole by {@link
+ * #text} and {@link #textAsync}; one of them. Virtual threads may loop: they park. Closing it
+ * before its end cancels the request. The last part closes it. */
 public final class ServerAnswer extends NativeObject implements Iterable<byte[]>, Iterator<byte[]>,
     Flow.Publisher<byte[]> {
-  /** How long a loop waits in the library before it looks for Thread.interrupt; System.exit waits as long for it. */
+  /** Seconds that a loop waits in the library before it looks for Thread.interrupt; System.exit
+   * waits as long for it. */
   private static final double WAIT_SECONDS = 0.02;
 
-  /** Held by the one that looks what has come. */
+  /** Held by the thread that looks for parts. */
   private final ReentrantLock reader = new ReentrantLock();
   private PartsSubscription<byte[]> subscription;
   private volatile Runnable wake;
@@ -38,17 +39,17 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     super(handle);
   }
 
-  /** Of HTTP: 200, 400, ...; waits for it. */
+  /** HTTP status: 200, 400, ...; waits for it. */
   public int status() {
     return waited(() -> status != 0, () -> status);
   }
 
-  /** "application/json"; of a stream "text/event-stream". Waits for it. */
+  /** "application/json"; for a stream "text/event-stream". Waits for it. */
   public String contentType() {
     return waited(() -> status != 0, () -> contentType);
   }
 
-  /** X-Request-Id, Tenon-Notes, Retry-After, by their names. Waits for them. */
+  /** X-Request-Id, Tenon-Notes, Retry-After, by name. Waits for them. */
   public Map<String, String> headers() {
     return waited(() -> status != 0, () -> {
       Map<String, String> all = new LinkedHashMap<>();
@@ -60,13 +61,13 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     });
   }
 
-  /** Whether another part comes; waits until that is known. */
+  /** True if another part comes; waits until that is known. */
   @Override
   public boolean hasNext() {
     return waited(() -> next != null || isLast, () -> next != null);
   }
 
-  /** What of the body has come next: of a stream, whole events. An interrupt of the thread ends it with
+  /** The next part of the body; for a stream, whole events. An interrupt of the thread ends it with
    * {@link TenonException.Cancelled}. */
   @Override
   public byte[] next() {
@@ -93,8 +94,8 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     return new String(body(), StandardCharsets.UTF_8);
   }
 
-  /** The same without a thread that waits. A future that is cancelled, or completed in another way, cancels the
-   * request. */
+  /** As text(), without a waiting thread. A future that is cancelled, or completed otherwise,
+   * cancels the request. */
   public CompletableFuture<String> textAsync() {
     CompletableFuture<String> future = new CompletableFuture<>();
     ByteArrayOutputStream all = new ByteArrayOutputStream();
@@ -171,7 +172,7 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     return part;
   }
 
-  /** Looks what has come, and answers. One thread at a time. */
+  /** Looks for parts, and answers. One thread at a time. */
   private <T> T look(Supplier<T> answer) {
     reader.lock();
     try {
@@ -182,9 +183,9 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     }
   }
 
-  /** For the poller: whether something has come that was not there when it was asked last. */
+  /** For the poller: true if a part came since the last call. */
   boolean hasNews() {
-    if (!reader.tryLock()) return false; // who looks now will see it
+    if (!reader.tryLock()) return false; // the current reader will see it
     try {
       if (next != null || isLast || failure != null) return false;
       fetch(0);
@@ -196,7 +197,7 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     }
   }
 
-  /** Under the lock: what has come, unless the last part waits to be taken. */
+  /** Under the lock: fetches the next part, unless the last one was not taken. */
   private void fetch(double seconds) {
     if (next != null || isLast) return;
     if (failure != null) throw failure;
@@ -217,7 +218,7 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     letGo();
   }
 
-  /** First closed, then forgotten: who begins to wait looks whether it is closed. */
+  /** First closed, then forgotten: a new waiter checks whether it is closed. */
   private void letGo() {
     super.close();
     AnswerPoller.forget(this);
@@ -227,7 +228,7 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     return new TenonException.Cancelled("the answer has been closed");
   }
 
-  /** Waits until what has come is enough, and answers. */
+  /** Waits for enough parts, and answers. */
   private <T> T waited(BooleanSupplier isEnough, Supplier<T> answer) {
     Thread current = Thread.currentThread();
     synchronized (this) {
@@ -239,7 +240,7 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
       boolean isVirtual = Library.use().isVirtualThread();
       if (isVirtual) awaitNews(() -> LockSupport.unpark(current));
       while (true) {
-        if (current.isInterrupted()) { // also where parts come fast
+        if (current.isInterrupted()) { // also if parts come fast
           close();
           throw new TenonException.Cancelled("the thread was interrupted");
         }
@@ -266,7 +267,8 @@ public final class ServerAnswer extends NativeObject implements Iterable<byte[]>
     AnswerPoller.await(this, then);
   }
 
-  /** From now on it fails so, for what waits and later; what has come is still there. */
+  /** Makes it fail with the reason, for current and later waiters; parts that came stay readable.
+   */
   void end(RuntimeException reason) {
     if (failure == null) failure = reason;
     Runnable waiting = wake;

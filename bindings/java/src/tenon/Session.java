@@ -8,12 +8,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.DoublePredicate;
 
-/** A text of tokens and what a model computed for it. One thread at a time (else {@link TenonException.State}), but
- * {@link #cancel} and {@link #close} from any.
+/** A text of tokens and what a model computed for it. One thread at a time (else {@link
+ * TenonException.State}), except {@link #cancel} and {@link #close}, from any.
  *
  * <pre>{@code
- * for (Piece piece : model.session().generate("Once upon a time")) System.out.print(piece);
- * }</pre> */
+ *  for (Piece piece : model.session().generate("Once upon a time")) System.out.print(piece);
+ *  }</pre> */
 public final class Session extends NativeObject {
   private final Model model;
   private final Engine engine;
@@ -42,17 +42,17 @@ public final class Session extends NativeObject {
     }
   }
 
-  /** Whose text it is. */
+  /** The model of the text. */
   public Model model() {
     return model;
   }
 
-  /** Adds text, with the begin token when the session is empty. */
+  /** Appends text, with the begin token if the session is empty. */
   public void append(String text) {
     append(text, position() == 0, false);
   }
 
-  /** parseSpecial: spelled control tokens become them, which is not for what users write. */
+  /** parseSpecial: finds control tokens in the text; not for user input. */
   public void append(String text, boolean addSpecial, boolean parseSpecial) {
     Calls.sessionAppendText(handle, text, Tokenizer.flags(addSpecial, parseSpecial));
   }
@@ -62,7 +62,7 @@ public final class Session extends NativeObject {
     Calls.sessionAppendTokens(handle, tokens);
   }
 
-  /** Of a model with an encoder (T5): the text that it reads and this session's text answers to. */
+  /** Encoder-decoders only (T5): sets the source text that the encoder reads. */
   public void setSource(String text) {
     Calls.sessionSetSourceText(handle, text, Constants.ADD_SPECIAL);
   }
@@ -71,8 +71,8 @@ public final class Session extends NativeObject {
     Calls.sessionSetSourceTokens(handle, tokens);
   }
 
-  /** Adds a text and continues it: a loop over what comes, a Stream, a Flow.Publisher or a future. Until it has ended
-   * or is closed the session refuses other calls but cancel and close. */
+  /** Appends a text and continues it: a loop over pieces, a Stream, a Flow.Publisher or a future.
+   * Until it has ended or is closed, the session refuses other calls except cancel and close. */
   public Generation generate(String text) {
     return start(text, null, null, false);
   }
@@ -81,7 +81,7 @@ public final class Session extends NativeObject {
     return start(text, null, options, false);
   }
 
-  /** Adds tokens and continues them. */
+  /** Appends tokens and continues them. */
   public Generation generate(int[] tokens, GenerateOptions options) {
     return start(null, tokens, options, false);
   }
@@ -108,13 +108,13 @@ public final class Session extends NativeObject {
     }
   }
 
-  /** Continues the text as it is, drawn by a sampler in place of that of the options. */
+  /** Continues the text as it is, with a sampler instead of that of the options. */
   Generation continued(GenerateOptions options, Sampler sampler) {
     long key = Dispatcher.newKey();
     return new Generation(this, engine, submit(null, null, options, sampler.handle, key), key, options, false);
   }
 
-  /** Made for one generation; null: there is one, or the defaults will do. */
+  /** A sampler made for one generation; null: one was given, or the defaults suffice. */
   private Sampler ownSampler(GenerateOptions options) {
     if (options.grammar == null && (options.sampler != null || options.sampling == null)) return null;
     if (options.sampler != null) {
@@ -164,22 +164,24 @@ public final class Session extends NativeObject {
     }
   }
 
-  /** That the latest answer was drawn with: as the option seed it gives that answer again. */
+  /** Seed of the latest answer; as the option seed it gives that answer again. */
   public long seed() {
     return Calls.sessionSeed(handle);
   }
 
-  /** One token: the loop of generate in your hands. sampler: null for the defaults. */
+  /** Generates one token: a step of generate, for loops of your own. sampler: null for the
+   * defaults. */
   public Piece next(Sampler sampler) {
     return Piece.of(Calls.sessionNext(handle, sampler == null ? null : sampler.handle));
   }
 
-  /** Continuations of the same text.
+  /** Continuations of one text.
    *
-   * @param best the number of the likeliest, with which the text goes on */
+   * @param best index of the likeliest, with which the text continues */
   public record Candidates(List<Candidate> all, int best) {}
 
-  /** So many continuations. sampler: null for the defaults; maxTokens 0: as many as the context holds. */
+  /** `count` continuations. sampler: null for the defaults; maxTokens 0: as many as the context
+   * holds. */
   public Candidates bestOf(int count, Sampler sampler, long maxTokens) {
     List<Candidate> all = new ArrayList<>();
     long limit = GenerateOptions.counted(maxTokens);
@@ -190,54 +192,55 @@ public final class Session extends NativeObject {
     return new Candidates(List.copyOf(all), best);
   }
 
-  /** Computes what is queued now. */
+  /** Computes queued tokens now. */
   public void prefill() {
     Calls.sessionPrefill(handle, null);
   }
 
-  /** progress is called with 0 .. 1; true ends it with {@link TenonException.Cancelled}, and what it throws comes out
-   * of here. */
+  /** progress is called with 0 .. 1; true cancels with {@link TenonException.Cancelled}, and its
+   * exception is thrown here. */
   public void prefill(DoublePredicate progress) {
     Calls.sessionPrefill(handle, progress::test);
   }
 
-  /** Of the next token, in the library's memory; computes what is queued. The session refuses calls until they are
-   * closed. */
+  /** Logits of the next token, in the library's memory; computes queued tokens. The session refuses
+   * calls until they are closed. */
   public Logits logits() {
     prefill();
     return Calls.sessionLogits(handle);
   }
 
-  /** Those that the last token of next was drawn from. */
+  /** Logits that the last token of next was drawn from. */
   public Logits drawnLogits() {
     return Calls.sessionDrawnLogits(handle);
   }
 
-  /** Looks at logits. */
+  /** A listener for logits. */
   @FunctionalInterface
   public interface LogitsListener {
-    /** logits [vocabulary] f32 are there until it returns; true ends the call with Cancelled. */
+    /** logits [vocabulary] f32 are valid until it returns; true ends the call with Cancelled. */
     boolean row(long row, FloatBuffer logits) throws Exception;
   }
 
-  /** Appends tokens and hands out the logits after each one. What the listener throws comes out of here. */
+  /** Appends tokens and hands out the logits after each one. The listener's exception is thrown
+   * here. */
   public void evaluate(int[] tokens, LogitsListener listener) {
     Calls.sessionEvaluate(handle, tokens, listener::row);
   }
 
-  /** How likely texts are after that of the session: for each the logprobs of its tokens, whose sum is that of the
-   * whole. The session's text stays as it is. */
+  /** Scores texts as continuations of the session's text: for each the log-probabilities of its
+   * tokens, whose sum is that of the whole. The session's text does not change. */
   public List<float[]> score(List<String> texts) {
     return score(texts, false, Duration.ZERO);
   }
 
-  /** parseSpecial: spelled control tokens become them; timeout: Duration.ZERO for none, else
-   * {@link TenonException.Deadline}. */
+  /** parseSpecial: finds control tokens; timeout: Duration.ZERO for none; {@link
+   * TenonException.Deadline} after it. */
   public List<float[]> score(List<String> texts, boolean parseSpecial, Duration timeout) {
     return score(texts, null, parseSpecial ? Constants.PARSE_SPECIAL : 0, timeout);
   }
 
-  /** The same for texts that are tokens already. */
+  /** Scores texts given as tokens. */
   public List<float[]> scoreTokens(List<int[]> tokens, Duration timeout) {
     return score(null, tokens, 0, timeout);
   }
@@ -263,7 +266,7 @@ public final class Session extends NativeObject {
     }
   }
 
-  /** A second session with the same text, sharing what was computed. */
+  /** A second session with this text, sharing what was computed. */
   public Session fork() {
     return new Session(model, engine, Calls.sessionFork(handle));
   }
@@ -273,22 +276,22 @@ public final class Session extends NativeObject {
     Calls.sessionRewind(handle, position);
   }
 
-  /** Text and cache as bytes. */
+  /** Saves text and cache to bytes. */
   public byte[] save() {
     return Calls.sessionSaveBuffer(handle);
   }
 
-  /** Text and cache to a file. */
+  /** Saves text and cache to a file. */
   public void save(Path path) {
     Calls.sessionSave(handle, path.toString());
   }
 
-  /** Puts what was saved in place of the text. */
+  /** Replaces the text by a saved session. */
   public void restore(byte[] saved) {
     restore(saved, false);
   }
 
-  /** textOnly: where the cache differs, compute it again. */
+  /** textOnly: recomputes the text if the cache differs. */
   public void restore(byte[] saved, boolean textOnly) {
     Calls.sessionRestoreBuffer(handle, saved, textOnly ? Constants.RESTORE_TEXT : 0);
   }
@@ -301,32 +304,32 @@ public final class Session extends NativeObject {
     Calls.sessionRestore(handle, saved.toString(), textOnly ? Constants.RESTORE_TEXT : 0);
   }
 
-  /** Tokens in the text. */
+  /** Number of tokens in the text. */
   public long position() {
     return Calls.sessionPosition(handle);
   }
 
-  /** The most it can hold. */
+  /** Most tokens of the text. */
   public long context() {
     return Calls.sessionContext(handle);
   }
 
-  /** Those of the text. */
+  /** Tokens of the text. */
   public int[] tokens() {
     return Calls.sessionTokens(handle);
   }
 
-  /** What is held back because it may begin a stop text. */
+  /** Hands out text held back because it may begin a stop text. */
   public String takeHeld() {
     return Calls.sessionTakeHeld(handle);
   }
 
-  /** Ends the call under way, or the next one, with {@link TenonException.Cancelled}. Any thread. */
+  /** Ends the running call, or the next one, with {@link TenonException.Cancelled}. Any thread. */
   public void cancel() {
     Calls.sessionCancel(handle);
   }
 
-  /** Tokens and seconds. */
+  /** Tokens and seconds so far. */
   public SessionStats stats() {
     return Calls.sessionGetStats(handle);
   }

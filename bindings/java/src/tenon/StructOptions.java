@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
  *
  * @param <S> the class of the options itself */
 public abstract class StructOptions<S extends StructOptions<S>> extends Options<S> {
-  /** What a program gives for a field, and how it stands in memory. */
+  /** A program's value for a field, and its form in memory. */
   enum FieldKind {
     FLAG, INT32, INT64, FLOAT64,
     /** Ends in a NUL. */
@@ -18,11 +18,11 @@ public abstract class StructOptions<S extends StructOptions<S>> extends Options<
     TEXT, BYTES,
     /** Options of another scope, "name=value" a line. */
     LINES,
-    /** A function, and what stands for it at `second`. */
+    /** A function, with its `user` at `second`. */
     LOG
   }
 
-  /** second: the offset of the field that belongs to it. */
+  /** second: the offset of its other field. */
   record Field(String name, FieldKind kind, int offset, int second) {}
 
   private final int size;

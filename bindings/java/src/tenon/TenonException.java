@@ -6,7 +6,7 @@ import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 
-/** What the library reports: a class for each status of tenon.h, with the library's sentence. */
+/** An error of the library: a class per status of tenon.h, with the library's sentence. */
 public abstract class TenonException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
@@ -22,7 +22,7 @@ public abstract class TenonException extends RuntimeException {
     return code;
   }
 
-  /** systemError: of errno.h; or 0. */
+  /** systemError: a number of errno.h, or 0. */
   static TenonException of(int status, String message, int systemError) {
     TenonException made = of(status, message);
     if (systemError != 0) made.initCause(causeOf(systemError, message));
@@ -67,7 +67,7 @@ public abstract class TenonException extends RuntimeException {
     }
   }
 
-  /** Well formed, but nothing this library can do. */
+  /** Well formed, but not supported by this library. */
   public static final class Unsupported extends TenonException {
     private static final long serialVersionUID = 1;
 
@@ -85,7 +85,8 @@ public abstract class TenonException extends RuntimeException {
     }
   }
 
-  /** The operating system failed. The cause tells how, where it said: {@link NoSuchFileException}, ... */
+  /** The operating system failed. The cause is its error, if it gave one: {@link
+   * NoSuchFileException}, ... */
   public static final class InputOutput extends TenonException {
     private static final long serialVersionUID = 1;
 
@@ -103,7 +104,7 @@ public abstract class TenonException extends RuntimeException {
     }
   }
 
-  /** Something invalid was passed. */
+  /** An argument is invalid. */
   public static final class Argument extends TenonException {
     private static final long serialVersionUID = 1;
 
@@ -130,7 +131,7 @@ public abstract class TenonException extends RuntimeException {
     }
   }
 
-  /** The queue of the engine is full: try again later. */
+  /** The engine's queue is full: try again later. */
   public static final class Busy extends TenonException {
     private static final long serialVersionUID = 1;
 
@@ -139,7 +140,7 @@ public abstract class TenonException extends RuntimeException {
     }
   }
 
-  /** It was cancelled. */
+  /** The call was cancelled. */
   public static final class Cancelled extends TenonException {
     private static final long serialVersionUID = 1;
 
@@ -148,7 +149,7 @@ public abstract class TenonException extends RuntimeException {
     }
   }
 
-  /** The time that was given has passed. */
+  /** A deadline passed. */
   public static final class Deadline extends TenonException {
     private static final long serialVersionUID = 1;
 

@@ -4,18 +4,19 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.OptionalInt;
 
-/** Text to tokens and back, of a tokenizer.json or a model file, or part of a model. Any thread. */
+/** Text to tokens and back, from a tokenizer.json or a model file, or part of a model. Any thread.
+ */
 public final class Tokenizer extends NativeObject {
   Tokenizer(Handle handle) {
     super(handle);
   }
 
-  /** Of a Hugging Face tokenizer.json, or the vocabulary of a model file. */
+  /** Opens a Hugging Face tokenizer.json, or the vocabulary of a model file. */
   public static Tokenizer open(Path path) {
     return new Tokenizer(Calls.tokenizerOpen(path.toString()));
   }
 
-  /** The same from the bytes of such a file. */
+  /** Reads the bytes of such a file. */
   public static Tokenizer of(byte[] file) {
     try (Call call = new Call()) {
       Block data = call.bytes(file);
@@ -29,13 +30,13 @@ public final class Tokenizer extends NativeObject {
     }
   }
 
-  /** The tokens of a text, without those that go around it. */
+  /** Tokens of a text, without begin and end tokens. */
   public int[] encode(String text) {
     return encode(text, false, false);
   }
 
-  /** addSpecial: with the begin (and end) token. parseSpecial: spelled control tokens become them, which is not for
-   * what users write. */
+  /** addSpecial: with the begin (and end) token. parseSpecial: finds control tokens in the text;
+   * not for user input. */
   public int[] encode(String text, boolean addSpecial, boolean parseSpecial) {
     return Calls.tokenizerEncode(handle, text, flags(addSpecial, parseSpecial));
   }
@@ -44,37 +45,38 @@ public final class Tokenizer extends NativeObject {
     return (addSpecial ? Constants.ADD_SPECIAL : 0) | (parseSpecial ? Constants.PARSE_SPECIAL : 0);
   }
 
-  /** The text of tokens; what is no character becomes U+FFFD. */
+  /** Text of tokens; invalid UTF-8 becomes U+FFFD. */
   public String decode(int... tokens) {
     return new String(decodeBytes(tokens, false), StandardCharsets.UTF_8);
   }
 
-  /** The bytes of tokens, which may begin or end inside a character. showSpecial: control tokens by their names. */
+  /** Bytes of tokens, which may begin or end inside a character. showSpecial: shows control tokens.
+   */
   public byte[] decodeBytes(int[] tokens, boolean showSpecial) {
     return Calls.tokenizerDecode(handle, tokens, showSpecial ? Constants.RENDER_SPECIAL : 0);
   }
 
-  /** How many tokens there are. */
+  /** Number of tokens. */
   public int size() {
     return (int) Calls.tokenizerCount(handle);
   }
 
-  /** What a token is. */
+  /** Attributes, spelling and bytes of a token. */
   public TokenInfo info(int token) {
     return Calls.tokenizerTokenInfo(handle, token);
   }
 
-  /** The token that the file spells so. */
+  /** The token with this spelling in the file. */
   public OptionalInt find(String spelling) {
     return optional(Calls.tokenizerFind(handle, spelling));
   }
 
-  /** The token that texts begin with. */
+  /** The begin token. */
   public OptionalInt beginToken() {
     return optional(Calls.tokenizerSpecial(handle, Constants.SPECIAL_BEGIN));
   }
 
-  /** The token that ends a text. */
+  /** The end token. */
   public OptionalInt endToken() {
     return optional(Calls.tokenizerSpecial(handle, Constants.SPECIAL_END));
   }

@@ -8,7 +8,8 @@ import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 
-/** The libraries in use, as java.lang.foreign has them. ForeignCalls finds their functions here, once each. */
+/** The libraries in use, for java.lang.foreign. ForeignCalls finds their functions in them, once
+ * each. */
 final class Foreign {
   static final Linker LINKER = Linker.nativeLinker();
   private static volatile SymbolLookup library;
@@ -16,7 +17,7 @@ final class Foreign {
 
   private Foreign() {}
 
-  /** Unloaded with the arena. A name without a folder is looked for by the system's loader. */
+  /** Unloaded with the arena. The system's loader searches a name without a folder. */
   static SymbolLookup load(String path, Arena arena) {
     try {
       return path.contains("/") ? SymbolLookup.libraryLookup(Path.of(path), arena)
@@ -47,7 +48,7 @@ final class Foreign {
     return from.find(name).map(address -> LINKER.downcallHandle(address, descriptor)).orElse(null);
   }
 
-  /** Whether a library that needs a libtenon has the one in use. */
+  /** True if a library that needs a libtenon has the one in use. */
   static boolean isOurs(SymbolLookup other, String function) {
     return other.find(function).equals(library.find(function));
   }

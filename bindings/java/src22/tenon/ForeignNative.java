@@ -97,7 +97,7 @@ final class ForeignNative extends ForeignCalls {
     return length;
   }
 
-  /** The memory itself; what reads a buffer of it after the end gets an IllegalStateException. */
+  /** The memory itself; reading a buffer of it after the end throws IllegalStateException. */
   @Override
   Lent lend(long address, long size) {
     Arena arena = Arena.ofShared();

@@ -1,4 +1,5 @@
-"""The client of OpenAI's Python package, in this process: the same calls and objects, without a network.
+"""The client of OpenAI's Python package, in this process: the same calls and objects, without a
+network.
 
     from tenon.openai import OpenAI
     client = OpenAI(model="demo-q8_0.gguf")
@@ -6,9 +7,8 @@
         model="demo-q8_0", messages=[{"role": "user", "content": "What is the capital of Norway?"}])
     print(answer.choices[0].message.content)
 
-Requests are answered by libtenon-server, which needs no socket for that (tenon/server.h), so what is said of
-the server's routes in docs/server.md holds here. Nothing of the package `openai` is needed.
-"""
+libtenon-server answers requests and needs no socket for that (tenon/server.h), so docs/server.md
+describes the routes. Nothing of the package `openai` is needed."""
 
 from ._client import AsyncOpenAI, OpenAI
 from ._errors import (APIConnectionError, APIError, APIResponseValidationError, APIStatusError, APITimeoutError,

@@ -1,4 +1,4 @@
-"""chat.completions.stream(): the chunks of an answer as events, and put together to a whole answer."""
+"""chat.completions.stream(): an answer's chunks as events, and assembled to a whole answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from ._values import is_class, parsed_content
 
 
 def _merge(fields: dict[str, Any], delta: Record) -> None:
-    """Texts grow, objects are merged, lists of them by their `index`; else the first value stays."""
+    """Appends texts and merges objects, lists of them by their `index`; otherwise keeps the first
+    value."""
     for key, value in delta._fields.items():
         known = fields.get(key)
         if key == "tool_calls" and value:
@@ -35,7 +36,7 @@ def _merge(fields: dict[str, Any], delta: Record) -> None:
 
 
 class _Choice:
-    """A choice so far, and which of its parts have been told to be whole."""
+    """A choice so far, and which of its parts were reported as complete."""
 
     def __init__(self, index: int, strict_tools: frozenset[str], response_format: Any) -> None:
         self.record = Record({"index": index, "finish_reason": None, "logprobs": None,
@@ -46,7 +47,7 @@ class _Choice:
         self._told: set[object] = set()
 
     def events(self, choice: Any) -> Iterator[Record]:
-        """Adds what a chunk has of the choice."""
+        """Adds a chunk's part of the choice."""
         record, message, delta = self.record, self.record.message, choice.delta
         _merge(message._fields, delta)
         if choice.logprobs is not None:
@@ -113,7 +114,7 @@ class Assembler:
         self.snapshot: Any = None
 
     def events(self, chunk: Any) -> list[Record]:
-        """Adds a chunk. Raises LengthFinishReasonError for a cut text of which an object was wanted."""
+        """Adds a chunk. Raises LengthFinishReasonError if the text of a wanted object was cut."""
         if self.snapshot is None:
             self.snapshot = Record({**chunk._fields, "object": "chat.completion", "choices": []})
         events = [Record({"type": "chunk", "chunk": chunk, "snapshot": self.snapshot})]
@@ -129,7 +130,8 @@ class Assembler:
         return events
 
     def whole(self) -> Any:
-        """The answer. Raises LengthFinishReasonError where max_tokens cut a choice, as the package does."""
+        """The answer. Raises LengthFinishReasonError if max_tokens cut a choice, as the package
+        does."""
         for choice in self.snapshot.choices:
             if choice.finish_reason == "length":
                 raise LengthFinishReasonError(self.snapshot)
@@ -137,9 +139,9 @@ class Assembler:
 
 
 class ChatStream(Iterator[Any]):
-    """Events of an answer: "chunk", and "content", "tool_calls.function.arguments" and "logprobs.content", each
-    with ".delta" and ".done". With a class as response_format, and tools that are strict, `parsed` and
-    `parsed_arguments` have the values so far, and at the end the object."""
+    """Events of an answer: "chunk", and "content", "tool_calls.function.arguments" and
+    "logprobs.content", each with ".delta" and ".done". With a class as response_format, or strict
+    tools, `parsed` and `parsed_arguments` have the values so far, and at the end the object."""
 
     def __init__(self, stream: Stream, assembler: Assembler) -> None:
         self._stream = stream
@@ -153,27 +155,28 @@ class ChatStream(Iterator[Any]):
 
     @property
     def current_completion_snapshot(self) -> Any:
-        """The answer so far, of the chunks that were read."""
+        """The answer so far, from the chunks that were read."""
         return self._assembler.snapshot
 
     def until_done(self) -> ChatStream:
-        """Reads what comes."""
+        """Reads the rest."""
         for _ in self:
             pass
         return self
 
     def get_final_completion(self) -> Any:
-        """Reads what comes; the whole answer. Raises LengthFinishReasonError where max_tokens cut it."""
+        """Reads the rest and returns the whole answer. Raises LengthFinishReasonError if max_tokens
+        cut it."""
         self.until_done()
         return self._assembler.whole()
 
     def close(self) -> None:
-        """Cancels what has not come."""
+        """Cancels the rest."""
         self._stream.close()
 
 
 class AsyncChatStream(AsyncIterator[Any]):
-    """The same for `async for`."""
+    """ChatStream for `async for`."""
 
     def __init__(self, stream: AsyncStream, assembler: Assembler) -> None:
         self._stream = stream
@@ -187,27 +190,28 @@ class AsyncChatStream(AsyncIterator[Any]):
 
     @property
     def current_completion_snapshot(self) -> Any:
-        """The answer so far, of the chunks that were read."""
+        """The answer so far, from the chunks that were read."""
         return self._assembler.snapshot
 
     async def until_done(self) -> AsyncChatStream:
-        """Reads what comes."""
+        """Reads the rest."""
         async for _ in self:
             pass
         return self
 
     async def get_final_completion(self) -> Any:
-        """Reads what comes; the whole answer. Raises LengthFinishReasonError where max_tokens cut it."""
+        """Reads the rest and returns the whole answer. Raises LengthFinishReasonError if max_tokens
+        cut it."""
         await self.until_done()
         return self._assembler.whole()
 
     async def close(self) -> None:
-        """Cancels what has not come."""
+        """Cancels the rest."""
         await self._stream.close()
 
 
 class ChatStreamManager:
-    """What stream() returns: the request begins with the `with` (`async with`) block and ends with it."""
+    """Result of stream(): the request begins and ends with the `with` (`async with`) block."""
 
     def __init__(self, begin: Callable[[], Any], fields: Mapping[str, Any]) -> None:
         self._begin = begin

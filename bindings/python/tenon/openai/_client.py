@@ -21,7 +21,7 @@ from ._values import NOT_GIVEN, body_of, is_given, query_of, seconds_of
 
 Served = Union[str, "os.PathLike[str]", Model, Engine]
 Self = TypeVar("Self", bound="_Client")
-# What else OpenAI's clients have.
+# Other names of OpenAI's clients.
 _NOT_SERVED = frozenset("""
     admin audio batches containers content_provenance_checks conversations evals files fine_tuning images live
     moderations realtime safety skills uploads vector_stores videos webhooks
@@ -33,14 +33,15 @@ def _served(model: Served) -> Union[Model, Engine]:
 
 
 def _name_of(model: Served) -> str:
-    """That of the file without its ending, as `tenon serve` names models; else what the model says."""
+    """Default name of a model: the file's name without its ending, as `tenon serve` names models;
+    else the model's own name."""
     if isinstance(model, (Model, Engine)):
         return (model.model if isinstance(model, Engine) else model).info.name or "model"
     return Path(model).stem
 
 
 class _Client:
-    """What both clients are: a server in this process, and the resources over it."""
+    """Base of both clients: a server in this process, and the resources over it."""
 
     def __init__(self, model: Optional[Served] = None, *, engine: Optional[Engine] = None,
                  models: Optional[Mapping[str, Served]] = None, name: Optional[str] = None,
@@ -57,8 +58,9 @@ class _Client:
         self._server = InProcessServer({key: _served(value) for key, value in served.items()}, context)
 
     def with_options(self: Self, *, timeout: Any = NOT_GIVEN, **of_transport: Any) -> Self:
-        """The same client, with another timeout. They share the server, which closing either frees. Options of a
-        transport (max_retries, api_key, default_headers, ...) are taken and mean nothing here."""
+        """This client with another timeout. Both share the server, and closing either frees it.
+        Transport options (max_retries, api_key, default_headers, ...) are accepted and have no
+        effect."""
         other = copy.copy(self)
         if is_given(timeout):
             other.timeout = seconds_of(timeout)
@@ -78,17 +80,17 @@ class _Client:
 
     @property
     def completions(self) -> Completions:
-        """Texts that go on."""
+        """Completions of texts."""
         return Completions(self)
 
     @property
     def responses(self) -> Responses:
-        """Items, with stored responses."""
+        """Responses, with stored ones."""
         return Responses(self)
 
     @property
     def decisions(self) -> Decisions:
-        """How likely answers are."""
+        """Probabilities of answers."""
         return Decisions(self)
 
     @property
@@ -98,17 +100,19 @@ class _Client:
 
     @property
     def models(self) -> Models:
-        """Which there are."""
+        """The models."""
         return Models(self)
 
     @property
     def with_raw_response(self: Self) -> Self:
-        """The same client, whose calls return the answer's status, headers and bytes, and parse()."""
+        """This client, with calls that return the answer's status, headers and bytes, and parse().
+        """
         return self._with("raw")
 
     @property
     def with_streaming_response(self: Self) -> Self:
-        """The same client, whose calls are blocks: iter_lines(), iter_bytes(), read(), parse() of the answer."""
+        """This client, with calls that are blocks: iter_lines(), iter_bytes(), read(), parse() of
+        the answer."""
         return self._with("streaming")
 
     def _with(self: Self, answers: str) -> Self:
@@ -117,11 +121,12 @@ class _Client:
         return other
 
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """True if it was closed."""
         return self._server.is_closed
 
     def get(self, path: str, *, cast_to: Any = None, options: Optional[Mapping[str, Any]] = None) -> Any:
-        """Any route: client.get("/models", cast_to=object). cast_to: object and dict give JSON's values."""
+        """Any route: client.get("/models", cast_to=object). cast_to: object and dict give JSON
+        values."""
         return self._route("GET", path, cast_to, None, options)
 
     def post(self, path: str, *, cast_to: Any = None, body: Optional[Mapping[str, Any]] = None,
@@ -170,10 +175,10 @@ class OpenAI(_Client):
 
         client = OpenAI(model="demo-q8_0.gguf")
 
-    model is a path or a Model, engine an Engine of yours, models any number of them by name. name is what
-    requests call it: the file's name without its ending unless given. context: most tokens of a request's
-    prompt and answer. timeout: seconds to the end of an answer, also in each call. api_key and max_retries
-    are taken and mean nothing here."""
+    model is a path or a Model, engine an Engine of yours, models any number of them by name. name
+    is the model's name in requests, by default the file's name without its ending. context: most
+    tokens of a request's prompt and answer. timeout: seconds to the end of an answer, also in each
+    call. api_key and max_retries are accepted and have no effect."""
 
     def _list(self, target: str, fields: Mapping[str, Any]) -> Any:
         def turn(query: Mapping[str, Any]) -> Any:
@@ -196,7 +201,7 @@ class OpenAI(_Client):
         return whole(part, data, finish, raw)
 
     def close(self) -> None:
-        """Ends what is under way with APIConnectionError, and frees the server."""
+        """Ends running calls with APIConnectionError, and frees the server."""
         self._server.cancel()
 
     def __enter__(self) -> OpenAI:
@@ -208,7 +213,8 @@ class OpenAI(_Client):
 
 
 class AsyncOpenAI(_Client):
-    """The same with calls to await, in any number beside each other: no thread belongs to a request."""
+    """OpenAI with awaitable calls, any number of them concurrently: no thread belongs to a request.
+    """
 
     def _list(self, target: str, fields: Mapping[str, Any]) -> Any:
         def turn(query: Mapping[str, Any]) -> Any:
@@ -235,7 +241,7 @@ class AsyncOpenAI(_Client):
         return whole(part, data, finish, raw)
 
     async def close(self) -> None:
-        """Ends what is under way with APIConnectionError, and frees the server."""
+        """Ends running calls with APIConnectionError, and frees the server."""
         self._server.cancel()
 
     async def __aenter__(self) -> AsyncOpenAI:

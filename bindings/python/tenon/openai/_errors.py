@@ -8,11 +8,11 @@ from ._raw import RawResponse
 
 
 class OpenAIError(Exception):
-    """All of them."""
+    """Base of all exceptions."""
 
 
 class APIError(OpenAIError):
-    """An answer that is an error. `body` is its member "error"; code, param and type are of it."""
+    """An answer that is an error. `body` is its member "error", which has code, param and type."""
 
     def __init__(self, message: str, body: Optional[object] = None) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class APIError(OpenAIError):
 
 
 class LengthFinishReasonError(OpenAIError):
-    """max_tokens cut an answer of which an object was to be made. `completion` is that answer."""
+    """max_tokens cut an answer that was to become an object. `completion` is that answer."""
 
     def __init__(self, completion: Any) -> None:
         super().__init__("max_tokens cut the answer: there is no whole object in it")
@@ -33,11 +33,11 @@ class LengthFinishReasonError(OpenAIError):
 
 
 class ContentFilterFinishReasonError(OpenAIError):
-    """Never raised: nothing filters answers here."""
+    """Never raised: answers are not filtered."""
 
 
 class APIResponseValidationError(APIError):
-    """Never raised: answers are not checked once more."""
+    """Never raised: answers are not validated again."""
 
 
 class APIConnectionError(APIError):
@@ -45,7 +45,7 @@ class APIConnectionError(APIError):
 
 
 class APITimeoutError(APIConnectionError):
-    """The time that was given has passed."""
+    """The timeout passed."""
 
 
 class APIStatusError(APIError):
@@ -62,7 +62,7 @@ class APIStatusError(APIError):
 
 
 def _status_error_of(kind: type[APIStatusError], message: str, response: RawResponse, body: object) -> APIStatusError:
-    """One that was pickled."""
+    """Restores a pickled one."""
     return kind(message, response=response, body=body)
 
 
@@ -103,7 +103,7 @@ _BY_STATUS = {400: BadRequestError, 401: AuthenticationError, 403: PermissionDen
 
 
 def status_error(body: object, response: RawResponse) -> APIStatusError:
-    """That of an answer whose body is {"error": {...}}."""
+    """The exception of an answer whose body is {"error": {...}}."""
     status = response.status_code
     error = body.get("error") if isinstance(body, dict) else None
     message = error.get("message") if isinstance(error, dict) else None

@@ -1,4 +1,4 @@
-"""Lists that come in pages: iterating over one goes on over those that follow."""
+"""Paginated lists: iterating over a page continues with the next ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from ._records import Record
 
-# A page by its query.
+# Fetches a page by its query.
 Turn = Callable[[Mapping[str, Any]], Any]
 
 
@@ -17,7 +17,7 @@ class _Page(Record):
     _query: Mapping[str, Any]
 
     def has_next_page(self) -> bool:
-        """Whether there are more."""
+        """True if there are more pages."""
         return bool(self._fields.get("has_more")) and bool(self._fields["data"])
 
     def next_page_info(self) -> Optional[dict[str, Any]]:
@@ -25,7 +25,7 @@ class _Page(Record):
         return {"after": self._fields["data"][-1].id} if self.has_next_page() else None
 
     def get_next_page(self) -> Any:
-        """The page after this one (of AsyncOpenAI: to await). RuntimeError where there is none."""
+        """The page after this one (AsyncOpenAI: awaitable). RuntimeError if there is none."""
         more = self.next_page_info()
         if more is None:
             raise RuntimeError("No next page expected; please check `.has_next_page()` before calling "
@@ -42,7 +42,7 @@ class Page(_Page):
     __slots__ = ()
 
     def iter_pages(self) -> Iterator[Any]:
-        """This page and those after it."""
+        """This page and the following ones."""
         page: Any = self
         while True:
             yield page
@@ -56,12 +56,12 @@ class Page(_Page):
 
 
 class AsyncPage(_Page):
-    """The same for `async for`; with `for` the records of this page."""
+    """Page for `async for`; `for` gives the records of this page."""
 
     __slots__ = ()
 
     async def iter_pages(self) -> AsyncIterator[Any]:
-        """This page and those after it."""
+        """This page and the following ones."""
         page: Any = self
         while True:
             yield page
@@ -79,7 +79,8 @@ class AsyncPage(_Page):
 
 
 class AsyncPaginator:
-    """What .list() of AsyncOpenAI returns: await it for its first page, or iterate over all with `async for`."""
+    """Result of .list() of AsyncOpenAI: await it for its first page, or iterate over all with
+    `async for`."""
 
     def __init__(self, first: Callable[[], Any]) -> None:
         self._first = first
@@ -94,7 +95,7 @@ class AsyncPaginator:
 
 
 def turned(made: Record, kind: type[_Page], turn: Turn, query: Mapping[str, Any]) -> _Page:
-    """The page of an answer, which knows how those after it are asked for."""
+    """The page of an answer, with the query of the next one."""
     page = kind(made._fields, made._request_id)
     page._turn, page._query = turn, query
     return page

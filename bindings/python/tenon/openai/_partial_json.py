@@ -1,4 +1,4 @@
-"""The value of a JSON text of which only the beginning has come."""
+"""The value of an incomplete JSON text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _TOKEN = re.compile(r'\s+|"(?:[^"\\]|\\.)*"|[-+.\w]+|[][{},:]')
 
 
 def partial_json(text: str) -> Any:
-    """Objects and lists as far as they go; a string, number, name or key that is cut is left out. None where
-    no value has come. Raises ValueError where the values that count are not JSON.
+    """Objects and lists as far as they go, without a string, number, name or key that is cut. None
+    if there is no value yet. Raises ValueError if the complete values are not JSON.
 
         partial_json('{"name": "Ada", "born": [18, 12') == {"name": "Ada", "born": [18, 12]}
     """
     closers: list[str] = []
-    whole, missing = 0, ""  # where the last value that counts ends, and what closes the objects around it
+    whole, missing = 0, ""  # end of the last complete value, and the text that closes the objects around it
     at, before = 0, ""
     while found := _TOKEN.match(text, at):
         token, at = found.group(), found.end()

@@ -1,4 +1,4 @@
-"""Answers as they came: status, headers and bytes, of with_raw_response and of errors."""
+"""Raw answers: status, headers and bytes, for with_raw_response and errors."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .._server import Headers
 
 
 class RawResponse:
-    """What a call on `with_raw_response` returns: `parse()` makes what the call itself would have returned."""
+    """Result of a call on `with_raw_response`: `parse()` gives the result of the call itself."""
 
     def __init__(self, status: int, headers: Mapping[str, str], content: Optional[bytes],
                  parse: Optional[Callable[[], Any]] = None) -> None:
         self.status_code = status
-        # What a transport would say of the body.
+        # Properties that a transport would give the body.
         kind = "application/json" if content is not None else "text/event-stream"
         self.headers = Headers({"content-type": kind, **headers})
         self._content = content
@@ -23,12 +23,12 @@ class RawResponse:
         self._parsed: Any = None
 
     def __reduce__(self) -> Any:
-        """Of an answer that is whole: what parse() made of it in this process does not go along."""
+        """Pickles a whole answer, without the result of parse()."""
         return RawResponse, (self.status_code, dict(self.headers), self.content)
 
     @property
     def request_id(self) -> Optional[str]:
-        """By which the server's log names the request."""
+        """The request's name in the server's log."""
         return self.headers["x-request-id"] if "x-request-id" in self.headers else None
 
     @property
@@ -44,11 +44,11 @@ class RawResponse:
         return self.content.decode()
 
     def json(self) -> Any:
-        """The body as JSON's values."""
+        """The body parsed as JSON."""
         return json.loads(self.content)
 
     def parse(self) -> Any:
-        """The record, or the stream, of the answer: the same each time."""
+        """The record, or the stream, of the answer: the same object each time."""
         if self._parsed is None:
             self._parsed = self._parse()
         return self._parsed

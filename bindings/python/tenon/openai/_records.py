@@ -1,4 +1,4 @@
-"""Objects of answers: JSON with attributes, and the methods of pydantic that programs use on them."""
+"""Objects of answers: JSON with attributes, and the methods of pydantic that programs use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Optional
 
-# Fields of OpenAI's interface that an answer may leave out; they are then None, as in its package.
+# Fields of OpenAI's interface that an answer may lack; they are then None, as in its package.
 OPTIONAL = frozenset("""
     accepted_prediction_tokens access_programs allowed_callers annotations arguments async audio
     audio_tokens background billing bytes cache_write_tokens cache_write_tokens_details cached_tokens
@@ -26,7 +26,7 @@ OPTIONAL = frozenset("""
 
 
 class Record:
-    """An object of an answer. What it lacks of OpenAI's fields is None; other names are errors."""
+    """An object of an answer. OpenAI's fields that it lacks are None; other names are errors."""
 
     __slots__ = ("_fields", "_request_id")
 
@@ -35,9 +35,9 @@ class Record:
         self._request_id = request_id
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # of Python's protocols, which ask before there are fields
+        if name.startswith("_"):  # Python's protocols ask before there are fields
             raise AttributeError(name)
-        # The package writes an underscore after names that Python or pydantic has: async_, schema_.
+        # The package appends an underscore to names that Python or pydantic uses: async_, schema_.
         key = name[:-1] if name.endswith("_") and name not in self._fields else name
         if key not in self._fields and key not in OPTIONAL:
             raise AttributeError(f"the answer has no field {name}")
@@ -56,12 +56,12 @@ class Record:
 
     def model_dump(self, *, mode: str = "python", exclude_none: bool = False,
                    exclude_unset: bool = False, **_: Any) -> dict[str, Any]:
-        """As JSON's values."""
+        """As JSON values."""
         return {key: _dumped(value, mode, exclude_none) for key, value in self._fields.items()
                 if not (exclude_none and value is None)}
 
     def model_dump_json(self, *, indent: Optional[int] = None, exclude_none: bool = False, **_: Any) -> str:
-        """As JSON."""
+        """As JSON text."""
         return json.dumps(self.model_dump(mode="json", exclude_none=exclude_none), indent=indent, ensure_ascii=False)
 
     to_dict = model_dump
@@ -69,18 +69,18 @@ class Record:
 
 
 class Response(Record):
-    """Of responses.create."""
+    """Result of responses.create."""
 
     __slots__ = ()
 
     @property
     def output_text(self) -> str:
-        """The texts of its messages, joined."""
+        """Texts of its messages, joined."""
         return "".join(part.text for part in self._texts())
 
     @property
     def output_parsed(self) -> Any:
-        """Of responses.parse: the object of its first text that is one."""
+        """Result of responses.parse: the object of its first text that has one."""
         return next((part.parsed for part in self._texts() if part.parsed), None)
 
     def _texts(self) -> Iterator[Any]:
@@ -100,7 +100,7 @@ def _dumped(value: Any, mode: str, exclude_none: bool) -> Any:
     return value
 
 
-# Members that are maps by keys of the program's own, in the package and here.
+# Members whose keys are the program's own, in the package and here.
 _MAPS = frozenset(("metadata", "logit_bias", "schema", "parameters"))
 
 

@@ -23,7 +23,7 @@ class NotServedError(UnsupportedError, AttributeError):
 
 
 def not_served(name: str) -> NoReturn:
-    """Raises the error of a part that is not there."""
+    """Raises the error of an unsupported part."""
     raise NotServedError(f"client.{name} is not served in this process: chat.completions, responses, completions, "
                          "embeddings, decisions and models are")
 
@@ -34,12 +34,14 @@ class _Resource:
 
     @property
     def with_raw_response(self: Resource) -> Resource:
-        """The same calls; each returns its answer's status, headers and bytes, and parse()."""
+        """The resource with calls that return their answer's status, headers and bytes, and
+        parse()."""
         return self._with("raw")
 
     @property
     def with_streaming_response(self: Resource) -> Resource:
-        """The same calls as blocks (`with`, `async with`): iter_lines(), iter_bytes(), read(), parse() of answers."""
+        """The resource with calls as blocks (`with`, `async with`): iter_lines(), iter_bytes(),
+        read(), parse() of answers."""
         return self._with("streaming")
 
     def _with(self: Resource, answers: str) -> Resource:
@@ -49,7 +51,7 @@ class _Resource:
 
 
 class Completions(_Resource):
-    """client.completions: texts that go on."""
+    """client.completions"""
 
     def create(self, **fields: Any) -> Any:
         """POST /v1/completions"""
@@ -64,8 +66,8 @@ class ChatCompletions(_Resource):
         return self._client._post("/v1/chat/completions", fields)
 
     def parse(self, *, response_format: Any, **fields: Any) -> Any:
-        """create() with a class of pydantic as response_format; each message has an object of it, `parsed`.
-        Raises LengthFinishReasonError where max_tokens cut the text."""
+        """create() with a class of pydantic as response_format; each message has an object of it,
+        `parsed`. Raises LengthFinishReasonError if max_tokens cut the text."""
         def parsed(completion: Any) -> Any:
             for choice in completion.choices:
                 if choice.finish_reason == "length" and is_class(response_format):
@@ -76,7 +78,7 @@ class ChatCompletions(_Resource):
                                   {**fields, "response_format": schema_format(response_format)}, parsed)
 
     def stream(self, **fields: Any) -> ChatStreamManager:
-        """create(stream=True) as a block that gives events: `with` it, or `async with`.
+        """create(stream=True) as a block that gives events, `with` or `async with`.
 
             with client.chat.completions.stream(model=..., messages=...) as stream:
                 for event in stream:
@@ -91,7 +93,7 @@ class ChatCompletions(_Resource):
         return ChatStreamManager(lambda: self.create(**sent), fields)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("list", "retrieve", "update", "delete", "messages"):  # of answers that are stored
+        if name in ("list", "retrieve", "update", "delete", "messages"):  # calls for stored answers
             not_served(f"chat.completions.{name}")
         raise AttributeError(name)
 
@@ -113,11 +115,12 @@ class Responses(_Resource):
         return self._client._post("/v1/responses", fields)
 
     def parse(self, **fields: Any) -> Any:
-        """create() with a class of pydantic as text_format; the answer has an object of it, `output_parsed`."""
+        """create() with a class of pydantic as text_format; the answer has an object of it,
+        `output_parsed`."""
         return self._client._post("/v1/responses", response_fields(fields), ResponseParser(fields).response)
 
     def stream(self, **fields: Any) -> ResponseStreamManager:
-        """create(stream=True) as a block that gives events: `with` it, or `async with`.
+        """create(stream=True) as a block that gives events, `with` or `async with`.
 
             with client.responses.stream(model=..., input=...) as stream:
                 for event in stream:
@@ -138,7 +141,8 @@ class Responses(_Resource):
         return self._client._ask("DELETE", f"/v1/responses/{quote(response_id, safe='')}", fields)
 
     def cancel(self, response_id: str, **fields: Any) -> Any:
-        """POST /v1/responses/ID/cancel: of those that run in the background, which none does here: APIStatusError."""
+        """POST /v1/responses/ID/cancel: for responses in the background, which do not exist here:
+        APIStatusError."""
         return self._client._ask("POST", f"/v1/responses/{quote(response_id, safe='')}/cancel", fields)
 
     def compact(self, **fields: Any) -> Any:
@@ -147,12 +151,12 @@ class Responses(_Resource):
 
     @property
     def input_items(self) -> InputItems:
-        """What stored responses were asked."""
+        """Items of stored responses' inputs."""
         return InputItems(self._client)
 
     @property
     def input_tokens(self) -> InputTokens:
-        """How long a prompt is."""
+        """Token counts of prompts."""
         return InputTokens(self._client)
 
     def __getattr__(self, name: str) -> Any:
@@ -165,7 +169,7 @@ class InputItems(_Resource):
     """client.responses.input_items"""
 
     def list(self, response_id: str, **fields: Any) -> Any:
-        """GET /v1/responses/ID/input_items: a page; iterating goes on over the next ones."""
+        """GET /v1/responses/ID/input_items: a page; iterating continues with the next ones."""
         return self._client._list(f"/v1/responses/{quote(response_id, safe='')}/input_items", fields)
 
 
@@ -186,7 +190,7 @@ class Decisions(_Resource):
 
 
 class Embeddings(_Resource):
-    """client.embeddings, of a model that was opened with embeddings="on"."""
+    """client.embeddings, for a model opened with embeddings="on"."""
 
     def create(self, **fields: Any) -> Any:
         """POST /v1/embeddings"""

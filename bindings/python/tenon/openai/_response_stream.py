@@ -1,5 +1,5 @@
-"""responses.parse() and responses.stream(): answers with objects of a class in them, and events that tell the text so
-far."""
+"""responses.parse() and responses.stream(): answers with objects of a class, and events that have
+the text so far."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._values import is_class, parsed_content, schema_format
 
 
 def response_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a request: text_format, a class of pydantic, becomes text.format."""
+    """Fields of a request: text_format, a class of pydantic, becomes text.format."""
     sent = {key: value for key, value in fields.items() if key != "text_format"}
     if is_class(fields.get("text_format")):
         schema = schema_format(fields["text_format"])["json_schema"]
@@ -23,7 +23,7 @@ def response_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ResponseParser:
-    """What a request says of how its answer is read."""
+    """A request's rules for parsing its answer."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self._format = fields.get("text_format")
@@ -31,7 +31,7 @@ class ResponseParser:
                                        if tool.get("type") == "function" and tool.get("strict"))
 
     def text(self, content: str) -> Any:
-        """A whole text as an object; None where none was wanted."""
+        """A whole text as an object; None if none was wanted."""
         return parsed_content(self._format, content)
 
     def response(self, response: Any) -> Any:
@@ -48,7 +48,7 @@ class ResponseParser:
 
 
 class ResponseAssembler:
-    """The answer so far, and each event of the server as the package tells it."""
+    """The answer so far, and each event of the server in the package's form."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self._parser = ResponseParser(fields)
@@ -58,7 +58,7 @@ class ResponseAssembler:
         self.response: Any = None
 
     def event(self, event: Any) -> Any:
-        """Adds what the event has."""
+        """Adds an event."""
         kind = event.type
         if kind == "response.output_text.delta":
             place = (event.output_index, event.content_index)
@@ -74,14 +74,15 @@ class ResponseAssembler:
         return event
 
     def whole(self) -> Any:
-        """The answer. Raises RuntimeError where it did not come to its end, as the package does."""
+        """The answer. Raises RuntimeError if it did not end, as the package does."""
         if self.response is None:
             raise RuntimeError("Didn't receive a `response.completed` event.")
         return self.response
 
 
 class ResponseStream(Iterator[Any]):
-    """Events of an answer; those of texts and arguments have the `snapshot` so far, the last one the object."""
+    """Events of an answer. Those of texts and arguments have the `snapshot` so far, the last one
+    the object."""
 
     def __init__(self, stream: Stream, assembler: ResponseAssembler) -> None:
         self._stream = stream
@@ -91,23 +92,24 @@ class ResponseStream(Iterator[Any]):
         return self._assembler.event(next(self._stream))
 
     def until_done(self) -> ResponseStream:
-        """Reads what comes."""
+        """Reads the rest."""
         for _ in self:
             pass
         return self
 
     def get_final_response(self) -> Any:
-        """Reads what comes; the whole answer. Raises RuntimeError where max_output_tokens cut it."""
+        """Reads the rest and returns the whole answer. Raises RuntimeError if max_output_tokens cut
+        it."""
         self.until_done()
         return self._assembler.whole()
 
     def close(self) -> None:
-        """Cancels what has not come."""
+        """Cancels the rest."""
         self._stream.close()
 
 
 class AsyncResponseStream(AsyncIterator[Any]):
-    """The same for `async for`."""
+    """ResponseStream for `async for`."""
 
     def __init__(self, stream: AsyncStream, assembler: ResponseAssembler) -> None:
         self._stream = stream
@@ -117,23 +119,25 @@ class AsyncResponseStream(AsyncIterator[Any]):
         return self._assembler.event(await self._stream.__anext__())
 
     async def until_done(self) -> AsyncResponseStream:
-        """Reads what comes."""
+        """Reads the rest."""
         async for _ in self:
             pass
         return self
 
     async def get_final_response(self) -> Any:
-        """Reads what comes; the whole answer. Raises RuntimeError where max_output_tokens cut it."""
+        """Reads the rest and returns the whole answer. Raises RuntimeError if max_output_tokens cut
+        it."""
         await self.until_done()
         return self._assembler.whole()
 
     async def close(self) -> None:
-        """Cancels what has not come."""
+        """Cancels the rest."""
         await self._stream.close()
 
 
 class ResponseStreamManager:
-    """What responses.stream() returns: the request begins with the `with` (`async with`) block and ends with it."""
+    """Result of responses.stream(): the request begins and ends with the `with` (`async with`)
+    block."""
 
     def __init__(self, begin: Callable[[], Any], fields: Mapping[str, Any]) -> None:
         self._begin = begin

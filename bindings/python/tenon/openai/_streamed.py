@@ -1,4 +1,4 @@
-"""Answers of with_streaming_response: read in pieces, in a block; and whole answers as records."""
+"""Answers of with_streaming_response, read in pieces in a block; and whole answers as records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Finish = Callable[[Any], Any]
 
 
 def whole(part: Part, data: bytes, finish: Optional[Finish], raw: bool) -> Any:
-    """The record of a whole answer, or what makes it. Raises APIStatusError for one that is an error."""
+    """The record of a whole answer; raw: the RawResponse that makes it. Raises APIStatusError for
+    an error."""
     if part.status >= 400:
         raise status_error(json.loads(data) if data else {}, RawResponse(part.status, part.headers, data))
 
@@ -36,7 +37,7 @@ class _Lines:
         self._rest = ""
 
     def add(self, data: bytes, is_last: bool = False) -> list[str]:
-        """Those that are complete now."""
+        """Lines that are complete now."""
         *lines, self._rest = (self._rest + self._decoder.decode(data, is_last)).split("\n")
         return [*lines, self._rest] if is_last and self._rest else lines
 
@@ -58,10 +59,11 @@ class _Streamed:
 
 
 class StreamedResponse(_Streamed):
-    """An answer that is read once: by iter_lines(), iter_text(), iter_bytes(), read() or parse()."""
+    """An answer that is read once: by iter_lines(), iter_text(), iter_bytes(), read() or parse().
+    """
 
     def iter_bytes(self, chunk_size: Optional[int] = None) -> Iterator[bytes]:
-        """The body as it comes."""
+        """The body in pieces."""
         part = self._first
         while True:
             yield from self._pieces(part.data, chunk_size)
@@ -70,13 +72,13 @@ class StreamedResponse(_Streamed):
             part = self._call.wait()
 
     def iter_text(self, chunk_size: Optional[int] = None) -> Iterator[str]:
-        """The same as text."""
+        """The body as text, in pieces."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         for data in self.iter_bytes(chunk_size):
             yield decoder.decode(data)
 
     def iter_lines(self) -> Iterator[str]:
-        """The same, a line at a time."""
+        """The body as text, line by line."""
         lines = _Lines()
         for data in self.iter_bytes():
             yield from lines.add(data)
@@ -89,21 +91,21 @@ class StreamedResponse(_Streamed):
         return self._data
 
     def text(self) -> str:
-        """The same as text."""
+        """The whole body as text."""
         return self.read().decode()
 
     def json(self) -> Any:
-        """The same as JSON's values."""
+        """The whole body parsed as JSON."""
         return json.loads(self.read())
 
     def parse(self) -> Any:
-        """What the call itself would have returned."""
+        """The result that the call itself would have returned."""
         if self._streams:
             return Stream(self._call, self._first.data, self._first.is_last)
         return whole(self._first, self.read(), self._finish, False)
 
     def close(self) -> None:
-        """Cancels what has not come."""
+        """Cancels the rest."""
         self._call.close()
 
 
@@ -129,10 +131,10 @@ class StreamedResponseManager:
 
 
 class AsyncStreamedResponse(_Streamed):
-    """The same in an event loop."""
+    """StreamedResponse in an event loop."""
 
     async def iter_bytes(self, chunk_size: Optional[int] = None) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+        """The body in pieces."""
         part = self._first
         while True:
             for piece in self._pieces(part.data, chunk_size):
@@ -142,13 +144,13 @@ class AsyncStreamedResponse(_Streamed):
             part = await self._call.await_part()
 
     async def iter_text(self, chunk_size: Optional[int] = None) -> AsyncIterator[str]:
-        """The same as text."""
+        """The body as text, in pieces."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         async for data in self.iter_bytes(chunk_size):
             yield decoder.decode(data)
 
     async def iter_lines(self) -> AsyncIterator[str]:
-        """The same, a line at a time."""
+        """The body as text, line by line."""
         lines = _Lines()
         async for data in self.iter_bytes():
             for line in lines.add(data):
@@ -163,21 +165,21 @@ class AsyncStreamedResponse(_Streamed):
         return self._data
 
     async def text(self) -> str:
-        """The same as text."""
+        """The whole body as text."""
         return (await self.read()).decode()
 
     async def json(self) -> Any:
-        """The same as JSON's values."""
+        """The whole body parsed as JSON."""
         return json.loads(await self.read())
 
     async def parse(self) -> Any:
-        """What the call itself would have returned."""
+        """The result that the call itself would have returned."""
         if self._streams:
             return AsyncStream(self._call, self._first.data, self._first.is_last)
         return whole(self._first, await self.read(), self._finish, False)
 
     async def close(self) -> None:
-        """Cancels what has not come."""
+        """Cancels the rest."""
         self._call.close()
 
 

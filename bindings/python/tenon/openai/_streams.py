@@ -1,4 +1,4 @@
-"""Answers as they come: from the bytes of server-sent events to records, for `for` and `async for`."""
+"""Streamed answers: from the bytes of server-sent events to records, for `for` and `async for`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ._transport import InProcessCall
 
 
 class EventReader:
-    """Cuts bytes into events (HTML standard, 9.2), and those into records."""
+    """Cuts bytes into events (HTML standard, 9.2), and parses these into records."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def records(self, data: bytes) -> list[Any]:
-        """Those that are complete now. Raises APIError for one that is an error."""
+        """Records that are complete now. Raises APIError for an error."""
         *events, self._rest = (self._rest + data).split(b"\n\n")
         found = []
         for event in events:
@@ -34,8 +34,8 @@ class EventReader:
 
 
 class Stream(Iterator[Any]):
-    """The events of an answer. `close`, the end of a `with` block and the last reference cancel it. Closed by
-    another thread or task before its last event it raises APIConnectionError."""
+    """The events of an answer. `close`, the end of a `with` block and the last reference cancel it.
+    Raises APIConnectionError if another thread or task closed it before its last event."""
 
     def __init__(self, call: InProcessCall, first: bytes, is_last: bool) -> None:
         self._call = call
@@ -53,7 +53,7 @@ class Stream(Iterator[Any]):
         raise StopIteration
 
     def close(self) -> None:
-        """Cancels what has not come."""
+        """Cancels the rest."""
         self._call.close()
 
     def __enter__(self) -> Stream:
@@ -65,7 +65,7 @@ class Stream(Iterator[Any]):
 
 
 class AsyncStream(AsyncIterator[Any]):
-    """The same for `async for`."""
+    """Stream for `async for`."""
 
     def __init__(self, call: InProcessCall, first: bytes, is_last: bool) -> None:
         self._call = call
@@ -83,7 +83,7 @@ class AsyncStream(AsyncIterator[Any]):
         raise StopAsyncIteration
 
     async def close(self) -> None:
-        """Cancels what has not come."""
+        """Cancels the rest."""
         self._call.close()
 
     async def __aenter__(self) -> AsyncStream:

@@ -14,13 +14,14 @@ from .._native import ServerPart
 from .._server import Answer, Headers, Server
 from ._errors import APIConnectionError, APITimeoutError
 
-# Threads of a server over engines of the program: one answers, one understands requests, and one for each model.
+# Threads of a server over engines of the program: one answers, one parses requests, and one per
+# model.
 _THREADS = 2
 _CLOSED = "The request or its client was closed before the end of the answer."
 
 
 class Part(NamedTuple):
-    """What has come of an answer since the last one."""
+    """The next part of an answer."""
 
     status: int
     is_last: bool
@@ -29,7 +30,7 @@ class Part(NamedTuple):
 
     @property
     def request_id(self) -> Optional[str]:
-        """By which the server's log names the request."""
+        """The request's name in the server's log."""
         found: Optional[str] = self.headers.get("X-Request-Id")
         return found
 
@@ -45,7 +46,7 @@ def _errors_of_the_package() -> Iterator[None]:
 
 
 class InProcessCall:
-    """A request under way. One thread or task at a time; the last reference cancels it."""
+    """A running request. One thread or task at a time; the last reference cancels it."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -59,23 +60,24 @@ class InProcessCall:
             return self._part(self.answer._next_part())
 
     async def await_part(self) -> Part:
-        """The same in an event loop."""
+        """As next_part, in an event loop."""
         with _errors_of_the_package():
             return self._part(await self.answer._await_part())
 
     def close(self) -> None:
-        """Cancels it unless it is complete. Any thread; others that wait for it get APIConnectionError."""
+        """Cancels the request unless it is complete. Any thread; other readers get
+        APIConnectionError."""
         self.answer.close()
 
     def is_over(self) -> bool:
-        """Whether it was closed. Raises APIConnectionError where another thread or task did."""
+        """True if it was closed. Raises APIConnectionError if another thread or task closed it."""
         if self.answer._closer.is_another:
             raise APIConnectionError(_CLOSED)
         return self.answer._closer.is_known
 
 
 class InProcessServer:
-    """Models by their names, and the server over them, whose threads start with the first request."""
+    """Models by name, and the server over them, whose threads start with the first request."""
 
     def __init__(self, models: Mapping[str, Union[Model, Engine]], context: int) -> None:
         self._server = Server()
@@ -98,12 +100,12 @@ class InProcessServer:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """True if it was closed."""
         return self._server.closed
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a client of tenon.openai cannot be pickled or copied: it is an object of this process")
 
     def cancel(self) -> None:
-        """Ends its requests and itself."""
+        """Ends its requests and the server."""
         self._server.close()

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 
 class NotGiven:
-    """An argument that is left out."""
+    """The value of an omitted argument."""
 
     def __bool__(self) -> bool:
         return False
@@ -22,19 +22,19 @@ NOT_GIVEN = not_given = NotGiven()
 
 
 class Omit(NotGiven):
-    """The same, by its newer name."""
+    """NotGiven under its newer name."""
 
     def __repr__(self) -> str:
         return "omit"
 
 
 omit = Omit()
-# What a client over HTTP is told besides the fields; there are no headers here.
+# Arguments of a client over HTTP that are not fields of the request; headers have no effect here.
 _OF_TRANSPORT = ("extra_headers", "extra_query", "timeout")
 
 
 def _plain(value: object) -> object:
-    """What json does not know: our records, and models of pydantic."""
+    """Converts values that json does not know: our records, and models of pydantic."""
     dump = getattr(value, "model_dump", None)
     if dump is None:
         raise TypeError(f"a {type(value).__name__} is no value of a request")
@@ -52,19 +52,19 @@ def body_of(fields: Mapping[str, Any]) -> bytes:
 
 
 def is_given(value: object) -> bool:
-    """Whether an argument is there: neither of the sentinels, of ours or of the package."""
+    """True unless the argument is a sentinel, ours or the package's."""
     return type(value).__name__ not in ("NotGiven", "Omit")
 
 
 def seconds_of(timeout: Any) -> Optional[float]:
-    """Of a timeout: a number, None, or httpx.Timeout, of which `read` counts."""
+    """Seconds of a timeout: a number, None, or httpx.Timeout, of which `read` counts."""
     if timeout is None or isinstance(timeout, (int, float)):
         return timeout
     return seconds_of(getattr(timeout, "read", None))
 
 
 def query_of(fields: Mapping[str, Any]) -> str:
-    """Those that are there as the query of a target: "?after=..."."""
+    """Given arguments as the query of a target: "?after=..."."""
     given = [(key, str(value).lower() if isinstance(value, bool) else value) for key, value in fields.items()
              if is_given(value) and value is not None and key not in _OF_TRANSPORT
              and key != "extra_body"]
@@ -73,7 +73,7 @@ def query_of(fields: Mapping[str, Any]) -> str:
 
 
 def is_class(wanted: Any) -> bool:
-    """Whether a response_format is a class of pydantic."""
+    """True if a response_format is a class of pydantic."""
     return hasattr(wanted, "model_json_schema")
 
 
@@ -83,7 +83,7 @@ def parsed_content(wanted: Any, content: Optional[str]) -> Any:
 
 
 def schema_format(wanted: Any) -> Any:
-    """A class of pydantic as response_format; anything else as it is."""
+    """A class of pydantic as response_format; other values unchanged."""
     if not is_class(wanted):
         return wanted
     return {"type": "json_schema", "json_schema": {"name": wanted.__name__, "strict": True,

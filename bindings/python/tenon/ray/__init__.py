@@ -1,5 +1,5 @@
-"""Tenon on several machines by Ray: a Serve deployment whose requests go where their beginning is, and batches of
-files. Needs `pip install "tenon-llm[ray]"`.
+"""Tenon on several machines by Ray: a Serve deployment that routes requests to the replica that
+caches their prefix, and batches of files. Needs `pip install "tenon-llm[ray]"`.
 
     from ray import serve
     from tenon.ray import Client, application
@@ -7,10 +7,9 @@ files. Needs `pip install "tenon-llm[ray]"`.
     for piece in client.stream("Once upon a time", max_tokens=20):
         print(piece, end="")
 
-Ray places, restarts and scales; nothing here does. What is added: the choice of a replica (PrefixRouter), streams
-that go on after a replica's death (Client), OpenAI's routes over HTTP (http_application), and stages of Ray Data
-(Stage, generate_files).
-"""
+Ray places, restarts and scales. This module adds the choice of a replica (PrefixRouter), streams
+that continue after a replica's death (Client), OpenAI's routes over HTTP (http_application), and
+stages of Ray Data (Stage, generate_files)."""
 
 try:
     import ray.data

@@ -1,4 +1,4 @@
-"""Streams from a deployment that go on when the replica that makes them dies."""
+"""Streams from a deployment that continue when their replica dies."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
 from .._engine import Piece
 from ._requests import Prompt, check_options
 
-# A replica, or its node, is gone. What a replica raises itself is RayTaskError and not among them.
+# A replica, or its node, is gone. Exceptions of the replica itself are RayTaskError, which is not
+# included.
 DEATHS = (exceptions.RayActorError, exceptions.NodeDiedError, exceptions.WorkerCrashedError,
           exceptions.ObjectLostError, exceptions.LocalRayletDiedError, exceptions.OutOfMemoryError)
-# Deaths without a piece in between after which a stream gives up: the request may be what kills.
+# Deaths in a row without a piece after which a stream gives up: the request may be the cause.
 _MOST_DEATHS = 5
 
 
 class _Answer:
-    """What has come of an answer, and requests for the rest."""
+    """Pieces of an answer so far, and requests for the rest."""
 
     def __init__(self, prompt: Prompt, options: "dict[str, Any]") -> None:
         check_options(options)
         sampling = dict(options.get("sampling") or {})
-        # Draws depend on the seed and on places in the text alone, so another replica draws the same.
+        # Draws depend only on the seed and on positions in the text, so another replica draws the
+        # same.
         sampling.setdefault("seed", random.getrandbits(31))
         self._prompt = prompt
         self._options = {**options, "sampling": sampling}
@@ -36,8 +38,8 @@ class _Answer:
 
     @contextlib.contextmanager
     def request(self, pieces: DeploymentHandle) -> "Iterator[DeploymentResponseGenerator[Piece]]":
-        """A request of ModelReplica.pieces for what has not come. Cancelled at the end; a death in between is no error,
-        unless there were too many."""
+        """Requests the missing pieces by ModelReplica.pieces. Cancelled at the end. A death in
+        between is no error, unless there were too many."""
         response = pieces.remote(self._prompt, self._options, list(self._tokens))
         try:
             yield response
@@ -59,17 +61,18 @@ class _Answer:
 
 
 class Client:
-    """Requests to what serve.run(application(...)) returned. Any thread.
+    """Sends requests to the result of serve.run(application(...)). Any thread.
 
-    A stream whose replica dies goes on from another one, or from the same when it is back: each piece comes once and
-    none is missing. Options are those of Engine.stream, with {"json_schema": ...}, {"regex": ...}, {"gbnf": ...} or
-    {"choices": [...]} as grammar; a prompt is a text, tokens, or messages."""
+    A stream whose replica dies continues on another one, or on the same when it is back: each piece
+    comes once and none is missing. Options are those of Engine.stream, with {"json_schema": ...},
+    {"regex": ...}, {"gbnf": ...} or {"choices": [...]} as grammar. A prompt is a text, tokens, or
+    messages."""
 
     def __init__(self, handle: DeploymentHandle) -> None:
         self._pieces = handle.options(stream=True, method_name="pieces")
 
     def stream(self, prompt: Prompt, **options: Any) -> Iterator[Piece]:
-        """The pieces of an answer. What has not come is cancelled when the iterator goes."""
+        """Pieces of an answer. The rest is cancelled when the iterator is freed."""
         answer = _Answer(prompt, options)
         while not answer.is_over:
             with answer.request(self._pieces) as response:
@@ -77,7 +80,7 @@ class Client:
                     yield answer.take(piece)
 
     async def astream(self, prompt: Prompt, **options: Any) -> AsyncIterator[Piece]:
-        """The same for `async for`."""
+        """As `stream`, for `async for`."""
         answer = _Answer(prompt, options)
         while not answer.is_over:
             with answer.request(self._pieces) as response:

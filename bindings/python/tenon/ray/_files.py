@@ -1,4 +1,5 @@
-"""Batches of files: JSON lines with a prompt each become JSON lines with a text each, and go on where they were."""
+"""Batches of files: JSON lines with a prompt each become JSON lines with a text each. A restarted
+job resumes."""
 
 from __future__ import annotations
 
@@ -23,21 +24,22 @@ _JOB = "job.json"
 
 
 class Shard(NamedTuple):
-    """Some lines of a file, which are computed together. It is done when its output is there."""
+    """Lines of a file that are computed together. A shard is done when its output exists."""
 
     source: str
     first: int
-    """Number of its first line in the file."""
+    """Index of its first line in the file."""
     lines: int
     output: str
 
     def is_done(self) -> bool:
-        """Whether it need not be computed."""
+        """True if its output exists."""
         return os.path.exists(self.output)
 
 
 def shards_of(sources: Sequence[str], folder: str, rows: int) -> Iterator[Shard]:
-    """All shards, in the order of files and lines: NAME-00000.jsonl has the first `rows` lines of NAME.jsonl."""
+    """All shards, in the order of files and lines: NAME-00000.jsonl has the first `rows` lines of
+    NAME.jsonl."""
     names = [Path(source).stem for source in sources]
     if len(set(names)) != len(names):
         raise ValueError("two of the files have one name, which their output is named after")
@@ -49,7 +51,7 @@ def shards_of(sources: Sequence[str], folder: str, rows: int) -> Iterator[Shard]
 
 
 def write_shard(shard: Shard, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes the whole output or none: whoever is killed leaves a file with another name."""
+    """Writes the whole output or none: a killed writer leaves a file with another name."""
     begun = f"{shard.output}.{uuid.uuid4().hex}.part"
     try:
         with open(begun, "w", encoding="utf-8") as file:
@@ -63,7 +65,8 @@ def write_shard(shard: Shard, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 class _ShardStage:
-    """Computes a shard a batch. The line's number is the seed, so a shard that is computed again is the same."""
+    """Computes one shard per batch. The line's index is the seed, so a recomputed shard is the
+    same."""
 
     def __init__(self, path: str, column: str, options: Mapping[str, Any], model: Mapping[str, Any],
                  engine: Mapping[str, Any]) -> None:
@@ -73,7 +76,7 @@ class _ShardStage:
     def __call__(self, batch: "dict[str, Any]") -> "dict[str, Any]":
         for values in zip(batch["source"], batch["first"], batch["lines"], batch["output"]):
             shard = Shard(str(values[0]), int(values[1]), int(values[2]), str(values[3]))
-            if not shard.is_done():  # by an actor that was killed after it wrote
+            if not shard.is_done():  # written by an actor that was killed afterwards
                 self._compute(shard)
         return {"output": batch["output"]}
 
@@ -85,7 +88,7 @@ class _ShardStage:
 
 
 def lines_of(shard: Shard) -> "list[str]":
-    """Those of its file."""
+    """Shards of this file."""
     with open(shard.source, encoding="utf-8") as file:
         return list(islice(file, shard.first, shard.first + shard.lines))
 
@@ -98,7 +101,7 @@ def _prompt_of(row: Any, column: str, shard: Shard, number: int) -> Prompt:
 
 
 def _check_job(folder: str, job: Mapping[str, Any]) -> None:
-    """Notes what the folder is for. Raises ValueError where that is another job."""
+    """Records the folder's job. Raises ValueError if it holds another job."""
     path = os.path.join(folder, _JOB)
     wanted = json.loads(json.dumps(job))
     if not os.path.exists(path):
@@ -115,8 +118,8 @@ def _check_job(folder: str, job: Mapping[str, Any]) -> None:
 
 
 def _wait_for_nodes(nodes: Optional[int], most: int, cpus: float, timeout: float) -> int:
-    """Waits until so many nodes have the CPUs, `most` of them at most, and says how many; None: those there are now,
-    one at least."""
+    """Waits until that many nodes have the CPUs, and returns their number, at most `most`. None:
+    the nodes that are there now, at least one."""
     wanted, end = min(nodes or 1, most), time.monotonic() + timeout
     while True:
         there = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= cpus for node in ray.nodes())
@@ -128,7 +131,7 @@ def _wait_for_nodes(nodes: Optional[int], most: int, cpus: float, timeout: float
 
 
 def _one_of_a_node() -> "dict[str, float]":
-    """A resource of which each node has one, without its having been told: that by which Serve, too, keeps to its
+    """A resource of which each node has one without configuration; Serve also uses it for
     max_replicas_per_node. Every call makes another."""
     return {f"{IMPLICIT_RESOURCE_PREFIX}tenon:{uuid.uuid4().hex}": 1}
 
@@ -137,15 +140,18 @@ def generate_files(path: str, sources: Sequence[PathLike], folder: PathLike, *, 
                    rows: int = 256, nodes: Optional[int] = None, cpus: float = 1, timeout: float = 600,
                    model: Optional[Mapping[str, Any]] = None, engine: Optional[Mapping[str, Any]] = None,
                    **options: Any) -> "list[str]":
-    """Answers each line of files (JSON objects with a prompt in `column`); the files of the answers, in order.
+    """Answers each line of files (JSON objects with a prompt in `column`); returns the files of the
+    answers, in order.
 
-    path, sources and folder are the same files on each node. A shard of `rows` lines is one file of the folder; it
-    is there whole or not at all, so a job that was killed, called again, computes what is missing, and shards that a
-    node had when it died are computed once more, to the same bytes. Each of `nodes` nodes (all that have `cpus` CPUs)
-    has one engine. model, engine: options of tenon.Model and tenon.Engine; options: of Engine.stream.
+    path, sources and folder are the same files on each node. A shard of `rows` lines is one file of
+    the folder, which exists whole or not at all. So a killed job, called again, computes what is
+    missing, and the shards of a node that died are recomputed, to the same bits. Each of `nodes`
+    nodes (None: all that have `cpus` CPUs) has one engine. model, engine: options of tenon.Model
+    and tenon.Engine; options: of Engine.stream.
 
-    Raises ValueError where the folder holds another job, RuntimeError where the nodes are not there in `timeout`
-    seconds. A node that dies is waited for; without it, end the job and call it again."""
+    Raises ValueError if the folder holds another job, RuntimeError if the nodes are not there
+    within `timeout` seconds. The job waits for a node that dies; to continue without it, end the
+    job and call it again."""
     given = [os.path.abspath(source) for source in sources]
     into = os.path.abspath(folder)
     os.makedirs(into, exist_ok=True)
@@ -157,7 +163,7 @@ def generate_files(path: str, sources: Sequence[PathLike], folder: PathLike, *, 
         engines = _wait_for_nodes(nodes, len(missing), cpus, timeout)
         ray.data.from_items(missing, override_num_blocks=len(missing)).map_batches(
             _ShardStage, batch_size=1, num_cpus=cpus, resources=_one_of_a_node(),
-            # A shard takes long: what waits in an engine's queue waits for that engine's node, should it die.
+            # A shard takes long: tasks queued at an engine wait for that engine's node if it dies.
             compute=ray.data.ActorPoolStrategy(size=engines, max_tasks_in_flight_per_actor=1),
             fn_constructor_args=[os.path.abspath(path), column, options, dict(model or {}), dict(engine or {})],
         ).materialize()

@@ -1,4 +1,5 @@
-"""HTTP in front of the deployment: the routes of Tenon's server (OpenAI's, Anthropic's interfaces) by Serve's proxy."""
+"""HTTP in front of the deployment: the routes of Tenon's server (OpenAI's, Anthropic's interfaces)
+by Serve's proxy."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ from ._client import DEATHS
 from ._requests import Prompt
 from ._serve import application
 
-# Replicas that may die under a request before its answer has begun.
+# Replicas that may die during one request before its answer has begun.
 _MOST_DEATHS = 5
-# Of a connection, not of an answer.
+# Headers of a connection, not of an answer.
 _OF_CONNECTION = ("content-length", "connection", "transfer-encoding")
 _LOST = b'data: {"error": {"message": "the replica that answered is gone", "type": "server_error"}}\n\n'
 
 
 def prompt_of(body: bytes) -> Prompt:
-    """What a request's body asks for, as PrefixRouter compares it; "" where it cannot be read: the answer says so."""
+    """Prompt of a request's body for PrefixRouter; "" if the body cannot be read: the answer says
+    so."""
     try:
         fields = json.loads(body)
     except ValueError:
@@ -38,14 +40,15 @@ def prompt_of(body: bytes) -> Prompt:
 
 
 class HttpRoutes:
-    """The ingress: takes requests of Serve's proxy to the replica that answers them at the least cost."""
+    """The ingress: takes requests of Serve's proxy to the replica that answers them at the least
+    cost."""
 
     def __init__(self, replicas: DeploymentHandle) -> None:
         self._answers = replicas.options(stream=True, method_name="http")
 
     async def __call__(self, request: Request) -> Response:
-        """The answer of a replica, byte for byte. One that dies before the answer has begun is replaced; after that a
-        stream ends with an error event."""
+        """The answer of a replica, byte for byte. A replica that dies before the answer has begun
+        is replaced; a later death ends the stream with an error event."""
         body = await request.body()
         target = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
         if request.url.query:
@@ -78,11 +81,13 @@ async def _body(answer: "DeploymentResponseGenerator[Any]", is_stream: bool) -> 
 
 def http_application(path: str, *, served_name: str = "", context: int = 0, routes: int = 1, requests: int = 1024,
                      **options: Any) -> serve.Application:
-    """A Serve application that answers OpenAI's routes over HTTP: serve.run(http_application("/models/demo.gguf")).
+    """A Serve application that answers OpenAI's routes over HTTP:
+    serve.run(http_application("/models/demo.gguf")).
 
-    served_name is what requests call the model (the file's name without its ending), context the most tokens of a
-    request's prompt and answer. routes: replicas of the ingress, which compute nothing; requests: the most that one has
-    at once. options: those of application(), the engines behind it."""
+    served_name is the model's name in requests (by default the file's name without its ending),
+    context the most tokens of a request's prompt and answer. routes: replicas of the ingress, which
+    compute nothing; requests: the most that one has at once. options: those of application(), the
+    engines behind it."""
     ingress = serve.deployment(HttpRoutes).options(
         name="routes", num_replicas=routes, max_ongoing_requests=requests, ray_actor_options={"num_cpus": 0})
     made: serve.Application = ingress.bind(application(path, served_name=served_name, context=context, **options))
@@ -94,8 +99,8 @@ def from_arguments(arguments: "Mapping[str, Any]") -> serve.Application:
 
         serve run tenon.ray:from_arguments path=/models/demo-q8_0.gguf replicas=2 threads=4
 
-    path, served_name, context, replicas, cpus, routes; threads and model.NAME, engine.NAME are options of the model and
-    of the engine."""
+    Arguments: path, served_name, context, replicas, cpus, routes; threads and model.NAME,
+    engine.NAME are options of the model and of the engine."""
     given = dict(arguments)
     options: dict[str, Any] = {"model": {}, "engine": {}}
     if "threads" in given:

@@ -1,4 +1,5 @@
-"""How many requests each replica has, as a router knows it: its own at once, those of other routers by reports."""
+"""Requests per replica, as a router knows them: its own at once, those of other routers by reports.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable
 from typing import Any, NamedTuple
 
-# A report may be so old: Serve's period of a second, the way to the router, and a controller that has much to do.
+# Oldest report that counts: Serve's period of a second, the way to the router, and a busy
+# controller.
 _REPORT_AGE_SECONDS = 3.0
 
 
@@ -21,11 +23,12 @@ class _Peak(NamedTuple):
 
 
 class Load:
-    """Requests under way, by replica. One event loop.
+    """Running requests by replica. One event loop.
 
-    Its own requests count from the choice of a replica on, so those of a burst, which are all chosen before the first is
-    sent, see each other. A report counts requests of all routers, and of a moment that has passed. Of it, only as many
-    count as this router did not have itself at the time; else one that is over would keep others away for a second."""
+    Its own requests count from the choice of a replica on, so requests of a burst, all chosen
+    before the first is sent, see each other. A report counts requests of all routers at a past
+    moment. It counts only as far as it exceeds this router's own requests at that time; otherwise a
+    finished request would keep others away for a second."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -35,31 +38,32 @@ class Load:
         self._peaks: dict[Hashable, _Peak] = {}
 
     def choose(self, request: str, replica: Hashable, sending: "asyncio.Future[Any]") -> None:
-        """It will be sent there, when `sending` is done. Once more for the same request: there instead."""
+        """Notes that a request will be sent there, when `sending` is done. A second call for a
+        request moves it there."""
         self._put(request, replica)
         self._waiting[request] = sending
 
     def send(self, request: str, replica: Hashable) -> None:
-        """The replica has it. One that is over by then stays so."""
+        """Notes that the replica has the request, unless it is over by then."""
         if request in self._replica:
             self._put(request, replica)
         self._waiting.pop(request, None)
 
     def end(self, request: str) -> None:
-        """It is over, or was refused."""
+        """Notes that the request is over, or was refused."""
         self._waiting.pop(request, None)
         if request in self._replica:
             self._counts[self._replica.pop(request)] -= 1
 
     def requests(self, replica: Hashable, reported: int) -> int:
-        """Those that the replica has, with the number of its last report."""
+        """Requests that the replica has, given the number of its last report."""
         for request in [one for one, sending in self._waiting.items() if sending.cancelled()]:
             self.end(request)
         peak = self._peak(replica)
         return self._counts[replica] + max(0, reported - max(peak.now, peak.before))
 
     def keep(self, replicas: "Collection[Hashable]") -> None:
-        """Forgets those that are gone."""
+        """Forgets replicas that are gone."""
         for known in [one for one in {*self._counts, *self._peaks} if one not in replicas]:
             del self._counts[known]
             self._peaks.pop(known, None)

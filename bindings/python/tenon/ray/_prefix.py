@@ -1,4 +1,4 @@
-"""The beginnings of a text as numbers that are quick to send and to compare."""
+"""Prefixes of a text as numbers that are quick to send and to compare."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# Characters of a text that share a hash: a beginning is known to so many. Smaller is finer and sends more.
+# Characters per hash, the resolution of a prefix. Smaller is finer and sends more.
 BLOCK_CHARACTERS = 256
 
 
@@ -14,21 +14,21 @@ class Beginning(NamedTuple):
     """A text up to the end of one of its blocks."""
 
     hash: int
-    """64 bits of all characters up to there."""
+    """64-bit hash of all characters up to there."""
     characters: int
-    """How many those are."""
+    """Number of these characters."""
 
 
 def beginnings(texts: Sequence[str]) -> list[Beginning]:
-    """Those of a conversation, the shortest first. A block ends with its text, so what a conversation's next turn
-    begins with is a beginning of that turn."""
+    """Prefixes of a conversation, the shortest first. A block ends with its text, so the prefixes
+    of a conversation are prefixes of its next turn."""
     state = hashlib.blake2b(digest_size=8)
     found, characters = [], 0
     for text in texts:
         for start in range(0, len(text), BLOCK_CHARACTERS):
             block = text[start:start + BLOCK_CHARACTERS]
             characters += len(block)
-            # With its length: "ab", "c" is not "a", "bc".
+            # Hashed with its length: "ab", "c" is not "a", "bc".
             state.update(f"{len(block)}:{block}".encode("utf-8", "surrogatepass"))
             found.append(Beginning(int.from_bytes(state.digest(), "little"), characters))
     return found

@@ -1,4 +1,4 @@
-"""Requests as values that travel between processes: a prompt, and options of which every one is JSON."""
+"""Requests that travel between processes: a prompt, and options that are all JSON."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _REFUSED = ("sampler",)
 
 
 def is_conversation(prompt: Prompt) -> bool:
-    """Whether it is messages."""
+    """True if it is messages."""
     return not isinstance(prompt, str) and len(prompt) > 0 and isinstance(prompt[0], Mapping)
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raises TypeError for what cannot travel."""
+    """Raises TypeError for values that cannot travel."""
     for name in _REFUSED:
         if options.get(name) is not None:
             raise TypeError(f"{name} is an object of this process: give its options as sampling={{...}}")
@@ -36,7 +36,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def texts_of(prompt: Prompt) -> list[str]:
-    """What a prompt says, cut where a longer prompt may go on in another way: between messages."""
+    """Texts of a prompt, cut where a longer prompt may continue differently: between messages."""
     if isinstance(prompt, str):
         return [prompt]
     if is_conversation(prompt):
@@ -45,14 +45,14 @@ def texts_of(prompt: Prompt) -> list[str]:
 
 
 class Generator:
-    """An engine, and generations of it by requests."""
+    """An engine that generates for such requests."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._chat: Union[Chat, None] = None
 
     def generate(self, prompt: Prompt, options: Mapping[str, Any]) -> Generation:
-        """Begins one. `tools`, with messages, are functions that the model may call."""
+        """Begins a generation. `tools`, with messages, are functions that the model may call."""
         given = dict(options)
         tools = given.pop("tools", None)
         if given.get("grammar") is not None:

@@ -1,4 +1,4 @@
-"""Which replica of a Serve deployment gets a request: the one where it is answered at the least cost."""
+"""Chooses the replica of a Serve deployment that answers a request at the least cost."""
 
 from __future__ import annotations
 
@@ -20,25 +20,27 @@ _REMEMBERED = 4096
 
 
 def cost(text: "list[Beginning]", held: "set[int]", requests: int, request_characters: int) -> int:
-    """Characters that a replica would compute before the answer begins: those of the text beyond the longest
-    beginning that it holds, and request_characters for each request that it has."""
+    """Characters that a replica would compute before the answer begins: the text beyond the longest
+    prefix that it holds, and request_characters per request that it has."""
     known = next((one.characters for one in reversed(text) if one.hash in held), 0)
     return (text[-1].characters if text else 0) - known + requests * request_characters
 
 
 class PrefixRouter(RequestRouter):  # type: ignore[misc]
-    """Sends a request where the most of its beginning is in the KV cache, unless the queue there is so much longer
-    that computing it elsewhere is less work.
+    """Sends a request to the replica that caches its longest prefix, unless the queue there is so
+    much longer that computing it elsewhere is less work.
 
-    Signals of a replica (ModelReplica.record_routing_stats): `requests`, those it has, of all routers, and
-    `beginnings`, the hashes of texts that it holds. Between two reports the router adds what it did itself."""
+    Signals of a replica (ModelReplica.record_routing_stats): `requests`, its requests of all
+    routers, and `beginnings`, the hashes of texts that it holds. The router adds its own requests
+    between two reports."""
 
-    # Serve's 0.1 seconds would send a conversation elsewhere for a replica that is busy for a moment; elsewhere all of
-    # it is to be computed.
+    # Serve's 0.1 seconds would move a conversation away from a replica that is busy for a moment,
+    # and its whole prompt would be recomputed.
     queue_len_response_deadline_s = 1.0
 
     def initialize_state(self, request_characters: int = 4000, **_: Any) -> None:
-        """request_characters: the characters of prompt that cost as much as one request more in the queue."""
+        """request_characters: the characters of prompt that cost as much as one more request in the
+        queue."""
         self._request_characters = request_characters
         self._load = Load()
         self._sent: dict[ReplicaID, OrderedDict[int, float]] = {}
@@ -54,7 +56,7 @@ class PrefixRouter(RequestRouter):  # type: ignore[misc]
 
     async def choose_replicas(self, candidate_replicas: "list[RunningReplica]",
                               pending_request: Optional[PendingRequest] = None) -> "list[list[RunningReplica]]":
-        """The replicas one by one, the least cost first; Serve takes the first that has room."""
+        """The replicas, the least cost first; Serve takes the first that has room."""
         text = _beginnings_of(pending_request)
         replicas = random.sample(candidate_replicas, len(candidate_replicas))  # equal ones take turns
         replicas.sort(key=lambda replica: cost(text, self._held(replica), self._requests(replica),
@@ -66,7 +68,7 @@ class PrefixRouter(RequestRouter):  # type: ignore[misc]
         return [[replica] for replica in replicas]
 
     def on_request_routed(self, pending_request: PendingRequest, replica_id: ReplicaID, result: Any) -> None:
-        """Remembers what the replica has now, before it says so itself."""
+        """Notes what the replica caches from now on, before its own report."""
         self._load.send(pending_request.metadata.internal_request_id, replica_id)
         self._remember(replica_id, _beginnings_of(pending_request))
 
@@ -79,11 +81,11 @@ class PrefixRouter(RequestRouter):  # type: ignore[misc]
             sent.popitem(last=False)
 
     def on_request_completed(self, replica_id: ReplicaID, internal_request_id: str) -> None:
-        """One request less."""
+        """Counts one request less."""
         self._load.end(internal_request_id)
 
     def update_replicas(self, replicas: "list[RunningReplica]") -> None:
-        """Forgets those that are gone."""
+        """Forgets replicas that are gone."""
         super().update_replicas(replicas)
         living = {replica.replica_id for replica in replicas}
         self._load.keep(living)
@@ -92,7 +94,7 @@ class PrefixRouter(RequestRouter):  # type: ignore[misc]
 
 
 def _beginnings_of(request: Optional[PendingRequest]) -> "list[Beginning]":
-    """Of the prompt, the first argument of each method that the router sends."""
+    """Prefixes of the prompt, the first argument of each method that the router sends."""
     if request is None or not request.args:
         return []
     try:

@@ -1,4 +1,4 @@
-"""The deployment: replicas, each an engine, behind the router that knows what they hold."""
+"""The deployment: replicas, one engine each, behind a router that knows what they cache."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ._requests import Generator, Prompt, check_options, texts_of
 # Hashes in a report: 8 bytes each, once a second.
 _REPORTED = 4096
 _REPORT_SECONDS = 1.0
-# Of English; a block of text is forgotten for so many tokens that the cache gave up.
+# For English; a block of text is forgotten per that many tokens that the cache evicted.
 _CHARACTERS_OF_TOKEN = 4
 
 
 class ModelReplica:
-    """One engine of a model. Everything that another process can call of it."""
+    """One engine of a model, with everything that other processes call."""
 
     def __init__(self, path: str, model: Mapping[str, Any], engine: Mapping[str, Any], served_name: str = "",
                  context: int = 0) -> None:
@@ -40,8 +40,8 @@ class ModelReplica:
 
     async def pieces(self, prompt: Prompt, options: Mapping[str, Any],
                      after: Sequence[int] = ()) -> AsyncIterator[Piece]:
-        """The answer as it comes. after: tokens of it that the caller has of a replica that died; they are drawn
-        again and not handed out. Raises StateError where this machine draws others."""
+        """Streams the answer. after: tokens that the caller already has of a replica that died;
+        they are drawn again and not handed out. Raises StateError if this machine draws others."""
         check_options(options)
         text = [beginning.hash for beginning in beginnings(texts_of(prompt))]
         async with self._generator.generate(prompt, options) as generation:
@@ -58,8 +58,9 @@ class ModelReplica:
 
     async def http(self, prompt: Prompt, method: str, target: str, body: bytes
                    ) -> "AsyncIterator[Union[tuple[int, dict[str, str]], bytes]]":
-        """An answer of the HTTP server, which is in this process and needs no socket: status and headers, then the
-        bytes of its body as they come. prompt: what PrefixRouter compares, of the request's own body."""
+        """Streams an answer of the HTTP server, which is in this process and needs no socket:
+        status and headers, then the bytes of its body. prompt: the text that PrefixRouter compares,
+        of the request's own body."""
         async with self._running_server().request(method, target, body) as answer:
             await answer
             self._kept.add([beginning.hash for beginning in beginnings(texts_of(prompt))])
@@ -82,7 +83,7 @@ class ModelReplica:
         return "".join([piece async for piece in self.pieces(prompt, options)])
 
     def record_routing_stats(self) -> "dict[str, Any]":
-        """What PrefixRouter knows of this replica. Serve asks for it once a second."""
+        """Reports to PrefixRouter. Serve calls it once a second."""
         self._kept.follow(self._engine)
         stats = self._engine.stats()
         return {"requests": stats.waiting + stats.running, "beginnings": list(self._kept.blocks())}
@@ -96,12 +97,14 @@ def application(path: str, *, replicas: int = 1, model: Optional[Mapping[str, An
                 engine: Optional[Mapping[str, Any]] = None, name: str = "tenon", cpus: float = 1,
                 one_per_node: bool = True, requests: int = 256, request_characters: int = 4000,
                 served_name: str = "", context: int = 0) -> serve.Application:
-    """A Serve application for serve.run: `replicas` engines of the model at `path`, which every node has there.
+    """A Serve application for serve.run: `replicas` engines of the model at `path`, which every
+    node has.
 
-    model, engine: options of tenon.Model and tenon.Engine. cpus: what Ray counts for a replica; give it the model's
-    `threads`. one_per_node: a node has one engine, which shares its memory and cores with none. requests: the most
-    that a replica has at once, waiting ones included. request_characters: PrefixRouter.initialize_state. served_name,
-    context: of http_application."""
+    model, engine: options of tenon.Model and tenon.Engine. cpus: Ray's count per replica; give it
+    the model's `threads`. one_per_node: each node has one engine, which shares its memory and cores
+    with none. requests: the most that a replica has at once, waiting ones included.
+    request_characters: that of PrefixRouter.initialize_state. served_name, context: those of
+    http_application."""
     deployment = serve.deployment(ModelReplica).options(
         name=name, num_replicas=replicas, max_ongoing_requests=requests,
         ray_actor_options={"num_cpus": cpus}, max_replicas_per_node=1 if one_per_node else None,

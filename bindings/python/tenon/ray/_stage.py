@@ -1,4 +1,5 @@
-"""A stage of Ray Data: rows with a prompt become rows with a text, as many at once as the engine runs."""
+"""A stage of Ray Data: rows with a prompt become rows with a text, as many at once as the engine
+runs."""
 
 from __future__ import annotations
 
@@ -12,30 +13,31 @@ from .._errors import Error, InternalError
 from .._model import Model
 from ._requests import Generator, Prompt, check_options
 
-# Rows that are with the engine at once: some more than it runs, which is 64 unless its option says otherwise, and
-# fewer than its queue takes.
+# Rows that the engine has at once: some more than it runs, which is 64 unless its option says
+# otherwise, and fewer than its queue takes.
 _AT_ONCE = 256
 
 
 class Answer(NamedTuple):
-    """What came of a row."""
+    """Result of a row."""
 
     text: str
     finish: Optional[str]
     """Why it ended; None after an error."""
     error: Optional[str]
-    """What is wrong with the row: a prompt that is too long, a conversation that its template refuses."""
+    """The row's error: a prompt that is too long, a conversation that its template refuses."""
 
 
 class Stage:
     """A callable class for Dataset.map_batches: an engine in each of its actors.
 
-        rows.map_batches(Stage, fn_constructor_args=[path], fn_constructor_kwargs={"options": {"max_tokens": 64}},
+        rows.map_batches(Stage, fn_constructor_args=[path],
+                         fn_constructor_kwargs={"options": {"max_tokens": 64}},
                          compute=ray.data.ActorPoolStrategy(size=2), batch_size=64)
 
-    column: where the prompt is (a text, or messages). To a row come `text`, `finish`, why it ended, and `error`,
-    what is wrong with the row where something is; the others are answered all the same. A row's number in `seed`, or
-    else one made of its prompt, is the seed of what is drawn, so a batch that is computed once more gives the same."""
+    column: holds the prompt (a text, or messages). Rows gain `text`, `finish`, why it ended, and
+    `error`, the row's error if any; other rows are answered all the same. The number in `seed`, or
+    else a number made of the prompt, seeds the draws, so a recomputed batch gives the same."""
 
     def __init__(self, path: str, *, column: str = "prompt", options: Optional[Mapping[str, Any]] = None,
                  model: Optional[Mapping[str, Any]] = None, engine: Optional[Mapping[str, Any]] = None) -> None:
@@ -52,7 +54,7 @@ class Stage:
         return {**batch, **{name: [getattr(answer, name) for answer in answers] for name in Answer._fields}}
 
     def answer(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> "list[Answer]":
-        """Answers that are computed side by side."""
+        """Answers, computed in one batch."""
         return asyncio.run(self._answer(prompts, seeds))
 
     async def _answer(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> "list[Answer]":
@@ -78,7 +80,7 @@ class Stage:
 
 
 def _prompt_of(value: Any) -> Prompt:
-    """A column's value as Python has it: lists come as arrays."""
+    """A column's value in Python's form: lists come as arrays."""
     prompt: Prompt = value if isinstance(value, str) else list(value)
     return prompt
 

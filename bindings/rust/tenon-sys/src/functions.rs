@@ -6,81 +6,81 @@ use core::ffi::{c_char, c_void, CStr};
 /// The functions of libtenon. None: it is an older one, which has no such function.
 #[derive(Clone, Copy)]
 pub struct Api {
-    /// Opens a model file; of a split model the first part, the others are found beside it. Reads and
+    /// Opens a model file. For a split model, name the first part; the others are found beside it. Reads and
     /// prepares the weights before it returns. options: NULL for the defaults. FORMAT (the file is
-    /// malformed), UNSUPPORTED (an architecture or tokenizer this build does not know), IO, LIMIT.
-    /// tenon_model_load (5) opens everything else and can report progress.
+    /// malformed), UNSUPPORTED (this build lacks the architecture or tokenizer), IO, LIMIT. tenon_model_load
+    /// (5) opens every other source and can report progress.
     pub tenon_model_open: Option<unsafe extern "C" fn(path: *const c_char, options: *const tenon_options, model: *mut *mut tenon_model) -> tenon_status>,
-    /// Opens a model file; of a split model the first part, the others are found beside it. Reads and
+    /// Opens a model file. For a split model, name the first part; the others are found beside it. Reads and
     /// prepares the weights before it returns. options: NULL for the defaults. FORMAT (the file is
-    /// malformed), UNSUPPORTED (an architecture or tokenizer this build does not know), IO, LIMIT.
-    /// tenon_model_load (5) opens everything else and can report progress.
+    /// malformed), UNSUPPORTED (this build lacks the architecture or tokenizer), IO, LIMIT. tenon_model_load
+    /// (5) opens every other source and can report progress.
     pub tenon_model_destroy: Option<unsafe extern "C" fn(model: *mut tenon_model)>,
-    /// Starts an empty text. options: NULL for the defaults. STATE for a file that holds a vocabulary only.
+    /// Starts an empty text. options: NULL for the defaults. STATE if the file holds a vocabulary only.
     pub tenon_session_create: Option<unsafe extern "C" fn(model: *const tenon_model, options: *const tenon_options, session: *mut *mut tenon_session) -> tenon_status>,
-    /// Starts an empty text. options: NULL for the defaults. STATE for a file that holds a vocabulary only.
+    /// Starts an empty text. options: NULL for the defaults. STATE if the file holds a vocabulary only.
     pub tenon_session_destroy: Option<unsafe extern "C" fn(session: *mut tenon_session)>,
-    /// Adds text to what the session has read. It is only queued: the next call that needs it computes it.
-    /// LIMIT when the session's context would overflow; nothing is then added.
+    /// Appends text to the session's text. It is only queued: the next call that needs it computes it. LIMIT
+    /// if the session's context would overflow; nothing is then added.
     pub tenon_session_append_text: Option<unsafe extern "C" fn(session: *mut tenon_session, text: *const c_char, length: usize, flags: u32) -> tenon_status>,
     /// Continues the text by at most max_tokens tokens (0: as many as the context holds) and hands out each
-    /// one. What was generated belongs to the session's text: append and generate again for the next turn.
-    /// sampler NULL draws with the defaults of the options (9) on_piece NULL throws the pieces away LIMIT
-    /// when the context is full, CANCELLED after tenon_session_cancel, STATE "non-finite logits" for broken
-    /// weights. Pieces handed out before a failure stay part of the text.
+    /// one. Generated tokens belong to the session's text: append and generate again for the next turn.
+    /// sampler NULL draws with the defaults of the options (9) on_piece NULL discards the pieces LIMIT if the
+    /// context is full, CANCELLED after tenon_session_cancel, STATE "non-finite logits" for broken weights.
+    /// Pieces handed out before a failure stay part of the text.
     pub tenon_session_generate: Option<unsafe extern "C" fn(session: *mut tenon_session, sampler: *mut tenon_sampler, max_tokens: u64, on_piece: tenon_piece_callback, user: *mut c_void) -> tenon_status>,
     /// "OK", "FORMAT", ...; "UNKNOWN" for other values. Lives for ever.
     pub tenon_status_name: Option<unsafe extern "C" fn(status: i32) -> *const c_char>,
-    /// One sentence about the latest failure on the calling thread; "" before the first. Stays valid and
-    /// unchanged until another call fails on this thread or the thread ends. Never NULL.
+    /// One sentence about the latest failure on the calling thread; "" before the first. Valid and unchanged
+    /// until another call fails on this thread or the thread ends. Never NULL.
     pub tenon_last_error: Option<unsafe extern "C" fn() -> *const c_char>,
-    /// The number of the operating system's error, as in \<errno.h\>, behind the latest failure on the
-    /// calling thread; 0 where there is none, or it has none: of IO alone. ENOENT: there is no such file.
-    /// Since 0.1
+    /// The operating system's error number (\<errno.h\>) behind the latest failure on the calling thread, for
+    /// instance ENOENT if there is no such file. 0 if there was no failure or it has no number; only IO has
+    /// one. Since 0.1
     pub tenon_last_system_error: Option<unsafe extern "C" fn() -> i32>,
-    /// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor *
-    /// 1000 + patch.
+    /// The version of this header. tenon_version() returns the library's, as major * 1000000 + minor * 1000 +
+    /// patch.
     pub tenon_version: Option<unsafe extern "C" fn() -> u32>,
-    /// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor *
-    /// 1000 + patch.
+    /// The version of this header. tenon_version() returns the library's, as major * 1000000 + minor * 1000 +
+    /// patch.
     pub tenon_version_text: Option<unsafe extern "C" fn() -> *const c_char>,
-    /// This interface as data, in JSON: functions, structures with their offsets, constants, options. Lives
-    /// for ever. For bindings, which compare what they were made for with the library that they meet before
-    /// they pass it a structure (docs/bindings.md). bindings/interface.json is the same with its prose.
+    /// This interface as JSON: functions, structures with their offsets, constants, options. Lives for ever.
+    /// Bindings compare it with the interface they were made for before they pass a structure to the library
+    /// (docs/bindings.md). bindings/interface.json is the same with its prose.
     pub tenon_interface_description: Option<unsafe extern "C" fn() -> *const c_char>,
     pub tenon_options_create: Option<unsafe extern "C" fn(options: *mut *mut tenon_options) -> tenon_status>,
     pub tenon_options_destroy: Option<unsafe extern "C" fn(options: *mut tenon_options)>,
     /// ARGUMENT for an unknown key (the message names the nearest one), another type, or a value outside the
-    /// range; the set is then unchanged. An integer is taken for a float key as well.
+    /// range; the set is then unchanged. Float keys also take an integer.
     pub tenon_options_set_int: Option<unsafe extern "C" fn(options: *mut tenon_options, key: *const c_char, value: i64) -> tenon_status>,
     /// ARGUMENT for an unknown key (the message names the nearest one), another type, or a value outside the
-    /// range; the set is then unchanged. An integer is taken for a float key as well.
+    /// range; the set is then unchanged. Float keys also take an integer.
     pub tenon_options_set_float: Option<unsafe extern "C" fn(options: *mut tenon_options, key: *const c_char, value: f64) -> tenon_status>,
     /// ARGUMENT for an unknown key (the message names the nearest one), another type, or a value outside the
-    /// range; the set is then unchanged. An integer is taken for a float key as well.
+    /// range; the set is then unchanged. Float keys also take an integer.
     pub tenon_options_set_bool: Option<unsafe extern "C" fn(options: *mut tenon_options, key: *const c_char, value: i32) -> tenon_status>,
     /// ARGUMENT for an unknown key (the message names the nearest one), another type, or a value outside the
-    /// range; the set is then unchanged. An integer is taken for a float key as well.
+    /// range; the set is then unchanged. Float keys also take an integer.
     pub tenon_options_set_string: Option<unsafe extern "C" fn(options: *mut tenon_options, key: *const c_char, value: *const c_char, length: usize) -> tenon_status>,
-    /// Adds one more value to a list key. set_string replaces the list by one value. LIMIT beyond 1000 texts,
-    /// or beyond the bytes that the key takes (of "stop" and "banned_strings" 65,536 in all).
+    /// Adds a value to a list key. set_string replaces the list by one value. LIMIT beyond 1000 texts, or
+    /// beyond the bytes that the key takes ("stop" and "banned_strings": 65,536 in all).
     pub tenon_options_add_string: Option<unsafe extern "C" fn(options: *mut tenon_options, key: *const c_char, value: *const c_char, length: usize) -> tenon_status>,
-    /// Reads the value from text as the type of the key asks ("8", "0.7", "true", and "random" of "seed"):
-    /// for command lines and configuration files. A key that begins with "backend." is text for the backend:
-    /// the model is refused when its backend lacks it. tenon_backends_get_info tells what there is.
+    /// Parses the value as the key's type ("8", "0.7", "true", and "random" for "seed"): for command lines
+    /// and configuration files. A key that begins with "backend." is text for the backend; the model is
+    /// refused if its backend lacks the key. tenon_backends_get_info lists them.
     pub tenon_options_parse: Option<unsafe extern "C" fn(options: *mut tenon_options, key: *const c_char, value: *const c_char, length: usize) -> tenon_status>,
-    /// The list of all keys, in a fixed order: index \< tenon_option_count().
+    /// All keys, in a fixed order: index \< tenon_option_count().
     pub tenon_option_count: Option<unsafe extern "C" fn() -> usize>,
-    /// The list of all keys, in a fixed order: index \< tenon_option_count().
+    /// All keys, in a fixed order: index \< tenon_option_count().
     pub tenon_option_get_info: Option<unsafe extern "C" fn(index: usize, info: *mut tenon_option_info) -> tenon_status>,
-    /// Opens a model from `num_sources` sources: one file, or all parts of a split one in any order. options
-    /// and callbacks may be NULL. Errors as tenon_model_open, and CANCELLED.
+    /// Opens a model from `num_sources` sources: one file, or all parts of a split model in any order.
+    /// options and callbacks may be NULL. Errors as tenon_model_open, and CANCELLED.
     pub tenon_model_load: Option<unsafe extern "C" fn(sources: *const *const tenon_source, num_sources: usize, options: *const tenon_options, callbacks: *const tenon_callbacks, model: *mut *mut tenon_model) -> tenon_status>,
     pub tenon_model_get_info: Option<unsafe extern "C" fn(model: *const tenon_model, info: *mut tenon_model_info) -> tenon_status>,
-    /// At `context` positions; 0 stands for what a session gets by default. Needs no weights in memory: works
-    /// for models opened with "inspect", too. STATE for a file that has no weights.
+    /// Memory at `context` positions; 0 means the default context. Needs no weights in memory: models opened
+    /// with "inspect" work. STATE for a file without weights.
     pub tenon_model_memory: Option<unsafe extern "C" fn(model: *const tenon_model, context: u64, memory: *mut tenon_memory) -> tenon_status>,
-    /// STATE for a model whose weights were not loaded.
+    /// STATE if the model's weights were not loaded.
     pub tenon_model_execution: Option<unsafe extern "C" fn(model: *const tenon_model, execution: *mut tenon_execution) -> tenon_status>,
     /// The metadata in file order: index \< count, element \< num_elements (0 for a single value).
     pub tenon_model_metadata_count: Option<unsafe extern "C" fn(model: *const tenon_model) -> usize>,
@@ -88,7 +88,7 @@ pub struct Api {
     pub tenon_model_metadata: Option<unsafe extern "C" fn(model: *const tenon_model, index: usize, metadata: *mut tenon_metadata) -> tenon_status>,
     /// The metadata in file order: index \< count, element \< num_elements (0 for a single value).
     pub tenon_model_metadata_value: Option<unsafe extern "C" fn(model: *const tenon_model, index: usize, element: u64, value: *mut tenon_value) -> tenon_status>,
-    /// The index of a key; ARGUMENT when the model has no such key.
+    /// The index of a key; ARGUMENT if the model has no such key.
     pub tenon_model_find_metadata: Option<unsafe extern "C" fn(model: *const tenon_model, key: *const c_char, length: usize, index: *mut usize) -> tenon_status>,
     /// The tensors in file order: index \< count.
     pub tenon_model_tensor_count: Option<unsafe extern "C" fn(model: *const tenon_model) -> usize>,
@@ -96,135 +96,136 @@ pub struct Api {
     pub tenon_model_tensor: Option<unsafe extern "C" fn(model: *const tenon_model, index: usize, tensor: *mut tenon_tensor) -> tenon_status>,
     /// The tensors in file order: index \< count.
     pub tenon_model_find_tensor: Option<unsafe extern "C" fn(model: *const tenon_model, name: *const c_char, length: usize, index: *mut usize) -> tenon_status>,
-    /// The tokenizer of a model: part of it, not to be destroyed, valid as long as the model handle.
+    /// The tokenizer of a model. It is part of the model and valid as long as the model handle; do not
+    /// destroy it.
     pub tenon_model_tokenizer: Option<unsafe extern "C" fn(model: *const tenon_model, tokenizer: *mut *const tenon_tokenizer) -> tenon_status>,
-    /// A tokenizer of its own, without a model: of a Hugging Face tokenizer.json, or of the vocabulary of a
-    /// model file; the first bytes tell which it is. It can do what a model's can. FORMAT (the file is
-    /// malformed), UNSUPPORTED (naming a part this build does not know), IO, LIMIT. The fields "truncation"
-    /// and "padding" of a tokenizer.json are not applied.
+    /// A tokenizer without a model, from a Hugging Face tokenizer.json or the vocabulary of a model file; the
+    /// first bytes tell which. It can do what a model's can. FORMAT (the file is malformed), UNSUPPORTED
+    /// (names a part that this build lacks), IO, LIMIT. The fields "truncation" and "padding" of a
+    /// tokenizer.json are not applied.
     pub tenon_tokenizer_open: Option<unsafe extern "C" fn(path: *const c_char, tokenizer: *mut *mut tenon_tokenizer) -> tenon_status>,
-    /// The same from any source, which is not used after the call.
+    /// As tenon_tokenizer_open, from any source. The source is not used after the call.
     pub tenon_tokenizer_load: Option<unsafe extern "C" fn(source: *const tenon_source, tokenizer: *mut *mut tenon_tokenizer) -> tenon_status>,
-    /// Does nothing for the tokenizer of a model.
+    /// Does nothing for a model's tokenizer.
     pub tenon_tokenizer_destroy: Option<unsafe extern "C" fn(tokenizer: *mut tenon_tokenizer)>,
-    /// Text to tokens. Control tokens, and user-defined ones that are marks (\<tool_call\>, \[INST\]), are
-    /// found in the text only with TENON_PARSE_SPECIAL. flags: TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL. Any
-    /// bytes are taken: each ill-formed part of the UTF-8 counts as U+FFFD. tokens \[capacity\]; see
+    /// Text to tokens. Control tokens, and user-defined tokens that are markers (\<tool_call\>, \[INST\]),
+    /// are found in the text only with TENON_PARSE_SPECIAL. flags: TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL.
+    /// Any bytes are accepted: each ill-formed part of the UTF-8 counts as U+FFFD. tokens \[capacity\]; see
     /// "Buffers" in 1.
     pub tenon_tokenizer_encode: Option<unsafe extern "C" fn(tokenizer: *const tenon_tokenizer, text: *const c_char, length: usize, flags: u32, tokens: *mut i32, capacity: usize, num_tokens: *mut usize) -> tenon_status>,
-    /// Tokens to text. flags: TENON_RENDER_SPECIAL. The bytes of a token may be part of a character.
+    /// Tokens to text. flags: TENON_RENDER_SPECIAL. A token's bytes may be part of a character.
     pub tenon_tokenizer_decode: Option<unsafe extern "C" fn(tokenizer: *const tenon_tokenizer, tokens: *const i32, num_tokens: usize, flags: u32, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
     /// Tokens are 0 .. count - 1.
     pub tenon_tokenizer_count: Option<unsafe extern "C" fn(tokenizer: *const tenon_tokenizer) -> usize>,
     /// Tokens are 0 .. count - 1.
     pub tenon_tokenizer_token_info: Option<unsafe extern "C" fn(tokenizer: *const tenon_tokenizer, token: i32, info: *mut tenon_token_info) -> tenon_status>,
-    /// The token that the file spells so, or TENON_NO_TOKEN.
+    /// The token with this spelling in the file, or TENON_NO_TOKEN.
     pub tenon_tokenizer_find: Option<unsafe extern "C" fn(tokenizer: *const tenon_tokenizer, spelling: *const c_char, length: usize, token: *mut i32) -> tenon_status>,
-    /// The token in a role, or TENON_NO_TOKEN when the model has none.
+    /// The token in a role, or TENON_NO_TOKEN if the model has none.
     pub tenon_tokenizer_special: Option<unsafe extern "C" fn(tokenizer: *const tenon_tokenizer, role: i32, token: *mut i32) -> tenon_status>,
-    /// ARGUMENT for a token outside the vocabulary, LIMIT when the context would overflow.
+    /// Appends tokens, queued as by tenon_session_append_text. ARGUMENT for a token outside the vocabulary,
+    /// LIMIT if the context would overflow.
     pub tenon_session_append_tokens: Option<unsafe extern "C" fn(session: *mut tenon_session, tokens: *const i32, num_tokens: usize) -> tenon_status>,
-    /// Of a model with an encoder (T5; tenon_model_info.source_tokens): sets the source, the text that the
-    /// encoder reads and the session's text answers to, and queues the token that answers begin with, where
-    /// the file tells one. A session has none until then, and no token can be appended before. The source is
-    /// computed with the first token; rewinding to 0 keeps it, and a new one may be set there; forks share
-    /// it. flags: as tenon_session_append_text, ADD_SPECIAL for the end that encoders are used to. STATE when
-    /// the session has tokens or the model no encoder, ARGUMENT for an empty source or a token outside the
-    /// vocabulary, LIMIT for more tokens than the encoder reads; nothing is then changed. Since 0.1
+    /// Encoder-decoders only (T5; tenon_model_info.source_tokens): sets the source, the text that the encoder
+    /// reads, and queues the decoder start token, if the file has one. No token can be appended before a
+    /// source is set. The source is computed with the first token. Rewinding to 0 keeps it, and a new one may
+    /// then be set; forks share it. flags: as tenon_session_append_text, ADD_SPECIAL for the end token that
+    /// encoders expect. STATE if the session has tokens or the model no encoder, ARGUMENT for an empty source
+    /// or a token outside the vocabulary, LIMIT for more tokens than the encoder reads; nothing is then
+    /// changed. Since 0.1
     pub tenon_session_set_source_text: Option<unsafe extern "C" fn(session: *mut tenon_session, text: *const c_char, length: usize, flags: u32) -> tenon_status>,
-    /// Of a model with an encoder (T5; tenon_model_info.source_tokens): sets the source, the text that the
-    /// encoder reads and the session's text answers to, and queues the token that answers begin with, where
-    /// the file tells one. A session has none until then, and no token can be appended before. The source is
-    /// computed with the first token; rewinding to 0 keeps it, and a new one may be set there; forks share
-    /// it. flags: as tenon_session_append_text, ADD_SPECIAL for the end that encoders are used to. STATE when
-    /// the session has tokens or the model no encoder, ARGUMENT for an empty source or a token outside the
-    /// vocabulary, LIMIT for more tokens than the encoder reads; nothing is then changed. Since 0.1
+    /// Encoder-decoders only (T5; tenon_model_info.source_tokens): sets the source, the text that the encoder
+    /// reads, and queues the decoder start token, if the file has one. No token can be appended before a
+    /// source is set. The source is computed with the first token. Rewinding to 0 keeps it, and a new one may
+    /// then be set; forks share it. flags: as tenon_session_append_text, ADD_SPECIAL for the end token that
+    /// encoders expect. STATE if the session has tokens or the model no encoder, ARGUMENT for an empty source
+    /// or a token outside the vocabulary, LIMIT for more tokens than the encoder reads; nothing is then
+    /// changed. Since 0.1
     pub tenon_session_set_source_tokens: Option<unsafe extern "C" fn(session: *mut tenon_session, tokens: *const i32, num_tokens: usize) -> tenon_status>,
-    /// Computes what is queued now instead of with the next token. progress: NULL, or called with 0 \<=
-    /// fraction \<= 1; nonzero ends it with CANCELLED, and what was computed stays.
+    /// Computes queued tokens now instead of with the next token. progress: NULL, or called with 0 \<=
+    /// fraction \<= 1. Nonzero from it ends the call with CANCELLED; computed tokens stay computed.
     pub tenon_session_prefill: Option<unsafe extern "C" fn(session: *mut tenon_session, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
-    /// Generates one token: the loop of tenon_session_generate in your hands. After FINISH_END the end token
-    /// belongs to the text, and a further call goes on after it. Errors as there.
+    /// Generates one token: a step of tenon_session_generate, for loops of your own. After FINISH_END the end
+    /// token belongs to the text, and a further call continues after it. Errors as tenon_session_generate.
     pub tenon_session_next: Option<unsafe extern "C" fn(session: *mut tenon_session, sampler: *mut tenon_sampler, piece: *mut tenon_piece) -> tenon_status>,
-    /// Continues the text `count` times (1..128, else LIMIT), each time from where it is now, with the seed
-    /// of the sampler (of -1 one that is drawn), the next one, ..., and hands out each answer. The session's
-    /// text then goes on with the one whose drawn tokens are the likeliest on average; *best, which may be
-    /// NULL, becomes its number. The sampler is not changed. Other arguments and errors as
-    /// tenon_session_generate; after an error the text is as it was.
+    /// Continues the text `count` times (1..128, else LIMIT) from its current end, and hands out each answer.
+    /// Answer i draws with the sampler's seed + i; a seed of -1 is first drawn at random. The session's text
+    /// then continues with the answer of the highest mean log-probability per drawn token; *best becomes its
+    /// index and may be NULL. The sampler is not changed. Other arguments and errors as
+    /// tenon_session_generate; after an error the text is unchanged.
     pub tenon_session_best_of: Option<unsafe extern "C" fn(session: *mut tenon_session, sampler: *mut tenon_sampler, count: u32, max_tokens: u64, on_candidate: tenon_candidate_callback, user: *mut c_void, best: *mut u32) -> tenon_status>,
-    /// What is held back because it may begin a text of the option "stop": for loops of tenon_session_next
-    /// that end before the model does. It is then handed out. Valid until the next call on the session.
-    /// Tokens that banned_strings (9) keep back are no part of it: they were drawn ahead, are not in the
-    /// session's text yet, and any call but tenon_session_next drops them.
+    /// Hands out text held back because it may begin a text of the option "stop": for loops of
+    /// tenon_session_next that end before the model does. Valid until the next call on the session. Tokens
+    /// held back by banned_strings (9) are not included: they were drawn ahead and are not in the session's
+    /// text yet. Any call but tenon_session_next drops them.
     pub tenon_session_take_held: Option<unsafe extern "C" fn(session: *mut tenon_session, text: *mut *const c_char, length: *mut usize) -> tenon_status>,
-    /// The logits that the last token was drawn from: \[*count\] f32, valid until the next call on the
-    /// session; for tenon_logprobs. STATE when the last token was not drawn (or a grammar left no choice), or
-    /// after a fork.
+    /// Logits that the last token was drawn from, for tenon_logprobs: \[*count\] f32, valid until the next
+    /// call on the session. STATE if the last token was not drawn (or a grammar left no choice), or after a
+    /// fork.
     pub tenon_session_drawn_logits: Option<unsafe extern "C" fn(session: *mut tenon_session, logits: *mut *const f32, count: *mut usize) -> tenon_status>,
-    /// The logits of the next token: \[*count\] f32, *count = vocabulary; computes what is queued. Valid
-    /// until the next call on the session. STATE for an empty text.
+    /// Logits of the next token: \[*count\] f32, *count = vocabulary. Computes queued tokens. Valid until the
+    /// next call on the session. STATE for an empty text.
     pub tenon_session_logits: Option<unsafe extern "C" fn(session: *mut tenon_session, logits: *mut *const f32, count: *mut usize) -> tenon_status>,
     /// Appends tokens, computes them and hands out the logits after each one: row 0 .. num_tokens - 1, in
-    /// order. logits \[vocabulary\] f32, valid during the call. Nonzero ends it: CANCELLED.
+    /// order. logits \[vocabulary\] f32, valid during the callback. Nonzero from it ends the call: CANCELLED.
     pub tenon_session_evaluate: Option<unsafe extern "C" fn(session: *mut tenon_session, tokens: *const i32, num_tokens: usize, on_logits: tenon_logits_callback, user: *mut c_void) -> tenon_status>,
-    /// How likely each continuation of the session's text is: natural logarithms of the probabilities of its
-    /// tokens, each after the text and the tokens before it; those of all continuations one after another,
-    /// logprobs \[*num_logprobs\] f32, see "Buffers" in 1. Their sum is that of the whole continuation. Which
-    /// number of them there is, costs no more than finding the tokens. What is queued is computed first; the
-    /// text stays as it is. Continuations are computed side by side, those that begin alike together, and
-    /// have the bits that tenon_session_evaluate and tenon_logprobs give one by one. Their memory is that of
-    /// the cache while the call lasts. ARGUMENT for a continuation without tokens, or a token outside the
-    /// vocabulary; LIMIT for one that the context does not hold; STATE for an empty text, or "non-finite
-    /// logits"; CANCELLED, DEADLINE, NO_MEMORY when the cache has no room even for one. What is in logprobs
-    /// after a failure is not defined. Since 0.1
+    /// Scores continuations of the session's text: natural logarithms of the probabilities of their tokens,
+    /// each after the text and the tokens before it. Continuations follow one another in logprobs
+    /// \[*num_logprobs\] f32, see "Buffers" in 1; the sum of one's values is its log-probability. Asking for
+    /// the size costs only tokenization. Queued tokens are computed first; the text does not change.
+    /// Continuations are computed in one batch, shared beginnings once, with the bits that
+    /// tenon_session_evaluate and tenon_logprobs give one by one. They hold cache memory while the call
+    /// lasts. ARGUMENT for a continuation without tokens, or a token outside the vocabulary; LIMIT for one
+    /// that the context cannot hold; STATE for an empty text, or "non-finite logits"; CANCELLED; DEADLINE;
+    /// NO_MEMORY if the cache has no room even for one. logprobs is undefined after a failure. Since 0.1
     pub tenon_session_score: Option<unsafe extern "C" fn(session: *mut tenon_session, continuations: *const tenon_continuations, logprobs: *mut f32, capacity: usize, num_logprobs: *mut usize) -> tenon_status>,
-    /// A second session with the same text; both go on alone. Costs no computation and no memory for what
-    /// they share.
+    /// Makes a second session with this text; each continues alone. The shared part costs no computation and
+    /// no memory.
     pub tenon_session_fork: Option<unsafe extern "C" fn(session: *mut tenon_session, fork: *mut *mut tenon_session) -> tenon_status>,
-    /// Forgets everything from `position` on. ARGUMENT when the text is shorter.
+    /// Forgets everything from `position` on. ARGUMENT if the text is shorter.
     pub tenon_session_rewind: Option<unsafe extern "C" fn(session: *mut tenon_session, position: u64) -> tenon_status>,
     /// Saves the session, its text and what was computed for it, to a file or to your buffer ("Buffers" in 1;
-    /// the size can be smaller at the next call). A file appears under its name complete or not at all and
-    /// replaces a regular file there, where a symbolic link leads to as well; when saving fails the old one
-    /// is as it was. A process that is killed meanwhile leaves no other file, but for an instant in which an
-    /// old file is replaced (then `path`.tenon-new), and on file systems without O_TMPFILE
-    /// (`path`.XXXXXXXX.tmp). The sampler and text held back (tenon_session_take_held) are not part of it.
-    /// IO, also for a file beyond the process's limit of file sizes.
+    /// the size may be smaller at the next call). The file appears under its name complete or not at all, and
+    /// replaces a regular file there, also at the end of a symbolic link. The old file is unchanged if saving
+    /// fails. A process killed meanwhile leaves no other file, with two exceptions: `path`.tenon-new in the
+    /// instant in which an old file is replaced, and `path`.XXXXXXXX.tmp on file systems without O_TMPFILE.
+    /// The sampler and text held back (tenon_session_take_held) are not saved. IO, also beyond the process's
+    /// limit of file sizes.
     pub tenon_session_save: Option<unsafe extern "C" fn(session: *mut tenon_session, path: *const c_char) -> tenon_status>,
     /// Saves the session, its text and what was computed for it, to a file or to your buffer ("Buffers" in 1;
-    /// the size can be smaller at the next call). A file appears under its name complete or not at all and
-    /// replaces a regular file there, where a symbolic link leads to as well; when saving fails the old one
-    /// is as it was. A process that is killed meanwhile leaves no other file, but for an instant in which an
-    /// old file is replaced (then `path`.tenon-new), and on file systems without O_TMPFILE
-    /// (`path`.XXXXXXXX.tmp). The sampler and text held back (tenon_session_take_held) are not part of it.
-    /// IO, also for a file beyond the process's limit of file sizes.
+    /// the size may be smaller at the next call). The file appears under its name complete or not at all, and
+    /// replaces a regular file there, also at the end of a symbolic link. The old file is unchanged if saving
+    /// fails. A process killed meanwhile leaves no other file, with two exceptions: `path`.tenon-new in the
+    /// instant in which an old file is replaced, and `path`.XXXXXXXX.tmp on file systems without O_TMPFILE.
+    /// The sampler and text held back (tenon_session_take_held) are not saved. IO, also beyond the process's
+    /// limit of file sizes.
     pub tenon_session_save_buffer: Option<unsafe extern "C" fn(session: *mut tenon_session, buffer: *mut c_void, capacity: usize, size: *mut usize) -> tenon_status>,
-    /// Puts a saved session in place of the session's text; it goes on bit by bit as the saved one would
-    /// have. When it fails the session is as it was. flags: 0 or TENON_RESTORE_TEXT. FORMAT, naming the
-    /// difference, for what is damaged, of another version, or made with another model, backend, device or
-    /// cache; LIMIT when the text is longer than the session's context; IO. A file is only as trustworthy as
-    /// those who could write it: what comes from one is never shared with other sessions.
+    /// Replaces the session's text by a saved session, which continues with the same bits as the saved one.
+    /// The session is unchanged after a failure. flags: 0 or TENON_RESTORE_TEXT. FORMAT, naming the
+    /// difference, if the save is damaged, of another version, or made with another model, backend, device or
+    /// cache; LIMIT if the text is longer than the session's context; IO. A file is only as trustworthy as
+    /// those who could write it: nothing restored from a file is shared with other sessions.
     pub tenon_session_restore: Option<unsafe extern "C" fn(session: *mut tenon_session, path: *const c_char, flags: u32) -> tenon_status>,
-    /// Puts a saved session in place of the session's text; it goes on bit by bit as the saved one would
-    /// have. When it fails the session is as it was. flags: 0 or TENON_RESTORE_TEXT. FORMAT, naming the
-    /// difference, for what is damaged, of another version, or made with another model, backend, device or
-    /// cache; LIMIT when the text is longer than the session's context; IO. A file is only as trustworthy as
-    /// those who could write it: what comes from one is never shared with other sessions.
+    /// Replaces the session's text by a saved session, which continues with the same bits as the saved one.
+    /// The session is unchanged after a failure. flags: 0 or TENON_RESTORE_TEXT. FORMAT, naming the
+    /// difference, if the save is damaged, of another version, or made with another model, backend, device or
+    /// cache; LIMIT if the text is longer than the session's context; IO. A file is only as trustworthy as
+    /// those who could write it: nothing restored from a file is shared with other sessions.
     pub tenon_session_restore_buffer: Option<unsafe extern "C" fn(session: *mut tenon_session, data: *const c_void, size: usize, flags: u32) -> tenon_status>,
-    /// Tokens in the text, queued ones included; the most it can hold; the tokens themselves, valid until the
-    /// next call on the session.
+    /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
+    /// themselves, valid until the next call on the session.
     pub tenon_session_position: Option<unsafe extern "C" fn(session: *mut tenon_session, position: *mut u64) -> tenon_status>,
-    /// Tokens in the text, queued ones included; the most it can hold; the tokens themselves, valid until the
-    /// next call on the session.
+    /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
+    /// themselves, valid until the next call on the session.
     pub tenon_session_context: Option<unsafe extern "C" fn(session: *mut tenon_session, context: *mut u64) -> tenon_status>,
-    /// Tokens in the text, queued ones included; the most it can hold; the tokens themselves, valid until the
-    /// next call on the session.
+    /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
+    /// themselves, valid until the next call on the session.
     pub tenon_session_tokens: Option<unsafe extern "C" fn(session: *mut tenon_session, tokens: *mut *const i32, num_tokens: *mut usize) -> tenon_status>,
-    /// The seed that the latest answer of the session was drawn with: as the option "seed" (9) it gives that
-    /// answer again, from the same text. STATE when none was drawn yet. Since 0.1
+    /// Seed of the session's latest answer. As the option "seed" (9) it gives that answer again, from the
+    /// same text. STATE if none was drawn yet. Since 0.1
     pub tenon_session_seed: Option<unsafe extern "C" fn(session: *mut tenon_session, seed: *mut i64) -> tenon_status>,
-    /// Ends the call under way on the session, or else the next one, with CANCELLED. The session can then go
-    /// on from where it was. Any thread, any time, callbacks and signal handlers included.
+    /// Ends the running call on the session, or else the next one, with CANCELLED. The session can then
+    /// continue from where it was. Any thread, any time, callbacks and signal handlers included.
     pub tenon_session_cancel: Option<unsafe extern "C" fn(session: *mut tenon_session) -> tenon_status>,
     pub tenon_session_get_stats: Option<unsafe extern "C" fn(session: *mut tenon_session, stats: *mut tenon_session_stats) -> tenon_status>,
     /// options: NULL for the defaults.
@@ -235,308 +236,308 @@ pub struct Api {
     pub tenon_sampler_set_int: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, name: *const c_char, value: i64) -> tenon_status>,
     /// Changes one parameter. ARGUMENT as tenon_options_set_*.
     pub tenon_sampler_set_float: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, name: *const c_char, value: f64) -> tenon_status>,
-    /// The seed that the sampler draws with: its option, or of -1 that of the latest answer it drew, or the
-    /// one that tenon_sampler_sample will draw with until the sampler is reset. Since 0.1
+    /// The sampler's seed: its option. If that is -1: the seed of its latest answer, or the seed that
+    /// tenon_sampler_sample will draw with until the sampler is reset. Since 0.1
     pub tenon_sampler_seed: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, seed: *mut i64) -> tenon_status>,
-    /// Adds `bias` to the logit of a token from now on; -INFINITY forbids the token, 0 takes it back. A token
+    /// Adds `bias` to a token's logit from now on; -INFINITY forbids the token, 0 removes the bias. A token
     /// outside the vocabulary is ARGUMENT when the sampler is used.
     pub tenon_sampler_set_bias: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, token: i32, bias: f64) -> tenon_status>,
-    /// Generation ends with this token (TENON_FINISH_STOP), whose text is not handed out. LIMIT beyond 1000
-    /// tokens. Texts that end it are the option "stop".
+    /// Ends generation at this token (TENON_FINISH_STOP), whose text is not handed out. LIMIT beyond 1000
+    /// tokens. The option "stop" does so for texts.
     pub tenon_sampler_add_stop_token: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, token: i32) -> tenon_status>,
-    /// Repetitions that the parameters dry_* look for end at every token whose text holds this one, such as a
-    /// line break.
+    /// Makes repetitions counted by the parameters dry_* end at every token whose text holds this one, such
+    /// as a line break.
     pub tenon_sampler_add_dry_breaker: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, tokenizer: *const tenon_tokenizer, text: *const c_char, length: usize) -> tenon_status>,
-    /// Natural logarithms of probabilities under logits \[count\] f32, as a model left them: those of tokens
-    /// \[num_tokens\] go to logprobs \[num_tokens\], and the num_top likeliest, likeliest first, to
-    /// top_tokens \[num_top\] and top_logprobs \[num_top\]. For a drawn token the logits come from
-    /// tenon_session_drawn_logits, for a prompt from tenon_session_evaluate, whose row i is about the token
-    /// after row i. ARGUMENT for a token or num_top outside the vocabulary, STATE for NaN. Any thread.
+    /// Log-probabilities (natural) under unmodified logits \[count\] f32. Those of tokens \[num_tokens\] go
+    /// to logprobs \[num_tokens\]; the num_top likeliest, likeliest first, to top_tokens \[num_top\] and
+    /// top_logprobs \[num_top\]. Use tenon_session_drawn_logits for a drawn token, and tenon_session_evaluate
+    /// for a prompt; its row i is about the token after row i. ARGUMENT for a token or num_top outside the
+    /// vocabulary, STATE for NaN. Any thread.
     pub tenon_logprobs: Option<unsafe extern "C" fn(logits: *const f32, count: usize, tokens: *const i32, num_tokens: usize, logprobs: *mut f32, top_tokens: *mut i32, top_logprobs: *mut f32, num_top: usize) -> tenon_status>,
-    /// Parameters, biases, breakers and stop tokens as they were created; earlier draws are forgotten.
+    /// Restores parameters, biases, breakers and stop tokens to their values at creation; forgets earlier
+    /// draws.
     pub tenon_sampler_reset: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler) -> tenon_status>,
-    /// Draws from logits of your own: \[count\] f32. history: the text so far, for the penalties. STATE for
-    /// NaN, or when every token is forbidden.
+    /// Draws from your logits: \[count\] f32. history: the text so far, for the penalties. position: key of
+    /// the random number. STATE for NaN, or if every token is forbidden.
     pub tenon_sampler_sample: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, logits: *const f32, count: usize, history: *const i32, history_length: usize, position: u64, token: *mut i32) -> tenon_status>,
-    /// Takes the last draws back, at most 256: the next one is made as the first of them was. What the
-    /// penalties see is the history given. For another token in its place forbid that one
-    /// (tenon_sampler_set_bias) and give another `position`, which is the key of the random number. ARGUMENT
-    /// for more draws than there were since the sampler was made or reset or got a grammar.
+    /// Takes back the last draws, at most 256: the next draw repeats the first of them. The penalties see the
+    /// history given. To get another token, forbid the first (tenon_sampler_set_bias) and give another
+    /// `position`, which is the key of the random number. ARGUMENT for more draws than were made since the
+    /// sampler was made, was reset or got a grammar.
     pub tenon_sampler_roll_back: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, num_draws: usize) -> tenon_status>,
-    /// Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list.
+    /// Lists all backends. options: NULL, or with "plugin". Texts live as long as the list.
     pub tenon_backends_create: Option<unsafe extern "C" fn(options: *const tenon_options, backends: *mut *mut tenon_backends) -> tenon_status>,
-    /// Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list.
+    /// Lists all backends. options: NULL, or with "plugin". Texts live as long as the list.
     pub tenon_backends_destroy: Option<unsafe extern "C" fn(backends: *mut tenon_backends)>,
-    /// Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list.
+    /// Lists all backends. options: NULL, or with "plugin". Texts live as long as the list.
     pub tenon_backends_count: Option<unsafe extern "C" fn(backends: *const tenon_backends) -> usize>,
-    /// Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list.
+    /// Lists all backends. options: NULL, or with "plugin". Texts live as long as the list.
     pub tenon_backends_get_info: Option<unsafe extern "C" fn(backends: *const tenon_backends, index: usize, info: *mut tenon_backend_info) -> tenon_status>,
-    /// Of the backend `index` of the list; 0 for one that cannot be used. Texts live as long as the list.
+    /// Devices of the backend `index` in the list; 0 if it cannot be used. Texts live as long as the list.
     pub tenon_backends_count_devices: Option<unsafe extern "C" fn(backends: *const tenon_backends, index: usize) -> usize>,
-    /// Of the backend `index` of the list; 0 for one that cannot be used. Texts live as long as the list.
+    /// Devices of the backend `index` in the list; 0 if it cannot be used. Texts live as long as the list.
     pub tenon_backends_get_device: Option<unsafe extern "C" fn(backends: *const tenon_backends, index: usize, device: usize, info: *mut tenon_backend_device) -> tenon_status>,
-    /// options: scope ENGINE; NULL for the defaults. STATE when the model has no weights.
+    /// options: scope ENGINE; NULL for the defaults. STATE if the model has no weights.
     pub tenon_engine_create: Option<unsafe extern "C" fn(model: *const tenon_model, options: *const tenon_options, engine: *mut *mut tenon_engine) -> tenon_status>,
-    /// Ends tenon_engine_run. What is under way in sessions of the engine goes on.
+    /// Ends tenon_engine_run. Calls and requests of the engine's sessions continue.
     pub tenon_engine_destroy: Option<unsafe extern "C" fn(engine: *mut tenon_engine)>,
-    /// As tenon_session_create, in this engine. Options of scope SESSION: "salt" keeps what the session
-    /// computes from being reused under another salt (and from being guessed by timing); "priority", "client"
-    /// and "weight" are those of its calls and of requests that name none.
+    /// As tenon_session_create, in this engine. Options of scope SESSION: "salt" keeps the session's cache
+    /// from being reused under another salt (and from being guessed by timing); "priority", "client" and
+    /// "weight" apply to its calls and to requests that name none.
     pub tenon_engine_open_session: Option<unsafe extern "C" fn(engine: *mut tenon_engine, options: *const tenon_options, session: *mut *mut tenon_session) -> tenon_status>,
-    /// Queues the generation of a continuation. Until it has ended the session refuses other calls (STATE)
-    /// but cancel and destroy, which ends it. What was generated belongs to the session's text. BUSY when the
-    /// queue of the engine is full, LIMIT when the context is; nothing is then appended.
+    /// Queues the generation of a continuation. Until it has ended, the session refuses other calls (STATE)
+    /// except cancel and destroy, which ends it. Generated tokens belong to the session's text. BUSY if the
+    /// engine's queue is full, LIMIT if the context is; nothing is then appended.
     pub tenon_session_submit: Option<unsafe extern "C" fn(session: *mut tenon_session, submission: *const tenon_submission, request: *mut *mut tenon_request) -> tenon_status>,
-    /// Cancels it unless it has ended, and returns when its session takes the next call: within a few
+    /// Cancels the request unless it has ended. Returns when its session accepts calls again: within a few
     /// milliseconds, as tenon_request_cancel.
     pub tenon_request_destroy: Option<unsafe extern "C" fn(request: *mut tenon_request)>,
-    /// The next piece; its text is valid until the next call on the request. The last piece has a `finish`;
-    /// after it further calls give a piece without a token and with the same finish. A request that ended
-    /// early returns, after the pieces that were there, its error: CANCELLED, DEADLINE, NO_MEMORY, what the
-    /// backend said. timeout_seconds how long to wait; then the piece has TENON_NO_TOKEN and finish 0. 0 does
-    /// not wait and does not compute; negative waits for ever. With a timeout the call returns at most 10 ms
-    /// late, as far as the scheduling of threads allows, but for a step of least size that it began to
-    /// compute in time (one token of each running request, and up to 8 of prompts) and for one draw under a
-    /// grammar. (It also lets a step of another engine of the same model end.) What it computes is cut to the
-    /// time that is left, so waits that are long for a step compute fastest; but however short they are,
-    /// repeated ones end every request, with the same tokens.
+    /// Returns the next piece; its text is valid until the next call on the request. The last piece has a
+    /// `finish`; further calls return a piece without a token and with that finish. A request that ended
+    /// early returns its remaining pieces, then its error: CANCELLED, DEADLINE, NO_MEMORY, or the backend's.
+    /// timeout_seconds then the piece has TENON_NO_TOKEN and finish 0; 0 neither waits nor computes; negative
+    /// waits for ever With a timeout the call returns at most 10 ms late, as far as thread scheduling allows,
+    /// with three exceptions: a step of least size that began in time (one token per running request, and up
+    /// to 8 prompt tokens), one draw under a grammar, and a step of another engine of the model, which may
+    /// end first. Steps are cut to the time that is left, so waits much longer than a step compute fastest.
+    /// Repeated waits of any length end every request, with the same tokens.
     pub tenon_request_wait: Option<unsafe extern "C" fn(request: *mut tenon_request, timeout_seconds: f64, piece: *mut tenon_piece) -> tenon_status>,
-    /// The natural logarithm of the probability of the token that the request handed out last, under the
-    /// logits as the model left them, and the num_top likeliest tokens, likeliest first: top_tokens
-    /// \[num_top\], top_logprobs \[num_top\]; as tenon_logprobs. STATE before the first token, or when the
-    /// request was submitted without; ARGUMENT for a num_top beyond that of the submission.
+    /// Log-probability (natural) of the token handed out last, under the unmodified logits, and the num_top
+    /// likeliest tokens, likeliest first: top_tokens \[num_top\], top_logprobs \[num_top\], as
+    /// tenon_logprobs. STATE before the first token, or if the request was submitted without
+    /// log-probabilities; ARGUMENT if num_top exceeds the submission's.
     pub tenon_request_logprobs: Option<unsafe extern "C" fn(request: *mut tenon_request, logprob: *mut f32, top_tokens: *mut i32, top_logprobs: *mut f32, num_top: usize) -> tenon_status>,
-    /// The same of the first `count` of the submission's logprob_tokens, each where the token handed out last
-    /// was drawn: logprobs \[count\].
+    /// Log-probabilities of the first `count` of the submission's logprob_tokens, from the logits of the
+    /// token handed out last: logprobs \[count\].
     pub tenon_request_logprobs_of: Option<unsafe extern "C" fn(request: *mut tenon_request, logprobs: *mut f32, count: usize) -> tenon_status>,
-    /// The seed that its answer is drawn with, from the beginning on: as the option "seed" it gives the same
-    /// answer to the same text. Since 0.1
+    /// Seed of the answer, known from submission on. As the option "seed" it gives that answer again to the
+    /// same text. Since 0.1
     pub tenon_request_seed: Option<unsafe extern "C" fn(request: *mut tenon_request, seed: *mut i64) -> tenon_status>,
-    /// Ends the request with CANCELLED, within a few milliseconds even in the middle of a long prompt; the
-    /// session can then go on from where it was. Nothing happens to one that has ended. Any thread.
+    /// Ends the request with CANCELLED, within a few milliseconds even in the middle of a long prompt. The
+    /// session can then continue from where it was. Does nothing if the request has ended. Any thread.
     pub tenon_request_cancel: Option<unsafe extern "C" fn(request: *mut tenon_request) -> tenon_status>,
     pub tenon_request_get_stats: Option<unsafe extern "C" fn(request: *mut tenon_request, stats: *mut tenon_request_stats) -> tenon_status>,
-    /// Computes one step, if there is work and no other thread is at it; *worked tells. Never waits for work.
+    /// Computes one step if work is waiting and no other thread is computing; *worked becomes 1, else 0.
+    /// Never waits for work.
     pub tenon_engine_step: Option<unsafe extern "C" fn(engine: *mut tenon_engine, worked: *mut i32) -> tenon_status>,
-    /// Computes whatever comes, and sleeps between, until tenon_engine_stop or tenon_engine_destroy: for a
-    /// thread that the host gives to the engine.
+    /// Computes all work, and sleeps while none is waiting, until tenon_engine_stop or tenon_engine_destroy:
+    /// for a thread that the host gives to the engine.
     pub tenon_engine_run: Option<unsafe extern "C" fn(engine: *mut tenon_engine) -> tenon_status>,
-    /// Makes the calls of tenon_engine_run return, those under way and those to come.
+    /// Makes running and future calls of tenon_engine_run return.
     pub tenon_engine_stop: Option<unsafe extern "C" fn(engine: *mut tenon_engine) -> tenon_status>,
-    /// From now on work that no call waits for is computed by the host's executor: each call of `post` gives
-    /// it a task, which returns when there is no more to do. post == NULL ends that; a task posted before is
-    /// still to be called, and keeps the engine alive until then. A post that throws has not posted: calls
-    /// that wait compute what there is.
+    /// Sets the host's executor for work that no call waits for. Each call of `post` gives it a task, which
+    /// returns when no work is left. post == NULL removes the executor; a task posted earlier must still be
+    /// called, and keeps the engine alive until then. If `post` throws, nothing was posted: calls that wait
+    /// compute the work.
     pub tenon_engine_set_executor: Option<unsafe extern "C" fn(engine: *mut tenon_engine, post: tenon_post_callback, user: *mut c_void) -> tenon_status>,
     pub tenon_engine_get_stats: Option<unsafe extern "C" fn(engine: *mut tenon_engine, stats: *mut tenon_engine_stats) -> tenon_status>,
-    /// The same and histograms (time to first token, between tokens, of whole requests) as text for
-    /// Prometheus, version 0.0.4. See "Buffers" in 1.
+    /// The statistics and their histograms as Prometheus text, version 0.0.4: time to first token, between
+    /// tokens, of whole requests. See "Buffers" in 1.
     pub tenon_engine_stats_text: Option<unsafe extern "C" fn(engine: *mut tenon_engine, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
-    /// Compiles a grammar, or refuses it when that takes too much. kind: TENON_GRAMMAR_*. GRAMMAR when the
-    /// text is malformed, impossible, too large or uses what is not supported; the message says where (line,
+    /// Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if the
+    /// text is malformed, impossible, too large or uses an unsupported feature; the message says where (line,
     /// JSON pointer, byte) and why.
     pub tenon_grammar_create: Option<unsafe extern "C" fn(kind: i32, text: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status>,
-    /// Compiles a grammar, or refuses it when that takes too much. kind: TENON_GRAMMAR_*. GRAMMAR when the
-    /// text is malformed, impossible, too large or uses what is not supported; the message says where (line,
+    /// Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if the
+    /// text is malformed, impossible, too large or uses an unsupported feature; the message says where (line,
     /// JSON pointer, byte) and why.
     pub tenon_grammar_destroy: Option<unsafe extern "C" fn(grammar: *mut tenon_grammar)>,
-    /// As tenon_grammar_create, for texts that come with requests. flags 0 or TENON_GRAMMAR_LENIENT: keywords
-    /// and subschemas that would be refused are skipped, and tenon_grammar_notes tells which. ARGUMENT for
-    /// another kind tokenizer may be NULL; prepares the grammar for this vocabulary, so that
-    /// tenon_sampler_set_grammar and tenon_matcher_create are quick later should_stop may be NULL; not called
-    /// for the first grammar's sorting of the vocabulary LIMIT for a text that takes more than 256 MiB to
-    /// compile, CANCELLED. Since 0.1
+    /// As tenon_grammar_create, for texts that come with requests. flags 0 or TENON_GRAMMAR_LENIENT: skips
+    /// keywords and subschemas that would be refused; tenon_grammar_notes lists them. ARGUMENT for another
+    /// kind tokenizer prepares the grammar for this vocabulary, so that tenon_sampler_set_grammar and
+    /// tenon_matcher_create are fast later; may be NULL should_stop may be NULL; not called while the first
+    /// grammar sorts the vocabulary LIMIT for a text that takes more than 256 MiB to compile, CANCELLED.
+    /// Since 0.1
     pub tenon_grammar_compile: Option<unsafe extern "C" fn(kind: i32, text: *const c_char, length: usize, flags: u32, tokenizer: *const tenon_tokenizer, should_stop: tenon_stop_callback, user: *mut c_void, grammar: *mut *mut tenon_grammar) -> tenon_status>,
     /// Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
     /// \[{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}\]
     /// pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null for a
-    /// subschema that any value satisfies instead. "\[\]" for other grammars. Since 0.1
+    /// subschema replaced by one that accepts any value. "\[\]" for other grammars. Since 0.1
     pub tenon_grammar_notes: Option<unsafe extern "C" fn(grammar: *const tenon_grammar, json: *mut *const c_char, length: *mut usize) -> tenon_status>,
-    /// accepted becomes 1 when `text` is a complete text of the grammar, else 0. LIMIT for a grammar so
-    /// ambiguous that thousands of ways to read the text are open at once, and for a text nested so deep that
-    /// 128 MiB would not hold its place.
+    /// Sets *accepted to 1 if `text` is a complete text of the grammar, else to 0. LIMIT for a grammar so
+    /// ambiguous that thousands of readings of the text are open at once, and for a text nested so deeply
+    /// that 128 MiB would not hold its parse stack.
     pub tenon_grammar_accepts: Option<unsafe extern "C" fn(grammar: *const tenon_grammar, text: *const c_char, length: usize, accepted: *mut i32) -> tenon_status>,
-    /// Grammars used again and again, from texts that come with requests: the ones used last are kept, up to
+    /// A cache of compiled grammars, for texts that come with requests. Keeps the most recently used, up to
     /// `limit_bytes`. Any thread.
     pub tenon_grammar_cache_create: Option<unsafe extern "C" fn(limit_bytes: u64, cache: *mut *mut tenon_grammar_cache) -> tenon_status>,
-    /// Grammars used again and again, from texts that come with requests: the ones used last are kept, up to
+    /// A cache of compiled grammars, for texts that come with requests. Keeps the most recently used, up to
     /// `limit_bytes`. Any thread.
     pub tenon_grammar_cache_destroy: Option<unsafe extern "C" fn(cache: *mut tenon_grammar_cache)>,
-    /// As tenon_grammar_create, but compiles only what the cache does not hold. The grammar is yours to
+    /// As tenon_grammar_create, but compiles only grammars that are not in the cache. The grammar is yours to
     /// destroy and may outlive the cache.
     pub tenon_grammar_cache_get: Option<unsafe extern "C" fn(cache: *mut tenon_grammar_cache, kind: i32, text: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status>,
-    /// From now on the sampler draws only tokens that continue a text of the grammar, from its beginning;
-    /// each token that it draws belongs to that text, and an end token comes when it is complete.
-    /// tenon_sampler_reset goes back to the beginning of the text. grammar NULL: any token again. The sampler
-    /// keeps what it needs of both. The first use with a tokenizer sorts its vocabulary. tokenizer of the
-    /// model whose logits are drawn from GRAMMAR "no token can follow" when the vocabulary cannot spell any
-    /// text of the grammar. A draw is LIMIT when it takes too much work or memory, as a grammar can be read
-    /// in too many ways at once.
+    /// Makes the sampler draw only tokens that continue a text of the grammar, from its beginning. Each token
+    /// it draws belongs to that text; an end token is drawn when the text is complete. tenon_sampler_reset
+    /// returns to the beginning of the text. grammar NULL: allows any token again. The sampler keeps what it
+    /// needs of both. The first use with a tokenizer sorts its vocabulary. tokenizer of the model whose
+    /// logits are drawn from GRAMMAR "no token can follow" if the vocabulary cannot spell any text of the
+    /// grammar. A draw is LIMIT if it takes too much work or memory, because the grammar can be read in too
+    /// many ways at once.
     pub tenon_sampler_set_grammar: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, grammar: *const tenon_grammar, tokenizer: *const tenon_tokenizer) -> tenon_status>,
-    /// How many tokens may still be drawn: when they run out, the shortest way to a complete text of the
-    /// grammar is taken; banned_strings are not looked for beyond them; and the last piece has finish
-    /// MAX_TOKENS and all text that was held back. Then the limit is gone. tenon_session_generate does this
-    /// itself.
+    /// Sets how many tokens may still be drawn. Near the limit the shortest way to a complete text of the
+    /// grammar is taken. banned_strings are not looked for beyond it. The last piece has finish MAX_TOKENS
+    /// and all text that was held back; the limit is then removed. tenon_session_generate sets it itself.
     pub tenon_sampler_set_token_limit: Option<unsafe extern "C" fn(sampler: *mut tenon_sampler, tokens: u64) -> tenon_status>,
-    /// For loops that draw by themselves: where a text of the grammar has come to, and what may follow. One
-    /// thread at a time. Errors as tenon_sampler_set_grammar; any call may be LIMIT as a draw may.
+    /// A position in a text of a grammar and the tokens that may follow: for loops that draw by themselves.
+    /// One thread at a time. Errors as tenon_sampler_set_grammar; any call may be LIMIT, as a draw may.
     pub tenon_matcher_create: Option<unsafe extern "C" fn(grammar: *const tenon_grammar, tokenizer: *const tenon_tokenizer, matcher: *mut *mut tenon_matcher) -> tenon_status>,
-    /// For loops that draw by themselves: where a text of the grammar has come to, and what may follow. One
-    /// thread at a time. Errors as tenon_sampler_set_grammar; any call may be LIMIT as a draw may.
+    /// A position in a text of a grammar and the tokens that may follow: for loops that draw by themselves.
+    /// One thread at a time. Errors as tenon_sampler_set_grammar; any call may be LIMIT, as a draw may.
     pub tenon_matcher_destroy: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher)>,
-    /// A second one at the same place; both go on alone.
+    /// A second matcher at the same position; each continues alone.
     pub tenon_matcher_fork: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher, fork: *mut *mut tenon_matcher) -> tenon_status>,
-    /// Back to the beginning of the text, without a token limit.
+    /// Returns to the beginning of the text, without a token limit.
     pub tenon_matcher_reset: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher) -> tenon_status>,
-    /// At most `tokens` tokens may still come, an end token included: what is allowed from now on leaves a
-    /// way to a complete text within them.
+    /// Limits the text to `tokens` more tokens, an end token included: the mask from now on leaves a way to a
+    /// complete text within them.
     pub tenon_matcher_set_token_limit: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher, tokens: u64) -> tenon_status>,
-    /// allowed becomes 1 when `token` may come next, else 0: much cheaper than a mask. An end token may come
-    /// when the text is complete.
+    /// Sets *allowed to 1 if `token` may come next, else to 0. Much cheaper than a mask. An end token may
+    /// come when the text is complete.
     pub tenon_matcher_allows: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher, token: i32, allowed: *mut i32) -> tenon_status>,
-    /// All tokens that may come next, token t as bit t % 64 of words\[t / 64\]; words \[capacity\], see
-    /// "Buffers" in 1: (vocabulary + 63) / 64 of them.
+    /// Mask of all tokens that may come next: token t is bit t % 64 of words\[t / 64\]; words \[capacity\],
+    /// see "Buffers" in 1: (vocabulary + 63) / 64 of them.
     pub tenon_matcher_mask: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher, words: *mut u64, capacity: usize, num_words: *mut usize) -> tenon_status>,
-    /// Takes the next token. STATE for one that cannot follow; nothing is then taken.
+    /// Accepts the next token. STATE for a token that cannot follow; nothing is then accepted.
     pub tenon_matcher_accept_token: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher, token: i32) -> tenon_status>,
-    /// Takes text; *accepted becomes 1, or 0 when the grammar does not go on so, and nothing is taken. Counts
-    /// as one token.
+    /// Accepts text: *accepted becomes 1, or 0 if the grammar does not allow it; nothing is then accepted.
+    /// Counts as one token.
     pub tenon_matcher_accept_text: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher, text: *const c_char, length: usize, accepted: *mut i32) -> tenon_status>,
-    /// Takes the last tokens back; ARGUMENT for more than there were, or more than the last 256.
+    /// Takes back the last tokens. ARGUMENT for more than were accepted, or more than the last 256.
     pub tenon_matcher_roll_back: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher, num_tokens: usize) -> tenon_status>,
-    /// complete: 1 when the text so far is one of the grammar. *ended: 1 when nothing can follow but an end
-    /// token, or one came. Either may be NULL.
+    /// Sets *complete to 1 if the text so far is a text of the grammar, *ended to 1 if only an end token can
+    /// follow or one came; else to 0. Either may be NULL.
     pub tenon_matcher_state: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher, complete: *mut i32, ended: *mut i32) -> tenon_status>,
-    /// The text that must come next, as far as there is no choice; often empty. See "Buffers" in 1.
+    /// The text that must come next, up to the first choice; often empty. See "Buffers" in 1.
     pub tenon_matcher_forced_text: Option<unsafe extern "C" fn(matcher: *mut tenon_matcher, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
-    /// The names of shapes ("llama-1b") and of weight formats ("q4_0", and mixes of several: "Q4_K_M"), in a
-    /// fixed order; NULL after the last. They live for ever.
+    /// Names of shapes ("llama-1b") and of weight formats ("q4_0", and mixes: "Q4_K_M"), in a fixed order;
+    /// NULL after the last. They live for ever.
     pub tenon_random_model_shape: Option<unsafe extern "C" fn(index: usize) -> *const c_char>,
-    /// The names of shapes ("llama-1b") and of weight formats ("q4_0", and mixes of several: "Q4_K_M"), in a
-    /// fixed order; NULL after the last. They live for ever.
+    /// Names of shapes ("llama-1b") and of weight formats ("q4_0", and mixes: "Q4_K_M"), in a fixed order;
+    /// NULL after the last. They live for ever.
     pub tenon_random_model_format: Option<unsafe extern "C" fn(index: usize) -> *const c_char>,
     /// Writes a GGUF file with a vocabulary of the right size. Equal shape, format and seed give equal bytes.
-    /// Matrices are in `format`; norms and biases in f32; the output matrix (and an embedding that serves as
-    /// one) of quantised formats in one of more bits, as is usual: q6_K, for the smallest q5_K. Where the
-    /// blocks of a format do not fit the rows of a matrix, a format of smaller blocks stands in. The file
-    /// appears under its name complete or not at all and replaces a regular file there, where a symbolic link
-    /// leads to as well; some megabytes of memory are enough for any shape. shape one of the names, or
-    /// NAME:LAYERS for its first LAYERS layers ("llama-8b:4") progress NULL, or called with 0 \<= fraction
-    /// \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an unknown shape or format (the message
-    /// names the nearest), IO. Any thread.
+    /// Matrices are in `format`; norms and biases in f32. For quantised formats the output matrix (and an
+    /// embedding that serves as one) has more bits, as is usual: q6_K, for the smallest q5_K. If the blocks
+    /// of a format do not fit the rows of a matrix, a format of smaller blocks is used. The file appears
+    /// under its name complete or not at all, and replaces a regular file there, also at the end of a
+    /// symbolic link. Any shape needs some megabytes of memory only. shape one of the names, or NAME:LAYERS
+    /// for its first LAYERS layers ("llama-8b:4") progress NULL, or called with 0 \<= fraction \<= 1 on this
+    /// thread; nonzero ends it: CANCELLED ARGUMENT for an unknown shape or format (the message names the
+    /// nearest), IO. Any thread.
     pub tenon_random_model_write: Option<unsafe extern "C" fn(path: *const c_char, shape: *const c_char, format: *const c_char, seed: u64, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
-    /// model: whose template and tokenizer are used; NULL with the option "template", for text only. options:
-    /// NULL, or of scope CHAT. TEMPLATE (line and reason) for a bad template, STATE when the model has none.
+    /// model: supplies the template and tokenizer; NULL with the option "template", for text only. options:
+    /// NULL, or of scope CHAT. TEMPLATE (line and reason) for a bad template, STATE if the model has none.
     pub tenon_chat_create: Option<unsafe extern "C" fn(model: *const tenon_model, options: *const tenon_options, chat: *mut *mut tenon_chat) -> tenon_status>,
-    /// model: whose template and tokenizer are used; NULL with the option "template", for text only. options:
-    /// NULL, or of scope CHAT. TEMPLATE (line and reason) for a bad template, STATE when the model has none.
+    /// model: supplies the template and tokenizer; NULL with the option "template", for text only. options:
+    /// NULL, or of scope CHAT. TEMPLATE (line and reason) for a bad template, STATE if the model has none.
     pub tenon_chat_destroy: Option<unsafe extern "C" fn(chat: *mut tenon_chat)>,
-    /// The family by which answers are read: "hermes", "plain", ... Lives for ever.
+    /// The format by which answers are parsed: "hermes", "plain", ... Lives for ever.
     pub tenon_chat_format: Option<unsafe extern "C" fn(chat: *const tenon_chat, name: *mut *const c_char) -> tenon_status>,
-    /// The prompt as text; see "Buffers" in 1. TEMPLATE where the template raises an error, runs longer
-    /// (processor time) than the option "template_time_ms", or writes more than 16 MB.
+    /// The prompt as text; see "Buffers" in 1. TEMPLATE if the template raises an error, takes more processor
+    /// time than the option "template_time_ms", or writes more than 16 MB.
     pub tenon_chat_render: Option<unsafe extern "C" fn(chat: *const tenon_chat, conversation: *const c_char, length: usize, text: *mut c_char, capacity: usize, needed: *mut usize) -> tenon_status>,
     /// The prompt as tokens, begin token included: for tenon_session_append_tokens.
     pub tenon_chat_encode: Option<unsafe extern "C" fn(chat: *const tenon_chat, conversation: *const c_char, length: usize, tokens: *mut i32, capacity: usize, num_tokens: *mut usize) -> tenon_status>,
-    /// What the answer may be, for tenon_sampler_set_grammar: after the reasoning that the family has,
-    /// content by the response_format, or calls of the tools by the schemas of their parameters. With
-    /// tool_choice "auto" text is free until a call begins; "required" or a tool named: a call must come.
-    /// *grammar becomes NULL when any answer may come. Yours to destroy; equal ones are compiled once.
-    /// GRAMMAR (tool, JSON pointer) for a schema that is refused, UNSUPPORTED when a call must come and the
-    /// family's calls have no grammar. The option "constrain_calls" leaves "auto" free.
+    /// Grammar of the answer, for tenon_sampler_set_grammar: reasoning, if the family has it, then content by
+    /// the response_format, or calls of the tools by the schemas of their parameters. With tool_choice "auto"
+    /// text is free until a call begins; with "required" or a named tool a call must come. *grammar becomes
+    /// NULL if any answer may come. Yours to destroy; equal grammars are compiled once. GRAMMAR (tool, JSON
+    /// pointer) for a refused schema, UNSUPPORTED if a call must come and the family's calls have no grammar.
+    /// The option "constrain_calls" can leave "auto" free.
     pub tenon_chat_grammar: Option<unsafe extern "C" fn(chat: *const tenon_chat, conversation: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status>,
     /// As tenon_chat_grammar; tokenizer, should_stop and user as tenon_grammar_compile. Both are LIMIT for
-    /// tools that together take more than 16 times the work that one tool may take; this one may be
+    /// tools that together take more than 16 times the work allowed for one tool. Only this one can be
     /// CANCELLED. Since 0.1
     pub tenon_chat_compile: Option<unsafe extern "C" fn(chat: *const tenon_chat, conversation: *const c_char, length: usize, tokenizer: *const tenon_tokenizer, should_stop: tenon_stop_callback, user: *mut c_void, grammar: *mut *mut tenon_grammar) -> tenon_status>,
-    /// tenon_chat_grammar and tenon_sampler_set_grammar in one, with the tokenizer of the chat's model;
-    /// *constrained, which may be NULL, becomes 0 when any answer may come: any token is then drawn.
+    /// tenon_chat_grammar and tenon_sampler_set_grammar in one, with the tokenizer of the chat's model.
+    /// *constrained becomes 0 if any answer may come, and any token is then drawn; may be NULL.
     pub tenon_chat_constrain: Option<unsafe extern "C" fn(chat: *const tenon_chat, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, constrained: *mut i32) -> tenon_status>,
-    /// Begins to read the answer to a conversation.
+    /// Begins to parse the answer to a conversation.
     pub tenon_chat_reply_create: Option<unsafe extern "C" fn(chat: *const tenon_chat, conversation: *const c_char, length: usize, reply: *mut *mut tenon_chat_reply) -> tenon_status>,
-    /// Begins to read the answer to a conversation.
+    /// Begins to parse the answer to a conversation.
     pub tenon_chat_reply_destroy: Option<unsafe extern "C" fn(reply: *mut tenon_chat_reply)>,
     /// Takes the next token of the answer, or text in any pieces (with the control tokens as text), and hands
-    /// out what it amounts to. on_delta may be NULL. The pieces do not matter: the same text gives the same
-    /// answer. STATE for tokens when the chat has no model.
+    /// out the parsed parts. on_delta may be NULL. The same text gives the same answer, however it is
+    /// divided. STATE for tokens if the chat has no model.
     pub tenon_chat_reply_push_token: Option<unsafe extern "C" fn(reply: *mut tenon_chat_reply, token: i32, on_delta: tenon_chat_callback, user: *mut c_void) -> tenon_status>,
     /// Takes the next token of the answer, or text in any pieces (with the control tokens as text), and hands
-    /// out what it amounts to. on_delta may be NULL. The pieces do not matter: the same text gives the same
-    /// answer. STATE for tokens when the chat has no model.
+    /// out the parsed parts. on_delta may be NULL. The same text gives the same answer, however it is
+    /// divided. STATE for tokens if the chat has no model.
     pub tenon_chat_reply_push_text: Option<unsafe extern "C" fn(reply: *mut tenon_chat_reply, text: *const c_char, length: usize, on_delta: tenon_chat_callback, user: *mut c_void) -> tenon_status>,
-    /// The answer is complete. A call that is not becomes content.
+    /// Ends the answer. An incomplete call becomes content.
     pub tenon_chat_reply_finish: Option<unsafe extern "C" fn(reply: *mut tenon_chat_reply, on_delta: tenon_chat_callback, user: *mut c_void) -> tenon_status>,
-    /// The answer so far as a message: {"role": "assistant", "content", "reasoning_content", "tool_calls"},
-    /// to be put after the conversation's messages. Valid until the next call on the reply.
+    /// The answer so far as a message, {"role": "assistant", "content", "reasoning_content", "tool_calls"},
+    /// to be appended to the conversation's messages. Valid until the next call on the reply.
     pub tenon_chat_reply_message: Option<unsafe extern "C" fn(reply: *mut tenon_chat_reply, json: *mut *const c_char, length: *mut usize) -> tenon_status>,
-    /// Takes a piece of a generation: token and text of tenon_piece. As tenon_chat_reply_push_token, but what
-    /// is held back for a text of the option "stop" waits, and the stop is no part of the answer. Since 0.1
+    /// Takes a piece of a generation: token and text of tenon_piece. As tenon_chat_reply_push_token, but text
+    /// held back for the option "stop" waits, and the stop is not part of the answer. Since 0.1
     pub tenon_chat_reply_push_piece: Option<unsafe extern "C" fn(reply: *mut tenon_chat_reply, token: i32, text: *const c_char, length: usize, on_delta: tenon_chat_callback, user: *mut c_void) -> tenon_status>,
-    /// One turn of a conversation: generates the answer in the session and hands out its parts as they come.
-    /// session becomes the prompt and the answer; what it holds of the prompt is not computed again, so the
-    /// session of one conversation is for the next turn of it sampler NULL draws with the defaults; it is not
-    /// changed. Draws only what the answer may be (tenon_chat_grammar) max_tokens 0: as many as the context
-    /// holds flags 0, or TENON_DROP_OLDEST: where the prompt leaves no room for max_tokens (of 0 a quarter of
-    /// the context, and half of it at most), the oldest turns are left out. Messages before the first of the
-    /// user stay, as does the last turn; a turn begins with a message of the user. So many go that the prompt
-    /// takes three quarters of its room, and as many go in later turns while that is enough: what is left is
-    /// computed once. on_delta may be NULL; tenon_session_cancel in it ends the answer with CANCELLED message
-    /// the answer as a message (tenon_chat_reply_message), to be put after the conversation's; valid until
-    /// the next call on the session finish TENON_FINISH_*; may be NULL Errors as tenon_chat_encode,
-    /// tenon_chat_grammar, tenon_session_generate; LIMIT when the prompt does not fit the context, or its
-    /// last turn does not; STATE for a chat of another model, or of none. Since 0.1
+    /// Generates the answer of one turn in the session and hands out its parts as they come. session its text
+    /// becomes the prompt and the answer; the part of the prompt it already holds is not computed again, so
+    /// use one session per conversation sampler NULL draws with the defaults; it is not changed. Draws follow
+    /// tenon_chat_grammar max_tokens 0: as many as the context holds flags 0, or TENON_DROP_OLDEST: leaves
+    /// out the oldest turns if the prompt leaves no room for max_tokens (0: a quarter of the context; half of
+    /// it at most). Messages before the first of the user stay, as does the last turn; a turn begins with a
+    /// message of the user. Turns are dropped until the prompt takes three quarters of its room. Later turns
+    /// drop the same ones while that is enough, so the rest is computed once. on_delta may be NULL;
+    /// tenon_session_cancel in it ends the answer with CANCELLED message the answer as a message
+    /// (tenon_chat_reply_message), to be appended to the conversation's; valid until the next call on the
+    /// session finish TENON_FINISH_*; may be NULL Errors as tenon_chat_encode, tenon_chat_grammar,
+    /// tenon_session_generate; LIMIT if the prompt, or its last turn, does not fit the context; STATE for a
+    /// chat of another model, or of none. Since 0.1
     pub tenon_chat_answer: Option<unsafe extern "C" fn(chat: *const tenon_chat, session: *mut tenon_session, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, max_tokens: u64, flags: u32, on_delta: tenon_chat_callback, user: *mut c_void, message: *mut *const c_char, message_length: *mut usize, finish: *mut i32) -> tenon_status>,
-    /// Its beginning, for answers by tenon_session_submit or in a loop of your own: makes the session's text
-    /// the prompt, has the sampler draw only what the answer may be, and begins to read the answer
-    /// (tenon_chat_reply_push_piece). max_tokens and flags as tenon_chat_answer. Since 0.1
+    /// Begins tenon_chat_answer, for answers by tenon_session_submit or in a loop of your own. Makes the
+    /// prompt the session's text, attaches the answer's grammar to the sampler, and begins to parse the
+    /// answer (tenon_chat_reply_push_piece). max_tokens and flags as tenon_chat_answer. Since 0.1
     pub tenon_chat_begin: Option<unsafe extern "C" fn(chat: *const tenon_chat, session: *mut tenon_session, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, max_tokens: u64, flags: u32, reply: *mut *mut tenon_chat_reply) -> tenon_status>,
-    /// Finds out about this machine, for this model and its options. Memory and threads cost nothing;
-    /// process_bytes is what the process holds at this moment, the model's header and vocabulary included.
-    /// With TENON_MEASURE_SPEED the speeds, too: some of the model's layers run with made-up weights, for
-    /// seconds and in up to 1.5 GiB of memory. flags: 0 or TENON_MEASURE_SPEED. STATE for a file that holds a
-    /// vocabulary only, NO_MEMORY. Any thread.
+    /// Measures this machine for this model and its options. Memory and threads cost nothing; process_bytes
+    /// is what the process holds now, the model's header and vocabulary included. TENON_MEASURE_SPEED also
+    /// measures the speeds: it runs some of the model's layers with made-up weights, for seconds and in up to
+    /// 1.5 GiB of memory. flags: 0 or TENON_MEASURE_SPEED. STATE for a file that holds a vocabulary only,
+    /// NO_MEMORY. Any thread.
     pub tenon_measure_hardware: Option<unsafe extern "C" fn(model: *const tenon_model, flags: u32, hardware: *mut tenon_hardware) -> tenon_status>,
-    /// A pure function: equal arguments, equal plans; no weights are read and nothing is measured. model: its
-    /// header is enough ("inspect"); its options say cache_type, slice and backend. context, sessions: 0 for
-    /// the default context, and for one. ARGUMENT for sizes that cannot be, STATE for a file that holds a
+    /// A pure function: equal arguments give equal plans; no weights are read and nothing is measured. model:
+    /// its header is enough ("inspect"); its options give cache_type, slice and backend. context, sessions: 0
+    /// for the default context, and for one. ARGUMENT for impossible sizes, STATE for a file that holds a
     /// vocabulary only. Any thread.
     pub tenon_model_plan: Option<unsafe extern "C" fn(model: *const tenon_model, context: u64, sessions: u64, hardware: *const tenon_hardware, plan: *mut tenon_plan) -> tenon_status>,
-    /// The devices that the layers of a model are placed on, in the order in which steps come to them: one,
-    /// or as its options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as of
-    /// tenon_model_plan, and NO_MEMORY where no placement fits.
+    /// Devices that hold the model's layers, in the order in which steps run on them: one, or as the options
+    /// "devices", "gpu_layers" and "experts_on" say. Arguments and errors as tenon_model_plan, and NO_MEMORY
+    /// if no placement fits.
     pub tenon_placement_create: Option<unsafe extern "C" fn(model: *const tenon_model, context: u64, sessions: u64, hardware: *const tenon_hardware, placement: *mut *mut tenon_placement) -> tenon_status>,
-    /// The devices that the layers of a model are placed on, in the order in which steps come to them: one,
-    /// or as its options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as of
-    /// tenon_model_plan, and NO_MEMORY where no placement fits.
+    /// Devices that hold the model's layers, in the order in which steps run on them: one, or as the options
+    /// "devices", "gpu_layers" and "experts_on" say. Arguments and errors as tenon_model_plan, and NO_MEMORY
+    /// if no placement fits.
     pub tenon_placement_destroy: Option<unsafe extern "C" fn(placement: *mut tenon_placement)>,
     /// 0 for an invalid handle.
     pub tenon_placement_count: Option<unsafe extern "C" fn(placement: *const tenon_placement) -> usize>,
     /// 0 for an invalid handle.
     pub tenon_placement_get_device: Option<unsafe extern "C" fn(placement: *const tenon_placement, index: usize, device: *mut tenon_placed_device) -> tenon_status>,
-    /// options: scope EMBEDDER; NULL for the defaults: what the file says, rows of length 1. STATE for a
-    /// model that was opened to generate, or without weights; UNSUPPORTED for a pooling that it cannot have;
+    /// options: scope EMBEDDER; NULL for the defaults: the file's, with rows of length 1. STATE for a model
+    /// that was opened to generate, or without weights; UNSUPPORTED for a pooling that the model cannot have;
     /// ARGUMENT for more dimensions than its rows have.
     pub tenon_embedder_create: Option<unsafe extern "C" fn(model: *const tenon_model, options: *const tenon_options, embedder: *mut *mut tenon_embedder) -> tenon_status>,
-    /// Calls under way go on.
+    /// Running calls continue.
     pub tenon_embedder_destroy: Option<unsafe extern "C" fn(embedder: *mut tenon_embedder)>,
     pub tenon_embedder_get_info: Option<unsafe extern "C" fn(embedder: *const tenon_embedder, info: *mut tenon_embedder_info) -> tenon_status>,
-    /// Of a row; 0 for an invalid handle.
+    /// Dimensions of a row; 0 for an invalid handle.
     pub tenon_embedder_dimensions: Option<unsafe extern "C" fn(embedder: *const tenon_embedder) -> usize>,
-    /// The name of a label of the classifier: index \< num_labels. Lives as long as the handle.
+    /// Name of a label of the classifier: index \< num_labels. Lives as long as the handle.
     pub tenon_embedder_label: Option<unsafe extern "C" fn(embedder: *const tenon_embedder, index: usize, name: *mut *const c_char, length: *mut usize) -> tenon_status>,
-    /// The rows of all texts, one after another: rows \[*num_values\] f32, see "Buffers" in 1. Which number
-    /// that is, costs no more than finding the tokens. After a failure what is in rows is not defined. LIMIT
-    /// naming the text when it has more tokens than max_tokens and "truncate" is not set; ARGUMENT for one
-    /// without tokens, or a token outside the vocabulary; CANCELLED, DEADLINE.
+    /// Rows of all texts, one after another: rows \[*num_values\] f32, see "Buffers" in 1. Asking for the
+    /// size costs only tokenization. rows is undefined after a failure. LIMIT, naming the text, if it has
+    /// more than max_tokens tokens and "truncate" is not set; ARGUMENT for a text without tokens, or a token
+    /// outside the vocabulary; CANCELLED, DEADLINE.
     pub tenon_embedder_embed: Option<unsafe extern "C" fn(embedder: *mut tenon_embedder, batch: *const tenon_embedder_batch, rows: *mut f32, capacity: usize, num_values: *mut usize) -> tenon_status>,
-    /// How well each text of the batch answers the query, more is better: scores \[*num_scores\], see
-    /// "Buffers" in 1. With TENON_POOLING_RANK the scores of the model's classifier for the pair of texts, as
-    /// many for each as it has labels; else the cosine of their rows, the query and the documents each with
-    /// the words that go before them (role is not used). Errors as tenon_embedder_embed; UNSUPPORTED with
-    /// TENON_POOLING_NONE, ARGUMENT for a classifier and tokens.
+    /// Scores how well each text of the batch answers the query; more is better: scores \[*num_scores\] f32,
+    /// see "Buffers" in 1. With TENON_POOLING_RANK: the classifier's scores for the pair of texts, one per
+    /// label. Otherwise: the cosine of their rows, with the prefixes of query and documents (role is not
+    /// used). Errors as tenon_embedder_embed; UNSUPPORTED with TENON_POOLING_NONE, ARGUMENT for a classifier
+    /// and tokens.
     pub tenon_embedder_rank: Option<unsafe extern "C" fn(embedder: *mut tenon_embedder, query: *const c_char, length: usize, documents: *const tenon_embedder_batch, scores: *mut f32, capacity: usize, num_scores: *mut usize) -> tenon_status>,
-    /// Ends the calls that are under way on the embedder with CANCELLED, within a few milliseconds. Any
-    /// thread, any time, but not in a signal handler.
+    /// Ends the running calls on the embedder with CANCELLED, within a few milliseconds. Any thread, any
+    /// time, but not in a signal handler.
     pub tenon_embedder_cancel: Option<unsafe extern "C" fn(embedder: *mut tenon_embedder) -> tenon_status>,
 }
 
@@ -880,85 +881,81 @@ impl Api {
 pub mod linked {
     use super::*;
     extern "C" {
-        /// Opens a model file; of a split model the first part, the others are found beside it. Reads and
-        /// prepares the weights before it returns. options: NULL for the defaults. FORMAT (the file is
-        /// malformed), UNSUPPORTED (an architecture or tokenizer this build does not know), IO, LIMIT.
-        /// tenon_model_load (5) opens everything else and can report progress.
+        /// Opens a model file. For a split model, name the first part; the others are found beside it. Reads
+        /// and prepares the weights before it returns. options: NULL for the defaults. FORMAT (the file is
+        /// malformed), UNSUPPORTED (this build lacks the architecture or tokenizer), IO, LIMIT.
+        /// tenon_model_load (5) opens every other source and can report progress.
         pub fn tenon_model_open(path: *const c_char, options: *const tenon_options, model: *mut *mut tenon_model) -> tenon_status;
-        /// Opens a model file; of a split model the first part, the others are found beside it. Reads and
-        /// prepares the weights before it returns. options: NULL for the defaults. FORMAT (the file is
-        /// malformed), UNSUPPORTED (an architecture or tokenizer this build does not know), IO, LIMIT.
-        /// tenon_model_load (5) opens everything else and can report progress.
+        /// Opens a model file. For a split model, name the first part; the others are found beside it. Reads
+        /// and prepares the weights before it returns. options: NULL for the defaults. FORMAT (the file is
+        /// malformed), UNSUPPORTED (this build lacks the architecture or tokenizer), IO, LIMIT.
+        /// tenon_model_load (5) opens every other source and can report progress.
         pub fn tenon_model_destroy(model: *mut tenon_model);
-        /// Starts an empty text. options: NULL for the defaults. STATE for a file that holds a vocabulary
-        /// only.
+        /// Starts an empty text. options: NULL for the defaults. STATE if the file holds a vocabulary only.
         pub fn tenon_session_create(model: *const tenon_model, options: *const tenon_options, session: *mut *mut tenon_session) -> tenon_status;
-        /// Starts an empty text. options: NULL for the defaults. STATE for a file that holds a vocabulary
-        /// only.
+        /// Starts an empty text. options: NULL for the defaults. STATE if the file holds a vocabulary only.
         pub fn tenon_session_destroy(session: *mut tenon_session);
-        /// Adds text to what the session has read. It is only queued: the next call that needs it computes
-        /// it. LIMIT when the session's context would overflow; nothing is then added.
+        /// Appends text to the session's text. It is only queued: the next call that needs it computes it.
+        /// LIMIT if the session's context would overflow; nothing is then added.
         pub fn tenon_session_append_text(session: *mut tenon_session, text: *const c_char, length: usize, flags: u32) -> tenon_status;
         /// Continues the text by at most max_tokens tokens (0: as many as the context holds) and hands out
-        /// each one. What was generated belongs to the session's text: append and generate again for the next
-        /// turn. sampler NULL draws with the defaults of the options (9) on_piece NULL throws the pieces away
-        /// LIMIT when the context is full, CANCELLED after tenon_session_cancel, STATE "non-finite logits"
-        /// for broken weights. Pieces handed out before a failure stay part of the text.
+        /// each one. Generated tokens belong to the session's text: append and generate again for the next
+        /// turn. sampler NULL draws with the defaults of the options (9) on_piece NULL discards the pieces
+        /// LIMIT if the context is full, CANCELLED after tenon_session_cancel, STATE "non-finite logits" for
+        /// broken weights. Pieces handed out before a failure stay part of the text.
         pub fn tenon_session_generate(session: *mut tenon_session, sampler: *mut tenon_sampler, max_tokens: u64, on_piece: tenon_piece_callback, user: *mut c_void) -> tenon_status;
         /// "OK", "FORMAT", ...; "UNKNOWN" for other values. Lives for ever.
         pub fn tenon_status_name(status: i32) -> *const c_char;
-        /// One sentence about the latest failure on the calling thread; "" before the first. Stays valid and
+        /// One sentence about the latest failure on the calling thread; "" before the first. Valid and
         /// unchanged until another call fails on this thread or the thread ends. Never NULL.
         pub fn tenon_last_error() -> *const c_char;
-        /// The number of the operating system's error, as in \<errno.h\>, behind the latest failure on the
-        /// calling thread; 0 where there is none, or it has none: of IO alone. ENOENT: there is no such file.
-        /// Since 0.1
+        /// The operating system's error number (\<errno.h\>) behind the latest failure on the calling thread,
+        /// for instance ENOENT if there is no such file. 0 if there was no failure or it has no number; only
+        /// IO has one. Since 0.1
         pub fn tenon_last_system_error() -> i32;
-        /// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor *
+        /// The version of this header. tenon_version() returns the library's, as major * 1000000 + minor *
         /// 1000 + patch.
         pub fn tenon_version() -> u32;
-        /// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor *
+        /// The version of this header. tenon_version() returns the library's, as major * 1000000 + minor *
         /// 1000 + patch.
         pub fn tenon_version_text() -> *const c_char;
-        /// This interface as data, in JSON: functions, structures with their offsets, constants, options.
-        /// Lives for ever. For bindings, which compare what they were made for with the library that they
-        /// meet before they pass it a structure (docs/bindings.md). bindings/interface.json is the same with
-        /// its prose.
+        /// This interface as JSON: functions, structures with their offsets, constants, options. Lives for
+        /// ever. Bindings compare it with the interface they were made for before they pass a structure to
+        /// the library (docs/bindings.md). bindings/interface.json is the same with its prose.
         pub fn tenon_interface_description() -> *const c_char;
         pub fn tenon_options_create(options: *mut *mut tenon_options) -> tenon_status;
         pub fn tenon_options_destroy(options: *mut tenon_options);
         /// ARGUMENT for an unknown key (the message names the nearest one), another type, or a value outside
-        /// the range; the set is then unchanged. An integer is taken for a float key as well.
+        /// the range; the set is then unchanged. Float keys also take an integer.
         pub fn tenon_options_set_int(options: *mut tenon_options, key: *const c_char, value: i64) -> tenon_status;
         /// ARGUMENT for an unknown key (the message names the nearest one), another type, or a value outside
-        /// the range; the set is then unchanged. An integer is taken for a float key as well.
+        /// the range; the set is then unchanged. Float keys also take an integer.
         pub fn tenon_options_set_float(options: *mut tenon_options, key: *const c_char, value: f64) -> tenon_status;
         /// ARGUMENT for an unknown key (the message names the nearest one), another type, or a value outside
-        /// the range; the set is then unchanged. An integer is taken for a float key as well.
+        /// the range; the set is then unchanged. Float keys also take an integer.
         pub fn tenon_options_set_bool(options: *mut tenon_options, key: *const c_char, value: i32) -> tenon_status;
         /// ARGUMENT for an unknown key (the message names the nearest one), another type, or a value outside
-        /// the range; the set is then unchanged. An integer is taken for a float key as well.
+        /// the range; the set is then unchanged. Float keys also take an integer.
         pub fn tenon_options_set_string(options: *mut tenon_options, key: *const c_char, value: *const c_char, length: usize) -> tenon_status;
-        /// Adds one more value to a list key. set_string replaces the list by one value. LIMIT beyond 1000
-        /// texts, or beyond the bytes that the key takes (of "stop" and "banned_strings" 65,536 in all).
+        /// Adds a value to a list key. set_string replaces the list by one value. LIMIT beyond 1000 texts, or
+        /// beyond the bytes that the key takes ("stop" and "banned_strings": 65,536 in all).
         pub fn tenon_options_add_string(options: *mut tenon_options, key: *const c_char, value: *const c_char, length: usize) -> tenon_status;
-        /// Reads the value from text as the type of the key asks ("8", "0.7", "true", and "random" of
-        /// "seed"): for command lines and configuration files. A key that begins with "backend." is text for
-        /// the backend: the model is refused when its backend lacks it. tenon_backends_get_info tells what
-        /// there is.
+        /// Parses the value as the key's type ("8", "0.7", "true", and "random" for "seed"): for command
+        /// lines and configuration files. A key that begins with "backend." is text for the backend; the
+        /// model is refused if its backend lacks the key. tenon_backends_get_info lists them.
         pub fn tenon_options_parse(options: *mut tenon_options, key: *const c_char, value: *const c_char, length: usize) -> tenon_status;
-        /// The list of all keys, in a fixed order: index \< tenon_option_count().
+        /// All keys, in a fixed order: index \< tenon_option_count().
         pub fn tenon_option_count() -> usize;
-        /// The list of all keys, in a fixed order: index \< tenon_option_count().
+        /// All keys, in a fixed order: index \< tenon_option_count().
         pub fn tenon_option_get_info(index: usize, info: *mut tenon_option_info) -> tenon_status;
-        /// Opens a model from `num_sources` sources: one file, or all parts of a split one in any order.
+        /// Opens a model from `num_sources` sources: one file, or all parts of a split model in any order.
         /// options and callbacks may be NULL. Errors as tenon_model_open, and CANCELLED.
         pub fn tenon_model_load(sources: *const *const tenon_source, num_sources: usize, options: *const tenon_options, callbacks: *const tenon_callbacks, model: *mut *mut tenon_model) -> tenon_status;
         pub fn tenon_model_get_info(model: *const tenon_model, info: *mut tenon_model_info) -> tenon_status;
-        /// At `context` positions; 0 stands for what a session gets by default. Needs no weights in memory:
-        /// works for models opened with "inspect", too. STATE for a file that has no weights.
+        /// Memory at `context` positions; 0 means the default context. Needs no weights in memory: models
+        /// opened with "inspect" work. STATE for a file without weights.
         pub fn tenon_model_memory(model: *const tenon_model, context: u64, memory: *mut tenon_memory) -> tenon_status;
-        /// STATE for a model whose weights were not loaded.
+        /// STATE if the model's weights were not loaded.
         pub fn tenon_model_execution(model: *const tenon_model, execution: *mut tenon_execution) -> tenon_status;
         /// The metadata in file order: index \< count, element \< num_elements (0 for a single value).
         pub fn tenon_model_metadata_count(model: *const tenon_model) -> usize;
@@ -966,7 +963,7 @@ pub mod linked {
         pub fn tenon_model_metadata(model: *const tenon_model, index: usize, metadata: *mut tenon_metadata) -> tenon_status;
         /// The metadata in file order: index \< count, element \< num_elements (0 for a single value).
         pub fn tenon_model_metadata_value(model: *const tenon_model, index: usize, element: u64, value: *mut tenon_value) -> tenon_status;
-        /// The index of a key; ARGUMENT when the model has no such key.
+        /// The index of a key; ARGUMENT if the model has no such key.
         pub fn tenon_model_find_metadata(model: *const tenon_model, key: *const c_char, length: usize, index: *mut usize) -> tenon_status;
         /// The tensors in file order: index \< count.
         pub fn tenon_model_tensor_count(model: *const tenon_model) -> usize;
@@ -974,137 +971,141 @@ pub mod linked {
         pub fn tenon_model_tensor(model: *const tenon_model, index: usize, tensor: *mut tenon_tensor) -> tenon_status;
         /// The tensors in file order: index \< count.
         pub fn tenon_model_find_tensor(model: *const tenon_model, name: *const c_char, length: usize, index: *mut usize) -> tenon_status;
-        /// The tokenizer of a model: part of it, not to be destroyed, valid as long as the model handle.
+        /// The tokenizer of a model. It is part of the model and valid as long as the model handle; do not
+        /// destroy it.
         pub fn tenon_model_tokenizer(model: *const tenon_model, tokenizer: *mut *const tenon_tokenizer) -> tenon_status;
-        /// A tokenizer of its own, without a model: of a Hugging Face tokenizer.json, or of the vocabulary of
-        /// a model file; the first bytes tell which it is. It can do what a model's can. FORMAT (the file is
-        /// malformed), UNSUPPORTED (naming a part this build does not know), IO, LIMIT. The fields
-        /// "truncation" and "padding" of a tokenizer.json are not applied.
+        /// A tokenizer without a model, from a Hugging Face tokenizer.json or the vocabulary of a model file;
+        /// the first bytes tell which. It can do what a model's can. FORMAT (the file is malformed),
+        /// UNSUPPORTED (names a part that this build lacks), IO, LIMIT. The fields "truncation" and "padding"
+        /// of a tokenizer.json are not applied.
         pub fn tenon_tokenizer_open(path: *const c_char, tokenizer: *mut *mut tenon_tokenizer) -> tenon_status;
-        /// The same from any source, which is not used after the call.
+        /// As tenon_tokenizer_open, from any source. The source is not used after the call.
         pub fn tenon_tokenizer_load(source: *const tenon_source, tokenizer: *mut *mut tenon_tokenizer) -> tenon_status;
-        /// Does nothing for the tokenizer of a model.
+        /// Does nothing for a model's tokenizer.
         pub fn tenon_tokenizer_destroy(tokenizer: *mut tenon_tokenizer);
-        /// Text to tokens. Control tokens, and user-defined ones that are marks (\<tool_call\>, \[INST\]),
-        /// are found in the text only with TENON_PARSE_SPECIAL. flags: TENON_ADD_SPECIAL,
-        /// TENON_PARSE_SPECIAL. Any bytes are taken: each ill-formed part of the UTF-8 counts as U+FFFD.
+        /// Text to tokens. Control tokens, and user-defined tokens that are markers (\<tool_call\>,
+        /// \[INST\]), are found in the text only with TENON_PARSE_SPECIAL. flags: TENON_ADD_SPECIAL,
+        /// TENON_PARSE_SPECIAL. Any bytes are accepted: each ill-formed part of the UTF-8 counts as U+FFFD.
         /// tokens \[capacity\]; see "Buffers" in 1.
         pub fn tenon_tokenizer_encode(tokenizer: *const tenon_tokenizer, text: *const c_char, length: usize, flags: u32, tokens: *mut i32, capacity: usize, num_tokens: *mut usize) -> tenon_status;
-        /// Tokens to text. flags: TENON_RENDER_SPECIAL. The bytes of a token may be part of a character.
+        /// Tokens to text. flags: TENON_RENDER_SPECIAL. A token's bytes may be part of a character.
         pub fn tenon_tokenizer_decode(tokenizer: *const tenon_tokenizer, tokens: *const i32, num_tokens: usize, flags: u32, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
         /// Tokens are 0 .. count - 1.
         pub fn tenon_tokenizer_count(tokenizer: *const tenon_tokenizer) -> usize;
         /// Tokens are 0 .. count - 1.
         pub fn tenon_tokenizer_token_info(tokenizer: *const tenon_tokenizer, token: i32, info: *mut tenon_token_info) -> tenon_status;
-        /// The token that the file spells so, or TENON_NO_TOKEN.
+        /// The token with this spelling in the file, or TENON_NO_TOKEN.
         pub fn tenon_tokenizer_find(tokenizer: *const tenon_tokenizer, spelling: *const c_char, length: usize, token: *mut i32) -> tenon_status;
-        /// The token in a role, or TENON_NO_TOKEN when the model has none.
+        /// The token in a role, or TENON_NO_TOKEN if the model has none.
         pub fn tenon_tokenizer_special(tokenizer: *const tenon_tokenizer, role: i32, token: *mut i32) -> tenon_status;
-        /// ARGUMENT for a token outside the vocabulary, LIMIT when the context would overflow.
+        /// Appends tokens, queued as by tenon_session_append_text. ARGUMENT for a token outside the
+        /// vocabulary, LIMIT if the context would overflow.
         pub fn tenon_session_append_tokens(session: *mut tenon_session, tokens: *const i32, num_tokens: usize) -> tenon_status;
-        /// Of a model with an encoder (T5; tenon_model_info.source_tokens): sets the source, the text that
-        /// the encoder reads and the session's text answers to, and queues the token that answers begin with,
-        /// where the file tells one. A session has none until then, and no token can be appended before. The
-        /// source is computed with the first token; rewinding to 0 keeps it, and a new one may be set there;
-        /// forks share it. flags: as tenon_session_append_text, ADD_SPECIAL for the end that encoders are
-        /// used to. STATE when the session has tokens or the model no encoder, ARGUMENT for an empty source
-        /// or a token outside the vocabulary, LIMIT for more tokens than the encoder reads; nothing is then
-        /// changed. Since 0.1
+        /// Encoder-decoders only (T5; tenon_model_info.source_tokens): sets the source, the text that the
+        /// encoder reads, and queues the decoder start token, if the file has one. No token can be appended
+        /// before a source is set. The source is computed with the first token. Rewinding to 0 keeps it, and
+        /// a new one may then be set; forks share it. flags: as tenon_session_append_text, ADD_SPECIAL for
+        /// the end token that encoders expect. STATE if the session has tokens or the model no encoder,
+        /// ARGUMENT for an empty source or a token outside the vocabulary, LIMIT for more tokens than the
+        /// encoder reads; nothing is then changed. Since 0.1
         pub fn tenon_session_set_source_text(session: *mut tenon_session, text: *const c_char, length: usize, flags: u32) -> tenon_status;
-        /// Of a model with an encoder (T5; tenon_model_info.source_tokens): sets the source, the text that
-        /// the encoder reads and the session's text answers to, and queues the token that answers begin with,
-        /// where the file tells one. A session has none until then, and no token can be appended before. The
-        /// source is computed with the first token; rewinding to 0 keeps it, and a new one may be set there;
-        /// forks share it. flags: as tenon_session_append_text, ADD_SPECIAL for the end that encoders are
-        /// used to. STATE when the session has tokens or the model no encoder, ARGUMENT for an empty source
-        /// or a token outside the vocabulary, LIMIT for more tokens than the encoder reads; nothing is then
-        /// changed. Since 0.1
+        /// Encoder-decoders only (T5; tenon_model_info.source_tokens): sets the source, the text that the
+        /// encoder reads, and queues the decoder start token, if the file has one. No token can be appended
+        /// before a source is set. The source is computed with the first token. Rewinding to 0 keeps it, and
+        /// a new one may then be set; forks share it. flags: as tenon_session_append_text, ADD_SPECIAL for
+        /// the end token that encoders expect. STATE if the session has tokens or the model no encoder,
+        /// ARGUMENT for an empty source or a token outside the vocabulary, LIMIT for more tokens than the
+        /// encoder reads; nothing is then changed. Since 0.1
         pub fn tenon_session_set_source_tokens(session: *mut tenon_session, tokens: *const i32, num_tokens: usize) -> tenon_status;
-        /// Computes what is queued now instead of with the next token. progress: NULL, or called with 0 \<=
-        /// fraction \<= 1; nonzero ends it with CANCELLED, and what was computed stays.
+        /// Computes queued tokens now instead of with the next token. progress: NULL, or called with 0 \<=
+        /// fraction \<= 1. Nonzero from it ends the call with CANCELLED; computed tokens stay computed.
         pub fn tenon_session_prefill(session: *mut tenon_session, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
-        /// Generates one token: the loop of tenon_session_generate in your hands. After FINISH_END the end
-        /// token belongs to the text, and a further call goes on after it. Errors as there.
+        /// Generates one token: a step of tenon_session_generate, for loops of your own. After FINISH_END the
+        /// end token belongs to the text, and a further call continues after it. Errors as
+        /// tenon_session_generate.
         pub fn tenon_session_next(session: *mut tenon_session, sampler: *mut tenon_sampler, piece: *mut tenon_piece) -> tenon_status;
-        /// Continues the text `count` times (1..128, else LIMIT), each time from where it is now, with the
-        /// seed of the sampler (of -1 one that is drawn), the next one, ..., and hands out each answer. The
-        /// session's text then goes on with the one whose drawn tokens are the likeliest on average; *best,
-        /// which may be NULL, becomes its number. The sampler is not changed. Other arguments and errors as
-        /// tenon_session_generate; after an error the text is as it was.
+        /// Continues the text `count` times (1..128, else LIMIT) from its current end, and hands out each
+        /// answer. Answer i draws with the sampler's seed + i; a seed of -1 is first drawn at random. The
+        /// session's text then continues with the answer of the highest mean log-probability per drawn token;
+        /// *best becomes its index and may be NULL. The sampler is not changed. Other arguments and errors as
+        /// tenon_session_generate; after an error the text is unchanged.
         pub fn tenon_session_best_of(session: *mut tenon_session, sampler: *mut tenon_sampler, count: u32, max_tokens: u64, on_candidate: tenon_candidate_callback, user: *mut c_void, best: *mut u32) -> tenon_status;
-        /// What is held back because it may begin a text of the option "stop": for loops of
-        /// tenon_session_next that end before the model does. It is then handed out. Valid until the next
-        /// call on the session. Tokens that banned_strings (9) keep back are no part of it: they were drawn
-        /// ahead, are not in the session's text yet, and any call but tenon_session_next drops them.
+        /// Hands out text held back because it may begin a text of the option "stop": for loops of
+        /// tenon_session_next that end before the model does. Valid until the next call on the session.
+        /// Tokens held back by banned_strings (9) are not included: they were drawn ahead and are not in the
+        /// session's text yet. Any call but tenon_session_next drops them.
         pub fn tenon_session_take_held(session: *mut tenon_session, text: *mut *const c_char, length: *mut usize) -> tenon_status;
-        /// The logits that the last token was drawn from: \[*count\] f32, valid until the next call on the
-        /// session; for tenon_logprobs. STATE when the last token was not drawn (or a grammar left no
-        /// choice), or after a fork.
+        /// Logits that the last token was drawn from, for tenon_logprobs: \[*count\] f32, valid until the
+        /// next call on the session. STATE if the last token was not drawn (or a grammar left no choice), or
+        /// after a fork.
         pub fn tenon_session_drawn_logits(session: *mut tenon_session, logits: *mut *const f32, count: *mut usize) -> tenon_status;
-        /// The logits of the next token: \[*count\] f32, *count = vocabulary; computes what is queued. Valid
-        /// until the next call on the session. STATE for an empty text.
+        /// Logits of the next token: \[*count\] f32, *count = vocabulary. Computes queued tokens. Valid until
+        /// the next call on the session. STATE for an empty text.
         pub fn tenon_session_logits(session: *mut tenon_session, logits: *mut *const f32, count: *mut usize) -> tenon_status;
         /// Appends tokens, computes them and hands out the logits after each one: row 0 .. num_tokens - 1, in
-        /// order. logits \[vocabulary\] f32, valid during the call. Nonzero ends it: CANCELLED.
+        /// order. logits \[vocabulary\] f32, valid during the callback. Nonzero from it ends the call:
+        /// CANCELLED.
         pub fn tenon_session_evaluate(session: *mut tenon_session, tokens: *const i32, num_tokens: usize, on_logits: tenon_logits_callback, user: *mut c_void) -> tenon_status;
-        /// How likely each continuation of the session's text is: natural logarithms of the probabilities of
-        /// its tokens, each after the text and the tokens before it; those of all continuations one after
-        /// another, logprobs \[*num_logprobs\] f32, see "Buffers" in 1. Their sum is that of the whole
-        /// continuation. Which number of them there is, costs no more than finding the tokens. What is queued
-        /// is computed first; the text stays as it is. Continuations are computed side by side, those that
-        /// begin alike together, and have the bits that tenon_session_evaluate and tenon_logprobs give one by
-        /// one. Their memory is that of the cache while the call lasts. ARGUMENT for a continuation without
-        /// tokens, or a token outside the vocabulary; LIMIT for one that the context does not hold; STATE for
-        /// an empty text, or "non-finite logits"; CANCELLED, DEADLINE, NO_MEMORY when the cache has no room
-        /// even for one. What is in logprobs after a failure is not defined. Since 0.1
+        /// Scores continuations of the session's text: natural logarithms of the probabilities of their
+        /// tokens, each after the text and the tokens before it. Continuations follow one another in logprobs
+        /// \[*num_logprobs\] f32, see "Buffers" in 1; the sum of one's values is its log-probability. Asking
+        /// for the size costs only tokenization. Queued tokens are computed first; the text does not change.
+        /// Continuations are computed in one batch, shared beginnings once, with the bits that
+        /// tenon_session_evaluate and tenon_logprobs give one by one. They hold cache memory while the call
+        /// lasts. ARGUMENT for a continuation without tokens, or a token outside the vocabulary; LIMIT for
+        /// one that the context cannot hold; STATE for an empty text, or "non-finite logits"; CANCELLED;
+        /// DEADLINE; NO_MEMORY if the cache has no room even for one. logprobs is undefined after a failure.
+        /// Since 0.1
         pub fn tenon_session_score(session: *mut tenon_session, continuations: *const tenon_continuations, logprobs: *mut f32, capacity: usize, num_logprobs: *mut usize) -> tenon_status;
-        /// A second session with the same text; both go on alone. Costs no computation and no memory for what
-        /// they share.
+        /// Makes a second session with this text; each continues alone. The shared part costs no computation
+        /// and no memory.
         pub fn tenon_session_fork(session: *mut tenon_session, fork: *mut *mut tenon_session) -> tenon_status;
-        /// Forgets everything from `position` on. ARGUMENT when the text is shorter.
+        /// Forgets everything from `position` on. ARGUMENT if the text is shorter.
         pub fn tenon_session_rewind(session: *mut tenon_session, position: u64) -> tenon_status;
         /// Saves the session, its text and what was computed for it, to a file or to your buffer ("Buffers"
-        /// in 1; the size can be smaller at the next call). A file appears under its name complete or not at
-        /// all and replaces a regular file there, where a symbolic link leads to as well; when saving fails
-        /// the old one is as it was. A process that is killed meanwhile leaves no other file, but for an
-        /// instant in which an old file is replaced (then `path`.tenon-new), and on file systems without
-        /// O_TMPFILE (`path`.XXXXXXXX.tmp). The sampler and text held back (tenon_session_take_held) are not
-        /// part of it. IO, also for a file beyond the process's limit of file sizes.
+        /// in 1; the size may be smaller at the next call). The file appears under its name complete or not
+        /// at all, and replaces a regular file there, also at the end of a symbolic link. The old file is
+        /// unchanged if saving fails. A process killed meanwhile leaves no other file, with two exceptions:
+        /// `path`.tenon-new in the instant in which an old file is replaced, and `path`.XXXXXXXX.tmp on file
+        /// systems without O_TMPFILE. The sampler and text held back (tenon_session_take_held) are not saved.
+        /// IO, also beyond the process's limit of file sizes.
         pub fn tenon_session_save(session: *mut tenon_session, path: *const c_char) -> tenon_status;
         /// Saves the session, its text and what was computed for it, to a file or to your buffer ("Buffers"
-        /// in 1; the size can be smaller at the next call). A file appears under its name complete or not at
-        /// all and replaces a regular file there, where a symbolic link leads to as well; when saving fails
-        /// the old one is as it was. A process that is killed meanwhile leaves no other file, but for an
-        /// instant in which an old file is replaced (then `path`.tenon-new), and on file systems without
-        /// O_TMPFILE (`path`.XXXXXXXX.tmp). The sampler and text held back (tenon_session_take_held) are not
-        /// part of it. IO, also for a file beyond the process's limit of file sizes.
+        /// in 1; the size may be smaller at the next call). The file appears under its name complete or not
+        /// at all, and replaces a regular file there, also at the end of a symbolic link. The old file is
+        /// unchanged if saving fails. A process killed meanwhile leaves no other file, with two exceptions:
+        /// `path`.tenon-new in the instant in which an old file is replaced, and `path`.XXXXXXXX.tmp on file
+        /// systems without O_TMPFILE. The sampler and text held back (tenon_session_take_held) are not saved.
+        /// IO, also beyond the process's limit of file sizes.
         pub fn tenon_session_save_buffer(session: *mut tenon_session, buffer: *mut c_void, capacity: usize, size: *mut usize) -> tenon_status;
-        /// Puts a saved session in place of the session's text; it goes on bit by bit as the saved one would
-        /// have. When it fails the session is as it was. flags: 0 or TENON_RESTORE_TEXT. FORMAT, naming the
-        /// difference, for what is damaged, of another version, or made with another model, backend, device
-        /// or cache; LIMIT when the text is longer than the session's context; IO. A file is only as
-        /// trustworthy as those who could write it: what comes from one is never shared with other sessions.
+        /// Replaces the session's text by a saved session, which continues with the same bits as the saved
+        /// one. The session is unchanged after a failure. flags: 0 or TENON_RESTORE_TEXT. FORMAT, naming the
+        /// difference, if the save is damaged, of another version, or made with another model, backend,
+        /// device or cache; LIMIT if the text is longer than the session's context; IO. A file is only as
+        /// trustworthy as those who could write it: nothing restored from a file is shared with other
+        /// sessions.
         pub fn tenon_session_restore(session: *mut tenon_session, path: *const c_char, flags: u32) -> tenon_status;
-        /// Puts a saved session in place of the session's text; it goes on bit by bit as the saved one would
-        /// have. When it fails the session is as it was. flags: 0 or TENON_RESTORE_TEXT. FORMAT, naming the
-        /// difference, for what is damaged, of another version, or made with another model, backend, device
-        /// or cache; LIMIT when the text is longer than the session's context; IO. A file is only as
-        /// trustworthy as those who could write it: what comes from one is never shared with other sessions.
+        /// Replaces the session's text by a saved session, which continues with the same bits as the saved
+        /// one. The session is unchanged after a failure. flags: 0 or TENON_RESTORE_TEXT. FORMAT, naming the
+        /// difference, if the save is damaged, of another version, or made with another model, backend,
+        /// device or cache; LIMIT if the text is longer than the session's context; IO. A file is only as
+        /// trustworthy as those who could write it: nothing restored from a file is shared with other
+        /// sessions.
         pub fn tenon_session_restore_buffer(session: *mut tenon_session, data: *const c_void, size: usize, flags: u32) -> tenon_status;
-        /// Tokens in the text, queued ones included; the most it can hold; the tokens themselves, valid until
-        /// the next call on the session.
+        /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
+        /// themselves, valid until the next call on the session.
         pub fn tenon_session_position(session: *mut tenon_session, position: *mut u64) -> tenon_status;
-        /// Tokens in the text, queued ones included; the most it can hold; the tokens themselves, valid until
-        /// the next call on the session.
+        /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
+        /// themselves, valid until the next call on the session.
         pub fn tenon_session_context(session: *mut tenon_session, context: *mut u64) -> tenon_status;
-        /// Tokens in the text, queued ones included; the most it can hold; the tokens themselves, valid until
-        /// the next call on the session.
+        /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
+        /// themselves, valid until the next call on the session.
         pub fn tenon_session_tokens(session: *mut tenon_session, tokens: *mut *const i32, num_tokens: *mut usize) -> tenon_status;
-        /// The seed that the latest answer of the session was drawn with: as the option "seed" (9) it gives
-        /// that answer again, from the same text. STATE when none was drawn yet. Since 0.1
+        /// Seed of the session's latest answer. As the option "seed" (9) it gives that answer again, from the
+        /// same text. STATE if none was drawn yet. Since 0.1
         pub fn tenon_session_seed(session: *mut tenon_session, seed: *mut i64) -> tenon_status;
-        /// Ends the call under way on the session, or else the next one, with CANCELLED. The session can then
-        /// go on from where it was. Any thread, any time, callbacks and signal handlers included.
+        /// Ends the running call on the session, or else the next one, with CANCELLED. The session can then
+        /// continue from where it was. Any thread, any time, callbacks and signal handlers included.
         pub fn tenon_session_cancel(session: *mut tenon_session) -> tenon_status;
         pub fn tenon_session_get_stats(session: *mut tenon_session, stats: *mut tenon_session_stats) -> tenon_status;
         /// options: NULL for the defaults.
@@ -1115,316 +1116,318 @@ pub mod linked {
         pub fn tenon_sampler_set_int(sampler: *mut tenon_sampler, name: *const c_char, value: i64) -> tenon_status;
         /// Changes one parameter. ARGUMENT as tenon_options_set_*.
         pub fn tenon_sampler_set_float(sampler: *mut tenon_sampler, name: *const c_char, value: f64) -> tenon_status;
-        /// The seed that the sampler draws with: its option, or of -1 that of the latest answer it drew, or
-        /// the one that tenon_sampler_sample will draw with until the sampler is reset. Since 0.1
+        /// The sampler's seed: its option. If that is -1: the seed of its latest answer, or the seed that
+        /// tenon_sampler_sample will draw with until the sampler is reset. Since 0.1
         pub fn tenon_sampler_seed(sampler: *mut tenon_sampler, seed: *mut i64) -> tenon_status;
-        /// Adds `bias` to the logit of a token from now on; -INFINITY forbids the token, 0 takes it back. A
+        /// Adds `bias` to a token's logit from now on; -INFINITY forbids the token, 0 removes the bias. A
         /// token outside the vocabulary is ARGUMENT when the sampler is used.
         pub fn tenon_sampler_set_bias(sampler: *mut tenon_sampler, token: i32, bias: f64) -> tenon_status;
-        /// Generation ends with this token (TENON_FINISH_STOP), whose text is not handed out. LIMIT beyond
-        /// 1000 tokens. Texts that end it are the option "stop".
+        /// Ends generation at this token (TENON_FINISH_STOP), whose text is not handed out. LIMIT beyond 1000
+        /// tokens. The option "stop" does so for texts.
         pub fn tenon_sampler_add_stop_token(sampler: *mut tenon_sampler, token: i32) -> tenon_status;
-        /// Repetitions that the parameters dry_* look for end at every token whose text holds this one, such
-        /// as a line break.
+        /// Makes repetitions counted by the parameters dry_* end at every token whose text holds this one,
+        /// such as a line break.
         pub fn tenon_sampler_add_dry_breaker(sampler: *mut tenon_sampler, tokenizer: *const tenon_tokenizer, text: *const c_char, length: usize) -> tenon_status;
-        /// Natural logarithms of probabilities under logits \[count\] f32, as a model left them: those of
-        /// tokens \[num_tokens\] go to logprobs \[num_tokens\], and the num_top likeliest, likeliest first,
-        /// to top_tokens \[num_top\] and top_logprobs \[num_top\]. For a drawn token the logits come from
-        /// tenon_session_drawn_logits, for a prompt from tenon_session_evaluate, whose row i is about the
-        /// token after row i. ARGUMENT for a token or num_top outside the vocabulary, STATE for NaN. Any
-        /// thread.
+        /// Log-probabilities (natural) under unmodified logits \[count\] f32. Those of tokens \[num_tokens\]
+        /// go to logprobs \[num_tokens\]; the num_top likeliest, likeliest first, to top_tokens \[num_top\]
+        /// and top_logprobs \[num_top\]. Use tenon_session_drawn_logits for a drawn token, and
+        /// tenon_session_evaluate for a prompt; its row i is about the token after row i. ARGUMENT for a
+        /// token or num_top outside the vocabulary, STATE for NaN. Any thread.
         pub fn tenon_logprobs(logits: *const f32, count: usize, tokens: *const i32, num_tokens: usize, logprobs: *mut f32, top_tokens: *mut i32, top_logprobs: *mut f32, num_top: usize) -> tenon_status;
-        /// Parameters, biases, breakers and stop tokens as they were created; earlier draws are forgotten.
+        /// Restores parameters, biases, breakers and stop tokens to their values at creation; forgets earlier
+        /// draws.
         pub fn tenon_sampler_reset(sampler: *mut tenon_sampler) -> tenon_status;
-        /// Draws from logits of your own: \[count\] f32. history: the text so far, for the penalties. STATE
-        /// for NaN, or when every token is forbidden.
+        /// Draws from your logits: \[count\] f32. history: the text so far, for the penalties. position: key
+        /// of the random number. STATE for NaN, or if every token is forbidden.
         pub fn tenon_sampler_sample(sampler: *mut tenon_sampler, logits: *const f32, count: usize, history: *const i32, history_length: usize, position: u64, token: *mut i32) -> tenon_status;
-        /// Takes the last draws back, at most 256: the next one is made as the first of them was. What the
-        /// penalties see is the history given. For another token in its place forbid that one
-        /// (tenon_sampler_set_bias) and give another `position`, which is the key of the random number.
-        /// ARGUMENT for more draws than there were since the sampler was made or reset or got a grammar.
+        /// Takes back the last draws, at most 256: the next draw repeats the first of them. The penalties see
+        /// the history given. To get another token, forbid the first (tenon_sampler_set_bias) and give
+        /// another `position`, which is the key of the random number. ARGUMENT for more draws than were made
+        /// since the sampler was made, was reset or got a grammar.
         pub fn tenon_sampler_roll_back(sampler: *mut tenon_sampler, num_draws: usize) -> tenon_status;
-        /// Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list.
+        /// Lists all backends. options: NULL, or with "plugin". Texts live as long as the list.
         pub fn tenon_backends_create(options: *const tenon_options, backends: *mut *mut tenon_backends) -> tenon_status;
-        /// Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list.
+        /// Lists all backends. options: NULL, or with "plugin". Texts live as long as the list.
         pub fn tenon_backends_destroy(backends: *mut tenon_backends);
-        /// Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list.
+        /// Lists all backends. options: NULL, or with "plugin". Texts live as long as the list.
         pub fn tenon_backends_count(backends: *const tenon_backends) -> usize;
-        /// Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list.
+        /// Lists all backends. options: NULL, or with "plugin". Texts live as long as the list.
         pub fn tenon_backends_get_info(backends: *const tenon_backends, index: usize, info: *mut tenon_backend_info) -> tenon_status;
-        /// Of the backend `index` of the list; 0 for one that cannot be used. Texts live as long as the list.
+        /// Devices of the backend `index` in the list; 0 if it cannot be used. Texts live as long as the
+        /// list.
         pub fn tenon_backends_count_devices(backends: *const tenon_backends, index: usize) -> usize;
-        /// Of the backend `index` of the list; 0 for one that cannot be used. Texts live as long as the list.
+        /// Devices of the backend `index` in the list; 0 if it cannot be used. Texts live as long as the
+        /// list.
         pub fn tenon_backends_get_device(backends: *const tenon_backends, index: usize, device: usize, info: *mut tenon_backend_device) -> tenon_status;
-        /// options: scope ENGINE; NULL for the defaults. STATE when the model has no weights.
+        /// options: scope ENGINE; NULL for the defaults. STATE if the model has no weights.
         pub fn tenon_engine_create(model: *const tenon_model, options: *const tenon_options, engine: *mut *mut tenon_engine) -> tenon_status;
-        /// Ends tenon_engine_run. What is under way in sessions of the engine goes on.
+        /// Ends tenon_engine_run. Calls and requests of the engine's sessions continue.
         pub fn tenon_engine_destroy(engine: *mut tenon_engine);
-        /// As tenon_session_create, in this engine. Options of scope SESSION: "salt" keeps what the session
-        /// computes from being reused under another salt (and from being guessed by timing); "priority",
-        /// "client" and "weight" are those of its calls and of requests that name none.
+        /// As tenon_session_create, in this engine. Options of scope SESSION: "salt" keeps the session's
+        /// cache from being reused under another salt (and from being guessed by timing); "priority",
+        /// "client" and "weight" apply to its calls and to requests that name none.
         pub fn tenon_engine_open_session(engine: *mut tenon_engine, options: *const tenon_options, session: *mut *mut tenon_session) -> tenon_status;
-        /// Queues the generation of a continuation. Until it has ended the session refuses other calls
-        /// (STATE) but cancel and destroy, which ends it. What was generated belongs to the session's text.
-        /// BUSY when the queue of the engine is full, LIMIT when the context is; nothing is then appended.
+        /// Queues the generation of a continuation. Until it has ended, the session refuses other calls
+        /// (STATE) except cancel and destroy, which ends it. Generated tokens belong to the session's text.
+        /// BUSY if the engine's queue is full, LIMIT if the context is; nothing is then appended.
         pub fn tenon_session_submit(session: *mut tenon_session, submission: *const tenon_submission, request: *mut *mut tenon_request) -> tenon_status;
-        /// Cancels it unless it has ended, and returns when its session takes the next call: within a few
-        /// milliseconds, as tenon_request_cancel.
+        /// Cancels the request unless it has ended. Returns when its session accepts calls again: within a
+        /// few milliseconds, as tenon_request_cancel.
         pub fn tenon_request_destroy(request: *mut tenon_request);
-        /// The next piece; its text is valid until the next call on the request. The last piece has a
-        /// `finish`; after it further calls give a piece without a token and with the same finish. A request
-        /// that ended early returns, after the pieces that were there, its error: CANCELLED, DEADLINE,
-        /// NO_MEMORY, what the backend said. timeout_seconds how long to wait; then the piece has
-        /// TENON_NO_TOKEN and finish 0. 0 does not wait and does not compute; negative waits for ever. With a
-        /// timeout the call returns at most 10 ms late, as far as the scheduling of threads allows, but for a
-        /// step of least size that it began to compute in time (one token of each running request, and up to
-        /// 8 of prompts) and for one draw under a grammar. (It also lets a step of another engine of the same
-        /// model end.) What it computes is cut to the time that is left, so waits that are long for a step
-        /// compute fastest; but however short they are, repeated ones end every request, with the same
-        /// tokens.
+        /// Returns the next piece; its text is valid until the next call on the request. The last piece has a
+        /// `finish`; further calls return a piece without a token and with that finish. A request that ended
+        /// early returns its remaining pieces, then its error: CANCELLED, DEADLINE, NO_MEMORY, or the
+        /// backend's. timeout_seconds then the piece has TENON_NO_TOKEN and finish 0; 0 neither waits nor
+        /// computes; negative waits for ever With a timeout the call returns at most 10 ms late, as far as
+        /// thread scheduling allows, with three exceptions: a step of least size that began in time (one
+        /// token per running request, and up to 8 prompt tokens), one draw under a grammar, and a step of
+        /// another engine of the model, which may end first. Steps are cut to the time that is left, so waits
+        /// much longer than a step compute fastest. Repeated waits of any length end every request, with the
+        /// same tokens.
         pub fn tenon_request_wait(request: *mut tenon_request, timeout_seconds: f64, piece: *mut tenon_piece) -> tenon_status;
-        /// The natural logarithm of the probability of the token that the request handed out last, under the
-        /// logits as the model left them, and the num_top likeliest tokens, likeliest first: top_tokens
-        /// \[num_top\], top_logprobs \[num_top\]; as tenon_logprobs. STATE before the first token, or when
-        /// the request was submitted without; ARGUMENT for a num_top beyond that of the submission.
+        /// Log-probability (natural) of the token handed out last, under the unmodified logits, and the
+        /// num_top likeliest tokens, likeliest first: top_tokens \[num_top\], top_logprobs \[num_top\], as
+        /// tenon_logprobs. STATE before the first token, or if the request was submitted without
+        /// log-probabilities; ARGUMENT if num_top exceeds the submission's.
         pub fn tenon_request_logprobs(request: *mut tenon_request, logprob: *mut f32, top_tokens: *mut i32, top_logprobs: *mut f32, num_top: usize) -> tenon_status;
-        /// The same of the first `count` of the submission's logprob_tokens, each where the token handed out
-        /// last was drawn: logprobs \[count\].
+        /// Log-probabilities of the first `count` of the submission's logprob_tokens, from the logits of the
+        /// token handed out last: logprobs \[count\].
         pub fn tenon_request_logprobs_of(request: *mut tenon_request, logprobs: *mut f32, count: usize) -> tenon_status;
-        /// The seed that its answer is drawn with, from the beginning on: as the option "seed" it gives the
-        /// same answer to the same text. Since 0.1
+        /// Seed of the answer, known from submission on. As the option "seed" it gives that answer again to
+        /// the same text. Since 0.1
         pub fn tenon_request_seed(request: *mut tenon_request, seed: *mut i64) -> tenon_status;
-        /// Ends the request with CANCELLED, within a few milliseconds even in the middle of a long prompt;
-        /// the session can then go on from where it was. Nothing happens to one that has ended. Any thread.
+        /// Ends the request with CANCELLED, within a few milliseconds even in the middle of a long prompt.
+        /// The session can then continue from where it was. Does nothing if the request has ended. Any
+        /// thread.
         pub fn tenon_request_cancel(request: *mut tenon_request) -> tenon_status;
         pub fn tenon_request_get_stats(request: *mut tenon_request, stats: *mut tenon_request_stats) -> tenon_status;
-        /// Computes one step, if there is work and no other thread is at it; *worked tells. Never waits for
-        /// work.
+        /// Computes one step if work is waiting and no other thread is computing; *worked becomes 1, else 0.
+        /// Never waits for work.
         pub fn tenon_engine_step(engine: *mut tenon_engine, worked: *mut i32) -> tenon_status;
-        /// Computes whatever comes, and sleeps between, until tenon_engine_stop or tenon_engine_destroy: for
-        /// a thread that the host gives to the engine.
+        /// Computes all work, and sleeps while none is waiting, until tenon_engine_stop or
+        /// tenon_engine_destroy: for a thread that the host gives to the engine.
         pub fn tenon_engine_run(engine: *mut tenon_engine) -> tenon_status;
-        /// Makes the calls of tenon_engine_run return, those under way and those to come.
+        /// Makes running and future calls of tenon_engine_run return.
         pub fn tenon_engine_stop(engine: *mut tenon_engine) -> tenon_status;
-        /// From now on work that no call waits for is computed by the host's executor: each call of `post`
-        /// gives it a task, which returns when there is no more to do. post == NULL ends that; a task posted
-        /// before is still to be called, and keeps the engine alive until then. A post that throws has not
-        /// posted: calls that wait compute what there is.
+        /// Sets the host's executor for work that no call waits for. Each call of `post` gives it a task,
+        /// which returns when no work is left. post == NULL removes the executor; a task posted earlier must
+        /// still be called, and keeps the engine alive until then. If `post` throws, nothing was posted:
+        /// calls that wait compute the work.
         pub fn tenon_engine_set_executor(engine: *mut tenon_engine, post: tenon_post_callback, user: *mut c_void) -> tenon_status;
         pub fn tenon_engine_get_stats(engine: *mut tenon_engine, stats: *mut tenon_engine_stats) -> tenon_status;
-        /// The same and histograms (time to first token, between tokens, of whole requests) as text for
-        /// Prometheus, version 0.0.4. See "Buffers" in 1.
+        /// The statistics and their histograms as Prometheus text, version 0.0.4: time to first token,
+        /// between tokens, of whole requests. See "Buffers" in 1.
         pub fn tenon_engine_stats_text(engine: *mut tenon_engine, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
-        /// Compiles a grammar, or refuses it when that takes too much. kind: TENON_GRAMMAR_*. GRAMMAR when
-        /// the text is malformed, impossible, too large or uses what is not supported; the message says where
+        /// Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if the
+        /// text is malformed, impossible, too large or uses an unsupported feature; the message says where
         /// (line, JSON pointer, byte) and why.
         pub fn tenon_grammar_create(kind: i32, text: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status;
-        /// Compiles a grammar, or refuses it when that takes too much. kind: TENON_GRAMMAR_*. GRAMMAR when
-        /// the text is malformed, impossible, too large or uses what is not supported; the message says where
+        /// Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if the
+        /// text is malformed, impossible, too large or uses an unsupported feature; the message says where
         /// (line, JSON pointer, byte) and why.
         pub fn tenon_grammar_destroy(grammar: *mut tenon_grammar);
         /// As tenon_grammar_create, for texts that come with requests. flags 0 or TENON_GRAMMAR_LENIENT:
-        /// keywords and subschemas that would be refused are skipped, and tenon_grammar_notes tells which.
-        /// ARGUMENT for another kind tokenizer may be NULL; prepares the grammar for this vocabulary, so that
-        /// tenon_sampler_set_grammar and tenon_matcher_create are quick later should_stop may be NULL; not
-        /// called for the first grammar's sorting of the vocabulary LIMIT for a text that takes more than 256
-        /// MiB to compile, CANCELLED. Since 0.1
+        /// skips keywords and subschemas that would be refused; tenon_grammar_notes lists them. ARGUMENT for
+        /// another kind tokenizer prepares the grammar for this vocabulary, so that tenon_sampler_set_grammar
+        /// and tenon_matcher_create are fast later; may be NULL should_stop may be NULL; not called while the
+        /// first grammar sorts the vocabulary LIMIT for a text that takes more than 256 MiB to compile,
+        /// CANCELLED. Since 0.1
         pub fn tenon_grammar_compile(kind: i32, text: *const c_char, length: usize, flags: u32, tokenizer: *const tenon_tokenizer, should_stop: tenon_stop_callback, user: *mut c_void, grammar: *mut *mut tenon_grammar) -> tenon_status;
         /// Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
         /// \[{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}\]
         /// pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null
-        /// for a subschema that any value satisfies instead. "\[\]" for other grammars. Since 0.1
+        /// for a subschema replaced by one that accepts any value. "\[\]" for other grammars. Since 0.1
         pub fn tenon_grammar_notes(grammar: *const tenon_grammar, json: *mut *const c_char, length: *mut usize) -> tenon_status;
-        /// accepted becomes 1 when `text` is a complete text of the grammar, else 0. LIMIT for a grammar so
-        /// ambiguous that thousands of ways to read the text are open at once, and for a text nested so deep
-        /// that 128 MiB would not hold its place.
+        /// Sets *accepted to 1 if `text` is a complete text of the grammar, else to 0. LIMIT for a grammar so
+        /// ambiguous that thousands of readings of the text are open at once, and for a text nested so deeply
+        /// that 128 MiB would not hold its parse stack.
         pub fn tenon_grammar_accepts(grammar: *const tenon_grammar, text: *const c_char, length: usize, accepted: *mut i32) -> tenon_status;
-        /// Grammars used again and again, from texts that come with requests: the ones used last are kept, up
+        /// A cache of compiled grammars, for texts that come with requests. Keeps the most recently used, up
         /// to `limit_bytes`. Any thread.
         pub fn tenon_grammar_cache_create(limit_bytes: u64, cache: *mut *mut tenon_grammar_cache) -> tenon_status;
-        /// Grammars used again and again, from texts that come with requests: the ones used last are kept, up
+        /// A cache of compiled grammars, for texts that come with requests. Keeps the most recently used, up
         /// to `limit_bytes`. Any thread.
         pub fn tenon_grammar_cache_destroy(cache: *mut tenon_grammar_cache);
-        /// As tenon_grammar_create, but compiles only what the cache does not hold. The grammar is yours to
-        /// destroy and may outlive the cache.
+        /// As tenon_grammar_create, but compiles only grammars that are not in the cache. The grammar is
+        /// yours to destroy and may outlive the cache.
         pub fn tenon_grammar_cache_get(cache: *mut tenon_grammar_cache, kind: i32, text: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status;
-        /// From now on the sampler draws only tokens that continue a text of the grammar, from its beginning;
-        /// each token that it draws belongs to that text, and an end token comes when it is complete.
-        /// tenon_sampler_reset goes back to the beginning of the text. grammar NULL: any token again. The
-        /// sampler keeps what it needs of both. The first use with a tokenizer sorts its vocabulary.
-        /// tokenizer of the model whose logits are drawn from GRAMMAR "no token can follow" when the
-        /// vocabulary cannot spell any text of the grammar. A draw is LIMIT when it takes too much work or
-        /// memory, as a grammar can be read in too many ways at once.
+        /// Makes the sampler draw only tokens that continue a text of the grammar, from its beginning. Each
+        /// token it draws belongs to that text; an end token is drawn when the text is complete.
+        /// tenon_sampler_reset returns to the beginning of the text. grammar NULL: allows any token again.
+        /// The sampler keeps what it needs of both. The first use with a tokenizer sorts its vocabulary.
+        /// tokenizer of the model whose logits are drawn from GRAMMAR "no token can follow" if the vocabulary
+        /// cannot spell any text of the grammar. A draw is LIMIT if it takes too much work or memory, because
+        /// the grammar can be read in too many ways at once.
         pub fn tenon_sampler_set_grammar(sampler: *mut tenon_sampler, grammar: *const tenon_grammar, tokenizer: *const tenon_tokenizer) -> tenon_status;
-        /// How many tokens may still be drawn: when they run out, the shortest way to a complete text of the
-        /// grammar is taken; banned_strings are not looked for beyond them; and the last piece has finish
-        /// MAX_TOKENS and all text that was held back. Then the limit is gone. tenon_session_generate does
-        /// this itself.
+        /// Sets how many tokens may still be drawn. Near the limit the shortest way to a complete text of the
+        /// grammar is taken. banned_strings are not looked for beyond it. The last piece has finish
+        /// MAX_TOKENS and all text that was held back; the limit is then removed. tenon_session_generate sets
+        /// it itself.
         pub fn tenon_sampler_set_token_limit(sampler: *mut tenon_sampler, tokens: u64) -> tenon_status;
-        /// For loops that draw by themselves: where a text of the grammar has come to, and what may follow.
-        /// One thread at a time. Errors as tenon_sampler_set_grammar; any call may be LIMIT as a draw may.
+        /// A position in a text of a grammar and the tokens that may follow: for loops that draw by
+        /// themselves. One thread at a time. Errors as tenon_sampler_set_grammar; any call may be LIMIT, as a
+        /// draw may.
         pub fn tenon_matcher_create(grammar: *const tenon_grammar, tokenizer: *const tenon_tokenizer, matcher: *mut *mut tenon_matcher) -> tenon_status;
-        /// For loops that draw by themselves: where a text of the grammar has come to, and what may follow.
-        /// One thread at a time. Errors as tenon_sampler_set_grammar; any call may be LIMIT as a draw may.
+        /// A position in a text of a grammar and the tokens that may follow: for loops that draw by
+        /// themselves. One thread at a time. Errors as tenon_sampler_set_grammar; any call may be LIMIT, as a
+        /// draw may.
         pub fn tenon_matcher_destroy(matcher: *mut tenon_matcher);
-        /// A second one at the same place; both go on alone.
+        /// A second matcher at the same position; each continues alone.
         pub fn tenon_matcher_fork(matcher: *mut tenon_matcher, fork: *mut *mut tenon_matcher) -> tenon_status;
-        /// Back to the beginning of the text, without a token limit.
+        /// Returns to the beginning of the text, without a token limit.
         pub fn tenon_matcher_reset(matcher: *mut tenon_matcher) -> tenon_status;
-        /// At most `tokens` tokens may still come, an end token included: what is allowed from now on leaves
-        /// a way to a complete text within them.
+        /// Limits the text to `tokens` more tokens, an end token included: the mask from now on leaves a way
+        /// to a complete text within them.
         pub fn tenon_matcher_set_token_limit(matcher: *mut tenon_matcher, tokens: u64) -> tenon_status;
-        /// allowed becomes 1 when `token` may come next, else 0: much cheaper than a mask. An end token may
+        /// Sets *allowed to 1 if `token` may come next, else to 0. Much cheaper than a mask. An end token may
         /// come when the text is complete.
         pub fn tenon_matcher_allows(matcher: *mut tenon_matcher, token: i32, allowed: *mut i32) -> tenon_status;
-        /// All tokens that may come next, token t as bit t % 64 of words\[t / 64\]; words \[capacity\], see
-        /// "Buffers" in 1: (vocabulary + 63) / 64 of them.
+        /// Mask of all tokens that may come next: token t is bit t % 64 of words\[t / 64\]; words
+        /// \[capacity\], see "Buffers" in 1: (vocabulary + 63) / 64 of them.
         pub fn tenon_matcher_mask(matcher: *mut tenon_matcher, words: *mut u64, capacity: usize, num_words: *mut usize) -> tenon_status;
-        /// Takes the next token. STATE for one that cannot follow; nothing is then taken.
+        /// Accepts the next token. STATE for a token that cannot follow; nothing is then accepted.
         pub fn tenon_matcher_accept_token(matcher: *mut tenon_matcher, token: i32) -> tenon_status;
-        /// Takes text; *accepted becomes 1, or 0 when the grammar does not go on so, and nothing is taken.
-        /// Counts as one token.
+        /// Accepts text: *accepted becomes 1, or 0 if the grammar does not allow it; nothing is then
+        /// accepted. Counts as one token.
         pub fn tenon_matcher_accept_text(matcher: *mut tenon_matcher, text: *const c_char, length: usize, accepted: *mut i32) -> tenon_status;
-        /// Takes the last tokens back; ARGUMENT for more than there were, or more than the last 256.
+        /// Takes back the last tokens. ARGUMENT for more than were accepted, or more than the last 256.
         pub fn tenon_matcher_roll_back(matcher: *mut tenon_matcher, num_tokens: usize) -> tenon_status;
-        /// complete: 1 when the text so far is one of the grammar. *ended: 1 when nothing can follow but an
-        /// end token, or one came. Either may be NULL.
+        /// Sets *complete to 1 if the text so far is a text of the grammar, *ended to 1 if only an end token
+        /// can follow or one came; else to 0. Either may be NULL.
         pub fn tenon_matcher_state(matcher: *mut tenon_matcher, complete: *mut i32, ended: *mut i32) -> tenon_status;
-        /// The text that must come next, as far as there is no choice; often empty. See "Buffers" in 1.
+        /// The text that must come next, up to the first choice; often empty. See "Buffers" in 1.
         pub fn tenon_matcher_forced_text(matcher: *mut tenon_matcher, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
-        /// The names of shapes ("llama-1b") and of weight formats ("q4_0", and mixes of several: "Q4_K_M"),
-        /// in a fixed order; NULL after the last. They live for ever.
+        /// Names of shapes ("llama-1b") and of weight formats ("q4_0", and mixes: "Q4_K_M"), in a fixed
+        /// order; NULL after the last. They live for ever.
         pub fn tenon_random_model_shape(index: usize) -> *const c_char;
-        /// The names of shapes ("llama-1b") and of weight formats ("q4_0", and mixes of several: "Q4_K_M"),
-        /// in a fixed order; NULL after the last. They live for ever.
+        /// Names of shapes ("llama-1b") and of weight formats ("q4_0", and mixes: "Q4_K_M"), in a fixed
+        /// order; NULL after the last. They live for ever.
         pub fn tenon_random_model_format(index: usize) -> *const c_char;
         /// Writes a GGUF file with a vocabulary of the right size. Equal shape, format and seed give equal
-        /// bytes. Matrices are in `format`; norms and biases in f32; the output matrix (and an embedding that
-        /// serves as one) of quantised formats in one of more bits, as is usual: q6_K, for the smallest q5_K.
-        /// Where the blocks of a format do not fit the rows of a matrix, a format of smaller blocks stands
-        /// in. The file appears under its name complete or not at all and replaces a regular file there,
-        /// where a symbolic link leads to as well; some megabytes of memory are enough for any shape. shape
-        /// one of the names, or NAME:LAYERS for its first LAYERS layers ("llama-8b:4") progress NULL, or
-        /// called with 0 \<= fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an
-        /// unknown shape or format (the message names the nearest), IO. Any thread.
+        /// bytes. Matrices are in `format`; norms and biases in f32. For quantised formats the output matrix
+        /// (and an embedding that serves as one) has more bits, as is usual: q6_K, for the smallest q5_K. If
+        /// the blocks of a format do not fit the rows of a matrix, a format of smaller blocks is used. The
+        /// file appears under its name complete or not at all, and replaces a regular file there, also at the
+        /// end of a symbolic link. Any shape needs some megabytes of memory only. shape one of the names, or
+        /// NAME:LAYERS for its first LAYERS layers ("llama-8b:4") progress NULL, or called with 0 \<=
+        /// fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an unknown shape or format
+        /// (the message names the nearest), IO. Any thread.
         pub fn tenon_random_model_write(path: *const c_char, shape: *const c_char, format: *const c_char, seed: u64, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
-        /// model: whose template and tokenizer are used; NULL with the option "template", for text only.
-        /// options: NULL, or of scope CHAT. TEMPLATE (line and reason) for a bad template, STATE when the
-        /// model has none.
+        /// model: supplies the template and tokenizer; NULL with the option "template", for text only.
+        /// options: NULL, or of scope CHAT. TEMPLATE (line and reason) for a bad template, STATE if the model
+        /// has none.
         pub fn tenon_chat_create(model: *const tenon_model, options: *const tenon_options, chat: *mut *mut tenon_chat) -> tenon_status;
-        /// model: whose template and tokenizer are used; NULL with the option "template", for text only.
-        /// options: NULL, or of scope CHAT. TEMPLATE (line and reason) for a bad template, STATE when the
-        /// model has none.
+        /// model: supplies the template and tokenizer; NULL with the option "template", for text only.
+        /// options: NULL, or of scope CHAT. TEMPLATE (line and reason) for a bad template, STATE if the model
+        /// has none.
         pub fn tenon_chat_destroy(chat: *mut tenon_chat);
-        /// The family by which answers are read: "hermes", "plain", ... Lives for ever.
+        /// The format by which answers are parsed: "hermes", "plain", ... Lives for ever.
         pub fn tenon_chat_format(chat: *const tenon_chat, name: *mut *const c_char) -> tenon_status;
-        /// The prompt as text; see "Buffers" in 1. TEMPLATE where the template raises an error, runs longer
-        /// (processor time) than the option "template_time_ms", or writes more than 16 MB.
+        /// The prompt as text; see "Buffers" in 1. TEMPLATE if the template raises an error, takes more
+        /// processor time than the option "template_time_ms", or writes more than 16 MB.
         pub fn tenon_chat_render(chat: *const tenon_chat, conversation: *const c_char, length: usize, text: *mut c_char, capacity: usize, needed: *mut usize) -> tenon_status;
         /// The prompt as tokens, begin token included: for tenon_session_append_tokens.
         pub fn tenon_chat_encode(chat: *const tenon_chat, conversation: *const c_char, length: usize, tokens: *mut i32, capacity: usize, num_tokens: *mut usize) -> tenon_status;
-        /// What the answer may be, for tenon_sampler_set_grammar: after the reasoning that the family has,
+        /// Grammar of the answer, for tenon_sampler_set_grammar: reasoning, if the family has it, then
         /// content by the response_format, or calls of the tools by the schemas of their parameters. With
-        /// tool_choice "auto" text is free until a call begins; "required" or a tool named: a call must come.
-        /// *grammar becomes NULL when any answer may come. Yours to destroy; equal ones are compiled once.
-        /// GRAMMAR (tool, JSON pointer) for a schema that is refused, UNSUPPORTED when a call must come and
-        /// the family's calls have no grammar. The option "constrain_calls" leaves "auto" free.
+        /// tool_choice "auto" text is free until a call begins; with "required" or a named tool a call must
+        /// come. *grammar becomes NULL if any answer may come. Yours to destroy; equal grammars are compiled
+        /// once. GRAMMAR (tool, JSON pointer) for a refused schema, UNSUPPORTED if a call must come and the
+        /// family's calls have no grammar. The option "constrain_calls" can leave "auto" free.
         pub fn tenon_chat_grammar(chat: *const tenon_chat, conversation: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status;
         /// As tenon_chat_grammar; tokenizer, should_stop and user as tenon_grammar_compile. Both are LIMIT
-        /// for tools that together take more than 16 times the work that one tool may take; this one may be
-        /// CANCELLED. Since 0.1
+        /// for tools that together take more than 16 times the work allowed for one tool. Only this one can
+        /// be CANCELLED. Since 0.1
         pub fn tenon_chat_compile(chat: *const tenon_chat, conversation: *const c_char, length: usize, tokenizer: *const tenon_tokenizer, should_stop: tenon_stop_callback, user: *mut c_void, grammar: *mut *mut tenon_grammar) -> tenon_status;
-        /// tenon_chat_grammar and tenon_sampler_set_grammar in one, with the tokenizer of the chat's model;
-        /// *constrained, which may be NULL, becomes 0 when any answer may come: any token is then drawn.
+        /// tenon_chat_grammar and tenon_sampler_set_grammar in one, with the tokenizer of the chat's model.
+        /// *constrained becomes 0 if any answer may come, and any token is then drawn; may be NULL.
         pub fn tenon_chat_constrain(chat: *const tenon_chat, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, constrained: *mut i32) -> tenon_status;
-        /// Begins to read the answer to a conversation.
+        /// Begins to parse the answer to a conversation.
         pub fn tenon_chat_reply_create(chat: *const tenon_chat, conversation: *const c_char, length: usize, reply: *mut *mut tenon_chat_reply) -> tenon_status;
-        /// Begins to read the answer to a conversation.
+        /// Begins to parse the answer to a conversation.
         pub fn tenon_chat_reply_destroy(reply: *mut tenon_chat_reply);
         /// Takes the next token of the answer, or text in any pieces (with the control tokens as text), and
-        /// hands out what it amounts to. on_delta may be NULL. The pieces do not matter: the same text gives
-        /// the same answer. STATE for tokens when the chat has no model.
+        /// hands out the parsed parts. on_delta may be NULL. The same text gives the same answer, however it
+        /// is divided. STATE for tokens if the chat has no model.
         pub fn tenon_chat_reply_push_token(reply: *mut tenon_chat_reply, token: i32, on_delta: tenon_chat_callback, user: *mut c_void) -> tenon_status;
         /// Takes the next token of the answer, or text in any pieces (with the control tokens as text), and
-        /// hands out what it amounts to. on_delta may be NULL. The pieces do not matter: the same text gives
-        /// the same answer. STATE for tokens when the chat has no model.
+        /// hands out the parsed parts. on_delta may be NULL. The same text gives the same answer, however it
+        /// is divided. STATE for tokens if the chat has no model.
         pub fn tenon_chat_reply_push_text(reply: *mut tenon_chat_reply, text: *const c_char, length: usize, on_delta: tenon_chat_callback, user: *mut c_void) -> tenon_status;
-        /// The answer is complete. A call that is not becomes content.
+        /// Ends the answer. An incomplete call becomes content.
         pub fn tenon_chat_reply_finish(reply: *mut tenon_chat_reply, on_delta: tenon_chat_callback, user: *mut c_void) -> tenon_status;
-        /// The answer so far as a message: {"role": "assistant", "content", "reasoning_content",
-        /// "tool_calls"}, to be put after the conversation's messages. Valid until the next call on the
+        /// The answer so far as a message, {"role": "assistant", "content", "reasoning_content",
+        /// "tool_calls"}, to be appended to the conversation's messages. Valid until the next call on the
         /// reply.
         pub fn tenon_chat_reply_message(reply: *mut tenon_chat_reply, json: *mut *const c_char, length: *mut usize) -> tenon_status;
         /// Takes a piece of a generation: token and text of tenon_piece. As tenon_chat_reply_push_token, but
-        /// what is held back for a text of the option "stop" waits, and the stop is no part of the answer.
-        /// Since 0.1
+        /// text held back for the option "stop" waits, and the stop is not part of the answer. Since 0.1
         pub fn tenon_chat_reply_push_piece(reply: *mut tenon_chat_reply, token: i32, text: *const c_char, length: usize, on_delta: tenon_chat_callback, user: *mut c_void) -> tenon_status;
-        /// One turn of a conversation: generates the answer in the session and hands out its parts as they
-        /// come. session becomes the prompt and the answer; what it holds of the prompt is not computed
-        /// again, so the session of one conversation is for the next turn of it sampler NULL draws with the
-        /// defaults; it is not changed. Draws only what the answer may be (tenon_chat_grammar) max_tokens 0:
-        /// as many as the context holds flags 0, or TENON_DROP_OLDEST: where the prompt leaves no room for
-        /// max_tokens (of 0 a quarter of the context, and half of it at most), the oldest turns are left out.
-        /// Messages before the first of the user stay, as does the last turn; a turn begins with a message of
-        /// the user. So many go that the prompt takes three quarters of its room, and as many go in later
-        /// turns while that is enough: what is left is computed once. on_delta may be NULL;
-        /// tenon_session_cancel in it ends the answer with CANCELLED message the answer as a message
-        /// (tenon_chat_reply_message), to be put after the conversation's; valid until the next call on the
-        /// session finish TENON_FINISH_*; may be NULL Errors as tenon_chat_encode, tenon_chat_grammar,
-        /// tenon_session_generate; LIMIT when the prompt does not fit the context, or its last turn does not;
-        /// STATE for a chat of another model, or of none. Since 0.1
+        /// Generates the answer of one turn in the session and hands out its parts as they come. session its
+        /// text becomes the prompt and the answer; the part of the prompt it already holds is not computed
+        /// again, so use one session per conversation sampler NULL draws with the defaults; it is not
+        /// changed. Draws follow tenon_chat_grammar max_tokens 0: as many as the context holds flags 0, or
+        /// TENON_DROP_OLDEST: leaves out the oldest turns if the prompt leaves no room for max_tokens (0: a
+        /// quarter of the context; half of it at most). Messages before the first of the user stay, as does
+        /// the last turn; a turn begins with a message of the user. Turns are dropped until the prompt takes
+        /// three quarters of its room. Later turns drop the same ones while that is enough, so the rest is
+        /// computed once. on_delta may be NULL; tenon_session_cancel in it ends the answer with CANCELLED
+        /// message the answer as a message (tenon_chat_reply_message), to be appended to the conversation's;
+        /// valid until the next call on the session finish TENON_FINISH_*; may be NULL Errors as
+        /// tenon_chat_encode, tenon_chat_grammar, tenon_session_generate; LIMIT if the prompt, or its last
+        /// turn, does not fit the context; STATE for a chat of another model, or of none. Since 0.1
         pub fn tenon_chat_answer(chat: *const tenon_chat, session: *mut tenon_session, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, max_tokens: u64, flags: u32, on_delta: tenon_chat_callback, user: *mut c_void, message: *mut *const c_char, message_length: *mut usize, finish: *mut i32) -> tenon_status;
-        /// Its beginning, for answers by tenon_session_submit or in a loop of your own: makes the session's
-        /// text the prompt, has the sampler draw only what the answer may be, and begins to read the answer
-        /// (tenon_chat_reply_push_piece). max_tokens and flags as tenon_chat_answer. Since 0.1
+        /// Begins tenon_chat_answer, for answers by tenon_session_submit or in a loop of your own. Makes the
+        /// prompt the session's text, attaches the answer's grammar to the sampler, and begins to parse the
+        /// answer (tenon_chat_reply_push_piece). max_tokens and flags as tenon_chat_answer. Since 0.1
         pub fn tenon_chat_begin(chat: *const tenon_chat, session: *mut tenon_session, conversation: *const c_char, length: usize, sampler: *mut tenon_sampler, max_tokens: u64, flags: u32, reply: *mut *mut tenon_chat_reply) -> tenon_status;
-        /// Finds out about this machine, for this model and its options. Memory and threads cost nothing;
-        /// process_bytes is what the process holds at this moment, the model's header and vocabulary
-        /// included. With TENON_MEASURE_SPEED the speeds, too: some of the model's layers run with made-up
+        /// Measures this machine for this model and its options. Memory and threads cost nothing;
+        /// process_bytes is what the process holds now, the model's header and vocabulary included.
+        /// TENON_MEASURE_SPEED also measures the speeds: it runs some of the model's layers with made-up
         /// weights, for seconds and in up to 1.5 GiB of memory. flags: 0 or TENON_MEASURE_SPEED. STATE for a
         /// file that holds a vocabulary only, NO_MEMORY. Any thread.
         pub fn tenon_measure_hardware(model: *const tenon_model, flags: u32, hardware: *mut tenon_hardware) -> tenon_status;
-        /// A pure function: equal arguments, equal plans; no weights are read and nothing is measured. model:
-        /// its header is enough ("inspect"); its options say cache_type, slice and backend. context,
-        /// sessions: 0 for the default context, and for one. ARGUMENT for sizes that cannot be, STATE for a
-        /// file that holds a vocabulary only. Any thread.
+        /// A pure function: equal arguments give equal plans; no weights are read and nothing is measured.
+        /// model: its header is enough ("inspect"); its options give cache_type, slice and backend. context,
+        /// sessions: 0 for the default context, and for one. ARGUMENT for impossible sizes, STATE for a file
+        /// that holds a vocabulary only. Any thread.
         pub fn tenon_model_plan(model: *const tenon_model, context: u64, sessions: u64, hardware: *const tenon_hardware, plan: *mut tenon_plan) -> tenon_status;
-        /// The devices that the layers of a model are placed on, in the order in which steps come to them:
-        /// one, or as its options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as of
-        /// tenon_model_plan, and NO_MEMORY where no placement fits.
+        /// Devices that hold the model's layers, in the order in which steps run on them: one, or as the
+        /// options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as tenon_model_plan,
+        /// and NO_MEMORY if no placement fits.
         pub fn tenon_placement_create(model: *const tenon_model, context: u64, sessions: u64, hardware: *const tenon_hardware, placement: *mut *mut tenon_placement) -> tenon_status;
-        /// The devices that the layers of a model are placed on, in the order in which steps come to them:
-        /// one, or as its options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as of
-        /// tenon_model_plan, and NO_MEMORY where no placement fits.
+        /// Devices that hold the model's layers, in the order in which steps run on them: one, or as the
+        /// options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as tenon_model_plan,
+        /// and NO_MEMORY if no placement fits.
         pub fn tenon_placement_destroy(placement: *mut tenon_placement);
         /// 0 for an invalid handle.
         pub fn tenon_placement_count(placement: *const tenon_placement) -> usize;
         /// 0 for an invalid handle.
         pub fn tenon_placement_get_device(placement: *const tenon_placement, index: usize, device: *mut tenon_placed_device) -> tenon_status;
-        /// options: scope EMBEDDER; NULL for the defaults: what the file says, rows of length 1. STATE for a
-        /// model that was opened to generate, or without weights; UNSUPPORTED for a pooling that it cannot
-        /// have; ARGUMENT for more dimensions than its rows have.
+        /// options: scope EMBEDDER; NULL for the defaults: the file's, with rows of length 1. STATE for a
+        /// model that was opened to generate, or without weights; UNSUPPORTED for a pooling that the model
+        /// cannot have; ARGUMENT for more dimensions than its rows have.
         pub fn tenon_embedder_create(model: *const tenon_model, options: *const tenon_options, embedder: *mut *mut tenon_embedder) -> tenon_status;
-        /// Calls under way go on.
+        /// Running calls continue.
         pub fn tenon_embedder_destroy(embedder: *mut tenon_embedder);
         pub fn tenon_embedder_get_info(embedder: *const tenon_embedder, info: *mut tenon_embedder_info) -> tenon_status;
-        /// Of a row; 0 for an invalid handle.
+        /// Dimensions of a row; 0 for an invalid handle.
         pub fn tenon_embedder_dimensions(embedder: *const tenon_embedder) -> usize;
-        /// The name of a label of the classifier: index \< num_labels. Lives as long as the handle.
+        /// Name of a label of the classifier: index \< num_labels. Lives as long as the handle.
         pub fn tenon_embedder_label(embedder: *const tenon_embedder, index: usize, name: *mut *const c_char, length: *mut usize) -> tenon_status;
-        /// The rows of all texts, one after another: rows \[*num_values\] f32, see "Buffers" in 1. Which
-        /// number that is, costs no more than finding the tokens. After a failure what is in rows is not
-        /// defined. LIMIT naming the text when it has more tokens than max_tokens and "truncate" is not set;
-        /// ARGUMENT for one without tokens, or a token outside the vocabulary; CANCELLED, DEADLINE.
+        /// Rows of all texts, one after another: rows \[*num_values\] f32, see "Buffers" in 1. Asking for the
+        /// size costs only tokenization. rows is undefined after a failure. LIMIT, naming the text, if it has
+        /// more than max_tokens tokens and "truncate" is not set; ARGUMENT for a text without tokens, or a
+        /// token outside the vocabulary; CANCELLED, DEADLINE.
         pub fn tenon_embedder_embed(embedder: *mut tenon_embedder, batch: *const tenon_embedder_batch, rows: *mut f32, capacity: usize, num_values: *mut usize) -> tenon_status;
-        /// How well each text of the batch answers the query, more is better: scores \[*num_scores\], see
-        /// "Buffers" in 1. With TENON_POOLING_RANK the scores of the model's classifier for the pair of
-        /// texts, as many for each as it has labels; else the cosine of their rows, the query and the
-        /// documents each with the words that go before them (role is not used). Errors as
-        /// tenon_embedder_embed; UNSUPPORTED with TENON_POOLING_NONE, ARGUMENT for a classifier and tokens.
+        /// Scores how well each text of the batch answers the query; more is better: scores \[*num_scores\]
+        /// f32, see "Buffers" in 1. With TENON_POOLING_RANK: the classifier's scores for the pair of texts,
+        /// one per label. Otherwise: the cosine of their rows, with the prefixes of query and documents (role
+        /// is not used). Errors as tenon_embedder_embed; UNSUPPORTED with TENON_POOLING_NONE, ARGUMENT for a
+        /// classifier and tokens.
         pub fn tenon_embedder_rank(embedder: *mut tenon_embedder, query: *const c_char, length: usize, documents: *const tenon_embedder_batch, scores: *mut f32, capacity: usize, num_scores: *mut usize) -> tenon_status;
-        /// Ends the calls that are under way on the embedder with CANCELLED, within a few milliseconds. Any
-        /// thread, any time, but not in a signal handler.
+        /// Ends the running calls on the embedder with CANCELLED, within a few milliseconds. Any thread, any
+        /// time, but not in a signal handler.
         pub fn tenon_embedder_cancel(embedder: *mut tenon_embedder) -> tenon_status;
     }
 }

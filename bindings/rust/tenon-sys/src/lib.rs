@@ -1,10 +1,11 @@
-//! The C interface of Tenon (`tenon.h`, and `tenon/server.h` of libtenon-server) as Rust, without `std`: types with checked layouts, the table of
-//! functions, and what this binding was made for, to be compared with the library that is met.
+//! The C interface of Tenon (`tenon.h`, and `tenon/server.h` of libtenon-server) as Rust, without
+//! `std`: types with checked layouts, the table of functions, and the interface this binding was made
+//! for, to be compared with the loaded library.
 //!
-//! The manual is the header; what is written here is from there. The crate `tenon` is the safe one.
+//! The docs come from the header, which is the manual. The crate `tenon` is the safe one.
 #![no_std]
 #![allow(non_camel_case_types, missing_docs, clippy::missing_safety_doc)]
-// A function that takes a callback is a type of its own in the table.
+// Functions that take a callback have complex types in the table.
 #![allow(clippy::type_complexity)]
 
 #[cfg(not(target_pointer_width = "64"))]
@@ -30,11 +31,11 @@ pub use server_functions::ServerApi;
 pub use server_types::*;
 pub use types::*;
 
-/// What the dynamic loader calls the library.
+/// The dynamic loader's name of the library.
 pub const FILE_NAME: &str = env!("TENON_SYS_FILE_NAME");
-/// What it calls libtenon-server, which is always loaded, whatever the features say.
+/// The dynamic loader's name of libtenon-server, which is always loaded, whatever the features say.
 pub const SERVER_FILE_NAME: &str = env!("TENON_SYS_SERVER_FILE_NAME");
-/// Where the library was when this crate was built, if it was found.
+/// Folder of the library when this crate was built, if it was found.
 pub const LIBRARY_DIR: Option<&str> = option_env!("TENON_SYS_LIBRARY_DIR");
-/// Where the feature `bundled` has put it.
+/// Folder in which the feature `bundled` has put it.
 pub const BUNDLED_DIR: Option<&str> = option_env!("TENON_SYS_BUNDLED_DIR");

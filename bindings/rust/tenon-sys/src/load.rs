@@ -19,7 +19,7 @@ struct Place {
     symbol_address: *mut c_void,
 }
 
-/// The same number on Linux and on macOS; symbols stay local.
+/// One number on Linux and macOS; symbols stay local.
 const RTLD_NOW: c_int = 2;
 
 /// # Safety
@@ -37,8 +37,8 @@ unsafe fn open<E>(path: &CStr, on_error: impl FnOnce(&CStr) -> E) -> Result<*mut
 }
 
 impl Api {
-    /// Loads a library: a path, or a name that the loader looks for. It stays for good. Nothing of it
-    /// is called; whether it fits is to be asked next (`made_for`). on_error gets the loader's sentence.
+    /// Loads a library: a path, or a name for the loader. It stays for good. None of its functions
+    /// is called; check next whether it fits (`made_for`). on_error gets the loader's sentence.
     ///
     /// # Safety
     /// Loading runs the initialisers of the library. Its functions are those of `tenon.h`.
@@ -64,8 +64,9 @@ impl Api {
 }
 
 impl ServerApi {
-    /// As `Api::load`, for libtenon-server. Also `tenon_version_text` of the libtenon that it uses, whose text
-    /// tells whether it is the one whose handles it is to be given.
+    /// As `Api::load`, for libtenon-server. Also returns `tenon_version_text` of the libtenon that
+    /// it uses; the text's address tells whether that libtenon is the one whose handles it will
+    /// get.
     ///
     /// # Safety
     /// As there; its functions are those of `tenon/server.h`.

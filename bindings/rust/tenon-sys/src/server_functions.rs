@@ -7,57 +7,57 @@ use core::ffi::{c_char, c_void, CStr};
 /// The functions of libtenon-server. None: it is an older one, which has no such function.
 #[derive(Clone, Copy)]
 pub struct ServerApi {
-    /// options: NULL for the defaults. ARGUMENT for a struct_size that cannot be, or values that are wrong;
-    /// of TLS also IO and UNSUPPORTED.
+    /// options: NULL for the defaults. ARGUMENT for an impossible struct_size or invalid values; IO and
+    /// UNSUPPORTED for TLS.
     pub tenon_server_create: Option<unsafe extern "C" fn(options: *const tenon_server_options, server: *mut *mut tenon_server) -> tenon_status>,
-    /// Stops it as tenon_server_stop(server, 0) does. NULL is allowed.
+    /// Stops the server as tenon_server_stop(server, 0) does. NULL is allowed.
     pub tenon_server_destroy: Option<unsafe extern "C" fn(server: *mut tenon_server)>,
     /// Serves a model under a name, in an engine of the server's own. The model must outlive the server.
-    /// engine_options of scope ENGINE, or NULL context most tokens of a request's prompt and answer; 0: as a
-    /// session has by default ARGUMENT for a name that is empty, taken or has control characters, STATE when
-    /// the server runs; what tenon_engine_create and tenon_embedder_create say of the model.
+    /// engine_options of scope ENGINE, or NULL context most tokens of a request's prompt and answer; 0: a
+    /// session's default ARGUMENT for a name that is empty, taken or has control characters, STATE if the
+    /// server runs; errors of tenon_engine_create and tenon_embedder_create.
     pub tenon_server_add_model: Option<unsafe extern "C" fn(server: *mut tenon_server, name: *const c_char, name_length: usize, model: *const tenon_model, engine_options: *const tenon_options, context: u64) -> tenon_status>,
-    /// The same in an engine of yours, which must outlive the server. The server does not compute in it: a
-    /// thread of yours is in tenon_engine_run.
+    /// Serves a model in your engine, which must outlive the server. The server does not compute in it: a
+    /// thread of yours runs tenon_engine_run. Otherwise as tenon_server_add_model.
     pub tenon_server_add_engine: Option<unsafe extern "C" fn(server: *mut tenon_server, name: *const c_char, name_length: usize, model: *const tenon_model, engine: *mut tenon_engine, context: u64) -> tenon_status>,
-    /// Serves a model from when a request asks for it: the request waits until it is loaded. Where the sum is
-    /// beyond memory_bytes, the model that was not asked for the longest goes first; one that answers stays,
-    /// and the request is told to come again (503). Errors as with add_model; ARGUMENT for a model that alone
-    /// takes more; what tenon_model_open says of the file, of which the weights are not read here.
+    /// Serves a model file that is loaded when a request asks for it; the request waits. If the sum of loaded
+    /// models would exceed memory_bytes, the least recently requested model is unloaded first. A model that
+    /// is answering stays, and the request is told to come again (503). Errors as tenon_server_add_model;
+    /// ARGUMENT for a model that alone takes more; errors of tenon_model_open for the file, whose weights are
+    /// not read by this call.
     pub tenon_server_add_file: Option<unsafe extern "C" fn(server: *mut tenon_server, name: *const c_char, name_length: usize, file: *const tenon_server_model_file) -> tenon_status>,
-    /// Takes connections there from when it runs on. host: an address, or a name, of which the first address
-    /// is taken. port 0: any that is free; *bound, which may be NULL, becomes the one. May be called for any
-    /// number of addresses. IO when that cannot be; STATE when the server runs.
+    /// Accepts connections at an address while the server runs. host: an address, or a name, whose first
+    /// address is used. port 0: any free port; *bound becomes it and may be NULL. May be called for any
+    /// number of addresses. IO if the address cannot be used; STATE if the server runs.
     pub tenon_server_listen_tcp: Option<unsafe extern "C" fn(server: *mut tenon_server, host: *const c_char, port: u16, bound: *mut u16) -> tenon_status>,
-    /// A Unix socket; the file is removed at the end. One that lies there is replaced if nothing listens on
-    /// it. Errors as above.
+    /// Accepts connections at a Unix socket; the file is removed at the end. An existing file is replaced if
+    /// nothing listens on it. Errors as tenon_server_listen_tcp.
     pub tenon_server_listen_unix: Option<unsafe extern "C" fn(server: *mut tenon_server, path: *const c_char) -> tenon_status>,
-    /// Starts threads, which do what tenon_server_run tells. 0: as many as there is use for: one for the
-    /// sockets, three that prepare, and one for each model that the server computes. STATE after
-    /// tenon_server_stop.
+    /// Starts threads that call tenon_server_run. 0: as many as are useful: one for the sockets, three that
+    /// prepare requests, and one per model that the server computes. STATE after tenon_server_stop.
     pub tenon_server_start: Option<unsafe extern "C" fn(server: *mut tenon_server, num_threads: u32) -> tenon_status>,
-    /// Lends the calling thread to the server until it is stopped; may be called by any number of threads,
-    /// and beside tenon_server_start. The first one serves the sockets, the next ones compute, one for each
-    /// model but those of tenon_server_add_engine, the others parse and prepare. One alone does all of it,
-    /// and then sockets wait while a step runs. Returns at once after tenon_server_stop.
+    /// Lends the calling thread to the server until it is stopped. Any number of threads may call it, also
+    /// together with tenon_server_start. The first thread serves the sockets; the next ones compute, one per
+    /// model except those of tenon_server_add_engine; the others parse and prepare. A single thread does
+    /// everything, and sockets then wait while a step runs. Returns at once after tenon_server_stop.
     pub tenon_server_run: Option<unsafe extern "C" fn(server: *mut tenon_server) -> tenon_status>,
-    /// Takes no more requests (until the end, /ready and they are answered with 503), waits up to `seconds`
-    /// for the answers under way, cancels the others (503, or an event of that error in a stream, which
-    /// clients have half a second to take), and returns when no thread is in the server; logs and traces have
-    /// half a second then. It cannot run again. Any thread but those in tenon_server_run.
+    /// Stops the server. New requests and /ready are answered with 503 until the end. Running answers have
+    /// `seconds` to finish; the others are cancelled (503, or an event of that error in a stream, which
+    /// clients have half a second to read). Returns when no thread is in the server; logs and traces have
+    /// another half second. The server cannot run again. Any thread except those in tenon_server_run.
     pub tenon_server_stop: Option<unsafe extern "C" fn(server: *mut tenon_server, seconds: f64) -> tenon_status>,
-    /// Any thread. STATE after tenon_server_stop, ARGUMENT without method or target. What is wrong with the
-    /// request is in the answer, as a client gets it.
+    /// Starts a request. Any thread. STATE after tenon_server_stop, ARGUMENT without method or target. Errors
+    /// of the request itself are in the answer, as a client gets them.
     pub tenon_server_submit: Option<unsafe extern "C" fn(server: *mut tenon_server, request: *const tenon_server_request, call: *mut *mut tenon_server_call) -> tenon_status>,
-    /// Cancels the request unless it is complete. Before tenon_server_destroy.
+    /// Cancels the request unless it is complete. Call it before tenon_server_destroy.
     pub tenon_server_call_destroy: Option<unsafe extern "C" fn(call: *mut tenon_server_call)>,
-    /// What there is, into *part, of which struct_size is set; waits for it so many seconds, 0: not at all,
-    /// negative: for ever. A call that takes nothing makes the answer wait (256 KiB). CANCELLED when the
-    /// server was stopped first.
+    /// Writes the next part into *part, whose struct_size is set. Waits for it up to timeout_seconds; 0 does
+    /// not wait, negative waits for ever. The answer pauses while 256 KiB of it are not taken. CANCELLED if
+    /// the server was stopped first.
     pub tenon_server_call_wait: Option<unsafe extern "C" fn(call: *mut tenon_server_call, timeout_seconds: f64, part: *mut tenon_server_part) -> tenon_status>,
-    /// About the last failure of a function above on this thread; valid until the next one.
+    /// One sentence about this thread's last failure of a function above; valid until the next failure.
     pub tenon_server_last_error: Option<unsafe extern "C" fn() -> *const c_char>,
-    /// What tenon_interface_description() is for tenon.h, for this header. Lives for ever.
+    /// This header as JSON, as tenon_interface_description() is for tenon.h. Lives for ever.
     pub tenon_server_interface_description: Option<unsafe extern "C" fn() -> *const c_char>,
 }
 

@@ -18,8 +18,8 @@ pub struct tenon_server_call {
 }
 
 
-/// ---- 1. Options -------------------------------------------------------------------------------- One for
-/// more than one's own machine: tenon_server_options options = {0}; options.struct_size = sizeof options;
+/// ---- 1. Options -------------------------------------------------------------------------------- Options
+/// of a server for other machines: tenon_server_options options = {0}; options.struct_size = sizeof options;
 /// options.api_keys = "3f0c9a17 anna weight=4\\n77d1e2b0 bert requests=8\\n"; options.api_keys_length =
 /// strlen(options.api_keys); options.tls_certificate_file = "chain.pem"; options.tls_key_file = "key.pem";
 /// options.request_seconds = 300; tenon_server_create(&options, &server);
@@ -29,64 +29,64 @@ pub struct tenon_server_options {
     pub struct_size: u32,
     /// 1: no chat page at "/"
     pub without_page: u32,
-    /// one a line: "KEY \[NAME\] \[weight=W\] \[requests=N\]". The client of that name has weight W in the
-    /// engines' fair shares (1) and N requests at once (any). Empty lines and those after '#' do not count.
-    /// NULL: no key is asked for.
+    /// One per line: "KEY \[NAME\] \[weight=W\] \[requests=N\]". The client of that name has weight W in the
+    /// engines' fair shares (1) and N requests at once (any number). Empty lines and lines that begin with
+    /// '#' do not count. NULL: no key is required.
     pub api_keys: *const c_char,
     pub api_keys_length: u64,
-    /// of pages in browsers that may ask, "`https://chat.example.org`"; others are answered 403; NULL:
-    /// "loopback", those of this machine; "*": all; "": none
+    /// Browser pages that may ask, by origin: "`https://chat.example.org`"; others are answered 403. NULL:
+    /// "loopback", pages of this machine; "*": all; "": none.
     pub cors_origin: *const c_char,
-    /// of a request; 32 MiB; more is answered with 413
+    /// per request; 32 MiB; more is answered with 413
     pub max_body_bytes: u64,
     /// 32 KiB; 431
     pub max_header_bytes: u64,
-    /// 4096; one more takes the place of one that waits for a request, else 503
+    /// 4096; one more replaces an idle connection, else is answered 503.
     pub max_connections: u64,
-    /// from the first byte of a request to the end of its headers; 10
+    /// from a request's first byte to the end of its headers; 10
     pub header_seconds: f64,
-    /// for its body; 60
+    /// for the body; 60
     pub body_seconds: f64,
-    /// that a connection may wait for the next request; 75
+    /// an idle connection waits for the next request; 75
     pub idle_seconds: f64,
-    /// that a client may take nothing of its answer; 60
+    /// without a client reading its answer; 60
     pub write_seconds: f64,
-    /// of a generation, from when it is queued to its end; else 504, in a stream an error event; 0: any
+    /// From queueing a generation to its end; then 504, in a stream an error event. 0: no limit.
     pub request_seconds: f64,
-    /// of the models of tenon_server_add_file that are loaded at a time; 0: any
+    /// of loaded models of tenon_server_add_file; 0: no limit
     pub memory_bytes: u64,
-    /// 1: clients may ask for POST /v1/models/NAME/load and /unload
+    /// 1: clients may POST to /v1/models/NAME/load and /unload
     pub model_control: u32,
-    /// the most detailed TENON_LOG_* wanted: INFO has a line for each request
+    /// the most detailed TENON_LOG_* wanted: INFO logs each request
     pub log_level: u32,
-    /// gets lines of JSON from a thread of the server's, until tenon_server_destroy returns. It should not
-    /// wait: lines for which there is no room are dropped and counted, and a stop leaves a call that takes
-    /// longer than half a second behind. NULL: none
+    /// Receives lines of JSON from a thread of the server's, until tenon_server_destroy returns. It should
+    /// not wait: lines without room are dropped and counted, and a stop abandons a call that takes longer
+    /// than half a second. NULL: no log.
     pub log: tenon_log_callback,
     pub log_user: *mut c_void,
-    /// of an OpenTelemetry collector, "`http://HOST:PORT`": gets a span for each request; NULL: none
+    /// OpenTelemetry collector, "`http://HOST:PORT`": receives a span per request. NULL: none.
     pub otlp_address: *const c_char,
-    /// Both, in PEM, the first with its chain: connections over TCP are then HTTPS. IO where they cannot be
-    /// used, UNSUPPORTED in a library without TLS.
+    /// Both, in PEM, the first with its chain: TCP connections are then HTTPS. IO if they cannot be used,
+    /// UNSUPPORTED in a library without TLS.
     pub tls_certificate_file: *const c_char,
     pub tls_key_file: *const c_char,
-    /// of answers that are remembered as tokens, so that conversations that come back in other words
-    /// (docs/server.md) reuse what was computed; 64 MiB
+    /// Answers remembered as tokens, so that conversations that come back in other words (docs/server.md)
+    /// reuse computed tokens; 64 MiB.
     pub echo_bytes: u64,
     /// of responses that "previous_response_id" may name; 64 MiB
     pub response_bytes: u64,
-    /// 1: no answer is remembered, prompts are what the template makes of them
+    /// 1: remember no answer; prompts are the template's output
     pub no_echo_repair: u32,
     pub reserved_end: u32,
-    /// of all bodies and all answers that clients have not taken, together; 512 MiB; beyond it requests and
-    /// whole answers are refused with 503, and streams wait
+    /// All bodies, and answers that clients have not read, together; 512 MiB. Beyond it requests and whole
+    /// answers are refused with 503, and streams wait.
     pub max_pending_bytes: u64,
-    /// from one address, of IPv6 from one network of 64 bits; half of max_connections, and any number from
-    /// this machine
+    /// Per address, for IPv6 per network of 64 bits; half of max_connections, and any number from this
+    /// machine.
     pub max_connections_per_address: u64,
-    /// names by which clients may ask ("Host") where the server listens on a loopback address, "a.example,
-    /// b.example"; "*": all; NULL: "localhost", addresses, names without a dot and the one listened on;
-    /// others are answered 403
+    /// Names by which clients may ask ("Host") if the server listens on a loopback address, "a.example,
+    /// b.example"; others are answered 403. "*": all; NULL: "localhost", addresses, names without a dot, and
+    /// the name listened on.
     pub allowed_hosts: *const c_char,
 }
 impl tenon_server_options {
@@ -136,20 +136,20 @@ const _: () = {
     assert!(offset_of!(tenon_server_options, allowed_hosts) == 192);
 };
 
-/// A model that the server opens by itself.
+/// A model file that the server opens itself.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_server_model_file {
     pub struct_size: u32,
     pub reserved: u32,
     pub path: *const c_char,
-    /// of scope MODEL: "key=value", one a line; or NULL
+    /// of scope MODEL: lines of "key=value"; or NULL
     pub model_options: *const c_char,
     /// of scope ENGINE, likewise
     pub engine_options: *const c_char,
     /// as with tenon_server_add_model
     pub context: u64,
-    /// of the KV cache, unless engine_options say; 0: four texts of the context
+    /// KV cache, unless in engine_options; 0: four texts of the context
     pub cache_bytes: u64,
 }
 impl tenon_server_model_file {
@@ -178,7 +178,7 @@ const _: () = {
     assert!(offset_of!(tenon_server_model_file, cache_bytes) == 40);
 };
 
-/// Only read during tenon_server_submit.
+/// A request. Read only during tenon_server_submit.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_server_request {
@@ -191,10 +191,10 @@ pub struct tenon_server_request {
     /// any bytes; may be NULL
     pub body: *const c_char,
     pub body_length: u64,
-    /// where the server asks for one; else NULL
+    /// if the server requires one; else NULL
     pub api_key: *const c_char,
-    /// There is something to take; on any thread, and again only after tenon_server_call_wait. It must not
-    /// call the server, and is never called again when tenon_server_call_destroy has returned. May be NULL.
+    /// Called when a part is ready, on any thread; called again only after tenon_server_call_wait. It must
+    /// not call the server. It is never called after tenon_server_call_destroy has returned. May be NULL.
     pub notify: tenon_notify_callback,
     pub user: *mut c_void,
 }
@@ -226,21 +226,22 @@ const _: () = {
     assert!(offset_of!(tenon_server_request, user) == 56);
 };
 
-/// What has come of an answer since it was looked at last. Texts are valid until the next call on it.
+/// The part of an answer that came since the last part. Texts are valid until the next call with this
+/// tenon_server_call.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_server_part {
     pub struct_size: u32,
     /// 200, 400, ...; 0: the answer has not begun
     pub http_status: i32,
-    /// 1: the answer is complete; further calls say so again, without bytes
+    /// 1: the answer is complete; further calls repeat this
     pub is_last: u32,
     pub reserved: u32,
-    /// "application/json"; of a stream "text/event-stream"
+    /// "application/json"; for a stream "text/event-stream"
     pub content_type: *const c_char,
-    /// "Name: value", one a line: X-Request-Id, Tenon-Notes, Retry-After
+    /// lines of "Name: value": X-Request-Id, Tenon-Notes, Retry-After
     pub headers: *const c_char,
-    /// of the body, what has come since; events of a stream as they are sent
+    /// new bytes of the body; events of a stream as they are sent
     pub bytes: *const c_char,
     pub length: u64,
 }

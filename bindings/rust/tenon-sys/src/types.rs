@@ -9,25 +9,25 @@ pub type tenon_token = i32;
 pub const TENON_NUL_TERMINATED: usize = usize::MAX;
 /// Index of a token in the vocabulary of its model.
 pub const TENON_NO_TOKEN: tenon_token = -1;
-/// add the begin (and end) token where the model wants it
+/// add the begin (and end) token if the model wants it
 pub const TENON_ADD_SPECIAL: u32 = 1;
-/// spelled control tokens become them: not for user input
+/// find control tokens in the text: not for user input
 pub const TENON_PARSE_SPECIAL: u32 = 2;
-/// it is not
+/// it is not the last
 pub const TENON_FINISH_NONE: i32 = 0;
 /// the model drew an end token
 pub const TENON_FINISH_END: i32 = 1;
 /// max_tokens tokens were generated
 pub const TENON_FINISH_MAX_TOKENS: i32 = 2;
-/// a stop text or stop token came (9)
+/// a stop text or stop token was generated (9)
 pub const TENON_FINISH_STOP: i32 = 3;
-/// nothing was found to go on with but banned_strings (9)
+/// every continuation found holds a banned string (9)
 pub const TENON_FINISH_BANNED: i32 = 4;
 /// Values never change and are never reused.
 pub const TENON_OK: i32 = 0;
 /// a file or a text is malformed
 pub const TENON_ERROR_FORMAT: i32 = 1;
-/// well formed, but nothing this build can do
+/// well formed, but not supported by this build
 pub const TENON_ERROR_UNSUPPORTED: i32 = 2;
 /// larger than a stated limit
 pub const TENON_ERROR_LIMIT: i32 = 3;
@@ -35,7 +35,7 @@ pub const TENON_ERROR_LIMIT: i32 = 3;
 pub const TENON_ERROR_IO: i32 = 4;
 /// an allocation failed or a budget is used up
 pub const TENON_ERROR_NO_MEMORY: i32 = 5;
-/// you passed something invalid
+/// an argument is invalid
 pub const TENON_ERROR_ARGUMENT: i32 = 6;
 /// a grammar, schema or pattern is refused
 pub const TENON_ERROR_GRAMMAR: i32 = 7;
@@ -53,13 +53,13 @@ pub const TENON_ERROR_PLUGIN: i32 = 12;
 pub const TENON_ERROR_STATE: i32 = 13;
 /// a defect of the library: please report it
 pub const TENON_ERROR_INTERNAL: i32 = 14;
-/// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor * 1000 +
+/// The version of this header. tenon_version() returns the library's, as major * 1000000 + minor * 1000 +
 /// patch.
 pub const TENON_VERSION_MAJOR: i32 = 0;
-/// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor * 1000 +
+/// The version of this header. tenon_version() returns the library's, as major * 1000000 + minor * 1000 +
 /// patch.
 pub const TENON_VERSION_MINOR: i32 = 1;
-/// The version of this header. tenon_version() tells that of the library as major * 1000000 + minor * 1000 +
+/// The version of this header. tenon_version() returns the library's, as major * 1000000 + minor * 1000 +
 /// patch.
 pub const TENON_VERSION_PATCH: i32 = 0;
 /// tenon_model_open, tenon_model_load, tenon_backends_create
@@ -100,31 +100,31 @@ pub const TENON_LOG_WARNING: u32 = 1;
 pub const TENON_LOG_INFO: u32 = 2;
 /// Which call takes a key.
 pub const TENON_LOG_DEBUG: u32 = 3;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_UINT8: i32 = 0;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_INT8: i32 = 1;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_UINT16: i32 = 2;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_INT16: i32 = 3;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_UINT32: i32 = 4;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_INT32: i32 = 5;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_FLOAT32: i32 = 6;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_BOOL: i32 = 7;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_STRING: i32 = 8;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_ARRAY: i32 = 9;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_UINT64: i32 = 10;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_INT64: i32 = 11;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_VALUE_FLOAT64: i32 = 12;
 /// show control tokens by their names
 pub const TENON_RENDER_SPECIAL: u32 = 4;
@@ -132,25 +132,25 @@ pub const TENON_RENDER_SPECIAL: u32 = 4;
 pub const TENON_TOKEN_END: u32 = 1;
 /// structure, not text
 pub const TENON_TOKEN_CONTROL: u32 = 2;
-/// an extra piece of text, matched before everything else
+/// extra text, matched before everything else
 pub const TENON_TOKEN_USER_DEFINED: u32 = 4;
 /// stands for a single byte
 pub const TENON_TOKEN_BYTE: u32 = 8;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_TOKEN_UNKNOWN: u32 = 16;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_TOKEN_UNUSED: u32 = 32;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_SPECIAL_BEGIN: i32 = 1;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_SPECIAL_END: i32 = 2;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_SPECIAL_END_OF_TURN: i32 = 3;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_SPECIAL_UNKNOWN: i32 = 4;
-/// Types of metadata values, with the numbers of GGUF.
+/// Types of metadata values, with GGUF's numbers.
 pub const TENON_SPECIAL_PADDING: i32 = 5;
-/// if only the cache differs: take the text, compute all of it again
+/// if only the cache differs: take the text, recompute it
 pub const TENON_RESTORE_TEXT: u32 = 32;
 /// it is used
 pub const TENON_REFUSED_NOT: i32 = 0;
@@ -160,11 +160,11 @@ pub const TENON_REFUSED_NOT_ABSOLUTE: i32 = 1;
 pub const TENON_REFUSED_NOT_FOUND: i32 = 2;
 /// a directory, a device, a FIFO
 pub const TENON_REFUSED_NOT_REGULAR: i32 = 3;
-/// it is neither root's nor yours
+/// its owner is neither root nor you
 pub const TENON_REFUSED_UNSAFE_OWNER: i32 = 4;
-/// others can write it, or its folder
+/// others can write to it or its folder
 pub const TENON_REFUSED_WRITABLE: i32 = 5;
-/// the dynamic loader does not take it
+/// the dynamic loader refuses it
 pub const TENON_REFUSED_NOT_A_LIBRARY: i32 = 6;
 /// it has no tenon_backend_entry
 pub const TENON_REFUSED_NO_ENTRY: i32 = 7;
@@ -172,9 +172,9 @@ pub const TENON_REFUSED_NO_ENTRY: i32 = 7;
 pub const TENON_REFUSED_ENTRY_THREW: i32 = 8;
 /// it cannot run on this machine
 pub const TENON_REFUSED_DECLINED: i32 = 9;
-/// its table is not one of tenon/backend.h
+/// its table is not of tenon/backend.h
 pub const TENON_REFUSED_WRONG_MAGIC: i32 = 10;
-/// it is made for another plugin ABI
+/// it was made for another plugin ABI
 pub const TENON_REFUSED_OTHER_MAJOR: i32 = 11;
 /// its table is too small
 pub const TENON_REFUSED_TOO_SMALL: i32 = 12;
@@ -182,9 +182,9 @@ pub const TENON_REFUSED_TOO_SMALL: i32 = 12;
 pub const TENON_REFUSED_MISSING_FUNCTION: i32 = 13;
 /// its name is not 1 to 63 letters, digits, - and _
 pub const TENON_REFUSED_BAD_NAME: i32 = 14;
-/// a backend before it in the list has its name
+/// an earlier backend in the list has its name
 pub const TENON_REFUSED_NAME_TAKEN: i32 = 15;
-/// right rather than fast; only its name chooses it
+/// correct, not fast; used only if named
 pub const TENON_DEVICE_KIND_REFERENCE: i32 = 1;
 /// Why a plugin is not used.
 pub const TENON_DEVICE_KIND_CPU: i32 = 2;
@@ -192,22 +192,22 @@ pub const TENON_DEVICE_KIND_CPU: i32 = 2;
 pub const TENON_DEVICE_KIND_GPU: i32 = 3;
 /// Why a plugin is not used.
 pub const TENON_DEVICE_KIND_ACCELERATOR: i32 = 4;
-/// an end token is a token like any other
+/// an end token does not end generation
 pub const TENON_IGNORE_END: u32 = 8;
 /// keep log-probabilities for tenon_request_logprobs
 pub const TENON_LOGPROBS: u32 = 16;
-/// all that could be was, or nothing like it was ever there
+/// no miss, or nothing similar was ever cached
 pub const TENON_REUSE_NO_MISS: i32 = 0;
-/// what is there goes on otherwise
+/// the cached text differs from here
 pub const TENON_REUSE_DIFFERENT_TEXT: i32 = 1;
-/// it was there, and its memory was needed
+/// it was evicted
 pub const TENON_REUSE_EVICTED: i32 = 2;
-/// it is there under another salt
+/// it is cached under another salt
 pub const TENON_REUSE_OTHER_SALT: i32 = 3;
 /// it was computed for another cache: TENON_RESTORE_TEXT
 pub const TENON_REUSE_CACHE_TYPE: i32 = 4;
-/// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
-/// above, each without those before it.
+/// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
+/// above. A duration is counted in the first bucket that holds it.
 pub const TENON_HISTOGRAM_COUNTS: i32 = 17;
 /// a JSON Schema, draft 2020-12: the text is a valid document
 pub const TENON_GRAMMAR_JSON_SCHEMA: i32 = 1;
@@ -217,29 +217,29 @@ pub const TENON_GRAMMAR_GBNF: i32 = 2;
 pub const TENON_GRAMMAR_REGEX: i32 = 3;
 /// a JSON array of strings: the text is one of them
 pub const TENON_GRAMMAR_CHOICES: i32 = 4;
-/// JSON_SCHEMA: what has no grammar is left out
+/// JSON_SCHEMA: leave out unsupported parts
 pub const TENON_GRAMMAR_LENIENT: u32 = 1;
-/// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
-/// above, each without those before it.
+/// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
+/// above. A duration is counted in the first bucket that holds it.
 pub const TENON_CHAT_CONTENT: i32 = 1;
-/// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
-/// above, each without those before it.
+/// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
+/// above. A duration is counted in the first bucket that holds it.
 pub const TENON_CHAT_REASONING: i32 = 2;
 /// text: the name of the tool; id
 pub const TENON_CHAT_CALL_BEGIN: i32 = 3;
 /// more of the call's JSON
 pub const TENON_CHAT_ARGUMENTS: i32 = 4;
-/// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
-/// above, each without those before it.
+/// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
+/// above. A duration is counted in the first bucket that holds it.
 pub const TENON_CHAT_CALL_END: i32 = 5;
-/// the call was broken: forget it; its text follows as content
+/// malformed call: forget it; its text follows as content
 pub const TENON_CHAT_CALL_RETRACT: i32 = 6;
-/// of a conversation that does not fit the oldest turns are left out
+/// leave out the oldest turns of a conversation that does not fit
 pub const TENON_DROP_OLDEST: u32 = 64;
-/// How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
-/// above, each without those before it.
+/// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
+/// above. A duration is counted in the first bucket that holds it.
 pub const TENON_MEASURE_SPEED: u32 = 1;
-/// they stay: a row for each token
+/// one row per token
 pub const TENON_POOLING_NONE: i32 = 0;
 /// their mean
 pub const TENON_POOLING_MEAN: i32 = 1;
@@ -249,15 +249,15 @@ pub const TENON_POOLING_CLS: i32 = 2;
 pub const TENON_POOLING_LAST: i32 = 3;
 /// the scores of the model's classifier
 pub const TENON_POOLING_RANK: i32 = 4;
-/// nothing goes before it
+/// no prefix
 pub const TENON_TEXT_PLAIN: i32 = 0;
-/// What texts are for: retrieval models want other words before a question than before what is searched. They
-/// are the options "query_prefix" and "document_prefix", and unless these are set those of the model's card,
-/// where the library knows it.
+/// Role of texts: retrieval models want different words before a question and before a document. The options
+/// "query_prefix" and "document_prefix" hold them; the default is that of the model's card, if the library
+/// knows it.
 pub const TENON_TEXT_QUERY: i32 = 1;
-/// What texts are for: retrieval models want other words before a question than before what is searched. They
-/// are the options "query_prefix" and "document_prefix", and unless these are set those of the model's card,
-/// where the library knows it.
+/// Role of texts: retrieval models want different words before a question and before a document. The options
+/// "query_prefix" and "document_prefix" hold them; the default is that of the model's card, if the library
+/// knows it.
 pub const TENON_TEXT_DOCUMENT: i32 = 2;
 
 #[repr(C)]
@@ -338,55 +338,53 @@ pub struct tenon_tokenizer {
 
 /// Nonzero ends the generation after this piece.
 pub type tenon_piece_callback = Option<unsafe extern "C" fn(user: *mut c_void, piece: *const tenon_piece) -> i32>;
-/// Copies up to `size` bytes at `offset`; returns how many, 0 at the end, negative on failure.
+/// Copies up to `size` bytes at `offset`; returns the number copied, 0 at the end, negative on failure.
 pub type tenon_read_callback = Option<unsafe extern "C" fn(user: *mut c_void, offset: u64, buffer: *mut c_void, size: u64) -> i64>;
 /// One line, without a newline. level: TENON_LOG_*.
 pub type tenon_log_callback = Option<unsafe extern "C" fn(user: *mut c_void, level: u32, text: *const c_char, length: u64)>;
-/// 0 \<= fraction \<= 1, never falling; on the thread of the call. Nonzero ends it: CANCELLED.
+/// 0 \<= fraction \<= 1, never falling; called on the thread of the call. Nonzero ends it: CANCELLED.
 pub type tenon_progress_callback = Option<unsafe extern "C" fn(user: *mut c_void, fraction: f64) -> i32>;
 /// `size` bytes aligned to `alignment` (a power of two), or NULL.
 pub type tenon_allocate_callback = Option<unsafe extern "C" fn(user: *mut c_void, size: u64, alignment: u64) -> *mut c_void>;
 /// `size` bytes aligned to `alignment` (a power of two), or NULL.
 pub type tenon_release_callback = Option<unsafe extern "C" fn(user: *mut c_void, memory: *mut c_void, size: u64, alignment: u64)>;
-/// Calls task(arg, i) once for every i \< num_tasks, side by side or one after another, and returns when all
+/// Calls task(arg, i) once for every i \< num_tasks, in parallel or one after another, and returns when all
 /// are done.
 pub type tenon_indexed_task = Option<unsafe extern "C" fn(arg: *mut c_void, index: u32)>;
-/// Calls task(arg, i) once for every i \< num_tasks, side by side or one after another, and returns when all
+/// Calls task(arg, i) once for every i \< num_tasks, in parallel or one after another, and returns when all
 /// are done.
 pub type tenon_run_tasks_callback = Option<unsafe extern "C" fn(user: *mut c_void, num_tasks: u32, task: tenon_indexed_task, arg: *mut c_void)>;
 /// Monotonic nanoseconds.
 pub type tenon_clock_callback = Option<unsafe extern "C" fn(user: *mut c_void) -> u64>;
-/// Nonzero: no more answers.
+/// Nonzero ends the call after this answer.
 pub type tenon_candidate_callback = Option<unsafe extern "C" fn(user: *mut c_void, candidate: *const tenon_candidate) -> i32>;
 /// Appends tokens, computes them and hands out the logits after each one: row 0 .. num_tokens - 1, in order.
-/// logits \[vocabulary\] f32, valid during the call. Nonzero ends it: CANCELLED.
+/// logits \[vocabulary\] f32, valid during the callback. Nonzero from it ends the call: CANCELLED.
 pub type tenon_logits_callback = Option<unsafe extern "C" fn(user: *mut c_void, row: u64, logits: *const f32, vocabulary: u64) -> i32>;
-/// Called when there is a piece or the end, on any thread that is in a call on the engine, its sessions or
-/// requests (cancelling and destroying included): hold no lock in one that it takes. It must not make such a
-/// call itself: it is for waking the thread that will. Never called again when tenon_request_destroy has
-/// returned, which waits for a call under way.
+/// Called when a piece is ready or the request has ended, on any thread that is in a call on the engine, its
+/// sessions or requests (cancelling and destroying included). Do not hold a lock in such a call that the
+/// callback takes. The callback must not make such a call: it only wakes the thread that will. It is never
+/// called after tenon_request_destroy has returned, which waits for a running call.
 pub type tenon_notify_callback = Option<unsafe extern "C" fn(user: *mut c_void)>;
-/// Has task(arg) called once, soon, on any thread.
+/// Schedules task(arg) to be called once, soon, on any thread.
 pub type tenon_task = Option<unsafe extern "C" fn(arg: *mut c_void)>;
-/// Has task(arg) called once, soon, on any thread.
+/// Schedules task(arg) to be called once, soon, on any thread.
 pub type tenon_post_callback = Option<unsafe extern "C" fn(user: *mut c_void, task: tenon_task, arg: *mut c_void)>;
-/// Asks whether the work under way is still wanted: every few milliseconds, on the thread of the call.
-/// Nonzero ends the call: CANCELLED. Since 0.1
+/// Polled every few milliseconds, on the thread of the call. Nonzero ends the call: CANCELLED. Since 0.1
 pub type tenon_stop_callback = Option<unsafe extern "C" fn(user: *mut c_void) -> i32>;
 pub type tenon_chat_callback = Option<unsafe extern "C" fn(user: *mut c_void, delta: *const tenon_chat_delta)>;
 
-/// What one step of generation brings. Valid until the callback returns, or until the next call on the
-/// session.
+/// Result of one step of generation. Valid until the callback returns, or until the next call on the session.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_piece {
     pub struct_size: u32,
-    /// TENON_NO_TOKEN: only with FINISH_BANNED, when the last one had gone
+    /// TENON_NO_TOKEN: FINISH_BANNED after all tokens were handed out
     pub token: i32,
     /// TENON_FINISH_*
     pub finish: i32,
     pub reserved: u32,
-    /// whole UTF-8 characters: empty while one is incomplete or may begin a stop
+    /// whole UTF-8 characters; empty while one is incomplete or may begin a stop
     pub text: *const c_char,
     pub length: u64,
 }
@@ -474,20 +472,20 @@ const _: () = {
     assert!(offset_of!(tenon_option_info, string_choices) == 88);
 };
 
-/// Where the bytes of one file come from. Memory and readers must outlive the model; a descriptor is
-/// duplicated, so yours may be closed.
+/// Source of one file's bytes. Memory and readers must outlive the model. A descriptor is duplicated, so
+/// yours may be closed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_source {
     pub struct_size: u32,
     /// TENON_SOURCE_*
     pub kind: i32,
-    /// the path; for the others what messages call it, or NULL
+    /// the path; for other kinds the name in messages, or NULL
     pub name: *const c_char,
     /// TENON_NUL_TERMINATED is fine
     pub name_length: u64,
     pub fd: i32,
-    /// READER: nonzero when `read` may be called from several threads at once
+    /// READER: nonzero if several threads may call `read` at once
     pub concurrent: u32,
     /// FD
     pub offset: u64,
@@ -526,9 +524,8 @@ const _: () = {
     assert!(offset_of!(tenon_source, user) == 64);
 };
 
-/// What the library does through you rather than by itself. A NULL function means: the library's own way, or
-/// nothing. All but `progress` are used as long as the model or one of its sessions lives, and may be called
-/// from any thread.
+/// Services of the host. A NULL function selects the library's own way, or nothing. All but `progress` are
+/// used while the model or one of its sessions lives, and may be called from any thread.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_callbacks {
@@ -542,7 +539,7 @@ pub struct tenon_callbacks {
     /// Both or neither. They serve all large blocks: weights, KV cache, scratch.
     pub allocate: tenon_allocate_callback,
     pub release: tenon_release_callback,
-    /// Your threads instead of ours: at most `concurrency` tasks.
+    /// Your threads instead of the library's: at most `concurrency` tasks.
     pub run_tasks: tenon_run_tasks_callback,
     pub now_ns: tenon_clock_callback,
     pub concurrency: u32,
@@ -587,38 +584,38 @@ pub struct tenon_model_info {
     /// "llama"
     pub architecture: *const c_char,
     pub architecture_length: u64,
-    /// as the file calls it; may be empty
+    /// from the file; may be empty
     pub name: *const c_char,
     pub name_length: u64,
     /// the file's, or empty
     pub chat_template: *const c_char,
     pub chat_template_length: u64,
-    /// what runs it: "cpu"; empty when no weights were read
+    /// "cpu"; empty if no weights were read
     pub backend: *const c_char,
     pub backend_length: u64,
     /// elements of all tensors
     pub parameters: u64,
     /// their size in the file
     pub tensor_bytes: u64,
-    /// positions; this and the following are 0 where unknown
+    /// positions; this and the following are 0 if unknown
     pub trained_context: u64,
     /// tokens
     pub vocabulary: u64,
     pub layers: u64,
     pub width: u64,
-    /// of a layer; this and the following are the largest where layers differ
+    /// per layer; this and the following are the largest if layers differ
     pub heads: u64,
     pub kv_heads: u64,
-    /// of one head
+    /// per head
     pub key_dim: u64,
-    /// of one head
+    /// per head
     pub value_dim: u64,
     pub feed_forward: u64,
-    /// of a layer; 0: it is no mixture of experts. Since 0.1
+    /// per layer; 0: not a mixture of experts. Since 0.1
     pub experts: u64,
-    /// by each token
+    /// per token
     pub experts_used: u64,
-    /// The longest source that its encoder reads, in tokens; 0: it has none. Since 0.1
+    /// Longest source of the encoder, in tokens; 0: no encoder. Since 0.1
     pub source_tokens: u64,
 }
 impl tenon_model_info {
@@ -664,7 +661,7 @@ const _: () = {
     assert!(offset_of!(tenon_model_info, source_tokens) == 176);
 };
 
-/// What the model with one session takes in memory.
+/// Memory of the model with one session.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_memory {
@@ -676,9 +673,9 @@ pub struct tenon_memory {
     pub weights_bytes: u64,
     /// once per model
     pub scratch_bytes: u64,
-    /// once per session: a full one in an engine of so many "cache_bytes"
+    /// per session: full, in an engine of as many "cache_bytes"
     pub kv_bytes: u64,
-    /// Of that, what decoding one token more reads of positions, and reads and writes of states. Since 0.1
+    /// Part of kv_bytes that decoding one token transfers: positions read, states read and written. Since 0.1
     pub token_cache_bytes: u64,
 }
 impl tenon_memory {
@@ -707,22 +704,23 @@ const _: () = {
     assert!(offset_of!(tenon_memory, token_cache_bytes) == 40);
 };
 
-/// How the model runs here, and what speeds are measured against: decoding takes step_bytes for each step and
-/// tenon_memory.token_cache_bytes for each token, and a step of T tokens with R rows of logits multiplies T *
-/// token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those
-/// of one token count: so token_multiplications + output_multiplications are the active parameters.
+/// How the model runs on this machine, and the figures that speeds are measured against. Decoding takes
+/// step_bytes per step and tenon_memory.token_cache_bytes per token. A step of T tokens with R rows of logits
+/// takes T * token_multiplications + R * output_multiplications multiplications, apart from attention. A
+/// mixture of experts counts those of one token, so token_multiplications + output_multiplications are the
+/// active parameters.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_execution {
     pub struct_size: u32,
-    /// that compute, the caller's included
+    /// compute threads, the caller's included
     pub threads: u32,
-    /// as the backend describes it: "AMD EPYC, avx2 kernels"
+    /// the backend's description: "AMD EPYC, avx2 kernels"
     pub device: *const c_char,
     pub device_length: u64,
-    /// of the weights in memory, those on 2 MiB pages
+    /// weights in memory on 2 MiB pages
     pub huge_page_bytes: u64,
-    /// of the matrices, in the formats of the file
+    /// matrices, in the formats of the file
     pub step_bytes: u64,
     pub token_multiplications: u64,
     pub output_multiplications: u64,
@@ -760,12 +758,12 @@ pub struct tenon_metadata {
     pub struct_size: u32,
     /// TENON_VALUE_*
     pub r#type: i32,
-    /// of an ARRAY's elements, else = type
+    /// ARRAY: type of its elements; else = type
     pub element_type: i32,
     pub reserved: u32,
     pub key: *const c_char,
     pub key_length: u64,
-    /// of an ARRAY, else 1
+    /// ARRAY: its length; else 1
     pub num_elements: u64,
 }
 impl tenon_metadata {
@@ -802,7 +800,7 @@ pub struct tenon_value {
     pub r#type: i32,
     /// integers and BOOL; a UINT64 above INT64_MAX as its bits
     pub integer: i64,
-    /// the same as a float, and floats
+    /// floats, and integers as floats
     pub number: f64,
     /// STRING, else empty
     pub text: *const c_char,
@@ -842,12 +840,12 @@ pub struct tenon_tensor {
     pub name_length: u64,
     /// "q4_K"
     pub format: *const c_char,
-    /// outermost first; what is beyond num_dimensions is 1
+    /// outermost first; 1 beyond num_dimensions
     pub shape: [u64; 4],
     pub size_bytes: u64,
-    /// in which of the files
+    /// index of the file
     pub source: u64,
-    /// of the first byte in it
+    /// of the first byte in that file
     pub offset: u64,
 }
 impl tenon_tensor {
@@ -884,10 +882,10 @@ pub struct tenon_token_info {
     pub struct_size: u32,
     /// TENON_TOKEN_*, or-ed
     pub attributes: u32,
-    /// as the file spells it
+    /// in the file
     pub spelling: *const c_char,
     pub spelling_length: u64,
-    /// the bytes it stands for; empty for control tokens
+    /// its bytes; empty for control tokens
     pub text: *const c_char,
     pub text_length: u64,
 }
@@ -916,7 +914,7 @@ const _: () = {
     assert!(offset_of!(tenon_token_info, text_length) == 32);
 };
 
-/// One of several answers to the same text. Valid until the callback returns.
+/// One of several answers to a text. Valid until the callback returns.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_candidate {
@@ -927,9 +925,9 @@ pub struct tenon_candidate {
     pub num_tokens: u64,
     pub text: *const c_char,
     pub length: u64,
-    /// natural logarithms of the probabilities of the drawn tokens, summed up
+    /// sum over its drawn tokens, natural logarithm
     pub logprob: f64,
-    /// that it was drawn with. Since 0.1
+    /// it was drawn with this seed. Since 0.1
     pub seed: i64,
 }
 impl tenon_candidate {
@@ -959,17 +957,17 @@ const _: () = {
     assert!(offset_of!(tenon_candidate, seed) == 48);
 };
 
-/// What may follow a text: texts, which become tokens each by itself, or tokens. Only read during a call, but
-/// for num_logprobs. Since 0.1
+/// Continuations of a text, as texts (tokenized separately) or as tokens. Read only during a call, except
+/// num_logprobs, which is written. Since 0.1
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_continuations {
     pub struct_size: u32,
-    /// of texts: 0 or TENON_PARSE_SPECIAL
+    /// for texts: 0 or TENON_PARSE_SPECIAL
     pub flags: u32,
     /// any number
     pub count: u64,
-    /// \[count\]; or NULL: tokens
+    /// \[count\]; NULL: `tokens` is used
     pub texts: *const *const c_char,
     /// \[count\]; NULL: all end in a NUL
     pub lengths: *const u64,
@@ -977,9 +975,9 @@ pub struct tenon_continuations {
     pub tokens: *const *const i32,
     /// \[count\]
     pub num_tokens: *const u64,
-    /// \[count\], or NULL: gets how many tokens each one has
+    /// \[count\] or NULL: receives each one's number of tokens
     pub num_logprobs: *mut u64,
-    /// from now to the end: DEADLINE; 0: none
+    /// from now to the end, then DEADLINE; 0: none
     pub timeout_seconds: f64,
 }
 impl tenon_continuations {
@@ -1051,9 +1049,9 @@ const _: () = {
 #[derive(Clone, Copy)]
 pub struct tenon_backend_info {
     pub struct_size: u32,
-    /// TENON_OK: usable; PLUGIN: refused; else what its device said
+    /// TENON_OK: usable; PLUGIN: refused; else the device's error
     pub status: i32,
-    /// as the option "backend" takes it
+    /// for the option "backend"
     pub name: *const c_char,
     pub name_length: u64,
     /// "built in", or the path of the plugin
@@ -1065,7 +1063,7 @@ pub struct tenon_backend_info {
     /// TENON_REFUSED_*
     pub reason: i32,
     pub reserved: u32,
-    /// A line for each option it takes as backend.KEY: key, values, default, meaning; tabs between.
+    /// One line per option "backend.KEY": key, values, default, meaning, separated by tabs.
     pub options: *const c_char,
     pub options_length: u64,
 }
@@ -1100,7 +1098,7 @@ const _: () = {
     assert!(offset_of!(tenon_backend_info, options_length) == 72);
 };
 
-/// A device of a backend. The option "devices" takes it as BACKEND:NAME, or BACKEND:NUMBER by its place.
+/// A device of a backend. The option "devices" takes BACKEND:NAME, or BACKEND:INDEX.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_backend_device {
@@ -1115,7 +1113,7 @@ pub struct tenon_backend_device {
     /// empty, or why it cannot be used
     pub unavailable: *const c_char,
     pub unavailable_length: u64,
-    /// bytes; 0: not known
+    /// bytes; 0: unknown
     pub memory_total: u64,
     pub memory_available: u64,
 }
@@ -1148,41 +1146,41 @@ const _: () = {
     assert!(offset_of!(tenon_backend_device, memory_available) == 64);
 };
 
-/// What is to be done. Only read during tenon_session_submit.
+/// A request. Read only during tenon_session_submit.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_submission {
     pub struct_size: u32,
     /// TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL for the text; IGNORE_END, LOGPROBS
     pub flags: u32,
-    /// is appended to the session first; may be NULL
+    /// appended to the session first; may be NULL
     pub text: *const c_char,
     pub text_length: u64,
-    /// are appended after the text; may be NULL
+    /// appended after the text; may be NULL
     pub tokens: *const i32,
     pub num_tokens: u64,
-    /// parameters, stops, grammar are copied; NULL: the defaults
+    /// parameters, stops, grammar are copied; NULL: defaults
     pub sampler: *const tenon_sampler,
     /// 0: as many as the context holds
     pub max_tokens: u64,
-    /// from now to the end: DEADLINE; 0: none
+    /// from now to the end, then DEADLINE; 0: none
     pub timeout_seconds: f64,
     /// higher runs first; -1000..1000
     pub priority: i32,
-    /// 0: that of the session
+    /// 0: the session's priority
     pub has_priority: u32,
-    /// requests of one key share what its weight gives; NULL: the session's
+    /// key of a fair share; NULL: the session's
     pub client: *const c_char,
     pub client_length: u64,
-    /// of the client, 0.001..1000; 0: the session's
+    /// of the client's share, 0.001..1000; 0: the session's
     pub weight: f64,
     /// may be NULL
     pub notify: tenon_notify_callback,
     pub user: *mut c_void,
-    /// as with LOGPROBS, and those of this many likeliest tokens; at most 1000
+    /// like LOGPROBS, plus the num_top likeliest tokens; at most 1000
     pub num_top: u32,
     pub reserved: u32,
-    /// as with LOGPROBS, and those of these; at most 1000
+    /// like LOGPROBS, plus these tokens; at most 1000
     pub logprob_tokens: *const i32,
     pub num_logprob_tokens: u64,
 }
@@ -1231,11 +1229,11 @@ pub struct tenon_request_stats {
     pub struct_size: u32,
     /// TENON_REUSE_*
     pub reuse_miss: i32,
-    /// of the session's text when it was submitted
+    /// the session's text at submission
     pub prompt_tokens: u64,
-    /// of these computed before, in the session or by others
+    /// part of it already computed, in the session or by others
     pub reused_tokens: u64,
-    /// with a miss: the first position that is not there
+    /// with a miss: the first position not cached
     pub miss_position: u64,
 }
 impl tenon_request_stats {
@@ -1262,13 +1260,13 @@ const _: () = {
     assert!(offset_of!(tenon_request_stats, miss_position) == 24);
 };
 
-/// Totals are since the engine was made, the rest is as it is now.
+/// Totals since the engine was made, and current values.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_engine_stats {
     pub struct_size: u32,
     pub reserved: u32,
-    /// requests in the queue, and prompt tokens of those that have not begun
+    /// queued requests; next: prompt tokens of those that have not begun
     pub waiting: u64,
     pub waiting_tokens: u64,
     /// requests that have begun
@@ -1285,14 +1283,14 @@ pub struct tenon_engine_stats {
     pub kv_limit_bytes: u64,
     /// memory of the cache
     pub kv_held_bytes: u64,
-    /// of this in blocks of sessions and shared beginnings
+    /// part of it in blocks of sessions and shared prefixes
     pub kv_used_bytes: u64,
-    /// of this held for reuse alone
+    /// part of it held only for reuse
     pub kv_shared_bytes: u64,
     pub steps: u64,
-    /// by a cancel or the timeout of a wait, and computed again
+    /// by a cancel or a wait's timeout, and computed again
     pub steps_stopped: u64,
-    /// computed in slices of prompts
+    /// computed in prompt slices
     pub prompt_tokens: u64,
     /// computed one at a time
     pub decode_tokens: u64,
@@ -1302,21 +1300,21 @@ pub struct tenon_engine_stats {
     pub step_seconds: f64,
     /// choosing, preparing and settling steps
     pub schedule_seconds: f64,
-    /// from sessions between two calls, to be computed again
+    /// evicted from idle sessions, to be computed again
     pub idle_blocks_taken: u64,
-    /// blocks of shared beginnings that were given up for others
+    /// blocks of shared prefixes evicted for others
     pub prefix_evicted: u64,
-    /// of requests: from submit
+    /// per request, from submit
     pub first_token_counts: [u64; 17],
     /// between tokens
     pub token_gap_counts: [u64; 17],
     /// from submit to the end
     pub request_counts: [u64; 17],
-    /// the sums of these durations
+    /// sums of these durations
     pub first_token_seconds: f64,
     pub token_gap_seconds: f64,
     pub request_seconds: f64,
-    /// requests that the queue still takes; 0: the next is BUSY. Since 0.1
+    /// requests that the queue still accepts; 0: the next is BUSY. Since 0.1
     pub queue_room: u64,
 }
 impl tenon_engine_stats {
@@ -1378,12 +1376,12 @@ pub struct tenon_chat_delta {
     pub struct_size: u32,
     /// TENON_CHAT_*
     pub kind: i32,
-    /// number of the call, of the CALL and ARGUMENTS kinds
+    /// index of the call, for the CALL and ARGUMENTS kinds
     pub call: u64,
     /// whole characters
     pub text: *const c_char,
     pub length: u64,
-    /// CALL_BEGIN: as the model wrote it, or made up
+    /// CALL_BEGIN: from the model, or made up
     pub id: *const c_char,
     pub id_length: u64,
 }
@@ -1413,27 +1411,27 @@ const _: () = {
     assert!(offset_of!(tenon_chat_delta, id_length) == 40);
 };
 
-/// A machine as planning sees it. Fill it in yourself, or have it measured. Speeds are those of all threads
-/// together; 0: not known, and nothing is predicted from it.
+/// A machine, for planning. Fill it in yourself, or measure it. Speeds are for all threads together; 0 means
+/// unknown, and nothing is predicted from it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_hardware {
     pub struct_size: u32,
-    /// that compute; at least 1
+    /// compute threads; at least 1
     pub threads: u32,
-    /// that the process may take, what it holds now included
+    /// available to the process, current use included
     pub memory_bytes: u64,
-    /// what it holds besides weights, cache and what computing takes
+    /// used besides weights, cache and scratch
     pub process_bytes: u64,
-    /// Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at the beginning of
-    /// their texts: matrices, as the file has them, and states, read and written. The first is the bandwidth
-    /// of the memory as far as the kernels use it.
+    /// Bytes per second of decode steps of 1, 2, 4, ... 128 sequences at the beginning of their texts:
+    /// matrices, in the file's format, and states, read and written. The first is the memory bandwidth that
+    /// the kernels reach.
     pub decode_bytes_per_second: [f64; 8],
     /// in the matrices, while a prompt is computed
     pub prefill_multiplications_per_second: f64,
-    /// that attention reads of the cache in decoding
+    /// cache bytes that attention reads in decoding
     pub cache_bytes_per_second: f64,
-    /// of attention, while a prompt is computed
+    /// in attention, while a prompt is computed
     pub attention_multiplications_per_second: f64,
 }
 impl tenon_hardware {
@@ -1467,35 +1465,35 @@ const _: () = {
 #[derive(Clone, Copy)]
 pub struct tenon_plan {
     pub struct_size: u32,
-    /// total_bytes is no more than the hardware's memory_bytes
+    /// 1: total_bytes \<= the hardware's memory_bytes
     pub fits: u32,
-    /// as asked for; of 0, what a session gets by default
+    /// the argument; for 0 a session's default
     pub context: u64,
     pub sessions: u64,
-    /// the following add up to total_bytes, but for the short peak of loading
+    /// this to kv_bytes add up to total_bytes, plus a short peak of loading
     pub process_bytes: u64,
-    /// as they are stored for computing
+    /// in the layout for computing
     pub weights_bytes: u64,
     /// activations, work memory of the threads, logits of a step
     pub scratch_bytes: u64,
-    /// of all sessions with full contexts: the least "cache_bytes" that takes nothing from any of them
+    /// all sessions, full contexts: least "cache_bytes" without eviction
     pub kv_bytes: u64,
-    /// of one session: its part of the cache, logits, text, sampler
+    /// per session: its part of the cache, logits, text, sampler
     pub session_bytes: u64,
-    /// what the process holds at its peak
+    /// peak of the process
     pub total_bytes: u64,
-    /// What fits, with all else as it is; 0 or "" where nothing does.
+    /// Largest values that fit if the rest is unchanged; 0 or "" if none does.
     pub max_context: u64,
     pub max_sessions: u64,
-    /// the one of most bits, at most the model's; lives for ever
+    /// most bits, at most the model's; lives for ever
     pub fitting_cache_type: *const c_char,
-    /// of a prompt as long as the context, from its beginning
+    /// of a prompt that fills the context
     pub prefill_tokens_per_second: f64,
-    /// of all sessions together
+    /// all sessions together
     pub decode_tokens_per_second: f64,
-    /// Of a model over several devices what would fit as "gpu_layers" with these sessions; -1: of another
-    /// one, or nothing does. total_bytes leaves out what is in memory of a device's own, while `fits` is
-    /// about every device, too: tenon_placement_create tells of each.
+    /// Model on several devices: the "gpu_layers" that would fit with these sessions; -1: one device, or
+    /// nothing fits. total_bytes leaves out a device's own memory, but `fits` covers every device:
+    /// tenon_placement_create describes each.
     pub fitting_gpu_layers: i64,
 }
 impl tenon_plan {
@@ -1533,7 +1531,7 @@ const _: () = {
     assert!(offset_of!(tenon_plan, fitting_gpu_layers) == 112);
 };
 
-/// What one device of a placement holds of a model.
+/// One device's part of a model.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_placed_device {
@@ -1549,12 +1547,12 @@ pub struct tenon_placed_device {
     pub layers: u64,
     pub weights_bytes: u64,
     pub scratch_bytes: u64,
-    /// of all sessions with full contexts
+    /// all sessions with full contexts
     pub kv_bytes: u64,
     pub total_bytes: u64,
-    /// that the model may take of it; 0: no limit is known
+    /// available to the model; 0: no known limit
     pub memory_bytes: u64,
-    /// 1: a GPU's; 0: it is the process's, and in tenon_plan.total_bytes
+    /// 1: a GPU's; 0: the process's memory, part of tenon_plan.total_bytes
     pub has_own_memory: u32,
     pub fits: u32,
 }
@@ -1597,13 +1595,13 @@ pub struct tenon_embedder_info {
     pub struct_size: u32,
     /// TENON_POOLING_*
     pub pooling: i32,
-    /// of a row; with RANK the labels
+    /// per row; with RANK the number of labels
     pub dimensions: u64,
-    /// of a text, those included that the vocabulary adds
+    /// per text, those that the vocabulary adds included
     pub max_tokens: u64,
     /// 1: rows have length 1
     pub normalizes: u32,
-    /// that have a name
+    /// labels that have a name
     pub num_labels: u32,
 }
 impl tenon_embedder_info {
@@ -1631,17 +1629,17 @@ const _: () = {
     assert!(offset_of!(tenon_embedder_info, num_labels) == 28);
 };
 
-/// Texts, or their tokens. Only read during a call, but for num_rows.
+/// Texts, or their tokens. Control tokens are not found in texts; the tokens that the vocabulary adds at the
+/// ends are added. Read only during a call, except num_rows, which is written.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_embedder_batch {
     pub struct_size: u32,
-    /// TENON_TEXT_* of all of them; tokens stay as they are
+    /// TENON_TEXT_*, for all texts; not applied to tokens
     pub role: i32,
     /// any number
     pub count: u64,
-    /// \[count\]; or NULL: tokens. Control tokens are not found in them; what the vocabulary adds at the ends
-    /// is added
+    /// \[count\]; NULL: `tokens` is used
     pub texts: *const *const c_char,
     /// \[count\]; NULL: all end in a NUL
     pub lengths: *const u64,
@@ -1649,9 +1647,9 @@ pub struct tenon_embedder_batch {
     pub tokens: *const *const i32,
     /// \[count\]
     pub num_tokens: *const u64,
-    /// \[count\], or NULL: gets how many rows each text has; 1 but for TENON_POOLING_NONE
+    /// \[count\] or NULL: receives rows per text; 1 but for NONE
     pub num_rows: *mut u64,
-    /// from now to the end: DEADLINE; 0: none
+    /// from now to the end, then DEADLINE; 0: none
     pub timeout_seconds: f64,
 }
 impl tenon_embedder_batch {

@@ -1,5 +1,5 @@
-//! Functions of the caller that the library calls: what they panic with ends the call, and goes on from
-//! there. Nothing unwinds through the library.
+//! Functions of the caller that the library calls. A panic of theirs ends the call and resumes from
+//! it. Nothing unwinds through the library.
 
 use crate::error::Result;
 use crate::library::lent;
@@ -9,11 +9,11 @@ use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
-/// What a callback returns to end the call.
+/// A callback's result that ends the call.
 const END: i32 = 1;
 const GO_ON: i32 = 0;
 
-/// A function for the time of one call, and what it panicked with.
+/// A function for the time of one call, and its panic.
 pub(crate) struct Guarded<F> {
     function: F,
     panic: Option<Box<dyn Any + Send>>,
@@ -29,7 +29,7 @@ impl<F> Guarded<F> {
         std::ptr::from_mut(self).cast()
     }
 
-    /// Runs a part of the function's; once it has panicked it is not called again.
+    /// Runs a part of the function; after a panic it is not called again.
     fn run(&mut self, body: impl FnOnce(&mut F) -> ControlFlow<()>) -> i32 {
         if self.panic.is_some() {
             return END;
@@ -44,7 +44,7 @@ impl<F> Guarded<F> {
         }
     }
 
-    /// What the call gave, unless the function panicked: that goes on here.
+    /// The call's result, unless the function panicked: the panic resumes here.
     pub(crate) fn end<T>(self, result: Result<T>) -> Result<T> {
         match self.panic {
             Some(panic) => resume_unwind(panic),

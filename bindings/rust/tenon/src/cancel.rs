@@ -7,8 +7,8 @@ use crate::session::SessionCore;
 use crate::wake::Apart;
 use std::sync::Weak;
 
-/// Ends what is under way on a session or request with `Error::Cancelled`, from any thread at any time. It
-/// keeps nothing alive; when what it is for is gone it does nothing.
+/// Cancels calls on a session or request with `Error::Cancelled`, from any thread at any time. It
+/// keeps nothing alive; after its session or request is gone it does nothing.
 #[derive(Clone)]
 pub struct Canceller(pub(crate) Target);
 
@@ -19,7 +19,8 @@ pub(crate) enum Target {
 }
 
 impl Canceller {
-    /// Ends the call under way. Of a session without one: the next call; of a request that has ended: nothing.
+    /// Ends the running call. A session without one: ends the next call; an ended request: does
+    /// nothing.
     pub fn cancel(&self) -> Result<()> {
         match &self.0 {
             Target::Session(core) => match core.upgrade() {

@@ -1,4 +1,4 @@
-//! Chats: conversations as prompts, and answers taken apart.
+//! Chats: conversations as prompts, and answers parsed into parts.
 
 use crate::callback::{on_delta, Guarded};
 use crate::calls;
@@ -18,28 +18,30 @@ use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Turns conversations into prompts, by the template of a model or one of yours. Any thread.
+/// Turns conversations into prompts, by a model's template or yours, and generates answers. Any
+/// thread.
 ///
-/// A conversation is a JSON object, `{"messages": [...], "tools": [...]}`: a text, or what shows itself as
-/// JSON, such as a `serde_json::Value`.
+/// A conversation is a JSON object, `{"messages": [...], "tools": [...]}`: a text, or a value that
+/// displays as JSON, such as a `serde_json::Value`.
 pub struct Chat {
     handle: Handle<sys::tenon_chat>,
     model: Option<Arc<ModelCore>>,
 }
 
 impl Chat {
-    /// By the template of the model.
+    /// A chat by the template of the model.
     pub fn new(model: &Model) -> Result<Self> {
         Self::with(Some(model), &ChatOptions::new())
     }
 
-    /// With options; without a model they have a template, and the chat is for text only.
+    /// A chat with options; without a model they must have a template, and the chat is for text
+    /// only.
     pub fn with(model: Option<&Model>, options: &ChatOptions) -> Result<Self> {
         let handle = calls::chat_create(model.map(|model| &model.core.handle), options.0.handle()?.as_ref())?;
         Ok(Self { handle: made(handle)?, model: model.map(|model| model.core.clone()) })
     }
 
-    /// The family by which answers are read: "hermes", "plain", ...
+    /// The format by which answers are parsed: "hermes", "plain", ...
     pub fn format(&self) -> Result<&'static str> {
         calls::chat_format(&self.handle)
     }
@@ -54,13 +56,13 @@ impl Chat {
         calls::chat_encode(&self.handle, &conversation.to_string())
     }
 
-    /// What the answer may be, by response_format and tools; None: anything.
+    /// Grammar of the answer, by response_format and tools; None if any answer may come.
     pub fn grammar(&self, conversation: impl Display) -> Result<Option<Grammar>> {
         let handle = calls::chat_grammar(&self.handle, &conversation.to_string())?;
         Ok(handle.map(|handle| Grammar { handle }))
     }
 
-    /// Sets that grammar; whether there is one.
+    /// Attaches the grammar of the answer to a sampler; false if any answer may come.
     pub fn constrain(&self, conversation: impl Display, sampler: &mut Sampler) -> Result<bool> {
         let constrained = calls::chat_constrain(&self.handle, &conversation.to_string(), &sampler.handle)?;
         let tokenizer = self.model.as_ref().map(Tokenizer::of_model).transpose()?;
@@ -68,10 +70,10 @@ impl Chat {
         Ok(constrained != 0)
     }
 
-    /// One turn: generates the answer in the session and gives it as a message, in JSON, to be put after the
-    /// conversation's. What the session holds of the conversation already is not computed again: keep it for
-    /// the next turn. `on_each` gets what comes; Break ends it with `Error::Cancelled`. Of the options those
-    /// of the text and of grammars do not count.
+    /// Runs one turn: generates the answer in the session and returns it as a message, in JSON, to
+    /// be appended to the conversation's. The session's computed tokens are reused: keep it for the
+    /// next turn. `on_each` gets the deltas; Break ends it with `Error::Cancelled`. Options of the
+    /// text and of grammars are ignored.
     pub fn answer<'o>(
         &self,
         session: &mut Session,
@@ -104,14 +106,14 @@ impl Chat {
         reply.message().map(str::to_string)
     }
 
-    /// Begins to read the answer.
+    /// Begins to parse the answer.
     pub fn reply(&self, conversation: impl Display) -> Result<Reply> {
         let handle = made(calls::chat_reply_create(&self.handle, &conversation.to_string())?)?;
         Ok(Reply { handle, _model: self.model.clone() })
     }
 }
 
-/// What a part of an answer amounts to. `call` numbers the calls of an answer.
+/// A parsed part of an answer. `call` is the index of a call in the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta {
@@ -119,37 +121,37 @@ pub enum Delta {
     Content(String),
     /// More reasoning.
     Reasoning(String),
-    /// A tool is to be called.
+    /// A call of a tool begins.
     CallBegin {
-        /// Number of the call.
+        /// Index of the call.
         call: u64,
-        /// Of the tool.
+        /// Name of the tool.
         name: String,
-        /// As the model wrote it, or made up.
+        /// From the model, or made up.
         id: String,
     },
     /// More of the call's JSON.
     Arguments {
-        /// Number of the call.
+        /// Index of the call.
         call: u64,
         /// A part of the JSON.
         text: String,
     },
     /// The call is complete.
     CallEnd {
-        /// Number of the call.
+        /// Index of the call.
         call: u64,
     },
-    /// The call was broken: forget it; its text follows as content.
+    /// The call was malformed: forget it; its text follows as content.
     CallRetract {
-        /// Number of the call.
+        /// Index of the call.
         call: u64,
     },
-    /// Something of a newer library.
+    /// A kind of a newer library.
     Other(i32),
 }
 
-/// What a reader sees of the answer: more text of it, or nothing. Not the reasoning, nor the calls.
+/// The visible part of the answer: more text, or nothing. Neither reasoning nor calls.
 impl Display for Delta {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -182,14 +184,14 @@ impl Delta {
     }
 }
 
-/// An answer that is read as it comes. One thread at a time.
+/// A parser of one answer. One thread at a time.
 pub struct Reply {
     handle: Handle<sys::tenon_chat_reply>,
     _model: Option<Arc<ModelCore>>,
 }
 
 impl Reply {
-    /// Takes the next token; what it amounts to.
+    /// Takes the next token; returns the parsed parts.
     pub fn push(&mut self, token: Token) -> Result<Vec<Delta>> {
         // SAFETY: function and user belong together.
         self.deltas(|reply, function, user| unsafe {
@@ -197,7 +199,7 @@ impl Reply {
         })
     }
 
-    /// Takes a piece of a generation; what is held back for a stop text waits.
+    /// Takes a piece of a generation; text held back for a stop text waits.
     pub fn push_piece(&mut self, piece: &Piece) -> Result<Vec<Delta>> {
         let token = piece.token.unwrap_or(sys::TENON_NO_TOKEN);
         // SAFETY: function and user belong together.
@@ -214,14 +216,14 @@ impl Reply {
         })
     }
 
-    /// The answer is complete.
+    /// Ends the answer.
     pub fn finish(&mut self) -> Result<Vec<Delta>> {
         // SAFETY: function and user belong together.
         self.deltas(|reply, function, user| unsafe { calls::chat_reply_finish(reply, function, user) })
     }
 
-    /// The answer so far as a message of a conversation, in JSON: the library's memory, so it borrows the
-    /// reply.
+    /// The answer so far as a message of a conversation, in JSON: the library's memory, so it
+    /// borrows the reply.
     pub fn message(&mut self) -> Result<&str> {
         // SAFETY: until the next call, which the borrow rules out.
         unsafe { calls::chat_reply_message(&self.handle) }

@@ -13,19 +13,19 @@ use crate::{sys, Token};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What texts are for; retrieval models want other words before a question than before what is searched.
+/// Role of texts; retrieval models want different words before a question and before a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextRole {
-    /// Nothing goes before them.
+    /// No prefix.
     #[default]
     Plain,
     /// Questions.
     Query,
-    /// What is searched.
+    /// Documents.
     Document,
 }
 
-/// How texts are embedded.
+/// Options of an embedding.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Embed {
     role: TextRole,
@@ -33,18 +33,18 @@ pub struct Embed {
 }
 
 impl Embed {
-    /// Plain texts, as long as it takes.
+    /// Plain texts, without a timeout.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What the texts are for.
+    /// Role of the texts.
     pub fn role(mut self, role: TextRole) -> Self {
         self.role = role;
         self
     }
 
-    /// From now to the end: `Error::Deadline`.
+    /// Time to the end, then `Error::Deadline`.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -60,27 +60,27 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// All of them: `[rows, dimensions]`.
+    /// All values: `[rows, dimensions]`.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
-    /// Numbers of a row.
+    /// Numbers per row.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// `[texts]`: how many rows each text has; 1 unless the pooling is none.
+    /// Rows per text, `[texts]`; 1 unless the pooling is none.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.values.len() / self.dimensions.max(1)
     }
 
-    /// Whether there are none.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -115,7 +115,7 @@ pub struct Embedder {
     _model: Arc<ModelCore>,
 }
 
-/// All that the batch points to belongs to the items.
+/// The batch points into the items.
 fn batch(items: &Items, options: &Embed) -> sys::tenon_embedder_batch {
     let mut raw = sys::tenon_embedder_batch::new();
     raw.role = match options.role {
@@ -131,12 +131,13 @@ fn batch(items: &Items, options: &Embed) -> sys::tenon_embedder_batch {
 }
 
 impl Embedder {
-    /// As the model's file says. A model that generates is opened with `embeddings(Embeddings::On)`.
+    /// An embedder with the file's options. Open a model that generates with
+    /// `embeddings(Embeddings::On)`.
     pub fn new(model: &Model) -> Result<Self> {
         Self::with(model, &EmbedderOptions::new())
     }
 
-    /// The same with options.
+    /// With options.
     pub fn with(model: &Model, options: &EmbedderOptions) -> Result<Self> {
         let handle = made(calls::embedder_create(&model.core.handle, options.0.handle()?.as_ref())?)?;
         let dimensions = calls::embedder_dimensions(&handle)?;
@@ -150,7 +151,7 @@ impl Embedder {
         Ok(unsafe { EmbedderInfo::read(&raw) })
     }
 
-    /// Numbers of a row.
+    /// Numbers per row.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
@@ -161,12 +162,12 @@ impl Embedder {
         (0..count).map(|index| calls::embedder_label(&self.handle, index)).collect()
     }
 
-    /// The rows of texts.
+    /// Rows of texts.
     pub fn embed<T: AsRef<str>>(&self, texts: &[T], options: &Embed) -> Result<Rows> {
         self.embed_items(&Items::of_texts(texts), options)
     }
 
-    /// The rows of texts that are tokens already.
+    /// Rows of texts given as tokens.
     pub fn embed_tokens<T: AsRef<[Token]>>(&self, texts: &[T], options: &Embed) -> Result<Rows> {
         self.embed_items(&Items::of_tokens(texts), options)
     }
@@ -176,7 +177,7 @@ impl Embedder {
         let mut raw = batch(items, options);
         let mut counts = vec![0; items.len()];
         raw.num_rows = counts.as_mut_ptr();
-        // A row for each text is all that most poolings bring; more, and the call says how much.
+        // Most poolings give one row per text; if there are more, the call reports the size.
         let mut values = vec![0.0_f32; items.len() * self.dimensions];
         loop {
             let mut needed = 0;
@@ -192,8 +193,8 @@ impl Embedder {
         }
     }
 
-    /// How well each document answers the query; more is better. Of a classifier as many for each as it has
-    /// labels.
+    /// Scores how well each document answers the query; more is better. A classifier gives one
+    /// score per label.
     pub fn rank<T: AsRef<str>>(
         &self,
         query: &str,
@@ -220,7 +221,7 @@ impl Embedder {
         })
     }
 
-    /// Ends the calls under way with `Error::Cancelled`. Any thread.
+    /// Ends running calls with `Error::Cancelled`. Any thread.
     pub fn cancel(&self) -> Result<()> {
         calls::embedder_cancel(&self.handle)
     }

@@ -13,24 +13,24 @@ use crate::{Drawn, Prompt};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// As threads of C programs have it.
+/// As for threads of C programs.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. Any thread; clones are
-/// the same engine. It computes in calls that wait; the first task that waits gives it a thread, one for all
-/// requests, which ends with the engine's last owner.
+/// Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. Any thread;
+/// clones are the same engine. It computes in calls that wait. The first waiting task starts a
+/// thread for it, one for all requests, which ends with the engine's last owner.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
 }
 
-/// What users of an engine share.
+/// Shared by users of an engine.
 struct Inner {
     core: Arc<EngineCore>,
     is_driven: Mutex<bool>,
 }
 
-/// The handle, which its thread has, too, and what must outlive it.
+/// The handle, which its thread also has, and what must outlive it.
 struct EngineCore {
     handle: Handle<sys::tenon_engine>,
     model: Arc<ModelCore>,
@@ -39,7 +39,8 @@ struct EngineCore {
 impl Drop for Inner {
     fn drop(&mut self) {
         if *self.is_driven.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            // The thread lets go of the handle. In a child of fork there is none, and this fails.
+            // Makes the thread release the handle. In a child of fork there is no thread, and this
+            // fails.
             let _ = calls::engine_stop(&self.core.handle);
         }
     }
@@ -70,12 +71,13 @@ impl Engine {
         &self.inner.core.model
     }
 
-    /// An empty text in this engine.
+    /// A new session in this engine, with an empty text.
     pub fn open_session(&self, options: &SessionOptions) -> Result<Session> {
         Session::in_engine(self, options)
     }
 
-    /// Continues a prompt in a session of its own, for tasks. It can move to other threads and tasks.
+    /// Continues a prompt in a session of its own, for tasks. It can move to other threads and
+    /// tasks.
     pub fn stream<'p, 'o>(
         &self,
         prompt: impl Into<Prompt<'p>>,
@@ -93,24 +95,24 @@ impl Engine {
         self.open_session(&SessionOptions::new())?.into_generation(prompt, options)
     }
 
-    /// What it has done, and does now.
+    /// Counters and current values.
     pub fn stats(&self) -> Result<EngineStats> {
         let raw = calls::engine_get_stats(self.handle())?;
         // SAFETY: numbers.
         Ok(unsafe { EngineStats::read(&raw) })
     }
 
-    /// The same for Prometheus.
+    /// The statistics as Prometheus text.
     pub fn stats_text(&self) -> Result<String> {
         calls::engine_stats_text(self.handle())
     }
 
-    /// Computes one step, if there is work and no other thread is at it; whether it did.
+    /// Computes one step if work is waiting and no other thread is computing; true if it did.
     pub fn step(&self) -> Result<bool> {
         Ok(calls::engine_step(self.handle())? != 0)
     }
 
-    /// Gives the engine its thread, for a task that waits.
+    /// Starts the engine's thread for a waiting task.
     pub(crate) fn drive(&self) -> Result<()> {
         let mut is_driven = self.inner.is_driven.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_driven {

@@ -5,7 +5,7 @@ use std::error;
 use std::fmt;
 use std::io;
 
-/// What calls give.
+/// Result of calls.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl fmt::Display for Error {
@@ -17,13 +17,13 @@ impl fmt::Display for Error {
 impl error::Error for Error {}
 
 impl Error {
-    /// How the operating system failed: `NotFound` where there is no such file. None where it did not fail, or did
-    /// not say how.
+    /// Kind of the operating system's error: `NotFound` if there is no such file. None if it did
+    /// not fail, or gave no error.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         Some(io::Error::from_raw_os_error(self.raw_os_error()?).kind())
     }
 
-    /// The number of that error, as `std::io::Error::raw_os_error` has it.
+    /// The error's number, as in `std::io::Error::raw_os_error`.
     pub fn raw_os_error(&self) -> Option<i32> {
         match self {
             Self::Io(_, number) => *number,
@@ -32,8 +32,8 @@ impl Error {
     }
 }
 
-/// Has the kind of the operating system's error, else what comes nearest to the variant, and this error inside
-/// (`get_ref`).
+/// Converts to the kind of the operating system's error, else to the kind nearest to the variant,
+/// with this error inside (`get_ref`).
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = error.io_kind().unwrap_or(match &error {

@@ -1,16 +1,17 @@
-//! Whether a library fits what this binding was compiled for.
+//! Checks that a library fits the interface this binding was compiled for.
 //!
-//! Structures begin with their size and grow at the end, and libraries gain functions: such differences are
-//! harmless in both directions. Everything else (a field that moved, another type, another value) would be
-//! read wrongly, so the library is refused before it is used. The rules are those of docs/bindings.md.
+//! Structures begin with their size and grow at the end, and libraries gain functions: such
+//! differences are harmless in both directions. Anything else (a moved field, another type, another
+//! value) would be misread, so the library is refused before it is used. The rules are those of
+//! docs/bindings.md.
 
 use crate::json::Json;
 use crate::sys::made_for::{Field, Interface, Struct};
 
-/// A field of this name may become another one: it is 0, and ignored, until then.
+/// A field of this name may become another one: until then it is 0 and ignored.
 const RESERVED: &str = "reserved";
 
-/// A field as the library has it.
+/// A field of the library.
 struct Met<'a> {
     name: &'a str,
     offset: usize,
@@ -28,8 +29,8 @@ impl Met<'_> {
     }
 }
 
-/// What of a library's description (tenon_interface_description, and that of the server) does not fit what this
-/// binding was made for; empty: it may be used.
+/// Differences of a library's description (tenon_interface_description, and that of the server)
+/// that make it unusable; empty: it fits.
 pub(crate) fn misfits(found: &Json, made_for: &Interface) -> Vec<String> {
     let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
     let theirs = major(found.text("version"));
@@ -38,7 +39,7 @@ pub(crate) fn misfits(found: &Json, made_for: &Interface) -> Vec<String> {
     }
     let mut result = Vec::new();
     for ours in made_for.structs {
-        // Without it no function of the library takes it.
+        // No function of the library takes a structure that it lacks.
         if let Some(theirs) = found.list("structs").iter().find(|item| item.text("name") == ours.name) {
             struct_misfits(ours, theirs, &mut result);
         }
@@ -89,7 +90,7 @@ fn struct_misfits(ours: &Struct, found: &Json, result: &mut Vec<String>) {
         if met.is_some_and(|met| met.is(field)) {
             continue;
         }
-        // What stands in a reserved place now is 0 for us; but it must stand alone there.
+        // Our value for a replaced field is 0; but the new field must stand alone in its place.
         let is_alone = theirs
             .iter()
             .filter(|met| met.overlaps(field))
@@ -98,7 +99,7 @@ fn struct_misfits(ours: &Struct, found: &Json, result: &mut Vec<String>) {
             continue;
         }
         match met {
-            // An older one: it reads and writes no more than it knows.
+            // An older library reads and writes no more than it knows.
             None if field.offset >= end => {}
             None => result.push(format!("{name}.{} is missing", field.name)),
             Some(met) if met.offset != field.offset => result
@@ -109,7 +110,7 @@ fn struct_misfits(ours: &Struct, found: &Json, result: &mut Vec<String>) {
             )),
         }
     }
-    // A newer one's further fields lie beyond ours, or where ours is reserved.
+    // A newer library's further fields lie beyond ours, or in our reserved ones.
     let last = ours.fields.last().map_or(0, |field| field.offset);
     for met in theirs.iter().filter(|met| ours.fields.iter().all(|field| field.name != met.name)) {
         let mut over = ours.fields.iter().filter(|field| met.overlaps(field)).peekable();

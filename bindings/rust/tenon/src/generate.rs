@@ -1,4 +1,4 @@
-//! What a generation is told: its prompt and options.
+//! The prompt and options of a generation.
 
 use crate::calls;
 use crate::error::{Error, Result};
@@ -12,15 +12,15 @@ use crate::{sys, Token};
 use std::ffi::c_void;
 use std::time::Duration;
 
-/// What is appended to a session before it generates: text, tokens, or nothing (`()`).
+/// A prompt, appended to a session before it generates: text, tokens, or nothing (`()`).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Prompt<'a> {
-    /// Text, as `Generate::parse_special` and `add_special` say.
+    /// Text; `Generate::parse_special` and `add_special` apply.
     Text(&'a str),
     /// Tokens as they are.
     Tokens(&'a [Token]),
-    /// Nothing: the session's text goes on.
+    /// Nothing: continues the session's text.
     Nothing,
 }
 
@@ -54,7 +54,7 @@ impl From<()> for Prompt<'_> {
     }
 }
 
-/// How a text is continued; what is not set is as the library has it.
+/// Options of a continuation; unset ones have the library's defaults.
 #[derive(Clone, Default)]
 pub struct Generate<'a> {
     pub(crate) max_tokens: u64,
@@ -77,54 +77,54 @@ impl<'a> Generate<'a> {
         Self::default()
     }
 
-    /// At most so many tokens; 0: as many as the context holds.
+    /// Most tokens; 0: as many as the context holds.
     pub fn max_tokens(mut self, tokens: u64) -> Self {
         self.max_tokens = tokens;
         self
     }
 
-    /// How tokens are drawn.
+    /// Sampler options.
     pub fn sampling(mut self, options: SamplerOptions) -> Self {
         self.sampling = options;
         self
     }
 
-    /// Always the likeliest token: `sampling` with temperature 0.
+    /// Always draws the likeliest token: `sampling` with temperature 0.
     pub fn greedy(self) -> Self {
         self.sampling(SamplerOptions::new().temperature(0.0))
     }
 
-    /// Texts of it only.
+    /// Allows only texts of this grammar.
     pub fn grammar(mut self, grammar: &'a Grammar) -> Self {
         self.grammar = Some(grammar);
         self
     }
 
-    /// Begin token before the text; not set: when the session is empty.
+    /// Begin token before the text; not set: if the session is empty.
     pub fn add_special(mut self, add: bool) -> Self {
         self.add_special = Some(add);
         self
     }
 
-    /// Spelled control tokens in the text become them: not for user input.
+    /// Finds control tokens in the text: not for user input.
     pub fn parse_special(mut self, parse: bool) -> Self {
         self.parse_special = parse;
         self
     }
 
-    /// An end token is a token like any other.
+    /// An end token does not end generation.
     pub fn ignore_end(mut self, ignore: bool) -> Self {
         self.ignore_end = ignore;
         self
     }
 
-    /// Pieces have a `logprob`, and those of so many likeliest tokens.
+    /// Adds a `logprob` to pieces, and those of that many likeliest tokens.
     pub fn logprobs(mut self, top: usize) -> Self {
         self.logprobs = Some(top);
         self
     }
 
-    /// From now to the end: `Error::Deadline`.
+    /// Time to the end, then `Error::Deadline`.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -136,31 +136,31 @@ impl<'a> Generate<'a> {
         self
     }
 
-    /// Requests of one client share what its weight gives; not set: the session's.
+    /// Key of a fair share; not set: the session's.
     pub fn client(mut self, client: &'a str) -> Self {
         self.client = client;
         self
     }
 
-    /// Of the client; 0: the session's.
+    /// Weight of the client's share; 0: the session's.
     pub fn weight(mut self, weight: f64) -> Self {
         self.weight = weight;
         self
     }
 
-    /// Of a chat: where the conversation leaves no room for the answer, its oldest turns are left out.
+    /// Chats only: drops the oldest turns if the conversation leaves no room for the answer.
     pub fn drop_oldest(mut self, drop: bool) -> Self {
         self.drop_oldest = drop;
         self
     }
 
-    /// The same with a sampler, in place of `sampling` and `grammar`; what it is set to is copied.
+    /// These options with a sampler, instead of `sampling` and `grammar`; its settings are copied.
     pub fn drawn_by<'d>(&'d self, sampler: &'d Sampler) -> Drawn<'d> {
         Drawn { options: self, sampler: Some(sampler) }
     }
 }
 
-/// How a text is continued, and by which sampler its tokens are drawn: `&Generate`, or `Generate::drawn_by`.
+/// Options of a continuation and its sampler: `&Generate`, or `Generate::drawn_by`.
 pub struct Drawn<'a> {
     pub(crate) options: &'a Generate<'a>,
     sampler: Option<&'a Sampler>,
@@ -223,7 +223,7 @@ impl Drawn<'_> {
         unsafe { calls::session_submit(session.handle(), &raw) }
     }
 
-    /// For a chat, which has a grammar of its own: a sampler, and the options without it.
+    /// For a chat, which has its own grammar: a sampler, and the options without it.
     pub(crate) fn for_chat(&self) -> Result<(Sampler, Generate<'_>)> {
         if self.sampler.is_some() || self.options.grammar.is_some() {
             return Err(Error::Argument("a chat makes its sampler and grammar itself".into()));
@@ -233,7 +233,7 @@ impl Drawn<'_> {
         Ok((sampler, limits))
     }
 
-    /// A sampler for what is asked for, unless one was given.
+    /// A sampler for these options, unless one was given.
     fn made_sampler(&self, session: &Session) -> Result<Option<Sampler>> {
         let options = self.options;
         let is_default = options.sampling == SamplerOptions::new() && options.grammar.is_none();

@@ -1,4 +1,4 @@
-//! Grammars: which texts may be generated.
+//! Grammars: the texts that may be generated.
 
 use crate::calls;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::tokenizer::Tokenizer;
 use crate::{sys, Token};
 use std::fmt::Display;
 
-/// Which texts may be generated. Any thread.
+/// A compiled grammar: the texts that may be generated. Any thread.
 pub struct Grammar {
     pub(crate) handle: Handle<sys::tenon_grammar>,
 }
@@ -18,52 +18,53 @@ impl Grammar {
         Ok(Self { handle: made(calls::grammar_create(kind, text)?)? })
     }
 
-    /// Documents that are valid by a JSON Schema: a text, or what shows itself as JSON, such as a
-    /// `serde_json::Value`. Answers have an object's properties in the order of the schema: a text keeps it,
-    /// a `serde_json::Value` sorts it unless the feature `preserve_order` is on.
+    /// Allows documents that are valid by a JSON Schema: a text, or a value that displays as JSON,
+    /// such as a `serde_json::Value`. Answers have an object's properties in the order of the
+    /// schema: a text keeps it, a `serde_json::Value` sorts it unless the feature `preserve_order`
+    /// is on.
     pub fn json_schema(schema: impl Display) -> Result<Self> {
         Self::new(sys::TENON_GRAMMAR_JSON_SCHEMA, &schema.to_string())
     }
 
-    /// Texts of the rule `root`, in GBNF.
+    /// Allows texts of the rule `root`, in GBNF.
     pub fn gbnf(rules: &str) -> Result<Self> {
         Self::new(sys::TENON_GRAMMAR_GBNF, rules)
     }
 
-    /// Texts that a regular expression matches as a whole.
+    /// Allows texts that a regular expression matches as a whole.
     pub fn regex(pattern: &str) -> Result<Self> {
         Self::new(sys::TENON_GRAMMAR_REGEX, pattern)
     }
 
-    /// One of several texts.
+    /// Allows one of several texts.
     pub fn choices<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Result<Self> {
         Self::new(sys::TENON_GRAMMAR_CHOICES, &array_of_texts(texts))
     }
 
-    /// Whether it is a complete text of the grammar.
+    /// True if it is a complete text of the grammar.
     pub fn accepts(&self, text: &str) -> Result<bool> {
         Ok(calls::grammar_accepts(&self.handle, text)? != 0)
     }
 
-    /// For loops that draw by themselves.
+    /// A matcher, for loops that draw by themselves.
     pub fn matcher(&self, tokenizer: &Tokenizer) -> Result<Matcher> {
         let handle = made(calls::matcher_create(&self.handle, tokenizer.handle())?)?;
         Ok(Matcher { handle, _tokenizer: tokenizer.clone() })
     }
 }
 
-/// Grammars used again and again, from schemas that come with requests: the last ones are kept. Any thread.
+/// A cache of the most recently used grammars, for schemas that come with requests. Any thread.
 pub struct GrammarCache {
     handle: Handle<sys::tenon_grammar_cache>,
 }
 
 impl GrammarCache {
-    /// Keeps up to so many bytes of them.
+    /// Keeps up to that many bytes of grammars.
     pub fn new(limit_bytes: u64) -> Result<Self> {
         Ok(Self { handle: made(calls::grammar_cache_create(limit_bytes)?)? })
     }
 
-    /// As `Grammar::json_schema`, compiled only if it is not kept.
+    /// As `Grammar::json_schema`; compiles only if the cache lacks it.
     pub fn json_schema(&self, schema: impl Display) -> Result<Grammar> {
         let kind = sys::TENON_GRAMMAR_JSON_SCHEMA;
         let handle = calls::grammar_cache_get(&self.handle, kind, &schema.to_string())?;
@@ -71,60 +72,60 @@ impl GrammarCache {
     }
 }
 
-/// Where a text of a grammar has come to. One thread at a time.
+/// A position in a text of a grammar. One thread at a time.
 pub struct Matcher {
     handle: Handle<sys::tenon_matcher>,
     _tokenizer: Tokenizer,
 }
 
 impl Matcher {
-    /// A second one at the same place.
+    /// A second matcher at the same position.
     pub fn fork(&self) -> Result<Self> {
         let handle = made(calls::matcher_fork(&self.handle)?)?;
         Ok(Self { handle, _tokenizer: self._tokenizer.clone() })
     }
 
-    /// Whether the token may come next.
+    /// True if the token may come next.
     pub fn allows(&self, token: Token) -> Result<bool> {
         Ok(calls::matcher_allows(&self.handle, token)? != 0)
     }
 
-    /// All tokens that may come next: token t is bit t % 64 of word t / 64.
+    /// Mask of all tokens that may come next: token t is bit t % 64 of word t / 64.
     pub fn mask(&self) -> Result<Vec<u64>> {
         calls::matcher_mask(&self.handle)
     }
 
-    /// Takes the next token; `Error::State` for one that cannot follow.
+    /// Accepts the next token; `Error::State` if it cannot follow.
     pub fn accept(&mut self, token: Token) -> Result<()> {
         calls::matcher_accept_token(&self.handle, token)
     }
 
-    /// Takes text, if the grammar goes on so; whether it does.
+    /// Accepts text; false if the grammar does not allow it.
     pub fn accept_text(&mut self, text: &str) -> Result<bool> {
         Ok(calls::matcher_accept_text(&self.handle, text)? != 0)
     }
 
-    /// Takes the last tokens back.
+    /// Takes back the last tokens.
     pub fn roll_back(&mut self, tokens: usize) -> Result<()> {
         calls::matcher_roll_back(&self.handle, tokens)
     }
 
-    /// At most so many tokens may still come.
+    /// Limits the text to that many more tokens.
     pub fn set_token_limit(&mut self, tokens: u64) -> Result<()> {
         calls::matcher_set_token_limit(&self.handle, tokens)
     }
 
-    /// Back to the beginning.
+    /// Returns to the beginning.
     pub fn reset(&mut self) -> Result<()> {
         calls::matcher_reset(&self.handle)
     }
 
-    /// Whether the text so far is one of the grammar.
+    /// True if the text so far is a text of the grammar.
     pub fn is_complete(&self) -> Result<bool> {
         Ok(calls::matcher_state(&self.handle)?.0 != 0)
     }
 
-    /// Whether nothing can follow but an end token.
+    /// True if only an end token can follow.
     pub fn has_ended(&self) -> Result<bool> {
         Ok(calls::matcher_state(&self.handle)?.1 != 0)
     }

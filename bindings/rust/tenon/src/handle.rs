@@ -1,26 +1,28 @@
-//! Handles of the library, each destroyed with its last owner, and on which threads they may be used.
+//! Handles of the library, each destroyed with its last owner, and the threads that may use them.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// What a handle can point to.
+/// A type that a handle can point to.
 pub(crate) trait Kind {
     /// # Safety
     /// The pointer is live, and not used any more.
     unsafe fn destroy(pointer: *mut Self);
 }
 
-/// What tenon.h allows on any thread, several at a time. All others may move from thread to thread.
+/// Types that tenon.h allows on any thread, several at a time. All others may move from thread to
+/// thread.
 ///
 /// # Safety
+///
 /// By the header's rule alone.
 pub(crate) unsafe trait AnyThread {}
 
-/// Makes an object that holds it one for one thread at a time: it is Send, not Sync.
+/// Restricts an object that holds it to one thread at a time: Send, not Sync.
 pub(crate) type OneThread = PhantomData<Cell<()>>;
 
-/// Something of the library that is destroyed with this.
+/// An object of the library, destroyed with this.
 pub(crate) struct Handle<T: Kind> {
     pointer: NonNull<T>,
 }
@@ -57,7 +59,7 @@ pub(crate) struct Cancellable<T: Kind>(pub(crate) Handle<T>);
 // SAFETY: who shares one, such as a Canceller, only cancels; its owner is a OneThread.
 unsafe impl<T: Kind> Sync for Cancellable<T> {}
 
-/// What every handle is that was asked for and did not fail.
+/// Unwraps the handle of a call that did not fail.
 pub(crate) fn made<T: Kind>(handle: Option<Handle<T>>) -> crate::Result<Handle<T>> {
     handle.ok_or_else(|| crate::Error::Internal("the library made nothing".into()))
 }

@@ -65,17 +65,17 @@ pub struct ModelInfo {
     pub has_weights: u32,
     /// "llama".
     pub architecture: String,
-    /// As the file calls it; may be empty.
+    /// From the file; may be empty.
     pub name: String,
     /// The file's, or empty.
     pub chat_template: String,
-    /// What runs it: "cpu"; empty when no weights were read.
+    /// "cpu"; empty if no weights were read.
     pub backend: String,
     /// Elements of all tensors.
     pub parameters: u64,
     /// Their size in the file.
     pub tensor_bytes: u64,
-    /// Positions; this and the following are 0 where unknown.
+    /// Positions; this and the following are 0 if unknown.
     pub trained_context: u64,
     /// Tokens.
     pub vocabulary: u64,
@@ -83,21 +83,21 @@ pub struct ModelInfo {
     pub layers: u64,
     /// Width.
     pub width: u64,
-    /// Of a layer; this and the following are the largest where layers differ.
+    /// Per layer; this and the following are the largest if layers differ.
     pub heads: u64,
     /// Kv heads.
     pub kv_heads: u64,
-    /// Of one head.
+    /// Per head.
     pub key_dim: u64,
-    /// Of one head.
+    /// Per head.
     pub value_dim: u64,
     /// Feed forward.
     pub feed_forward: u64,
-    /// Of a layer; 0: it is no mixture of experts. Since 0.1.
+    /// Per layer; 0: not a mixture of experts. Since 0.1.
     pub experts: u64,
-    /// By each token.
+    /// Per token.
     pub experts_used: u64,
-    /// The longest source that its encoder reads, in tokens; 0: it has none. Since 0.1.
+    /// Longest source of the encoder, in tokens; 0: no encoder. Since 0.1.
     pub source_tokens: u64,
 }
 impl ModelInfo {
@@ -132,7 +132,7 @@ impl ModelInfo {
     }
 }
 
-/// What the model with one session takes in memory.
+/// Memory of the model with one session.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Memory {
@@ -142,9 +142,10 @@ pub struct Memory {
     pub weights_bytes: u64,
     /// Once per model.
     pub scratch_bytes: u64,
-    /// Once per session: a full one in an engine of so many "cache_bytes".
+    /// Per session: full, in an engine of as many "cache_bytes".
     pub kv_bytes: u64,
-    /// Of that, what decoding one token more reads of positions, and reads and writes of states. Since 0.1.
+    /// Part of kv_bytes that decoding one token transfers: positions read, states read and written. Since
+    /// 0.1.
     pub token_cache_bytes: u64,
 }
 impl Memory {
@@ -161,20 +162,21 @@ impl Memory {
     }
 }
 
-/// How the model runs here, and what speeds are measured against: decoding takes step_bytes for each step and
-/// tenon_memory.token_cache_bytes for each token, and a step of T tokens with R rows of logits multiplies T *
-/// token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those
-/// of one token count: so token_multiplications + output_multiplications are the active parameters.
+/// How the model runs on this machine, and the figures that speeds are measured against. Decoding takes
+/// step_bytes per step and tenon_memory.token_cache_bytes per token. A step of T tokens with R rows of logits
+/// takes T * token_multiplications + R * output_multiplications multiplications, apart from attention. A
+/// mixture of experts counts those of one token, so token_multiplications + output_multiplications are the
+/// active parameters.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Execution {
-    /// That compute, the caller's included.
+    /// Compute threads, the caller's included.
     pub threads: u32,
-    /// As the backend describes it: "AMD EPYC, avx2 kernels".
+    /// The backend's description: "AMD EPYC, avx2 kernels".
     pub device: String,
-    /// Of the weights in memory, those on 2 MiB pages.
+    /// Weights in memory on 2 MiB pages.
     pub huge_page_bytes: u64,
-    /// Of the matrices, in the formats of the file.
+    /// Matrices, in the formats of the file.
     pub step_bytes: u64,
     /// Token multiplications.
     pub token_multiplications: u64,
@@ -203,11 +205,11 @@ impl Execution {
 pub struct Metadata {
     /// TENON_VALUE_*.
     pub r#type: i32,
-    /// Of an ARRAY's elements, else = type.
+    /// ARRAY: type of its elements; else = type.
     pub element_type: i32,
     /// Key.
     pub key: String,
-    /// Of an ARRAY, else 1.
+    /// ARRAY: its length; else 1.
     pub num_elements: u64,
 }
 impl Metadata {
@@ -234,13 +236,13 @@ pub struct Tensor {
     pub name: String,
     /// "q4_K".
     pub format: String,
-    /// Outermost first; what is beyond num_dimensions is 1.
+    /// Outermost first; 1 beyond num_dimensions.
     pub shape: [u64; 4],
     /// Size bytes.
     pub size_bytes: u64,
-    /// In which of the files.
+    /// Index of the file.
     pub source: u64,
-    /// Of the first byte in it.
+    /// Of the first byte in that file.
     pub offset: u64,
 }
 impl Tensor {
@@ -267,9 +269,9 @@ impl Tensor {
 pub struct TokenInfo {
     /// TENON_TOKEN_*, or-ed.
     pub attributes: u32,
-    /// As the file spells it.
+    /// In the file.
     pub spelling: String,
-    /// The bytes it stands for; empty for control tokens.
+    /// Its bytes; empty for control tokens.
     pub text: Vec<u8>,
 }
 impl TokenInfo {
@@ -316,9 +318,9 @@ impl SessionStats {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BackendInfo {
-    /// TENON_OK: usable; PLUGIN: refused; else what its device said.
+    /// TENON_OK: usable; PLUGIN: refused; else the device's error.
     pub status: i32,
-    /// As the option "backend" takes it.
+    /// For the option "backend".
     pub name: String,
     /// "built in", or the path of the plugin.
     pub origin: String,
@@ -326,7 +328,7 @@ pub struct BackendInfo {
     pub description: String,
     /// TENON_REFUSED_*.
     pub reason: i32,
-    /// A line for each option it takes as backend.KEY: key, values, default, meaning; tabs between.
+    /// One line per option "backend.KEY": key, values, default, meaning, separated by tabs.
     pub options: String,
 }
 impl BackendInfo {
@@ -348,7 +350,7 @@ impl BackendInfo {
     }
 }
 
-/// A device of a backend. The option "devices" takes it as BACKEND:NAME, or BACKEND:NUMBER by its place.
+/// A device of a backend. The option "devices" takes BACKEND:NAME, or BACKEND:INDEX.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BackendDevice {
@@ -360,7 +362,7 @@ pub struct BackendDevice {
     pub description: String,
     /// Empty, or why it cannot be used.
     pub unavailable: String,
-    /// Bytes; 0: not known.
+    /// Bytes; 0: unknown.
     pub memory_total: u64,
     /// Memory available.
     pub memory_available: u64,
@@ -389,11 +391,11 @@ impl BackendDevice {
 pub struct RequestStats {
     /// TENON_REUSE_*.
     pub reuse_miss: i32,
-    /// Of the session's text when it was submitted.
+    /// The session's text at submission.
     pub prompt_tokens: u64,
-    /// Of these computed before, in the session or by others.
+    /// Part of it already computed, in the session or by others.
     pub reused_tokens: u64,
-    /// With a miss: the first position that is not there.
+    /// With a miss: the first position not cached.
     pub miss_position: u64,
 }
 impl RequestStats {
@@ -409,11 +411,11 @@ impl RequestStats {
     }
 }
 
-/// Totals are since the engine was made, the rest is as it is now.
+/// Totals since the engine was made, and current values.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EngineStats {
-    /// Requests in the queue, and prompt tokens of those that have not begun.
+    /// Queued requests; next: prompt tokens of those that have not begun.
     pub waiting: u64,
     /// Waiting tokens.
     pub waiting_tokens: u64,
@@ -437,15 +439,15 @@ pub struct EngineStats {
     pub kv_limit_bytes: u64,
     /// Memory of the cache.
     pub kv_held_bytes: u64,
-    /// Of this in blocks of sessions and shared beginnings.
+    /// Part of it in blocks of sessions and shared prefixes.
     pub kv_used_bytes: u64,
-    /// Of this held for reuse alone.
+    /// Part of it held only for reuse.
     pub kv_shared_bytes: u64,
     /// Steps.
     pub steps: u64,
-    /// By a cancel or the timeout of a wait, and computed again.
+    /// By a cancel or a wait's timeout, and computed again.
     pub steps_stopped: u64,
-    /// Computed in slices of prompts.
+    /// Computed in prompt slices.
     pub prompt_tokens: u64,
     /// Computed one at a time.
     pub decode_tokens: u64,
@@ -457,23 +459,23 @@ pub struct EngineStats {
     pub step_seconds: f64,
     /// Choosing, preparing and settling steps.
     pub schedule_seconds: f64,
-    /// From sessions between two calls, to be computed again.
+    /// Evicted from idle sessions, to be computed again.
     pub idle_blocks_taken: u64,
-    /// Blocks of shared beginnings that were given up for others.
+    /// Blocks of shared prefixes evicted for others.
     pub prefix_evicted: u64,
-    /// Of requests: from submit.
+    /// Per request, from submit.
     pub first_token_counts: [u64; 17],
     /// Between tokens.
     pub token_gap_counts: [u64; 17],
     /// From submit to the end.
     pub request_counts: [u64; 17],
-    /// The sums of these durations.
+    /// Sums of these durations.
     pub first_token_seconds: f64,
     /// Token gap seconds.
     pub token_gap_seconds: f64,
     /// Request seconds.
     pub request_seconds: f64,
-    /// Requests that the queue still takes; 0: the next is BUSY. Since 0.1.
+    /// Requests that the queue still accepts; 0: the next is BUSY. Since 0.1.
     pub queue_room: u64,
 }
 impl EngineStats {
@@ -516,26 +518,26 @@ impl EngineStats {
     }
 }
 
-/// A machine as planning sees it. Fill it in yourself, or have it measured. Speeds are those of all threads
-/// together; 0: not known, and nothing is predicted from it.
+/// A machine, for planning. Fill it in yourself, or measure it. Speeds are for all threads together; 0 means
+/// unknown, and nothing is predicted from it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Hardware {
-    /// That compute; at least 1.
+    /// Compute threads; at least 1.
     pub threads: u32,
-    /// That the process may take, what it holds now included.
+    /// Available to the process, current use included.
     pub memory_bytes: u64,
-    /// What it holds besides weights, cache and what computing takes.
+    /// Used besides weights, cache and scratch.
     pub process_bytes: u64,
-    /// Bytes that decode steps of 1, 2, 4, ... 128 sequences get through in a second at the beginning of
-    /// their texts: matrices, as the file has them, and states, read and written. The first is the bandwidth
-    /// of the memory as far as the kernels use it.
+    /// Bytes per second of decode steps of 1, 2, 4, ... 128 sequences at the beginning of their texts:
+    /// matrices, in the file's format, and states, read and written. The first is the memory bandwidth that
+    /// the kernels reach.
     pub decode_bytes_per_second: [f64; 8],
     /// In the matrices, while a prompt is computed.
     pub prefill_multiplications_per_second: f64,
-    /// That attention reads of the cache in decoding.
+    /// Cache bytes that attention reads in decoding.
     pub cache_bytes_per_second: f64,
-    /// Of attention, while a prompt is computed.
+    /// In attention, while a prompt is computed.
     pub attention_multiplications_per_second: f64,
 }
 impl Hardware {
@@ -570,37 +572,37 @@ impl Hardware {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Plan {
-    /// Total_bytes is no more than the hardware's memory_bytes.
+    /// 1: total_bytes \<= the hardware's memory_bytes.
     pub fits: u32,
-    /// As asked for; of 0, what a session gets by default.
+    /// The argument; for 0 a session's default.
     pub context: u64,
     /// Sessions.
     pub sessions: u64,
-    /// The following add up to total_bytes, but for the short peak of loading.
+    /// This to kv_bytes add up to total_bytes, plus a short peak of loading.
     pub process_bytes: u64,
-    /// As they are stored for computing.
+    /// In the layout for computing.
     pub weights_bytes: u64,
     /// Activations, work memory of the threads, logits of a step.
     pub scratch_bytes: u64,
-    /// Of all sessions with full contexts: the least "cache_bytes" that takes nothing from any of them.
+    /// All sessions, full contexts: least "cache_bytes" without eviction.
     pub kv_bytes: u64,
-    /// Of one session: its part of the cache, logits, text, sampler.
+    /// Per session: its part of the cache, logits, text, sampler.
     pub session_bytes: u64,
-    /// What the process holds at its peak.
+    /// Peak of the process.
     pub total_bytes: u64,
-    /// What fits, with all else as it is; 0 or "" where nothing does.
+    /// Largest values that fit if the rest is unchanged; 0 or "" if none does.
     pub max_context: u64,
     /// Max sessions.
     pub max_sessions: u64,
-    /// The one of most bits, at most the model's; lives for ever.
+    /// Most bits, at most the model's; lives for ever.
     pub fitting_cache_type: String,
-    /// Of a prompt as long as the context, from its beginning.
+    /// Of a prompt that fills the context.
     pub prefill_tokens_per_second: f64,
-    /// Of all sessions together.
+    /// All sessions together.
     pub decode_tokens_per_second: f64,
-    /// Of a model over several devices what would fit as "gpu_layers" with these sessions; -1: of another
-    /// one, or nothing does. total_bytes leaves out what is in memory of a device's own, while `fits` is
-    /// about every device, too: tenon_placement_create tells of each.
+    /// Model on several devices: the "gpu_layers" that would fit with these sessions; -1: one device, or
+    /// nothing fits. total_bytes leaves out a device's own memory, but `fits` covers every device:
+    /// tenon_placement_create describes each.
     pub fitting_gpu_layers: i64,
 }
 impl Plan {
@@ -628,7 +630,7 @@ impl Plan {
     }
 }
 
-/// What one device of a placement holds of a model.
+/// One device's part of a model.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PlacedDevice {
@@ -644,13 +646,13 @@ pub struct PlacedDevice {
     pub weights_bytes: u64,
     /// Scratch bytes.
     pub scratch_bytes: u64,
-    /// Of all sessions with full contexts.
+    /// All sessions with full contexts.
     pub kv_bytes: u64,
     /// Total bytes.
     pub total_bytes: u64,
-    /// That the model may take of it; 0: no limit is known.
+    /// Available to the model; 0: no known limit.
     pub memory_bytes: u64,
-    /// 1: a GPU's; 0: it is the process's, and in tenon_plan.total_bytes.
+    /// 1: a GPU's; 0: the process's memory, part of tenon_plan.total_bytes.
     pub has_own_memory: u32,
     /// Fits.
     pub fits: u32,
@@ -683,13 +685,13 @@ impl PlacedDevice {
 pub struct EmbedderInfo {
     /// TENON_POOLING_*.
     pub pooling: i32,
-    /// Of a row; with RANK the labels.
+    /// Per row; with RANK the number of labels.
     pub dimensions: u64,
-    /// Of a text, those included that the vocabulary adds.
+    /// Per text, those that the vocabulary adds included.
     pub max_tokens: u64,
     /// 1: rows have length 1.
     pub normalizes: u32,
-    /// That have a name.
+    /// Labels that have a name.
     pub num_labels: u32,
 }
 impl EmbedderInfo {

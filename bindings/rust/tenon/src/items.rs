@@ -1,4 +1,4 @@
-//! Several texts, or lists of tokens, as the library takes them.
+//! Several texts, or lists of tokens, for the library.
 
 use crate::Token;
 use std::ffi::c_char;

@@ -1,8 +1,8 @@
-//! As much JSON as the library's description needs: a reader, and the quoting of strings.
+//! The JSON that the library's description needs: a parser, and the quoting of strings.
 
 use std::fmt::Write;
 
-/// How deep arrays and objects may lie in one another.
+/// Deepest nesting of arrays and objects.
 const MAX_DEPTH: usize = 64;
 
 /// A value. Numbers are whole ones; of others only that they are there.

@@ -8,7 +8,7 @@ use crate::sys;
 pub enum Error {
     /// A file or a text is malformed.
     Format(String),
-    /// Well formed, but nothing this build can do.
+    /// Well formed, but not supported by this build.
     Unsupported(String),
     /// Larger than a stated limit.
     Limit(String),
@@ -16,7 +16,7 @@ pub enum Error {
     Io(String, Option<i32>),
     /// An allocation failed or a budget is used up.
     NoMemory(String),
-    /// You passed something invalid.
+    /// An argument is invalid.
     Argument(String),
     /// A grammar, schema or pattern is refused.
     Grammar(String),

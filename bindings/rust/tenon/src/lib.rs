@@ -9,16 +9,17 @@
 //! # tenon::Result::Ok(())
 //! ```
 //!
-//! A [`Model`] is read once and shared; a [`Session`] is a text under way; an [`Engine`] serves many of them
-//! at once, to threads that wait and to `async` code alike. The README shows chats, JSON by schema, tools,
-//! embeddings and many requests; what is behind each function is told in `tenon.h`.
+//! A [`Model`] is loaded once and shared; a [`Session`] is a text in progress; an [`Engine`] serves
+//! many of them at once, to waiting threads and to `async` code alike. The README shows chats, JSON
+//! by schema, tools, embeddings and many requests; `tenon.h` documents each function.
 //!
 //! # Which library
 //!
-//! The one given to [`use_library`]; with the feature `bundled` the one beside the program, or that of the
-//! build; where pkg-config told at build that it is; what the system's loader finds. It is compared with what
-//! this crate was made for before its first call: older and newer minor versions work, what does not fit is
-//! `Error::Unsupported`. With the features `link` and `static` it is the linker's.
+//! The one given to [`use_library`]; with the feature `bundled` the one beside the program, or that
+//! of the build; the one that pkg-config named at build; the one that the system's loader finds. It
+//! is compared with the interface this crate was made for before its first call: older and newer
+//! minor versions work, and an incompatible library is `Error::Unsupported`. With the features
+//! `link` and `static` it is the linker's.
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod callback;
@@ -88,7 +89,7 @@ pub use server_library::check_server_library;
 pub use server_options::{ServerModelFile, ServerOptions, ServerRequest};
 pub use session::Session;
 pub use source::{Loader, LogLevel, Source};
-/// The C interface itself.
+/// The C interface.
 pub use tenon_sys as sys;
 pub use tokenizer::{TokenText, Tokenizer};
 

@@ -1,4 +1,4 @@
-//! The library in use: found, loaded and compared at the first call; and how calls give what they bring.
+//! The library in use: found, loaded and compared at the first call; and conversions of results.
 
 use crate::error::{Error, Result};
 use crate::fit;
@@ -22,8 +22,8 @@ static LIBRARY: OnceLock<Library> = OnceLock::new();
 /// The path given to use_library; held while the library is being loaded.
 static WANTED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Names the library to use, in place of those that are looked for. Before anything else is called;
-/// `Error::State` afterwards.
+/// Names the library to use, instead of searching it. Call it before anything else; `Error::State`
+/// afterwards.
 pub fn use_library(path: impl AsRef<Path>) -> Result<()> {
     if cfg!(feature = "link") {
         return Err(Error::State("the program is linked with its library".into()));
@@ -40,7 +40,7 @@ pub fn use_library(path: impl AsRef<Path>) -> Result<()> {
     }
 }
 
-/// The library in use. It is loaded if it was not yet; empty when it is linked.
+/// Path of the library in use, which it loads if needed; empty if the library is linked.
 pub fn library_path() -> Result<&'static Path> {
     Ok(&library()?.path)
 }
@@ -51,12 +51,12 @@ pub fn version() -> Result<&'static str> {
     Ok(unsafe { version_of(&library()?.api) })
 }
 
-/// The functions of the library, for what this crate does not offer.
+/// Functions of the library, for calls that this crate lacks.
 pub fn api() -> Result<&'static sys::Api> {
     Ok(&library()?.api)
 }
 
-/// Whether the library at a path could be used: `Error::Unsupported` says why not.
+/// Checks that the library at a path can be used: `Error::Unsupported` says why not.
 pub fn check_library(path: impl AsRef<Path>) -> Result<()> {
     load(path.as_ref()).map(|_| ())
 }
@@ -80,8 +80,8 @@ fn find(_: Option<&Path>) -> Result<Library> {
     Ok(Library { api, path: PathBuf::new() })
 }
 
-/// The order: the one named; with `bundled` beside the program, then where the build put it; where the
-/// build found it; what the system's loader finds.
+/// The order: the one named; with `bundled` beside the program, then where the build put it; where
+/// the build found it; the one that the system's loader finds.
 #[cfg(not(feature = "link"))]
 fn find(wanted: Option<&Path>) -> Result<Library> {
     if let Some(path) = wanted {
@@ -175,7 +175,7 @@ pub(crate) fn found<F>(function: Option<F>, name: &str) -> Result<F> {
     })
 }
 
-/// What a status says, with the sentence of the call that failed on this thread.
+/// The error of a status, with the sentence of the call that failed on this thread.
 pub(crate) fn check(status: sys::tenon_status) -> Result<()> {
     if status == sys::TENON_OK {
         return Ok(());
@@ -195,7 +195,7 @@ pub(crate) fn grown<T: Clone + Default>(
     grown_of(check, call)
 }
 
-/// The same of a library that says by `check` what a status says.
+/// As grown, for a library whose statuses `check` converts.
 pub(crate) fn grown_of<T: Clone + Default>(
     check: fn(sys::tenon_status) -> Result<()>,
     mut call: impl FnMut(*mut T, usize, &mut usize) -> sys::tenon_status,
@@ -213,7 +213,7 @@ pub(crate) fn grown_of<T: Clone + Default>(
     }
 }
 
-/// Text of bytes of the library, which are UTF-8 but for what a model's file may hold.
+/// Text of the library's bytes, which are UTF-8, except texts of a model's file.
 pub(crate) fn text_of(memory: Vec<u8>) -> String {
     String::from_utf8(memory).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

@@ -1,4 +1,4 @@
-//! Models: what is in them, and what they take.
+//! Models: their contents and their memory.
 
 use crate::callback::{on_progress, Guarded};
 use crate::calls;
@@ -15,16 +15,16 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A model. Any thread, any number of sessions; it stays as long as anything made from it. Clones are the
-/// same model.
+/// A model. Any thread, any number of sessions; it lives as long as anything made from it. Clones
+/// are the same model.
 #[derive(Clone)]
 pub struct Model {
     pub(crate) core: Arc<ModelCore>,
-    /// That of sessions which name none; made at first use.
+    /// Engine of sessions that name none; made at first use.
     engine: Arc<Mutex<Option<Engine>>>,
 }
 
-/// The handle, and what must outlive it; the order of the fields is that of their ends.
+/// The handle, and what must outlive it; fields are dropped in this order.
 pub(crate) struct ModelCore {
     pub(crate) handle: Handle<sys::tenon_model>,
     _kept: Kept,
@@ -35,18 +35,18 @@ impl Model {
         Self { core: Arc::new(ModelCore { handle, _kept: kept }), engine: Arc::default() }
     }
 
-    /// Opens a model file; of a split model the first part.
+    /// Opens a model file; for a split model name the first part.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &ModelOptions::new())
     }
 
-    /// The same with options.
+    /// With options.
     pub fn open_with(path: impl AsRef<Path>, options: &ModelOptions) -> Result<Self> {
         let handle = calls::model_open(&c_path(path.as_ref())?, options.0.handle()?.as_ref())?;
         Ok(Self::of(made(handle)?, Kept::default()))
     }
 
-    /// Opens it from sources, one for each file, with progress and a log where they are wanted.
+    /// Opens a model from sources, one per file, optionally with progress and a log.
     pub fn loader<'a>(sources: impl IntoIterator<Item = Source>) -> Loader<'a> {
         Loader::new(sources.into_iter().collect())
     }
@@ -58,26 +58,26 @@ impl Model {
         Ok(unsafe { ModelInfo::read(&raw) })
     }
 
-    /// Its own tokenizer.
+    /// The model's tokenizer.
     pub fn tokenizer(&self) -> Result<Tokenizer> {
         Tokenizer::of_model(&self.core)
     }
 
-    /// What the model with one session takes; context 0: the default one.
+    /// Memory of the model with one session; context 0: the default.
     pub fn memory(&self, context: u64) -> Result<Memory> {
         let raw = calls::model_memory(&self.core.handle, context)?;
         // SAFETY: numbers.
         Ok(unsafe { Memory::read(&raw) })
     }
 
-    /// How it runs here.
+    /// How the model runs on this machine.
     pub fn execution(&self) -> Result<Execution> {
         let raw = calls::model_execution(&self.core.handle)?;
         // SAFETY: its texts live as long as the model.
         Ok(unsafe { Execution::read(&raw) })
     }
 
-    /// The tensors of the file, in its order.
+    /// Tensors of the file, in file order.
     pub fn tensors(&self) -> Result<Vec<Tensor>> {
         let read = |index| {
             let raw = calls::model_tensor(&self.core.handle, index)?;
@@ -87,7 +87,7 @@ impl Model {
         (0..calls::model_tensor_count(&self.core.handle)?).map(read).collect()
     }
 
-    /// The keys of the metadata, in the file's order.
+    /// Keys of the metadata, in file order.
     pub fn metadata_keys(&self) -> Result<Vec<String>> {
         (0..calls::model_metadata_count(&self.core.handle)?)
             .map(|index| Ok(self.metadata_at(index)?.key))
@@ -100,7 +100,7 @@ impl Model {
         Ok(unsafe { Metadata::read(&raw) })
     }
 
-    /// The value of a key of the metadata; None if there is no such key.
+    /// Value of a metadata key; None if there is no such key.
     pub fn metadata(&self, key: &str) -> Result<Option<MetadataValue>> {
         let index = match calls::model_find_metadata(&self.core.handle, key) {
             Err(Error::Argument(_)) => return Ok(None),
@@ -119,12 +119,12 @@ impl Model {
         Ok(Some(MetadataValue::Array(elements?)))
     }
 
-    /// This machine as planning sees it, without its speeds.
+    /// This machine, for planning, without its speeds.
     pub fn measure(&self) -> Result<Hardware> {
         self.measure_as(0)
     }
 
-    /// The same with its speeds: runs some layers, for seconds.
+    /// This machine with its speeds: runs some layers, for seconds.
     pub fn measure_speed(&self) -> Result<Hardware> {
         self.measure_as(sys::TENON_MEASURE_SPEED)
     }
@@ -135,7 +135,7 @@ impl Model {
         Ok(unsafe { Hardware::read(&raw) })
     }
 
-    /// What so many sessions of a context will take, and how fast they will be; 0: the default context, one
+    /// Predicts memory and speed for that many sessions of a context; 0: the default context, one
     /// session.
     pub fn plan(&self, context: u64, sessions: u64, hardware: &Hardware) -> Result<Plan> {
         let hardware = hardware.raw();
@@ -146,7 +146,7 @@ impl Model {
         }
     }
 
-    /// What each device that the model is on, or would be, holds of so many sessions of a context.
+    /// What each device of the model would hold for that many sessions of a context.
     pub fn placement(&self, context: u64, sessions: u64, hardware: &Hardware) -> Result<Vec<PlacedDevice>> {
         let hardware = hardware.raw();
         // SAFETY: the structure holds numbers alone.
@@ -208,7 +208,8 @@ impl MetadataValue {
     }
 }
 
-/// What can run models here: what is built in, what lies beside the library, and the plugins of the options.
+/// Backends that can run models on this machine: built-in ones, those beside the library, and the
+/// plugins of the options.
 pub fn backends(options: &ModelOptions) -> Result<Vec<BackendInfo>> {
     let list = made(calls::backends_create(options.0.handle()?.as_ref())?)?;
     let read = |index| {
@@ -219,7 +220,7 @@ pub fn backends(options: &ModelOptions) -> Result<Vec<BackendInfo>> {
     (0..calls::backends_count(&list)?).map(read).collect()
 }
 
-/// The devices of the backend of that place in `backends`, with why one cannot be used.
+/// Devices of a backend, by its index in `backends`, with the reason for unusable ones.
 pub fn backend_devices(options: &ModelOptions, backend: usize) -> Result<Vec<BackendDevice>> {
     let list = made(calls::backends_create(options.0.handle()?.as_ref())?)?;
     let read = |index| {
@@ -250,8 +251,8 @@ pub fn random_model_formats() -> Result<Vec<&'static str>> {
     (0..).map_while(|index| calls::random_model_format(index).transpose()).collect()
 }
 
-/// Writes a model file with random weights, to measure a machine or to test a program. progress as in
-/// `Loader::progress`.
+/// Writes a model file with random weights, to measure a machine or to test a program. progress as
+/// in `Loader::progress`.
 pub fn write_random_model<F: FnMut(f64) -> ControlFlow<()>>(
     path: impl AsRef<Path>,
     shape: &str,

@@ -1,4 +1,4 @@
-//! Options by name, as the library takes them. The typed ones are in option_sets.rs.
+//! Options by name. The typed ones are in option_sets.rs.
 
 use crate::calls;
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::ptr;
 
-/// What an option can be.
+/// Value of an option.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -44,7 +44,7 @@ impl From<Vec<String>> for Value {
     }
 }
 
-/// Options in the order in which they were set.
+/// Options, in the order in which they were set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct OptionSet(Vec<(String, Value)>);
 
@@ -54,7 +54,7 @@ impl OptionSet {
         self.0.push((name.to_owned(), value));
     }
 
-    /// As the library has them; None when all are the defaults.
+    /// A set of the library; None if all are the defaults.
     pub(crate) fn handle(&self) -> Result<Option<Handle<sys::tenon_options>>> {
         if self.0.is_empty() {
             return Ok(None);
@@ -77,7 +77,7 @@ impl OptionSet {
         Ok(Some(options))
     }
 
-    /// As lines of "name=value", as the library takes them of files that it opens by itself.
+    /// As lines of "name=value", for files that the library opens itself.
     fn lines(&self) -> Result<String> {
         let mut lines = String::new();
         for (name, value) in &self.0 {
@@ -122,7 +122,7 @@ impl Names {
         path.map_or(Ok(ptr::null()), |path| Ok(self.keep(c_path(path)?)))
     }
 
-    /// As lines; null when all are the defaults.
+    /// As lines; null if all are the defaults.
     pub(crate) fn options(&mut self, options: &OptionSet) -> Result<*const c_char> {
         let lines = options.lines()?;
         self.text((!lines.is_empty()).then_some(&lines))

@@ -1,4 +1,4 @@
-//! What generation brings: pieces of text, why the last one is the last, candidates.
+//! Results of generation: pieces of text, finish reasons, candidates.
 
 use crate::library::{lent, owned_text};
 use crate::tokenizer::some_token;
@@ -6,17 +6,17 @@ use crate::{sys, Token};
 use std::fmt;
 use std::ops::Deref;
 
-/// Why a piece is the last one.
+/// Why a piece is the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finish {
     /// The model drew an end token.
     End,
-    /// As many tokens as were asked for, or fit into the context, were generated.
+    /// max_tokens tokens were generated, or as many as the context holds.
     MaxTokens,
-    /// A stop text or stop token came.
+    /// A stop text or stop token was generated.
     Stop,
-    /// Nothing was found to go on with but banned texts.
+    /// Every continuation found holds a banned text.
     Banned,
     /// A reason of a newer library.
     Other(i32),
@@ -47,15 +47,15 @@ impl fmt::Display for Finish {
     }
 }
 
-/// A token's text: whole characters, empty while one is incomplete. It is a `str` where one is wanted.
+/// A token's text: whole characters, empty while one is incomplete. It derefs to `str`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Piece {
-    /// What is to be shown.
+    /// The text to show.
     pub text: String,
     /// None: only with `Finish::Banned`, and after the end.
     pub token: Option<Token>,
-    /// Of the last one.
+    /// Finish reason of the last piece.
     pub finish: Option<Finish>,
     /// With `Generate::logprobs`: the natural logarithm of the token's probability.
     pub logprob: Option<f32>,
@@ -98,19 +98,19 @@ impl AsRef<str> for Piece {
     }
 }
 
-/// One of several answers to the same text.
+/// One of several answers to a text.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// All of it.
+    /// The whole text.
     pub text: String,
     /// Its tokens.
     pub tokens: Vec<Token>,
     /// Why it ended.
     pub finish: Option<Finish>,
-    /// Natural logarithms of the probabilities of the drawn tokens, summed up.
+    /// Sum over its drawn tokens, natural logarithm.
     pub logprob: f64,
-    /// That it was drawn with.
+    /// Its seed.
     pub seed: i64,
 }
 

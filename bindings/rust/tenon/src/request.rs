@@ -1,4 +1,4 @@
-//! Continuations under way: requests, which wait or are polled, and what iterates over them.
+//! Running continuations: requests, which wait or are polled, and iterators over them.
 
 use crate::calls;
 use crate::cancel::{Canceller, Target};
@@ -19,18 +19,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The handle, and what must outlive it; the order of the fields is that of their ends.
+/// The handle, and what must outlive it; fields are dropped in this order.
 pub(crate) struct RequestCore {
     pub(crate) handle: Cancellable<sys::tenon_request>,
     notified: Arc<Notified>,
     _model: Arc<ModelCore>,
 }
 
-/// A continuation under way, from `Session::submit`. It is an iterator of pieces whose `next` waits, and
-/// as `into_stream` an asynchronous one.
+/// A running continuation, from `Session::submit`. It is an iterator of pieces whose `next` waits,
+/// and as `into_stream` an asynchronous one.
 ///
-/// One thread at a time, but a [`Canceller`]. Dropping it cancels what is under way and returns within a few
-/// milliseconds, when the session takes the next call.
+/// One thread at a time, except a [`Canceller`]. Dropping it cancels the generation and returns
+/// within a few milliseconds, when the session accepts calls again.
 pub struct Request {
     core: Arc<Apart<RequestCore>>,
     engine: Engine,
@@ -56,7 +56,7 @@ impl Request {
         })
     }
 
-    /// Waits for the next piece, at most so long; None: nothing came, or it has ended.
+    /// Waits for the next piece, at most that long; None: no piece came, or it has ended.
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<Piece>> {
         self.take(timeout.as_secs_f64())
     }
@@ -90,12 +90,12 @@ impl Request {
         Ok(Some(piece))
     }
 
-    /// The next piece for a task: what `PieceStream` is made of.
+    /// The next piece for a task: the base of `PieceStream`.
     pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Piece>>> {
         if self.is_finished {
             return Poll::Ready(None);
         }
-        // Before it is looked for, so that what comes in between wakes.
+        // Registered before the check, so that a piece in between wakes.
         self.core.notified.set(context.waker());
         match self.take(0.0) {
             Ok(None) => match self.engine.drive() {
@@ -110,7 +110,7 @@ impl Request {
         }
     }
 
-    /// All that comes, joined; waits for it.
+    /// The rest of the text, joined; waits for it.
     pub fn text(self) -> Result<String> {
         self.collect_text()
     }
@@ -123,22 +123,22 @@ impl Request {
         Ok(text)
     }
 
-    /// The same for tasks, of any runtime.
+    /// As a stream, for tasks of any runtime.
     pub fn into_stream(self) -> PieceStream<'static> {
         PieceStream(Generation::new(self, None))
     }
 
-    /// Ends it: what iterates gets `Error::Cancelled` after the pieces that are there.
+    /// Cancels it: readers get `Error::Cancelled` after the pieces that are ready.
     pub fn cancel(&self) -> Result<()> {
         calls::request_cancel(&self.core.handle.0)
     }
 
-    /// Cancels it from any thread.
+    /// A handle that cancels it from any thread.
     pub fn canceller(&self) -> Canceller {
         Canceller(Target::Request(Arc::downgrade(&self.core)))
     }
 
-    /// That the answer is drawn with: as the option `seed` it gives the same answer again.
+    /// Seed of the answer; as the option `seed` it gives the same answer again.
     pub fn seed(&self) -> Result<i64> {
         calls::request_seed(&self.core.handle.0)
     }
@@ -163,10 +163,10 @@ impl Iterator for Request {
     }
 }
 
-/// A continuation under way: an iterator of pieces whose `next` waits. The session is borrowed until it is
-/// dropped, which cancels what has not come; the session can then go on from where it was.
+/// A running continuation: an iterator of pieces whose `next` waits. It borrows the session until
+/// it is dropped, which cancels the rest; the session can then continue from where it was.
 pub struct Generation<'s> {
-    // Before the session, which it may have alone.
+    // Before the session, which it may own.
     request: Request,
     _own: Option<Session>,
     _session: PhantomData<&'s mut Session>,
@@ -177,12 +177,12 @@ impl<'s> Generation<'s> {
         Self { request, _own: own, _session: PhantomData }
     }
 
-    /// The same for tasks, of any runtime.
+    /// As a stream, for tasks of any runtime.
     pub fn into_stream(self) -> PieceStream<'s> {
         PieceStream(self)
     }
 
-    /// All that comes, joined; waits for it.
+    /// The rest of the text, joined; waits for it.
     pub fn text(mut self) -> Result<String> {
         let mut text = String::new();
         for piece in &mut self {
@@ -191,12 +191,12 @@ impl<'s> Generation<'s> {
         Ok(text)
     }
 
-    /// Cancels it from any thread.
+    /// A handle that cancels it from any thread.
     pub fn canceller(&self) -> Canceller {
         self.request.canceller()
     }
 
-    /// That the answer is drawn with: as the option `seed` it gives the same answer again.
+    /// Seed of the answer; as the option `seed` it gives the same answer again.
     pub fn seed(&self) -> Result<i64> {
         self.request.seed()
     }
@@ -215,9 +215,9 @@ impl Iterator for Generation<'_> {
     }
 }
 
-/// A continuation under way, for tasks: `while let Some(piece) = stream.next().await`. No runtime is needed
-/// or preferred: the engine has one thread of its own, which wakes the task. With the feature `stream` it is
-/// a `futures_core::Stream`. Dropping it, or the task, cancels what has not come.
+/// A running continuation, for tasks: `while let Some(piece) = stream.next().await`. No runtime is
+/// needed or preferred: the engine has one thread of its own, which wakes the task. With the
+/// feature `stream` it is a `futures_core::Stream`. Dropping it, or the task, cancels the rest.
 pub struct PieceStream<'s>(Generation<'s>);
 
 impl<'s> PieceStream<'s> {
@@ -227,7 +227,7 @@ impl<'s> PieceStream<'s> {
         NextPiece(self)
     }
 
-    /// All that comes, joined.
+    /// The rest of the text, joined.
     pub async fn text(mut self) -> Result<String> {
         let mut text = String::new();
         while let Some(piece) = self.next().await {
@@ -241,12 +241,12 @@ impl<'s> PieceStream<'s> {
         self.0.request.poll_piece(context)
     }
 
-    /// Cancels it from any thread.
+    /// A handle that cancels it from any thread.
     pub fn canceller(&self) -> Canceller {
         self.0.canceller()
     }
 
-    /// That the answer is drawn with: as the option `seed` it gives the same answer again.
+    /// Seed of the answer; as the option `seed` it gives the same answer again.
     pub fn seed(&self) -> Result<i64> {
         self.0.seed()
     }
@@ -256,7 +256,7 @@ impl<'s> PieceStream<'s> {
         self.0.stats()
     }
 
-    /// The same for threads that wait.
+    /// As an iterator, for threads that wait.
     pub fn into_blocking(self) -> Generation<'s> {
         self.0
     }

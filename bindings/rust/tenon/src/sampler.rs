@@ -10,15 +10,15 @@ use crate::options::Value;
 use crate::tokenizer::Tokenizer;
 use crate::{sys, Token};
 
-/// Turns logits into tokens. One thread at a time; a generation copies what it needs when it begins.
+/// Draws tokens from logits. One thread at a time; a generation copies it when it begins.
 pub struct Sampler {
     pub(crate) handle: Handle<sys::tenon_sampler>,
-    /// Of its grammar.
+    /// Tokenizer of its grammar.
     tokenizer: Option<Tokenizer>,
 }
 
 impl Sampler {
-    /// With options.
+    /// A sampler with options.
     pub fn new(options: &SamplerOptions) -> Result<Self> {
         let handle = made(calls::sampler_create(options.0.handle()?.as_ref())?)?;
         Ok(Self { handle, tokenizer: None })
@@ -34,22 +34,22 @@ impl Sampler {
         }
     }
 
-    /// Adds to the logit of a token; -infinity forbids it, 0 takes it back.
+    /// Adds to a token's logit; -infinity forbids the token, 0 removes the bias.
     pub fn set_bias(&mut self, token: Token, bias: f64) -> Result<()> {
         calls::sampler_set_bias(&self.handle, token, bias)
     }
 
-    /// Generation ends with this token, which is not shown.
+    /// Ends generation at this token, which is not shown.
     pub fn add_stop_token(&mut self, token: Token) -> Result<()> {
         calls::sampler_add_stop_token(&self.handle, token)
     }
 
-    /// Repetitions that the options dry_* look for end at every token whose text holds this one.
+    /// Makes repetitions counted by the options dry_* end at every token whose text holds this one.
     pub fn add_dry_breaker(&mut self, tokenizer: &Tokenizer, text: &str) -> Result<()> {
         calls::sampler_add_dry_breaker(&self.handle, tokenizer.handle(), text)
     }
 
-    /// From now on texts of the grammar only, from its beginning.
+    /// Allows only texts of the grammar from now on, from its beginning.
     pub fn set_grammar(&mut self, grammar: &Grammar, tokenizer: &Tokenizer) -> Result<()> {
         calls::sampler_set_grammar(&self.handle, Some(&grammar.handle), Some(tokenizer.handle()))?;
         self.tokenizer = Some(tokenizer.clone());
@@ -60,37 +60,38 @@ impl Sampler {
         self.tokenizer = tokenizer.or(self.tokenizer.take());
     }
 
-    /// Any text again.
+    /// Allows any text again.
     pub fn clear_grammar(&mut self) -> Result<()> {
         calls::sampler_set_grammar(&self.handle, None, None)
     }
 
-    /// How many tokens may still be drawn; a text of the grammar is complete by then.
+    /// Sets how many tokens may still be drawn; a text of the grammar is complete by then.
     pub fn set_token_limit(&mut self, tokens: u64) -> Result<()> {
         calls::sampler_set_token_limit(&self.handle, tokens)
     }
 
-    /// That it draws with: its option, or of -1 that of the latest answer it drew.
+    /// Seed of the draws: its option, or for -1 the seed of the latest answer.
     pub fn seed(&self) -> Result<i64> {
         calls::sampler_seed(&self.handle)
     }
 
-    /// As it was made.
+    /// Restores the sampler to its creation.
     pub fn reset(&mut self) -> Result<()> {
         calls::sampler_reset(&self.handle)
     }
 
-    /// Takes the last draws back.
+    /// Takes back the last draws.
     pub fn roll_back(&mut self, draws: usize) -> Result<()> {
         calls::sampler_roll_back(&self.handle, draws)
     }
 
-    /// Draws from logits, `[vocabulary]`. history: the text so far; its length is the key of the random number.
+    /// Draws from logits, `[vocabulary]`. history: the text so far; its length is the key of the
+    /// random number.
     pub fn sample(&mut self, logits: &[f32], history: &[Token]) -> Result<Token> {
         self.sample_at(logits, history, history.len() as u64)
     }
 
-    /// The same with another key of the random number.
+    /// Draws with another key of the random number.
     pub fn sample_at(&mut self, logits: &[f32], history: &[Token], position: u64) -> Result<Token> {
         calls::sampler_sample(&self.handle, logits, history, position)
     }
@@ -99,7 +100,7 @@ impl Sampler {
 /// Natural logarithms of probabilities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logprobs {
-    /// Of the tokens that were asked for.
+    /// Those of the requested tokens.
     pub of_tokens: Vec<f32>,
     /// The likeliest tokens, likeliest first.
     pub top: Vec<(Token, f32)>,

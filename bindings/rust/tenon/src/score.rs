@@ -1,4 +1,4 @@
-//! Scores: how likely texts are after that of a session.
+//! Scores: log-probabilities of continuations of a session's text.
 
 use crate::error::Result;
 use crate::items::Items;
@@ -7,7 +7,7 @@ use crate::time::seconds;
 use crate::{calls, sys, Token};
 use std::time::Duration;
 
-/// How texts are scored.
+/// Options of a scoring.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Score {
     parse_special: bool,
@@ -15,18 +15,18 @@ pub struct Score {
 }
 
 impl Score {
-    /// Plain texts, as long as it takes.
+    /// Plain texts, without a timeout.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether spelled control tokens become them, which is not for what users write.
+    /// Finds control tokens in the texts: not for user input.
     pub fn parse_special(mut self, parse: bool) -> Self {
         self.parse_special = parse;
         self
     }
 
-    /// From now to the end: `Error::Deadline`.
+    /// Time to the end, then `Error::Deadline`.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -34,13 +34,13 @@ impl Score {
 }
 
 impl Session {
-    /// How likely texts are after that of the session: for each the logprobs of its tokens, whose sum is that
-    /// of the whole. The session's text stays as it is.
+    /// Scores texts as continuations of the session's text: for each the log-probabilities of its
+    /// tokens, whose sum is that of the whole. The session's text does not change.
     pub fn score<T: AsRef<str>>(&mut self, texts: &[T], options: &Score) -> Result<Vec<Vec<f32>>> {
         self.score_items(&Items::of_texts(texts), options)
     }
 
-    /// The same for texts that are tokens already.
+    /// Scores texts given as tokens.
     pub fn score_tokens<T: AsRef<[Token]>>(&mut self, texts: &[T], options: &Score) -> Result<Vec<Vec<f32>>> {
         self.score_items(&Items::of_tokens(texts), options)
     }

@@ -1,5 +1,5 @@
-//! Servers: the interfaces of OpenAI and Anthropic over models and engines of the program, and requests without a
-//! socket.
+//! Servers: the interfaces of OpenAI and Anthropic over models and engines of the program, and
+//! requests without a socket.
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -24,33 +24,35 @@ use std::time::Duration;
 
 type Log = Box<dyn Fn(LogLevel, &str) + Send + Sync>;
 
-/// The HTTP server of libtenon-server over models and engines: chat completions, responses, completions,
-/// embeddings, messages. Options and what is served first, then addresses, then [`start`](Self::start). Any thread.
+/// The HTTP server of libtenon-server over models and engines: chat completions, responses,
+/// completions, embeddings, messages. Set options and add models first, then addresses, then
+/// [`start`](Self::start). Any thread.
 ///
-/// The library is looked for when the first server is made: beside the libtenon in use, else by the system's loader.
-/// Models and engines live as long as the server needs them. Dropping it stops it at once, which ends its answers
-/// with `Error::Cancelled`. After `fork` the child's copy is `Error::State`. What the library calls, a log or a
-/// waker, must not call the server: `Error::State` there, too.
+/// The library is searched when the first server is made: beside the libtenon in use, else by the
+/// system's loader. Models and engines live as long as the server needs them. Dropping it stops it
+/// at once, which ends its answers with `Error::Cancelled`. After `fork` the child's copy is
+/// `Error::State`. Functions that the library calls, a log or a waker, must not call the server:
+/// `Error::State`, too.
 pub struct Server {
     core: Arc<ServerCore>,
 }
 
-/// What answers keep: the handle goes after all of theirs.
+/// Kept by answers: the handle is dropped after all of theirs.
 pub(crate) struct ServerCore {
     parts: ManuallyDrop<Parts>,
-    /// It runs, or has run.
+    /// True if it runs, or has run.
     is_started: AtomicBool,
     process: u32,
 }
 
-/// In the order of their ends.
+/// Dropped in this order.
 struct Parts {
     handle: Handle<sys::tenon_server>,
     served: Mutex<Vec<(Arc<ModelCore>, Option<Engine>)>>,
     _log: Option<LogOfServer>,
 }
 
-/// A function of which the library has a pointer, too, and may call at any time.
+/// A function to which the library also has a pointer, and which it may call at any time.
 struct LogOfServer(*mut Log);
 
 // SAFETY: it is called from any thread, and dropped by one.
@@ -74,13 +76,13 @@ unsafe extern "C" fn on_log(user: *mut c_void, level: u32, text: *const c_char, 
 }
 
 impl ServerCore {
-    /// The handle, unless it must not be used here.
+    /// The handle, unless it must not be used now.
     pub(crate) fn handle(&self) -> Result<&Handle<sys::tenon_server>> {
         self.check()?;
         Ok(&self.parts.handle)
     }
 
-    /// Whether it, and its answers, may be called here.
+    /// Checks that it, and its answers, may be called now.
     pub(crate) fn check(&self) -> Result<()> {
         if !self.is_of_this_process() {
             return Err(Error::State(
@@ -93,7 +95,7 @@ impl ServerCore {
         Ok(())
     }
 
-    /// A child has none of its threads: there it is left as it is.
+    /// False in a forked child, which has none of its threads: it is left untouched.
     pub(crate) fn is_of_this_process(&self) -> bool {
         self.process == process::id()
     }
@@ -120,8 +122,8 @@ impl Drop for Server {
     }
 }
 
-/// What is served under a name: a model, in an engine of the server's own, or an engine of the program's, which it
-/// shares with the server.
+/// A model served in an engine of the server's own, or an engine of the program's, which it shares
+/// with the server.
 #[derive(Clone)]
 pub struct Served<'a> {
     what: What<'a>,
@@ -148,13 +150,14 @@ impl<'a> From<&'a Engine> for Served<'a> {
 }
 
 impl Served<'_> {
-    /// At most so many tokens of a request's prompt and answer; 0: as many as a session has by default.
+    /// Most tokens of a request's prompt and answer; 0: a session's default.
     pub fn context(mut self, context: u64) -> Self {
         self.context = context;
         self
     }
 
-    /// Of the server's own engine for a model; an engine has its own: `Error::Argument`.
+    /// Options of the server's own engine for a model; `Error::Argument` for an engine, which has
+    /// its own.
     pub fn engine_options(mut self, options: &EngineOptions) -> Self {
         self.engine_options = options.clone();
         self
@@ -172,8 +175,9 @@ impl Server {
         Self::make(options, None)
     }
 
-    /// The same with a log: log(level, line) is called for lines of JSON up to `level`, on any thread, until the
-    /// server and its answers are gone. It must not call the library; what it panics with is dropped.
+    /// A server with options and a log: log(level, line) is called for lines of JSON up to `level`,
+    /// on any thread, until the server and its answers are gone. It must not call the library; its
+    /// panics are dropped.
     pub fn with_log(
         options: &ServerOptions,
         level: LogLevel,
@@ -200,8 +204,9 @@ impl Server {
         })
     }
 
-    /// Serves a model, or an engine, under a name: the field "model" of a request. One alone also gets the requests
-    /// without the field. `Error::Argument` for a name that is empty or taken, `State` when the server runs.
+    /// Serves a model, or an engine, under a name: the field "model" of a request. A single one
+    /// also gets requests without the field. `Error::Argument` for a name that is empty or taken,
+    /// `State` if the server runs.
     pub fn add<'a>(&mut self, name: &str, served: impl Into<Served<'a>>) -> Result<()> {
         let Served { what, context, engine_options } = served.into();
         let handle = self.core.handle()?;
@@ -225,7 +230,8 @@ impl Server {
         Ok(())
     }
 
-    /// Serves a model that is opened when a request asks for it. Its weights are not read here.
+    /// Serves a model file that is opened when a request asks for it. This call does not read its
+    /// weights.
     pub fn add_file(&mut self, name: &str, file: &ServerModelFile) -> Result<()> {
         let mut names = Names::default();
         let raw = file.raw(&mut names)?;
@@ -233,48 +239,50 @@ impl Server {
         unsafe { server_calls::server_add_file(self.core.handle()?, name, &raw) }
     }
 
-    /// Takes connections there from when it runs on. port 0: any that is free; the one that it is.
+    /// Accepts connections at an address while the server runs; returns the port. port 0: any free
+    /// one.
     pub fn listen(&mut self, host: &str, port: u16) -> Result<u16> {
         server_calls::server_listen_tcp(self.core.handle()?, &c_name(host)?, port)
     }
 
-    /// The same on a Unix socket, whose file is removed at the end.
+    /// Accepts connections at a Unix socket, whose file is removed at the end.
     pub fn listen_unix(&mut self, path: impl AsRef<Path>) -> Result<()> {
         server_calls::server_listen_unix(self.core.handle()?, &c_path(path.as_ref())?)
     }
 
-    /// Starts threads of the server's. `Error::State` after `stop`.
+    /// Starts the server's own threads. `Error::State` after `stop`.
     pub fn start(&mut self) -> Result<()> {
         self.start_threads(0)
     }
 
-    /// The same with so many threads.
+    /// Starts that many threads.
     pub fn start_threads(&mut self, count: u32) -> Result<()> {
         server_calls::server_start(self.core.handle()?, count)?;
         self.core.is_started.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Lends the calling thread to the server until it is stopped, beside others or alone.
+    /// Lends the calling thread to the server until it is stopped, together with others or alone.
     pub fn run(&self) -> Result<()> {
         let handle = self.core.handle()?;
         self.core.is_started.store(true, Ordering::Relaxed);
         server_calls::server_run(handle)
     }
 
-    /// Takes no more requests, waits so long for answers under way, cancels the others, and returns when no thread
-    /// is in the server. It cannot run again.
+    /// Takes no more requests, gives running answers that long, cancels the others, and returns
+    /// when no thread is in the server. It cannot run again.
     pub fn stop(&self, timeout: Duration) -> Result<()> {
         server_calls::server_stop(self.core.handle()?, timeout.as_secs_f64())
     }
 
-    /// Asks as a client does, without a socket: `request("POST", "/v1/chat/completions", body)`. `Error::State`
-    /// before `start` and after `stop`. What is wrong with the request is in the answer, as a client gets it.
+    /// Sends a request like a client, without a socket: `request("POST", "/v1/chat/completions",
+    /// body)`. `Error::State` before `start` and after `stop`. Errors of the request are in the
+    /// answer, as a client gets them.
     pub fn request(&self, method: &str, target: &str, body: impl Into<Vec<u8>>) -> Result<ServerAnswer> {
         self.submit(&ServerRequest::new(method, target).body(body))
     }
 
-    /// The same with a key, where the server asks for one.
+    /// Sends a request with a key, if the server requires one.
     pub fn submit(&self, request: &ServerRequest) -> Result<ServerAnswer> {
         if !self.core.is_started.load(Ordering::Relaxed) {
             return Err(Error::State("the server has not been started: nothing would answer".into()));
@@ -282,7 +290,7 @@ impl Server {
         ServerAnswer::submit(&self.core, request)
     }
 
-    /// Ends it, as dropping it does.
+    /// Ends the server, as dropping it does.
     pub fn close(self) {}
 
     /// The handle, for calls of `tenon::sys`; it is this object's.

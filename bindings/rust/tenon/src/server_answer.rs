@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How an answer begins.
+/// Head of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnswerHead {
     /// 200, 400, ...
     pub status: u16,
-    /// "application/json"; of a stream "text/event-stream".
+    /// "application/json"; for a stream "text/event-stream".
     pub content_type: String,
     /// Names and values: X-Request-Id, Tenon-Notes, Retry-After.
     pub headers: Vec<(String, String)>,
@@ -42,25 +42,26 @@ impl AnswerHead {
         }
     }
 
-    /// The value of a header, whose name may be in capitals or not.
+    /// Value of a header; its name in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let named = |(other, _): &&(String, String)| other.eq_ignore_ascii_case(name);
         self.headers.iter().find(named).map(|(_, value)| value.as_str())
     }
 }
 
-/// In the order of their ends.
+/// Dropped in this order.
 struct Parts {
     handle: Handle<sys::tenon_server_call>,
     notified: Arc<Notified>,
     server: Arc<ServerCore>,
 }
 
-/// An answer under way, from `Server::request`: an iterator of the parts of its body as they come, whose `next` waits;
-/// as `into_stream` an asynchronous one. Events of a stream come as they are sent. One thread at a time. Dropping it
-/// cancels the request.
+/// A running answer, from `Server::request`: an iterator of the parts of its body, whose `next`
+/// waits; as `into_stream` an asynchronous one. Events of a stream come as they are sent. One
+/// thread at a time. Dropping it cancels the request.
 ///
-/// An answer that nobody takes waits, so a thread that computes for the server must not wait for one.
+/// An answer that is not read pauses, so a thread that computes for the server must not wait for
+/// one.
 pub struct ServerAnswer {
     parts: ManuallyDrop<Parts>,
     head: Option<AnswerHead>,
@@ -99,7 +100,7 @@ impl ServerAnswer {
         })
     }
 
-    /// Takes what there is; negative: waits for it.
+    /// Takes the next part; negative: waits for it.
     fn advance(&mut self, timeout_seconds: f64) -> Result<()> {
         let taken = self.advance_once(timeout_seconds);
         self.is_complete |= taken.is_err();
@@ -120,7 +121,7 @@ impl ServerAnswer {
         Ok(())
     }
 
-    /// What has been taken of the body; None: nothing.
+    /// Bytes taken of the body; None: none.
     fn taken(&mut self) -> Option<Vec<u8>> {
         (!self.body.is_empty()).then(|| mem::take(&mut self.body))
     }
@@ -129,7 +130,7 @@ impl ServerAnswer {
         self.head.as_ref().ok_or_else(|| Error::Cancelled("the answer ended before it began".into()))
     }
 
-    /// How it begins; waits for that.
+    /// The head; waits for it.
     pub fn head(&mut self) -> Result<&AnswerHead> {
         while self.head.is_none() && !self.is_complete {
             self.advance(-1.0)?;
@@ -137,7 +138,7 @@ impl ServerAnswer {
         self.begun()
     }
 
-    /// Waits for the next part, at most so long; None: nothing came, or it has ended.
+    /// Waits for the next part, at most that long; None: no part came, or it has ended.
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<Vec<u8>>> {
         if self.body.is_empty() && !self.is_complete {
             self.advance(timeout.as_secs_f64())?;
@@ -145,7 +146,7 @@ impl ServerAnswer {
         Ok(self.taken())
     }
 
-    /// All of the body that comes, joined; waits for it.
+    /// The rest of the body, joined; waits for it.
     pub fn bytes(mut self) -> Result<Vec<u8>> {
         while !self.is_complete {
             self.advance(-1.0)?;
@@ -153,22 +154,22 @@ impl ServerAnswer {
         Ok(mem::take(&mut self.body))
     }
 
-    /// The same as text.
+    /// The rest of the body as text.
     pub fn text(self) -> Result<String> {
         self.bytes().and_then(text_of)
     }
 
-    /// The same for tasks, of any runtime.
+    /// As a stream, for tasks of any runtime.
     pub fn into_stream(self) -> AnswerStream {
         AnswerStream(self)
     }
 
-    /// Takes what there is for a task; Pending: nothing, and the task will be woken.
+    /// Takes the next part for a task; Pending: none yet, and the task will be woken.
     fn poll_take(&mut self, context: &mut Context<'_>, is_enough: fn(&Self) -> bool) -> Poll<Result<()>> {
         if is_enough(self) || self.is_complete {
             return Poll::Ready(Ok(()));
         }
-        // Before it is looked for, so that what comes in between wakes.
+        // Registered before the check, so that a piece in between wakes.
         self.parts.notified.set(context.waker());
         if let Err(error) = self.advance(0.0) {
             return Poll::Ready(Err(error));
@@ -198,12 +199,12 @@ impl Iterator for ServerAnswer {
     }
 }
 
-/// An answer under way, for tasks: `while let Some(part) = stream.next().await`. With the feature `stream` it is a
-/// `futures_core::Stream`. Dropping it, or the task, cancels the request.
+/// A running answer, for tasks: `while let Some(part) = stream.next().await`. With the feature
+/// `stream` it is a `futures_core::Stream`. Dropping it, or the task, cancels the request.
 pub struct AnswerStream(ServerAnswer);
 
 impl AnswerStream {
-    /// How it begins.
+    /// The head.
     pub async fn head(&mut self) -> Result<&AnswerHead> {
         poll_fn(|context| self.0.poll_take(context, |answer| answer.head.is_some())).await?;
         self.0.begun()
@@ -215,13 +216,13 @@ impl AnswerStream {
         poll_fn(|context| self.poll_part(context)).await
     }
 
-    /// All of the body that comes, joined.
+    /// The rest of the body, joined.
     pub async fn bytes(mut self) -> Result<Vec<u8>> {
         poll_fn(|context| self.0.poll_take(context, |answer| answer.is_complete)).await?;
         Ok(mem::take(&mut self.0.body))
     }
 
-    /// The same as text.
+    /// The rest of the body as text.
     pub async fn text(self) -> Result<String> {
         text_of(self.bytes().await?)
     }
@@ -235,7 +236,7 @@ impl AnswerStream {
         }
     }
 
-    /// The same for threads that wait.
+    /// As an iterator, for threads that wait.
     pub fn into_blocking(self) -> ServerAnswer {
         self.0
     }

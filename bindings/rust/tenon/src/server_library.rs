@@ -1,4 +1,4 @@
-//! libtenon-server: looked for and compared when the first server is made.
+//! libtenon-server: searched and compared when the first server is made.
 
 use crate::error::{Error, Result};
 use crate::library::{self, c_path, compare_described, grown_of, owned_name};
@@ -17,7 +17,8 @@ static LIBRARY: OnceLock<ServerLibrary> = OnceLock::new();
 /// Held while the library is being loaded.
 static LOADING: Mutex<()> = Mutex::new(());
 
-/// Whether the libtenon-server at a path could be used with the libtenon in use: `Error::Unsupported` says why not.
+/// Checks that the libtenon-server at a path can be used with the libtenon in use:
+/// `Error::Unsupported` says why not.
 pub fn check_server_library(path: impl AsRef<Path>) -> Result<()> {
     load(path.as_ref()).map(|_| ())
 }
@@ -34,7 +35,8 @@ pub(crate) fn library() -> Result<&'static ServerLibrary> {
     Ok(LIBRARY.get_or_init(|| library))
 }
 
-/// Beside the libtenon in use, or beside the file that its name is a link to; else what the loader finds.
+/// Beside the libtenon in use, or beside the target of its link; else the one that the loader
+/// finds.
 fn place() -> Result<PathBuf> {
     let used = library::library()?.api.file().map(|file| PathBuf::from(OsStr::from_bytes(file.to_bytes())));
     let real = used.as_ref().and_then(|file| file.canonicalize().ok());
@@ -83,7 +85,7 @@ pub(crate) fn found<F>(function: Option<F>, name: &str) -> Result<F> {
     function.ok_or_else(|| Error::Unsupported(format!("libtenon-server has no function {name}")))
 }
 
-/// What a status says, with the sentence of the call that failed on this thread.
+/// The error of a status, with the sentence of the call that failed on this thread.
 pub(crate) fn check(status: sys::tenon_status) -> Result<()> {
     if status == sys::TENON_OK {
         return Ok(());

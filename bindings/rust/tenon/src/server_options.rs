@@ -45,22 +45,22 @@ impl ServerOptions {
         self
     }
 
-    /// One a line: "KEY \[NAME\] \[weight=W\] \[requests=N\]". The client of that name has weight W in the
-    /// engines' fair shares (1) and N requests at once (any). Empty lines and those after '#' do not count.
-    /// not set: no key is asked for.
+    /// One per line: "KEY \[NAME\] \[weight=W\] \[requests=N\]". The client of that name has weight W in the
+    /// engines' fair shares (1) and N requests at once (any number). Empty lines and lines that begin with
+    /// '#' do not count. not set: no key is required.
     pub fn api_keys(mut self, api_keys: &str) -> Self {
         self.api_keys = Some(api_keys.to_owned());
         self
     }
 
-    /// Of pages in browsers that may ask, "`https://chat.example.org`"; others are answered 403; not set:
-    /// "loopback", those of this machine; "*": all; "": none.
+    /// Browser pages that may ask, by origin: "`https://chat.example.org`"; others are answered 403. not set:
+    /// "loopback", pages of this machine; "*": all; "": none.
     pub fn cors_origin(mut self, cors_origin: &str) -> Self {
         self.cors_origin = Some(cors_origin.to_owned());
         self
     }
 
-    /// Of a request; 32 MiB; more is answered with 413.
+    /// Per request; 32 MiB; more is answered with 413.
     pub fn max_body_bytes(mut self, max_body_bytes: u64) -> Self {
         self.max_body_bytes = max_body_bytes;
         self
@@ -72,62 +72,62 @@ impl ServerOptions {
         self
     }
 
-    /// 4096; one more takes the place of one that waits for a request, else 503.
+    /// 4096; one more replaces an idle connection, else is answered 503.
     pub fn max_connections(mut self, max_connections: u64) -> Self {
         self.max_connections = max_connections;
         self
     }
 
-    /// From the first byte of a request to the end of its headers; 10.
+    /// From a request's first byte to the end of its headers; 10.
     pub fn header_seconds(mut self, header_seconds: f64) -> Self {
         self.header_seconds = header_seconds;
         self
     }
 
-    /// For its body; 60.
+    /// For the body; 60.
     pub fn body_seconds(mut self, body_seconds: f64) -> Self {
         self.body_seconds = body_seconds;
         self
     }
 
-    /// That a connection may wait for the next request; 75.
+    /// An idle connection waits for the next request; 75.
     pub fn idle_seconds(mut self, idle_seconds: f64) -> Self {
         self.idle_seconds = idle_seconds;
         self
     }
 
-    /// That a client may take nothing of its answer; 60.
+    /// Without a client reading its answer; 60.
     pub fn write_seconds(mut self, write_seconds: f64) -> Self {
         self.write_seconds = write_seconds;
         self
     }
 
-    /// Of a generation, from when it is queued to its end; else 504, in a stream an error event; 0: any.
+    /// From queueing a generation to its end; then 504, in a stream an error event. 0: no limit.
     pub fn request_seconds(mut self, request_seconds: f64) -> Self {
         self.request_seconds = request_seconds;
         self
     }
 
-    /// Of the models of tenon_server_add_file that are loaded at a time; 0: any.
+    /// Of loaded models of tenon_server_add_file; 0: no limit.
     pub fn memory_bytes(mut self, memory_bytes: u64) -> Self {
         self.memory_bytes = memory_bytes;
         self
     }
 
-    /// Clients may ask for POST /v1/models/NAME/load and /unload.
+    /// Clients may POST to /v1/models/NAME/load and /unload.
     pub fn model_control(mut self, model_control: bool) -> Self {
         self.model_control = model_control;
         self
     }
 
-    /// Of an OpenTelemetry collector, "`http://HOST:PORT`": gets a span for each request; not set: none.
+    /// OpenTelemetry collector, "`http://HOST:PORT`": receives a span per request. not set: none.
     pub fn otlp_address(mut self, otlp_address: &str) -> Self {
         self.otlp_address = Some(otlp_address.to_owned());
         self
     }
 
-    /// Both, in PEM, the first with its chain: connections over TCP are then HTTPS. IO where they cannot be
-    /// used, UNSUPPORTED in a library without TLS.
+    /// Both, in PEM, the first with its chain: TCP connections are then HTTPS. IO if they cannot be used,
+    /// UNSUPPORTED in a library without TLS.
     pub fn tls_certificate_file(mut self, tls_certificate_file: impl AsRef<Path>) -> Self {
         self.tls_certificate_file = Some(tls_certificate_file.as_ref().to_owned());
         self
@@ -139,8 +139,8 @@ impl ServerOptions {
         self
     }
 
-    /// Of answers that are remembered as tokens, so that conversations that come back in other words
-    /// (docs/server.md) reuse what was computed; 64 MiB.
+    /// Answers remembered as tokens, so that conversations that come back in other words (docs/server.md)
+    /// reuse computed tokens; 64 MiB.
     pub fn echo_bytes(mut self, echo_bytes: u64) -> Self {
         self.echo_bytes = echo_bytes;
         self
@@ -152,29 +152,29 @@ impl ServerOptions {
         self
     }
 
-    /// No answer is remembered, prompts are what the template makes of them.
+    /// Remember no answer; prompts are the template's output.
     pub fn no_echo_repair(mut self, no_echo_repair: bool) -> Self {
         self.no_echo_repair = no_echo_repair;
         self
     }
 
-    /// Of all bodies and all answers that clients have not taken, together; 512 MiB; beyond it requests and
-    /// whole answers are refused with 503, and streams wait.
+    /// All bodies, and answers that clients have not read, together; 512 MiB. Beyond it requests and whole
+    /// answers are refused with 503, and streams wait.
     pub fn max_pending_bytes(mut self, max_pending_bytes: u64) -> Self {
         self.max_pending_bytes = max_pending_bytes;
         self
     }
 
-    /// From one address, of IPv6 from one network of 64 bits; half of max_connections, and any number from
-    /// this machine.
+    /// Per address, for IPv6 per network of 64 bits; half of max_connections, and any number from this
+    /// machine.
     pub fn max_connections_per_address(mut self, max_connections_per_address: u64) -> Self {
         self.max_connections_per_address = max_connections_per_address;
         self
     }
 
-    /// Names by which clients may ask ("Host") where the server listens on a loopback address, "a.example,
-    /// b.example"; "*": all; not set: "localhost", addresses, names without a dot and the one listened on;
-    /// others are answered 403.
+    /// Names by which clients may ask ("Host") if the server listens on a loopback address, "a.example,
+    /// b.example"; others are answered 403. "*": all; not set: "localhost", addresses, names without a dot,
+    /// and the name listened on.
     pub fn allowed_hosts(mut self, allowed_hosts: &str) -> Self {
         self.allowed_hosts = Some(allowed_hosts.to_owned());
         self
@@ -251,7 +251,7 @@ impl ServerModelFile {
         self
     }
 
-    /// Of the KV cache, unless engine_options say; 0: four texts of the context.
+    /// KV cache, unless in engine_options; 0: four texts of the context.
     pub fn cache_bytes(mut self, cache_bytes: u64) -> Self {
         self.cache_bytes = cache_bytes;
         self
@@ -296,7 +296,7 @@ impl ServerRequest {
         self
     }
 
-    /// Where the server asks for one.
+    /// If the server requires one.
     pub fn api_key(mut self, api_key: &str) -> Self {
         self.api_key = Some(api_key.to_owned());
         self

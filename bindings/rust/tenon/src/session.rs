@@ -1,4 +1,4 @@
-//! Sessions: texts under way.
+//! Sessions: texts in progress.
 
 use crate::callback::{on_candidate, on_logits, on_progress, Guarded};
 use crate::calls;
@@ -20,14 +20,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The handle, and what must outlive it; the order of the fields is that of their ends.
+/// The handle, and what must outlive it; fields are dropped in this order.
 pub(crate) struct SessionCore {
     pub(crate) handle: Cancellable<sys::tenon_session>,
     _model: Arc<ModelCore>,
 }
 
-/// A text of tokens and what a model computed for it. It moves from thread to thread, but is used by one
-/// at a time; a [`Canceller`] works from any.
+/// A text of tokens and what a model computed for it. It may move between threads, but one at a
+/// time uses it; a [`Canceller`] works from any.
 pub struct Session {
     core: Arc<SessionCore>,
     engine: Engine,
@@ -35,12 +35,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// An empty text.
+    /// A session with an empty text.
     pub fn new(model: &Model) -> Result<Self> {
         Self::with(model, &SessionOptions::new())
     }
 
-    /// The same with options.
+    /// With options.
     pub fn with(model: &Model, options: &SessionOptions) -> Result<Self> {
         Self::in_engine(&model.engine()?, options)
     }
@@ -77,28 +77,28 @@ impl Session {
 
     // ---- Text ----
 
-    /// Adds text, with the begin token before it when the session is empty. It is only queued.
+    /// Appends text, with the begin token before it if the session is empty. It is only queued.
     pub fn append(&mut self, text: &str) -> Result<()> {
         let flags = self.flags(None, false)?;
         calls::session_append_text(self.handle(), text, flags)
     }
 
-    /// Adds text, with what is asked for.
+    /// Appends text, with options.
     pub fn append_as(&mut self, text: &str, how: TokenText) -> Result<()> {
         calls::session_append_text(self.handle(), text, how.flags())
     }
 
-    /// Adds tokens.
+    /// Appends tokens.
     pub fn append_tokens(&mut self, tokens: &[Token]) -> Result<()> {
         calls::session_append_tokens(self.handle(), tokens)
     }
 
-    /// Of a model with an encoder (T5): the text that it reads and this session's text answers to.
+    /// Encoder-decoders only (T5): sets the source text that the encoder reads.
     pub fn set_source(&mut self, text: &str) -> Result<()> {
         calls::session_set_source_text(self.handle(), text, sys::TENON_ADD_SPECIAL)
     }
 
-    /// The same as tokens.
+    /// Sets the source as tokens.
     pub fn set_source_tokens(&mut self, tokens: &[Token]) -> Result<()> {
         calls::session_set_source_tokens(self.handle(), tokens)
     }
@@ -108,17 +108,17 @@ impl Session {
         calls::session_rewind(self.handle(), position)
     }
 
-    /// A second session with the same text, sharing what was computed.
+    /// A second session with this text, sharing what was computed.
     pub fn fork(&mut self) -> Result<Self> {
         Ok(Self::of(made(calls::session_fork(self.handle())?)?, &self.engine))
     }
 
-    /// Tokens in the text.
+    /// Number of tokens in the text.
     pub fn position(&self) -> Result<u64> {
         calls::session_position(self.handle())
     }
 
-    /// The most it can hold.
+    /// Most tokens of the text.
     pub fn context(&self) -> Result<u64> {
         calls::session_context(self.handle())
     }
@@ -129,12 +129,12 @@ impl Session {
         unsafe { calls::session_tokens(self.handle()) }
     }
 
-    /// That the latest answer was drawn with: as the option `seed` it gives that answer again.
+    /// Seed of the latest answer; as the option `seed` it gives that answer again.
     pub fn seed(&self) -> Result<i64> {
         calls::session_seed(self.handle())
     }
 
-    /// Tokens and seconds.
+    /// Tokens and seconds so far.
     pub fn stats(&self) -> Result<SessionStats> {
         let raw = calls::session_get_stats(self.handle())?;
         // SAFETY: numbers.
@@ -143,7 +143,8 @@ impl Session {
 
     // ---- Generation ----
 
-    /// Appends a prompt (text, tokens, or `()`) and continues it: an iterator of pieces, which waits.
+    /// Appends a prompt (text, tokens, or `()`) and continues it: an iterator of pieces, which
+    /// waits.
     pub fn generate<'p, 'o>(
         &mut self,
         prompt: impl Into<Prompt<'p>>,
@@ -152,7 +153,7 @@ impl Session {
         Ok(Generation::new(Request::submit(self, prompt.into(), options.into())?, None))
     }
 
-    /// The same for tasks.
+    /// Appends a prompt and continues it, for tasks.
     pub fn stream<'p, 'o>(
         &mut self,
         prompt: impl Into<Prompt<'p>>,
@@ -161,7 +162,8 @@ impl Session {
         Ok(self.generate(prompt, options)?.into_stream())
     }
 
-    /// The same, with the session inside: it can move to other threads and tasks.
+    /// Appends a prompt and continues it in a generation that owns the session: it can move to
+    /// other threads and tasks.
     pub fn into_generation<'p, 'o>(
         self,
         prompt: impl Into<Prompt<'p>>,
@@ -171,8 +173,8 @@ impl Session {
         Ok(Generation::new(request, Some(self)))
     }
 
-    /// The same as something of its own. Until it has ended or is dropped, calls on the session are
-    /// `Error::State`; dropping the session ends it.
+    /// Appends a prompt and continues it in a request that borrows nothing. Until it has ended or
+    /// is dropped, calls on the session are `Error::State`; dropping the session ends it.
     pub fn submit<'p, 'o>(
         &mut self,
         prompt: impl Into<Prompt<'p>>,
@@ -181,20 +183,22 @@ impl Session {
         Request::submit(self, prompt.into(), options.into())
     }
 
-    /// Generates one token: the loop of `generate` in your hands. Without a sampler: the defaults.
+    /// Generates one token: a step of `generate`, for loops of your own. Without a sampler: the
+    /// defaults.
     pub fn next_piece(&mut self, sampler: Option<&mut Sampler>) -> Result<Piece> {
         let raw = calls::session_next(self.handle(), sampler.as_ref().map(|sampler| &sampler.handle))?;
         // SAFETY: the text is good until the next call.
         Ok(unsafe { Piece::read(&raw) })
     }
 
-    /// What is held back because it may begin a stop text, for loops that end before the model does.
+    /// Hands out text held back because it may begin a stop text, for loops that end before the
+    /// model does.
     pub fn take_held(&mut self) -> Result<&str> {
         // SAFETY: until the next call, which the borrow rules out.
         unsafe { calls::session_take_held(self.handle()) }
     }
 
-    /// `count` continuations, and the number of the likeliest, with which the text goes on.
+    /// `count` continuations, and the index of the likeliest, with which the text continues.
     pub fn best_of(
         &mut self,
         count: u32,
@@ -230,13 +234,13 @@ impl Session {
 
     // ---- Computing ----
 
-    /// Computes what is queued now instead of with the next token.
+    /// Computes queued tokens now instead of with the next token.
     pub fn prefill(&mut self) -> Result<()> {
         self.prefill_with(|_| ControlFlow::Continue(()))
     }
 
-    /// The same with progress(fraction). Break ends it with `Error::Cancelled`, and what was computed stays;
-    /// a panic goes on from here.
+    /// Computes queued tokens with progress(fraction). Break ends it with `Error::Cancelled`, and
+    /// computed tokens stay computed; a panic resumes from this call.
     pub fn prefill_with<F: FnMut(f64) -> ControlFlow<()>>(&mut self, progress: F) -> Result<()> {
         let mut guarded = Guarded::new(progress);
         let user = guarded.user();
@@ -245,21 +249,21 @@ impl Session {
         guarded.end(result)
     }
 
-    /// The logits of the next token: `[vocabulary]`, the library's memory, so they borrow the session.
-    /// Computes what is queued.
+    /// Logits of the next token: `[vocabulary]`, the library's memory, so they borrow the session.
+    /// Computes queued tokens.
     pub fn logits(&mut self) -> Result<&[f32]> {
         // SAFETY: until the next call, which the borrow rules out.
         unsafe { calls::session_logits(self.handle()) }
     }
 
-    /// Those that the last token of `next_piece` was drawn from.
+    /// Logits that the last token of `next_piece` was drawn from.
     pub fn drawn_logits(&mut self) -> Result<&[f32]> {
         // SAFETY: until the next call, which the borrow rules out.
         unsafe { calls::session_drawn_logits(self.handle()) }
     }
 
-    /// Appends tokens, computes them and calls on_logits(row, logits) after each: `[vocabulary]`, without a
-    /// copy. Break ends it with `Error::Cancelled`; a panic goes on from here.
+    /// Appends tokens, computes them and calls on_logits(row, logits) after each: `[vocabulary]`,
+    /// without a copy. Break ends it with `Error::Cancelled`; a panic resumes from this call.
     pub fn evaluate<F: FnMut(u64, &[f32]) -> ControlFlow<()>>(
         &mut self,
         tokens: &[Token],
@@ -284,13 +288,14 @@ impl Session {
         calls::session_save_buffer(self.handle())
     }
 
-    /// Puts what was saved in place of the text, which goes on bit by bit as the saved one would have.
-    /// `Error::Format` for what was made with another model, backend or cache; then it is as it was.
+    /// Replaces the text by a saved session, which continues with the same bits as the saved one.
+    /// `Error::Format` if it was made with another model, backend or cache; the session is then
+    /// unchanged.
     pub fn restore(&mut self, path: impl AsRef<Path>) -> Result<()> {
         calls::session_restore(self.handle(), &c_path(path.as_ref())?, 0)
     }
 
-    /// The same, but where only the cache differs the text is taken, and computed again.
+    /// As `restore`; if only the cache differs, takes the text and recomputes it.
     pub fn restore_text(&mut self, path: impl AsRef<Path>) -> Result<()> {
         calls::session_restore(self.handle(), &c_path(path.as_ref())?, sys::TENON_RESTORE_TEXT)
     }
@@ -305,7 +310,7 @@ impl Session {
         calls::session_restore_buffer(self.handle(), saved, sys::TENON_RESTORE_TEXT)
     }
 
-    /// Ends calls on this session from any thread.
+    /// A handle that ends calls on this session from any thread.
     pub fn canceller(&self) -> Canceller {
         Canceller(Target::Session(Arc::downgrade(&self.core)))
     }

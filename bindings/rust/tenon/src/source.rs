@@ -1,4 +1,4 @@
-//! Where the bytes of a model come from, and what happens while they are read.
+//! Sources of a model's bytes, and callbacks while they are read.
 
 use crate::callback::{on_progress, Guarded};
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ enum Origin {
     Reader { size: u64, reader: Box<Reader> },
 }
 
-/// A function that reads, and what it first panicked with.
+/// A reading function, and its first panic.
 struct Reader {
     read: Box<Read>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -46,19 +46,20 @@ impl Source {
         Self(Origin::Path(path.as_ref().to_owned()))
     }
 
-    /// Bytes of an open file from `offset` on, which is closed when they have been opened as a model. size
-    /// 0: to its end.
+    /// Bytes of an open file from `offset` on. The file is closed when the model has been opened.
+    /// size 0: to its end.
     pub fn file(file: File, offset: u64, size: u64) -> Self {
         Self(Origin::File { file, offset, size })
     }
 
-    /// Bytes in memory, which are kept as long as anything of the model lives.
+    /// Bytes in memory, kept while anything of the model lives.
     pub fn bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         Self(Origin::Bytes(Box::new(bytes)))
     }
 
-    /// `size` bytes that read(offset, buffer) delivers, from any thread: how many it has copied, 0 at the
-    /// end. An error, or a panic, is `Error::Io` of the call; a panic goes on when the model is opened.
+    /// `size` bytes of read(offset, buffer), called on any thread; it returns the number of copied
+    /// bytes, 0 at the end. Its error, or a panic, is `Error::Io` of the call; a panic resumes when
+    /// the model is opened.
     pub fn reader(
         size: u64,
         read: impl Fn(u64, &mut [u8]) -> io::Result<usize> + Send + Sync + 'static,
@@ -67,7 +68,7 @@ impl Source {
         Self(Origin::Reader { size, reader: Box::new(reader) })
     }
 
-    /// As the library takes it, good as long as `self` and the path.
+    /// For the library, valid as long as `self` and the path.
     fn raw(&self, path: &mut Option<CString>) -> Result<sys::tenon_source> {
         let mut raw = sys::tenon_source::new();
         match &self.0 {
@@ -108,7 +109,7 @@ impl Source {
         }
     }
 
-    /// The tokenizer in it; the source is not used afterwards.
+    /// The source's tokenizer; the source is not used afterwards.
     pub(crate) fn load_tokenizer(&self) -> Result<Option<Handle<sys::tenon_tokenizer>>> {
         let mut path = None;
         let raw = self.raw(&mut path)?;
@@ -137,16 +138,16 @@ unsafe extern "C" fn on_read(user: *mut c_void, offset: u64, buffer: *mut c_void
     }
 }
 
-/// How detailed a line of the log is.
+/// Level of a line of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Something failed.
     Error,
-    /// Something is not as it should be.
+    /// Something unexpected.
     Warning,
-    /// What happens.
+    /// Events.
     Info,
-    /// What happens, in detail.
+    /// Events in detail.
     Debug,
 }
 
@@ -161,7 +162,7 @@ impl LogLevel {
     }
 }
 
-/// What the callbacks of a model get as `user`: the log for good, progress while it loads.
+/// `user` of a model's callbacks: the log for good, progress while it loads.
 struct Callbacks {
     log: Option<Box<Log>>,
     progress: Option<ProgressOfLoad>,
@@ -179,7 +180,7 @@ unsafe extern "C" fn on_log(user: *mut c_void, level: u32, text: *const c_char, 
     // SAFETY: the caller's; the text lives during the call.
     let (callbacks, text) = unsafe { (&*user.cast::<Callbacks>(), lent(text.cast::<u8>(), length as usize)) };
     if let Some(log) = &callbacks.log {
-        // No call waits that could go on with a panic.
+        // No call is waiting from which a panic could resume.
         called(|| log(LogLevel::of(level), &String::from_utf8_lossy(text)));
     }
 }
@@ -195,7 +196,7 @@ unsafe extern "C" fn on_load(user: *mut c_void, fraction: f64) -> i32 {
     }
 }
 
-/// A Callbacks of which the library has a pointer, too, and may read at any time.
+/// A Callbacks to which the library also has a pointer, and which it may read at any time.
 struct Shared(NonNull<Callbacks>);
 
 impl Shared {
@@ -203,7 +204,7 @@ impl Shared {
         Self(NonNull::from(Box::leak(Box::new(callbacks))))
     }
 
-    /// The load is over, and with it the life of its progress.
+    /// Ends the life of the load's progress.
     fn end_progress(&mut self) {
         // SAFETY: the library reads progress only while it loads, on this thread.
         unsafe { ptr::addr_of_mut!((*self.0.as_ptr()).progress).write(None) }
@@ -222,7 +223,7 @@ unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
-/// What must live as long as anything of a model.
+/// Kept while anything of a model lives.
 #[derive(Default)]
 pub(crate) struct Kept {
     _sources: Vec<Source>,
@@ -242,27 +243,27 @@ impl<'a> Loader<'a> {
         Self { sources, options: ModelOptions::new(), progress: None, log: None }
     }
 
-    /// With these options.
+    /// Sets the options.
     pub fn options(mut self, options: &ModelOptions) -> Self {
         self.options = options.clone();
         self
     }
 
-    /// Calls progress(fraction) while it loads. Break ends it with `Error::Cancelled`; a panic goes on from
-    /// `load`.
+    /// Calls progress(fraction) while it loads. Break cancels with `Error::Cancelled`; a panic
+    /// resumes from `load`.
     pub fn progress(mut self, progress: impl FnMut(f64) -> ControlFlow<()> + 'a) -> Self {
         self.progress = Some(Box::new(progress));
         self
     }
 
-    /// Calls log(level, line) for lines up to `level`, on any thread, as long as anything of the model
-    /// lives. It must not call the library; what it panics with is dropped.
+    /// Calls log(level, line) for lines up to `level`, on any thread, while anything of the model
+    /// lives. It must not call the library; its panics are dropped.
     pub fn log(mut self, level: LogLevel, log: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Self {
         self.log = Some((level, Box::new(log)));
         self
     }
 
-    /// Opens it. `Error::Format`, `Unsupported`, `Io`, `Limit` for what cannot be, `Cancelled`.
+    /// Opens the model. Errors: `Format`, `Unsupported`, `Io`, `Limit`, `Cancelled`.
     pub fn load(mut self) -> Result<Model> {
         let load = found(library()?.api.tenon_model_load, "tenon_model_load")?;
         let options = self.options.0.handle()?;

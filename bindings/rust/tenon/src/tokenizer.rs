@@ -20,16 +20,16 @@ pub struct Tokenizer {
 
 enum Inner {
     Own(Handle<sys::tenon_tokenizer>),
-    /// Part of a model, which lives as long and destroys it.
+    /// Part of a model, which keeps it alive and destroys it.
     OfModel(ManuallyDrop<Handle<sys::tenon_tokenizer>>, #[allow(dead_code)] Arc<ModelCore>),
 }
 
-/// How a text becomes tokens.
+/// Options of tokenization.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenText {
-    /// Add the begin (and end) token where the model wants it.
+    /// Adds the begin (and end) token if the model wants it.
     pub add_special: bool,
-    /// Spelled control tokens become them: not for user input.
+    /// Finds control tokens in the text: not for user input.
     pub parse_special: bool,
 }
 
@@ -40,7 +40,7 @@ impl TokenText {
     }
 }
 
-/// None where the library says that there is none.
+/// None for the library's "no token".
 pub(crate) fn some_token(token: Token) -> Option<Token> {
     (token != sys::TENON_NO_TOKEN).then_some(token)
 }
@@ -52,7 +52,7 @@ impl Tokenizer {
         Ok(Self { inner: Arc::new(Inner::Own(handle)) })
     }
 
-    /// The same from a source, which is not used afterwards.
+    /// From a source, which is not used afterwards.
     pub fn load(source: &Source) -> Result<Self> {
         Ok(Self { inner: Arc::new(Inner::Own(made(source.load_tokenizer()?)?)) })
     }
@@ -74,54 +74,54 @@ impl Tokenizer {
         }
     }
 
-    /// The tokens of a text as it is: nothing is added, nothing in it is a control token.
+    /// Tokens of a text as it is: nothing is added, and no control tokens are found.
     pub fn encode(&self, text: &str) -> Result<Vec<Token>> {
         self.encode_as(text, TokenText::default())
     }
 
-    /// The tokens of a text, with what is asked for.
+    /// Tokens of a text, with options.
     pub fn encode_as(&self, text: &str, how: TokenText) -> Result<Vec<Token>> {
         calls::tokenizer_encode(self.handle(), text, how.flags())
     }
 
-    /// The text of tokens; what is no character becomes U+FFFD. Control tokens are not shown.
+    /// Text of tokens; invalid UTF-8 becomes U+FFFD. Control tokens are not shown.
     pub fn decode(&self, tokens: &[Token]) -> Result<String> {
         self.decode_bytes(tokens).map(text_of)
     }
 
-    /// The same with control tokens by their names.
+    /// Text of tokens, with control tokens by their names.
     pub fn decode_special(&self, tokens: &[Token]) -> Result<String> {
         calls::tokenizer_decode(self.handle(), tokens, sys::TENON_RENDER_SPECIAL).map(text_of)
     }
 
-    /// The bytes of tokens, which may begin or end inside a character.
+    /// Bytes of tokens, which may begin or end inside a character.
     pub fn decode_bytes(&self, tokens: &[Token]) -> Result<Vec<u8>> {
         calls::tokenizer_decode(self.handle(), tokens, 0)
     }
 
-    /// How many tokens there are: 0 up to this.
+    /// Number of tokens: tokens are 0 .. count - 1.
     pub fn count(&self) -> Result<usize> {
         calls::tokenizer_count(self.handle())
     }
 
-    /// What a token is.
+    /// Attributes, spelling and bytes of a token.
     pub fn info(&self, token: Token) -> Result<TokenInfo> {
         let raw = calls::tokenizer_token_info(self.handle(), token)?;
         // SAFETY: its texts live as long as the tokenizer.
         Ok(unsafe { TokenInfo::read(&raw) })
     }
 
-    /// The token that the file spells so.
+    /// The token with this spelling in the file.
     pub fn find(&self, spelling: &str) -> Result<Option<Token>> {
         calls::tokenizer_find(self.handle(), spelling).map(some_token)
     }
 
-    /// The token that texts begin with.
+    /// The begin token.
     pub fn begin_token(&self) -> Result<Option<Token>> {
         calls::tokenizer_special(self.handle(), sys::TENON_SPECIAL_BEGIN).map(some_token)
     }
 
-    /// The token that ends a text.
+    /// The end token.
     pub fn end_token(&self) -> Result<Option<Token>> {
         calls::tokenizer_special(self.handle(), sys::TENON_SPECIAL_END).map(some_token)
     }

@@ -1,4 +1,4 @@
-//! Notifications of the library: whom they wake, and what happens to that which they drop.
+//! Notifications of the library: the tasks they wake, and objects that they drop.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -10,35 +10,36 @@ use std::task::Waker;
 use std::thread;
 
 thread_local! {
-    /// This thread is in a function that the library calls and that must not call it.
+    /// True while this thread is in a function that the library calls and that must not call it.
     static IS_CALLED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is in such a function.
+/// True if this thread is in such a function.
 pub(crate) fn is_called() -> bool {
     IS_CALLED.get()
 }
 
-/// Runs such a function, which is code of others: nobody can be told what it panics with.
+/// Runs such a function, which is foreign code: its panic cannot be reported.
 pub(crate) fn called(function: impl FnOnce()) {
     let outer = IS_CALLED.replace(true);
     let _ = catch_unwind(AssertUnwindSafe(function));
     IS_CALLED.set(outer);
 }
 
-/// Runs what calls the library: on a thread of its own where this one must not. Without one it is not run.
+/// Runs a function that calls the library: on a new thread if this one must not. If no thread can
+/// start, it is not run.
 pub(crate) fn on_a_free_thread(function: impl FnOnce() + Send + 'static) {
     if !is_called() {
         return function();
     }
-    // Whatever it holds must not be dropped here.
+    // Its captures must not be dropped on this thread.
     let function = ManuallyDrop::new(function);
     let _ =
         thread::Builder::new().name("tenon-end".into()).spawn(move || ManuallyDrop::into_inner(function)());
 }
 
-/// Something of the library that waits, when it is dropped, for the notification that is under way. A waker can
-/// drop it: with the task, when the task has no other owner left.
+/// An object of the library whose drop waits for a running notification. A waker can drop it: with
+/// the task, if the task has no other owner left.
 pub(crate) struct Apart<T: Send + 'static>(ManuallyDrop<T>);
 
 impl<T: Send + 'static> Apart<T> {
@@ -63,12 +64,12 @@ impl<T: Send + 'static> Drop for Apart<T> {
     }
 }
 
-/// Whom to wake when there is something.
+/// The waker to call when something is ready.
 #[derive(Default)]
 pub(crate) struct Notified(Mutex<Option<Waker>>);
 
 impl Notified {
-    /// Wakes this one from now on.
+    /// Sets the waker.
     pub(crate) fn set(&self, waker: &Waker) {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !place.as_ref().is_some_and(|other| other.will_wake(waker)) {
@@ -76,7 +77,7 @@ impl Notified {
         }
     }
 
-    /// The `user` of on_notify, good as long as this.
+    /// `user` of on_notify, valid as long as this.
     pub(crate) fn user(self: &Arc<Self>) -> *mut c_void {
         Arc::as_ptr(self).cast_mut().cast()
     }

@@ -17,7 +17,7 @@ import tenon.ChatDelta;
 import tenon.Constants;
 import tenon.Piece;
 
-/** Tells a handler of LangChain4j what pieces amount to. */
+/** Passes the contents of pieces to a handler of LangChain4j. */
 final class AnswerSubscriber implements Flow.Subscriber<Piece>, StreamingHandle {
   /** A call of a tool whose arguments are still coming. */
   private record Call(String id, String name, StringBuilder arguments) {}
@@ -66,7 +66,7 @@ final class AnswerSubscriber implements Flow.Subscriber<Piece>, StreamingHandle 
         handler.onCompleteToolCall(new CompleteToolCall((int) delta.call(), ToolExecutionRequest.builder()
             .id(call.id).name(call.name).arguments(call.arguments.toString()).build()));
       }
-      // A call that was broken follows as content.
+      // A malformed call follows as content.
       case Constants.CHAT_CALL_RETRACT -> calls.remove(delta.call());
       default -> { }
     }

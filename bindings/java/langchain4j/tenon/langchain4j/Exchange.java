@@ -22,7 +22,7 @@ import tenon.Reply;
 import tenon.Sampler;
 import tenon.SamplerOptions;
 
-/** One request under way, and its answer as far as it has come. */
+/** A running request, and its answer so far. */
 final class Exchange implements AutoCloseable {
   final Generation generation;
   private final Engine engine;
@@ -65,13 +65,13 @@ final class Exchange implements AutoCloseable {
     return options;
   }
 
-  /** What a piece adds to the answer. */
+  /** Deltas that a piece adds to the answer. */
   List<ChatDelta> push(Piece piece) {
     List<ChatDelta> deltas = new ArrayList<>();
     if (!hasStops) {
       if (piece.hasToken()) deltas.addAll(reply.push(piece.token()));
     } else {
-      // Text that may become a stop is held back, so what counts is the text; control tokens have none.
+      // Text that may become a stop is held back, so push the text; control tokens have none.
       if (piece.hasToken() && isControl(piece.token())) deltas.addAll(reply.push(piece.token()));
       if (!piece.text().isEmpty()) deltas.addAll(reply.push(piece.text()));
     }

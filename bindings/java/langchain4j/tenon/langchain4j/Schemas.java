@@ -63,7 +63,7 @@ final class Schemas {
     throw new IllegalArgumentException("a schema of an unknown kind: " + element);
   }
 
-  /** As "parameters" of a tool; null: it takes none. */
+  /** As "parameters" of a tool; null: none. */
   static Map<String, Object> parameters(JsonObjectSchema parameters) {
     return parameters != null ? of(parameters)
         : Map.of("type", "object", "properties", Map.of(), "required", List.of());

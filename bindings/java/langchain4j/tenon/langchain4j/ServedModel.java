@@ -8,7 +8,7 @@ import tenon.Chat;
 import tenon.Engine;
 import tenon.Model;
 
-/** What the two chat models have in common: whose engine answers, and by which defaults. */
+/** Common parts of the two chat models: the engine that answers, and the defaults. */
 record ServedModel(Engine engine, Chat chat, String name, ChatRequestParameters defaults) {
   static final Set<Capability> CAPABILITIES = Set.of(Capability.RESPONSE_FORMAT_JSON_SCHEMA);
 

@@ -10,8 +10,8 @@ import tenon.Engine;
 import tenon.Model;
 import tenon.Piece;
 
-/** A model in this process as a chat model of LangChain4j. Any number of threads; their requests share the steps of one
- * engine.
+/** A model in this process as a chat model of LangChain4j. Any number of threads; their requests
+ * share the steps of one engine.
  *
  * <pre>{@code
  * ChatModel chat = new TenonChatModel(Model.open("model.gguf"));
@@ -24,7 +24,7 @@ public final class TenonChatModel implements ChatModel {
     served = ServedModel.of(model);
   }
 
-  /** In an engine of the caller's. defaults: for what a request leaves open. */
+  /** Uses the caller's engine. defaults: for parameters that a request leaves out. */
   public TenonChatModel(Engine engine, ChatRequestParameters defaults) {
     served = ServedModel.of(engine, defaults);
   }

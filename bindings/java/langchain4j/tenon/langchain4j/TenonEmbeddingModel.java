@@ -31,7 +31,7 @@ public final class TenonEmbeddingModel implements EmbeddingModel {
     this(new Embedder(model), model.info().name());
   }
 
-  /** By an embedder of the caller's. */
+  /** Uses the caller's embedder. */
   public TenonEmbeddingModel(Embedder embedder, String name) {
     this.embedder = embedder;
     this.name = name;
@@ -47,7 +47,7 @@ public final class TenonEmbeddingModel implements EmbeddingModel {
     return embedder.dimensions();
   }
 
-  /** Whether texts are questions or what is searched. */
+  /** Role of the texts: questions or documents. */
   @Override
   public Set<EmbeddingParameter<?>> supportedParameters() {
     return Set.of(EmbeddingRequestParameters.INPUT_TYPE);

@@ -9,8 +9,8 @@ import java.util.Set;
 import tenon.Engine;
 import tenon.Model;
 
-/** The same as {@link TenonChatModel}, as it comes. No thread waits for a request; handlers are called on the common
- * pool, one call at a time. */
+/** {@link TenonChatModel} with streaming. No thread waits for a request; handlers are called on the
+ * common pool, one call at a time. */
 public final class TenonStreamingChatModel implements StreamingChatModel {
   private final ServedModel served;
 
@@ -19,7 +19,7 @@ public final class TenonStreamingChatModel implements StreamingChatModel {
     served = ServedModel.of(model);
   }
 
-  /** In an engine of the caller's. defaults: for what a request leaves open. */
+  /** Uses the caller's engine. defaults: for parameters that a request leaves out. */
   public TenonStreamingChatModel(Engine engine, ChatRequestParameters defaults) {
     served = ServedModel.of(engine, defaults);
   }
