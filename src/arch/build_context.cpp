@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.h"
 #include "program/operations.h"
 
 namespace tenon {
@@ -90,64 +91,105 @@ BuildContext::BuildContext(const ModelSpec& spec, const ProgramOptions& program_
   for (const LayerSpec& one : model.layers) {
     if (one.block) tensors.share_slots();
   }
+  state_values_.resize(model.layers.size());
+  state_.resize(model.layers.size());
   add_groups();
   add_state_groups();
   add_angles();
 }
 
 void BuildContext::add_groups() {
-  std::vector<CacheGroup> groups;
-  const auto place = [&groups](const CacheGroup& wanted) {
-    const auto found = std::find_if(groups.begin(), groups.end(), [&](const CacheGroup& group) {
-      return same_kind(group, wanted);
-    });
-    const auto number = static_cast<uint32_t>(found - groups.begin());
-    if (found == groups.end()) groups.push_back(wanted);
-    return CachePlace{number, groups[number].layers++};
-  };
-  cache_.resize(model.layers.size());
-  index_cache_.resize(model.layers.size());
-  pool_cache_.resize(model.layers.size());
-  row_cache_.resize(model.layers.size());
-  raw_cache_.resize(model.layers.size());
-  for (uint32_t i = 0; i < cache_.size(); ++i) {
-    const AttentionSpec& attention = layer(i).attention;
-    if (attention.heads == 0) continue;
-    if (attention.cache_of >= 0) {
-      cache_[i] = cache_[static_cast<uint32_t>(attention.cache_of)];
-      continue;
-    }
-    cache_[i] = place(attention_group(attention, options));
-    const PoolSpec& pools = attention.pools;
-    if (pools.rows_of >= 0) {
-      row_cache_[i] = row_cache_[static_cast<uint32_t>(pools.rows_of)];
-      index_cache_[i] = index_cache_[static_cast<uint32_t>(pools.rows_of)];
-      continue;
-    }
-    if (pools.stride > 0) row_cache_[i] = place(row_group(attention, options));
-    if (pools.pools_positions()) {
-      raw_cache_[i] = place(pool_group(attention.key_dim, pools.stride, pools.overlap, options));
-    }
-    const IndexSpec& index = attention.index;
-    if (index.count == 0 || index.shared) continue;
-    index_cache_[i] = place(index_group(index, options));
-    if (index.kind == IndexKind::Pools || index.kind == IndexKind::Rows) {
-      pool_cache_[i] = place(pool_group(index.key_dim, index.together, pools.overlap, options));
-    }
+  for (uint32_t i = 0; i < model.layers.size(); ++i) add_attention_caches(i);
+  for (uint32_t i = 0; i < model.layers.size(); ++i) {
+    for (const BlockSpec& one : layer(i).specs) one.add_caches(*this, i);
   }
-  for (const CacheGroup& group : groups) ops.cache_group(group);
+  for (const CacheGroup& group : groups_) ops.cache_group(group);
+}
+
+void BuildContext::add_attention_caches(uint32_t i) {
+  const AttentionSpec& attention = layer(i).attention;
+  if (attention.heads == 0) return;
+  if (attention.cache_of >= 0) {
+    return share_cache(i, kAttentionCache, static_cast<uint32_t>(attention.cache_of));
+  }
+  add_cache(i, kAttentionCache, attention_group(attention, options));
+  const PoolSpec& pools = attention.pools;
+  if (pools.rows_of >= 0) {
+    share_cache(i, "rows", static_cast<uint32_t>(pools.rows_of));
+    share_cache(i, "index", static_cast<uint32_t>(pools.rows_of));
+    return;
+  }
+  if (pools.stride > 0) add_cache(i, "rows", row_group(attention, options));
+  if (pools.pools_positions()) {
+    add_cache(i, "positions", pool_group(attention.key_dim, pools.stride, pools.overlap, options));
+  }
+  const IndexSpec& index = attention.index;
+  if (index.count == 0 || index.shared) return;
+  add_cache(i, "index", index_group(index, options));
+  if (index.kind == IndexKind::Pools || index.kind == IndexKind::Rows) {
+    add_cache(i, "index positions",
+              pool_group(index.key_dim, index.together, pools.overlap, options));
+  }
+  if (index.kind == IndexKind::Means) add_state(i, "index", index.state_values());
+}
+
+void BuildContext::add_cache(uint32_t layer, std::string_view role, const CacheGroup& group) {
+  const auto found = std::find_if(groups_.begin(), groups_.end(),
+                                  [&](const CacheGroup& other) { return same_kind(other, group); });
+  const auto number = static_cast<uint32_t>(found - groups_.begin());
+  if (found == groups_.end()) groups_.push_back(group);
+  caches_[{layer, std::string(role)}] = {number, groups_[number].layers++};
+}
+
+void BuildContext::share_cache(uint32_t layer, std::string_view role, uint32_t source) {
+  caches_[{layer, std::string(role)}] = cache(source, role);
+}
+
+void BuildContext::add_state(uint32_t layer, std::string_view role, uint64_t values) {
+  state_offsets_[{layer, std::string(role)}] = state_values_[layer];
+  state_values_[layer] += values;
+}
+
+BuildContext::CachePlace BuildContext::cache(uint32_t layer, std::string_view role) const {
+  const auto found = caches_.find({layer, std::string(role)});
+  if (found == caches_.end()) fail_missing(layer, role);
+  return found->second;
+}
+
+StatePlace BuildContext::state(uint32_t layer, std::string_view role, uint64_t offset) const {
+  const auto found = state_offsets_.find({layer, std::string(role)});
+  if (found == state_offsets_.end()) fail_missing(layer, role);
+  return {state_[layer].group, state_[layer].layer, static_cast<uint32_t>(found->second + offset)};
+}
+
+void BuildContext::fail_missing(uint32_t layer, std::string_view role) {
+  fail(Code::Internal, "layer {} declares no cache or state \"{}\"", layer, role);
+}
+
+CacheGroup BuildContext::latent_group(uint32_t key_dim, uint32_t value_dim) const {
+  CacheGroup group;
+  group.type = options.cache_type;
+  group.block_tokens = options.block_tokens;
+  group.kind = TENON_CACHE_LATENT;
+  group.kv_heads = 1;
+  group.key_dim = key_dim;
+  group.value_dim = value_dim;
+  return group;
+}
+
+Slot& BuildContext::shared(std::string_view name) {
+  return shared_.try_emplace(std::string(name), kNoSlot).first->second;
 }
 
 void BuildContext::add_state_groups() {
-  std::map<uint32_t, uint32_t> layers;  // layers by their number of state values
-  state_.resize(model.layers.size());
+  std::map<uint64_t, uint32_t> layers;  // layers by their number of state values
   for (uint32_t i = 0; i < state_.size(); ++i) {
-    if (layer(i).state_values > 0) state_[i].layer = layers[layer(i).state_values]++;
+    if (state_values_[i] > 0) state_[i].layer = layers[state_values_[i]]++;
   }
   for (const auto& [values, count] : layers) {
-    const uint32_t group = ops.state_group(count, values);
+    const uint32_t group = ops.state_group(count, static_cast<uint32_t>(values));
     for (uint32_t i = 0; i < state_.size(); ++i) {
-      if (layer(i).state_values == values) state_[i].group = group;
+      if (state_values_[i] == values) state_[i].group = group;
     }
   }
 }

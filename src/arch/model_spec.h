@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arch/block_specs.h"
 #include "arch/blocks/rope.h"
 #include "program/operations.h"
 #include "tenon/backend.h"
@@ -166,113 +167,6 @@ struct AttentionSpec {
   IndexSpec index;
 };
 
-/// Source of a selective scan's inputs, and columns of its convolution.
-enum class MambaVersion {
-  First,   ///< a decay per value; "ssm_x" makes dt, B and C from the convolved values
-  Second,  ///< a decay per head; "ssm_in" makes all inputs, and B and C are convolved, too
-  Plamo,   ///< PLaMo 2: heads of Second with inputs of First
-};
-
-/// RMS norms of the time step's row before its matrix, of B and of C.
-enum class ScanNorms {
-  None,
-  Unweighted,  ///< Falcon Mamba
-  Weighted,    ///< "ssm_dt_norm", "ssm_b_norm", "ssm_c_norm"
-};
-
-/// Selective state space: Mamba (Gu and Dao 2023, arXiv 2312.00752) and Mamba 2 (Dao and Gu 2024,
-/// arXiv 2405.21060).
-struct StateSpaceSpec {
-  MambaVersion version = MambaVersion::Second;
-  uint32_t inner = 0;   ///< columns; 0 means none
-  uint32_t heads = 0;   ///< divides inner; Mamba: = inner
-  uint32_t groups = 1;  ///< groups of heads, each with its B and C
-  uint32_t state = 0;   ///< state values per column
-  uint32_t kernel = 0;  ///< taps of the convolution
-  uint32_t rank = 0;    ///< rank of the time step's projection; 0 in Mamba 2
-  ScanNorms norms = ScanNorms::None;
-  std::string_view norm_suffix = ".weight";  ///< suffix of the names of the norms' weights
-  float epsilon = 0.0f;
-
-  /// Columns of the convolution.
-  [[nodiscard]] uint64_t conv_columns() const {
-    return version == MambaVersion::Second ? inner + uint64_t{2} * groups * state : inner;
-  }
-  [[nodiscard]] uint64_t conv_values() const { return (kernel - 1) * conv_columns(); }
-  [[nodiscard]] uint64_t state_values() const {
-    return inner == 0 ? 0 : conv_values() + uint64_t{inner} * state;
-  }
-};
-
-/// Gated delta rule (Yang et al. 2024, arXiv 2412.06464); with a decay per channel, Kimi Delta
-/// Attention (2025, arXiv 2510.26692).
-struct DeltaSpec {
-  uint32_t key_heads = 0;
-  uint32_t value_heads = 0;  ///< 0 means none; a multiple of key_heads
-  uint32_t key_dim = 0;
-  uint32_t value_dim = 0;
-  uint32_t kernel = 0;  ///< taps of the convolution
-  /// Value head j reads key head j % key_heads; else neighbours share a key head.
-  bool interleaved = false;
-  bool each_channel = false;  ///< Kimi Delta Attention: a decay per key channel
-  bool fused_rates = false;   ///< "ssm_ba" holds the rows of beta and alpha, grouped by key head
-  /// With each_channel: decay and gate use one matrix each ("ssm_f_a", "ssm_g_a"), not products of
-  /// two.
-  bool full_rank = false;
-  bool full_gate = false;      ///< only the gate uses one matrix ("ssm_g")
-  bool negative_rate = false;  ///< "ssm_a" [heads] holds -a if lower_bound is set
-  /// With each_channel: decay = lower_bound sigmoid(a (f x + bias)); 0 means a softplus(f x +
-  /// bias).
-  float lower_bound = 0.0f;
-  float epsilon = 0.0f;
-  bool sigmoid_gate = false;  ///< gates the result by a sigmoid, without each_channel; else by SiLU
-
-  [[nodiscard]] uint64_t key_columns() const { return uint64_t{key_heads} * key_dim; }
-  [[nodiscard]] uint64_t value_columns() const { return uint64_t{value_heads} * value_dim; }
-  [[nodiscard]] uint64_t conv_columns() const { return 2 * key_columns() + value_columns(); }
-  [[nodiscard]] uint64_t conv_values() const { return (kernel - 1) * conv_columns(); }
-  [[nodiscard]] uint64_t state_values() const {
-    return value_heads == 0 ? 0 : conv_values() + key_dim * value_columns();
-  }
-};
-
-/// Rows found by hashes of the last tokens, added to the residual streams before a layer (Engram,
-/// arXiv 2601.07372, as in Qwen4-Exp and DeepSeek-V4.1).
-struct NgramSpec {
-  NgramLookup lookup;     ///< without heads, nothing is added
-  uint32_t row = 0;       ///< values per row of the table
-  uint32_t kernel = 0;    ///< taps of the convolution; 0 means none
-  uint32_t dilation = 0;  ///< tokens between taps
-
-  [[nodiscard]] bool adds() const { return !lookup.heads.empty(); }
-  [[nodiscard]] uint64_t state_values(uint64_t columns) const {
-    return kernel == 0 ? 0 : uint64_t{kernel - 1} * dilation * columns;
-  }
-};
-
-/// A short convolution between two gates (LFM2).
-struct ShortConvSpec {
-  uint32_t kernel = 0;  ///< taps; 0 means none
-};
-
-/// RWKV 6 (Peng et al. 2024, arXiv 2404.05892) and 7 (Peng et al. 2025, arXiv 2503.14456).
-struct WkvSpec {
-  uint32_t head_dim = 0;  ///< 0 means none
-  uint32_t shifts = 2;    ///< rows kept: the time mix's, and with 2 the channel mix's
-  uint32_t decay_rank = 0;
-  // RWKV 6
-  float result_scale = 1.0f;  ///< multiplies the layer's result
-  uint32_t mix_rank = 0;      ///< rank of the mix with the previous token; 0 means RWKV 7
-  uint32_t kv_heads = 0;      ///< heads of keys and values, each shared by several heads
-  bool linear = false;  ///< gated linear attention: no bonus, no norm of heads, keys times 1 - w
-  // RWKV 7
-  uint32_t rate_rank = 0;   ///< rank of the in-context learning rate
-  uint32_t value_rank = 0;  ///< rank of the share of the first layer's values
-  uint32_t gate_rank = 0;   ///< 0 means no gate
-  Presence head_norm = Presence::Required;
-  float epsilon = 64e-5f;  ///< norm of heads; independent of the model's norms
-};
-
 /// Variants of a gate and its activation (gpt-oss): act(min(gate, limit)) (clamp(up) + up_offset).
 struct GateSpec {
   float alpha = 1.0f;  ///< SiLU is x / (1 + exp(-alpha x))
@@ -360,11 +254,6 @@ struct LayerSpec {
   NormSpec entry_norm;  ///< norm of x before all else, with its full name; may be none
   NormSpec attention_norm;
   AttentionSpec attention;
-  StateSpaceSpec state_space;
-  DeltaSpec delta;
-  ShortConvSpec short_conv;
-  WkvSpec wkv;
-  NgramSpec ngram;
   NormSpec attention_post_norm;
   NormSpec feed_forward_norm;
   FeedForwardSpec feed_forward;
@@ -378,9 +267,9 @@ struct LayerSpec {
   /// Block of the file that holds this layer's tensors, if layers share one; else the layer's own
   /// index.
   std::optional<uint32_t> block{};
-  uint32_t state_values = 0;  ///< f32 values of recurrent state per sequence
+  BlockSpecs specs;  ///< specifications of rare blocks; mixers add to attention
 
-  [[nodiscard]] bool has_mixer() const { return attention.heads > 0 || state_values > 0; }
+  [[nodiscard]] bool has_mixer() const { return attention.heads > 0 || specs.has_mixer(); }
   [[nodiscard]] bool has_feed_forward() const {
     return feed_forward.width > 0 || feed_forward.experts.count > 0;
   }

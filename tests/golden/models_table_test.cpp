@@ -68,7 +68,7 @@ std::string cache_kinds(std::string_view architecture) {
   const ModelSpec model = read_model_spec(*open_model_file(path));
   std::set<std::string> kinds;
   for (const LayerSpec& layer : model.layers) {
-    if (layer.state_values > 0) kinds.insert("state");
+    if (layer.specs.has_mixer()) kinds.insert("state");
     if (layer.attention.heads == 0 || model.pooling) continue;
     const bool latent = layer.attention.latent.rank > 0;
     kinds.insert(latent ? "latent" : layer.attention.window > 0 ? "window" : "full");

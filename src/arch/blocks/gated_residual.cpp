@@ -27,7 +27,7 @@ class GatedResidualDecoder {
 
  private:
   Slot layer_of(uint32_t layer, Slot streams) {
-    if (context_.layer(layer).ngram.adds()) {
+    if (context_.layer(layer).specs.find<NgramSpec>() != nullptr) {
       streams = op::add(ops_, streams, ngram_embedding(context_, layer, streams));
     }
     const std::string attention = context_.in_layer(layer, "hc_attn_");

@@ -15,7 +15,7 @@ namespace tenon {
 /// and its result is added to stream j times 2 sigmoid(inject_j s / n). Tensors: "hc_attn_norm" [n
 /// * width], "_down" [low_rank, n * width], "_up" [n * width, low_rank], "_inject" [n, n * width];
 /// "hc_ffn_*" for the feed-forward. The head reads such a sum, too: "output_hc_*". Layers with
-/// LayerSpec::ngram first add the result of ngram_embedding. Test: the golden "qwen4exp".
+/// an NgramSpec first add the result of ngram_embedding. Test: the golden "qwen4exp".
 Slot build_gated_residual_decoder(BuildContext& context);
 
 /// Normalises each stream of x [., n * width] separately, times `name`.weight [n * width].

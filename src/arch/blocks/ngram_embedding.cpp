@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "arch/blocks/gated_residual.h"
 #include "program/operations.h"
@@ -12,6 +13,11 @@ namespace tenon {
 namespace {
 
 constexpr float kLeastProduct = 1e-6f;
+constexpr std::string_view kNgramState = "n-grams";
+
+uint64_t stream_columns(const ModelSpec& model) {
+  return uint64_t{model.hyper_connection.streams} * model.width;
+}
 
 /// [T, heads * row]: concatenated rows found by the heads.
 Slot rows_of_ngrams(BuildContext& context, const NgramSpec& spec, const std::string& name) {
@@ -36,8 +42,12 @@ Slot gates_of(BuildContext& context, Slot key, Slot query) {
 
 }  // namespace
 
+void NgramSpec::add_caches(BuildContext& context, uint32_t layer) const {
+  context.add_state(layer, kNgramState, state_values(stream_columns(context.model)));
+}
+
 Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams) {
-  const NgramSpec& spec = context.layer(layer).ngram;
+  const NgramSpec& spec = context.layer(layer).specs.get<NgramSpec>();
   ProgramBuilder& ops = context.ops;
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t width = context.model.width;
@@ -57,14 +67,13 @@ Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams) {
       context.tensors
           .tensor(name("ple_conv1d.weight"), {columns, spec.kernel}, TensorRole::Convolution)
           .spread(spec.dilation);
-  const auto offset = static_cast<uint32_t>(context.layer(layer).delta.state_values());
   const Slot mixed = op::conv(ops, normed, context.tensors.bind(name("ple_conv1d.weight"), taps),
-                              kNoSlot, context.state(layer, offset));
+                              kNoSlot, context.state(layer, kNgramState));
   return op::add(ops, gated, op::activate(ops, TENON_ACTIVATION_SILU, mixed));
 }
 
 Slot add_ngram_values(BuildContext& context, uint32_t layer, Slot streams) {
-  const NgramSpec& spec = context.layer(layer).ngram;
+  const NgramSpec& spec = context.layer(layer).specs.get<NgramSpec>();
   ProgramBuilder& ops = context.ops;
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t width = context.model.width;

@@ -75,9 +75,12 @@ class PooledAttention {
 
   Slot attend_pools(Slot query, Slot x, Slot source) {
     const BuildContext::CachePlace positions = context_.cache(layer_);
-    const BuildContext::CachePlace rows = context_.row_cache(layer_);
+    const BuildContext::CachePlace rows = context_.cache(layer_, "rows");
     if (spec_.pools.rows_of < 0) {
-      const Pooling pooling{"attn_compressor_", spec_.key_dim, context_.raw_cache(layer_), rows};
+      const Pooling pooling{"attn_compressor_", spec_.key_dim,
+                            spec_.pools.pools_positions() ? context_.cache(layer_, "positions")
+                                                          : BuildContext::CachePlace{},
+                            rows};
       const Slot made = pooled(x, pooling);
       write(rounded(turned_as_first(made, spec_.key_dim), TENON_ROUND_FP4_FP8, 16, spec_.key_dim),
             rows);
@@ -134,18 +137,19 @@ class PooledAttention {
     const Slot key = normed(linear(rows, "indexer.attn_k", index.key_dim, spec_.key_dim),
                             "indexer.k_norm", index.key_dim);
     write(rounded(turned_as_first(key, index.key_dim), TENON_ROUND_FP4, 32, index.key_dim),
-          context_.index_cache(layer_));
+          context_.cache(layer_, "index"));
   }
 
   /// Pools selected by the index; kNoSlot without an index.
   Slot chosen(Slot x, Slot source) {
     const IndexSpec& index = spec_.index;
     if (index.count == 0) return kNoSlot;
-    if (index.shared) return context_.selection;
-    const auto [group, place] = context_.index_cache(layer_);
+    if (index.shared) return context_.shared("pool selection");
+    const auto [group, place] = context_.cache(layer_, "index");
     if (index.kind == IndexKind::Rows) {
-      const Pooling pooling{"indexer_compressor_", index.key_dim, context_.pool_cache(layer_),
-                            context_.index_cache(layer_)};
+      const Pooling pooling{"indexer_compressor_", index.key_dim,
+                            context_.cache(layer_, "index positions"),
+                            context_.cache(layer_, "index")};
       write(turned_as_first(pooled(x, pooling), index.key_dim), pooling.rows);
     }
     const Slot query =
@@ -159,13 +163,13 @@ class PooledAttention {
     if (index.candidate_blocks > 0 && !index.finds_candidates) {
       SelectWithinOptions within = blocks;
       within.count = index.count;
-      return context_.selection =
-                 op::select_within(ops_, query, weights, context_.candidates, within);
+      return context_.shared("pool selection") = op::select_within(
+                 ops_, query, weights, context_.shared("pool candidates"), within);
     }
     if (index.finds_candidates) {
-      context_.candidates = op::select_candidates(ops_, query, weights, blocks);
+      context_.shared("pool candidates") = op::select_candidates(ops_, query, weights, blocks);
     }
-    return context_.selection =
+    return context_.shared("pool selection") =
                op::select(ops_, query, weights, {group, place, index.heads, index.count});
   }
 

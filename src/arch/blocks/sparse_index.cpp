@@ -35,7 +35,7 @@ Slot pooled(BuildContext& context, uint32_t layer, Slot x, Slot key) {
   const Slot gate = context.linear(x, name(prefix + "gate"), index.key_dim, context.model.width);
   const Slot places = context.tensors.weight(name(prefix + "ape.weight"),
                                              {index.together, index.key_dim}, TensorRole::Bias);
-  const auto [group, place] = context.pool_cache(layer);
+  const auto [group, place] = context.cache(layer, "index positions");
   op::kv_write(context.ops, key, gate, group, place);
   return op::compress(context.ops, places,
                       {.group = group, .layer = place, .stride = index.together});
@@ -50,7 +50,7 @@ Slot mean_back(BuildContext& context, uint32_t layer, Slot x, const RowSource& l
   const RowSource taps = like.transposed().filled(block, 1.0 / block);
   const std::string name = context.in_layer(layer, "indexer.k_proj (mean)");
   return op::conv(context.ops, x, context.tensors.bind(name, taps), kNoSlot,
-                  context.state(layer, 0));
+                  context.state(layer, "index"));
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ void Selection::put_into(AttentionOptions& options) const {
 Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot source) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const IndexSpec& index = spec.index;
-  if (index.shared) return selection_of(index, context.selection);
+  if (index.shared) return selection_of(index, context.shared("index selection"));
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t width = context.model.width;
   const NormSpec norm{"indexer.k_norm", NormKind::Layer, index.epsilon};
@@ -78,11 +78,11 @@ Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot s
   Slot row = rotated(context, layer, key, index.rope_style);
   if (index.kind == IndexKind::Pools) row = pooled(context, layer, x, row);
   const Slot weights = context.linear(x, name("indexer.proj"), index.heads, width);
-  const BuildContext::CachePlace place = context.index_cache(layer);
+  const BuildContext::CachePlace place = context.cache(layer, "index");
   op::kv_write(context.ops, row, kNoSlot, place.group, place.layer);
-  context.selection = op::select(context.ops, turned, weights,
-                                 {place.group, place.layer, index.heads, index.count});
-  return selection_of(index, context.selection);
+  context.shared("index selection") = op::select(
+      context.ops, turned, weights, {place.group, place.layer, index.heads, index.count});
+  return selection_of(index, context.shared("index selection"));
 }
 
 Selection select_blocks(BuildContext& context, uint32_t layer, Slot x) {
@@ -97,7 +97,7 @@ Selection select_blocks(BuildContext& context, uint32_t layer, Slot x) {
   };
   const Slot query = head_rows("indexer.q_proj", "indexer.q_norm", index.heads);
   const Slot key = head_rows("indexer.k_proj", "indexer.k_norm", 1);
-  const auto [group, place] = context.index_cache(layer);
+  const auto [group, place] = context.cache(layer, "index");
   op::kv_write(context.ops, key, kNoSlot, group, place);
   const Slot chosen = op::select_blocks(context.ops, query,
                                         {.group = group,
@@ -128,7 +128,7 @@ Selection select_by_means(BuildContext& context, uint32_t layer, Slot x) {
     const Slot first = context.angles_before(layer, index.together - 1);
     key = op::rope(ops, key, first, index.rope_style, index.key_dim);
   }
-  const auto [group, place] = context.index_cache(layer);
+  const auto [group, place] = context.cache(layer, "index");
   op::kv_write(ops, key, kNoSlot, group, place);
   // All heads count the same.
   const Slot ones = op::scale(ops, op::slice(ops, query, index.key_dim, 0, 1), 0.0f, 1.0f);

@@ -7,6 +7,7 @@
 
 #include "arch/architecture.h"
 #include "arch/blocks/hyper_connection.h"
+#include "arch/blocks/ngram_embedding.h"
 #include "arch/keys/pool_keys.h"
 #include "program/ops.h"
 
@@ -133,7 +134,7 @@ void read_engrams(const Keys& keys, ModelSpec& model) {
       own.lookup.heads.push_back(
           {head / heads + 2, offsets[i * all + head], sizes[i * all + head]});
     }
-    model.layers[layers[i]].ngram = std::move(own);
+    model.layers[layers[i]].specs.set(std::move(own));
   }
 }
 
@@ -192,8 +193,9 @@ void adapt_deepseek41(const ModelFile& file, ModelSpec& model) {
     read_candidates(keys, model);
   }
   for (const LayerSpec& layer : model.layers) {
-    if (!layer.ngram.adds()) continue;
-    const size_t known = layer.ngram.lookup.map->size();
+    const auto* ngrams = layer.specs.find<NgramSpec>();
+    if (ngrams == nullptr) continue;
+    const size_t known = ngrams->lookup.map->size();
     if (known >= model.vocab) continue;
     keys.refuse(Code::Format, "engram.token_map", "has {} entries for {} tokens", known,
                 model.vocab);

@@ -2,6 +2,7 @@
 #include "abi/ngram_hash.h"
 #include "arch/architecture.h"
 #include "arch/blocks/gated_residual.h"
+#include "arch/blocks/ngram_embedding.h"
 #include "arch/keys/recurrent_keys.h"
 #include "program/ops.h"
 
@@ -37,7 +38,7 @@ void read_qwen_index(const Keys& keys, ModelSpec& model) {
                   "is {}: {} values in all heads, more than {}", index.heads,
                   uint64_t{index.heads} * index.key_dim, SpecLimits::kHeadValues);
     }
-    set_state_values(keys, index.state_values(), layer);
+    check_state_values(keys, index.state_values());
   }
 }
 
@@ -46,7 +47,8 @@ void read_ngrams(const Keys& keys, ModelSpec& model) {
   if (!keys.contains("ple.layers")) return;
   const auto last = static_cast<uint32_t>(model.layers.size() - 1);
   LayerSpec& layer = model.layers[keys.counts("ple.layers", 1, 0, last).front()];
-  if (layer.delta.value_heads == 0) {
+  const auto* delta = layer.specs.find<DeltaSpec>();
+  if (delta == nullptr) {
     keys.refuse(Code::Format, "ple.layers", "names a layer of attention");
   }
   NgramSpec spec;
@@ -66,8 +68,8 @@ void read_ngrams(const Keys& keys, ModelSpec& model) {
     spec.lookup.heads.push_back({head / heads + 2, offsets[head], sizes[head]});
   }
   const uint64_t columns = uint64_t{model.hyper_connection.streams} * model.width;
-  set_state_values(keys, layer.delta.state_values() + spec.state_values(columns), layer);
-  layer.ngram = std::move(spec);
+  check_state_values(keys, delta->state_values() + spec.state_values(columns));
+  layer.specs.set(std::move(spec));
 }
 
 /// Qwen Team 2026 (as in models/qwen4_exp of `transformers`): Qwen3.5's mixers with gated residual
@@ -87,7 +89,9 @@ ModelSpec read_qwen4exp(const Keys& keys) {
   }
   model.output_norm.name = {};
   read_gated_delta_net(keys, true, false, model);
-  for (LayerSpec& layer : model.layers) layer.delta.sigmoid_gate = true;
+  for (LayerSpec& layer : model.layers) {
+    if (auto* delta = layer.specs.find<DeltaSpec>()) delta->sigmoid_gate = true;
+  }
   read_experts(keys, {}, model);
   read_shared_expert(keys, model);
   for (LayerSpec& layer : model.layers) {
