@@ -116,6 +116,10 @@ class BlockSpecs {
     if (spec == nullptr) fail(Code::Internal, "a block's specification is missing");
     return *spec;
   }
+  template <typename Spec>
+  [[nodiscard]] Spec& get() {
+    return const_cast<Spec&>(std::as_const(*this).get<Spec>());
+  }
 
   [[nodiscard]] bool has_mixer() const {
     bool has = false;

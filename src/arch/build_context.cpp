@@ -1,4 +1,4 @@
-// BuildContext: KV groups by geometry, angles by rope, and operations used by all blocks.
+// BuildContext: cache groups by geometry, angles by rope, and operations used by all blocks.
 #include "arch/build_context.h"
 
 #include <fmt/format.h>
@@ -6,76 +6,12 @@
 #include <algorithm>
 #include <map>
 
+#include "arch/blocks/mixer.h"
 #include "base/error.h"
 #include "program/operations.h"
 
 namespace tenon {
 namespace {
-
-/// Cache group of an attention layer; layers are counted as they are added.
-CacheGroup attention_group(const AttentionSpec& spec, const ProgramOptions& options) {
-  CacheGroup group;
-  group.type = options.cache_type;
-  group.block_tokens = options.block_tokens;
-  if (spec.pools.query_rank > 0) {
-    group.kind = TENON_CACHE_LATENT;
-    group.kv_heads = 1;
-    group.key_dim = group.value_dim = spec.key_dim;
-    group.window = spec.window;
-    return group;
-  }
-  if (spec.latent.rank > 0) {
-    group.kind = TENON_CACHE_LATENT;
-    group.kv_heads = 1;
-    group.key_dim = spec.latent.rank + spec.latent.rope_dim;
-    group.value_dim = spec.latent.rank;
-    return group;
-  }
-  group.kv_heads = spec.kv_heads;
-  group.key_dim = spec.key_dim;
-  group.value_dim = spec.value_dim;
-  if (spec.window > 0 && spec.mask != TENON_MASK_SYMMETRIC) {
-    group.kind = TENON_CACHE_WINDOW;
-    group.window = spec.window;
-  }
-  return group;
-}
-
-/// Cache group of an index: rows of keys only.
-CacheGroup index_group(const IndexSpec& spec, const ProgramOptions& options) {
-  CacheGroup group;
-  group.type = options.cache_type;
-  group.block_tokens = options.block_tokens;
-  group.kind = TENON_CACHE_LATENT;
-  group.kv_heads = 1;
-  group.key_dim = group.value_dim = spec.key_dim;
-  const bool has_positions = spec.kind == IndexKind::Positions || spec.kind == IndexKind::Blocks;
-  if (!has_positions) group.stride = spec.together;
-  return group;
-}
-
-/// Cache group of pooled rows for attention.
-CacheGroup row_group(const AttentionSpec& spec, const ProgramOptions& options) {
-  CacheGroup group = attention_group(spec, options);
-  group.window = 0;
-  group.stride = spec.pools.stride;
-  return group;
-}
-
-/// Cache group of positions not yet pooled: a value and a gate per column, unrounded. Overlapping
-/// pools also keep those of the next row.
-CacheGroup pool_group(uint32_t columns, uint32_t positions, bool overlap,
-                      const ProgramOptions& options) {
-  CacheGroup group;
-  group.type = TENON_TYPE_F32;
-  group.block_tokens = options.block_tokens;
-  group.kv_heads = 1;
-  group.key_dim = group.value_dim = overlap ? 2 * columns : columns;
-  group.kind = TENON_CACHE_WINDOW;
-  group.window = overlap ? 2 * positions : positions;
-  group.stride = overlap ? 0 : positions;
-  return group;
-}
 
 bool same_kind(const CacheGroup& a, const CacheGroup& b) {
   return a.kind == b.kind && a.window == b.window && a.kv_heads == b.kv_heads &&
@@ -93,44 +29,10 @@ BuildContext::BuildContext(const ModelSpec& spec, const ProgramOptions& program_
   }
   state_values_.resize(model.layers.size());
   state_.resize(model.layers.size());
-  add_groups();
+  for (uint32_t i = 0; i < model.layers.size(); ++i) add_caches(*this, i);
+  for (const CacheGroup& group : groups_) ops.cache_group(group);
   add_state_groups();
   add_angles();
-}
-
-void BuildContext::add_groups() {
-  for (uint32_t i = 0; i < model.layers.size(); ++i) add_attention_caches(i);
-  for (uint32_t i = 0; i < model.layers.size(); ++i) {
-    for (const BlockSpec& one : layer(i).specs) one.add_caches(*this, i);
-  }
-  for (const CacheGroup& group : groups_) ops.cache_group(group);
-}
-
-void BuildContext::add_attention_caches(uint32_t i) {
-  const AttentionSpec& attention = layer(i).attention;
-  if (attention.heads == 0) return;
-  if (attention.cache_of >= 0) {
-    return share_cache(i, kAttentionCache, static_cast<uint32_t>(attention.cache_of));
-  }
-  add_cache(i, kAttentionCache, attention_group(attention, options));
-  const PoolSpec& pools = attention.pools;
-  if (pools.rows_of >= 0) {
-    share_cache(i, "rows", static_cast<uint32_t>(pools.rows_of));
-    share_cache(i, "index", static_cast<uint32_t>(pools.rows_of));
-    return;
-  }
-  if (pools.stride > 0) add_cache(i, "rows", row_group(attention, options));
-  if (pools.pools_positions()) {
-    add_cache(i, "positions", pool_group(attention.key_dim, pools.stride, pools.overlap, options));
-  }
-  const IndexSpec& index = attention.index;
-  if (index.count == 0 || index.shared) return;
-  add_cache(i, "index", index_group(index, options));
-  if (index.kind == IndexKind::Pools || index.kind == IndexKind::Rows) {
-    add_cache(i, "index positions",
-              pool_group(index.key_dim, index.together, pools.overlap, options));
-  }
-  if (index.kind == IndexKind::Means) add_state(i, "index", index.state_values());
 }
 
 void BuildContext::add_cache(uint32_t layer, std::string_view role, const CacheGroup& group) {

@@ -127,8 +127,6 @@ class BuildContext {
   Slot wanted_rows(uint32_t layer, Slot x);
 
  private:
-  void add_groups();
-  void add_attention_caches(uint32_t layer);
   void add_state_groups();
   [[noreturn]] static void fail_missing(uint32_t layer, std::string_view role);
   void add_angles();

@@ -48,53 +48,6 @@ enum class QkNorm {
   GainOfQuery,    ///< per head, without a weight; "attn_q_norm" is a factor per query head
 };
 
-/// Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): keys and values of all heads
-/// are linear in one latent row, cached beside the rotated part of the key.
-struct LatentSpec {
-  uint32_t rank = 0;  ///< size of the latent row; 0 means that attention is not latent
-  /// Size of the queries' low-rank row ("attn_q_a"); 0 means none ("attn_q").
-  uint32_t query_rank = 0;
-  uint32_t rope_dim = 0;  ///< last values of each query head, and of the key shared by all heads
-  bool fused = false;  ///< "attn_kv_b" holds, head by head, the rows of "attn_k_b" and "attn_v_b"
-};
-
-/// Items that an index selects (sparse_index.h).
-enum class IndexKind {
-  Positions,   ///< single positions, shared by all heads; for latent attention
-  Blocks,      ///< blocks of neighbours, per KV head
-  Pools,       ///< neighbours with pooled keys, shared by all heads; for latent attention
-  Means,       ///< neighbours by the means of their keys, shared by all heads
-  Rows,        ///< rows of pools of positions, shared by all heads (pooled_attention.h)
-  LinearRows,  ///< rows of pools, by keys that are linear in them
-};
-
-/// Sparse attention: an index of few small heads, whose keys have cache rows of their own, scores
-/// all positions; attention sees the best.
-struct IndexSpec {
-  IndexKind kind = IndexKind::Positions;
-  uint32_t count = 0;     ///< most positions, blocks or pools selected; 0 means no index
-  uint32_t heads = 0;     ///< query heads of the index
-  uint32_t key_dim = 0;   ///< values per head, and of the key shared by all heads
-  uint32_t together = 1;  ///< positions per block or pool
-  uint32_t local = 0;     ///< last blocks, which are always selected
-  /// Rotates as many values as attention does: the first of a head, or the last.
-  uint32_t rope_style = TENON_ROPE_ADJACENT;
-  bool rotates_last = false;
-  float epsilon = 1e-6f;  ///< norm of the key, and of the query, if any
-  /// The layer reuses the selection of the nearest earlier layer with an index.
-  bool shared = false;
-  /// Rows are selected from the best `candidate_blocks` blocks of `candidate_block` rows, found by
-  /// one layer. This layer and earlier ones select from all rows. 0 means from all.
-  uint32_t candidate_blocks = 0;
-  uint32_t candidate_block = 0;
-  bool finds_candidates = false;
-
-  /// f32 values of state per sequence: the last keys of a block.
-  [[nodiscard]] uint64_t state_values() const {
-    return kind == IndexKind::Means ? uint64_t{together - 1} * key_dim : 0;
-  }
-};
-
 /// Attention's result is multiplied by act("attn_gate" x), where x is attention's input.
 struct OutputGateSpec {
   uint32_t columns = 0;  ///< gates: one per head or per value of the heads; 0 means none
@@ -106,26 +59,6 @@ struct PositionScale {
   float scale = 0.0f;  ///< 0 means no growth
   uint32_t length = 1;
   uint32_t offset = 0;
-};
-
-/// Attention to the last positions and to pools of all positions (pooled_attention.h). Heads share
-/// one row, which is both key and value.
-struct PoolSpec {
-  /// Size of the queries' low-rank row; 0 means attention of another kind.
-  uint32_t query_rank = 0;
-  uint32_t output_groups = 1;  ///< groups of heads, each with a matrix to `output_rank` values
-  uint32_t output_rank = 0;
-  uint32_t stride = 0;     ///< positions per pool; 0 means no pools in the layer
-  bool overlap = false;    ///< rows include the pool before
-  bool query_norm = true;  ///< normalises the query's heads
-  bool place_bias = true;  ///< gates have a bias per place in a pool
-  /// Layer whose rows this one reads; that layer makes them, and keys of them for its index. -1
-  /// means its own.
-  int32_t rows_of = -1;
-  bool rounded = false;  ///< rounds rows, and queries and keys of the index, to few bits
-
-  /// True if rows pool several positions, or a single position with a gate.
-  [[nodiscard]] bool pools_positions() const { return stride > 1 || (stride == 1 && place_bias); }
 };
 
 /// Softmax attention over the cache.
@@ -162,9 +95,9 @@ struct AttentionSpec {
   int32_t cache_of = -1;
   PositionScale query_scale;
   bool alibi = false;  ///< scores fall with distance (Press et al. 2022, arXiv 2108.12409)
-  LatentSpec latent;
-  PoolSpec pools;
-  IndexSpec index;
+  /// Specifications of rare kinds of attention and of their parts. A mixer among them replaces
+  /// attention_block().
+  BlockSpecs specs;
 };
 
 /// Variants of a gate and its activation (gpt-oss): act(min(gate, limit)) (clamp(up) + up_offset).
@@ -381,8 +314,8 @@ struct ModelSpec {
   [[nodiscard]] bool layers_stand_alone() const {
     bool alone = layer_embedding == 0;
     for (const LayerSpec& layer : layers) {
-      alone = alone && layer.attention.cache_of < 0 && !layer.attention.index.shared &&
-              layer.attention.pools.rows_of < 0 && !layer.block;
+      alone = alone && layer.attention.cache_of < 0 && !layer.attention.specs.refers() &&
+              !layer.specs.refers() && !layer.block;
     }
     return alone;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "arch/blocks/sparse_index.h"
 #include "arch/decoder.h"
 #include "base/error.h"
 #include "program/operations.h"
@@ -32,7 +33,7 @@ LayerSpec prediction_layer(const ModelFile& file, const ModelSpec& model, uint32
   if (model.hyper_connection.streams > 0) {
     fail(Code::Unsupported, "{}: prediction blocks of several residual streams", file.name());
   }
-  if (last->attention.index.count > 0) {
+  if (last->attention.specs.find<IndexSpec>() != nullptr) {
     fail(Code::Unsupported, "{}: prediction blocks whose attention has an index", file.name());
   }
   if (last->parallel) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "arch/blocks/latent_attention.h"
 #include "arch/blocks/row_head.h"
 #include "arch/keys/activation_key.h"
 #include "base/error.h"
@@ -337,7 +338,7 @@ void read_latent_attention(const Keys& keys, ModelSpec& model) {
   for (LayerSpec& layer : model.layers) {
     AttentionSpec& attention = layer.attention;
     if (attention.heads == 0) continue;
-    attention.latent = latent;
+    attention.specs.set(latent);
     attention.key_dim = key_dim;
     // Files with fused matrices may lack it: read_decoder() has set an equal share then.
     if (!latent.fused) {

@@ -3,6 +3,7 @@
 #include "arch/architecture.h"
 #include "arch/blocks/gated_residual.h"
 #include "arch/blocks/ngram_embedding.h"
+#include "arch/blocks/sparse_index.h"
 #include "arch/keys/recurrent_keys.h"
 #include "program/ops.h"
 
@@ -19,8 +20,7 @@ void read_qwen_index(const Keys& keys, ModelSpec& model) {
   for (size_t i = 0; i < model.layers.size(); ++i) {
     LayerSpec& layer = model.layers[i];
     if (layer.attention.heads == 0 || blocks[i] == 0) continue;
-    IndexSpec& index = layer.attention.index;
-    index.kind = IndexKind::Means;
+    IndexSpec index{.kind = IndexKind::Means};
     index.together = blocks[i];
     const uint32_t positions = keys.count("attention.indexer.top_k", 1, kMaxSelected / 2);
     index.count = positions / index.together;
@@ -39,6 +39,7 @@ void read_qwen_index(const Keys& keys, ModelSpec& model) {
                   uint64_t{index.heads} * index.key_dim, SpecLimits::kHeadValues);
     }
     check_state_values(keys, index.state_values());
+    layer.attention.specs.set(index);
   }
 }
 
