@@ -11,7 +11,6 @@
 
 #include "arch/block_specs.h"
 #include "arch/blocks/rope.h"
-#include "program/operations.h"
 #include "tenon/backend.h"
 
 namespace tenon {
@@ -219,24 +218,6 @@ struct PredictionSpec {
   bool hands_on_normed = true;
 };
 
-/// Hyper-connections (Zhu et al. 2024, arXiv 2409.19606): a block reads a weighted sum of residual
-/// streams, and its result is added to each stream with a factor. Independent connections leave the
-/// streams apart; manifold-constrained ones (mHC, Xie et al. 2025, arXiv 2512.24880) also mix the
-/// streams around each block.
-struct HyperConnectionSpec {
-  uint32_t streams = 0;    ///< 0 means a single residual stream
-  float epsilon = 0.0f;    ///< added to shares, and to factors of the independent kind
-  float magnitude = 1.0f;  ///< upper bound of factors
-  /// Sinkhorn iterations on the mixing matrix; 0 means that streams are not mixed.
-  uint32_t iterations = 0;
-  bool mean = false;  ///< the output norm reads the mean of the streams instead of a weighted sum
-  /// A block reads with the shares found by the block before it; the first block reads the first
-  /// stream, and the output norm uses the shares of the last block.
-  bool late = false;
-  /// Rank of the gates per value (gated_residual.h); 0 means shares of streams.
-  uint32_t low_rank = 0;
-};
-
 /// A head over a text's row: scores of labels. Rerankers have one label.
 struct ClassifierSpec {
   uint32_t labels = 0;  ///< 0 means none
@@ -270,11 +251,6 @@ struct ModelSpec {
   uint32_t unused_blocks = 0;
   PredictionSpec prediction;  ///< describes the unused blocks
   NormSpec output_norm;
-  HyperConnectionSpec hyper_connection;
-  uint32_t residual_block = 0;   ///< layers per residual (attention_residual.h); 0 means all
-  uint32_t streams = 1;          ///< residual streams; only one passes through the blocks
-  uint32_t active_stream = 0;    ///< index of that stream
-  uint32_t layer_embedding = 0;  ///< values of a token's embedding per layer; 0 means none
   float logit_scale = 1.0f;
   float logit_soft_cap = 0.0f;  ///< 0 means none
   /// Tokens whose logits are set to the lowest number; disjoint, ascending.
@@ -284,7 +260,7 @@ struct ModelSpec {
   ClassifierSpec classifier;          ///< only in a model that gives rows
   std::array<uint32_t, 2> pooled_widths{};  ///< rows of matrices after the pooling; 0 means none
   std::vector<LayerSpec> encoder_layers;    ///< encoder of an encoder-decoder
-  uint32_t relative_buckets = 0;  ///< rows of the table of biases by distance; 0 means none
+  BlockSpecs specs;  ///< specifications of rare blocks that are not of a single layer
 
   /// Layers, then those of prediction blocks, in the file's order.
   [[nodiscard]] std::vector<LayerSpec*> blocks() {
@@ -312,7 +288,7 @@ struct ModelSpec {
   }
   /// True if any prefix of the layers is a model: no layer refers to another, or to their number.
   [[nodiscard]] bool layers_stand_alone() const {
-    bool alone = layer_embedding == 0;
+    bool alone = !specs.refers();
     for (const LayerSpec& layer : layers) {
       alone = alone && layer.attention.cache_of < 0 && !layer.attention.specs.refers() &&
               !layer.specs.refers() && !layer.block;

@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// Builds a decoder like build_hyper_decoder's, of ModelSpec::hyper_connection.streams (n) residual
+/// Builds a decoder like build_hyper_decoder's, of HyperConnectionSpec::streams (n) residual
 /// streams, whose only norms are these. With s = norm(streams), each stream separately, a block
 /// reads
 ///   1/n sum over j of sigmoid(up silu(down s / n))_j s_j

@@ -16,7 +16,9 @@ namespace {
 class HyperDecoder {
  public:
   explicit HyperDecoder(BuildContext& context)
-      : context_(context), ops_(context.ops), spec_(context.model.hyper_connection) {}
+      : context_(context),
+        ops_(context.ops),
+        spec_(context.model.specs.get<HyperConnectionSpec>()) {}
 
   Slot build() {
     const Slot x = embedding(context_);

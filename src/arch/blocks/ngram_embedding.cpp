@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "arch/blocks/gated_residual.h"
+#include "arch/blocks/hyper_connection.h"
 #include "program/operations.h"
 
 namespace tenon {
@@ -15,8 +16,8 @@ namespace {
 constexpr float kLeastProduct = 1e-6f;
 constexpr std::string_view kNgramState = "n-grams";
 
-uint64_t stream_columns(const ModelSpec& model) {
-  return uint64_t{model.hyper_connection.streams} * model.width;
+const HyperConnectionSpec& streams_of(const BuildContext& context) {
+  return context.model.specs.get<HyperConnectionSpec>();
 }
 
 /// [T, heads * row]: concatenated rows found by the heads.
@@ -43,7 +44,8 @@ Slot gates_of(BuildContext& context, Slot key, Slot query) {
 }  // namespace
 
 void NgramSpec::add_caches(BuildContext& context, uint32_t layer) const {
-  context.add_state(layer, kNgramState, state_values(stream_columns(context.model)));
+  context.add_state(layer, kNgramState,
+                    state_values(streams_of(context).columns(context.model.width)));
 }
 
 Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams) {
@@ -51,7 +53,7 @@ Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams) {
   ProgramBuilder& ops = context.ops;
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t width = context.model.width;
-  const uint32_t count = context.model.hyper_connection.streams;
+  const uint32_t count = streams_of(context).streams;
   const uint64_t columns = uint64_t{count} * width;
   const uint64_t found_columns = spec.lookup.heads.size() * uint64_t{spec.row};
   const Slot found = rows_of_ngrams(context, spec, "per_layer_token_embd.weight");
@@ -77,7 +79,7 @@ Slot add_ngram_values(BuildContext& context, uint32_t layer, Slot streams) {
   ProgramBuilder& ops = context.ops;
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t width = context.model.width;
-  const uint32_t count = context.model.hyper_connection.streams;
+  const uint32_t count = streams_of(context).streams;
   const uint32_t columns = count * width;
   const Slot found = rows_of_ngrams(context, spec, name("engram_embd.weight"));
   const Slot both = context.linear(found, name("engram_wkv"), columns + width,

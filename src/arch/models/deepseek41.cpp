@@ -169,7 +169,7 @@ ModelSpec read_deepseek41(const Keys& keys) {
   read_shared_expert(keys, model);
   read_early_gate_limits(keys, model);
   read_mixed_streams(keys, model);
-  model.hyper_connection.late = true;
+  model.specs.get<HyperConnectionSpec>().late = true;
   read_engrams(keys, model);
   const auto layers = static_cast<uint32_t>(model.layers.size());
   if (keys.contains(kRows) && keys.contains(kIndex)) {

@@ -2,6 +2,7 @@
 #include "abi/ngram_hash.h"
 #include "arch/architecture.h"
 #include "arch/blocks/gated_residual.h"
+#include "arch/blocks/hyper_connection.h"
 #include "arch/blocks/ngram_embedding.h"
 #include "arch/blocks/sparse_index.h"
 #include "arch/keys/recurrent_keys.h"
@@ -68,7 +69,7 @@ void read_ngrams(const Keys& keys, ModelSpec& model) {
   for (uint64_t head = 0; head < all; ++head) {
     spec.lookup.heads.push_back({head / heads + 2, offsets[head], sizes[head]});
   }
-  const uint64_t columns = uint64_t{model.hyper_connection.streams} * model.width;
+  const uint64_t columns = model.specs.get<HyperConnectionSpec>().columns(model.width);
   check_state_values(keys, delta->state_values() + spec.state_values(columns));
   layer.specs.set(std::move(spec));
 }
@@ -98,10 +99,10 @@ ModelSpec read_qwen4exp(const Keys& keys) {
   for (LayerSpec& layer : model.layers) {
     layer.feed_forward.experts.shared_gate = true;
   }
-  model.hyper_connection = {
+  model.specs.set(HyperConnectionSpec{
       .streams = keys.count("hyper_connection.count", 2, 16),
       .magnitude = 2.0f,
-      .low_rank = keys.count("hyper_connection.low_rank", 1, SpecLimits::kWidth)};
+      .low_rank = keys.count("hyper_connection.low_rank", 1, SpecLimits::kWidth)});
   read_qwen_index(keys, model);
   read_ngrams(keys, model);
   return model;
