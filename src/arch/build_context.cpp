@@ -40,31 +40,32 @@ void BuildContext::add_cache(uint32_t layer, std::string_view role, const CacheG
                                   [&](const CacheGroup& other) { return same_kind(other, group); });
   const auto number = static_cast<uint32_t>(found - groups_.begin());
   if (found == groups_.end()) groups_.push_back(group);
-  caches_[{layer, std::string(role)}] = {number, groups_[number].layers++};
+  declared_.push_back({layer, role, {number, groups_[number].layers++}, 0});
 }
 
 void BuildContext::share_cache(uint32_t layer, std::string_view role, uint32_t source) {
-  caches_[{layer, std::string(role)}] = cache(source, role);
+  declared_.push_back({layer, role, cache(source, role), 0});
 }
 
 void BuildContext::add_state(uint32_t layer, std::string_view role, uint64_t values) {
-  state_offsets_[{layer, std::string(role)}] = state_values_[layer];
+  declared_.push_back({layer, role, {}, state_values_[layer]});
   state_values_[layer] += values;
 }
 
 BuildContext::CachePlace BuildContext::cache(uint32_t layer, std::string_view role) const {
-  const auto found = caches_.find({layer, std::string(role)});
-  if (found == caches_.end()) fail_missing(layer, role);
-  return found->second;
+  return declared(layer, role).place;
 }
 
 StatePlace BuildContext::state(uint32_t layer, std::string_view role, uint64_t offset) const {
-  const auto found = state_offsets_.find({layer, std::string(role)});
-  if (found == state_offsets_.end()) fail_missing(layer, role);
-  return {state_[layer].group, state_[layer].layer, static_cast<uint32_t>(found->second + offset)};
+  return {state_[layer].group, state_[layer].layer,
+          static_cast<uint32_t>(declared(layer, role).offset + offset)};
 }
 
-void BuildContext::fail_missing(uint32_t layer, std::string_view role) {
+const BuildContext::Declared& BuildContext::declared(uint32_t layer, std::string_view role) const {
+  auto one = std::ranges::lower_bound(declared_, layer, {}, &Declared::layer);
+  for (; one != declared_.end() && one->layer == layer; ++one) {
+    if (one->role == role) return *one;
+  }
   fail(Code::Internal, "layer {} declares no cache or state \"{}\"", layer, role);
 }
 
@@ -80,7 +81,10 @@ CacheGroup BuildContext::latent_group(uint32_t key_dim, uint32_t value_dim) cons
 }
 
 Slot& BuildContext::shared(std::string_view name) {
-  return shared_.try_emplace(std::string(name), kNoSlot).first->second;
+  for (SharedSlot& one : shared_) {
+    if (one.name == name) return one.slot;
+  }
+  return shared_.emplace_front(SharedSlot{name, kNoSlot}).slot;
 }
 
 void BuildContext::add_state_groups() {

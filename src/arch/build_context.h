@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <forward_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -103,8 +103,9 @@ class BuildContext {
     uint32_t group;
     uint32_t layer;  ///< index in the group
   };
-  /// Declares a cache of a layer, which its block names by `role`. Caches of equal geometry share a
-  /// group, whose layers are counted. Only for `add_caches` of a specification (BlockSpec).
+  /// Declares a cache of a layer, which its block names by `role`, a constant. Caches of equal
+  /// geometry share a group, whose layers are counted. Only for `add_caches` of a specification
+  /// (BlockSpec).
   void add_cache(uint32_t layer, std::string_view role, const CacheGroup& group);
   /// Like add_cache(), but the cache is that of an earlier layer.
   void share_cache(uint32_t layer, std::string_view role, uint32_t source);
@@ -119,7 +120,8 @@ class BuildContext {
   /// value_dim values are the value, too.
   [[nodiscard]] CacheGroup latent_group(uint32_t key_dim, uint32_t value_dim) const;
 
-  /// A slot that blocks hand on to blocks of later layers, by a name of their own. At first kNoSlot.
+  /// A slot that blocks hand on to blocks of later layers, by a constant of their own. At first
+  /// kNoSlot.
   Slot& shared(std::string_view name);
 
   /// Rows of x with wanted logits, in the last layer; x itself in other layers and in models that
@@ -128,7 +130,14 @@ class BuildContext {
 
  private:
   void add_state_groups();
-  [[noreturn]] static void fail_missing(uint32_t layer, std::string_view role);
+  /// A cache, or a state that begins at `offset` in its layer's.
+  struct Declared {
+    uint32_t layer;
+    std::string_view role;
+    CachePlace place;
+    uint64_t offset;
+  };
+  [[nodiscard]] const Declared& declared(uint32_t layer, std::string_view role) const;
   void add_angles();
   /// Rotation direction and position offset.
   struct Turn {
@@ -137,13 +146,15 @@ class BuildContext {
   };
   Slot make_angles(const RopeSpec& rope, const Turn& turn);
 
-  using LayerRole = std::pair<uint32_t, std::string>;
-  std::vector<CacheGroup> groups_;  // in the order of their first layers
-  std::map<LayerRole, CachePlace> caches_;
-  std::map<LayerRole, uint64_t> state_offsets_;
+  struct SharedSlot {
+    std::string_view name;
+    Slot slot;
+  };
+  std::vector<CacheGroup> groups_;      // in the order of their first layers
+  std::vector<Declared> declared_;      // in the order of layers
   std::vector<uint64_t> state_values_;  // [layers]
   std::vector<CachePlace> state_;       // [layers]
-  std::map<std::string, Slot, std::less<>> shared_;
+  std::forward_list<SharedSlot> shared_;
   std::vector<Slot> angles_;                                 // [layers]
   std::map<std::pair<Slot, uint32_t>, Slot> angles_before_;  // by angles of the tokens and distance
   std::map<Slot, Slot> angles_back_;                         // by angles of the tokens

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
 #include "arch/architectures.h"
 #include "file/open.h"
 #include "program/operations.h"
@@ -37,6 +40,25 @@ TEST(BlockSpecs, KeepOneOfEachType) {
   EXPECT_EQ(specs.get<PlainSpec>().number, 4);
   expect_error(Code::Internal, HasSubstr("is missing"),
                [] { (void)BlockSpecs().get<PlainSpec>(); });
+}
+
+struct OwningSpec {
+  std::shared_ptr<int> owned;
+};
+
+TEST(BlockSpecs, CopyAndDestroyWhatIsMoreThanBytes) {
+  const auto owned = std::make_shared<int>(7);
+  BlockSpecs specs;
+  specs.set(PlainSpec{});
+  specs.set(OwningSpec{owned});
+  EXPECT_EQ(owned.use_count(), 2);
+  BlockSpecs copy = specs;
+  EXPECT_EQ(owned.use_count(), 3);
+  EXPECT_EQ(copy.get<OwningSpec>().owned, owned);
+  specs = std::move(copy);
+  EXPECT_EQ(owned.use_count(), 2);
+  specs.set(OwningSpec{});
+  EXPECT_EQ(owned.use_count(), 1);
 }
 
 TEST(BlockSpecs, TellWhatTheirTypesDo) {

@@ -11,6 +11,7 @@ namespace tenon {
 namespace {
 
 constexpr std::string_view kIndexCache = "index";
+constexpr std::string_view kLastKeys = "last index keys";
 constexpr std::string_view kUnpooledKeys = "index positions";
 constexpr std::string_view kIndexSelection = "index selection";
 
@@ -61,7 +62,7 @@ Slot mean_back(BuildContext& context, uint32_t layer, Slot x, const RowSource& l
   const RowSource taps = like.transposed().filled(block, 1.0 / block);
   const std::string name = context.in_layer(layer, "indexer.k_proj (mean)");
   return op::conv(context.ops, x, context.tensors.bind(name, taps), kNoSlot,
-                  context.state(layer, kIndexCache));
+                  context.state(layer, kLastKeys));
 }
 
 }  // namespace
@@ -74,7 +75,7 @@ void IndexSpec::add_caches(BuildContext& context, uint32_t layer) const {
   if (kind == IndexKind::Pools) {
     context.add_cache(layer, kUnpooledKeys, unpooled_group(context, key_dim, together, false));
   }
-  if (kind == IndexKind::Means) context.add_state(layer, kIndexCache, state_values());
+  if (kind == IndexKind::Means) context.add_state(layer, kLastKeys, state_values());
 }
 
 CacheGroup unpooled_group(const BuildContext& context, uint32_t columns, uint32_t positions,

@@ -138,7 +138,7 @@ void read_engrams(const Keys& keys, ModelSpec& model) {
       own.lookup.heads.push_back(
           {head / heads + 2, offsets[i * all + head], sizes[i * all + head]});
     }
-    model.layers[layers[i]].specs.set(std::move(own));
+    model.layers[layers[i]].specs.set(own);
   }
 }
 

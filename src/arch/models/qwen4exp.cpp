@@ -71,7 +71,7 @@ void read_ngrams(const Keys& keys, ModelSpec& model) {
   }
   const uint64_t columns = model.specs.get<HyperConnectionSpec>().columns(model.width);
   check_state_values(keys, delta->state_values() + spec.state_values(columns));
-  layer.specs.set(std::move(spec));
+  layer.specs.set(spec);
 }
 
 /// Qwen Team 2026 (as in models/qwen4_exp of `transformers`): Qwen3.5's mixers with gated residual
