@@ -1,4 +1,4 @@
-// BuildContext: KV groups by geometry, angles by rope, and operations used by all blocks.
+// BuildContext: cache groups by geometry, angles by rope, and operations used by all blocks.
 #include "arch/build_context.h"
 
 #include <fmt/format.h>
@@ -6,75 +6,12 @@
 #include <algorithm>
 #include <map>
 
+#include "arch/blocks/mixer.h"
+#include "base/error.h"
 #include "program/operations.h"
 
 namespace tenon {
 namespace {
-
-/// Cache group of an attention layer; layers are counted as they are added.
-CacheGroup attention_group(const AttentionSpec& spec, const ProgramOptions& options) {
-  CacheGroup group;
-  group.type = options.cache_type;
-  group.block_tokens = options.block_tokens;
-  if (spec.pools.query_rank > 0) {
-    group.kind = TENON_CACHE_LATENT;
-    group.kv_heads = 1;
-    group.key_dim = group.value_dim = spec.key_dim;
-    group.window = spec.window;
-    return group;
-  }
-  if (spec.latent.rank > 0) {
-    group.kind = TENON_CACHE_LATENT;
-    group.kv_heads = 1;
-    group.key_dim = spec.latent.rank + spec.latent.rope_dim;
-    group.value_dim = spec.latent.rank;
-    return group;
-  }
-  group.kv_heads = spec.kv_heads;
-  group.key_dim = spec.key_dim;
-  group.value_dim = spec.value_dim;
-  if (spec.window > 0 && spec.mask != TENON_MASK_SYMMETRIC) {
-    group.kind = TENON_CACHE_WINDOW;
-    group.window = spec.window;
-  }
-  return group;
-}
-
-/// Cache group of an index: rows of keys only.
-CacheGroup index_group(const IndexSpec& spec, const ProgramOptions& options) {
-  CacheGroup group;
-  group.type = options.cache_type;
-  group.block_tokens = options.block_tokens;
-  group.kind = TENON_CACHE_LATENT;
-  group.kv_heads = 1;
-  group.key_dim = group.value_dim = spec.key_dim;
-  const bool has_positions = spec.kind == IndexKind::Positions || spec.kind == IndexKind::Blocks;
-  if (!has_positions) group.stride = spec.together;
-  return group;
-}
-
-/// Cache group of pooled rows for attention.
-CacheGroup row_group(const AttentionSpec& spec, const ProgramOptions& options) {
-  CacheGroup group = attention_group(spec, options);
-  group.window = 0;
-  group.stride = spec.pools.stride;
-  return group;
-}
-
-/// Cache group of positions not yet pooled: a value and a gate per column, unrounded. Overlapping
-/// pools also keep those of the next row.
-CacheGroup pool_group(uint32_t columns, uint32_t positions, bool overlap,
-                      const ProgramOptions& options) {
-  CacheGroup group;
-  group.type = TENON_TYPE_F32;
-  group.block_tokens = options.block_tokens;
-  group.kv_heads = 1;
-  group.key_dim = group.value_dim = overlap ? 2 * columns : columns;
-  group.kind = TENON_CACHE_WINDOW;
-  group.window = overlap ? 2 * positions : positions;
-  group.stride = overlap ? 0 : positions;
-  return group;
-}
 
 bool same_kind(const CacheGroup& a, const CacheGroup& b) {
   return a.kind == b.kind && a.window == b.window && a.kv_heads == b.kv_heads &&
@@ -90,64 +27,75 @@ BuildContext::BuildContext(const ModelSpec& spec, const ProgramOptions& program_
   for (const LayerSpec& one : model.layers) {
     if (one.block) tensors.share_slots();
   }
-  add_groups();
+  state_values_.resize(model.layers.size());
+  state_.resize(model.layers.size());
+  for (uint32_t i = 0; i < model.layers.size(); ++i) add_caches(*this, i);
+  for (const CacheGroup& group : groups_) ops.cache_group(group);
   add_state_groups();
   add_angles();
 }
 
-void BuildContext::add_groups() {
-  std::vector<CacheGroup> groups;
-  const auto place = [&groups](const CacheGroup& wanted) {
-    const auto found = std::find_if(groups.begin(), groups.end(), [&](const CacheGroup& group) {
-      return same_kind(group, wanted);
-    });
-    const auto number = static_cast<uint32_t>(found - groups.begin());
-    if (found == groups.end()) groups.push_back(wanted);
-    return CachePlace{number, groups[number].layers++};
-  };
-  cache_.resize(model.layers.size());
-  index_cache_.resize(model.layers.size());
-  pool_cache_.resize(model.layers.size());
-  row_cache_.resize(model.layers.size());
-  raw_cache_.resize(model.layers.size());
-  for (uint32_t i = 0; i < cache_.size(); ++i) {
-    const AttentionSpec& attention = layer(i).attention;
-    if (attention.heads == 0) continue;
-    if (attention.cache_of >= 0) {
-      cache_[i] = cache_[static_cast<uint32_t>(attention.cache_of)];
-      continue;
-    }
-    cache_[i] = place(attention_group(attention, options));
-    const PoolSpec& pools = attention.pools;
-    if (pools.rows_of >= 0) {
-      row_cache_[i] = row_cache_[static_cast<uint32_t>(pools.rows_of)];
-      index_cache_[i] = index_cache_[static_cast<uint32_t>(pools.rows_of)];
-      continue;
-    }
-    if (pools.stride > 0) row_cache_[i] = place(row_group(attention, options));
-    if (pools.pools_positions()) {
-      raw_cache_[i] = place(pool_group(attention.key_dim, pools.stride, pools.overlap, options));
-    }
-    const IndexSpec& index = attention.index;
-    if (index.count == 0 || index.shared) continue;
-    index_cache_[i] = place(index_group(index, options));
-    if (index.kind == IndexKind::Pools || index.kind == IndexKind::Rows) {
-      pool_cache_[i] = place(pool_group(index.key_dim, index.together, pools.overlap, options));
-    }
+void BuildContext::add_cache(uint32_t layer, std::string_view role, const CacheGroup& group) {
+  const auto found = std::find_if(groups_.begin(), groups_.end(),
+                                  [&](const CacheGroup& other) { return same_kind(other, group); });
+  const auto number = static_cast<uint32_t>(found - groups_.begin());
+  if (found == groups_.end()) groups_.push_back(group);
+  declared_.push_back({layer, role, {number, groups_[number].layers++}, 0});
+}
+
+void BuildContext::share_cache(uint32_t layer, std::string_view role, uint32_t source) {
+  declared_.push_back({layer, role, cache(source, role), 0});
+}
+
+void BuildContext::add_state(uint32_t layer, std::string_view role, uint64_t values) {
+  declared_.push_back({layer, role, {}, state_values_[layer]});
+  state_values_[layer] += values;
+}
+
+BuildContext::CachePlace BuildContext::cache(uint32_t layer, std::string_view role) const {
+  return declared(layer, role).place;
+}
+
+StatePlace BuildContext::state(uint32_t layer, std::string_view role, uint64_t offset) const {
+  return {state_[layer].group, state_[layer].layer,
+          static_cast<uint32_t>(declared(layer, role).offset + offset)};
+}
+
+const BuildContext::Declared& BuildContext::declared(uint32_t layer, std::string_view role) const {
+  auto one = std::ranges::lower_bound(declared_, layer, {}, &Declared::layer);
+  for (; one != declared_.end() && one->layer == layer; ++one) {
+    if (one->role == role) return *one;
   }
-  for (const CacheGroup& group : groups) ops.cache_group(group);
+  fail(Code::Internal, "layer {} declares no cache or state \"{}\"", layer, role);
+}
+
+CacheGroup BuildContext::latent_group(uint32_t key_dim, uint32_t value_dim) const {
+  CacheGroup group;
+  group.type = options.cache_type;
+  group.block_tokens = options.block_tokens;
+  group.kind = TENON_CACHE_LATENT;
+  group.kv_heads = 1;
+  group.key_dim = key_dim;
+  group.value_dim = value_dim;
+  return group;
+}
+
+Slot& BuildContext::shared(std::string_view name) {
+  for (SharedSlot& one : shared_) {
+    if (one.name == name) return one.slot;
+  }
+  return shared_.emplace_front(SharedSlot{name, kNoSlot}).slot;
 }
 
 void BuildContext::add_state_groups() {
-  std::map<uint32_t, uint32_t> layers;  // layers by their number of state values
-  state_.resize(model.layers.size());
+  std::map<uint64_t, uint32_t> layers;  // layers by their number of state values
   for (uint32_t i = 0; i < state_.size(); ++i) {
-    if (layer(i).state_values > 0) state_[i].layer = layers[layer(i).state_values]++;
+    if (state_values_[i] > 0) state_[i].layer = layers[state_values_[i]]++;
   }
   for (const auto& [values, count] : layers) {
-    const uint32_t group = ops.state_group(count, values);
+    const uint32_t group = ops.state_group(count, static_cast<uint32_t>(values));
     for (uint32_t i = 0; i < state_.size(); ++i) {
-      if (layer(i).state_values == values) state_[i].group = group;
+      if (state_values_[i] == values) state_[i].group = group;
     }
   }
 }

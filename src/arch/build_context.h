@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <forward_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,6 +38,9 @@ struct ProgramOptions {
   bool rows_on_demand = false;
 };
 
+/// Role of the cache of a layer's attention.
+inline constexpr std::string_view kAttentionCache = "attention";
+
 /// Shapes are [rows, columns]; "." is the row count of the input, T or R.
 class BuildContext {
  public:
@@ -50,10 +54,7 @@ class BuildContext {
   ProgramBuilder& ops;
   /// [vocab, width], set by embedding() if it is the output matrix, too.
   Slot embedding_table = kNoSlot;
-  Slot token_rows = kNoSlot;    ///< [T, width], set by row_head()
-  Slot first_values = kNoSlot;  ///< [T, width], set by the first layer of RWKV 7
-  Slot selection = kNoSlot;     ///< [T, count], set by the layer whose index others share
-  Slot candidates = kNoSlot;    ///< [T, blocks], set by the layer that finds them
+  Slot token_rows = kNoSlot;               ///< [T, width], set by row_head()
   std::vector<DemandTable> demand_tables;  ///< tables of rows_of_*() that stay in the file
 
   /// "blk.3.attn_q": tensor name in a block, without ".weight" or ".bias".
@@ -98,31 +99,45 @@ class BuildContext {
   Slot angles_before(uint32_t layer, uint32_t back);
   /// Angles of the inverse rotation of a layer's angles.
   Slot angles_back(uint32_t layer);
-  /// Cache of a layer's keys and values. Layers with equal geometry share a group.
   struct CachePlace {
     uint32_t group;
     uint32_t layer;  ///< index in the group
   };
-  [[nodiscard]] CachePlace cache(uint32_t layer) const { return cache_[layer]; }
-  /// Cache of the layer's index keys.
-  [[nodiscard]] CachePlace index_cache(uint32_t layer) const { return index_cache_[layer]; }
-  /// Cache of positions not yet pooled into an index key: values and gates, f32.
-  [[nodiscard]] CachePlace pool_cache(uint32_t layer) const { return pool_cache_[layer]; }
-  /// Caches of the pooled rows that attention reads (row_cache) and of positions not yet pooled
-  /// into a row (raw_cache).
-  [[nodiscard]] CachePlace row_cache(uint32_t layer) const { return row_cache_[layer]; }
-  [[nodiscard]] CachePlace raw_cache(uint32_t layer) const { return raw_cache_[layer]; }
-  /// State of a layer's recurrences, from `offset` within the layer on.
-  [[nodiscard]] StatePlace state(uint32_t layer, uint32_t offset) const {
-    return {state_[layer].group, state_[layer].layer, offset};
-  }
+  /// Declares a cache of a layer, which its block names by `role`, a constant. Caches of equal
+  /// geometry share a group, whose layers are counted. Only for `add_caches` of a specification
+  /// (BlockSpec).
+  void add_cache(uint32_t layer, std::string_view role, const CacheGroup& group);
+  /// Like add_cache(), but the cache is that of an earlier layer.
+  void share_cache(uint32_t layer, std::string_view role, uint32_t source);
+  /// Like add_cache(), for f32 values of state per sequence. A layer has the states of all its
+  /// blocks, one after another.
+  void add_state(uint32_t layer, std::string_view role, uint64_t values);
+  /// A cache that add_cache() or share_cache() declared.
+  [[nodiscard]] CachePlace cache(uint32_t layer, std::string_view role = kAttentionCache) const;
+  /// A state that add_state() declared, from `offset` on.
+  [[nodiscard]] StatePlace state(uint32_t layer, std::string_view role, uint64_t offset = 0) const;
+  /// A group without layers of rows [key_dim] per position, common to all heads, whose first
+  /// value_dim values are the value, too.
+  [[nodiscard]] CacheGroup latent_group(uint32_t key_dim, uint32_t value_dim) const;
+
+  /// A slot that blocks hand on to blocks of later layers, by a constant of their own. At first
+  /// kNoSlot.
+  Slot& shared(std::string_view name);
+
   /// Rows of x with wanted logits, in the last layer; x itself in other layers and in models that
   /// give rows.
   Slot wanted_rows(uint32_t layer, Slot x);
 
  private:
-  void add_groups();
   void add_state_groups();
+  /// A cache, or a state that begins at `offset` in its layer's.
+  struct Declared {
+    uint32_t layer;
+    std::string_view role;
+    CachePlace place;
+    uint64_t offset;
+  };
+  [[nodiscard]] const Declared& declared(uint32_t layer, std::string_view role) const;
   void add_angles();
   /// Rotation direction and position offset.
   struct Turn {
@@ -131,13 +146,16 @@ class BuildContext {
   };
   Slot make_angles(const RopeSpec& rope, const Turn& turn);
 
-  std::vector<CachePlace> cache_;        // [layers] attention
-  std::vector<CachePlace> index_cache_;  // [layers] attention with its own index
-  std::vector<CachePlace> pool_cache_;   // [layers] index with pooled keys
-  std::vector<CachePlace> row_cache_;    // [layers] attention to pools
-  std::vector<CachePlace> raw_cache_;    // [layers] attention to pools, unpooled positions
-  std::vector<CachePlace> state_;        // [layers] recurrences
-  std::vector<Slot> angles_;             // [layers]
+  struct SharedSlot {
+    std::string_view name;
+    Slot slot;
+  };
+  std::vector<CacheGroup> groups_;      // in the order of their first layers
+  std::vector<Declared> declared_;      // in the order of layers
+  std::vector<uint64_t> state_values_;  // [layers]
+  std::vector<CachePlace> state_;       // [layers]
+  std::forward_list<SharedSlot> shared_;
+  std::vector<Slot> angles_;                                 // [layers]
   std::map<std::pair<Slot, uint32_t>, Slot> angles_before_;  // by angles of the tokens and distance
   std::map<Slot, Slot> angles_back_;                         // by angles of the tokens
 };

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "arch/block_specs.h"
 #include "arch/blocks/rope.h"
-#include "program/operations.h"
 #include "tenon/backend.h"
 
 namespace tenon {
@@ -47,53 +47,6 @@ enum class QkNorm {
   GainOfQuery,    ///< per head, without a weight; "attn_q_norm" is a factor per query head
 };
 
-/// Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): keys and values of all heads
-/// are linear in one latent row, cached beside the rotated part of the key.
-struct LatentSpec {
-  uint32_t rank = 0;  ///< size of the latent row; 0 means that attention is not latent
-  /// Size of the queries' low-rank row ("attn_q_a"); 0 means none ("attn_q").
-  uint32_t query_rank = 0;
-  uint32_t rope_dim = 0;  ///< last values of each query head, and of the key shared by all heads
-  bool fused = false;  ///< "attn_kv_b" holds, head by head, the rows of "attn_k_b" and "attn_v_b"
-};
-
-/// Items that an index selects (sparse_index.h).
-enum class IndexKind {
-  Positions,   ///< single positions, shared by all heads; for latent attention
-  Blocks,      ///< blocks of neighbours, per KV head
-  Pools,       ///< neighbours with pooled keys, shared by all heads; for latent attention
-  Means,       ///< neighbours by the means of their keys, shared by all heads
-  Rows,        ///< rows of pools of positions, shared by all heads (pooled_attention.h)
-  LinearRows,  ///< rows of pools, by keys that are linear in them
-};
-
-/// Sparse attention: an index of few small heads, whose keys have cache rows of their own, scores
-/// all positions; attention sees the best.
-struct IndexSpec {
-  IndexKind kind = IndexKind::Positions;
-  uint32_t count = 0;     ///< most positions, blocks or pools selected; 0 means no index
-  uint32_t heads = 0;     ///< query heads of the index
-  uint32_t key_dim = 0;   ///< values per head, and of the key shared by all heads
-  uint32_t together = 1;  ///< positions per block or pool
-  uint32_t local = 0;     ///< last blocks, which are always selected
-  /// Rotates as many values as attention does: the first of a head, or the last.
-  uint32_t rope_style = TENON_ROPE_ADJACENT;
-  bool rotates_last = false;
-  float epsilon = 1e-6f;  ///< norm of the key, and of the query, if any
-  /// The layer reuses the selection of the nearest earlier layer with an index.
-  bool shared = false;
-  /// Rows are selected from the best `candidate_blocks` blocks of `candidate_block` rows, found by
-  /// one layer. This layer and earlier ones select from all rows. 0 means from all.
-  uint32_t candidate_blocks = 0;
-  uint32_t candidate_block = 0;
-  bool finds_candidates = false;
-
-  /// f32 values of state per sequence: the last keys of a block.
-  [[nodiscard]] uint64_t state_values() const {
-    return kind == IndexKind::Means ? uint64_t{together - 1} * key_dim : 0;
-  }
-};
-
 /// Attention's result is multiplied by act("attn_gate" x), where x is attention's input.
 struct OutputGateSpec {
   uint32_t columns = 0;  ///< gates: one per head or per value of the heads; 0 means none
@@ -105,26 +58,6 @@ struct PositionScale {
   float scale = 0.0f;  ///< 0 means no growth
   uint32_t length = 1;
   uint32_t offset = 0;
-};
-
-/// Attention to the last positions and to pools of all positions (pooled_attention.h). Heads share
-/// one row, which is both key and value.
-struct PoolSpec {
-  /// Size of the queries' low-rank row; 0 means attention of another kind.
-  uint32_t query_rank = 0;
-  uint32_t output_groups = 1;  ///< groups of heads, each with a matrix to `output_rank` values
-  uint32_t output_rank = 0;
-  uint32_t stride = 0;     ///< positions per pool; 0 means no pools in the layer
-  bool overlap = false;    ///< rows include the pool before
-  bool query_norm = true;  ///< normalises the query's heads
-  bool place_bias = true;  ///< gates have a bias per place in a pool
-  /// Layer whose rows this one reads; that layer makes them, and keys of them for its index. -1
-  /// means its own.
-  int32_t rows_of = -1;
-  bool rounded = false;  ///< rounds rows, and queries and keys of the index, to few bits
-
-  /// True if rows pool several positions, or a single position with a gate.
-  [[nodiscard]] bool pools_positions() const { return stride > 1 || (stride == 1 && place_bias); }
 };
 
 /// Softmax attention over the cache.
@@ -161,116 +94,9 @@ struct AttentionSpec {
   int32_t cache_of = -1;
   PositionScale query_scale;
   bool alibi = false;  ///< scores fall with distance (Press et al. 2022, arXiv 2108.12409)
-  LatentSpec latent;
-  PoolSpec pools;
-  IndexSpec index;
-};
-
-/// Source of a selective scan's inputs, and columns of its convolution.
-enum class MambaVersion {
-  First,   ///< a decay per value; "ssm_x" makes dt, B and C from the convolved values
-  Second,  ///< a decay per head; "ssm_in" makes all inputs, and B and C are convolved, too
-  Plamo,   ///< PLaMo 2: heads of Second with inputs of First
-};
-
-/// RMS norms of the time step's row before its matrix, of B and of C.
-enum class ScanNorms {
-  None,
-  Unweighted,  ///< Falcon Mamba
-  Weighted,    ///< "ssm_dt_norm", "ssm_b_norm", "ssm_c_norm"
-};
-
-/// Selective state space: Mamba (Gu and Dao 2023, arXiv 2312.00752) and Mamba 2 (Dao and Gu 2024,
-/// arXiv 2405.21060).
-struct StateSpaceSpec {
-  MambaVersion version = MambaVersion::Second;
-  uint32_t inner = 0;   ///< columns; 0 means none
-  uint32_t heads = 0;   ///< divides inner; Mamba: = inner
-  uint32_t groups = 1;  ///< groups of heads, each with its B and C
-  uint32_t state = 0;   ///< state values per column
-  uint32_t kernel = 0;  ///< taps of the convolution
-  uint32_t rank = 0;    ///< rank of the time step's projection; 0 in Mamba 2
-  ScanNorms norms = ScanNorms::None;
-  std::string_view norm_suffix = ".weight";  ///< suffix of the names of the norms' weights
-  float epsilon = 0.0f;
-
-  /// Columns of the convolution.
-  [[nodiscard]] uint64_t conv_columns() const {
-    return version == MambaVersion::Second ? inner + uint64_t{2} * groups * state : inner;
-  }
-  [[nodiscard]] uint64_t conv_values() const { return (kernel - 1) * conv_columns(); }
-  [[nodiscard]] uint64_t state_values() const {
-    return inner == 0 ? 0 : conv_values() + uint64_t{inner} * state;
-  }
-};
-
-/// Gated delta rule (Yang et al. 2024, arXiv 2412.06464); with a decay per channel, Kimi Delta
-/// Attention (2025, arXiv 2510.26692).
-struct DeltaSpec {
-  uint32_t key_heads = 0;
-  uint32_t value_heads = 0;  ///< 0 means none; a multiple of key_heads
-  uint32_t key_dim = 0;
-  uint32_t value_dim = 0;
-  uint32_t kernel = 0;  ///< taps of the convolution
-  /// Value head j reads key head j % key_heads; else neighbours share a key head.
-  bool interleaved = false;
-  bool each_channel = false;  ///< Kimi Delta Attention: a decay per key channel
-  bool fused_rates = false;   ///< "ssm_ba" holds the rows of beta and alpha, grouped by key head
-  /// With each_channel: decay and gate use one matrix each ("ssm_f_a", "ssm_g_a"), not products of
-  /// two.
-  bool full_rank = false;
-  bool full_gate = false;      ///< only the gate uses one matrix ("ssm_g")
-  bool negative_rate = false;  ///< "ssm_a" [heads] holds -a if lower_bound is set
-  /// With each_channel: decay = lower_bound sigmoid(a (f x + bias)); 0 means a softplus(f x +
-  /// bias).
-  float lower_bound = 0.0f;
-  float epsilon = 0.0f;
-  bool sigmoid_gate = false;  ///< gates the result by a sigmoid, without each_channel; else by SiLU
-
-  [[nodiscard]] uint64_t key_columns() const { return uint64_t{key_heads} * key_dim; }
-  [[nodiscard]] uint64_t value_columns() const { return uint64_t{value_heads} * value_dim; }
-  [[nodiscard]] uint64_t conv_columns() const { return 2 * key_columns() + value_columns(); }
-  [[nodiscard]] uint64_t conv_values() const { return (kernel - 1) * conv_columns(); }
-  [[nodiscard]] uint64_t state_values() const {
-    return value_heads == 0 ? 0 : conv_values() + key_dim * value_columns();
-  }
-};
-
-/// Rows found by hashes of the last tokens, added to the residual streams before a layer (Engram,
-/// arXiv 2601.07372, as in Qwen4-Exp and DeepSeek-V4.1).
-struct NgramSpec {
-  NgramLookup lookup;     ///< without heads, nothing is added
-  uint32_t row = 0;       ///< values per row of the table
-  uint32_t kernel = 0;    ///< taps of the convolution; 0 means none
-  uint32_t dilation = 0;  ///< tokens between taps
-
-  [[nodiscard]] bool adds() const { return !lookup.heads.empty(); }
-  [[nodiscard]] uint64_t state_values(uint64_t columns) const {
-    return kernel == 0 ? 0 : uint64_t{kernel - 1} * dilation * columns;
-  }
-};
-
-/// A short convolution between two gates (LFM2).
-struct ShortConvSpec {
-  uint32_t kernel = 0;  ///< taps; 0 means none
-};
-
-/// RWKV 6 (Peng et al. 2024, arXiv 2404.05892) and 7 (Peng et al. 2025, arXiv 2503.14456).
-struct WkvSpec {
-  uint32_t head_dim = 0;  ///< 0 means none
-  uint32_t shifts = 2;    ///< rows kept: the time mix's, and with 2 the channel mix's
-  uint32_t decay_rank = 0;
-  // RWKV 6
-  float result_scale = 1.0f;  ///< multiplies the layer's result
-  uint32_t mix_rank = 0;      ///< rank of the mix with the previous token; 0 means RWKV 7
-  uint32_t kv_heads = 0;      ///< heads of keys and values, each shared by several heads
-  bool linear = false;  ///< gated linear attention: no bonus, no norm of heads, keys times 1 - w
-  // RWKV 7
-  uint32_t rate_rank = 0;   ///< rank of the in-context learning rate
-  uint32_t value_rank = 0;  ///< rank of the share of the first layer's values
-  uint32_t gate_rank = 0;   ///< 0 means no gate
-  Presence head_norm = Presence::Required;
-  float epsilon = 64e-5f;  ///< norm of heads; independent of the model's norms
+  /// Specifications of rare kinds of attention and of their parts. A mixer among them replaces
+  /// attention_block().
+  BlockSpecs specs;
 };
 
 /// Variants of a gate and its activation (gpt-oss): act(min(gate, limit)) (clamp(up) + up_offset).
@@ -360,11 +186,6 @@ struct LayerSpec {
   NormSpec entry_norm;  ///< norm of x before all else, with its full name; may be none
   NormSpec attention_norm;
   AttentionSpec attention;
-  StateSpaceSpec state_space;
-  DeltaSpec delta;
-  ShortConvSpec short_conv;
-  WkvSpec wkv;
-  NgramSpec ngram;
   NormSpec attention_post_norm;
   NormSpec feed_forward_norm;
   FeedForwardSpec feed_forward;
@@ -378,9 +199,9 @@ struct LayerSpec {
   /// Block of the file that holds this layer's tensors, if layers share one; else the layer's own
   /// index.
   std::optional<uint32_t> block{};
-  uint32_t state_values = 0;  ///< f32 values of recurrent state per sequence
+  BlockSpecs specs;  ///< specifications of rare blocks; mixers add to attention
 
-  [[nodiscard]] bool has_mixer() const { return attention.heads > 0 || state_values > 0; }
+  [[nodiscard]] bool has_mixer() const { return attention.heads > 0 || specs.has_mixer(); }
   [[nodiscard]] bool has_feed_forward() const {
     return feed_forward.width > 0 || feed_forward.experts.count > 0;
   }
@@ -395,24 +216,6 @@ struct PredictionSpec {
   bool reads_normed = true;
   /// A block's output has passed the norm of its head.
   bool hands_on_normed = true;
-};
-
-/// Hyper-connections (Zhu et al. 2024, arXiv 2409.19606): a block reads a weighted sum of residual
-/// streams, and its result is added to each stream with a factor. Independent connections leave the
-/// streams apart; manifold-constrained ones (mHC, Xie et al. 2025, arXiv 2512.24880) also mix the
-/// streams around each block.
-struct HyperConnectionSpec {
-  uint32_t streams = 0;    ///< 0 means a single residual stream
-  float epsilon = 0.0f;    ///< added to shares, and to factors of the independent kind
-  float magnitude = 1.0f;  ///< upper bound of factors
-  /// Sinkhorn iterations on the mixing matrix; 0 means that streams are not mixed.
-  uint32_t iterations = 0;
-  bool mean = false;  ///< the output norm reads the mean of the streams instead of a weighted sum
-  /// A block reads with the shares found by the block before it; the first block reads the first
-  /// stream, and the output norm uses the shares of the last block.
-  bool late = false;
-  /// Rank of the gates per value (gated_residual.h); 0 means shares of streams.
-  uint32_t low_rank = 0;
 };
 
 /// A head over a text's row: scores of labels. Rerankers have one label.
@@ -448,11 +251,6 @@ struct ModelSpec {
   uint32_t unused_blocks = 0;
   PredictionSpec prediction;  ///< describes the unused blocks
   NormSpec output_norm;
-  HyperConnectionSpec hyper_connection;
-  uint32_t residual_block = 0;   ///< layers per residual (attention_residual.h); 0 means all
-  uint32_t streams = 1;          ///< residual streams; only one passes through the blocks
-  uint32_t active_stream = 0;    ///< index of that stream
-  uint32_t layer_embedding = 0;  ///< values of a token's embedding per layer; 0 means none
   float logit_scale = 1.0f;
   float logit_soft_cap = 0.0f;  ///< 0 means none
   /// Tokens whose logits are set to the lowest number; disjoint, ascending.
@@ -462,7 +260,7 @@ struct ModelSpec {
   ClassifierSpec classifier;          ///< only in a model that gives rows
   std::array<uint32_t, 2> pooled_widths{};  ///< rows of matrices after the pooling; 0 means none
   std::vector<LayerSpec> encoder_layers;    ///< encoder of an encoder-decoder
-  uint32_t relative_buckets = 0;  ///< rows of the table of biases by distance; 0 means none
+  BlockSpecs specs;  ///< specifications of rare blocks that are not of a single layer
 
   /// Layers, then those of prediction blocks, in the file's order.
   [[nodiscard]] std::vector<LayerSpec*> blocks() {
@@ -490,10 +288,10 @@ struct ModelSpec {
   }
   /// True if any prefix of the layers is a model: no layer refers to another, or to their number.
   [[nodiscard]] bool layers_stand_alone() const {
-    bool alone = layer_embedding == 0;
+    bool alone = !specs.refers();
     for (const LayerSpec& layer : layers) {
-      alone = alone && layer.attention.cache_of < 0 && !layer.attention.index.shared &&
-              layer.attention.pools.rows_of < 0 && !layer.block;
+      alone = alone && layer.attention.cache_of < 0 && !layer.attention.specs.refers() &&
+              !layer.specs.refers() && !layer.block;
     }
     return alone;
   }

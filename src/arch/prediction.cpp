@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "arch/blocks/hyper_connection.h"
+#include "arch/blocks/sparse_index.h"
 #include "arch/decoder.h"
 #include "base/error.h"
 #include "program/operations.h"
@@ -29,10 +31,10 @@ LayerSpec prediction_layer(const ModelFile& file, const ModelSpec& model, uint32
     fail(Code::Unsupported, "{}: no layer of the trunk has attention, as prediction blocks have",
          file.name());
   }
-  if (model.hyper_connection.streams > 0) {
+  if (model.specs.find<HyperConnectionSpec>() != nullptr) {
     fail(Code::Unsupported, "{}: prediction blocks of several residual streams", file.name());
   }
-  if (last->attention.index.count > 0) {
+  if (last->attention.specs.find<IndexSpec>() != nullptr) {
     fail(Code::Unsupported, "{}: prediction blocks whose attention has an index", file.name());
   }
   if (last->parallel) {

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "arch/architectures.h"
+#include "arch/blocks/latent_attention.h"
+#include "arch/blocks/pooled_attention.h"
 #include "arch/refused_architectures.h"
 #include "file/open.h"
 #include "random_model/random_model.h"
@@ -68,11 +70,12 @@ std::string cache_kinds(std::string_view architecture) {
   const ModelSpec model = read_model_spec(*open_model_file(path));
   std::set<std::string> kinds;
   for (const LayerSpec& layer : model.layers) {
-    if (layer.state_values > 0) kinds.insert("state");
+    if (layer.specs.has_mixer()) kinds.insert("state");
     if (layer.attention.heads == 0 || model.pooling) continue;
-    const bool latent = layer.attention.latent.rank > 0;
+    const bool latent = layer.attention.specs.find<LatentSpec>() != nullptr;
     kinds.insert(latent ? "latent" : layer.attention.window > 0 ? "window" : "full");
-    if (layer.attention.pools.stride > 0) kinds.insert("latent");
+    const auto* pools = layer.attention.specs.find<PoolSpec>();
+    if (pools != nullptr && pools->stride > 0) kinds.insert("latent");
   }
   if (!model.encoder_layers.empty()) kinds.insert("cross");
   std::string text;

@@ -201,6 +201,29 @@ std::vector<double> alibi_slopes(uint32_t heads) {
 
 }  // namespace
 
+void add_attention_caches(BuildContext& context, uint32_t layer) {
+  const AttentionSpec& spec = context.layer(layer).attention;
+  if (spec.heads == 0) return;
+  if (spec.cache_of >= 0) {
+    context.share_cache(layer, kAttentionCache, static_cast<uint32_t>(spec.cache_of));
+    return;
+  }
+  if (!spec.specs.has_mixer()) {
+    CacheGroup group;
+    group.type = context.options.cache_type;
+    group.block_tokens = context.options.block_tokens;
+    group.kv_heads = spec.kv_heads;
+    group.key_dim = spec.key_dim;
+    group.value_dim = spec.value_dim;
+    if (spec.window > 0 && spec.mask != TENON_MASK_SYMMETRIC) {
+      group.kind = TENON_CACHE_WINDOW;
+      group.window = spec.window;
+    }
+    context.add_cache(layer, kAttentionCache, group);
+  }
+  for (const BlockSpec& one : spec.specs) one.add_caches(context, layer);
+}
+
 Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const bool fused =
@@ -215,8 +238,8 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
   }
   position(context, layer, qkv);
   AttentionOptions options = attention_options(context, layer);
-  if (spec.index.count > 0) {
-    const bool by_means = spec.index.kind == IndexKind::Means;
+  if (const auto* index = spec.specs.find<IndexSpec>()) {
+    const bool by_means = index->kind == IndexKind::Means;
     const auto select = by_means ? select_by_means : select_blocks;
     select(context, layer, x).put_into(options);
   }

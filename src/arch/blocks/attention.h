@@ -12,6 +12,9 @@ namespace tenon {
 ///   x [T, width], normalised -> [T, width]; [R, width] in the last layer
 Slot attention_block(BuildContext& context, uint32_t layer, Slot x);
 
+/// Declares the caches of a layer's attention, of any kind.
+void add_attention_caches(BuildContext& context, uint32_t layer);
+
 /// Options of the layer's attention operation; `heads` and `scale` are those of the layer.
 AttentionOptions attention_options(const BuildContext& context, uint32_t layer);
 

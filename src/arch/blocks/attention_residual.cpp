@@ -26,7 +26,7 @@ class AttentionResidualDecoder {
     const LayerSpec& spec = context_.layer(layer);
     const auto name = [&](const char* tensor) { return context_.in_layer(layer, tensor); };
     const Slot read = num_sealed_ == 0 ? residual_ : looked_at(name("attn_res_score"));
-    const bool begins = layer % context_.model.residual_block == 0;
+    const bool begins = layer % context_.model.specs.get<AttentionResidualSpec>().layers == 0;
     if (begins) seal();
     const Slot mixed =
         mixer(context_, layer, context_.layer_norm(read, layer, spec.attention_norm));

@@ -12,10 +12,12 @@
 namespace tenon {
 namespace {
 
+constexpr std::string_view kDeltaState = "delta rule";
+
 class DeltaRuleBlock {
  public:
-  DeltaRuleBlock(BuildContext& context, uint32_t layer)
-      : context_(context), ops_(context.ops), layer_(layer), spec_(context.layer(layer).delta) {}
+  DeltaRuleBlock(BuildContext& context, uint32_t layer, const DeltaSpec& spec)
+      : context_(context), ops_(context.ops), layer_(layer), spec_(spec) {}
 
   Slot gated_delta_net(Slot x) {
     DeltaRuleInputs inputs;
@@ -52,7 +54,7 @@ class DeltaRuleBlock {
 
   [[nodiscard]] DeltaRuleOptions options() const {
     DeltaRuleOptions options;
-    options.state = context_.state(layer_, spec_.conv_values());
+    options.state = context_.state(layer_, kDeltaState, spec_.conv_values());
     options.key_heads = spec_.key_heads;
     options.value_heads = spec_.value_heads;
     options.interleaved = spec_.interleaved;
@@ -69,7 +71,7 @@ class DeltaRuleBlock {
                                                    : std::vector<uint64_t>{columns, spec_.kernel},
                                 TensorRole::Convolution);
     const Slot mixed = op::conv(ops_, x, context_.tensors.bind(name(tensor), weight), kNoSlot,
-                                context_.state(layer_, offset));
+                                context_.state(layer_, kDeltaState, offset));
     return op::activate(ops_, TENON_ACTIVATION_SILU, mixed);
   }
 
@@ -185,13 +187,16 @@ class DeltaRuleBlock {
 
 }  // namespace
 
-Slot delta_rule(BuildContext& context, uint32_t layer, Slot x) {
-  DeltaRuleBlock block(context, layer);
-  const DeltaSpec& spec = context.layer(layer).delta;
-  const Slot mixed = spec.each_channel ? block.kimi_delta_attention(x) : block.gated_delta_net(x);
+void DeltaSpec::add_caches(BuildContext& context, uint32_t layer) const {
+  context.add_state(layer, kDeltaState, state_values());
+}
+
+Slot DeltaSpec::build(BuildContext& context, uint32_t layer, Slot x) const {
+  DeltaRuleBlock block(context, layer, *this);
+  const Slot mixed = each_channel ? block.kimi_delta_attention(x) : block.gated_delta_net(x);
   return context.linear(context.wanted_rows(layer, mixed),
-                        context.in_layer(layer, spec.each_channel ? "attn_output" : "ssm_out"),
-                        context.model.width, spec.value_columns());
+                        context.in_layer(layer, each_channel ? "attn_output" : "ssm_out"),
+                        context.model.width, value_columns());
 }
 
 }  // namespace tenon

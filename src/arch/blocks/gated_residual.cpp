@@ -2,6 +2,7 @@
 #include "arch/blocks/gated_residual.h"
 
 #include "arch/blocks/feed_forward.h"
+#include "arch/blocks/hyper_connection.h"
 #include "arch/blocks/mixer.h"
 #include "arch/blocks/ngram_embedding.h"
 #include "arch/decoder.h"
@@ -13,7 +14,9 @@ namespace {
 class GatedResidualDecoder {
  public:
   explicit GatedResidualDecoder(BuildContext& context)
-      : context_(context), ops_(context.ops), spec_(context.model.hyper_connection) {}
+      : context_(context),
+        ops_(context.ops),
+        spec_(context.model.specs.get<HyperConnectionSpec>()) {}
 
   Slot build() {
     const Slot x = embedding(context_);
@@ -27,7 +30,7 @@ class GatedResidualDecoder {
 
  private:
   Slot layer_of(uint32_t layer, Slot streams) {
-    if (context_.layer(layer).ngram.adds()) {
+    if (context_.layer(layer).specs.find<NgramSpec>() != nullptr) {
       streams = op::add(ops_, streams, ngram_embedding(context_, layer, streams));
     }
     const std::string attention = context_.in_layer(layer, "hc_attn_");
@@ -41,7 +44,7 @@ class GatedResidualDecoder {
     return written(streams, given, factors(between, feeding));
   }
 
-  [[nodiscard]] uint64_t columns() const { return uint64_t{spec_.streams} * context_.model.width; }
+  [[nodiscard]] uint64_t columns() const { return spec_.columns(context_.model.width); }
   [[nodiscard]] float share() const { return 1.0f / static_cast<float>(spec_.streams); }
 
   Slot normed(Slot streams, const std::string& prefix) {
@@ -81,7 +84,7 @@ class GatedResidualDecoder {
 
 Slot norm_of_streams(BuildContext& context, Slot x, const std::string& name) {
   const ModelSpec& model = context.model;
-  const uint64_t columns = uint64_t{model.hyper_connection.streams} * model.width;
+  const uint64_t columns = model.specs.get<HyperConnectionSpec>().columns(model.width);
   const Slot weight = context.tensors.weight(name + ".weight", {columns}, TensorRole::Norm);
   return op::mul(context.ops,
                  op::rms_norm(context.ops, x, kNoSlot, model.output_norm.epsilon, model.width),

@@ -16,7 +16,9 @@ namespace {
 class HyperDecoder {
  public:
   explicit HyperDecoder(BuildContext& context)
-      : context_(context), ops_(context.ops), spec_(context.model.hyper_connection) {}
+      : context_(context),
+        ops_(context.ops),
+        spec_(context.model.specs.get<HyperConnectionSpec>()) {}
 
   Slot build() {
     const Slot x = embedding(context_);
@@ -31,7 +33,8 @@ class HyperDecoder {
  private:
   Slot layer_of(uint32_t layer, Slot streams) {
     const LayerSpec& spec = context_.layer(layer);
-    if (spec.ngram.adds()) streams = add_ngram_values(context_, layer, streams);
+    if (spec.specs.find<NgramSpec>() != nullptr)
+      streams = add_ngram_values(context_, layer, streams);
     const Entered attended = enter(streams, context_.in_layer(layer, "hc_attn_"));
     const Slot mixed =
         mixer(context_, layer, context_.layer_norm(attended.input, layer, spec.attention_norm));

@@ -10,7 +10,7 @@ namespace tenon {
 
 Slot layer_embeddings(BuildContext& context, Slot x) {
   const ModelSpec& model = context.model;
-  const uint32_t size = model.layer_embedding;
+  const uint32_t size = model.specs.get<LayerEmbeddingSpec>().columns;
   const uint64_t columns = model.layers.size() * uint64_t{size};
   const RowSource table = context.tensors.tensor(
       "per_layer_token_embd.weight", {model.vocab_rows, columns}, TensorRole::Embedding);
@@ -27,7 +27,7 @@ Slot layer_embeddings(BuildContext& context, Slot x) {
 }
 
 Slot layer_embedding_branch(BuildContext& context, uint32_t layer, Slot x, Slot all) {
-  const uint32_t size = context.model.layer_embedding;
+  const uint32_t size = context.model.specs.get<LayerEmbeddingSpec>().columns;
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const auto columns = static_cast<uint32_t>(context.model.layers.size() * size);
   const Slot own =

@@ -8,8 +8,11 @@
 
 namespace tenon {
 
-/// The mixer of the layer's specification, or the sum of several.
+/// The layer's attention and its other mixers (BlockSpec), summed.
 ///   x [T, width], normalised -> [T, width]; [R, width] in the last layer
 Slot mixer(BuildContext& context, uint32_t layer, Slot x);
+
+/// Declares the caches and states of all blocks of the layer.
+void add_caches(BuildContext& context, uint32_t layer);
 
 }  // namespace tenon

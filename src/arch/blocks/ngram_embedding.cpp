@@ -4,14 +4,21 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "arch/blocks/gated_residual.h"
+#include "arch/blocks/hyper_connection.h"
 #include "program/operations.h"
 
 namespace tenon {
 namespace {
 
 constexpr float kLeastProduct = 1e-6f;
+constexpr std::string_view kNgramState = "n-grams";
+
+const HyperConnectionSpec& streams_of(const BuildContext& context) {
+  return context.model.specs.get<HyperConnectionSpec>();
+}
 
 /// [T, heads * row]: concatenated rows found by the heads.
 Slot rows_of_ngrams(BuildContext& context, const NgramSpec& spec, const std::string& name) {
@@ -36,12 +43,17 @@ Slot gates_of(BuildContext& context, Slot key, Slot query) {
 
 }  // namespace
 
+void NgramSpec::add_caches(BuildContext& context, uint32_t layer) const {
+  context.add_state(layer, kNgramState,
+                    state_values(streams_of(context).columns(context.model.width)));
+}
+
 Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams) {
-  const NgramSpec& spec = context.layer(layer).ngram;
+  const NgramSpec& spec = context.layer(layer).specs.get<NgramSpec>();
   ProgramBuilder& ops = context.ops;
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t width = context.model.width;
-  const uint32_t count = context.model.hyper_connection.streams;
+  const uint32_t count = streams_of(context).streams;
   const uint64_t columns = uint64_t{count} * width;
   const uint64_t found_columns = spec.lookup.heads.size() * uint64_t{spec.row};
   const Slot found = rows_of_ngrams(context, spec, "per_layer_token_embd.weight");
@@ -57,18 +69,17 @@ Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams) {
       context.tensors
           .tensor(name("ple_conv1d.weight"), {columns, spec.kernel}, TensorRole::Convolution)
           .spread(spec.dilation);
-  const auto offset = static_cast<uint32_t>(context.layer(layer).delta.state_values());
   const Slot mixed = op::conv(ops, normed, context.tensors.bind(name("ple_conv1d.weight"), taps),
-                              kNoSlot, context.state(layer, offset));
+                              kNoSlot, context.state(layer, kNgramState));
   return op::add(ops, gated, op::activate(ops, TENON_ACTIVATION_SILU, mixed));
 }
 
 Slot add_ngram_values(BuildContext& context, uint32_t layer, Slot streams) {
-  const NgramSpec& spec = context.layer(layer).ngram;
+  const NgramSpec& spec = context.layer(layer).specs.get<NgramSpec>();
   ProgramBuilder& ops = context.ops;
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint32_t width = context.model.width;
-  const uint32_t count = context.model.hyper_connection.streams;
+  const uint32_t count = streams_of(context).streams;
   const uint32_t columns = count * width;
   const Slot found = rows_of_ngrams(context, spec, name("engram_embd.weight"));
   const Slot both = context.linear(found, name("engram_wkv"), columns + width,

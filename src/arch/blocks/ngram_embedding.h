@@ -8,12 +8,25 @@
 
 namespace tenon {
 
+/// Rows found by hashes of the last tokens, added to the residual streams before a layer (Engram,
+/// arXiv 2601.07372, as in Qwen4-Exp and DeepSeek-V4.1).
+struct NgramSpec {
+  NgramLookup lookup;
+  uint32_t row = 0;       ///< values per row of the table
+  uint32_t kernel = 0;    ///< taps of the convolution; 0 means none
+  uint32_t dilation = 0;  ///< tokens between taps
+
+  [[nodiscard]] uint64_t state_values(uint64_t columns) const {
+    return kernel == 0 ? 0 : uint64_t{kernel - 1} * dilation * columns;
+  }
+  void add_caches(BuildContext& context, uint32_t layer) const;
+};
+
 /// Addend to the residual streams before a layer. With e the concatenated rows of the last tokens,
 /// v = "ple_value" e, k = norm("ple_key" e) and q = norm(streams), each stream separately:
 ///   u_j = sigmoid(r(k_j . q_j / sqrt(width))) v,  r(x) = sign(x) sqrt(max(|x|, 1e-6))
 ///   u + silu(conv(norm(u)))
-/// The convolution's taps are LayerSpec::ngram.dilation tokens apart. Its state follows that of the
-/// layer's delta rule.
+/// The convolution's taps are NgramSpec::dilation tokens apart.
 ///   streams [T, streams * width] -> [T, streams * width]
 /// Test: the golden "qwen4exp".
 Slot ngram_embedding(BuildContext& context, uint32_t layer, Slot streams);

@@ -7,6 +7,38 @@
 
 namespace tenon {
 
+/// Items that an index selects.
+enum class IndexKind {
+  Positions,  ///< single positions, shared by all heads; for latent attention
+  Blocks,     ///< blocks of neighbours, per KV head
+  Pools,      ///< neighbours with pooled keys, shared by all heads; for latent attention
+  Means,      ///< neighbours by the means of their keys, shared by all heads
+};
+
+/// Sparse attention: an index of few small heads, whose keys have cache rows of their own, scores
+/// all positions; attention sees the best. A part of AttentionSpec::specs.
+struct IndexSpec {
+  IndexKind kind = IndexKind::Positions;
+  uint32_t count = 0;     ///< most positions, blocks or pools selected
+  uint32_t heads = 0;     ///< query heads of the index
+  uint32_t key_dim = 0;   ///< values per head, and of the key shared by all heads
+  uint32_t together = 1;  ///< positions per block or pool
+  uint32_t local = 0;     ///< last blocks, which are always selected
+  /// Rotates as many values as attention does: the first of a head, or the last.
+  uint32_t rope_style = TENON_ROPE_ADJACENT;
+  bool rotates_last = false;
+  float epsilon = 1e-6f;  ///< norm of the key, and of the query, if any
+  /// The layer reuses the selection of the nearest earlier layer with an index.
+  bool shared = false;
+
+  /// f32 values of state per sequence: the last keys of a block.
+  [[nodiscard]] uint64_t state_values() const {
+    return kind == IndexKind::Means ? uint64_t{together - 1} * key_dim : 0;
+  }
+  [[nodiscard]] bool refers() const { return shared; }
+  void add_caches(BuildContext& context, uint32_t layer) const;
+};
+
 /// Positions visible to a token, for AttentionOptions.
 struct Selection {
   Slot slot = kNoSlot;  ///< kNoSlot means all positions that the mask allows
@@ -41,5 +73,10 @@ Selection select_blocks(BuildContext& context, uint32_t layer, Slot x);
 /// of the layer, at its start.
 ///   x [T, width]
 Selection select_by_means(BuildContext& context, uint32_t layer, Slot x);
+
+/// Group of the cache of positions that are not pooled yet: a value and a gate per column, in f32.
+/// Overlapping pools also keep those of the next pool.
+CacheGroup unpooled_group(const BuildContext& context, uint32_t columns, uint32_t positions,
+                          bool overlap);
 
 }  // namespace tenon

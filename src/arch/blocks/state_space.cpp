@@ -2,6 +2,7 @@
 #include "arch/blocks/state_space.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,10 +11,12 @@
 namespace tenon {
 namespace {
 
+constexpr std::string_view kSsmState = "state space";
+
 class StateSpaceBlock {
  public:
-  StateSpaceBlock(BuildContext& context, uint32_t layer)
-      : context_(context), layer_(layer), spec_(context.layer(layer).state_space) {}
+  StateSpaceBlock(BuildContext& context, uint32_t layer, const StateSpaceSpec& spec)
+      : context_(context), layer_(layer), spec_(spec) {}
 
   /// x -> [T, inner], gated. Gu and Dao 2023, section 3: the time step, B and C depend on x.
   Slot mamba(Slot x) {
@@ -129,12 +132,12 @@ class StateSpaceBlock {
     const Slot bias =
         context_.tensors.optional_weight(name("ssm_conv1d.bias"), {columns}, TensorRole::Bias);
     return op::activate(context_.ops, TENON_ACTIVATION_SILU,
-                        op::conv(context_.ops, x, weight, bias, context_.state(layer_, 0)));
+                        op::conv(context_.ops, x, weight, bias, context_.state(layer_, kSsmState)));
   }
 
   Slot scanned(const SsmScanInputs& inputs) {
     SsmScanOptions options;
-    options.state = context_.state(layer_, spec_.conv_values());
+    options.state = context_.state(layer_, kSsmState, spec_.conv_values());
     options.heads = spec_.heads;
     options.groups = spec_.groups;
     options.size = spec_.state;
@@ -160,12 +163,15 @@ class StateSpaceBlock {
 
 }  // namespace
 
-Slot state_space(BuildContext& context, uint32_t layer, Slot x) {
-  StateSpaceBlock block(context, layer);
-  const StateSpaceSpec& spec = context.layer(layer).state_space;
-  const Slot scanned = spec.version == MambaVersion::Second ? block.mamba2(x) : block.mamba(x);
+void StateSpaceSpec::add_caches(BuildContext& context, uint32_t layer) const {
+  context.add_state(layer, kSsmState, state_values());
+}
+
+Slot StateSpaceSpec::build(BuildContext& context, uint32_t layer, Slot x) const {
+  StateSpaceBlock block(context, layer, *this);
+  const Slot scanned = version == MambaVersion::Second ? block.mamba2(x) : block.mamba(x);
   return context.linear(context.wanted_rows(layer, scanned), context.in_layer(layer, "ssm_out"),
-                        context.model.width, spec.inner);
+                        context.model.width, inner);
 }
 
 }  // namespace tenon

@@ -12,11 +12,14 @@ namespace {
 class TimeMix6 {
  public:
   TimeMix6(BuildContext& context, uint32_t layer)
-      : context_(context), ops_(context.ops), layer_(layer), spec_(context.layer(layer).wkv) {}
+      : context_(context),
+        ops_(context.ops),
+        layer_(layer),
+        spec_(context.layer(layer).specs.get<WkvSpec>()) {}
 
   /// x [T, width], normalised -> [T, width].
   Slot build(Slot x) {
-    const Slot step = op::add(ops_, op::token_shift(ops_, x, context_.state(layer_, 0)),
+    const Slot step = op::add(ops_, op::token_shift(ops_, x, context_.state(layer_, kWkvState)),
                               op::scale(ops_, x, -1.0f));
     const Slot moves = share_moves(x, step);
     read_shares();
@@ -121,7 +124,7 @@ class TimeMix6 {
 
   Slot read(const Wkv6Inputs& inputs) {
     return op::wkv6(ops_, inputs, heads(),
-                    context_.state(layer_, spec_.shifts * context_.model.width));
+                    context_.state(layer_, kWkvState, spec_.shifts * context_.model.width));
   }
 
   Slot head_norm(Slot x) {

@@ -11,11 +11,14 @@ namespace {
 class TimeMix7 {
  public:
   TimeMix7(BuildContext& context, uint32_t layer)
-      : context_(context), ops_(context.ops), layer_(layer), spec_(context.layer(layer).wkv) {}
+      : context_(context),
+        ops_(context.ops),
+        layer_(layer),
+        spec_(context.layer(layer).specs.get<WkvSpec>()) {}
 
   /// x [T, width], normalised -> [T, width].
   Slot build(Slot x) {
-    const Slot step = op::add(ops_, op::token_shift(ops_, x, context_.state(layer_, 0)),
+    const Slot step = op::add(ops_, op::token_shift(ops_, x, context_.state(layer_, kWkvState)),
                               op::scale(ops_, x, -1.0f));
     mix_weights();
     const auto mixed = [&](size_t which) { return mix(x, step, which); };
@@ -40,7 +43,7 @@ class TimeMix7 {
                       .a = op::scale(ops_, unit, -1.0f),
                       .b = op::mul(ops_, unit, rate)};
     Slot out = op::wkv7(ops_, inputs, context_.model.width / spec_.head_dim,
-                        context_.state(layer_, spec_.shifts * context_.model.width));
+                        context_.state(layer_, kWkvState, spec_.shifts * context_.model.width));
     out = head_norm(out);
     const Slot match = op::sum_segments(
         ops_, op::mul(ops_, op::mul(ops_, receptance, key), vector("time_mix_r_k.weight")),
@@ -102,13 +105,13 @@ class TimeMix7 {
   }
   /// Moves the values of later layers a share of the way to those of the first layer.
   Slot values(Slot x, Slot own) {
-    if (layer_ == 0) return context_.first_values = own;
+    Slot& first = context_.shared("wkv values of the first layer");
+    if (layer_ == 0) return first = own;
     const Slot share =
         op::activate(ops_, TENON_ACTIVATION_SIGMOID,
                      low_rank(x, "time_mix_v", spec_.value_rank, kNoActivation, true));
-    return op::add(
-        ops_, own,
-        op::mul(ops_, op::add(ops_, context_.first_values, op::scale(ops_, own, -1.0f)), share));
+    return op::add(ops_, own,
+                   op::mul(ops_, op::add(ops_, first, op::scale(ops_, own, -1.0f)), share));
   }
   Slot head_norm(Slot x) {
     if (spec_.head_norm == Presence::Optional &&

@@ -10,8 +10,8 @@ namespace tenon {
 namespace {
 
 Slot time_mix(BuildContext& context, uint32_t layer, Slot x) {
-  return context.layer(layer).wkv.mix_rank > 0 ? time_mix_6(context, layer, x)
-                                               : time_mix_7(context, layer, x);
+  return context.layer(layer).specs.get<WkvSpec>().mix_rank > 0 ? time_mix_6(context, layer, x)
+                                                                : time_mix_7(context, layer, x);
 }
 
 Slot time_mix_output(BuildContext& context, uint32_t layer, Slot mixed) {
@@ -25,8 +25,9 @@ Slot channel_mix(BuildContext& context, uint32_t layer, Slot x) {
   const auto name = [&](const char* tensor) { return context.in_layer(layer, tensor); };
   const uint64_t width = context.model.width;
   const uint64_t inner = context.layer(layer).feed_forward.width;
-  const Slot step = op::add(ops, op::token_shift(ops, x, context.state(layer, context.model.width)),
-                            op::scale(ops, x, -1.0f));
+  const Slot step =
+      op::add(ops, op::token_shift(ops, x, context.state(layer, kWkvState, context.model.width)),
+              op::scale(ops, x, -1.0f));
   const auto mixed = [&](const char* lerp) {
     return op::add(
         ops, x, op::mul(ops, step, context.tensors.weight(name(lerp), {width}, TensorRole::Norm)));
@@ -35,7 +36,7 @@ Slot channel_mix(BuildContext& context, uint32_t layer, Slot x) {
       ops, TENON_ACTIVATION_RELU_SQUARED,
       context.linear(mixed("channel_mix_lerp_k.weight"), name("channel_mix_key"), inner, width));
   const Slot value = context.linear(key, name("channel_mix_value"), width, inner);
-  if (context.layer(layer).wkv.mix_rank == 0) return value;
+  if (context.layer(layer).specs.get<WkvSpec>().mix_rank == 0) return value;
   return op::sigmoid_gate(ops, value,
                           context.linear(mixed("channel_mix_lerp_r.weight"),
                                          name("channel_mix_receptance"), width, width));
@@ -43,7 +44,11 @@ Slot channel_mix(BuildContext& context, uint32_t layer, Slot x) {
 
 }  // namespace
 
-Slot wkv(BuildContext& context, uint32_t layer, Slot x) {
+void WkvSpec::add_caches(BuildContext& context, uint32_t layer) const {
+  context.add_state(layer, kWkvState, state_values(context.model.width));
+}
+
+Slot WkvSpec::build(BuildContext& context, uint32_t layer, Slot x) const {
   const Slot mixed = time_mix(context, layer, x);
   return time_mix_output(context, layer, context.wanted_rows(layer, mixed));
 }
@@ -59,7 +64,7 @@ Slot build_rwkv(BuildContext& context) {
     const Slot mixed = time_mix(context, layer, normed("attn_norm"));
     x = op::add(context.ops, x, time_mix_output(context, layer, mixed));
     x = op::add(context.ops, x, channel_mix(context, layer, normed("attn_norm_2")));
-    x = context.scaled(x, context.layer(layer).wkv.result_scale);
+    x = context.scaled(x, context.layer(layer).specs.get<WkvSpec>().result_scale);
   }
   return output_head(context, context.wanted_rows(context.last_layer(), x));
 }

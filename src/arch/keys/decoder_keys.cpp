@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "arch/blocks/hyper_connection.h"
+#include "arch/blocks/latent_attention.h"
 #include "arch/blocks/row_head.h"
 #include "arch/keys/activation_key.h"
 #include "base/error.h"
@@ -337,7 +339,7 @@ void read_latent_attention(const Keys& keys, ModelSpec& model) {
   for (LayerSpec& layer : model.layers) {
     AttentionSpec& attention = layer.attention;
     if (attention.heads == 0) continue;
-    attention.latent = latent;
+    attention.specs.set(latent);
     attention.key_dim = key_dim;
     // Files with fused matrices may lack it: read_decoder() has set an equal share then.
     if (!latent.fused) {
@@ -375,11 +377,11 @@ void read_query_scale(const Keys& keys, ModelSpec& model) {
 
 void read_mixed_streams(const Keys& keys, ModelSpec& model) {
   constexpr float kMagnitude = 2.0f;  // as published, arXiv 2512.24880
-  model.hyper_connection = {
+  model.specs.set(HyperConnectionSpec{
       .streams = keys.count("hyper_connection.count", 1, 16),
       .epsilon = static_cast<float>(keys.number("hyper_connection.epsilon", 0.0, 1.0)),
       .magnitude = kMagnitude,
-      .iterations = keys.count("hyper_connection.sinkhorn_iterations", 1, 1000)};
+      .iterations = keys.count("hyper_connection.sinkhorn_iterations", 1, 1000)});
 }
 
 void set_plain_gelu(const Keys& keys, LayerSpec& layer, uint32_t fallback) {

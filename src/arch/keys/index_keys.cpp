@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "arch/blocks/latent_attention.h"
 #include "base/error.h"
 #include "program/ops.h"
 
@@ -28,11 +29,11 @@ void share_selections(const Keys& keys, ModelSpec& model) {
   const std::vector<bool> own = keys.flags(kTypes, static_cast<uint32_t>(model.layers.size()));
   bool chosen = false;
   for (size_t i = 0; i < own.size(); ++i) {
-    IndexSpec& index = model.layers[i].attention.index;
-    if (index.count == 0) continue;
+    auto* index = model.layers[i].attention.specs.find<IndexSpec>();
+    if (index == nullptr) continue;
     chosen = chosen || own[i];
     if (!chosen) keys.refuse(Code::Format, kTypes, "begins with a layer without an index");
-    index.shared = !own[i];
+    index->shared = !own[i];
   }
 }
 
@@ -63,9 +64,10 @@ void read_pooled_index(const Keys& keys, ModelSpec& model) {
   for (LayerSpec& layer : model.layers) {
     AttentionSpec& attention = layer.attention;
     if (attention.heads == 0) continue;
-    require_query_rank(keys, attention.latent.query_rank);
-    read_index_heads(keys, attention.latent.rope_dim, index);
-    attention.index = index;
+    const auto& latent = attention.specs.get<LatentSpec>();
+    require_query_rank(keys, latent.query_rank);
+    read_index_heads(keys, latent.rope_dim, index);
+    attention.specs.set(index);
   }
   share_selections(keys, model);
 }
@@ -73,8 +75,7 @@ void read_pooled_index(const Keys& keys, ModelSpec& model) {
 void read_block_index(const Keys& keys, ModelSpec& model) {
   for (LayerSpec& layer : model.layers) {
     if (layer.feed_forward.experts.count == 0) continue;
-    IndexSpec& index = layer.attention.index;
-    index = {.kind = IndexKind::Blocks, .epsilon = layer.attention.qk_norm_epsilon};
+    IndexSpec index{.kind = IndexKind::Blocks, .epsilon = layer.attention.qk_norm_epsilon};
     index.rope_style = layer.attention.rope.style;
     read_index_heads(keys, layer.attention.rope.dimensions, index);
     if (index.heads != layer.attention.kv_heads) {
@@ -89,16 +90,17 @@ void read_block_index(const Keys& keys, ModelSpec& model) {
                   "is {}: {} blocks of it for {} heads are more than {} positions", index.together,
                   index.count, index.heads, kMaxSelectedInBlocks);
     }
+    layer.attention.specs.set(index);
   }
 }
 
 void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model) {
-  const LatentSpec& latent = model.layers.front().attention.latent;
+  const auto& latent = model.layers.front().attention.specs.get<LatentSpec>();
   require_query_rank(keys, latent.query_rank);
   IndexSpec index = kind;
   index.count = keys.count("attention.indexer.top_k", 1, kMaxSelected);
   read_index_heads(keys, latent.rope_dim, index);
-  for (LayerSpec& layer : model.layers) layer.attention.index = index;
+  for (LayerSpec& layer : model.layers) layer.attention.specs.set(index);
   share_selections(keys, model);
 }
 

@@ -2,6 +2,7 @@
 // positions.
 #pragma once
 
+#include "arch/blocks/sparse_index.h"
 #include "arch/keys/keys.h"
 #include "arch/model_spec.h"
 

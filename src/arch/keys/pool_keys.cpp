@@ -10,17 +10,16 @@ namespace tenon {
 namespace {
 
 /// Refuses inconsistent sizes.
-void check_heads(const Keys& keys, const AttentionSpec& attention) {
+void check_heads(const Keys& keys, const AttentionSpec& attention, const PoolSpec& pools) {
   if (attention.kv_heads != 1 || attention.value_dim != attention.key_dim) {
     keys.refuse(Code::Format, "attention.head_count_kv",
                 "is {}, with keys of {} and values of {}; all heads share one row, key and value "
                 "alike",
                 attention.kv_heads, attention.key_dim, attention.value_dim);
   }
-  if (attention.heads % attention.pools.output_groups != 0) {
+  if (attention.heads % pools.output_groups != 0) {
     keys.refuse(Code::Format, "attention.output_group_count",
-                "is {}, which does not divide the {} heads", attention.pools.output_groups,
-                attention.heads);
+                "is {}, which does not divide the {} heads", pools.output_groups, attention.heads);
   }
 }
 
@@ -40,20 +39,21 @@ void read_pools(const Keys& keys, ModelSpec& model) {
       "attention.compress_ratios", model.layers.size(), 0, SpecLimits::kPositions / 2);
   for (size_t i = 0; i < strides.size(); ++i) {
     AttentionSpec& attention = model.layers[i].attention;
-    PoolSpec& pools = attention.pools;
+    PoolSpec pools;
     pools.query_rank = keys.count("attention.q_lora_rank", 1, SpecLimits::kWidth);
     pools.output_groups = keys.count("attention.output_group_count", 1, SpecLimits::kHeads);
     pools.output_rank = keys.count("attention.output_lora_rank", 1, SpecLimits::kWidth);
     pools.stride = static_cast<uint32_t>(strides[i]);
     attention.window = keys.count("attention.sliding_window", 1, SpecLimits::kPositions);
     attention.sinks = Presence::Required;
-    check_heads(keys, attention);
+    check_heads(keys, attention, pools);
     attention.rope = read_layer_rope(keys, attention.rope, pools.stride > 0);
+    attention.specs.set(pools);
   }
 }
 
-IndexSpec read_row_index(const Keys& keys, const AttentionSpec& attention) {
-  IndexSpec index{.kind = IndexKind::Rows, .together = attention.pools.stride};
+RowIndexSpec read_row_index(const Keys& keys, const AttentionSpec& attention) {
+  RowIndexSpec index;
   index.count = keys.count("attention.indexer.top_k", 1, kMaxSelected);
   index.heads = keys.count("attention.indexer.head_count", 1, SpecLimits::kHeads);
   index.key_dim =

@@ -1,6 +1,7 @@
 // Keys of attention to positions and pools (pooled_attention.h), common to DeepSeek-V4 and V4.1.
 #pragma once
 
+#include "arch/blocks/pooled_attention.h"
 #include "arch/keys/keys.h"
 #include "arch/model_spec.h"
 #include "file/model_file.h"
@@ -13,9 +14,8 @@ namespace tenon {
 /// without an index. Throws Format for inconsistent sizes.
 void read_pools(const Keys& keys, ModelSpec& model);
 
-/// Reads attention.indexer.top_k, .head_count and .key_length, for a layer with pools:
-/// IndexKind::Rows.
-IndexSpec read_row_index(const Keys& keys, const AttentionSpec& attention);
+/// Reads attention.indexer.top_k, .head_count and .key_length, for a layer with pools.
+RowIndexSpec read_row_index(const Keys& keys, const AttentionSpec& attention);
 
 /// Files may count prediction blocks without holding them; then all their blocks are layers.
 void drop_missing_blocks(const ModelFile& file, ModelSpec& model);

@@ -19,12 +19,11 @@ WkvSpec read_wkv_heads(const Keys& keys, uint32_t width, uint32_t shifts) {
 
 }  // namespace
 
-void set_state_values(const Keys& keys, uint64_t values, LayerSpec& layer) {
+void check_state_values(const Keys& keys, uint64_t values) {
   if (values > SpecLimits::kStateValues) {
     fail(Code::Format, "{}: a layer of \"{}\" would keep {} values of each sequence, more than {}",
          keys.file_name(), keys.architecture(), values, SpecLimits::kStateValues);
   }
-  layer.state_values = static_cast<uint32_t>(values);
 }
 
 StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version) {
@@ -56,14 +55,14 @@ StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version) {
 }
 
 void set_state_space(const Keys& keys, const StateSpaceSpec& spec, LayerSpec& layer) {
-  layer.state_space = spec;
-  set_state_values(keys, spec.state_values(), layer);
+  check_state_values(keys, spec.state_values());
+  layer.specs.set(spec);
 }
 
 void set_delta_rule(const Keys& keys, const DeltaSpec& spec, LayerSpec& layer) {
   layer.attention = {};
-  layer.delta = spec;
-  set_state_values(keys, spec.state_values(), layer);
+  check_state_values(keys, spec.state_values());
+  layer.specs.set(spec);
 }
 
 void read_gated_delta_net(const Keys& keys, bool interleaved, bool fused_rates, ModelSpec& model) {
@@ -107,10 +106,10 @@ WkvSpec read_wkv6(const Keys& keys, uint32_t width, uint32_t shifts) {
 }
 
 void set_wkv(const Keys& keys, const WkvSpec& spec, ModelSpec& model) {
+  check_state_values(keys, spec.state_values(model.width));
   for (LayerSpec& layer : model.layers) {
     layer.attention = {};
-    layer.wkv = spec;
-    set_state_values(keys, uint64_t{model.width} * (spec.shifts + spec.head_dim), layer);
+    layer.specs.set(spec);
   }
 }
 

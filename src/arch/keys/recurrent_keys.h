@@ -3,6 +3,9 @@
 
 #include <cstdint>
 
+#include "arch/blocks/delta_rule.h"
+#include "arch/blocks/state_space.h"
+#include "arch/blocks/wkv.h"
 #include "arch/keys/keys.h"
 #include "arch/model_spec.h"
 
@@ -25,7 +28,7 @@ WkvSpec read_wkv6(const Keys& keys, uint32_t width, uint32_t shifts);
 /// Gives all layers this mixer instead of attention.
 void set_wkv(const Keys& keys, const WkvSpec& spec, ModelSpec& model);
 
-/// Sets the layer's recurrent state size. Throws Format for more than SpecLimits::kStateValues.
-void set_state_values(const Keys& keys, uint64_t values, LayerSpec& layer);
+/// Throws Format if a layer has a state of more than SpecLimits::kStateValues.
+void check_state_values(const Keys& keys, uint64_t values);
 
 }  // namespace tenon

@@ -13,9 +13,9 @@ constexpr uint32_t kIndexedStride = 4;
 void read_overlapping_pools(const Keys& keys, ModelSpec& model) {
   read_pools(keys, model);
   for (LayerSpec& layer : model.layers) {
-    AttentionSpec& attention = layer.attention;
-    attention.pools.overlap = attention.pools.stride == kIndexedStride;
-    if (attention.pools.overlap) attention.index = read_row_index(keys, attention);
+    auto& pools = layer.attention.specs.get<PoolSpec>();
+    pools.overlap = pools.stride == kIndexedStride;
+    if (pools.overlap) pools.index = read_row_index(keys, layer.attention);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "arch/architecture.h"
 #include "arch/blocks/hyper_connection.h"
+#include "arch/blocks/ngram_embedding.h"
 #include "arch/keys/pool_keys.h"
 #include "program/ops.h"
 
@@ -33,14 +34,18 @@ std::vector<bool> layers_of(const Keys& keys, const char* key, uint32_t layers) 
   return flags;
 }
 
+PoolSpec& pools_of(ModelSpec& model, uint32_t layer) {
+  return model.layers[layer].attention.specs.get<PoolSpec>();
+}
+
 /// Layers with pools read the rows of the nearest earlier layer that makes some, restricted to the
 /// selection of the nearest earlier layer with an index.
 void share_rows(const Keys& keys, const LayerRoles& roles, ModelSpec& model) {
   const auto& [makes_rows, has_index] = roles;
   int32_t source = -1;
   for (uint32_t i = 0; i < model.layers.size(); ++i) {
-    AttentionSpec& attention = model.layers[i].attention;
-    const uint32_t stride = attention.pools.stride;
+    PoolSpec& pools = pools_of(model, i);
+    const uint32_t stride = pools.stride;
     if (stride == 0) {
       if (!makes_rows[i] && !has_index[i]) continue;
       keys.refuse(Code::Format, "attention.compress_ratios",
@@ -53,14 +58,14 @@ void share_rows(const Keys& keys, const LayerRoles& roles, ModelSpec& model) {
     if (source < 0) {
       keys.refuse(Code::Format, kRows, "has no layer up to {}, which looks at rows of pools", i);
     }
-    const uint32_t made = model.layers[static_cast<uint32_t>(source)].attention.pools.stride;
+    const uint32_t made = pools_of(model, static_cast<uint32_t>(source)).stride;
     if (made != stride) {
       keys.refuse(Code::Format, "attention.compress_ratios",
                   "is {} in layer {}, whose rows are those of layer {} and its {}", stride, i,
                   source, made);
     }
-    if (!makes_rows[i]) attention.pools.rows_of = source;
-    attention.index.shared = !has_index[i];
+    if (!makes_rows[i]) pools.rows_of = source;
+    pools.index.shared = !has_index[i];
   }
 }
 
@@ -84,18 +89,18 @@ void read_candidates(const Keys& keys, ModelSpec& model) {
   const uint32_t block = keys.count("attention.candidate_block_size", 1,
                                     static_cast<uint32_t>(kMaxSelectedInBlocks / blocks));
   const auto first = static_cast<uint32_t>(source);
-  const AttentionSpec& finds = model.layers[first].attention;
+  const PoolSpec& finds = pools_of(model, first);
   if (finds.index.count == 0 || finds.index.shared) {
     keys.refuse(Code::Format, kSource, "is {}, a layer without an index", source);
   }
   for (uint32_t i = first; i < model.layers.size(); ++i) {
-    AttentionSpec& attention = model.layers[i].attention;
-    IndexSpec& index = attention.index;
+    PoolSpec& pools = pools_of(model, i);
+    RowIndexSpec& index = pools.index;
     if (index.count == 0 || index.shared) continue;
-    if (attention.pools.stride != finds.pools.stride) {
+    if (pools.stride != finds.stride) {
       keys.refuse(Code::Format, "attention.compress_ratios",
-                  "is {} in layer {}, which chooses out of candidates of pools of {}",
-                  attention.pools.stride, i, finds.pools.stride);
+                  "is {} in layer {}, which chooses out of candidates of pools of {}", pools.stride,
+                  i, finds.stride);
     }
     index.candidate_blocks = blocks;
     index.candidate_block = block;
@@ -133,7 +138,7 @@ void read_engrams(const Keys& keys, ModelSpec& model) {
       own.lookup.heads.push_back(
           {head / heads + 2, offsets[i * all + head], sizes[i * all + head]});
     }
-    model.layers[layers[i]].ngram = std::move(own);
+    model.layers[layers[i]].specs.set(own);
   }
 }
 
@@ -145,7 +150,7 @@ ModelSpec read_deepseek41(const Keys& keys) {
   read_pools(keys, model);
   for (LayerSpec& layer : model.layers) {
     AttentionSpec& attention = layer.attention;
-    PoolSpec& pools = attention.pools;
+    auto& pools = attention.specs.get<PoolSpec>();
     pools.query_norm = pools.place_bias = false;
     pools.rounded = true;
     if (pools.stride == 0) continue;
@@ -154,8 +159,8 @@ ModelSpec read_deepseek41(const Keys& keys) {
       keys.refuse(Code::Unsupported, "attention.compress_ratios", "is {}, more than {}",
                   pools.stride, most);
     }
-    attention.index = read_row_index(keys, attention);
-    attention.index.kind = IndexKind::LinearRows;
+    pools.index = read_row_index(keys, attention);
+    pools.index.linear = true;
   }
   read_experts(keys, {}, model);
   for (LayerSpec& layer : model.layers) {
@@ -164,7 +169,7 @@ ModelSpec read_deepseek41(const Keys& keys) {
   read_shared_expert(keys, model);
   read_early_gate_limits(keys, model);
   read_mixed_streams(keys, model);
-  model.hyper_connection.late = true;
+  model.specs.get<HyperConnectionSpec>().late = true;
   read_engrams(keys, model);
   const auto layers = static_cast<uint32_t>(model.layers.size());
   if (keys.contains(kRows) && keys.contains(kIndex)) {
@@ -192,8 +197,9 @@ void adapt_deepseek41(const ModelFile& file, ModelSpec& model) {
     read_candidates(keys, model);
   }
   for (const LayerSpec& layer : model.layers) {
-    if (!layer.ngram.adds()) continue;
-    const size_t known = layer.ngram.lookup.map->size();
+    const auto* ngrams = layer.specs.find<NgramSpec>();
+    if (ngrams == nullptr) continue;
+    const size_t known = ngrams->lookup.map->size();
     if (known >= model.vocab) continue;
     keys.refuse(Code::Format, "engram.token_map", "has {} entries for {} tokens", known,
                 model.vocab);

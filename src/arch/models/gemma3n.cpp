@@ -15,6 +15,12 @@ namespace {
 /// Epsilon of the magnitudes to which streams are scaled.
 constexpr float kGemma3nEpsilon = 1e-10f;
 
+/// Residual streams, of which only one passes through the blocks.
+struct AltUpSpec {
+  uint32_t streams = 1;
+  uint32_t active = 0;  ///< index of that stream
+};
+
 /// Reads activation_sparsity_scale: minus infinity keeps all of a gate.
 void read_gate_cuts(const Keys& keys, ModelSpec& model) {
   const auto layers = static_cast<uint32_t>(model.layers.size());
@@ -51,9 +57,10 @@ ModelSpec read_gemma3n(const Keys& keys) {
   read_gate_cuts(keys, model);
   model.embedding_scale = std::sqrt(static_cast<float>(model.width));
   model.logit_soft_cap = keys.scale_or("final_logit_softcapping", 30.0);
-  model.streams = keys.count("altup.num_inputs", 2, 16);
-  model.active_stream = keys.count_or("altup.active_idx", 0, 0, model.streams - 1);
-  model.layer_embedding = keys.count("embedding_length_per_layer_input", 1, SpecLimits::kWidth);
+  const uint32_t streams = keys.count("altup.num_inputs", 2, 16);
+  model.specs.set(AltUpSpec{streams, keys.count_or("altup.active_idx", 0, 0, streams - 1)});
+  model.specs.set(
+      LayerEmbeddingSpec{keys.count("embedding_length_per_layer_input", 1, SpecLimits::kWidth)});
   return model;
 }
 
@@ -64,6 +71,7 @@ class Gemma3n {
       : context_(context),
         ops_(context.ops),
         model_(context.model),
+        altup_(context.model.specs.get<AltUpSpec>()),
         epsilon_(context.model.output_norm.epsilon) {}
 
   Slot build() {
@@ -102,7 +110,7 @@ class Gemma3n {
                    magnitude);
   }
   RowSource matrices(const std::string& tensor) {
-    return context_.tensors.tensor(tensor, {model_.streams - 1, model_.width, model_.width},
+    return context_.tensors.tensor(tensor, {altup_.streams - 1, model_.width, model_.width},
                                    TensorRole::Matrix);
   }
 
@@ -111,7 +119,7 @@ class Gemma3n {
     const RowSource all = matrices(tensor);
     const Slot size = magnitude(x);
     Streams streams{x};
-    for (uint32_t i = 1; i < model_.streams; ++i) {
+    for (uint32_t i = 1; i < altup_.streams; ++i) {
       streams.push_back(projected(all, tensor, x, i, size));
     }
     return streams;
@@ -121,10 +129,10 @@ class Gemma3n {
     const RowSource all = matrices(tensor);
     const Slot size = magnitude(streams[0]);
     Slot sum = streams[0];
-    for (uint32_t i = 1; i < model_.streams; ++i) {
+    for (uint32_t i = 1; i < altup_.streams; ++i) {
       sum = op::add(ops_, sum, projected(all, tensor, streams[i], i, size));
     }
-    return op::scale(ops_, sum, 1.0f / static_cast<float>(model_.streams));
+    return op::scale(ops_, sum, 1.0f / static_cast<float>(altup_.streams));
   }
 
   /// Inputs of a layer's coefficients, [., streams]; router_ is the layer's.
@@ -135,10 +143,9 @@ class Gemma3n {
   }
 
   Streams predicted(uint32_t layer, const Streams& streams) {
-    const uint32_t n = model_.streams;
-    const Slot coefficients =
-        context_.linear(modalities(streams[model_.active_stream]),
-                        name(layer, "altup_predict_coef"), uint64_t{n} * n, n);
+    const uint32_t n = altup_.streams;
+    const Slot coefficients = context_.linear(
+        modalities(streams[altup_.active]), name(layer, "altup_predict_coef"), uint64_t{n} * n, n);
     Streams out;
     for (uint32_t i = 0; i < n; ++i) {
       Slot sum = streams[i];
@@ -153,11 +160,11 @@ class Gemma3n {
   }
 
   Streams corrected(uint32_t layer, const Streams& predicted, Slot activated) {
-    const uint32_t n = model_.streams;
+    const uint32_t n = altup_.streams;
     const Slot coefficients =
         context_.linear(modalities(activated), name(layer, "altup_correct_coef"), n, n);
     const Slot innovation =
-        op::add(ops_, activated, op::scale(ops_, predicted[model_.active_stream], -1.0f));
+        op::add(ops_, activated, op::scale(ops_, predicted[altup_.active], -1.0f));
     Streams out;
     for (uint32_t i = 0; i < n; ++i) {
       const Slot share = op::mul(ops_, innovation, op::slice(ops_, coefficients, n, i, 1));
@@ -180,16 +187,15 @@ class Gemma3n {
     router_.norm = context_.tensors.weight(name(layer, "altup_router_norm.weight"), {model_.width},
                                            TensorRole::Norm);
     router_.weight = context_.tensors.weight(name(layer, "altup_router.weight"),
-                                             {model_.streams, model_.width}, TensorRole::Matrix);
+                                             {altup_.streams, model_.width}, TensorRole::Matrix);
     Streams all = predicted(layer, streams);
-    const Slot normed = context_.layer_norm(all[model_.active_stream], layer, spec.attention_norm);
+    const Slot normed = context_.layer_norm(all[altup_.active], layer, spec.attention_norm);
     const Slot attended =
         context_.layer_norm(mixer(context_, layer, normed), layer, spec.attention_post_norm);
     for (Slot& stream : all) stream = context_.wanted_rows(layer, stream);
     const Slot beside = laurel(layer, context_.wanted_rows(layer, normed));
-    const Slot x =
-        op::scale(ops_, op::add(ops_, op::add(ops_, attended, all[model_.active_stream]), beside),
-                  std::sqrt(0.5f));
+    const Slot x = op::scale(
+        ops_, op::add(ops_, op::add(ops_, attended, all[altup_.active]), beside), std::sqrt(0.5f));
     const Slot fed = context_.layer_norm(
         feed_forward(context_, layer, context_.layer_norm(x, layer, spec.feed_forward_norm)), layer,
         spec.feed_forward_post_norm);
@@ -197,14 +203,15 @@ class Gemma3n {
     const Slot scale = context_.tensors.weight(name(layer, "altup_correct_scale.weight"),
                                                {model_.width}, TensorRole::Norm);
     const Slot branch = layer_embedding_branch(
-        context_, layer, op::mul(ops_, out[model_.active_stream], scale), embeddings);
-    for (uint32_t i = 1; i < model_.streams; ++i) out[i] = op::add(ops_, out[i], branch);
+        context_, layer, op::mul(ops_, out[altup_.active], scale), embeddings);
+    for (uint32_t i = 1; i < altup_.streams; ++i) out[i] = op::add(ops_, out[i], branch);
     return out;
   }
 
   BuildContext& context_;
   ProgramBuilder& ops_;
   const ModelSpec& model_;
+  const AltUpSpec& altup_;
   float epsilon_;
   struct {
     Slot norm = kNoSlot;

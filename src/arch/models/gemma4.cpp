@@ -51,8 +51,9 @@ ModelSpec read_gemma4(const Keys& keys) {
     attention.scale = 1.0f;
   }
   share_caches(keys, model);
-  model.layer_embedding =
+  const uint32_t columns =
       keys.count_or("embedding_length_per_layer_input", 0, 0, SpecLimits::kWidth);
+  if (columns > 0) model.specs.set(LayerEmbeddingSpec{columns});
   if (keys.count_or("expert_count", 0, 0, SpecLimits::kExperts) > 0) {
     read_experts(keys, {}, model);
   }
@@ -106,8 +107,9 @@ Slot gemma4_layer(BuildContext& context, uint32_t layer, Slot x, Slot embeddings
 
 Slot build_gemma4(BuildContext& context) {
   Slot x = embedding(context);
-  const Slot embeddings =
-      context.model.layer_embedding > 0 ? layer_embeddings(context, x) : kNoSlot;
+  const Slot embeddings = context.model.specs.find<LayerEmbeddingSpec>() == nullptr
+                              ? kNoSlot
+                              : layer_embeddings(context, x);
   for (uint32_t layer = 0; layer < context.model.layers.size(); ++layer) {
     x = gemma4_layer(context, layer, x, embeddings);
   }

@@ -45,7 +45,7 @@ ModelSpec read_glm5next(const Keys& keys) {
   read_shared_expert(keys, model);
   read_early_gate_limits(keys, model);
   read_mixed_streams(keys, model);
-  model.hyper_connection.mean = true;
+  model.specs.get<HyperConnectionSpec>().mean = true;
   return model;
 }
 

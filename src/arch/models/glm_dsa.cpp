@@ -11,7 +11,7 @@ void share_indices(const Keys& keys, ModelSpec& model) {
   constexpr uint32_t kSharingContext = 1u << 20;
   if (keys.contains("attention.indexer.types") || model.trained_context < kSharingContext) return;
   for (size_t i = 3; i < model.layers.size(); ++i) {
-    model.layers[i].attention.index.shared = (i - 2) % 4 != 0;
+    model.layers[i].attention.specs.get<IndexSpec>().shared = (i - 2) % 4 != 0;
   }
 }
 
@@ -25,7 +25,9 @@ ModelSpec read_glm_dsa(const Keys& keys) {
   read_experts(keys, {.normalised = false, .sigmoid = true}, model);
   read_shared_expert(keys, model);
   part_prediction_layers(keys, model);
-  for (LayerSpec& layer : model.prediction.layers) layer.attention.index.shared = false;
+  for (LayerSpec& layer : model.prediction.layers) {
+    layer.attention.specs.get<IndexSpec>().shared = false;
+  }
   return model;
 }
 

@@ -17,10 +17,10 @@ ModelSpec read_hy_v4(const Keys& keys) {
   read_experts(keys, {.sigmoid = true}, model);
   read_shared_expert(keys, model);
   read_gate_limits(keys, model);
-  model.hyper_connection = {
+  model.specs.set(HyperConnectionSpec{
       .streams = keys.count("hyper_connection.count", 1, 16),
       .epsilon = static_cast<float>(keys.number("hyper_connection.epsilon", 0.0, 1.0)),
-      .magnitude = static_cast<float>(keys.number("hyper_connection.magnitude", 0.0, 1e3))};
+      .magnitude = static_cast<float>(keys.number("hyper_connection.magnitude", 0.0, 1e3))});
   for (LayerSpec& layer : model.layers) {
     AttentionSpec& attention = layer.attention;
     attention.sinks = Presence::Required;

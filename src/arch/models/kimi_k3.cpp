@@ -52,7 +52,7 @@ ModelSpec read_kimi_k3(const Keys& keys) {
       set_delta_rule(keys, read_kimi_delta(keys, heads[i], model.output_norm.epsilon), layer);
     }
   }
-  model.residual_block = keys.count("attn_res.block_size", 1, SpecLimits::kLayers);
+  model.specs.set(AttentionResidualSpec{keys.count("attn_res.block_size", 1, SpecLimits::kLayers)});
   return model;
 }
 

@@ -1,5 +1,6 @@
 // LFM2, dense and with experts (general.architecture "lfm2", "lfm2moe").
 #include "arch/architecture.h"
+#include "arch/blocks/short_conv.h"
 #include "arch/keys/recurrent_keys.h"
 
 namespace tenon {
@@ -15,8 +16,9 @@ ModelSpec read_lfm2(const Keys& keys) {
     if (layer.attention.heads > 0) {
       layer.attention.qk_norm = QkNorm::EachHead;
     } else {
-      layer.short_conv.kernel = taps;
-      set_state_values(keys, uint64_t{taps - 1} * model.width, layer);
+      const ShortConvSpec spec{.kernel = taps};
+      check_state_values(keys, spec.state_values(model.width));
+      layer.specs.set(spec);
     }
   }
   return model;

@@ -2,6 +2,9 @@
 #include "abi/ngram_hash.h"
 #include "arch/architecture.h"
 #include "arch/blocks/gated_residual.h"
+#include "arch/blocks/hyper_connection.h"
+#include "arch/blocks/ngram_embedding.h"
+#include "arch/blocks/sparse_index.h"
 #include "arch/keys/recurrent_keys.h"
 #include "program/ops.h"
 
@@ -18,8 +21,7 @@ void read_qwen_index(const Keys& keys, ModelSpec& model) {
   for (size_t i = 0; i < model.layers.size(); ++i) {
     LayerSpec& layer = model.layers[i];
     if (layer.attention.heads == 0 || blocks[i] == 0) continue;
-    IndexSpec& index = layer.attention.index;
-    index.kind = IndexKind::Means;
+    IndexSpec index{.kind = IndexKind::Means};
     index.together = blocks[i];
     const uint32_t positions = keys.count("attention.indexer.top_k", 1, kMaxSelected / 2);
     index.count = positions / index.together;
@@ -37,7 +39,8 @@ void read_qwen_index(const Keys& keys, ModelSpec& model) {
                   "is {}: {} values in all heads, more than {}", index.heads,
                   uint64_t{index.heads} * index.key_dim, SpecLimits::kHeadValues);
     }
-    set_state_values(keys, index.state_values(), layer);
+    check_state_values(keys, index.state_values());
+    layer.attention.specs.set(index);
   }
 }
 
@@ -46,7 +49,8 @@ void read_ngrams(const Keys& keys, ModelSpec& model) {
   if (!keys.contains("ple.layers")) return;
   const auto last = static_cast<uint32_t>(model.layers.size() - 1);
   LayerSpec& layer = model.layers[keys.counts("ple.layers", 1, 0, last).front()];
-  if (layer.delta.value_heads == 0) {
+  const auto* delta = layer.specs.find<DeltaSpec>();
+  if (delta == nullptr) {
     keys.refuse(Code::Format, "ple.layers", "names a layer of attention");
   }
   NgramSpec spec;
@@ -65,9 +69,9 @@ void read_ngrams(const Keys& keys, ModelSpec& model) {
   for (uint64_t head = 0; head < all; ++head) {
     spec.lookup.heads.push_back({head / heads + 2, offsets[head], sizes[head]});
   }
-  const uint64_t columns = uint64_t{model.hyper_connection.streams} * model.width;
-  set_state_values(keys, layer.delta.state_values() + spec.state_values(columns), layer);
-  layer.ngram = std::move(spec);
+  const uint64_t columns = model.specs.get<HyperConnectionSpec>().columns(model.width);
+  check_state_values(keys, delta->state_values() + spec.state_values(columns));
+  layer.specs.set(spec);
 }
 
 /// Qwen Team 2026 (as in models/qwen4_exp of `transformers`): Qwen3.5's mixers with gated residual
@@ -87,16 +91,18 @@ ModelSpec read_qwen4exp(const Keys& keys) {
   }
   model.output_norm.name = {};
   read_gated_delta_net(keys, true, false, model);
-  for (LayerSpec& layer : model.layers) layer.delta.sigmoid_gate = true;
+  for (LayerSpec& layer : model.layers) {
+    if (auto* delta = layer.specs.find<DeltaSpec>()) delta->sigmoid_gate = true;
+  }
   read_experts(keys, {}, model);
   read_shared_expert(keys, model);
   for (LayerSpec& layer : model.layers) {
     layer.feed_forward.experts.shared_gate = true;
   }
-  model.hyper_connection = {
+  model.specs.set(HyperConnectionSpec{
       .streams = keys.count("hyper_connection.count", 2, 16),
       .magnitude = 2.0f,
-      .low_rank = keys.count("hyper_connection.low_rank", 1, SpecLimits::kWidth)};
+      .low_rank = keys.count("hyper_connection.low_rank", 1, SpecLimits::kWidth)});
   read_qwen_index(keys, model);
   read_ngrams(keys, model);
   return model;

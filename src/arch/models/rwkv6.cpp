@@ -13,11 +13,14 @@ ModelSpec read_rwkv6(const Keys& keys) {
   const auto layers = static_cast<uint32_t>(model.layers.size());
   // Each layer has a channel mix, so no width may be 0.
   (void)keys.counts("feed_forward_length", layers, 1, SpecLimits::kWidth);
-  set_wkv(keys, read_wkv6(keys, model.width, 2), model);
+  const WkvSpec spec = read_wkv6(keys, model.width, 2);
+  set_wkv(keys, spec, model);
   // Every `period` layers the matrices are halved once more, so that sums fit half precision.
   const uint32_t period = keys.count_or("rescale_every_n_layers", 0, 0, SpecLimits::kLayers);
   for (uint32_t layer = period; period > 0 && layer <= layers; layer += period) {
-    model.layers[layer - 1].wkv.result_scale = 0.5f;
+    WkvSpec halved = spec;
+    halved.result_scale = 0.5f;
+    model.layers[layer - 1].specs.set(halved);
   }
   return model;
 }

@@ -12,16 +12,20 @@ namespace {
 
 constexpr uint32_t kMaxDistance = 128;  // from here on all positions share a bucket
 
+struct RelativeBiasSpec {
+  uint32_t buckets = 0;  ///< rows of the table of biases by distance
+};
+
 /// Common to both sides: unscaled scores, and a table of biases by distance instead of positions.
 ModelSpec read_t5_side(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {});
   // Half of an encoder's buckets are for one side; the last bucket of a side begins before
   // kMaxDistance.
-  model.relative_buckets = keys.count("attention.relative_buckets_count", 4, 2 * kMaxDistance - 2);
-  if (model.relative_buckets % 2 != 0) {
-    keys.refuse(Code::Format, "attention.relative_buckets_count", "is {}, not even",
-                model.relative_buckets);
+  const uint32_t buckets = keys.count("attention.relative_buckets_count", 4, 2 * kMaxDistance - 2);
+  if (buckets % 2 != 0) {
+    keys.refuse(Code::Format, "attention.relative_buckets_count", "is {}, not even", buckets);
   }
+  model.specs.set(RelativeBiasSpec{buckets});
   for (LayerSpec& layer : model.layers) {
     layer.attention.rope = {};
     layer.attention.scale = 1.0f;
@@ -119,7 +123,8 @@ class T5Side {
 
  private:
   [[nodiscard]] std::vector<uint64_t> bias_shape() const {
-    return {context_.model.relative_buckets, context_.layer(0).attention.heads};
+    return {context_.model.specs.get<RelativeBiasSpec>().buckets,
+            context_.layer(0).attention.heads};
   }
   /// Layers without a table share that of the first layer; only UMT5 has one per layer.
   Slot bias_of(uint32_t layer) {
