@@ -51,7 +51,7 @@ struct Handle {
   atomic_int holders;    /* of this struct: the object, the pointer */
 
   /* Under the lock of the environment. */
-  Keep* keeps; /* what a server serves */
+  Keep* keeps;     /* what a server serves */
   int num_keepers; /* servers that serve it or are being given it; closing it leaves it to them */
   bool stops_last; /* an engine closed meanwhile: the last server stops it */
 
