@@ -10,9 +10,10 @@ namespace draw_stage {
 namespace {
 
 constexpr SamplerParameter kParameters[] = {
-    integer_parameter("seed", kRandomSeed, std::numeric_limits<int64_t>::max(), kRandomSeed,
-                      "Key of the random numbers: the same seed, logits and position draw the same "
-                      "token; -1: another one for each generation, which can be read back."),
+    integer_parameter(
+        "seed", kRandomSeed, std::numeric_limits<int64_t>::max(), kRandomSeed,
+        "Key of the random numbers: equal seed, logits and position draw the same token; "
+        "-1: a new seed for each generation, which can be read back."),
 };
 
 /// Inverts the cumulative distribution, in order of token id, at a number that depends only on the

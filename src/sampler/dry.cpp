@@ -13,12 +13,13 @@ constexpr SamplerParameter kParameters[] = {
                    "Subtracted, times a power of dry_base, from the logit of a token that would "
                    "lengthen a repetition; 0 disables."),
     real_parameter("dry_base", 1.0, 10.0, 1.75,
-                   "The penalty grows by this factor with each token that a repetition is longer."),
+                   "Factor of the penalty for each further token of a repetition."),
     integer_parameter("dry_allowed_length", 1, 2147483647, 2,
-                      "Repetitions shorter than so many tokens are not penalised."),
-    integer_parameter("dry_last_n", -1, 2147483647, -1,
-                      "How many of the last tokens repetitions are looked for in; -1 means as many "
-                      "as the vocabulary has."),
+                      "Tokens of the shortest repetition that is penalised."),
+    integer_parameter(
+        "dry_last_n", -1, 2147483647, -1,
+        "Last tokens that are searched for repetitions; -1: as many as the vocabulary "
+        "has."),
 };
 
 constexpr double kMaxPenalty = 1e30;

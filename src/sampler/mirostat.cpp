@@ -14,10 +14,9 @@ namespace {
 
 constexpr SamplerParameter kParameters[] = {
     integer_parameter("mirostat", 0, 2, 0,
-                      "Version of Mirostat, which then decides instead of top_k, top_p and the "
-                      "like; 0 disables."),
+                      "Version of Mirostat, which replaces top_k, top_p and the like; 0 disables."),
     real_parameter("mirostat_tau", 0.0, 100.0, 5.0, "Surprise of a token to aim at, in bits."),
-    real_parameter("mirostat_eta", 0.0, 1.0, 0.1, "How fast Mirostat corrects itself."),
+    real_parameter("mirostat_eta", 0.0, 1.0, 0.1, "Learning rate of Mirostat."),
 };
 
 // Number of tokens from which version 1 estimates the distribution's exponent.

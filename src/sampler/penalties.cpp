@@ -12,9 +12,9 @@ constexpr SamplerParameter kParameters[] = {
     real_parameter("repeat_penalty", 0.1, 10.0, 1.0,
                    "Divides the logits above 0 of tokens seen lately and multiplies those below; "
                    "1 disables."),
-    integer_parameter("repeat_last_n", -1, 2147483647, 64,
-                      "How many of the last tokens the penalties look at; 0 disables them, -1 "
-                      "means all."),
+    integer_parameter(
+        "repeat_last_n", -1, 2147483647, 64,
+        "Last tokens that the penalties look at; 0: none, which disables them; -1: all."),
     real_parameter("presence_penalty", -10.0, 10.0, 0.0,
                    "Subtracted from the logit of each token seen lately; 0 disables."),
     real_parameter("frequency_penalty", -10.0, 10.0, 0.0,

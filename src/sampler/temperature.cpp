@@ -15,10 +15,10 @@ constexpr SamplerParameter kParameters[] = {
                    "Divides the logits; 1 leaves them alone, 0 always takes the likeliest token."),
     real_parameter(
         "dynatemp_range", 0.0, 100.0, 0.0,
-        "The temperature moves by so much around its value, low where the model is sure; "
-        "0 disables."),
-    real_parameter("dynatemp_exponent", 0.01, 10.0, 1.0,
-                   "How the entropy, between 0 and 1, becomes the temperature between its bounds."),
+        "Range of the temperature around its value, lowest if the model is sure; 0 disables."),
+    real_parameter(
+        "dynatemp_exponent", 0.01, 10.0, 1.0,
+        "Exponent that maps the entropy, 0 to 1, to the temperature between its bounds."),
 };
 
 // Temperature 0 would give no distribution.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr SamplerParameter kParameters[] = {
     real_parameter("top_n_sigma", 0.0, 100.0, 0.0,
-                   "Keeps the tokens whose logits are within so many standard deviations of the "
+                   "Keeps tokens whose logits are within this many standard deviations of the "
                    "largest; 0 disables."),
 };
 

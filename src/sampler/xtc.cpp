@@ -9,11 +9,10 @@ namespace {
 
 constexpr SamplerParameter kParameters[] = {
     real_parameter("xtc_probability", 0.0, 1.0, 0.0,
-                   "How often the likeliest tokens are excluded where several reach xtc_threshold; "
+                   "Probability of excluding the likeliest tokens if several reach xtc_threshold; "
                    "0 disables."),
-    real_parameter(
-        "xtc_threshold", 0.0, 1.0, 0.1,
-        "The probability from which a token counts as a top choice; above 0.5 disables."),
+    real_parameter("xtc_threshold", 0.0, 1.0, 0.1,
+                   "Lowest probability of a top choice; above 0.5 disables."),
 };
 
 // A random stream separate from that of the draw.
