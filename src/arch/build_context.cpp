@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "arch/blocks/mixer.h"
 #include "base/error.h"
@@ -88,14 +87,16 @@ Slot& BuildContext::shared(std::string_view name) {
 }
 
 void BuildContext::add_state_groups() {
-  std::map<uint64_t, uint32_t> layers;  // layers by their number of state values
-  for (uint32_t i = 0; i < state_.size(); ++i) {
-    if (state_values_[i] > 0) state_[i].layer = layers[state_values_[i]]++;
-  }
-  for (const auto& [values, count] : layers) {
+  for (uint64_t values = 0;;) {  // a group per number of values, the smallest first
+    uint64_t next = UINT64_MAX;
+    for (const uint64_t one : state_values_) next = one > values ? std::min(next, one) : next;
+    if (next == UINT64_MAX) return;
+    values = next;
+    const auto count = static_cast<uint32_t>(std::ranges::count(state_values_, values));
     const uint32_t group = ops.state_group(count, static_cast<uint32_t>(values));
+    uint32_t place = 0;
     for (uint32_t i = 0; i < state_.size(); ++i) {
-      if (state_values_[i] == values) state_[i].group = group;
+      if (state_values_[i] == values) state_[i] = {group, place++};
     }
   }
 }
@@ -114,20 +115,21 @@ void BuildContext::add_angles() {
 }
 
 Slot BuildContext::angles_before(uint32_t layer, uint32_t back) {
-  if (angles(layer) == kNoSlot || back == 0) return angles(layer);
-  const auto [found, is_new] = angles_before_.try_emplace({angles(layer), back}, kNoSlot);
-  if (is_new) {
-    found->second =
-        make_angles(this->layer(layer).attention.rope, {.offset = -static_cast<int32_t>(back)});
-  }
-  return found->second;
+  if (back == 0) return angles(layer);
+  return turned_angles(layer, {.offset = -static_cast<int32_t>(back)});
 }
 
-Slot BuildContext::angles_back(uint32_t layer) {
-  if (angles(layer) == kNoSlot) return kNoSlot;
-  const auto [found, is_new] = angles_back_.try_emplace(angles(layer), kNoSlot);
-  if (is_new) found->second = make_angles(this->layer(layer).attention.rope, {.back = true});
-  return found->second;
+Slot BuildContext::angles_back(uint32_t layer) { return turned_angles(layer, {.back = true}); }
+
+Slot BuildContext::turned_angles(uint32_t layer, const Turn& turn) {
+  const Slot own = angles(layer);
+  if (own == kNoSlot) return kNoSlot;
+  for (const TurnedAngles& one : turned_angles_) {
+    if (one.angles == own && one.turn == turn) return one.turned;
+  }
+  const Slot turned = make_angles(this->layer(layer).attention.rope, turn);
+  turned_angles_.push_back({own, turn, turned});
+  return turned;
 }
 
 Slot BuildContext::make_angles(const RopeSpec& rope, const Turn& turn) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <forward_list>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -143,8 +142,15 @@ class BuildContext {
   struct Turn {
     int32_t offset = 0;
     bool back = false;
+    bool operator==(const Turn&) const = default;
+  };
+  struct TurnedAngles {
+    Slot angles;  ///< those of the tokens
+    Turn turn;
+    Slot turned;
   };
   Slot make_angles(const RopeSpec& rope, const Turn& turn);
+  Slot turned_angles(uint32_t layer, const Turn& turn);
 
   struct SharedSlot {
     std::string_view name;
@@ -155,9 +161,8 @@ class BuildContext {
   std::vector<uint64_t> state_values_;  // [layers]
   std::vector<CachePlace> state_;       // [layers]
   std::forward_list<SharedSlot> shared_;
-  std::vector<Slot> angles_;                                 // [layers]
-  std::map<std::pair<Slot, uint32_t>, Slot> angles_before_;  // by angles of the tokens and distance
-  std::map<Slot, Slot> angles_back_;                         // by angles of the tokens
+  std::vector<Slot> angles_;  // [layers]
+  std::vector<TurnedAngles> turned_angles_;
 };
 
 }  // namespace tenon

@@ -32,7 +32,8 @@ TEST(BlockSpecs, KeepOneOfEachType) {
   EXPECT_EQ(specs.find<PlainSpec>(), nullptr);
   specs.set(PlainSpec{3});
   specs.set(ReferringSpec{});
-  EXPECT_EQ(&specs.set(PlainSpec{4}), specs.find<PlainSpec>());
+  const PlainSpec& placed = specs.set(PlainSpec{4});
+  EXPECT_EQ(&placed, specs.find<PlainSpec>());
   EXPECT_EQ(specs.end() - specs.begin(), 2);
   EXPECT_EQ(specs.get<PlainSpec>().number, 4);
   BlockSpecs copy = specs;
