@@ -182,6 +182,15 @@ void Engine::enqueue(Request& request, const BatchItem& item) {
 template <typename Done>
 bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done) {
   bool in_time = true;
+  // Also ends a wait for the device's turn, during which another thread may end the request or
+  // settle its steps.
+  auto is_over = [&] {
+    const std::scoped_lock look(mutex_);
+    return done() || (request != nullptr && request->num_under_way == 0 && is_stopped(*request));
+  };
+  using IsOver = decltype(is_over);
+  const DriveLimits limits{until_ns, [](void* arg) { return (*static_cast<IsOver*>(arg))(); },
+                           &is_over};
   for (bool first = true; !done(); first = false) {
     if (request != nullptr) end_if_stopped(*request);
     if (done()) break;
@@ -191,7 +200,7 @@ bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until
       break;
     }
     if (!driving_ && !scheduler_.empty()) {
-      drive(lock, until_ns);
+      drive(lock, limits);
       tell_hosts(lock);
       continue;
     }
@@ -236,18 +245,19 @@ void Engine::hand_over(Lock& lock) noexcept {
   if (!posted && posting == num_posted_) posted_ = {};
 }
 
+bool Engine::is_stopped(const Request& request) const {
+  if (is_set(request.cancel)) return true;
+  return request.deadline_ns != UINT64_MAX && system_.now_ns() >= request.deadline_ns;
+}
+
 void Engine::end_if_stopped(Request& request) {
-  if (request.ended) return;
-  const bool cancelled = is_set(request.cancel);
-  if (!cancelled && (request.deadline_ns == UINT64_MAX || system_.now_ns() < request.deadline_ns)) {
-    return;
-  }
+  if (request.ended || !is_stopped(request)) return;
   if (request.num_under_way > 0) {
     stop_steps();
     return;
   }
   try {
-    if (cancelled) fail(Code::Cancelled, "cancelled");
+    if (is_set(request.cancel)) fail(Code::Cancelled, "cancelled");
     fail(Code::Deadline, "the deadline of the request passed");
   } catch (...) {
     end(request, std::current_exception());
@@ -261,7 +271,7 @@ bool Engine::step() {
     tell_hosts(lock);
     return false;
   }
-  drive(lock);
+  drive(lock, {});
   tell_hosts(lock);
   hand_over(lock);
   return true;
@@ -269,12 +279,17 @@ bool Engine::step() {
 
 void Engine::serve() {
   check_process();
+  const auto has_stopped = [](void* arg) {
+    auto& engine = *static_cast<Engine*>(arg);
+    const std::scoped_lock look(engine.mutex_);
+    return engine.stopped_;
+  };
   Wake wake;
   Lock lock(mutex_);
   while (!stopped_) {
     // Returns after each step, so that hosts are notified.
     if (!driving_ && !scheduler_.empty()) {
-      drive(lock);
+      drive(lock, {UINT64_MAX, has_stopped, this});
       tell_hosts(lock);
       continue;
     }
@@ -304,7 +319,7 @@ void Engine::drive_task(void* arg) {
   Lock lock(engine->mutex_);
   const Posted self = std::exchange(engine->posted_, {});
   while (!engine->driving_ && !engine->scheduler_.empty()) {
-    engine->drive(lock);
+    engine->drive(lock, {});
     engine->tell_hosts(lock);
   }
   engine->tell_hosts(lock);

@@ -122,7 +122,8 @@ class Engine : public std::enable_shared_from_this<Engine>,
   /// timeout_ns; 0 only polls. The caller drives if no other thread does, with steps sized by
   /// measured speed to fit its time. A step that overruns by 5 ms is stopped, unless it holds only
   /// the minimum that makes progress: all decodes and a few prompt tokens. At least one step
-  /// begins, so repeated short waits always finish.
+  /// begins, unless another engine or an embedder has the device until the timeout; the engine
+  /// keeps its place in that queue, so repeated short waits always finish.
   bool wait(Generation& generation, uint64_t timeout_ns);
   /// The next token, if any.
   struct Fetched {
@@ -203,6 +204,7 @@ class Engine : public std::enable_shared_from_this<Engine>,
   template <typename Done>
   bool wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done);
   void sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns);
+  [[nodiscard]] bool is_stopped(const Request& request) const;
   void end_if_stopped(Request& request);
   void hand_over(Lock& lock) noexcept;
   static void drive_task(void* arg);
@@ -211,7 +213,15 @@ class Engine : public std::enable_shared_from_this<Engine>,
 
   // engine_step.cpp: called only by the driving thread, which holds the device's turn.
   void trim_slabs() noexcept;
-  void drive(Lock& lock, uint64_t until_ns = UINT64_MAX);
+  /// What ends a driver's wait for the device's turn.
+  struct DriveLimits {
+    uint64_t until_ns = UINT64_MAX;  ///< also sizes the steps
+    /// Polled without the lock. May be null.
+    bool (*is_over)(void* arg) = nullptr;
+    void* arg = nullptr;
+  };
+  void drive(Lock& lock, const DriveLimits& limits);
+  void run_step(Lock& lock, DeviceTurn::Use& turn, uint64_t until_ns) noexcept;
   void finish_steps() noexcept override;
   [[nodiscard]] Step& step_at(size_t index) {
     return *steps_[(oldest_step_ + index) % steps_.size()];

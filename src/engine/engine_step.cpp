@@ -18,27 +18,33 @@ constexpr uint64_t kOverrunNs = 5'000'000;
 
 }  // namespace
 
-void Engine::drive(Lock& lock, uint64_t until_ns) {
+/// Runs a step, unless the limits end the wait for the device's turn.
+void Engine::drive(Lock& lock, const DriveLimits& limits) {
   driving_ = true;
-  until_ns_ = until_ns;
   lock.unlock();
   {
-    DeviceTurn::Use turn(model_->turn(), *this);
-    if (num_steps_ == 0) begin_step(lock);
-    if (num_steps_ > 0) {
-      step_at(0).start_draws();
-      if (num_steps_ < steps_.size()) begin_step_ahead(lock);
-      finish_oldest(lock);
-    }
-    // Starts the device's draws before the driver leaves.
-    if (num_steps_ > 0) {
-      step_at(0).start_draws();
-      turn.leave_steps(*this);
-    }
-    trim_slabs();
+    DeviceTurn::Use turn(model_->turn(), *this,
+                         {system_, limits.until_ns, nullptr, limits.is_over, limits.arg});
+    if (turn.has_turn()) run_step(lock, turn, limits.until_ns);
   }
   lock.lock();
   driving_ = false;
+}
+
+void Engine::run_step(Lock& lock, DeviceTurn::Use& turn, uint64_t until_ns) noexcept {
+  until_ns_ = until_ns;
+  if (num_steps_ == 0) begin_step(lock);
+  if (num_steps_ > 0) {
+    step_at(0).start_draws();
+    if (num_steps_ < steps_.size()) begin_step_ahead(lock);
+    finish_oldest(lock);
+  }
+  // Starts the device's draws before the driver leaves.
+  if (num_steps_ > 0) {
+    step_at(0).start_draws();
+    turn.leave_steps(*this);
+  }
+  trim_slabs();
 }
 
 void Engine::finish_steps() noexcept {

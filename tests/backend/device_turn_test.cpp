@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/base/faulty_system.h"
+
 namespace tenon {
 namespace {
 
@@ -95,6 +97,83 @@ TEST(DeviceTurn, IsGivenUpWhereTheCallIsCancelled) {
   EXPECT_TRUE(turn.try_lock()) << "nobody has it";
   EXPECT_FALSE(turn.try_lock());
   turn.unlock();
+}
+
+TEST(DeviceTurn, IsGivenUpForAnotherReason) {
+  DeviceTurn turn;
+  std::atomic<bool> is_over = false;
+  const auto ask = [](void* arg) { return static_cast<std::atomic<bool>*>(arg)->load(); };
+  const std::scoped_lock lock(turn);
+  std::thread other([&] {
+    EXPECT_FALSE(turn.lock({*System::real(), UINT64_MAX, nullptr, ask, &is_over}));
+  });
+  wait_for_waiting(turn, 1);
+  is_over = true;
+  other.join();
+}
+
+/// Repeated short waits get the turn before callers that came later.
+TEST(DeviceTurn, KeepsThePlaceOfAHolderWhosePatienceEnded) {
+  DeviceTurn turn;
+  WithSteps engine;
+  const auto system = System::real();
+  turn.lock();
+  {
+    const DeviceTurn::Use use(turn, engine, {*system, 0});
+    EXPECT_FALSE(use.has_turn());
+  }
+  EXPECT_EQ(turn.num_waiting(), 0u);
+  std::vector<int> order;
+  std::thread late([&] {
+    const std::scoped_lock lock(turn);
+    order.push_back(2);
+  });
+  wait_for_waiting(turn, 1);
+  std::thread again([&] {
+    const DeviceTurn::Use use(turn, engine, {*system});
+    EXPECT_TRUE(use.has_turn());
+    order.push_back(1);
+  });
+  wait_for_waiting(turn, 2);
+  turn.unlock();
+  late.join();
+  again.join();
+  EXPECT_THAT(order, ElementsAre(1, 2));
+}
+
+TEST(DeviceTurn, PassesOverAPlaceWhereNobodyWaits) {
+  DeviceTurn turn;
+  WithSteps engine;
+  const auto system = System::real();
+  turn.lock();
+  { const DeviceTurn::Use use(turn, engine, {*system, 0}); }
+  std::thread late([&] { const std::scoped_lock lock(turn); });
+  wait_for_waiting(turn, 1);
+  turn.unlock();
+  late.join();
+  EXPECT_TRUE(turn.try_lock()) << "nobody has it";
+  turn.unlock();
+  const DeviceTurn::Use use(turn, engine, {*system, 0});
+  EXPECT_TRUE(use.has_turn());
+}
+
+/// A host's clock may call back.
+TEST(DeviceTurn, ReadsTheClockWithoutItsLock) {
+  class CallingClock : public FaultySystem {
+   public:
+    uint64_t now_ns() noexcept override {
+      num_waiting = turn->num_waiting();
+      return FaultySystem::now_ns();
+    }
+    DeviceTurn* turn = nullptr;
+    size_t num_waiting = 0;
+  };
+  DeviceTurn turn;
+  CallingClock clock;
+  clock.turn = &turn;
+  const std::scoped_lock lock(turn);
+  EXPECT_FALSE(turn.lock({clock, 1}));
+  EXPECT_EQ(clock.num_waiting, 1u);
 }
 
 TEST(DeviceTurn, StepsOfAnotherAreFinishedFirst) {
