@@ -66,6 +66,13 @@ struct Embedder::Call {
     if (deadline_ns != UINT64_MAX) look_at_clock(this);
     if (__atomic_load_n(&stop, __ATOMIC_SEQ_CST) != 0) fail_stopped();
   }
+  /// Fails after a wait for the turn in vain. The deadline had passed unless the call is cancelled,
+  /// whatever a host's clock says by now.
+  [[noreturn]] void fail_without_turn() {
+    is_late = is_late || __atomic_load_n(&stop, __ATOMIC_SEQ_CST) == 0;
+    fail_stopped();
+  }
+  [[nodiscard]] DeviceTurn::Patience patience() const { return {*system, deadline_ns, &stop}; }
   [[noreturn]] void fail_stopped() const {
     fail(is_late ? Code::Deadline : Code::Cancelled, "embedder: {} after {} of {} texts",
          is_late ? "the deadline passed" : "cancelled", done, count);
@@ -74,10 +81,9 @@ struct Embedder::Call {
 
 Embedder::Embedder(std::shared_ptr<const Model> model, const EmbedderOptions& options)
     : model_(std::move(model)), truncates_(options.truncate) {
-  batches_.reserve(1);
   (void)model_->row_executable();  // throws if the model gives no rows
   info_.pooling = options.pooling.value_or(own_pooling());
-  batches_.push_back(make_batch());
+  batches_.push_back(take_batch());
   choose_pooling(options);
   const ModelSpec& spec = model_->spec();
   info_.max_tokens = spec.sees_ahead()
@@ -208,25 +214,44 @@ void Embedder::check(EmbedderText& text, size_t number) const {
 // ---- Steps --------------------------------------------------------------------------------------
 
 std::unique_ptr<TextBatch> Embedder::take_batch() {
+  if (std::unique_ptr<TextBatch> batch = take_free_batch(0)) return batch;
+  auto batch = std::make_unique<TextBatch>(model_, info_.pooling == Pooling::Last);
+  const std::scoped_lock lock(mutex_);
+  batches_.reserve(num_batches_ + 1);  // for give_batch()
+  ++num_batches_;
+  return batch;
+}
+
+/// A free batch beyond the first `num_kept`, or null.
+std::unique_ptr<TextBatch> Embedder::take_free_batch(size_t num_kept) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (batches_.size() <= num_kept) return nullptr;
+  std::unique_ptr<TextBatch> batch = std::move(batches_.back());
+  batches_.pop_back();
+  return batch;
+}
+
+/// Keeps the batch, and frees it if another is free: batches of concurrent calls are as large.
+void Embedder::give_batch(std::unique_ptr<TextBatch> batch, const Call& call) noexcept {
+  size_t num_free = 0;
   {
     const std::scoped_lock lock(mutex_);
-    if (!batches_.empty()) {
-      std::unique_ptr<TextBatch> batch = std::move(batches_.back());
-      batches_.pop_back();
-      return batch;
-    }
+    batches_.push_back(std::move(batch));
+    num_free = batches_.size();
   }
-  return make_batch();
+  // If the call may not wait for the turn, a later call frees the batch.
+  if (num_free <= kBatchesKept || !model_->turn().lock(call.patience())) return;
+  free_batches();
+  model_->turn().unlock();
 }
 
-std::unique_ptr<TextBatch> Embedder::make_batch() const {
-  return std::make_unique<TextBatch>(model_, info_.pooling == Pooling::Last);
-}
-
-void Embedder::give_batch(std::unique_ptr<TextBatch> batch) noexcept {
-  const std::scoped_lock lock(mutex_);
-  // Frees batches of concurrent calls: their memory is as large.
-  if (batches_.empty()) batches_.push_back(std::move(batch));
+/// Frees the batches that need not be kept. The caller holds the model's turn.
+void Embedder::free_batches() noexcept {
+  while (const std::unique_ptr<TextBatch> batch = take_free_batch(kBatchesKept)) {
+    batch->release_memory();
+    const std::scoped_lock lock(mutex_);
+    --num_batches_;
+  }
 }
 
 void Embedder::cancel() noexcept {
@@ -237,8 +262,10 @@ void Embedder::cancel() noexcept {
 }
 
 void Embedder::run(TextBatch& batch, Call& call) {
-  const DeviceTurn::Use turn(model_->turn(), {*call.system, call.deadline_ns, &call.stop});
-  call.check();  // throws without the turn
+  const DeviceTurn::Use turn(model_->turn(), call.patience());
+  if (!turn.has_turn()) call.fail_without_turn();
+  call.check();
+  free_batches();
   ThreadTeam& team = model_->team();
   struct Watch {
     explicit Watch(ThreadTeam& of, Call& call) : team(of) {
@@ -276,14 +303,15 @@ void Embedder::embed(std::span<const EmbedderText> texts, float* rows, uint64_t 
     Call& call;
   };
   const Listed listed(*this, call);
-  // Returns the batch after an error, too: destroying it takes the model's turn.
+  // Returns the batch after an error, too.
   struct Taken {
-    explicit Taken(Embedder& of) : embedder(of), batch(of.take_batch()) {}
-    ~Taken() { embedder.give_batch(std::move(batch)); }
+    Taken(Embedder& of, const Call& one) : embedder(of), call(one), batch(of.take_batch()) {}
+    ~Taken() { embedder.give_batch(std::move(batch), call); }
     Embedder& embedder;
+    const Call& call;
     std::unique_ptr<TextBatch> batch;
   };
-  const Taken taken(*this);
+  const Taken taken(*this, call);
   TextBatch& batch = *taken.batch;
   std::vector<double> sum;
   while (call.done < texts.size()) {

@@ -50,6 +50,7 @@ TextBatch::TextBatch(std::shared_ptr<const Model> model, bool last_alone)
 }
 
 TextBatch::~TextBatch() {
+  if (!runner_) return;
   const std::scoped_lock turn(model_->turn());  // buffers go back to the device
   runner_.reset();
 }

@@ -44,6 +44,10 @@ class TextBatch {
   /// or null. Throws Cancelled, NoMemory, and the backend's errors.
   void run(const uint32_t* cancel);
 
+  /// Frees all memory before the destructor, which would wait for the model's turn; the caller holds
+  /// it.
+  void release_memory() noexcept { runner_.reset(); }
+
   [[nodiscard]] uint32_t num_tokens(size_t index) const { return parts_[index].num_tokens; }
   /// Results of run() for text `index`: rows of its tokens in the step, [tokens, width], or of its
   /// last token only; and its own row, pooled or classified. text_row() is empty before the text's

@@ -7,8 +7,11 @@
 #include <exception>
 #include <thread>
 
+#include "engine/embedder.h"
 #include "tests/base/expect_error.h"
+#include "tests/base/weighing_system.h"
 #include "tests/engine/delayed_model.h"
+#include "tests/engine/tiny_bert.h"
 #include "tests/engine/tiny_engine.h"
 
 namespace tenon::waits {
@@ -98,6 +101,75 @@ TEST(DeviceWaitsWithSteps, EndWhenAnotherSettlesTheStep) {
   waiting.join();
   may_leave = true;
   other.join();
+}
+
+// ---- Embedders ----------------------------------------------------------------------------------
+
+std::shared_ptr<const Model> load_bert(std::shared_ptr<System> system) {
+  ModelOptions options;
+  options.embeddings = Embeddings::On;
+  options.threads = 1;
+  options.system = std::move(system);
+  return load_source(TinyBert{}.source(), std::move(options));
+}
+
+/// Its clock can be set back.
+class BackwardClock : public FaultySystem {
+ public:
+  uint64_t now_ns() noexcept override { return num_late_looks-- > 0 ? 200 : 50; }
+  std::atomic<int> num_late_looks = 0;
+};
+
+TEST(EmbedderWaits, RunNothingWithoutTheTurn) {
+  const auto clock = std::make_shared<BackwardClock>();
+  const auto model = load_bert(clock);
+  Embedder embedder(model, {});
+  const std::vector<EmbedderText> texts(1, EmbedderText{make_tokens(8, 1, 57)});
+  std::vector<float> rows(embedder.info().dimensions);
+  const std::scoped_lock turn(model->turn());
+  clock->num_late_looks = 1;
+  expect_error(Code::Deadline, HasSubstr("the deadline passed after 0 of 1 texts"),
+               [&] { embedder.embed(texts, rows.data(), 100); });
+}
+
+/// Two calls at once need two batches. The second call gives its batch back while another caller
+/// has the device.
+TEST(EmbedderWaits, ToFreeABatchEndWithTheCall) {
+  const auto system = std::make_shared<WeighingSystem>();
+  const auto model = load_bert(system);
+  Embedder embedder(model, {});
+  const std::vector<EmbedderText> texts(1, EmbedderText{make_tokens(8, 1, 57)});
+  const auto embed = [&] {
+    std::vector<float> rows(embedder.info().dimensions);
+    embedder.embed(texts, rows.data(), UINT64_MAX);
+    return rows;
+  };
+  const std::vector<float> expected = embed();
+  const uint64_t held = system->held();
+  model->turn().lock();
+  std::thread first([&] { EXPECT_EQ(embed(), expected); });
+  wait_for_waiting(*model, 1);
+  std::thread second([&] { EXPECT_EQ(embed(), expected); });
+  wait_for_waiting(*model, 2);
+  std::atomic<bool> has_turn = false;
+  std::atomic<bool> may_leave = false;
+  std::thread other([&] {
+    const std::scoped_lock turn(model->turn());
+    has_turn = true;
+    while (!may_leave) std::this_thread::yield();
+  });
+  wait_for_waiting(*model, 3);
+  model->turn().unlock();
+  while (!has_turn) std::this_thread::yield();
+  wait_for_waiting(*model, 1);
+  embedder.cancel();
+  first.join();
+  second.join();
+  EXPECT_GT(system->held(), held);
+  may_leave = true;
+  other.join();
+  EXPECT_EQ(embed(), expected);
+  EXPECT_EQ(system->held(), held) << "the next call frees the batch";
 }
 
 }  // namespace
