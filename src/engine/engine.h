@@ -228,6 +228,8 @@ class Engine : public std::enable_shared_from_this<Engine>,
   }
   void begin_step(Lock& lock) noexcept;
   void fill_step(Step& step, uint64_t now_ns);
+  void add_to_step(Step& step, const Pick& pick) noexcept;
+  void end_one(std::exception_ptr failure) noexcept;
   void begin_step_ahead(Lock& lock) noexcept;
   [[nodiscard]] bool name_drawn_tokens(Step& step);
   void finish_oldest(Lock& lock) noexcept;

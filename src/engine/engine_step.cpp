@@ -69,7 +69,7 @@ void Engine::begin_step(Lock& lock) noexcept {
   try {
     fill_step(step, start);
   } catch (...) {
-    step.fail();
+    end_one(std::current_exception());
   }
   metrics_.schedule_seconds_total += static_cast<double>(system_.now_ns() - start) * 1e-9;
   if (num_steps_ > 0 && !step.slices().empty()) ++metrics_.steps_ahead_total;
@@ -90,18 +90,11 @@ void Engine::fill_step(Step& step, uint64_t now_ns) {
     alone = std::max(kLeastStepTokens, tuner_.tokens_within(left_ns, false));
   }
   const auto picks = scheduler_.pick(now_ns, step_limit_, beside, *this, alone);
-  for (const Pick& pick : picks) {
-    auto& request = static_cast<Request&>(*pick.work);
-    step.add(request, pick.num_tokens);
-    request.sequence->begin(pick.num_tokens);
-    request.num_left -= pick.num_tokens;
-    request.drawn_row = Request::kNoRow;
-    const bool is_first = request.num_under_way++ == 0;
-    if (is_first && request.control != nullptr) request.control->in_step.fetch_add(1);
-  }
-  // A request without outputs may have found all its tokens; it is in no step and done.
+  for (const Pick& pick : picks) add_to_step(step, pick);
   scheduler_.for_each([this](Work& work) {
     auto& request = static_cast<Request&>(work);
+    if (request.failure) return end(request, std::exchange(request.failure, nullptr));
+    // A request without outputs may have found all its tokens; it is in no step and done.
     const bool is_done = request.num_left == 0 && request.num_under_way == 0;
     if (request.outputs == Outputs::None && is_done) end(request, nullptr);
   });
@@ -109,6 +102,38 @@ void Engine::fill_step(Step& step, uint64_t now_ns) {
   for (const Slice& slice : step.slices()) {
     if (is_set(slice.request->cancel)) stop_steps();
   }
+}
+
+/// Notes the failure of a request that cannot be added; the others are computed without it.
+void Engine::add_to_step(Step& step, const Pick& pick) noexcept {
+  auto& request = static_cast<Request&>(*pick.work);
+  try {
+    step.add(request, pick.num_tokens);
+  } catch (...) {
+    Scheduler::take_back(pick);
+    let_go_of_steps(request);
+    request.sequence->roll_back();
+    request.failure = std::current_exception();
+    return;
+  }
+  request.sequence->begin(pick.num_tokens);
+  request.num_left -= pick.num_tokens;
+  request.drawn_row = Request::kNoRow;
+  const bool is_first = request.num_under_way++ == 0;
+  if (is_first && request.control != nullptr) request.control->in_step.fetch_add(1);
+}
+
+/// Ends the oldest request outside steps: a step that cannot be filled must not be begun again for
+/// the same requests.
+void Engine::end_one(std::exception_ptr failure) noexcept {
+  Request* oldest = nullptr;
+  scheduler_.for_each([&oldest](Work& work) {
+    auto& request = static_cast<Request&>(work);
+    if (oldest == nullptr && request.num_under_way == 0) oldest = &request;
+  });
+  if (oldest == nullptr) return;
+  oldest->sequence->roll_back();
+  end(*oldest, std::move(failure));
 }
 
 /// Begins the next step while the oldest runs, with tokens that are known or will be drawn by the

@@ -84,8 +84,8 @@ void Step::add(Request& request, uint32_t num_tokens) {
   slices_.push_back(slice);
 }
 
+/// Fails the slices with the current exception.
 void Step::fail() noexcept {
-  has_failed_ = true;
   for (Slice& slice : slices_) slice.failure = std::current_exception();
 }
 

@@ -58,9 +58,6 @@ class Step {
   /// Adds the next tokens of a request whose sequence is prepared for them. A token past the end of
   /// the text is drawn by the step before.
   void add(Request& request, uint32_t num_tokens);
-  /// Marks a step that could not be filled: it is not started, and its slices fail with the current
-  /// exception.
-  void fail() noexcept;
 
   /// Submits the step to the device.
   ///   after  ticket of the step before, if that is under way
@@ -99,6 +96,7 @@ class Step {
   std::vector<Hash128> computing;
 
  private:
+  void fail() noexcept;
   void note_failure() noexcept;
   void encode_sources();
   [[nodiscard]] bool binds_logits() const;
