@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "abi/cancel_flag.h"
+
 namespace tenon {
 namespace {
 
@@ -10,9 +12,8 @@ constexpr uint64_t kLookNs = 5'000'000;
 /// Time until the next look; 0 if the patience has ended. Calls the host's clock.
 uint64_t time_to_wait(const DeviceTurn::Patience* patience) {
   if (patience == nullptr) return Wake::kForever;
-  const bool is_cancelled =
-      patience->cancel != nullptr && __atomic_load_n(patience->cancel, __ATOMIC_SEQ_CST) != 0;
-  if (is_cancelled || (patience->is_over != nullptr && patience->is_over(patience->arg))) return 0;
+  if (is_set(patience->cancel)) return 0;
+  if (patience->is_over != nullptr && patience->is_over(patience->arg)) return 0;
   if (patience->deadline_ns == UINT64_MAX) return kLookNs;
   const uint64_t now = patience->system.now_ns();
   return std::min(patience->deadline_ns - std::min(now, patience->deadline_ns), kLookNs);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "abi/cancel_flag.h"
 #include "backend/host_services.h"
 #include "base/error.h"
 #include "engine/text_prefixes.h"
@@ -48,7 +49,7 @@ void softmax(std::span<float> scores) {
 
 /// A running call of embed().
 struct Embedder::Call {
-  uint32_t stop = 0;  // read by the backend; access by atomics only
+  CancelFlag stop;  // read by the backend
   uint64_t deadline_ns = UINT64_MAX;
   bool is_late = false;
   System* system = nullptr;
@@ -60,19 +61,21 @@ struct Embedder::Call {
     auto& call = *static_cast<Call*>(arg);
     if (call.system->now_ns() < call.deadline_ns) return;
     call.is_late = true;
-    __atomic_store_n(&call.stop, 1, __ATOMIC_SEQ_CST);
+    call.stop.set();
   }
   void check() {
     if (deadline_ns != UINT64_MAX) look_at_clock(this);
-    if (__atomic_load_n(&stop, __ATOMIC_SEQ_CST) != 0) fail_stopped();
+    if (stop.is_set()) fail_stopped();
   }
   /// Fails after a wait for the turn in vain. The deadline had passed unless the call is cancelled,
   /// whatever a host's clock says by now.
   [[noreturn]] void fail_without_turn() {
-    is_late = is_late || __atomic_load_n(&stop, __ATOMIC_SEQ_CST) == 0;
+    is_late = is_late || !stop.is_set();
     fail_stopped();
   }
-  [[nodiscard]] DeviceTurn::Patience patience() const { return {*system, deadline_ns, &stop}; }
+  [[nodiscard]] DeviceTurn::Patience patience() const {
+    return {*system, deadline_ns, stop.word()};
+  }
   [[noreturn]] void fail_stopped() const {
     fail(is_late ? Code::Deadline : Code::Cancelled, "embedder: {} after {} of {} texts",
          is_late ? "the deadline passed" : "cancelled", done, count);
@@ -257,7 +260,7 @@ void Embedder::free_batches() noexcept {
 void Embedder::cancel() noexcept {
   const std::scoped_lock lock(mutex_);
   for (Call* call = calls_; call != nullptr; call = call->next) {
-    __atomic_store_n(&call->stop, 1, __ATOMIC_SEQ_CST);
+    call->stop.set();
   }
 }
 
@@ -276,7 +279,7 @@ void Embedder::run(TextBatch& batch, Call& call) {
   };
   const Watch watch(team, call);
   try {
-    batch.run(&call.stop);
+    batch.run(call.stop.word());
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) call.fail_stopped();
     throw;

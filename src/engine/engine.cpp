@@ -1,12 +1,11 @@
 // Engine: creation, queueing, waiting and driving. engine_step.cpp has the steps.
 #include "engine/engine.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/process_id.h"
 #include "model/placed_executable.h"
 
 namespace tenon {
@@ -77,7 +76,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
       options_(options),
       system_(*model_->options().system),
       vocab_(model_->spec().vocab),
-      owner_pid_(::getpid()),
+      owner_pid_(process_id()),
       scheduler_(scheduler_options(*model_, options)),
       idle_(model_->program().groups().size()),
       tuner_(options.decode_stretch, step_tokens_of(*model_, options), options.max_stall_ns),
@@ -107,7 +106,7 @@ Engine::~Engine() {
   pools_.clear();
 }
 
-bool Engine::is_of_this_process() const noexcept { return ::getpid() == owner_pid_; }
+bool Engine::is_of_this_process() const noexcept { return process_id() == owner_pid_; }
 
 void Engine::check_process() const {
   if (!is_of_this_process()) {
@@ -462,7 +461,7 @@ ReuseReport Engine::report(const Generation& generation) const {
 void Engine::cancel(Generation& generation) {
   Lock lock(mutex_);
   if (generation.ended) return;
-  __atomic_store_n(&generation.call->cancel, 1, __ATOMIC_SEQ_CST);
+  generation.call->cancel.set();
   end_if_stopped(generation);
   generation.call->wake.post();
   tell_hosts(lock);
@@ -471,7 +470,7 @@ void Engine::cancel(Generation& generation) {
 void Engine::withdraw(Generation& generation) {
   Lock lock(mutex_);
   if (generation.ended) return;
-  __atomic_store_n(&generation.call->cancel, 1, __ATOMIC_SEQ_CST);
+  generation.call->cancel.set();
   Generation::Withdrawal own{.next = generation.withdrawals};
   generation.withdrawals = &own;
   wait_until(lock, own.wake, &generation, UINT64_MAX, [&generation] { return generation.ended; });

@@ -359,7 +359,7 @@ void Engine::end(Request& request, std::exception_ptr failure) noexcept {
       if (error.code() == Code::Cancelled) {
         counter = &metrics_.cancelled_total;
         // The flag was meant for this call.
-        __atomic_store_n(&generation.call->cancel, 0, __ATOMIC_SEQ_CST);
+        generation.call->cancel.clear();
       }
       if (error.code() == Code::Deadline) counter = &metrics_.expired_total;
     } catch (...) {

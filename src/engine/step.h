@@ -74,7 +74,7 @@ class Step {
   void finish(size_t first_draw, bool is_latest) noexcept;
 
   /// Stops the step soon. Any thread and signal handlers.
-  void stop() noexcept { __atomic_store_n(&stop_, 1, __ATOMIC_SEQ_CST); }
+  void stop() noexcept { stop_.set(); }
   /// True if stop() ended the step.
   [[nodiscard]] bool was_stopped() const { return was_stopped_; }
   /// Notes the end of the step before. A step built on device-drawn tokens that were rejected is
@@ -144,7 +144,7 @@ class Step {
   std::vector<float> listed_logits_;
   uint32_t num_rows_ = 0;
   LongDraws long_draws_;
-  uint32_t stop_ = 0;  // read by the backend; only touched by atomic operations
+  CancelFlag stop_;  // read by the backend
 };
 
 }  // namespace tenon

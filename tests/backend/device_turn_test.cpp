@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "abi/cancel_flag.h"
 #include "tests/base/faulty_system.h"
 
 namespace tenon {
@@ -75,12 +76,12 @@ TEST(DeviceTurn, IsGivenUpAtADeadline) {
 
 TEST(DeviceTurn, IsGivenUpWhereTheCallIsCancelled) {
   DeviceTurn turn;
-  uint32_t stop = 0;
+  CancelFlag stop;
   std::vector<std::thread> threads;
   std::atomic<bool> last_had_it = false;
   turn.lock();
   threads.emplace_back([&] {
-    const DeviceTurn::Use use(turn, {*System::real(), UINT64_MAX, &stop});
+    const DeviceTurn::Use use(turn, {*System::real(), UINT64_MAX, stop.word()});
     EXPECT_FALSE(use.has_turn());
   });
   wait_for_waiting(turn, 1);
@@ -89,7 +90,7 @@ TEST(DeviceTurn, IsGivenUpWhereTheCallIsCancelled) {
     last_had_it = use.has_turn();
   });
   wait_for_waiting(turn, 2);
-  __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+  stop.set();
   threads[0].join();
   turn.unlock();
   threads[1].join();
