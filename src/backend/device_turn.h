@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "base/system.h"
 #include "base/wake.h"
@@ -25,13 +26,36 @@ class DeviceTurn {
   };
 
  public:
+  /// Proof that the thread has the turn: functions that need it take one.
+  class Held {
+   public:
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+
+   private:
+    friend class DeviceTurn;
+    Held() = default;
+  };
+
+  /// A value that only the thread with the turn reaches.
+  template <typename Value>
+  class Owned {
+   public:
+    template <typename... Args>
+    explicit Owned(Args&&... args) : value_{std::forward<Args>(args)...} {}
+    [[nodiscard]] Value& of(const Held&) { return value_; }
+
+   private:
+    Value value_;
+  };
+
   /// One thread at a time waits for a holder. If its patience ends, the holder keeps its place in
   /// the queue for its next wait, so that short waits in a row get the turn, too. The holder takes
   /// the turn once more before it is destroyed.
   class Holder {
    public:
-    /// Waits for its steps and settles them. The caller holds the turn.
-    virtual void finish_steps() noexcept = 0;
+    /// Waits for its steps and settles them.
+    virtual void finish_steps(const Held& turn) noexcept = 0;
 
    protected:
     ~Holder() = default;
@@ -66,6 +90,8 @@ class DeviceTurn {
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
     [[nodiscard]] bool has_turn() const { return has_turn_; }
+    /// Requires has_turn().
+    [[nodiscard]] const Held& held() const { return turn_.held_; }
     /// Notes that `holder` has steps under way when it releases the turn.
     void leave_steps(Holder& holder) { turn_.with_steps_ = &holder; }
 
@@ -75,7 +101,7 @@ class DeviceTurn {
           has_turn_(turn.wait(patience, holder != nullptr ? &holder->place_ : nullptr)) {
       if (!has_turn_) return;
       if (turn_.with_steps_ != nullptr && turn_.with_steps_ != holder) {
-        turn_.with_steps_->finish_steps();
+        turn_.with_steps_->finish_steps(held());
       }
       turn_.with_steps_ = nullptr;
     }
@@ -84,12 +110,35 @@ class DeviceTurn {
     bool has_turn_;
   };
 
+  /// Holds the turn for its own lifetime, for callers that ignore steps under way: reads and writes
+  /// of buffers, which take effect after them.
+  class Access {
+   public:
+    explicit Access(DeviceTurn& turn) : turn_(turn) { turn_.lock(); }
+    /// has_turn() is false if the turn is taken.
+    Access(DeviceTurn& turn, std::try_to_lock_t) : turn_(turn), has_turn_(turn.try_lock()) {}
+    /// has_turn() is false if the patience ended first.
+    Access(DeviceTurn& turn, const Patience& patience)
+        : turn_(turn), has_turn_(turn.lock(patience)) {}
+    ~Access() {
+      if (has_turn_) turn_.unlock();
+    }
+    Access(const Access&) = delete;
+    Access& operator=(const Access&) = delete;
+    [[nodiscard]] bool has_turn() const { return has_turn_; }
+    /// Requires has_turn().
+    [[nodiscard]] const Held& held() const { return turn_.held_; }
+
+   private:
+    DeviceTurn& turn_;
+    bool has_turn_ = true;
+  };
+
   DeviceTurn() = default;
   DeviceTurn(const DeviceTurn&) = delete;
   DeviceTurn& operator=(const DeviceTurn&) = delete;
 
-  // For callers that ignore steps under way: reads and writes of buffers, which take effect after
-  // them.
+  // As Access.
   void lock() { (void)wait(nullptr, nullptr); }
   /// Returns false if the patience ended first.
   [[nodiscard]] bool lock(const Patience& patience) { return wait(&patience, nullptr); }
@@ -104,6 +153,7 @@ class DeviceTurn {
   void join_queue(Place& place);
   void leave_queue(Place& place);
 
+  const Held held_{};
   std::mutex mutex_;
   bool is_taken_ = false;
   Place* first_ = nullptr;

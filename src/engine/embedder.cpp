@@ -243,15 +243,15 @@ void Embedder::give_batch(std::unique_ptr<TextBatch> batch, const Call& call) no
     num_free = batches_.size();
   }
   // If the call may not wait for the turn, a later call frees the batch.
-  if (num_free <= kBatchesKept || !model_->turn().lock(call.patience())) return;
-  free_batches();
-  model_->turn().unlock();
+  if (num_free <= kBatchesKept) return;
+  const DeviceTurn::Access turn(model_->turn(), call.patience());
+  if (turn.has_turn()) free_batches(turn.held());
 }
 
-/// Frees the batches that need not be kept. The caller holds the model's turn.
-void Embedder::free_batches() noexcept {
+/// Frees the batches that need not be kept.
+void Embedder::free_batches(const DeviceTurn::Held& turn) noexcept {
   while (const std::unique_ptr<TextBatch> batch = take_free_batch(kBatchesKept)) {
-    batch->release_memory();
+    batch->release_memory(turn);
     const std::scoped_lock lock(mutex_);
     --num_batches_;
   }
@@ -268,7 +268,7 @@ void Embedder::run(TextBatch& batch, Call& call) {
   const DeviceTurn::Use turn(model_->turn(), call.patience());
   if (!turn.has_turn()) call.fail_without_turn();
   call.check();
-  free_batches();
+  free_batches(turn.held());
   ThreadTeam& team = model_->team();
   struct Watch {
     explicit Watch(ThreadTeam& of, Call& call) : team(of) {
@@ -279,7 +279,7 @@ void Embedder::run(TextBatch& batch, Call& call) {
   };
   const Watch watch(team, call);
   try {
-    batch.run(call.stop.word());
+    batch.run(turn.held(), call.stop.word());
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) call.fail_stopped();
     throw;

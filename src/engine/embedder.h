@@ -86,7 +86,7 @@ class Embedder {
   std::unique_ptr<TextBatch> take_batch();
   std::unique_ptr<TextBatch> take_free_batch(size_t num_kept) noexcept;
   void give_batch(std::unique_ptr<TextBatch> batch, const Call& call) noexcept;
-  void free_batches() noexcept;
+  void free_batches(const DeviceTurn::Held& turn) noexcept;
 
   static constexpr size_t kBatchesKept = 1;
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "abi/cancel_flag.h"
@@ -19,7 +20,7 @@ using testing::ElementsAre;
 
 class WithSteps : public DeviceTurn::Holder {
  public:
-  void finish_steps() noexcept override { ++num_finished; }
+  void finish_steps(const DeviceTurn::Held&) noexcept override { ++num_finished; }
   int num_finished = 0;
 };
 
@@ -175,6 +176,28 @@ TEST(DeviceTurn, ReadsTheClockWithoutItsLock) {
   const std::scoped_lock lock(turn);
   EXPECT_FALSE(turn.lock({clock, 1}));
   EXPECT_EQ(clock.num_waiting, 1u);
+}
+
+TEST(DeviceTurn, AccessIsRefusedOrWaitsAndLeavesSteps) {
+  static_assert(!std::is_default_constructible_v<DeviceTurn::Held>, "proof comes from the turn");
+  DeviceTurn turn;
+  WithSteps engine;
+  {
+    DeviceTurn::Use use(turn, engine);
+    use.leave_steps(engine);
+    const DeviceTurn::Access refused(turn, std::try_to_lock);
+    EXPECT_FALSE(refused.has_turn());
+    const DeviceTurn::Access impatient(turn, {*System::real(), 0});
+    EXPECT_FALSE(impatient.has_turn());
+  }
+  {
+    const DeviceTurn::Access access(turn, std::try_to_lock);
+    EXPECT_TRUE(access.has_turn());
+  }
+  { const DeviceTurn::Access access(turn); }
+  EXPECT_EQ(engine.num_finished, 0);
+  EXPECT_TRUE(turn.try_lock()) << "nobody has it";
+  turn.unlock();
 }
 
 TEST(DeviceTurn, StepsOfAnotherAreFinishedFirst) {
