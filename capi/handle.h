@@ -3,14 +3,13 @@
 // elsewhere.
 #pragma once
 
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/error.h"
+#include "base/process_id.h"
 
 namespace tenon::capi {
 
@@ -45,7 +44,7 @@ class HandleBase {
   [[nodiscard]] bool is(Magic magic) const noexcept { return magic_.load() == magic; }
   /// False in a process forked after creation: its locks may be held by threads the child does not
   /// have. The child must not touch the object.
-  [[nodiscard]] bool is_of_this_process() const noexcept { return owner_pid_ == ::getpid(); }
+  [[nodiscard]] bool is_of_this_process() const noexcept { return owner_pid_ == process_id(); }
 
   /// Begins a call; false if the handle is destroyed. A part of another handle keeps the whole
   /// alive.
@@ -61,7 +60,7 @@ class HandleBase {
  protected:
   using Delete = void (*)(const HandleBase* handle) noexcept;
   HandleBase(Magic magic, Delete deletes) noexcept
-      : magic_(magic), owner_pid_(::getpid()), delete_(deletes) {}
+      : magic_(magic), owner_pid_(process_id()), delete_(deletes) {}
   ~HandleBase() { magic_.store(Magic::Dead); }
 
   /// Makes this handle a part of `whole`, which is in use while the part is.

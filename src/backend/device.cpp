@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "abi/cancel_flag.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -41,10 +42,6 @@ bool is_known(tenon_status status) {
   return (status >= TENON_BACKEND_FORMAT && status <= TENON_BACKEND_ARGUMENT) ||
          status == TENON_BACKEND_CANCELLED || status == TENON_BACKEND_STATE ||
          status == TENON_BACKEND_INTERNAL;
-}
-
-bool is_set(const uint32_t* flag) {
-  return flag != nullptr && __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 
 #include "base/control_groups.h"
 #include "base/error.h"
+#include "base/process_id.h"
 #include "base/reserving_system.h"
 #include "base/system.h"
 
@@ -373,5 +374,7 @@ std::shared_ptr<System> System::with_allocator(const HostAllocator& allocator) {
   }
   return std::make_shared<HostMemorySystem>(allocator);
 }
+
+int process_id() noexcept { return ::getpid(); }
 
 }  // namespace tenon

@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/process_id.h"
 #include "base/system_error.h"
 
 namespace tenon {
@@ -58,7 +58,7 @@ uint64_t random_number(System& system) noexcept {
   uint64_t number = 0;
   if (system.random_bytes(&number, sizeof number) == 0) return number;
   static std::atomic<uint64_t> count{0};
-  number = system.now_ns() + (static_cast<uint64_t>(::getpid()) << 40) +
+  number = system.now_ns() + (static_cast<uint64_t>(process_id()) << 40) +
            count.fetch_add(1, std::memory_order_relaxed) * 0x9e3779b97f4a7c15u;
   number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
   number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;

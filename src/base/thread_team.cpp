@@ -1,12 +1,11 @@
 #include "base/thread_team.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <new>
 
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "base/process_id.h"
 
 namespace tenon {
 namespace {
@@ -52,7 +51,7 @@ void check_num_threads(uint32_t num_threads) {
 }  // namespace
 
 ThreadTeam::ThreadTeam(uint32_t num_threads, std::shared_ptr<System> system, uint32_t cpus)
-    : system_(std::move(system)), num_threads_(num_threads), owner_pid_(::getpid()) {
+    : system_(std::move(system)), num_threads_(num_threads), owner_pid_(process_id()) {
   check_num_threads(num_threads);
   // A spinning thread would keep the thread it waits for off a CPU if threads outnumber CPUs.
   if (cpus == 0) cpus = system_->num_usable_cpus();
@@ -60,21 +59,21 @@ ThreadTeam::ThreadTeam(uint32_t num_threads, std::shared_ptr<System> system, uin
 }
 
 ThreadTeam::ThreadTeam(const Executor& executor)
-    : executor_(executor), num_threads_(executor.concurrency), owner_pid_(::getpid()) {
+    : executor_(executor), num_threads_(executor.concurrency), owner_pid_(process_id()) {
   if (executor.run == nullptr) fail(Code::Argument, "executor: run is null");
   check_num_threads(num_threads_);
 }
 
 ThreadTeam::~ThreadTeam() {
   // A forked child lacks the threads: it has nothing to stop or join.
-  if (workers_.empty() || ::getpid() != owner_pid_) return;
+  if (workers_.empty() || process_id() != owner_pid_) return;
   stopping_ = true;
   publish((word_.load(std::memory_order_relaxed) + 2) & ~1u);
   for (const auto& worker : workers_) system_->join_thread(worker->thread);
 }
 
 bool ThreadTeam::run(const Phases& job) {
-  if (::getpid() != owner_pid_) {
+  if (process_id() != owner_pid_) {
     fail(Code::State, "thread team: made before fork(), cannot run in the child process");
   }
   const RunGuard guard(running_);

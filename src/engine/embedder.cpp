@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "abi/cancel_flag.h"
 #include "backend/host_services.h"
 #include "base/error.h"
 #include "engine/text_prefixes.h"
@@ -48,7 +49,7 @@ void softmax(std::span<float> scores) {
 
 /// A running call of embed().
 struct Embedder::Call {
-  uint32_t stop = 0;  // read by the backend; access by atomics only
+  CancelFlag stop;  // read by the backend
   uint64_t deadline_ns = UINT64_MAX;
   bool is_late = false;
   System* system = nullptr;
@@ -60,11 +61,20 @@ struct Embedder::Call {
     auto& call = *static_cast<Call*>(arg);
     if (call.system->now_ns() < call.deadline_ns) return;
     call.is_late = true;
-    __atomic_store_n(&call.stop, 1, __ATOMIC_SEQ_CST);
+    call.stop.set();
   }
   void check() {
     if (deadline_ns != UINT64_MAX) look_at_clock(this);
-    if (__atomic_load_n(&stop, __ATOMIC_SEQ_CST) != 0) fail_stopped();
+    if (stop.is_set()) fail_stopped();
+  }
+  /// Fails after a wait for the turn in vain. The deadline had passed unless the call is cancelled,
+  /// whatever a host's clock says by now.
+  [[noreturn]] void fail_without_turn() {
+    is_late = is_late || !stop.is_set();
+    fail_stopped();
+  }
+  [[nodiscard]] DeviceTurn::Patience patience() const {
+    return {*system, deadline_ns, stop.word()};
   }
   [[noreturn]] void fail_stopped() const {
     fail(is_late ? Code::Deadline : Code::Cancelled, "embedder: {} after {} of {} texts",
@@ -74,10 +84,9 @@ struct Embedder::Call {
 
 Embedder::Embedder(std::shared_ptr<const Model> model, const EmbedderOptions& options)
     : model_(std::move(model)), truncates_(options.truncate) {
-  batches_.reserve(1);
   (void)model_->row_executable();  // throws if the model gives no rows
   info_.pooling = options.pooling.value_or(own_pooling());
-  batches_.push_back(make_batch());
+  batches_.push_back(take_batch());
   choose_pooling(options);
   const ModelSpec& spec = model_->spec();
   info_.max_tokens = spec.sees_ahead()
@@ -208,37 +217,58 @@ void Embedder::check(EmbedderText& text, size_t number) const {
 // ---- Steps --------------------------------------------------------------------------------------
 
 std::unique_ptr<TextBatch> Embedder::take_batch() {
+  if (std::unique_ptr<TextBatch> batch = take_free_batch(0)) return batch;
+  auto batch = std::make_unique<TextBatch>(model_, info_.pooling == Pooling::Last);
+  const std::scoped_lock lock(mutex_);
+  batches_.reserve(num_batches_ + 1);  // for give_batch()
+  ++num_batches_;
+  return batch;
+}
+
+/// A free batch beyond the first `num_kept`, or null.
+std::unique_ptr<TextBatch> Embedder::take_free_batch(size_t num_kept) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (batches_.size() <= num_kept) return nullptr;
+  std::unique_ptr<TextBatch> batch = std::move(batches_.back());
+  batches_.pop_back();
+  return batch;
+}
+
+/// Keeps the batch, and frees it if another is free: batches of concurrent calls are as large.
+void Embedder::give_batch(std::unique_ptr<TextBatch> batch, const Call& call) noexcept {
+  size_t num_free = 0;
   {
     const std::scoped_lock lock(mutex_);
-    if (!batches_.empty()) {
-      std::unique_ptr<TextBatch> batch = std::move(batches_.back());
-      batches_.pop_back();
-      return batch;
-    }
+    batches_.push_back(std::move(batch));
+    num_free = batches_.size();
   }
-  return make_batch();
+  // If the call may not wait for the turn, a later call frees the batch.
+  if (num_free <= kBatchesKept) return;
+  const DeviceTurn::Access turn(model_->turn(), call.patience());
+  if (turn.has_turn()) free_batches(turn.held());
 }
 
-std::unique_ptr<TextBatch> Embedder::make_batch() const {
-  return std::make_unique<TextBatch>(model_, info_.pooling == Pooling::Last);
-}
-
-void Embedder::give_batch(std::unique_ptr<TextBatch> batch) noexcept {
-  const std::scoped_lock lock(mutex_);
-  // Frees batches of concurrent calls: their memory is as large.
-  if (batches_.empty()) batches_.push_back(std::move(batch));
+/// Frees the batches that need not be kept.
+void Embedder::free_batches(const DeviceTurn::Held& turn) noexcept {
+  while (const std::unique_ptr<TextBatch> batch = take_free_batch(kBatchesKept)) {
+    batch->release_memory(turn);
+    const std::scoped_lock lock(mutex_);
+    --num_batches_;
+  }
 }
 
 void Embedder::cancel() noexcept {
   const std::scoped_lock lock(mutex_);
   for (Call* call = calls_; call != nullptr; call = call->next) {
-    __atomic_store_n(&call->stop, 1, __ATOMIC_SEQ_CST);
+    call->stop.set();
   }
 }
 
 void Embedder::run(TextBatch& batch, Call& call) {
-  const DeviceTurn::Use turn(model_->turn(), {*call.system, call.deadline_ns, &call.stop});
-  call.check();  // throws without the turn
+  const DeviceTurn::Use turn(model_->turn(), call.patience());
+  if (!turn.has_turn()) call.fail_without_turn();
+  call.check();
+  free_batches(turn.held());
   ThreadTeam& team = model_->team();
   struct Watch {
     explicit Watch(ThreadTeam& of, Call& call) : team(of) {
@@ -249,7 +279,7 @@ void Embedder::run(TextBatch& batch, Call& call) {
   };
   const Watch watch(team, call);
   try {
-    batch.run(&call.stop);
+    batch.run(turn.held(), call.stop.word());
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) call.fail_stopped();
     throw;
@@ -276,14 +306,15 @@ void Embedder::embed(std::span<const EmbedderText> texts, float* rows, uint64_t 
     Call& call;
   };
   const Listed listed(*this, call);
-  // Returns the batch after an error, too: destroying it takes the model's turn.
+  // Returns the batch after an error, too.
   struct Taken {
-    explicit Taken(Embedder& of) : embedder(of), batch(of.take_batch()) {}
-    ~Taken() { embedder.give_batch(std::move(batch)); }
+    Taken(Embedder& of, const Call& one) : embedder(of), call(one), batch(of.take_batch()) {}
+    ~Taken() { embedder.give_batch(std::move(batch), call); }
     Embedder& embedder;
+    const Call& call;
     std::unique_ptr<TextBatch> batch;
   };
-  const Taken taken(*this);
+  const Taken taken(*this, call);
   TextBatch& batch = *taken.batch;
   std::vector<double> sum;
   while (call.done < texts.size()) {

@@ -83,9 +83,12 @@ class Embedder {
   void take(const TextBatch& batch, size_t part, const EmbedderText& text, size_t begin,
             std::vector<double>& sum, float* rows) const;
   void finish_row(std::span<const float> row, float* out) const;
-  [[nodiscard]] std::unique_ptr<TextBatch> make_batch() const;
   std::unique_ptr<TextBatch> take_batch();
-  void give_batch(std::unique_ptr<TextBatch> batch) noexcept;
+  std::unique_ptr<TextBatch> take_free_batch(size_t num_kept) noexcept;
+  void give_batch(std::unique_ptr<TextBatch> batch, const Call& call) noexcept;
+  void free_batches(const DeviceTurn::Held& turn) noexcept;
+
+  static constexpr size_t kBatchesKept = 1;
 
   std::shared_ptr<const Model> model_;
   EmbedderInfo info_;
@@ -95,7 +98,8 @@ class Embedder {
   std::string document_prefix_;
   std::mutex mutex_;
   Call* calls_ = nullptr;                            // running calls
-  std::vector<std::unique_ptr<TextBatch>> batches_;  // free batches
+  std::vector<std::unique_ptr<TextBatch>> batches_;  // free batches; capacity for all
+  size_t num_batches_ = 0;                           // free or in a call
 };
 
 /// Cosine similarity of two rows; 0 if a row is all zeros.

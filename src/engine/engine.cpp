@@ -1,32 +1,26 @@
-// Engine: creation, queueing, waiting and driving. engine_step.cpp has the steps.
+// Engine: queueing, waiting and driving, then the steps, in the order of a request's life.
 #include "engine/engine.h"
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/process_id.h"
 #include "model/placed_executable.h"
 
 namespace tenon {
 namespace {
 
-/// The next step waits in the device's queue while one runs. A third step would be prepared before
-/// the tokens of the first are known.
-constexpr uint32_t kMostSteps = 2;
+/// Smallest step limit after a series of cancels or short waits.
+constexpr uint32_t kLeastStepTokens = 8;
+
+/// A step is stopped this long after its driver wanted to return. It ends within a few
+/// milliseconds, so a wait is at most 10 ms late.
+constexpr uint64_t kOverrunNs = 5'000'000;
 
 uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
   const uint32_t most = model.program().view().max_tokens;
   return options.step_tokens == 0 ? most : std::min(options.step_tokens, most);
-}
-
-/// One step if table rows come from the file: they are fetched before a step, so its tokens must be
-/// known then. One step with an encoder: a device may reorder steps of two programs, and the
-/// encoder's must not overtake writes to recycled blocks.
-uint32_t steps_under_way(const Model& model) {
-  if (model.trunk().fetcher != nullptr || model.find(ProgramRole::Encoder) != nullptr) return 1;
-  return std::min(model.executable().steps_under_way(), kMostSteps);
 }
 
 SchedulerOptions scheduler_options(const Model& model, const EngineOptions& options) {
@@ -40,30 +34,6 @@ SchedulerOptions scheduler_options(const Model& model, const EngineOptions& opti
   return scheduler;
 }
 
-/// Pools of each device, within its part of the budget.
-std::vector<std::shared_ptr<BlockPool>> make_pools(
-    const Model& model, std::vector<std::unique_ptr<DeviceSlabs>>& memory,
-    const EngineOptions& options) {
-  const PlacedExecutable& executable = model.executable();
-  std::vector<BlockPoolOptions> groups = cache_groups(model.program(), executable);
-  for (BlockPoolOptions& group : groups) {
-    group.state_checkpoints = options.state_checkpoints;
-    group.state_checkpoint_tokens = options.state_checkpoint_tokens;
-  }
-  std::vector<uint32_t> devices;
-  const std::vector<DeviceCache> caches = device_caches(groups, executable, &devices);
-  const std::vector<uint64_t> budgets = split_cache_budget(
-      caches, {model.default_context(), model.program().view().max_tokens, 1}, options.cache_bytes);
-  std::vector<std::shared_ptr<BlockPool>> pools;
-  for (size_t i = 0; i < caches.size(); ++i) {
-    memory.push_back(std::make_unique<DeviceSlabs>(executable.devices()[devices[i]].device));
-    const auto own =
-        make_block_pools(*memory.back(), caches[i].groups, caches[i].slab_bytes, budgets[i]);
-    pools.insert(pools.end(), own.begin(), own.end());
-  }
-  return pools;
-}
-
 }  // namespace
 
 std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
@@ -72,42 +42,37 @@ std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
   return std::shared_ptr<Engine>(new Engine(std::move(model), options));
 }
 
+Engine::State::State(const Model& model, const EngineOptions& options, const CachePools& pools)
+    : scheduler(scheduler_options(model, options)),
+      memory(model, options, pools),
+      tuner(options.decode_stretch, step_tokens_of(model, options), options.max_stall_ns),
+      step_limit(step_tokens_of(model, options)) {}
+
 Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     : model_(std::move(model)),
       options_(options),
       system_(*model_->options().system),
-      vocab_(model_->spec().vocab),
-      owner_pid_(::getpid()),
-      scheduler_(scheduler_options(*model_, options)),
-      idle_(model_->program().groups().size()),
-      tuner_(options.decode_stretch, step_tokens_of(*model_, options), options.max_stall_ns),
-      step_limit_(step_tokens_of(*model_, options)) {
-  pools_ = make_pools(*model_, slab_memory_, options);
-  needed_.resize(pools_.size());
-  // A decoder's cache depends on its source, which the index does not know.
-  const bool has_source = model_->find(ProgramRole::Encoder) != nullptr;
-  if (options.prefix_cache && !has_source && pools_.size() <= PrefixIndex::kMaxGroups) {
-    index_ = std::make_unique<PrefixIndex>(pools_, random_number(system_));
-  }
-  const uint32_t num_steps = steps_under_way(*model_);
-  for (uint32_t i = 0; i < num_steps; ++i) {
-    steps_.push_back(std::make_unique<Step>(*model_, pools_, num_steps == 1));
-  }
-}
+      owner_pid_(process_id()),
+      pools_(*model_, options),
+      state_(*model_, options, pools_),
+      steps_(*model_, pools_.all()),
+      on_turn_(StepClock{system_, steps_}) {}
 
 Engine::~Engine() {
   if (!is_of_this_process()) return;  // the thread that holds the turn does not exist here
-  const DeviceTurn::Use turn(model_->turn(), *this);  // buffers go back to the device
+  const DeviceTurn::Use use(model_->turn(), left_steps_);  // buffers go back to the device
+  const Turn& turn = use.held();
   // No request waits for these steps.
-  for (; num_steps_ > 0; --num_steps_, oldest_step_ = (oldest_step_ + 1) % steps_.size()) {
-    step_at(0).finish(0, num_steps_ == 1);
+  for (; !steps_.is_empty(turn); steps_.pop(turn)) {
+    steps_.oldest(turn).finish(0, steps_.has_one(turn));
   }
-  steps_.clear();
-  index_.reset();
-  pools_.clear();
+  steps_.clear(turn);
+  const Lock lock(state_);
+  lock->memory.clear(turn);
+  pools_.clear(turn);
 }
 
-bool Engine::is_of_this_process() const noexcept { return ::getpid() == owner_pid_; }
+bool Engine::is_of_this_process() const noexcept { return process_id() == owner_pid_; }
 
 void Engine::check_process() const {
   if (!is_of_this_process()) {
@@ -115,8 +80,9 @@ void Engine::check_process() const {
   }
 }
 
-Hash128 Engine::root_of(std::string_view salt) const {
-  return index_ != nullptr ? index_->root(salt) : Hash128{};
+Hash128 Engine::root_of(std::string_view salt) {
+  const Lock lock(state_);
+  return lock->memory.root_of(salt);
 }
 
 // ---- Items of waiting threads -------------------------------------------------------------------
@@ -131,10 +97,10 @@ uint64_t Engine::run(std::span<const BatchItem> items) {
   const std::span<Request> requests =
       items.size() > 1 ? std::span<Request>(many) : std::span<Request>(&one, items.size());
   Wake own;
-  Lock lock(mutex_);
+  Lock lock(state_);
   uint64_t num_computed = 0;
   for (size_t i = 0; i < items.size(); ++i) {
-    enqueue(requests[i], items[i]);
+    enqueue(*lock, requests[i], items[i]);
     num_computed += requests[i].num_left;
   }
   for (size_t i = 0; i < items.size(); ++i) {
@@ -150,7 +116,7 @@ uint64_t Engine::run(std::span<const BatchItem> items) {
   return num_computed;
 }
 
-void Engine::enqueue(Request& request, const BatchItem& item) {
+void Engine::enqueue(State& state, Request& request, const BatchItem& item) {
   request.sequence = item.sequence;
   request.end = item.end;
   request.outputs = item.outputs;
@@ -168,9 +134,9 @@ void Engine::enqueue(Request& request, const BatchItem& item) {
     return;
   }
   try {
-    request.client = &scheduler_.client(item.client, item.weight);
-    scheduler_.add(request, system_.now_ns());
-    if (request.idle != nullptr) idle_.remove(*request.idle);
+    request.client = &state.scheduler.client(item.client, item.weight);
+    state.scheduler.add(request, system_.now_ns());
+    if (request.idle != nullptr) state.memory.idle().remove(*request.idle);
   } catch (...) {
     request.failure = std::current_exception();
     request.ended = true;
@@ -182,16 +148,25 @@ void Engine::enqueue(Request& request, const BatchItem& item) {
 template <typename Done>
 bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done) {
   bool in_time = true;
+  // Also ends a wait for the device's turn, during which another thread may end the request or
+  // settle its steps.
+  auto is_over = [&] {
+    const Lock look(state_);
+    return done() || (request != nullptr && request->num_under_way == 0 && is_stopped(*request));
+  };
+  using IsOver = decltype(is_over);
+  const DriveLimits limits{until_ns, [](void* arg) { return (*static_cast<IsOver*>(arg))(); },
+                           &is_over};
   for (bool first = true; !done(); first = false) {
-    if (request != nullptr) end_if_stopped(*request);
+    if (request != nullptr) end_if_stopped(*lock, *request);
     if (done()) break;
     // Skips the first round, so that waits shorter than a step still drive one.
     if (!first && until_ns != UINT64_MAX && system_.now_ns() >= until_ns) {
       in_time = false;
       break;
     }
-    if (!driving_ && !scheduler_.empty()) {
-      drive(lock, until_ns);
+    if (!lock->is_driven && !lock->scheduler.empty()) {
+      drive(lock, limits);
       tell_hosts(lock);
       continue;
     }
@@ -206,9 +181,10 @@ bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until
 }
 
 void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
-  Waiter waiter{&wake, serves, nullptr, last_waiter_};
-  (last_waiter_ != nullptr ? last_waiter_->next : first_waiter_) = &waiter;
-  last_waiter_ = &waiter;
+  State& state = *lock;
+  Waiter waiter{&wake, serves, nullptr, state.last_waiter};
+  (state.last_waiter != nullptr ? state.last_waiter->next : state.first_waiter) = &waiter;
+  state.last_waiter = &waiter;
   uint64_t timeout_ns = Wake::kForever;
   if (until_ns != UINT64_MAX) {
     const uint64_t now = system_.now_ns();
@@ -218,50 +194,52 @@ void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
   lock.unlock();
   wake.wait(timeout_ns);
   lock.lock();
-  (waiter.previous != nullptr ? waiter.previous->next : first_waiter_) = waiter.next;
-  (waiter.next != nullptr ? waiter.next->previous : last_waiter_) = waiter.previous;
+  (waiter.previous != nullptr ? waiter.previous->next : state.first_waiter) = waiter.next;
+  (waiter.next != nullptr ? waiter.next->previous : state.last_waiter) = waiter.previous;
 }
 
 void Engine::hand_over(Lock& lock) noexcept {
-  if (driving_ || (scheduler_.empty() && first_to_tell_ == nullptr)) return;
-  if (first_waiter_ != nullptr) return first_waiter_->wake->post();
-  if (executor_.post == nullptr || posted_.engine != nullptr) return;
-  posted_ = {executor_.owner, shared_from_this()};
-  const uint64_t posting = ++num_posted_;
-  const DriveExecutor executor = executor_;
+  State& state = *lock;
+  if (state.is_driven || (state.scheduler.empty() && state.first_to_tell == nullptr)) return;
+  if (state.first_waiter != nullptr) return state.first_waiter->wake->post();
+  if (state.executor.post == nullptr || state.posted.engine != nullptr) return;
+  state.posted = {state.executor.owner, shared_from_this()};
+  const uint64_t posting = ++state.num_posted;
+  const DriveExecutor executor = state.executor;
   lock.unlock();
   const bool posted = executor.post(executor.user, &Engine::drive_task, this);
   lock.lock();
   // Skipped if another thread has posted since.
-  if (!posted && posting == num_posted_) posted_ = {};
+  if (!posted && posting == state.num_posted) state.posted = {};
 }
 
-void Engine::end_if_stopped(Request& request) {
-  if (request.ended) return;
-  const bool cancelled = is_set(request.cancel);
-  if (!cancelled && (request.deadline_ns == UINT64_MAX || system_.now_ns() < request.deadline_ns)) {
-    return;
-  }
+bool Engine::is_stopped(const Request& request) const {
+  if (is_set(request.cancel)) return true;
+  return request.deadline_ns != UINT64_MAX && system_.now_ns() >= request.deadline_ns;
+}
+
+void Engine::end_if_stopped(State& state, Request& request) {
+  if (request.ended || !is_stopped(request)) return;
   if (request.num_under_way > 0) {
     stop_steps();
     return;
   }
   try {
-    if (cancelled) fail(Code::Cancelled, "cancelled");
+    if (is_set(request.cancel)) fail(Code::Cancelled, "cancelled");
     fail(Code::Deadline, "the deadline of the request passed");
   } catch (...) {
-    end(request, std::current_exception());
+    end(state, request, std::current_exception());
   }
 }
 
 bool Engine::step() {
   check_process();
-  Lock lock(mutex_);
-  if (driving_ || scheduler_.empty()) {
+  Lock lock(state_);
+  if (lock->is_driven || lock->scheduler.empty()) {
     tell_hosts(lock);
     return false;
   }
-  drive(lock);
+  drive(lock, {});
   tell_hosts(lock);
   hand_over(lock);
   return true;
@@ -269,12 +247,16 @@ bool Engine::step() {
 
 void Engine::serve() {
   check_process();
+  const auto has_stopped = [](void* arg) {
+    auto& engine = *static_cast<Engine*>(arg);
+    return Lock(engine.state_)->is_stopped;
+  };
   Wake wake;
-  Lock lock(mutex_);
-  while (!stopped_) {
+  Lock lock(state_);
+  while (!lock->is_stopped) {
     // Returns after each step, so that hosts are notified.
-    if (!driving_ && !scheduler_.empty()) {
-      drive(lock);
+    if (!lock->is_driven && !lock->scheduler.empty()) {
+      drive(lock, {UINT64_MAX, has_stopped, this});
       tell_hosts(lock);
       continue;
     }
@@ -285,43 +267,44 @@ void Engine::serve() {
 }
 
 void Engine::stop() {
-  const std::scoped_lock lock(mutex_);
-  stopped_ = true;
-  for (Waiter* waiter = first_waiter_; waiter != nullptr; waiter = waiter->next) {
+  const Lock lock(state_);
+  lock->is_stopped = true;
+  for (Waiter* waiter = lock->first_waiter; waiter != nullptr; waiter = waiter->next) {
     if (waiter->serves) waiter->wake->post();
   }
 }
 
 void Engine::set_executor(const DriveExecutor& executor) {
-  Lock lock(mutex_);
-  executor_ = executor;
+  Lock lock(state_);
+  lock->executor = executor;
   hand_over(lock);
 }
 
 void Engine::drive_task(void* arg) {
   auto* engine = static_cast<Engine*>(arg);
   if (!engine->is_of_this_process()) return;  // posted before a fork
-  Lock lock(engine->mutex_);
-  const Posted self = std::exchange(engine->posted_, {});
-  while (!engine->driving_ && !engine->scheduler_.empty()) {
-    engine->drive(lock);
-    engine->tell_hosts(lock);
+  Lock lock(engine->state_);
+  const Posted self = std::exchange(lock->posted, {});
+  while (!lock->is_driven && !lock->scheduler.empty()) {
+    engine->drive(lock, {});
+    tell_hosts(lock);
   }
-  engine->tell_hosts(lock);
+  tell_hosts(lock);
   lock.unlock();
 }
 
-void Engine::tell_later(const std::shared_ptr<Generation>& generation) noexcept {
+void Engine::tell_later(State& state, const std::shared_ptr<Generation>& generation) noexcept {
   if (generation->options.notify == nullptr || generation->is_to_be_told) return;
   generation->is_to_be_told = true;
-  generation->next_to_tell = std::move(first_to_tell_);
-  first_to_tell_ = generation;
+  generation->next_to_tell = std::move(state.first_to_tell);
+  state.first_to_tell = generation;
 }
 
 void Engine::tell_hosts(Lock& lock) {
-  while (first_to_tell_ != nullptr) {
-    const std::shared_ptr<Generation> generation = std::move(first_to_tell_);
-    first_to_tell_ = std::move(generation->next_to_tell);
+  State& state = *lock;
+  while (state.first_to_tell != nullptr) {
+    const std::shared_ptr<Generation> generation = std::move(state.first_to_tell);
+    state.first_to_tell = std::move(generation->next_to_tell);
     generation->is_to_be_told = false;
     const auto notify = generation->options.notify;
     if (notify == nullptr) continue;  // silenced meanwhile
@@ -335,7 +318,7 @@ void Engine::tell_hosts(Lock& lock) {
 }
 
 void Engine::silence(Generation& generation) {
-  Lock lock(mutex_);
+  Lock lock(state_);
   generation.options.notify = nullptr;
   Wake wake;
   generation.silenced = &wake;
@@ -351,7 +334,7 @@ void Engine::silence(Generation& generation) {
 
 void Engine::submit(const std::shared_ptr<Generation>& generation) {
   check_process();
-  Lock lock(mutex_);
+  Lock lock(state_);
   Generation& added = *generation;
   added.submitted_ns = system_.now_ns();
   if (added.options.timeout_ns != 0) {
@@ -360,7 +343,8 @@ void Engine::submit(const std::shared_ptr<Generation>& generation) {
                             : added.submitted_ns + added.options.timeout_ns;
   }
   Sequence& sequence = *added.sequence;
-  idle_.remove(added.control->idle);
+  State& state = *lock;
+  state.memory.idle().remove(added.control->idle);
   // The logits after the last token are needed, so it is computed, again if necessary.
   if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
   added.end = sequence.size();
@@ -369,25 +353,25 @@ void Engine::submit(const std::shared_ptr<Generation>& generation) {
   added.reuse.reused_tokens = sequence.cached();
   added.lost = sequence.lost();
   try {
-    added.client = &scheduler_.client(added.options.client, added.options.weight);
-    scheduler_.add(added, added.submitted_ns);
+    added.client = &state.scheduler.client(added.options.client, added.options.weight);
+    state.scheduler.add(added, added.submitted_ns);
   } catch (const Error& error) {
-    if (error.code() == Code::Busy) ++metrics_.busy_total;
-    idle_.add(added.control->idle);
+    if (error.code() == Code::Busy) ++state.metrics.busy_total;
+    state.memory.idle().add(added.control->idle);
     throw;
   } catch (...) {
-    idle_.add(added.control->idle);
+    state.memory.idle().add(added.control->idle);
     throw;
   }
   // The generation is queued: nothing may throw from here on.
   added.self = generation;
-  ++metrics_.submitted_total;
+  ++state.metrics.submitted_total;
   hand_over(lock);
 }
 
 bool Engine::wait(Generation& generation, uint64_t timeout_ns) {
   check_process();
-  Lock lock(mutex_);
+  Lock lock(state_);
   const uint64_t now = system_.now_ns();
   const uint64_t until_ns = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
   const auto done = [&generation] {
@@ -398,7 +382,7 @@ bool Engine::wait(Generation& generation, uint64_t timeout_ns) {
 }
 
 Engine::Fetched Engine::fetch(Generation& generation) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(state_);
   Fetched fetched;
   if (generation.num_fetched < generation.tokens.size()) {
     const uint64_t index = generation.num_fetched++;
@@ -424,19 +408,19 @@ Engine::Fetched Engine::fetch(Generation& generation) {
 
 void Engine::logprobs(const Generation& generation, float& logprob, std::span<Token> top_tokens,
                       std::span<float> top_logprobs) const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(state_);
   if (generation.num_fetched == 0) fail(Code::State, "request: no token was fetched yet");
   generation.logprobs.get(generation.num_fetched - 1, logprob, top_tokens, top_logprobs);
 }
 
 void Engine::chosen_logprobs(const Generation& generation, std::span<float> logprobs) const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(state_);
   if (generation.num_fetched == 0) fail(Code::State, "request: no token was fetched yet");
   generation.logprobs.get_chosen(generation.num_fetched - 1, logprobs);
 }
 
 ReuseReport Engine::report(const Generation& generation) const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(state_);
   ReuseReport report = generation.reuse;
   if (report.reused_tokens < std::min(generation.lost.positions, report.prompt_tokens)) {
     report.miss = {generation.lost.cause, report.reused_tokens};
@@ -445,43 +429,438 @@ ReuseReport Engine::report(const Generation& generation) const {
 }
 
 void Engine::cancel(Generation& generation) {
-  Lock lock(mutex_);
+  Lock lock(state_);
   if (generation.ended) return;
-  __atomic_store_n(&generation.call->cancel, 1, __ATOMIC_SEQ_CST);
-  end_if_stopped(generation);
+  generation.call->cancel.set();
+  end_if_stopped(*lock, generation);
   generation.call->wake.post();
   tell_hosts(lock);
 }
 
 void Engine::withdraw(Generation& generation) {
-  Lock lock(mutex_);
+  Lock lock(state_);
   if (generation.ended) return;
-  __atomic_store_n(&generation.call->cancel, 1, __ATOMIC_SEQ_CST);
+  generation.call->cancel.set();
   Generation::Withdrawal own{.next = generation.withdrawals};
   generation.withdrawals = &own;
   wait_until(lock, own.wake, &generation, UINT64_MAX, [&generation] { return generation.ended; });
 }
 
 EngineMetrics Engine::metrics() const {
-  const std::scoped_lock lock(mutex_);
-  EngineMetrics now = metrics_;
-  now.waiting = scheduler_.num_waiting();
-  now.waiting_tokens = scheduler_.num_queued_tokens();
-  now.running = scheduler_.num_running();
-  now.queue_room = options_.max_queued - std::min(options_.max_queued, scheduler_.num_queued());
-  now.preempted_total = scheduler_.num_preempted();
+  const Lock lock(state_);
+  EngineMetrics now = lock->metrics;
+  now.waiting = lock->scheduler.num_waiting();
+  now.waiting_tokens = lock->scheduler.num_queued_tokens();
+  now.running = lock->scheduler.num_running();
+  now.queue_room =
+      options_.max_queued - std::min(options_.max_queued, lock->scheduler.num_queued());
+  now.preempted_total = lock->scheduler.num_preempted();
   now.kv_limit_bytes = options_.cache_bytes;
-  for (PoolRange device{0, 0}; device.end < pools_.size();) {
-    device = pools_of_device(pools_, device.end);
-    now.kv_held_bytes += pools_[device.first]->slab_pool()->held_bytes();
-  }
-  for (const auto& pool : pools_) {
-    now.kv_used_bytes += pool->num_used() * pool->block_bytes();
-    now.kv_shared_bytes += pool->num_idle() * pool->block_bytes();
-  }
-  if (index_ != nullptr) now.prefix_evicted_total = index_->num_evicted();
-  now.idle_blocks_taken_total = idle_.num_taken();
+  pools_.measure(now);
+  lock->memory.count(now);
   return now;
+}
+
+// ---- Steps --------------------------------------------------------------------------------------
+
+/// Runs a step, unless the limits end the wait for the device's turn.
+void Engine::drive(Lock& lock, const DriveLimits& limits) {
+  lock->is_driven = true;
+  lock.unlock();
+  {
+    DeviceTurn::Use use(model_->turn(), left_steps_,
+                        {system_, limits.until_ns, nullptr, limits.is_over, limits.arg});
+    if (use.has_turn()) run_step(use, limits.until_ns);
+  }
+  lock.lock();
+  lock->is_driven = false;
+}
+
+void Engine::run_step(DeviceTurn::Use& use, uint64_t until_ns) noexcept {
+  const Turn& turn = use.held();
+  on_turn_.of(turn).until_ns = until_ns;
+  if (steps_.is_empty(turn)) begin_step(turn);
+  if (!steps_.is_empty(turn)) {
+    steps_.oldest(turn).start_draws();
+    if (!steps_.is_full(turn)) begin_step_ahead(turn);
+    finish_oldest(turn);
+  }
+  // Starts the device's draws before the driver leaves.
+  if (!steps_.is_empty(turn)) {
+    steps_.oldest(turn).start_draws();
+    use.leave_steps(left_steps_);
+  }
+  pools_.trim(turn);
+}
+
+void Engine::finish_steps(const Turn& turn) noexcept {
+  while (!steps_.is_empty(turn)) {
+    steps_.oldest(turn).start_draws();
+    finish_oldest(turn);
+  }
+  Lock lock(state_);
+  hand_over(lock);
+}
+
+// ---- Filling a step -----------------------------------------------------------------------------
+
+void Engine::begin_step(const Turn& turn) noexcept {
+  Step& step = steps_.next(turn);
+  {
+    const Lock lock(state_);
+    const uint64_t start = system_.now_ns();
+    step.clear();
+    on_turn_.of(turn).clock.is_late = false;
+    fill_step(turn, *lock, step, start);
+    lock->metrics.schedule_seconds_total += static_cast<double>(system_.now_ns() - start) * 1e-9;
+    const bool begins = !step.slices().empty();
+    if (begins && !steps_.is_empty(turn)) ++lock->metrics.steps_ahead_total;
+  }
+  if (step.slices().empty()) return;
+  if (!steps_.overlap()) watch_clock(turn, step);
+  steps_.start_next(turn);
+}
+
+void Engine::fill_step(const Turn& turn, State& state, Step& step, uint64_t now_ns) noexcept {
+  state.scheduler.for_each([&](Work& work) { end_if_stopped(state, static_cast<Request&>(work)); });
+  const uint64_t until_ns = on_turn_.of(turn).until_ns;
+  uint32_t beside = state.tuner.beside_tokens();
+  uint32_t alone = UINT32_MAX;
+  if (until_ns != UINT64_MAX) {
+    const uint64_t left_ns = until_ns - std::min(until_ns, now_ns);
+    beside = std::min(beside, state.tuner.tokens_within(left_ns, true));
+    alone = std::max(kLeastStepTokens, state.tuner.tokens_within(left_ns, false));
+  }
+  PickMemory memory(turn, state.memory, steps_, state.scheduler, state.step_limit);
+  std::exception_ptr failure;
+  try {
+    for (const Pick& pick : state.scheduler.pick(now_ns, state.step_limit, beside, memory, alone)) {
+      add_to_step(turn, state, step, pick);
+    }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  while (Request* refused = memory.take_refused()) {
+    end(state, *refused, std::exchange(refused->failure, nullptr));
+  }
+  if (failure) return end_one(state, std::move(failure));
+  state.scheduler.for_each([&](Work& work) {
+    auto& request = static_cast<Request&>(work);
+    if (request.failure) return end(state, request, std::exchange(request.failure, nullptr));
+    // A request without outputs may have found all its tokens; it is in no step and done.
+    const bool is_done = request.num_left == 0 && request.num_under_way == 0;
+    if (request.outputs == Outputs::None && is_done) end(state, request, nullptr);
+  });
+  // Cancels from now on see the step; earlier ones are seen here.
+  for (const Slice& slice : step.slices()) {
+    if (is_set(slice.request->cancel)) stop_steps();
+  }
+}
+
+/// Notes the failure of a request that cannot be added; the others are computed without it.
+void Engine::add_to_step(const Turn& turn, State&, Step& step, const Pick& pick) noexcept {
+  auto& request = static_cast<Request&>(*pick.work);
+  try {
+    step.add(request, pick.num_tokens);
+  } catch (...) {
+    Scheduler::take_back(pick);
+    steps_.let_go_of(turn, request);
+    request.sequence->roll_back();
+    request.failure = std::current_exception();
+    return;
+  }
+  request.sequence->begin(pick.num_tokens);
+  request.num_left -= pick.num_tokens;
+  request.drawn_row = Request::kNoRow;
+  const bool is_first = request.num_under_way++ == 0;
+  if (is_first && request.control != nullptr) request.control->in_step.fetch_add(1);
+}
+
+/// Ends the oldest request outside steps: a step that cannot be filled must not be begun again for
+/// the same requests.
+void Engine::end_one(State& state, std::exception_ptr failure) noexcept {
+  Request* oldest = nullptr;
+  state.scheduler.for_each([&oldest](Work& work) {
+    auto& request = static_cast<Request&>(work);
+    if (oldest == nullptr && request.num_under_way == 0) oldest = &request;
+  });
+  if (oldest == nullptr) return;
+  oldest->sequence->roll_back();
+  end(state, *oldest, std::move(failure));
+}
+
+/// Begins the next step while the oldest runs, with tokens that are known or will be drawn by the
+/// device.
+void Engine::begin_step_ahead(const Turn& turn) noexcept {
+  Step& running = steps_.oldest(turn);
+  if (name_drawn_tokens(*Lock(state_), running)) begin_step(turn);
+  running.prepare_masks();
+}
+
+/// Continues requests whose next token the device draws, before the token is known. Returns false
+/// if most requests wait for a token that the host draws: a step without them would only delay
+/// them.
+bool Engine::name_drawn_tokens(State&, Step& step) {
+  const auto ends = [](const Request& request) {
+    return request.generation == nullptr || request.generation->options.ends.tokens_left <= 1;
+  };
+  const auto goes_on = [&ends](const Slice& slice) {
+    return slice.completes && !ends(*slice.request) && slice.drawn != nullptr &&
+           !slice.draw_failure && slice.request->is_drawn_by_device;
+  };
+  uint64_t num_to_go_on = 0;
+  uint64_t num_to_wait = 0;
+  for (const Slice& slice : step.slices()) {
+    if (slice.request == nullptr || slice.failure) continue;
+    if (!slice.completes || goes_on(slice)) {
+      ++num_to_go_on;
+    } else if (!ends(*slice.request)) {
+      ++num_to_wait;
+    }
+  }
+  if (num_to_go_on < num_to_wait) return false;
+  for (const Slice& slice : step.slices()) {
+    if (slice.request == nullptr || slice.failure || !goes_on(slice)) continue;
+    Request& request = *slice.request;
+    request.drawn_row = slice.first_output;
+    request.end = request.sequence->size() + 1;
+    request.num_left = 1;
+  }
+  return true;
+}
+
+void Engine::watch_clock(const Turn& turn, const Step& step) noexcept {
+  OnTurn& own = on_turn_.of(turn);
+  if (own.until_ns == UINT64_MAX || step.num_prompt_tokens() <= kLeastStepTokens) return;
+  const uint64_t wanted_ns = std::max(own.until_ns, system_.now_ns());
+  own.clock.late_ns = wanted_ns + std::min(kOverrunNs, UINT64_MAX - wanted_ns);
+  model_->team().set_watch({&StepClock::look, &own.clock});
+}
+
+void Engine::StepClock::look(void* arg) noexcept {
+  auto& clock = *static_cast<StepClock*>(arg);
+  if (clock.system.now_ns() < clock.late_ns) return;
+  clock.is_late = true;
+  clock.steps.stop();
+}
+
+// ---- Settling a step ----------------------------------------------------------------------------
+
+void Engine::finish_oldest(const Turn& turn) noexcept {
+  OnTurn& own = on_turn_.of(turn);
+  Step& step = steps_.oldest(turn);
+  // A step that ended while no thread looked has no measured duration.
+  const bool was_seen = !steps_.overlap() || !step.has_ended();
+  step.finish(++own.first_draw, steps_.has_one(turn));
+  if (!steps_.has_one(turn)) steps_.second(turn).note_end_of(step);
+  if (!steps_.overlap()) model_->team().set_watch({});
+  const uint64_t end_ns = system_.now_ns();
+  const uint64_t step_ns = end_ns - std::max(step.started_ns(), own.step_end_ns);
+  own.step_end_ns = end_ns;
+  const Lock lock(state_);
+  settle(turn, *lock, step, step_ns, was_seen);
+  steps_.pop(turn);
+}
+
+void Engine::settle(const Turn& turn, State& state, Step& step, uint64_t step_ns, bool was_seen) {
+  const uint64_t start = system_.now_ns();
+  ++state.metrics.steps_total;
+  state.metrics.logits_rows_total += step.num_rows();
+  state.metrics.step_seconds_total += static_cast<double>(step_ns) * 1e-9;
+  const uint32_t most = step.max_tokens();
+  if (step.was_stopped()) {
+    ++state.metrics.steps_stopped_total;
+    if (on_turn_.of(turn).clock.is_late) {
+      state.tuner.observe_overrun(step.num_prompt_tokens(), step_ns);
+    } else {
+      state.step_limit = std::max(state.step_limit / 2, std::min(kLeastStepTokens, most));
+    }
+  } else if (!step.was_dropped()) {
+    state.step_limit = std::min(2 * state.step_limit, most);
+    const uint32_t prompts = step.num_prompt_tokens();
+    const uint32_t decodes = step.num_decodes();
+    if (was_seen) state.tuner.observe(decodes, prompts, step_ns);
+    state.metrics.decode_tokens_total += decodes;
+    state.metrics.prompt_tokens_total += prompts;
+  }
+  const bool goes_again = step.was_stopped() || step.was_dropped();
+  for (Slice& slice : step.slices()) settle_slice(turn, state, slice, goes_again);
+  state.metrics.schedule_seconds_total += static_cast<double>(system_.now_ns() - start) * 1e-9;
+}
+
+/// A step that runs again computed nothing and failed no request.
+void Engine::settle_slice(const Turn& turn, State& state, Slice& slice, bool goes_again) {
+  if (slice.request == nullptr) return;
+  Request& request = *slice.request;
+  const bool is_as_drawn = slice.is_as_drawn();
+  slice.request = nullptr;
+  const bool was_last = --request.num_under_way == 0;
+  if (was_last && request.control != nullptr) request.control->in_step.fetch_sub(1);
+  if (goes_again || slice.failure) {
+    steps_.let_go_of(turn, request);
+    request.sequence->roll_back();
+    request.restart();
+    if (goes_again) Scheduler::take_back({&request, slice.num_tokens});
+    if (slice.failure) return end(state, request, std::move(slice.failure));
+    return end_if_stopped(state, request);  // or it runs again
+  }
+  const uint64_t before = request.sequence->cached();
+  request.sequence->commit(slice.num_tokens);
+  try {
+    state.memory.share_blocks(request, before);
+    if (!slice.completes) return;
+    if (slice.draw_failure) return end_now(turn, state, request, std::move(slice.draw_failure));
+    // A following step with another token is discarded.
+    if (!is_as_drawn) steps_.let_go_of(turn, request);
+    if (slice.is_put_off) return compute_next(state, request);
+    if (request.generation == nullptr) return end_now(turn, state, request, nullptr);
+    take_drawn(turn, state, *request.generation);
+  } catch (...) {
+    end_now(turn, state, request, std::current_exception());
+  }
+}
+
+void Engine::take_drawn(const Turn& turn, State& state, Generation& generation) {
+  AnswerLoop& loop = *generation.loop;
+  Sequence& sequence = *generation.sequence;
+  loop.settle(sequence, [&sequence](uint64_t size) { sequence.truncate(size); });
+  if (loop.has_token()) {
+    generation.logprobs.keep();
+  } else {
+    generation.logprobs.take_back(generation.tokens.size() + loop.num_held());
+  }
+  bool any = false;
+  for (; loop.has_piece(); any = true) hand_out(state, generation, loop.take_piece());
+  if (generation.finish != Finish::None) return end_now(turn, state, generation, nullptr);
+  compute_next(state, generation);
+  if (!any) return;
+  generation.control->wake.post();
+  tell_later(state, generation.self);
+}
+
+void Engine::hand_out(State& state, Generation& generation, const AnswerPiece& piece) {
+  generation.text.append(piece.text);
+  generation.finish = piece.finish;
+  if (piece.token < 0) {
+    // Releases text held back for a stop by itself if the last token has been fetched already.
+    generation.has_tail = generation.num_fetched == generation.tokens.size();
+    if (!generation.has_tail) generation.text_ends.back() = generation.text.size();
+    return;
+  }
+  generation.text_ends.push_back(generation.text.size());
+  generation.tokens.push_back(piece.token);
+  const uint64_t now = system_.now_ns();
+  if (generation.first_token_ns == 0) {
+    generation.first_token_ns = now;
+    state.metrics.first_token.add(now - generation.submitted_ns);
+  } else {
+    state.metrics.token_gap.add(now - generation.latest_token_ns);
+  }
+  generation.latest_token_ns = now;
+  ++state.metrics.generated_tokens_total;
+}
+
+void Engine::compute_next(State&, Request& request) {
+  Sequence& sequence = *request.sequence;
+  // After removed tokens or a deferred draw, the logits of the last token are needed again.
+  if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
+  request.end = sequence.size();
+  // A step under way may compute it already.
+  request.num_left = sequence.size() - sequence.begun();
+  request.drawn_row = Request::kNoRow;
+}
+
+void Engine::end_now(const Turn& turn, State& state, Request& request,
+                     std::exception_ptr failure) noexcept {
+  steps_.let_go_of(turn, request);
+  end(state, request, std::move(failure));
+}
+
+/// Requires that no step under way has the request.
+void Engine::end(State& state, Request& request, std::exception_ptr failure) noexcept {
+  state.scheduler.remove(request);
+  // A refused request is listed.
+  if (request.idle != nullptr) state.memory.idle().remove(*request.idle);
+  request.failure = std::move(failure);
+  request.ended = true;
+  if (request.generation != nullptr && !request.loop->is_fresh()) {
+    // Tokens that were not handed out are not part of the text.
+    request.sequence->truncate(std::min(request.sequence->size(), request.loop->held_begin()));
+    request.loop->drop_held();
+  }
+  if (request.idle != nullptr) state.memory.idle().add(*request.idle);
+  if (request.control != nullptr) request.control->wake.post();
+  if (request.generation == nullptr) return;
+  Generation& generation = *request.generation;
+  const std::shared_ptr<Generation> self = std::move(generation.self);
+  state.metrics.whole_request.add(system_.now_ns() - generation.submitted_ns);
+  uint64_t* counter = &state.metrics.finished_total;
+  if (generation.failure) {
+    counter = &state.metrics.failed_total;
+    try {
+      std::rethrow_exception(generation.failure);
+    } catch (const Error& error) {
+      if (error.code() == Code::Cancelled) {
+        counter = &state.metrics.cancelled_total;
+        // The flag was meant for this call.
+        generation.call->cancel.clear();
+      }
+      if (error.code() == Code::Deadline) counter = &state.metrics.expired_total;
+    } catch (...) {
+    }
+  }
+  ++*counter;
+  // Wakes all waiting threads under the lock, so that no entry is used after its thread continues.
+  for (Generation::Withdrawal* one = std::exchange(generation.withdrawals, nullptr); one != nullptr;
+       one = one->next) {
+    one->wake.post();
+  }
+  generation.call->in_use.store(false, std::memory_order_release);
+  if (self != nullptr) tell_later(state, self);
+}
+
+// ---- Snapshots and unused memory ----------------------------------------------------------------
+
+uint64_t Engine::snapshot_position(CallControl& session) {
+  return with_sequence(session, [&session] { return session.idle.sequence->snapshot_position(); });
+}
+
+bool Engine::read_piece(const Sequence& sequence, const SnapshotPiece& piece,
+                        std::span<std::byte> out) {
+  // The thread that holds the turn may take blocks of idle sequences.
+  const DeviceTurn::Access turn(model_->turn());
+  return tenon::read_piece(turn.held(), pools(), sequence, piece, out);
+}
+
+bool Engine::write_piece(CallControl& session, const SnapshotPiece& piece,
+                         std::span<const std::byte> values) {
+  const DeviceTurn::Access turn(model_->turn());
+  const Lock lock(state_);
+  const IdleSequences::Away away(lock->memory.idle(), session.idle);
+  Sequence& sequence = *session.idle.sequence;
+  if (sequence.cached() != piece.index * block_tokens()) return false;
+  const std::vector<uint64_t> blocks = piece_blocks(pools(), piece);
+  if (!lock->memory.make_room(turn.held(), lock->scheduler, blocks)) return false;
+  tenon::write_piece(turn.held(), pools(), sequence, piece, values);
+  return true;
+}
+
+void Engine::end_restore(CallControl& session) {
+  with_sequence(session, [&session] {
+    Sequence& sequence = *session.idle.sequence;
+    sequence.forget_cached(sequence.cached());
+  });
+}
+
+const SnapshotIdentity& Engine::snapshot_identity() {
+  const std::scoped_lock lock(identity_mutex_);
+  if (!identity_) identity_ = tenon::snapshot_identity(*model_);
+  return *identity_;
+}
+
+void Engine::release_unused() noexcept {
+  const DeviceTurn::Access turn(model_->turn(), std::try_to_lock);
+  if (turn.has_turn()) pools_.trim(turn.held());
 }
 
 }  // namespace tenon

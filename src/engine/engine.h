@@ -1,5 +1,6 @@
-// The engine of one model: KV pools, the request queue and the steps that serve it. Sessions use
-// it. The scheduler orders requests; the backend does the arithmetic.
+// The engine of one model: the loop that serves requests. Its parts are the scheduler, which orders
+// them, the memory (cache_pools.h, request_memory.h) and the steps on the device
+// (steps_under_way.h). Sessions use it.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +12,20 @@
 #include <string_view>
 #include <vector>
 
-#include "base/buffer.h"
-#include "engine/device_slabs.h"
+#include "backend/device_turn.h"
+#include "engine/cache_pools.h"
 #include "engine/engine_options.h"
+#include "engine/guarded.h"
 #include "engine/idle_sequences.h"
 #include "engine/metrics.h"
 #include "engine/request.h"
+#include "engine/request_memory.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
 #include "engine/slice_tuner.h"
 #include "engine/snapshot.h"
-#include "engine/step.h"
-#include "kv/block_pool.h"
-#include "kv/prefix_index.h"
+#include "engine/snapshot_pieces.h"
+#include "engine/steps_under_way.h"
 #include "model/model.h"
 
 namespace tenon {
@@ -62,14 +64,12 @@ struct DriveExecutor {
 /// Any thread. Waiting callers drive: one of them runs a step for as many requests as fit, the
 /// others sleep until their requests are done (docs/inside/engine.md). Building and running a step
 /// does not allocate once pools, lists and the prefix index have grown to their working size.
-class Engine : public std::enable_shared_from_this<Engine>,
-               private WorkMemory,
-               private DeviceTurn::Holder {
+class Engine : public std::enable_shared_from_this<Engine> {
  public:
   /// Throws State if the model cannot run ("model.gguf holds a vocabulary only"), and NoMemory.
   static std::shared_ptr<Engine> create(std::shared_ptr<const Model> model,
                                         const EngineOptions& options = unbounded_engine());
-  ~Engine() override;
+  ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -77,9 +77,9 @@ class Engine : public std::enable_shared_from_this<Engine>,
   /// False in a forked child: no thread runs and the lock may be held forever.
   [[nodiscard]] bool is_of_this_process() const noexcept;
   [[nodiscard]] const std::shared_ptr<const Model>& shared_model() const { return model_; }
-  [[nodiscard]] std::span<const std::shared_ptr<BlockPool>> pools() const { return pools_; }
+  [[nodiscard]] std::span<const std::shared_ptr<BlockPool>> pools() const { return pools_.all(); }
   /// Prefix-tree root for a salt.
-  [[nodiscard]] Hash128 root_of(std::string_view salt) const;
+  [[nodiscard]] Hash128 root_of(std::string_view salt);
 
   /// Computes an item, together with other waiting requests; returns when it is done. Each sequence
   /// may be in one item at a time. Returns the number of computed tokens, without reused tokens.
@@ -102,17 +102,17 @@ class Engine : public std::enable_shared_from_this<Engine>,
   template <typename Use>
   auto with_sequence(IdleSequences::Entry& entry, Use use) {
     check_process();
-    const std::scoped_lock lock(mutex_);
-    const IdleSequences::Away away(idle_, entry);
+    const Lock lock(state_);
+    const IdleSequences::Away away(lock->memory.idle(), entry);
     return use();
   }
   /// Locks the sequences of two sessions.
   template <typename Use>
   auto with_sequences(CallControl& one, CallControl& other, Use use) {
     check_process();
-    const std::scoped_lock lock(mutex_);
-    const IdleSequences::Away away(idle_, one.idle);
-    const IdleSequences::Away too(idle_, other.idle);
+    const Lock lock(state_);
+    const IdleSequences::Away away(lock->memory.idle(), one.idle);
+    const IdleSequences::Away too(lock->memory.idle(), other.idle);
     return use();
   }
 
@@ -122,7 +122,8 @@ class Engine : public std::enable_shared_from_this<Engine>,
   /// timeout_ns; 0 only polls. The caller drives if no other thread does, with steps sized by
   /// measured speed to fit its time. A step that overruns by 5 ms is stopped, unless it holds only
   /// the minimum that makes progress: all decodes and a few prompt tokens. At least one step
-  /// begins, so repeated short waits always finish.
+  /// begins, unless another engine or an embedder has the device until the timeout; the engine
+  /// keeps its place in that queue, so repeated short waits always finish.
   bool wait(Generation& generation, uint64_t timeout_ns);
   /// The next token, if any.
   struct Fetched {
@@ -158,19 +159,14 @@ class Engine : public std::enable_shared_from_this<Engine>,
   void release_unused() noexcept;
 
   /// Stops running steps after a request's flag was set. Any thread and signal handlers.
-  void stop_steps() noexcept {
-    for (const auto& step : steps_) step->stop();
-  }
+  void stop_steps() noexcept { steps_.stop(); }
 
-  // Snapshots: block 0 of each group with positions, block 1, ... up to the block that ends at
-  // `position`, then the states at `position`. A piece leaves out groups whose window begins later.
+  // Snapshots (snapshot_pieces.h).
   /// Positions per block, in all groups. Throws Unsupported if groups differ.
-  [[nodiscard]] uint32_t block_tokens() const;
-  struct SnapshotPiece {
-    uint64_t position;  ///< where the restored sequence continues
-    uint64_t index;     ///< 0 .. position / block_tokens(); the last is the states
-  };
-  [[nodiscard]] uint64_t piece_bytes(const SnapshotPiece& piece) const;
+  [[nodiscard]] uint32_t block_tokens() const { return piece_block_tokens(pools()); }
+  [[nodiscard]] uint64_t piece_bytes(const SnapshotPiece& piece) const {
+    return tenon::piece_bytes(pools(), piece);
+  }
   /// Position at which a snapshot of the session's sequence continues.
   [[nodiscard]] uint64_t snapshot_position(CallControl& session);
   /// Copies a piece of a sequence between requests, [piece_bytes()]. Returns false if any part of
@@ -188,6 +184,8 @@ class Engine : public std::enable_shared_from_this<Engine>,
   [[nodiscard]] EngineMetrics metrics() const;
 
  private:
+  /// Proof of the device's turn.
+  using Turn = DeviceTurn::Held;
   /// A sleeping thread that could drive.
   struct Waiter {
     Wake* wake;
@@ -195,110 +193,107 @@ class Engine : public std::enable_shared_from_this<Engine>,
     Waiter* next;
     Waiter* previous;
   };
-  using Lock = std::unique_lock<std::mutex>;
-
-  Engine(std::shared_ptr<const Model> model, const EngineOptions& options);
-  void check_process() const;
-  void enqueue(Request& request, const BatchItem& item);
-  template <typename Done>
-  bool wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done);
-  void sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns);
-  void end_if_stopped(Request& request);
-  void hand_over(Lock& lock) noexcept;
-  static void drive_task(void* arg);
-  void tell_later(const std::shared_ptr<Generation>& generation) noexcept;
-  void tell_hosts(Lock& lock);
-
-  // engine_step.cpp: called only by the driving thread, which holds the device's turn.
-  void trim_slabs() noexcept;
-  void drive(Lock& lock, uint64_t until_ns = UINT64_MAX);
-  void finish_steps() noexcept override;
-  [[nodiscard]] Step& step_at(size_t index) {
-    return *steps_[(oldest_step_ + index) % steps_.size()];
-  }
-  void begin_step(Lock& lock) noexcept;
-  void fill_step(Step& step, uint64_t now_ns);
-  void begin_step_ahead(Lock& lock) noexcept;
-  [[nodiscard]] bool name_drawn_tokens(Step& step);
-  void finish_oldest(Lock& lock) noexcept;
-  void watch_clock(const Step& step) noexcept;
-  static void look_at_clock(void* arg) noexcept;
-  void settle(Step& step, uint64_t step_ns, bool was_seen);
-  void settle_slice(Slice& slice, bool goes_again);
-  void let_go_of_steps(Request& request) noexcept;
-  void take_drawn(Generation& generation);
-  void hand_out(Generation& generation, const AnswerPiece& piece);
-  void compute_next(Request& request);
-  void end(Request& request, std::exception_ptr failure) noexcept;
-
-  // engine_memory.cpp: implements WorkMemory for the scheduler.
-  bool refresh(Work& work) override;
-  Room reserve(Work& work, uint32_t num_tokens) override;
-  uint32_t most_tokens(const Work& work, uint32_t num_tokens) override;
-  bool have_room_for(const Sequence& sequence, uint64_t num_tokens);
-  bool free_something();
-  bool make_room(const Sequence& sequence, uint64_t num_tokens);
-  bool make_room_alone(Sequence& sequence, uint64_t num_tokens);
-  bool drop_spare_of_requests();
-  [[nodiscard]] bool fits_ever(const Request& request, uint32_t num_tokens);
-  bool fits(const Work& work) override { return fits_without(work, {}); }
-  bool fits_without(const Work& work, std::span<Work* const> others) override;
-  [[nodiscard]] bool fits_on(PoolRange device, const Request& request,
-                             std::span<Work* const> others) const;
-  bool holds(const Work& work) override;
-  bool is_under_way(const Work& work) override;
-  void drop(Work& work) noexcept override;
-  void refuse(Work& work) noexcept override;
-  void reuse_blocks(Request& request, std::span<const Hash128> keys);
-  void share_blocks(Request& request, uint64_t cached_before);
-  void explain_reuse(Request& request, std::span<const Hash128> keys,
-                     const PrefixIndex::Match& match, bool adopted);
-  void note_being_computed(Request& request, uint32_t num_tokens);
-  [[nodiscard]] bool is_being_computed(Hash128 key) const;
-  [[nodiscard]] bool piece_has(size_t group, const SnapshotPiece& piece) const;
-
-  std::shared_ptr<const Model> model_;
-  EngineOptions options_;
-  System& system_;
-  std::vector<std::unique_ptr<DeviceSlabs>> slab_memory_;  // [devices]
-  std::vector<std::shared_ptr<BlockPool>> pools_;          // [groups]
-  std::vector<uint64_t> needed_;                           // [groups] blocks; scratch of make_room
-  std::unique_ptr<PrefixIndex> index_;                     // may be null
-  std::mutex identity_mutex_;
-  std::optional<SnapshotIdentity> identity_;
-  uint64_t vocab_;
-  int owner_pid_;
-
-  mutable std::mutex mutex_;
-  Scheduler scheduler_;
-  IdleSequences idle_;
-  SliceTuner tuner_;
-  EngineMetrics metrics_;
-  bool driving_ = false;  // a thread runs a step
-  bool stopped_ = false;  // serve() must return
-  Waiter* first_waiter_ = nullptr;
-  Waiter* last_waiter_ = nullptr;
-  DriveExecutor executor_;
   /// Kept alive by a posted task; the owner is released last.
   struct Posted {
     std::shared_ptr<const void> owner;
     std::shared_ptr<Engine> engine;
   };
-  Posted posted_;
-  uint64_t num_posted_ = 0;
-  std::shared_ptr<Generation> first_to_tell_;
-  uint32_t step_limit_;  // tokens; reduced after stopped steps
+  /// What the engine's lock guards, with the requests in the scheduler. A function that needs the
+  /// lock takes it.
+  struct State {
+    State(const Model& model, const EngineOptions& options, const CachePools& pools);
 
-  // Steps under way. They belong to the thread with the device's turn; their slices are under the
-  // lock.
-  std::vector<std::unique_ptr<Step>> steps_;  // one per step that may be under way
-  size_t oldest_step_ = 0;
-  size_t num_steps_ = 0;            // under way
-  size_t first_draw_ = 0;           // advances per step, so that each slice draws first once
-  uint64_t step_end_ns_ = 0;        // end of the latest step
-  uint64_t until_ns_ = UINT64_MAX;  // when the driving thread must return
-  uint64_t late_ns_ = UINT64_MAX;   // when the step is stopped to return in time
-  bool step_is_late_ = false;
+    Scheduler scheduler;
+    RequestMemory memory;
+    SliceTuner tuner;
+    EngineMetrics metrics;
+    uint32_t step_limit;      // tokens; reduced after stopped steps
+    bool is_driven = false;   // a thread runs a step
+    bool is_stopped = false;  // serve() must return
+    Waiter* first_waiter = nullptr;
+    Waiter* last_waiter = nullptr;
+    DriveExecutor executor;
+    Posted posted;
+    uint64_t num_posted = 0;
+    std::shared_ptr<Generation> first_to_tell;
+  };
+  using Lock = Guarded<State>::Lock;
+  /// Ends a step that outlasts the time of its driver.
+  struct StepClock {
+    System& system;
+    StepsUnderWay& steps;
+    uint64_t late_ns = UINT64_MAX;
+    bool is_late = false;
+    static void look(void* arg) noexcept;
+  };
+  /// What only the thread with the device's turn touches, besides the steps.
+  struct OnTurn {
+    StepClock clock;
+    uint64_t until_ns = UINT64_MAX;  // when the driving thread must return
+    uint64_t step_end_ns = 0;        // end of the latest step
+    size_t first_draw = 0;           // advances per step, so that each slice draws first once
+  };
+  /// Settles the steps that the engine left under way.
+  class LeftSteps final : public DeviceTurn::Holder {
+   public:
+    explicit LeftSteps(Engine& engine) : engine_(engine) {}
+    void finish_steps(const Turn& turn) noexcept override { engine_.finish_steps(turn); }
+
+   private:
+    Engine& engine_;
+  };
+  /// What ends a driver's wait for the device's turn.
+  struct DriveLimits {
+    uint64_t until_ns = UINT64_MAX;  ///< also sizes the steps
+    /// Polled without the lock. May be null.
+    bool (*is_over)(void* arg) = nullptr;
+    void* arg = nullptr;
+  };
+
+  Engine(std::shared_ptr<const Model> model, const EngineOptions& options);
+  void check_process() const;
+  void enqueue(State& state, Request& request, const BatchItem& item);
+  template <typename Done>
+  bool wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done);
+  void sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns);
+  [[nodiscard]] bool is_stopped(const Request& request) const;
+  void end_if_stopped(State& state, Request& request);
+  void hand_over(Lock& lock) noexcept;
+  static void drive_task(void* arg);
+  static void tell_later(State& state, const std::shared_ptr<Generation>& generation) noexcept;
+  static void tell_hosts(Lock& lock);
+
+  void drive(Lock& lock, const DriveLimits& limits);
+  void run_step(DeviceTurn::Use& use, uint64_t until_ns) noexcept;
+  void finish_steps(const Turn& turn) noexcept;
+  void begin_step(const Turn& turn) noexcept;
+  void fill_step(const Turn& turn, State& state, Step& step, uint64_t now_ns) noexcept;
+  void add_to_step(const Turn& turn, State& state, Step& step, const Pick& pick) noexcept;
+  void end_one(State& state, std::exception_ptr failure) noexcept;
+  void begin_step_ahead(const Turn& turn) noexcept;
+  [[nodiscard]] static bool name_drawn_tokens(State& state, Step& step);
+  void watch_clock(const Turn& turn, const Step& step) noexcept;
+  void finish_oldest(const Turn& turn) noexcept;
+  void settle(const Turn& turn, State& state, Step& step, uint64_t step_ns, bool was_seen);
+  void settle_slice(const Turn& turn, State& state, Slice& slice, bool goes_again);
+  void take_drawn(const Turn& turn, State& state, Generation& generation);
+  void hand_out(State& state, Generation& generation, const AnswerPiece& piece);
+  static void compute_next(State& state, Request& request);
+  void end(State& state, Request& request, std::exception_ptr failure) noexcept;
+  void end_now(const Turn& turn, State& state, Request& request,
+               std::exception_ptr failure) noexcept;
+
+  std::shared_ptr<const Model> model_;
+  EngineOptions options_;
+  System& system_;
+  int owner_pid_;
+  std::mutex identity_mutex_;
+  std::optional<SnapshotIdentity> identity_;
+  CachePools pools_;
+  mutable Guarded<State> state_;
+  StepsUnderWay steps_;
+  DeviceTurn::Owned<OnTurn> on_turn_;
+  LeftSteps left_steps_{*this};
 };
 
 }  // namespace tenon

@@ -55,7 +55,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
   sequence = &of_session;
   control = call.get();
   idle = &call->idle;
-  cancel = &call->cancel;
+  cancel = call->cancel.word();
   generation = this;
   outputs = Outputs::Last;
   priority = options.priority;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/cancel_flag.h"
 #include "base/wake.h"
 #include "engine/answer_loop.h"
 #include "engine/drawn_logprobs.h"
@@ -21,19 +22,12 @@ namespace tenon {
 
 class Generation;
 
-/// True if a flag that another thread may set is set; false for null.
-inline bool is_set(const uint32_t* flag) {
-  return flag != nullptr && __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
-}
-
 /// Logits that a request wants.
 enum class Outputs : uint32_t { None, Last, All };
 
 /// Lets any thread reach a running call on a session. Shared by the session and its generation.
 struct CallControl {
-  /// Set to end the running or the next call. Steps read it as plain memory; access it by atomics
-  /// only.
-  uint32_t cancel = 0;
+  CancelFlag cancel;                 ///< ends the running or the next call
   std::atomic<uint32_t> in_step{0};  ///< its requests with tokens in steps under way
   std::atomic<bool> in_use{false};   ///< a call is under way
   Wake wake;                         ///< wakes the thread waiting for the call
@@ -69,6 +63,7 @@ struct Request : Work {
   uint32_t num_row_draws = 0;
   static constexpr uint32_t kRowDraws = 8;
   std::exception_ptr failure;
+  Request* next_refused = nullptr;     ///< link of PickMemory's list
   uint64_t num_reused = 0;             ///< tokens computed by others
   uint64_t seen_version = UINT64_MAX;  ///< version of the prefix index at the last lookup
 

@@ -22,7 +22,13 @@ constexpr uint32_t kMaxPutOff = 32;
 
 Scheduler::Scheduler(const SchedulerOptions& options) : options_(options) {
   picks_.reserve(options_.step_tokens);
-  decodes_.reserve(std::min(options_.step_tokens, 1024u));
+  reserve_works(std::min(options_.step_tokens, 1024u));
+}
+
+void Scheduler::reserve_works(size_t count) {
+  lenders_.reserve(count);
+  had_seat_.reserve(count);
+  decodes_.reserve(count);
 }
 
 Scheduler::~Scheduler() { assert(empty()); }
@@ -53,11 +59,7 @@ void Scheduler::add(Work& work, uint64_t now_ns) {
     }
   }
   // Reserved so that a pick does not allocate.
-  if (decodes_.capacity() <= num_works_) {
-    decodes_.reserve(2 * num_works_ + 16);
-    lenders_.reserve(decodes_.capacity());
-    had_seat_.reserve(decodes_.capacity());
-  }
+  if (decodes_.capacity() <= num_works_) reserve_works(2 * num_works_ + 16);
   Client& client = *work.client;
   Client::Class& of_priority = client.classes[work.priority];
   if (client.num_works++ == 0) client.served = std::max(client.served, served_floor_);

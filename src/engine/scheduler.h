@@ -152,6 +152,7 @@ class Scheduler {
   }
 
  private:
+  void reserve_works(size_t count);
   [[nodiscard]] int64_t aged(const Client::Class& of_priority) const;
   [[nodiscard]] static bool goes_before(const Work& a, const Work& b);
   [[nodiscard]] static bool ranks_below(const Work& a, const Work& b);

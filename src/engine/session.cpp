@@ -43,14 +43,15 @@ uint32_t checked_context(const Model& model, const SessionOptions& options) {
 /// Ends a draw when the session's call is cancelled.
 class CancelWatch : public WorkWatch {
  public:
-  CancelWatch(uint32_t& cancel, const Sequence& sequence) : cancel_(cancel), sequence_(sequence) {}
+  CancelWatch(CancelFlag& cancel, const Sequence& sequence)
+      : cancel_(cancel), sequence_(sequence) {}
   void look() override {
-    if (__atomic_exchange_n(&cancel_, 0, __ATOMIC_SEQ_CST) == 0) return;
+    if (!cancel_.take()) return;
     fail(Code::Cancelled, "session: cancelled at position {}", sequence_.size());
   }
 
  private:
-  uint32_t& cancel_;
+  CancelFlag& cancel_;
   const Sequence& sequence_;
 };
 
@@ -127,7 +128,7 @@ void Session::append_checked(std::span<const Token> tokens) {
 }
 
 void Session::check_cancelled() {
-  if (__atomic_exchange_n(&control_->cancel, 0, __ATOMIC_SEQ_CST) == 0) return;
+  if (!control_->cancel.take()) return;
   fail(Code::Cancelled, "session: cancelled at position {}", sequence_.size() - num_pending());
 }
 
@@ -173,7 +174,7 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
   logits_position_ = kNoLogits;
   try {
     num_computed = engine_->run(BatchItem{
-        &sequence_, begin, end, outputs, logits, &control_->cancel, control_.get(), nullptr,
+        &sequence_, begin, end, outputs, logits, control_->cancel.word(), control_.get(), nullptr,
         options_.priority, options_.client, options_.weight, loop, deadline_ns_});
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) check_cancelled();
@@ -395,7 +396,7 @@ void Session::rewind(uint64_t position) {
 }
 
 void Session::cancel() noexcept {
-  __atomic_store_n(&control_->cancel, 1, __ATOMIC_SEQ_CST);
+  control_->cancel.set();
   if (control_->in_step.load() != 0) engine_->stop_steps();
   control_->wake.post();
 }

@@ -47,7 +47,7 @@ void Session::score(std::span<const Continuation> continuations, uint64_t deadli
   const Deadline deadline(deadline_ns_, deadline_ns);
   require_logits();
   BatchItem call;
-  call.cancel = &control_->cancel;
+  call.cancel = control_->cancel.word();
   call.control = control_.get();
   call.priority = options_.priority;
   call.client = options_.client;

@@ -214,9 +214,7 @@ class Pieces {
   }
   [[nodiscard]] uint64_t size() const { return count_; }
   [[nodiscard]] uint64_t largest_bytes() const { return largest_; }
-  [[nodiscard]] Engine::SnapshotPiece operator[](uint64_t index) const {
-    return {position_, index};
-  }
+  [[nodiscard]] SnapshotPiece operator[](uint64_t index) const { return {position_, index}; }
   [[nodiscard]] uint64_t bytes(uint64_t index) const {
     return engine_.piece_bytes({position_, index});
   }

@@ -65,7 +65,7 @@ void Step::clear() noexcept {
   has_failed_draws_ = false;
   was_stopped_ = false;
   was_dropped_ = false;
-  __atomic_store_n(&stop_, 0, __ATOMIC_SEQ_CST);
+  stop_.clear();
 }
 
 void Step::add(Request& request, uint32_t num_tokens) {
@@ -84,8 +84,8 @@ void Step::add(Request& request, uint32_t num_tokens) {
   slices_.push_back(slice);
 }
 
+/// Fails the slices with the current exception.
 void Step::fail() noexcept {
-  has_failed_ = true;
   for (Slice& slice : slices_) slice.failure = std::current_exception();
 }
 
@@ -100,7 +100,7 @@ void Step::note_failure() noexcept {
   try {
     throw;
   } catch (const Error& error) {
-    was_stopped_ = error.code() == Code::Cancelled && is_set(&stop_);
+    was_stopped_ = error.code() == Code::Cancelled && stop_.is_set();
   } catch (...) {
   }
   has_failed_ = true;
@@ -157,7 +157,7 @@ void Step::encode_sources() {
     encoder_->clear();
     encoder_->add({.text = sequence.source(), .num_tokens = count, .tables = tables_});
     (void)encoder_->bind_own(program.results()[0], "row of a source");  // unread
-    encoder_->run(&stop_);
+    encoder_->run(stop_.word());
     table.note_filled();
   }
 }
@@ -173,7 +173,7 @@ void Step::start(uint64_t after) noexcept {
       num_rows_ = runner_.num_outputs();
       if (rows_ != nullptr) runner_.bind(model_.program().view().logits, rows_);
     }
-    ticket_ = runner_.submit(&stop_, after);
+    ticket_ = runner_.submit(stop_.word(), after);
   } catch (...) {
     note_failure();
   }
@@ -325,7 +325,7 @@ void Step::prepare_masks() noexcept {
   for (Slice& slice : slices_) {
     if (!slice.draws() || slice.request->is_drawn_by_device) continue;
     try {
-      DrawWatch watch(*slice.request, long_draws_, system_, &stop_);
+      DrawWatch watch(*slice.request, long_draws_, system_, stop_.word());
       slice.request->loop->prepare_mask(&watch);
     } catch (...) {
       // draw() meets the error again.
@@ -359,7 +359,7 @@ bool Step::draw_listed(Slice& slice, WorkWatch& watch) {
 void Step::draw(Slice& slice) noexcept {
   Request& request = *slice.request;
   try {
-    DrawWatch watch(request, long_draws_, system_, &stop_);
+    DrawWatch watch(request, long_draws_, system_, stop_.word());
     if (!take_drawn(slice, watch)) {
       if (has_logits_ || slice.has_row) {
         request.loop->draw(row_of(slice), *request.sequence, &watch);

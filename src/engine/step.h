@@ -58,9 +58,6 @@ class Step {
   /// Adds the next tokens of a request whose sequence is prepared for them. A token past the end of
   /// the text is drawn by the step before.
   void add(Request& request, uint32_t num_tokens);
-  /// Marks a step that could not be filled: it is not started, and its slices fail with the current
-  /// exception.
-  void fail() noexcept;
 
   /// Submits the step to the device.
   ///   after  ticket of the step before, if that is under way
@@ -77,7 +74,7 @@ class Step {
   void finish(size_t first_draw, bool is_latest) noexcept;
 
   /// Stops the step soon. Any thread and signal handlers.
-  void stop() noexcept { __atomic_store_n(&stop_, 1, __ATOMIC_SEQ_CST); }
+  void stop() noexcept { stop_.set(); }
   /// True if stop() ended the step.
   [[nodiscard]] bool was_stopped() const { return was_stopped_; }
   /// Notes the end of the step before. A step built on device-drawn tokens that were rejected is
@@ -99,6 +96,7 @@ class Step {
   std::vector<Hash128> computing;
 
  private:
+  void fail() noexcept;
   void note_failure() noexcept;
   void encode_sources();
   [[nodiscard]] bool binds_logits() const;
@@ -146,7 +144,7 @@ class Step {
   std::vector<float> listed_logits_;
   uint32_t num_rows_ = 0;
   LongDraws long_draws_;
-  uint32_t stop_ = 0;  // read by the backend; only touched by atomic operations
+  CancelFlag stop_;  // read by the backend
 };
 
 }  // namespace tenon

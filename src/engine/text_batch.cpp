@@ -50,8 +50,9 @@ TextBatch::TextBatch(std::shared_ptr<const Model> model, bool last_alone)
 }
 
 TextBatch::~TextBatch() {
-  const std::scoped_lock turn(model_->turn());  // buffers go back to the device
-  runner_.reset();
+  if (!runner_) return;
+  const DeviceTurn::Access turn(model_->turn());  // buffers go back to the device
+  release_memory(turn.held());
 }
 
 void TextBatch::clear() {
@@ -116,7 +117,7 @@ void TextBatch::put(const EmbedderText& text, size_t begin, uint32_t count) {
   }
 }
 
-void TextBatch::run(const uint32_t* cancel) {
+void TextBatch::run(const DeviceTurn::Held&, const uint32_t* cancel) {
   token_rows_ = runner_->bind_own(token_slot_, "rows of texts");
   if (text_slot_ != kNoSlot) text_rows_ = runner_->bind_own(text_slot_, "rows of texts");
   if (type_slot_ != kNoSlot) runner_->bind(type_slot_, type_rows_.data());

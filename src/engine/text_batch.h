@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/device_turn.h"
 #include "model/model.h"
 #include "model/program_runner.h"
 #include "text/tokenizer/vocabulary.h"
@@ -40,9 +41,12 @@ class TextBatch {
   /// text at once. Earlier slices must have run. Returns the slice's token count.
   size_t set_slice(const EmbedderText& text, size_t begin);
 
-  /// Computes the batch; the caller holds the model's turn. cancel: a flag that any thread may set,
-  /// or null. Throws Cancelled, NoMemory, and the backend's errors.
-  void run(const uint32_t* cancel);
+  /// Computes the batch. cancel: a flag that any thread may set, or null. Throws Cancelled,
+  /// NoMemory, and the backend's errors.
+  void run(const DeviceTurn::Held& turn, const uint32_t* cancel);
+
+  /// Frees all memory before the destructor, which would wait for the model's turn.
+  void release_memory(const DeviceTurn::Held&) noexcept { runner_.reset(); }
 
   [[nodiscard]] uint32_t num_tokens(size_t index) const { return parts_[index].num_tokens; }
   /// Results of run() for text `index`: rows of its tokens in the step, [tokens, width], or of its

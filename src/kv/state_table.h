@@ -21,7 +21,6 @@ namespace tenon {
 /// where regenerated answers and texts with this prefix continue. If there are too many, those with
 /// the nearest neighbours relative to their distance from the end are dropped: they thin out with
 /// distance.
-/// rarer.
 class StateTable : public CacheTable {
  public:
   explicit StateTable(std::shared_ptr<BlockPool> pool);

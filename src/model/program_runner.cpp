@@ -44,6 +44,10 @@ void ProgramRunner::clear() {
 }
 
 void ProgramRunner::add(const StepSlice& slice) {
+  if (slice.past > slice.text.size()) {
+    fail(Code::Argument, "step: a slice at {} of a text of {} tokens", slice.past,
+         slice.text.size());
+  }
   const uint32_t first = num_tokens();
   const uint32_t count = slice.num_tokens;
   const auto past = static_cast<uint32_t>(slice.past);

@@ -46,6 +46,7 @@ class ProgramRunner {
 
   /// Starts an empty step without bindings.
   void clear();
+  /// Throws Argument for a slice that begins past its text.
   void add(const StepSlice& slice);
   /// Binds the values of an input or a result, [rows of its class, columns] f32. Unbound results
   /// are lost.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "abi/cancel_flag.h"
 #include "abi/ngram_hash.h"
 #include "abi/strided.h"
 #include "base/error.h"
@@ -235,7 +236,7 @@ void RowFetcher::run(Job& job) {
 
 void RowFetcher::read_row(const Job& job, const Table& table, uint64_t row,
                           std::span<std::byte> out) {
-  if (job.cancel != nullptr && __atomic_load_n(job.cancel, __ATOMIC_SEQ_CST) != 0) {
+  if (is_set(job.cancel)) {
     fail(Code::Cancelled, "cancelled while rows of a table were read");
   }
   table.source().read(file_, row, 1, out);

@@ -7,7 +7,11 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
+
+#include "abi/cancel_flag.h"
+#include "tests/base/faulty_system.h"
 
 namespace tenon {
 namespace {
@@ -16,7 +20,7 @@ using testing::ElementsAre;
 
 class WithSteps : public DeviceTurn::Holder {
  public:
-  void finish_steps() noexcept override { ++num_finished; }
+  void finish_steps(const DeviceTurn::Held&) noexcept override { ++num_finished; }
   int num_finished = 0;
 };
 
@@ -73,12 +77,12 @@ TEST(DeviceTurn, IsGivenUpAtADeadline) {
 
 TEST(DeviceTurn, IsGivenUpWhereTheCallIsCancelled) {
   DeviceTurn turn;
-  uint32_t stop = 0;
+  CancelFlag stop;
   std::vector<std::thread> threads;
   std::atomic<bool> last_had_it = false;
   turn.lock();
   threads.emplace_back([&] {
-    const DeviceTurn::Use use(turn, {*System::real(), UINT64_MAX, &stop});
+    const DeviceTurn::Use use(turn, {*System::real(), UINT64_MAX, stop.word()});
     EXPECT_FALSE(use.has_turn());
   });
   wait_for_waiting(turn, 1);
@@ -87,13 +91,112 @@ TEST(DeviceTurn, IsGivenUpWhereTheCallIsCancelled) {
     last_had_it = use.has_turn();
   });
   wait_for_waiting(turn, 2);
-  __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+  stop.set();
   threads[0].join();
   turn.unlock();
   threads[1].join();
   EXPECT_TRUE(last_had_it);
   EXPECT_TRUE(turn.try_lock()) << "nobody has it";
   EXPECT_FALSE(turn.try_lock());
+  turn.unlock();
+}
+
+TEST(DeviceTurn, IsGivenUpForAnotherReason) {
+  DeviceTurn turn;
+  std::atomic<bool> is_over = false;
+  const auto ask = [](void* arg) { return static_cast<std::atomic<bool>*>(arg)->load(); };
+  const std::scoped_lock lock(turn);
+  std::thread other([&] {
+    EXPECT_FALSE(turn.lock({*System::real(), UINT64_MAX, nullptr, ask, &is_over}));
+  });
+  wait_for_waiting(turn, 1);
+  is_over = true;
+  other.join();
+}
+
+/// Repeated short waits get the turn before callers that came later.
+TEST(DeviceTurn, KeepsThePlaceOfAHolderWhosePatienceEnded) {
+  DeviceTurn turn;
+  WithSteps engine;
+  const auto system = System::real();
+  turn.lock();
+  {
+    const DeviceTurn::Use use(turn, engine, {*system, 0});
+    EXPECT_FALSE(use.has_turn());
+  }
+  EXPECT_EQ(turn.num_waiting(), 0u);
+  std::vector<int> order;
+  std::thread late([&] {
+    const std::scoped_lock lock(turn);
+    order.push_back(2);
+  });
+  wait_for_waiting(turn, 1);
+  std::thread again([&] {
+    const DeviceTurn::Use use(turn, engine, {*system});
+    EXPECT_TRUE(use.has_turn());
+    order.push_back(1);
+  });
+  wait_for_waiting(turn, 2);
+  turn.unlock();
+  late.join();
+  again.join();
+  EXPECT_THAT(order, ElementsAre(1, 2));
+}
+
+TEST(DeviceTurn, PassesOverAPlaceWhereNobodyWaits) {
+  DeviceTurn turn;
+  WithSteps engine;
+  const auto system = System::real();
+  turn.lock();
+  { const DeviceTurn::Use use(turn, engine, {*system, 0}); }
+  std::thread late([&] { const std::scoped_lock lock(turn); });
+  wait_for_waiting(turn, 1);
+  turn.unlock();
+  late.join();
+  EXPECT_TRUE(turn.try_lock()) << "nobody has it";
+  turn.unlock();
+  const DeviceTurn::Use use(turn, engine, {*system, 0});
+  EXPECT_TRUE(use.has_turn());
+}
+
+/// A host's clock may call back.
+TEST(DeviceTurn, ReadsTheClockWithoutItsLock) {
+  class CallingClock : public FaultySystem {
+   public:
+    uint64_t now_ns() noexcept override {
+      num_waiting = turn->num_waiting();
+      return FaultySystem::now_ns();
+    }
+    DeviceTurn* turn = nullptr;
+    size_t num_waiting = 0;
+  };
+  DeviceTurn turn;
+  CallingClock clock;
+  clock.turn = &turn;
+  const std::scoped_lock lock(turn);
+  EXPECT_FALSE(turn.lock({clock, 1}));
+  EXPECT_EQ(clock.num_waiting, 1u);
+}
+
+TEST(DeviceTurn, AccessIsRefusedOrWaitsAndLeavesSteps) {
+  static_assert(!std::is_default_constructible_v<DeviceTurn::Held>, "proof comes from the turn");
+  DeviceTurn turn;
+  WithSteps engine;
+  {
+    DeviceTurn::Use use(turn, engine);
+    use.leave_steps(engine);
+    const DeviceTurn::Access refused(turn, std::try_to_lock);
+    EXPECT_FALSE(refused.has_turn());
+    const DeviceTurn::Access impatient(turn, {*System::real(), 0});
+    EXPECT_FALSE(impatient.has_turn());
+  }
+  {
+    const DeviceTurn::Access access(turn, std::try_to_lock);
+    EXPECT_TRUE(access.has_turn());
+  }
+  { const DeviceTurn::Access access(turn); }
+  EXPECT_EQ(engine.num_finished, 0);
+  EXPECT_TRUE(turn.try_lock()) << "nobody has it";
   turn.unlock();
 }
 

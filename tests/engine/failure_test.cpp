@@ -24,6 +24,25 @@ ModelOptions slices_of(uint32_t slice) {
   return options;
 }
 
+/// A request that cannot be added to a step ends, and the step has the others.
+TEST(Failure, OfARequestThatIsInNoStepEndsItAlone) {
+  EngineOptions options = unbounded_engine();
+  options.prefix_cache = false;
+  const auto engine = tiny_engine({}, {}, options);
+  const std::vector<Token> text = make_tokens(20);
+  Sequence wrong(engine->pools(), 64);
+  Sequence right(engine->pools(), 64);
+  wrong.append(std::span(text).first(3));
+  right.append(text);
+  const BatchItem beyond{&wrong, 0, 5};
+  expect_error(Code::Internal, HasSubstr("do not fit"), [&] { engine->run(beyond); });
+  const BatchItem items[] = {beyond, {&right, 0, 20}};
+  expect_error(Code::Internal, HasSubstr("do not fit"), [&] { engine->run(items); });
+  EXPECT_EQ(right.cached(), 20u);
+  EXPECT_EQ(wrong.cached(), 0u);
+  EXPECT_FALSE(wrong.holds_blocks());
+}
+
 // ---- Cancelling ---------------------------------------------------------------------------------
 
 TEST(Cancel, FromAnotherThreadStopsAPromptAndTheSessionGoesOn) {

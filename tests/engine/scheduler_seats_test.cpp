@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/base/new_counters.h"
 #include "tests/engine/scheduler_rig.h"
 
 namespace tenon::scheduling {
@@ -90,6 +91,18 @@ TEST(Scheduler, SharesMemoryAsItSharesSeats) {
   EXPECT_GE(seats(rig, many), 1u);
   for (int i = 0; i < 20000 && !rig.scheduler.empty(); ++i) rig.step();
   for (const Job& job : rig.jobs) EXPECT_EQ(job.done, job.total);
+}
+
+TEST(Scheduler, TakesMemoryWithoutAllocating) {
+  Rig rig(with(1000), 20);
+  for (int i = 0; i < 30; ++i) rig.add(10, 80, "many");
+  for (int i = 0; i < 5; ++i) rig.step();
+  rig.add(25, 4, "one");
+  rig.memory.dropped.reserve(64);
+  const uint64_t before = counted_new::num_allocations;
+  (void)rig.scheduler.pick(rig.now, 1000, 1000, rig.memory);
+  EXPECT_EQ(counted_new::num_allocations - before, 0u);
+  EXPECT_GT(rig.memory.dropped.size(), 0u) << "it takes some";
 }
 
 TEST(Scheduler, TakesNothingWhenThatIsNotEnough) {

@@ -194,14 +194,15 @@ TEST_F(RowFetcherTest, EveryReadThatFailsIsAnErrorAndTheNextStepReadsAgain) {
 
 TEST_F(RowFetcherTest, EndsBetweenTwoRowsWhenCancelled) {
   const auto fetcher = this->fetcher(bytes_of(90));
-  uint32_t cancel = 0;
+  CancelFlag cancel;
   std::atomic<uint32_t> reads{0};
   reader_.on_read = [&] {
     ++reads;
-    __atomic_store_n(&cancel, 1, __ATOMIC_SEQ_CST);
+    cancel.set();
   };
   const std::vector<int32_t> tokens = some_tokens(kMostTokens, 5);
-  expect_error(Code::Cancelled, HasSubstr("cancelled"), [&] { fetch(*fetcher, tokens, &cancel); });
+  expect_error(Code::Cancelled, HasSubstr("cancelled"),
+               [&] { fetch(*fetcher, tokens, cancel.word()); });
   EXPECT_LE(reads, team_.num_threads());
   reader_.on_read = {};
   expect_rows(*fetcher, tokens);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "abi/cancel_flag.h"
 #include "abi/failure.h"
 #include "abi/program_copy.h"
 #include "abi/step_rules.h"
@@ -38,9 +39,7 @@ inline constexpr uint32_t kLongStep = 64;
 inline constexpr size_t kSegmentsAhead = 2;
 
 /// True if the host cancels the step.
-inline bool is_cancelled(const tenon_step& step) {
-  return step.cancel != nullptr && __atomic_load_n(step.cancel, __ATOMIC_RELAXED) != 0;
-}
+inline bool is_cancelled(const tenon_step& step) { return is_set(step.cancel); }
 
 /// `Types` names a plugin's device and memory types:
 ///

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "abi/cancel_flag.h"
+
 namespace tenon::delayed {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-bool is_set(const uint32_t* flag) {
-  return flag != nullptr && __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
-}
 
 /// Sleeps until `then`; returns false if the flag was set meanwhile.
 bool sleep_until(Clock::time_point then, const uint32_t* cancel) {

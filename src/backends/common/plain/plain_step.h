@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "abi/cache_rows.h"
+#include "abi/cancel_flag.h"
 #include "abi/failure.h"
 #include "abi/host_buffer.h"
 #include "abi/ngram_hash.h"
@@ -240,9 +241,7 @@ class StepRun {
   }
 
  private:
-  [[nodiscard]] bool cancelled() const noexcept {
-    return step_.cancel != nullptr && __atomic_load_n(step_.cancel, __ATOMIC_RELAXED) != 0;
-  }
+  [[nodiscard]] bool cancelled() const noexcept { return is_set(step_.cancel); }
   void check_cancelled() const {
     if (cancelled()) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "abi/cancel_flag.h"
 #include "abi/step_rules.h"
 
 namespace tenon::cpu {
@@ -29,10 +30,7 @@ uint32_t num_blocks(const LinearTask& task) { return task.heads * blocks_of_head
 }  // namespace
 
 bool OpRun::cancelled() noexcept {
-  const uint32_t* flag = x_.state_.step->cancel;
-  if (flag != nullptr && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0) {
-    cancelled_.store(true, std::memory_order_relaxed);
-  }
+  if (is_set(x_.state_.step->cancel)) cancelled_.store(true, std::memory_order_relaxed);
   return cancelled_.load(std::memory_order_relaxed);
 }
 
