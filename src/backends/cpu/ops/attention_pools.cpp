@@ -11,7 +11,8 @@
 namespace tenon::cpu {
 namespace {
 
-bool attention_pools_fits(const tenon_program& program, const tenon_op& op) noexcept {
+bool attention_pools_fits(const OperationTable&, const tenon_program& program,
+                          const tenon_op& op) noexcept {
   const tenon_attention_pools_params& pools = op.params.attention_pools;
   return latent_supported(program, pools.group) && latent_supported(program, pools.pool_group);
 }

@@ -10,7 +10,8 @@ namespace tenon::cpu {
 namespace {
 
 /// Requires a cache of f32 values in the layout of keys.
-bool compress_fits(const tenon_program& program, const tenon_op& op) noexcept {
+bool compress_fits(const OperationTable&, const tenon_program& program,
+                   const tenon_op& op) noexcept {
   const uint32_t group = op.params.compress.group;
   return group_supported(program, group) && groups_of(program)[group].type == TENON_TYPE_F32;
 }
