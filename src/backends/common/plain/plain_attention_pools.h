@@ -42,9 +42,9 @@ void run_attention_pools(StepRun<Math>& step, const tenon_op& op) {
   const auto query = step.activation(op.inputs[0]);
   const bool selects = op.inputs[2] != TENON_NO_SLOT;
   const auto selected = step.activation(selects ? op.inputs[2] : op.inputs[0]);
-  const std::vector<Real> sinks = step.weight_vector(op.inputs[1]);
+  const StepVector<Real> sinks = step.weight_vector(op.inputs[1]);
   auto out = step.activation(op.outputs[0]);
-  std::vector<std::vector<Real>> rows;  // rows that a token attends to
+  StepVector<StepVector<Real>> rows(step.lists());  // rows that a token attends to
   const auto add_row = [&](const std::byte* row) {
     rows.emplace_back(group.key_dim);
     load_head(row, group.type, group.key_dim, rows.back().data());
@@ -70,7 +70,7 @@ void run_attention_pools(StepRun<Math>& step, const tenon_op& op) {
     } else {
       for (uint32_t j = 0; j < seen; ++j) add_pool(j);
     }
-    std::vector<Real> scores(rows.size());
+    auto scores = step.template list<Real>(rows.size());
     for (uint32_t h = 0; h < params.heads; ++h) {
       const Real* q = query.row(t).data() + uint64_t{h} * group.key_dim;
       Real highest = sinks.empty() ? -INFINITY : sinks[h];
