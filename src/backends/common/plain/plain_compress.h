@@ -45,12 +45,12 @@ void run_compress(StepRun<Math>& step, const tenon_op& op) {
     out.row(t).setZero();
     if (own % params.stride != params.stride - 1) continue;
     // Calls body(column, value, gate) for each position's contribution.
-    const uint32_t pool = own + 1 - params.stride;
+    const uint32_t begin = own + 1 - params.stride;
     const bool overlaps = params.overlap == 1;
     const auto each = [&](const auto& body) {
-      for (uint32_t i = overlaps && pool > 0 ? pool - params.stride : pool; i <= own; ++i) {
-        // The pool's own half comes second.
-        const uint64_t from = overlaps && i >= pool ? columns : 0;
+      for (uint32_t i = overlaps && begin > 0 ? begin - params.stride : begin; i <= own; ++i) {
+        // The block's own half comes second.
+        const uint64_t from = overlaps && i >= begin ? columns : 0;
         const std::byte* row = step.cache_row(*place.sequence, params.group, params.layer, i);
         load_head(row, group.type, group.key_dim, value.data());
         load_head(row + key_bytes, group.type, group.key_dim, gate.data());
