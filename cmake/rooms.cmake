@@ -3,11 +3,11 @@
 
 # External libraries that a room may use. A room without an entry uses only fmt.
 set(TENON_USES_base tenon_xxhash)
-set(TENON_USES_file nlohmann_json::nlohmann_json)
+set(TENON_USES_json nlohmann_json::nlohmann_json)
 set(TENON_USES_text tenon_utf8proc)
-set(TENON_USES_text_grammar tenon_utf8proc nlohmann_json::nlohmann_json)
+set(TENON_USES_text_grammar tenon_utf8proc)
 set(TENON_USES_text_tokenizer_json tenon_utf8proc nlohmann_json::nlohmann_json)
-set(TENON_USES_text_template tenon_utf8proc nlohmann_json::nlohmann_json)
+set(TENON_USES_text_template tenon_utf8proc)
 set(TENON_USES_backends_reference Eigen3::Eigen)
 set(TENON_USES_backends_cpu Eigen3::Eigen)
 set(TENON_USES_backends_blas Eigen3::Eigen tenon_cblas)
@@ -46,7 +46,7 @@ set_source_files_properties(${TENON_PLAIN_FORMS} PROPERTIES COMPILE_DEFINITIONS 
                                                             SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Rooms whose code runs a few times per model or conversation: optimised for size.
-set(TENON_SMALL_ROOMS file weights/foreign arch model program random_model plan text/tokenizer_json text/chat_formats text/chat)
+set(TENON_SMALL_ROOMS json file weights/foreign arch model program random_model plan text/tokenizer_json text/chat_formats text/chat)
 
 # Rooms for plugins only, which the library does not contain.
 set(TENON_PLUGIN_ROOMS backends/blas backends/cuda backends/gpu backends/vulkan)
@@ -56,10 +56,6 @@ set(TENON_UNITY_FILES 26)
 
 # Files that process every weight of a model during loading: -O2 makes loading half as slow again.
 set(TENON_HOT backends/cpu/panels.cpp)
-
-# Files outside unity units: nlohmann-json brings std::quoted, which calls in their rooms would
-# find.
-set(TENON_APART file/json_tree.cpp)
 
 # tenon_optimize(TARGET MODE): sets the mode of optimised builds. -O3 makes code other than kernels
 # larger by an eighth, and no faster.
@@ -94,8 +90,6 @@ function(tenon_room path)
     list(TRANSFORM TENON_HOT PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE hot)
     set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O3 SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
-  list(TRANSFORM TENON_APART PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE apart)
-  set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   if("Eigen3::Eigen" IN_LIST TENON_USES_${name})
     set_target_properties(tenon_room_${name} PROPERTIES TENON_USES_EIGEN ON)
   endif()

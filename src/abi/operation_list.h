@@ -13,10 +13,10 @@ namespace tenon::backends {
 /// How an operation uses the cache. All parameter structs but None's begin with group and layer.
 enum class CacheUse {
   None,
-  Writes,      ///< a layer of positions
-  Reads,       ///< a layer of positions, written before
-  ReadsPools,  ///< also a second layer: params.attention_pools.pool_group and pool_layer
-  State        ///< values per sequence in a STATE group, located by params.state
+  Writes,           ///< a layer of positions
+  Reads,            ///< a layer of positions, written before
+  ReadsCompressed,  ///< also a second layer: params.attention_pools.pool_group and pool_layer
+  State             ///< values per sequence in a STATE group, located by params.state
 };
 
 // X(KIND, name, CacheUse): TENON_OP_KIND, in the order of the numbers.
@@ -60,7 +60,7 @@ enum class CacheUse {
   X(NGRAM_ROWS, ngram_rows, None)                 \
   X(SOFTMAX, softmax, None)                       \
   X(WKV6, wkv6, State)                            \
-  X(ATTENTION_POOLS, attention_pools, ReadsPools) \
+  X(ATTENTION_POOLS, attention_pools, ReadsCompressed) \
   X(ROUND, round, None)                           \
   X(SELECT_CANDIDATES, select_candidates, Reads)  \
   X(SELECT_WITHIN, select_within, Reads)

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/source_reader.h"
 #include "base/utf8.h"
-#include "file/json_tree.h"
+#include "json/json_tree.h"
 
 namespace tenon {
 namespace {

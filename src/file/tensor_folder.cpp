@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "file/foreign_files.h"
-#include "file/json_tree.h"
+#include "json/json_tree.h"
 
 namespace tenon {
 namespace {

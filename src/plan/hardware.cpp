@@ -127,7 +127,8 @@ class Probe {
     return std::min(kProbeBytes, system_->available_memory() / 2);
   }
 
-  /// A sequence whose first `depth` positions are filled in the cache.
+  /// A sequence whose first `depth` positions are filled in the cache. The source of an
+  /// encoder-decoder is as long as its text, as memory plans assume.
   Sequence sequence_at(uint32_t depth, uint32_t tokens, uint32_t number) {
     Sequence sequence(pools_, depth + tokens);
     std::vector<Token> text(depth + tokens);
@@ -135,6 +136,7 @@ class Probe {
       text[i] = static_cast<Token>((uint64_t{i} * 7919 + number * 104729) % vocab_);
     }
     sequence.append(text);
+    if (sequence.cross_table() != nullptr) sequence.set_source(text);
     if (depth == 0) return sequence;
     sequence.prepare(depth);
     sequence.commit(depth);

@@ -46,7 +46,7 @@ void for_each_cache_layer(tenon_op& op, const std::function<void(uint32_t&, uint
   const backends::CacheUse use = backends::cache_use(op.kind);
   if (use == backends::CacheUse::None) return;
   visit(op.params.kv.group, op.params.kv.layer);  // all parameter structs begin with these
-  if (use != backends::CacheUse::ReadsPools) return;
+  if (use != backends::CacheUse::ReadsCompressed) return;
   visit(op.params.attention_pools.pool_group, op.params.attention_pools.pool_layer);
 }
 

@@ -60,7 +60,7 @@ struct SeenCost {
 struct OpCost {
   uint64_t multiplications = 0;        ///< with weights
   uint64_t weight_bytes = 0;           ///< in the weights' formats, read by a step of one row
-  std::array<SeenCost, 2> seen{};      ///< with cached rows: of positions, and of pools
+  std::array<SeenCost, 2> seen{};      ///< with cached rows: of positions, and compressed
   uint64_t state_multiplications = 0;  ///< with the state of its sequence
 };
 

@@ -254,7 +254,7 @@ class Verifier {
            op_label(index, op.kind), layer.first);
     }
     check_cached(index, layer);
-    if (use != CacheUse::ReadsPools) return;
+    if (use != CacheUse::ReadsCompressed) return;
     check_cached(index,
                  {op.params.attention_pools.pool_group, op.params.attention_pools.pool_layer});
   }

@@ -154,7 +154,7 @@ TEST(HostServices, WithoutMemoryThereIsNull) {
 }
 
 /// Counts the calls of a job; stops before `stop_at`.
-struct Job {
+struct JobCounter {
   std::atomic<uint32_t> runs{0};
   std::atomic<uint32_t> befores{0};
   uint32_t stop_at = UINT32_MAX;
@@ -165,9 +165,9 @@ struct Job {
     j.struct_size = sizeof(j);
     j.num_phases = num_phases;
     j.arg = this;
-    j.run = [](void* arg, uint32_t, uint32_t, uint32_t) { ++static_cast<Job*>(arg)->runs; };
+    j.run = [](void* arg, uint32_t, uint32_t, uint32_t) { ++static_cast<JobCounter*>(arg)->runs; };
     j.before_phase = [](void* arg, uint32_t phase) {
-      Job& own = *static_cast<Job*>(arg);
+      JobCounter& own = *static_cast<JobCounter*>(arg);
       ++own.befores;
       return phase == own.stop_at ? own.stop_value : 0;
     };
@@ -179,7 +179,7 @@ TEST(HostServices, ParallelRunsEveryPhaseOnEveryThread) {
   for (const uint32_t threads : {1u, 3u}) {
     const auto host = services(threads);
     EXPECT_EQ(host->table().num_threads(host->table().user), threads);
-    Job counts;
+    JobCounter counts;
     const tenon_parallel_job job = counts.job(5);
     EXPECT_EQ(host->table().parallel(host->table().user, &job), 0);
     EXPECT_EQ(counts.runs, 5 * threads);
@@ -191,7 +191,7 @@ TEST(HostServices, ParallelStopsWhereTheJobSaysAndGivesItsValue) {
   for (const uint32_t threads : {1u, 3u}) {
     const auto host = services(threads);
     for (const int32_t value : {1, 10, -5}) {
-      Job counts;
+      JobCounter counts;
       counts.stop_at = 2;
       counts.stop_value = value;
       const tenon_parallel_job job = counts.job(5);
@@ -203,7 +203,7 @@ TEST(HostServices, ParallelStopsWhereTheJobSaysAndGivesItsValue) {
 
 TEST(HostServices, ParallelWithoutBeforePhaseOrPhases) {
   const auto host = services();
-  Job counts;
+  JobCounter counts;
   tenon_parallel_job job = counts.job(3);
   job.before_phase = nullptr;
   EXPECT_EQ(host->table().parallel(host->table().user, &job), 0);
@@ -216,7 +216,7 @@ TEST(HostServices, ParallelWithoutBeforePhaseOrPhases) {
 TEST(HostServices, ParallelInsideParallelFailsWithASentence) {
   struct Nested {
     HostServices* host;
-    Job inner;
+    JobCounter inner;
     int32_t status = 0;
     std::string text;
   };
@@ -241,7 +241,7 @@ TEST(HostServices, ParallelInsideParallelFailsWithASentence) {
 TEST(HostServices, AJobThatMakesNoSenseIsAnArgumentError) {
   const auto host = services();
   const tenon_host& table = host->table();
-  Job counts;
+  JobCounter counts;
   tenon_parallel_job small = counts.job(3);
   small.struct_size = 16;
   tenon_parallel_job idle = counts.job(3);
@@ -259,10 +259,10 @@ TEST(HostServices, AJobThatThrowsEndsAndTheNextOneRuns) {
   for (const uint32_t threads : {1u, 3u}) {
     const auto host = services(threads);
     const tenon_host& table = host->table();
-    Job counts;
+    JobCounter counts;
     tenon_parallel_job thrower = counts.job(4);
     thrower.run = [](void* arg, uint32_t phase, uint32_t, uint32_t) {
-      ++static_cast<Job*>(arg)->runs;
+      ++static_cast<JobCounter*>(arg)->runs;
       if (phase == 1) throw 7;
     };
     EXPECT_EQ(table.parallel(table.user, &thrower), TENON_BACKEND_INTERNAL);

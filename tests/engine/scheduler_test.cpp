@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/base/expect_error.h"
-#include "tests/engine/scheduler_rig.h"
+#include "tests/engine/scheduler_simulation.h"
 
 namespace tenon::scheduling {
 namespace {
@@ -13,30 +13,31 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(Scheduler, HasNothingToDoWhenEmpty) {
-  Rig rig(with(10));
-  EXPECT_TRUE(rig.step().empty());
+  Simulation simulation(with(10));
+  EXPECT_TRUE(simulation.step().empty());
 }
 
 TEST(Scheduler, PutsDecodesBeforePromptsAndCutsThose) {
-  Rig rig(with(10));
-  Job& prompt = rig.add(100);
-  Job& a = rig.add(1, 5);
-  Job& b = rig.add(1, 5);
-  EXPECT_EQ(rig.step(), (Rig::Picks{{&a, 1}, {&b, 1}, {&prompt, 8}}));
-  EXPECT_EQ(rig.step(3), (Rig::Picks{{&a, 1}, {&b, 1}, {&prompt, 3}}));
-  EXPECT_EQ(rig.step(0), (Rig::Picks{{&a, 1}, {&b, 1}, {&prompt, 1}})) << "never nothing at all";
+  Simulation simulation(with(10));
+  SimulatedRequest& prompt = simulation.add(100);
+  SimulatedRequest& a = simulation.add(1, 5);
+  SimulatedRequest& b = simulation.add(1, 5);
+  EXPECT_EQ(simulation.step(), (Simulation::Picks{{&a, 1}, {&b, 1}, {&prompt, 8}}));
+  EXPECT_EQ(simulation.step(3), (Simulation::Picks{{&a, 1}, {&b, 1}, {&prompt, 3}}));
+  EXPECT_EQ(simulation.step(0), (Simulation::Picks{{&a, 1}, {&b, 1}, {&prompt, 1}}))
+      << "never nothing at all";
 }
 
 TEST(Scheduler, FillsTilesBesideDecodes) {
   SchedulerOptions options = with(40);
   options.tile_tokens = 8;
-  Rig rig(options);
-  Job& prompt = rig.add(1000);
-  std::vector<Job*> decodes;
-  for (int i = 0; i < 5; ++i) decodes.push_back(&rig.add(1, 100));
-  rig.step();
+  Simulation simulation(options);
+  SimulatedRequest& prompt = simulation.add(1000);
+  std::vector<SimulatedRequest*> decodes;
+  for (int i = 0; i < 5; ++i) decodes.push_back(&simulation.add(1, 100));
+  simulation.step();
   const auto slice = [&](uint32_t beside) {
-    for (const auto& [work, tokens] : rig.step(beside)) {
+    for (const auto& [work, tokens] : simulation.step(beside)) {
       if (work == &prompt) return tokens;
     }
     return 0u;
@@ -49,32 +50,32 @@ TEST(Scheduler, FillsTilesBesideDecodes) {
 }
 
 TEST(Scheduler, FillsAStepWithSeveralPromptsOldestFirst) {
-  Rig rig(with(10));
-  Job& a = rig.add(4);
-  Job& b = rig.add(4);
-  Job& c = rig.add(4);
-  EXPECT_EQ(rig.step(), (Rig::Picks{{&a, 4}, {&b, 4}, {&c, 2}}));
+  Simulation simulation(with(10));
+  SimulatedRequest& a = simulation.add(4);
+  SimulatedRequest& b = simulation.add(4);
+  SimulatedRequest& c = simulation.add(4);
+  EXPECT_EQ(simulation.step(), (Simulation::Picks{{&a, 4}, {&b, 4}, {&c, 2}}));
 }
 
 TEST(Scheduler, RunsHigherPrioritiesFirst) {
-  Rig rig(with(10));
-  Job& low = rig.add(20, 0, "", 1, -1);
-  Job& high = rig.add(20, 0, "", 1, 3);
-  EXPECT_EQ(rig.step(), (Rig::Picks{{&high, 10}}));
-  EXPECT_EQ(rig.step(), (Rig::Picks{{&high, 10}}));
-  EXPECT_EQ(rig.step(), (Rig::Picks{{&low, 10}}));
+  Simulation simulation(with(10));
+  SimulatedRequest& low = simulation.add(20, 0, "", 1, -1);
+  SimulatedRequest& high = simulation.add(20, 0, "", 1, 3);
+  EXPECT_EQ(simulation.step(), (Simulation::Picks{{&high, 10}}));
+  EXPECT_EQ(simulation.step(), (Simulation::Picks{{&high, 10}}));
+  EXPECT_EQ(simulation.step(), (Simulation::Picks{{&low, 10}}));
 }
 
 TEST(Scheduler, AgesWhatIsNeverServed) {
   SchedulerOptions options = with(10, 1);
   options.ageing_ns = kSecond;
-  Rig rig(options);
-  Job& low = rig.add(10, 0, "", 1, 0);
-  for (int i = 0; i < 100; ++i) rig.add(10, 0, "", 1, 2);
+  Simulation simulation(options);
+  SimulatedRequest& low = simulation.add(10, 0, "", 1, 0);
+  for (int i = 0; i < 100; ++i) simulation.add(10, 0, "", 1, 2);
   uint64_t steps = 0;
   while (low.done == 0 && steps < 1000) {
-    rig.step();
-    rig.add(10, 0, "", 1, 2);
+    simulation.step();
+    simulation.add(10, 0, "", 1, 2);
     ++steps;
   }
   EXPECT_NEAR(static_cast<double>(steps), 200, 5)
@@ -84,38 +85,39 @@ TEST(Scheduler, AgesWhatIsNeverServed) {
 TEST(Scheduler, AgeingLetsOneOfAPriorityThroughAtATime) {
   SchedulerOptions options = with(20);
   options.ageing_ns = kSecond;
-  Rig rig(options);
-  const Job& low = rig.add(10);
-  rig.add(10);
-  rig.now += 3 * kSecond;
-  const Job& high = rig.add(30, 0, "", 1, 1);
-  EXPECT_EQ(rig.step(), (Rig::Picks{{&low, 10}, {&high, 10}}));
+  Simulation simulation(options);
+  const SimulatedRequest& low = simulation.add(10);
+  simulation.add(10);
+  simulation.now += 3 * kSecond;
+  const SimulatedRequest& high = simulation.add(30, 0, "", 1, 1);
+  EXPECT_EQ(simulation.step(), (Simulation::Picks{{&low, 10}, {&high, 10}}));
 }
 
 TEST(Scheduler, WithoutAgeingLowPrioritiesWait) {
   SchedulerOptions options = with(10, 1);
   options.ageing_ns = 0;
-  Rig rig(options);
-  Job& low = rig.add(10, 0, "", 1, 0);
+  Simulation simulation(options);
+  SimulatedRequest& low = simulation.add(10, 0, "", 1, 0);
   for (int i = 0; i < 500; ++i) {
-    rig.add(10, 0, "", 1, 1);
-    rig.step();
+    simulation.add(10, 0, "", 1, 1);
+    simulation.step();
   }
   EXPECT_EQ(low.done, 0u);
 }
 
 /// Share of client a's tokens, with clients weighted 3:1 that always have waiting requests.
 double share(const SchedulerOptions& options, uint64_t prompt, uint64_t decodes) {
-  Rig rig(options);
-  const Client* a = &rig.scheduler.client("a", 3);
-  const Client* b = &rig.scheduler.client("b", 1);
+  Simulation simulation(options);
+  const Client* a = &simulation.scheduler.client("a", 3);
+  const Client* b = &simulation.scheduler.client("b", 1);
   for (int step = 0; step < 4000; ++step) {
-    while (a->num_works < 40) rig.add(prompt, decodes, "a", 3);
-    while (b->num_works < 40) rig.add(prompt, decodes, "b", 1);
-    rig.step(20);
-    while (!rig.jobs.empty() && rig.jobs.front().place() == Work::Place::Out) rig.jobs.pop_front();
+    while (a->num_works < 40) simulation.add(prompt, decodes, "a", 3);
+    while (b->num_works < 40) simulation.add(prompt, decodes, "b", 1);
+    simulation.step(20);
+    while (!simulation.requests.empty() && simulation.requests.front().place() == Work::Place::Out)
+      simulation.requests.pop_front();
   }
-  return static_cast<double>(rig.tokens[a]) / static_cast<double>(rig.tokens[b]);
+  return static_cast<double>(simulation.tokens[a]) / static_cast<double>(simulation.tokens[b]);
 }
 
 TEST(Scheduler, SharesByWeight) {
@@ -126,13 +128,13 @@ TEST(Scheduler, SharesByWeight) {
 }
 
 TEST(Scheduler, GivesNoCreditForHavingBeenAway) {
-  Rig rig(with(10));
-  rig.add(2000, 0, "a");
-  for (int i = 0; i < 100; ++i) rig.step();
-  Job& back = rig.add(1000, 0, "b");
+  Simulation simulation(with(10));
+  simulation.add(2000, 0, "a");
+  for (int i = 0; i < 100; ++i) simulation.step();
+  SimulatedRequest& back = simulation.add(1000, 0, "b");
   uint64_t of_b = 0;
   for (int i = 0; i < 20; ++i) {
-    for (const auto& [work, count] : rig.step()) of_b += work == &back ? count : 0;
+    for (const auto& [work, count] : simulation.step()) of_b += work == &back ? count : 0;
   }
   EXPECT_NEAR(static_cast<double>(of_b), 100, 20) << "half of 20 steps";
 }
@@ -141,111 +143,113 @@ TEST(Scheduler, BoundsTheQueueByRequestsAndTokens) {
   SchedulerOptions options = with(10, 1);
   options.max_queued = 2;
   options.max_queued_tokens = 50;
-  Rig rig(options);
-  rig.add(20);
-  expect_error(Code::Busy, HasSubstr("limit of 50"), [&] { rig.add(31); });
-  rig.add(30);
-  expect_error(Code::Busy, HasSubstr("the limit is 2"), [&] { rig.add(0); });
-  EXPECT_EQ(rig.scheduler.num_queued(), 2u);
-  rig.step();  // one has begun
-  EXPECT_EQ(rig.scheduler.num_queued(), 1u);
-  EXPECT_EQ(rig.scheduler.num_queued_tokens(), 30u);
-  rig.add(20);
+  Simulation simulation(options);
+  simulation.add(20);
+  expect_error(Code::Busy, HasSubstr("limit of 50"), [&] { simulation.add(31); });
+  simulation.add(30);
+  expect_error(Code::Busy, HasSubstr("the limit is 2"), [&] { simulation.add(0); });
+  EXPECT_EQ(simulation.scheduler.num_queued(), 2u);
+  simulation.step();  // one has begun
+  EXPECT_EQ(simulation.scheduler.num_queued(), 1u);
+  EXPECT_EQ(simulation.scheduler.num_queued_tokens(), 30u);
+  simulation.add(20);
 }
 
 TEST(Scheduler, LetsNoMoreBeginThanMayRun) {
-  Rig rig(with(100, 2));
-  for (int i = 0; i < 5; ++i) rig.add(10, 5);
-  EXPECT_EQ(rig.step().size(), 2u);
-  EXPECT_EQ(rig.scheduler.num_running(), 2u);
-  EXPECT_EQ(rig.scheduler.num_waiting(), 3u);
+  Simulation simulation(with(100, 2));
+  for (int i = 0; i < 5; ++i) simulation.add(10, 5);
+  EXPECT_EQ(simulation.step().size(), 2u);
+  EXPECT_EQ(simulation.scheduler.num_running(), 2u);
+  EXPECT_EQ(simulation.scheduler.num_waiting(), 3u);
 }
 
 TEST(Scheduler, LooksAtFewOfALongQueue) {
-  Rig full(with(100, 2));
+  Simulation full(with(100, 2));
   for (int i = 0; i < 1000; ++i) full.add(10, 50);
   full.step();
   full.memory.num_looks = 0;
   EXPECT_EQ(full.step().size(), 2u);
   EXPECT_EQ(full.memory.num_looks, 0u) << "nobody may begin";
 
-  Rig tight(with(100), 60);
-  const Job& running = tight.add(500, 5);
+  Simulation tight(with(100), 60);
+  const SimulatedRequest& running = tight.add(500, 5);
   tight.step();
   // They rank first but do not fit beside the running request.
   for (int i = 0; i < 1000; ++i) tight.add(550, 5, "other");
   tight.memory.num_looks = 0;
-  EXPECT_EQ(tight.step(), (Rig::Picks{{&running, 100}}));
+  EXPECT_EQ(tight.step(), (Simulation::Picks{{&running, 100}}));
   EXPECT_LT(tight.memory.num_looks, 50u);
 }
 
 TEST(Scheduler, PreemptsTheYoungerAndLosesNothing) {
-  Rig rig(with(100), 10);
-  Job& old = rig.add(40, 40);
-  Job& young = rig.add(40, 40);
-  for (int i = 0; i < 300 && rig.scheduler.num_running() + rig.scheduler.num_waiting() > 0; ++i) {
-    rig.step();
+  Simulation simulation(with(100), 10);
+  SimulatedRequest& old = simulation.add(40, 40);
+  SimulatedRequest& young = simulation.add(40, 40);
+  for (int i = 0;
+       i < 300 && simulation.scheduler.num_running() + simulation.scheduler.num_waiting() > 0;
+       ++i) {
+    simulation.step();
   }
   EXPECT_EQ(old.done, 80u);
   EXPECT_EQ(young.done, 80u);
-  EXPECT_THAT(rig.memory.dropped, ElementsAre(&young)) << "no to and fro";
-  EXPECT_EQ(rig.memory.free(), 10u);
+  EXPECT_THAT(simulation.memory.dropped, ElementsAre(&young)) << "no to and fro";
+  EXPECT_EQ(simulation.memory.free(), 10u);
 }
 
 TEST(Scheduler, PreemptsTheYoungestOfTheLowest) {
-  Rig rig(with(100), 9);
-  rig.add(20, 10, "", 1, 0);
-  Job& young = rig.add(20, 10, "", 1, 0);
-  Job& between = rig.add(20, 10, "", 1, 1);
-  Job& high = rig.add(20, 10, "", 1, 1);
-  rig.step();
-  EXPECT_THAT(rig.memory.dropped, IsEmpty()) << "8 of 9 blocks are held";
+  Simulation simulation(with(100), 9);
+  simulation.add(20, 10, "", 1, 0);
+  SimulatedRequest& young = simulation.add(20, 10, "", 1, 0);
+  SimulatedRequest& between = simulation.add(20, 10, "", 1, 1);
+  SimulatedRequest& high = simulation.add(20, 10, "", 1, 1);
+  simulation.step();
+  EXPECT_THAT(simulation.memory.dropped, IsEmpty()) << "8 of 9 blocks are held";
   // Its third block is available, those of the others are not.
-  rig.step();
-  EXPECT_THAT(rig.memory.dropped, ElementsAre(&young));
+  simulation.step();
+  EXPECT_THAT(simulation.memory.dropped, ElementsAre(&young));
   EXPECT_EQ(between.blocks, 3u);
   EXPECT_EQ(high.blocks, 3u);
 }
 
 TEST(Scheduler, LetsHighPrioritiesTakeBlocksFromLowOnes) {
-  Rig rig(with(100), 6);
-  Job& low = rig.add(40, 10);
-  rig.step();
-  Job& high = rig.add(40, 10, "", 1, 1);
-  const auto picks = rig.step();
+  Simulation simulation(with(100), 6);
+  SimulatedRequest& low = simulation.add(40, 10);
+  simulation.step();
+  SimulatedRequest& high = simulation.add(40, 10, "", 1, 1);
+  const auto picks = simulation.step();
   EXPECT_EQ(picks.back(), (std::pair<const Work*, uint32_t>{&high, 40}));
   EXPECT_EQ(low.blocks, 0u);
-  for (int i = 0; i < 40; ++i) rig.step();
+  for (int i = 0; i < 40; ++i) simulation.step();
   EXPECT_EQ(high.done, 50u);
   EXPECT_EQ(low.done, 50u);
 }
 
 TEST(Scheduler, RefusesWhatCanNeverFit) {
-  Rig rig(with(1000), 5);
-  Job& big = rig.add(60);
-  Job& small = rig.add(20);
-  rig.step();
+  Simulation simulation(with(1000), 5);
+  SimulatedRequest& big = simulation.add(60);
+  SimulatedRequest& small = simulation.add(20);
+  simulation.step();
   EXPECT_TRUE(big.refused);
   EXPECT_EQ(small.done, 20u);
 }
 
 TEST(Scheduler, PutsOffWhatOthersAreComputing) {
-  Rig rig(with(100));
-  Job& first = rig.add(30);
-  Job& same = rig.add(30);
+  Simulation simulation(with(100));
+  SimulatedRequest& first = simulation.add(30);
+  SimulatedRequest& same = simulation.add(30);
   same.waits = true;
-  EXPECT_EQ(rig.step(), (Rig::Picks{{&first, 30}}));
+  EXPECT_EQ(simulation.step(), (Simulation::Picks{{&first, 30}}));
   same.waits = false;
-  EXPECT_EQ(rig.step(), (Rig::Picks{{&same, 30}}));
+  EXPECT_EQ(simulation.step(), (Simulation::Picks{{&same, 30}}));
 }
 
 TEST(Scheduler, TakesBackWhatWasNotComputed) {
-  Rig rig(with(10));
-  Job& job = rig.add(100, 0, "a");
-  const auto picks = rig.scheduler.pick(rig.now, 1000, 1000, rig.memory);
-  EXPECT_EQ(job.client->served, 10);
+  Simulation simulation(with(10));
+  SimulatedRequest& request = simulation.add(100, 0, "a");
+  const auto picks = simulation.scheduler.pick(simulation.now, 1000, 1000, simulation.memory);
+  EXPECT_EQ(request.client->served, 10);
   for (const Pick& pick : picks) Scheduler::take_back(pick);
-  EXPECT_EQ(job.client->served, 0);
+  EXPECT_EQ(request.client->served, 0);
 }
 
 /// With random work, everything ends, all blocks return, and every pick with work does something.
@@ -257,25 +261,26 @@ TEST(Scheduler, ComesToAnEndWithRandomWork) {
   };
   for (int round = 0; round < 60; ++round) {
     SchedulerOptions options = with(1 + random(40), 1 + random(8));
-    Rig rig(options, 8 + random(30));
+    Simulation simulation(options, 8 + random(30));
     uint32_t to_come = 40;
     for (int step = 0; step < 100000; ++step) {
       if (to_come > 0 && random(3) == 0) {
         const char* clients[] = {"a", "b", "c"};
-        rig.add(1 + random(70), random(60), clients[random(3)], 1 + random(3),
-                static_cast<int32_t>(random(3)));
+        simulation.add(1 + random(70), random(60), clients[random(3)], 1 + random(3),
+                       static_cast<int32_t>(random(3)));
         --to_come;
       }
-      const uint64_t refused_before =
-          static_cast<uint64_t>(std::ranges::count_if(rig.jobs, &Job::refused));
-      const bool had_work = !rig.scheduler.empty();
-      const auto picks = rig.step(1 + random(20));
-      const uint64_t refused =
-          static_cast<uint64_t>(std::ranges::count_if(rig.jobs, &Job::refused));
+      const uint64_t refused_before = static_cast<uint64_t>(
+          std::ranges::count_if(simulation.requests, &SimulatedRequest::refused));
+      const bool had_work = !simulation.scheduler.empty();
+      const auto picks = simulation.step(1 + random(20));
+      const uint64_t refused = static_cast<uint64_t>(
+          std::ranges::count_if(simulation.requests, &SimulatedRequest::refused));
       ASSERT_TRUE(!had_work || !picks.empty() || refused > refused_before) << round;
-      if (to_come == 0 && rig.scheduler.empty()) break;
+      if (to_come == 0 && simulation.scheduler.empty()) break;
     }
-    for (const Job& job : rig.jobs) ASSERT_TRUE(job.refused || job.done == job.total) << round;
+    for (const SimulatedRequest& request : simulation.requests)
+      ASSERT_TRUE(request.refused || request.done == request.total) << round;
   }
 }
 

@@ -407,5 +407,17 @@ TEST(Hardware, IsMeasuredWithTheKernelsOfTheModel) {
   EXPECT_GT(make_plan(*model, {}, hardware).decode_tokens_per_second, 0);
 }
 
+TEST(Hardware, IsMeasuredForEncoderDecoders) {
+  const TempFolder folder;
+  write_random_model(System::real(), folder.path("m"), "tiny-t5", "q8_0");
+  ModelOptions options;
+  options.inspect = true;
+  options.threads = 2;
+  const auto model = Model::load(folder.path("m"), std::move(options));
+  const Hardware hardware = measure_hardware(*model);
+  for (const double rate : hardware.decode_bytes_per_second) EXPECT_GT(rate, 0);
+  EXPECT_GT(make_plan(*model, {}, hardware).decode_tokens_per_second, 0);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -118,7 +118,7 @@ void run_linear(StepRun<Single>& step, const tenon_op& op) {
   const auto t = static_cast<uint64_t>(in.rows());
   const auto columns = static_cast<uint64_t>(out.cols());
   if (t == 0) return;
-  const std::vector<float> bias = step.weight_vector(op.inputs[2]);
+  const auto bias = step.weight_vector(op.inputs[2]);
   const Panels panels(step, op.inputs[1], columns, 1, t);
   step.for_each(panels.per_matrix, panels.room(), [&](uint64_t p, float* values) noexcept {
     const uint64_t first = panels.first(p);

@@ -123,15 +123,16 @@ std::string processor_name() {
 #endif
 }
 
-bool matrices_supported(const tenon_program& program, const tenon_op& op, uint32_t input) noexcept {
-  const CpuOperation* own = all_operations().find(op.kind);
+bool matrices_supported(const OperationTable& operations, const tenon_program& program,
+                        const tenon_op& op, uint32_t input) noexcept {
+  const CpuOperation* own = operations.find(op.kind);
   for (uint32_t i = 0; i < program.num_ops; ++i) {
     const tenon_op& other = ops_of(program)[i];
+    const CpuOperation* entry = operations.entry_of(program, other);
+    if (entry == nullptr) continue;
     for (uint32_t j = 0; j < other.num_inputs; ++j) {
       if (other.inputs[j] != op.inputs[input]) continue;
-      const CpuOperation* entry = all_operations().entry_of(program, other);
-      const bool plain = entry == nullptr;  // plain forms read any row layout
-      if (!plain && num_matrices(entry, other, j) != num_matrices(own, op, input)) return false;
+      if (num_matrices(entry, other, j) != num_matrices(own, op, input)) return false;
     }
   }
   return true;
@@ -150,7 +151,7 @@ bool supports_op(const tenon_program& program, uint32_t index, const OperationTa
     if (format == nullptr || !format->weight || slot.columns % format->block_values != 0)
       return false;
   }
-  return entry->fits == nullptr || entry->fits(program, op);
+  return entry->fits == nullptr || entry->fits(operations, program, op);
 }
 
 }  // namespace tenon::cpu

@@ -28,8 +28,9 @@ std::string processor_name();
 bool supports_op(const tenon_program& program, uint32_t op,
                  const OperationTable& operations = all_operations());
 
-/// True if all operations on the weight at an input see as many matrices as `op`; its panels depend
-/// on that number.
-bool matrices_supported(const tenon_program& program, const tenon_op& op, uint32_t input) noexcept;
+/// True if all entries that read the weight at an input see as many matrices in it as `op`: its
+/// panels depend on that number. Plain forms read any panels.
+bool matrices_supported(const OperationTable& operations, const tenon_program& program,
+                        const tenon_op& op, uint32_t input) noexcept;
 
 }  // namespace tenon::cpu

@@ -472,10 +472,17 @@ void Executable::run_phases() {
     uint32_t last = first;
     while (last < end && !plan_.phases[last].is_plain()) ++last;
     if (last > first) run_job(runner, first, last);
-    if (last < end) plain_->run(plan_.phases[last].op, *state_.step);
+    if (last < end) run_plain(plan_.phases[last]);
     first = last + 1;
   }
   state_.step = nullptr;
+}
+
+void Executable::run_plain(const Phase& phase) {
+  plain_->run(phase.op, *state_.step);
+  if (phase.op.kind != TENON_OP_MOE_ROUTE) return;
+  const auto* ids = reinterpret_cast<const int32_t*>(activations_[phase.op.outputs[0]].f32);
+  expert_plans_[phase.route].sort(ids, backends::num_rows(*state_.step, phase.row_class));
 }
 
 void Executable::run_job(PhaseRunner& runner, uint32_t first, uint32_t end) {

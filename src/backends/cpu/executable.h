@@ -115,6 +115,7 @@ class Executable {
 
   void bind(const tenon_step& step);
   void run_phases();
+  void run_plain(const Phase& phase);
   /// Runs phases [first, end), none of which is plain, in one job of the host.
   void run_job(PhaseRunner& runner, uint32_t first, uint32_t end);
   void allocate_weights();

@@ -79,9 +79,10 @@ struct CpuOperation {
 
   uint32_t kind;  ///< TENON_OP_*, or an internal kind
   Placement placement = Placement::Rows;
-  /// True if the operation can run as given; null: always. The device does not support it
-  /// otherwise.
-  bool (*fits)(const tenon_program& program, const tenon_op& op) noexcept = nullptr;
+  /// True if the operation can run as given, beside the program's other operations as `table` runs
+  /// them; null: always. The device does not support it otherwise.
+  bool (*fits)(const OperationTable& table, const tenon_program& program,
+               const tenon_op& op) noexcept = nullptr;
   uint32_t constants = TENON_TYPE_F64;  ///< type of its constants
   /// Number of matrices in the weight of an input: experts, heads, or 1; 0 for vectors. Null: only
   /// vectors.

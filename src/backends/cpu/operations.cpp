@@ -22,7 +22,7 @@ bool uses_positions(const tenon_op& op, uint32_t group) noexcept {
   const CacheUse use = backends::cache_use(op.kind);
   if (use == CacheUse::None || use == CacheUse::State) return false;
   if (op.params.kv.group == group) return true;
-  return use == CacheUse::ReadsPools && op.params.attention_pools.pool_group == group;
+  return use == CacheUse::ReadsCompressed && op.params.attention_pools.pool_group == group;
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ const CpuOperation* OperationTable::entry_of(const tenon_program& program,
   const CacheUse use = backends::cache_use(op.kind);
   const bool positions = use != CacheUse::None && use != CacheUse::State;
   if (positions && is_plain_group(program, op.params.kv.group)) return nullptr;
-  if (use == CacheUse::ReadsPools &&
+  if (use == CacheUse::ReadsCompressed &&
       is_plain_group(program, op.params.attention_pools.pool_group)) {
     return nullptr;
   }

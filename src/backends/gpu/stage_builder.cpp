@@ -134,9 +134,9 @@ void StageBuilder::add_stage(Kernel kernel, std::initializer_list<uint32_t> cons
     const tenon_kv_params& kv = op.params.kv;
     (is_written(op) ? writes : reads).push_back(layer_extent(kv.group, kv.layer));
   }
-  if (shape.pool_group != nullptr) {
-    const tenon_attention_pools_params& pools = op.params.attention_pools;
-    reads.push_back(layer_extent(pools.pool_group, pools.pool_layer));
+  if (shape.compressed_group != nullptr) {
+    const tenon_attention_pools_params& attention = op.params.attention_pools;
+    reads.push_back(layer_extent(attention.pool_group, attention.pool_layer));
   }
   const bool uses_scratch = op.kind == TENON_OP_MOE_ROUTE || is_selection(op.kind);
   if (uses_scratch) writes.push_back({addresses.scratch, addresses.scratch + 1});

@@ -12,13 +12,13 @@ using namespace op_rules;
 uint64_t attention_pools_columns(const OpView& view) {
   const tenon_attention_pools_params& attention = view.op.params.attention_pools;
   const tenon_cache_group& group = group_of(view, attention.group, attention.layer);
-  const tenon_cache_group& pools = group_of(view, attention.pool_group, attention.pool_layer);
-  require(group.kind == TENON_CACHE_LATENT && pools.kind == TENON_CACHE_LATENT &&
-              group.key_dim == pools.key_dim && group.value_dim == pools.value_dim &&
-              group.type == pools.type,
+  const tenon_cache_group& compressed = group_of(view, attention.pool_group, attention.pool_layer);
+  require(group.kind == TENON_CACHE_LATENT && compressed.kind == TENON_CACHE_LATENT &&
+              group.key_dim == compressed.key_dim && group.value_dim == compressed.value_dim &&
+              group.type == compressed.type,
           view, "its cache groups are not of latent rows of one kind");
-  require(attention.group != attention.pool_group && group.stride <= 1 && pools.window == 0, view,
-          "its cache groups are not one of positions and one of pools");
+  require(attention.group != attention.pool_group && group.stride <= 1 && compressed.window == 0,
+          view, "its cache groups are not one of positions and one of pools");
   require_within(view, attention.window, group);
   require(attention.heads > 0, view, "no head");
   require(columns_of(view, 0) == uint64_t{attention.heads} * group.key_dim, view,

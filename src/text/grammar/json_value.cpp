@@ -1,15 +1,14 @@
 #include "text/grammar/json_value.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include "json/json_reader.h"
 
 namespace tenon::grammar {
 namespace {
 
-using Json = nlohmann::json;
-
 /// Builds the tree; returning false stops the parser.
-class ValueBuilder : public nlohmann::json_sax<Json> {
+class ValueBuilder final : public JsonEvents {
  public:
   ValueBuilder(JsonValue& root, Budget& budget) : root_(root), budget_(budget) {}
   std::string failure;
@@ -33,15 +32,14 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool boolean(bool value) override {
     return add({.kind = value ? JsonValue::Kind::True : JsonValue::Kind::False});
   }
-  bool number_integer(int64_t value) override { return number(std::to_string(value)); }
-  bool number_unsigned(uint64_t value) override { return number(std::to_string(value)); }
-  bool number_float(double /*value*/, const std::string& text) override { return number(text); }
+  bool count(uint64_t value) override { return number(std::to_string(value)); }
+  bool integer(int64_t value) override { return number(std::to_string(value)); }
+  bool real(double /*value*/, const std::string& text) override { return number(text); }
   bool string(std::string& value) override {
     return add({.kind = JsonValue::Kind::String, .text = std::move(value)});
   }
-  bool binary(binary_t& /*value*/) override { return false; }
-  bool start_object(size_t /*size*/) override { return open({.kind = JsonValue::Kind::Object}); }
-  bool start_array(size_t /*size*/) override { return open({.kind = JsonValue::Kind::Array}); }
+  bool begin_object() override { return open({.kind = JsonValue::Kind::Object}); }
+  bool begin_array() override { return open({.kind = JsonValue::Kind::Array}); }
   bool key(std::string& name) override {
     if (!names_.back().insert(name).second) {
       failure = "an object has the member \"" + name.substr(0, 60) + "\" twice";
@@ -52,15 +50,10 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
-  bool parse_error(size_t position, const std::string& /*token*/,
-                   const Json::exception& error) override {
-    constexpr int kNumberOverflow = 406;  // nlohmann-json's error code
-    if (failure.empty()) {
-      failure = error.id == kNumberOverflow ? "a number beyond the range of a double, before byte "
-                                            : "not JSON at byte ";
-      failure += std::to_string(position);
-    }
-    return false;
+  void refuse(JsonFault fault, size_t position) override {
+    failure = fault == JsonFault::Range ? "a number beyond the range of a double, before byte "
+                                        : "not JSON at byte ";
+    failure += std::to_string(position);
   }
 
  private:
@@ -119,9 +112,9 @@ JsonDocument::JsonDocument(std::string_view text, Budget& budget) {
   budget.spend(text.size() / 2);  // a compilation may read many documents
   if (text.size() > kMaxBytes) budget.refuse("larger than {} bytes", kMaxBytes);
   ValueBuilder builder(root_, budget);
-  if (Json::sax_parse(text.begin(), text.end(), &builder)) return;
+  if (read_json(text, builder)) return;
   budget.set_place(builder.pointer());
-  budget.refuse("{}", builder.failure.empty() ? "not JSON" : builder.failure);
+  budget.refuse("{}", builder.failure);
 }
 
 }  // namespace tenon::grammar

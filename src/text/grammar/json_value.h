@@ -1,5 +1,4 @@
 // JSON tree that keeps the spelling of numbers, for schemas, which compare numbers exactly.
-// nlohmann-json parses.
 #pragma once
 
 #include <cstdint>

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
+#include "json/json_reader.h"
 #include "text/unicode/json_escapes.h"
 
 namespace tenon::jinja {
@@ -15,33 +15,32 @@ constexpr std::array<std::string_view, 10> kRoles{"user",  "assistant",    "syst
                                                   "tool",  "function",     "ipython", "model",
                                                   "tools", "tool_response"};
 
-class Builder : public nlohmann::json_sax<nlohmann::json> {
+class Builder final : public JsonEvents {
  public:
   explicit Builder(std::string_view what) : what_(what) {}
 
   bool null() override { return add(Value::none()); }
   bool boolean(bool value) override { return add(Value::boolean(value)); }
-  bool number_integer(number_integer_t value) override { return add(Value::integer(value)); }
-  bool number_unsigned(number_unsigned_t value) override {
+  bool count(uint64_t value) override {
     if (value > INT64_MAX) {
       return add(Value::wide_integer(static_cast<double>(value), std::to_string(value)));
     }
     return add(Value::integer(static_cast<int64_t>(value)));
   }
-  bool number_float(number_float_t value, const string_t& text) override {
+  bool integer(int64_t value) override { return add(Value::integer(value)); }
+  bool real(double value, const std::string& text) override {
     if (text.find_first_of(".eE") == text.npos) {
       return add(Value::wide_integer(value, text));
     }
     return add(Value::real(value));
   }
-  bool string(string_t& value) override {
+  bool string(std::string& value) override {
     const bool is_role = !open_.empty() && open_.back().is_dict && open_.back().key == "role" &&
                          std::find(kRoles.begin(), kRoles.end(), value) != kRoles.end();
     return add(Value::string(Text(std::move(value), !is_role)));
   }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(true); }
-  bool key(string_t& name) override {
+  bool begin_object() override { return open(true); }
+  bool key(std::string& name) override {
     open_.back().key = std::move(name);
     return true;
   }
@@ -50,14 +49,13 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     open_.pop_back();
     return add(std::move(value));
   }
-  bool start_array(std::size_t) override { return open(false); }
+  bool begin_array() override { return open(false); }
   bool end_array() override {
     Value value = Value::sequence(Kind::List, std::move(open_.back().items));
     open_.pop_back();
     return add(std::move(value));
   }
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::detail::exception&) override {
+  void refuse(JsonFault /*fault*/, size_t position) override {
     fail(Code::Argument, "{}: no JSON at byte {}", what_, position);
   }
 
@@ -103,7 +101,7 @@ Value value_from_json(std::string_view json, std::string_view what) {
   const std::optional<std::string> repaired = without_half_surrogates(json);
   if (repaired) json = *repaired;
   try {
-    (void)nlohmann::json::sax_parse(json.begin(), json.end(), &builder);
+    read_json(json, builder);
   } catch (const Failure& failure) {
     fail(Code::Argument, "{}: {}", what, failure.what());
   }

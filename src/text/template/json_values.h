@@ -1,4 +1,4 @@
-// Converts JSON text to values of templates; the only user of a JSON library here.
+// Converts JSON text to values of templates.
 #pragma once
 
 #include <string_view>

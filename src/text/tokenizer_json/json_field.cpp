@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "json/json_reader.h"
 #include "text/unicode/utf8_codec.h"
 
 namespace tenon::tokenizer_json {
@@ -9,31 +10,29 @@ namespace {
 
 /// Builds the tree and enforces the limits while parsing. A callback of Json::parse would be slow:
 /// it searches an array at the end of each object in it.
-class Builder : public nlohmann::json_sax<Json> {
+class Builder final : public JsonEvents {
  public:
   explicit Builder(std::string_view name) : name_(name) {}
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
-  bool number_integer(number_integer_t value) override { return add(value); }
-  bool number_unsigned(number_unsigned_t value) override { return add(value); }
-  bool number_float(number_float_t value, const string_t&) override { return add(value); }
-  bool string(string_t& value) override { return add(std::move(value)); }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(Json::object()); }
-  bool key(string_t& name) override {
+  bool count(uint64_t value) override { return add(value); }
+  bool integer(int64_t value) override { return add(value); }
+  bool real(double value, const std::string& /*text*/) override { return add(value); }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool begin_object() override { return open(Json::object()); }
+  bool key(std::string& name) override {
     key_ = std::move(name);
     return true;
   }
   bool end_object() override { return close(); }
-  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool begin_array() override { return open(Json::array()); }
   bool end_array() override { return close(); }
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::detail::exception& error) override {
-    if (dynamic_cast<const Json::parse_error*>(&error) != nullptr) {
-      fail(Code::Format, "{}: not JSON at byte {}", name_, position);
+  void refuse(JsonFault fault, size_t position) override {
+    if (fault == JsonFault::Range) {
+      fail(Code::Format, "{}: a number is beyond the range of doubles", name_);
     }
-    fail(Code::Format, "{}: {}", name_, error.what());
+    fail(Code::Format, "{}: not JSON at byte {}", name_, position);
   }
 
   [[nodiscard]] Json take() { return std::move(tree_); }
@@ -78,7 +77,7 @@ Json parse_json(std::string_view text, std::string_view name) {
     fail(Code::Limit, "{}: {} bytes, the limit is {}", name, text.size(), kMaxJsonBytes);
   }
   Builder builder(name);
-  (void)Json::sax_parse(text.begin(), text.end(), &builder);
+  read_json(text, builder);
   return builder.take();
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "file/file_folder.h"
-#include "file/json_tree.h"
+#include "json/json_tree.h"
 
 namespace tenon {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "file/json_tree.h"
+#include "json/json_tree.h"
 #include "weights/foreign/scheme_list.h"
 
 namespace tenon::foreign {

@@ -32,6 +32,7 @@ class Attention {
         sinks_(step.weight_vector(op.inputs[1])),
         selects_(op.inputs[3] != TENON_NO_SLOT),
         selected_(step.activation(selects_ ? op.inputs[3] : op.inputs[0])),
+        bias_(step.lists()),
         key_bytes_(cache_head_bytes(group.type, group.key_dim)),
         value_bytes_(cache_head_bytes(group.type, group.value_dim)) {
     if (params.bias == TENON_BIAS_ALIBI) {
@@ -153,10 +154,10 @@ class Attention {
   }
 
   const StepRun<Math>& step_;
-  const std::vector<Real> sinks_;  ///< [heads] or empty
+  const StepVector<Real> sinks_;  ///< [heads] or empty
   const bool selects_;
   const Matrix<Real> selected_;  ///< [T, k] of a selection
-  std::vector<Real> bias_;       ///< ALIBI: [heads]; RELATIVE: [buckets, heads]; or empty
+  StepVector<Real> bias_;        ///< ALIBI: [heads]; RELATIVE: [buckets, heads]; or empty
   const uint64_t key_bytes_;     ///< per head
   const uint64_t value_bytes_;
 };

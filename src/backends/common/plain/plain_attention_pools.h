@@ -1,4 +1,4 @@
-// attention_pools: over the last positions and over pooled rows, token by token and head by head
+// attention_pools: over the last positions and compressed rows, token by token and head by head
 // (DeepSeek-V4, as in `transformers`, models/deepseek_v4).
 #pragma once
 
@@ -17,13 +17,13 @@ namespace tenon::plain {
 inline bool fits_attention_pools(const OpShape& shape) noexcept {
   const tenon_attention_pools_params& params = shape.op->params.attention_pools;
   const tenon_cache_group& group = *shape.group;
-  const tenon_cache_group& pools = *shape.pool_group;
+  const tenon_cache_group& compressed = *shape.compressed_group;
   const tenon_slot* selection = shape.inputs[2];
-  return group.kind == TENON_CACHE_LATENT && pools.kind == TENON_CACHE_LATENT &&
-         group.kv_heads == 1 && pools.kv_heads == 1 && group.key_dim == pools.key_dim &&
-         group.value_dim == pools.value_dim && group.value_dim <= group.key_dim &&
-         group.type == pools.type && group.block_tokens > 0 && pools.block_tokens > 0 &&
-         backends::row_stride(group) == 1 && pools.window == 0 &&
+  return group.kind == TENON_CACHE_LATENT && compressed.kind == TENON_CACHE_LATENT &&
+         group.kv_heads == 1 && compressed.kv_heads == 1 && group.key_dim == compressed.key_dim &&
+         group.value_dim == compressed.value_dim && group.value_dim <= group.key_dim &&
+         group.type == compressed.type && group.block_tokens > 0 && compressed.block_tokens > 0 &&
+         backends::row_stride(group) == 1 && compressed.window == 0 &&
          fits_cache(group.type, group.key_dim) && params.heads > 0 &&
          is_activation(shape.inputs[0], TENON_ROWS_TOKENS) &&
          is_activation(shape.outputs[0], TENON_ROWS_TOKENS) &&
@@ -38,13 +38,13 @@ void run_attention_pools(StepRun<Math>& step, const tenon_op& op) {
   using Real = typename Math::Real;
   const tenon_attention_pools_params& params = op.params.attention_pools;
   const tenon_cache_group& group = step.group(params.group);
-  const tenon_cache_group& pools = step.group(params.pool_group);
+  const tenon_cache_group& compressed = step.group(params.pool_group);
   const auto query = step.activation(op.inputs[0]);
   const bool selects = op.inputs[2] != TENON_NO_SLOT;
   const auto selected = step.activation(selects ? op.inputs[2] : op.inputs[0]);
-  const std::vector<Real> sinks = step.weight_vector(op.inputs[1]);
+  const StepVector<Real> sinks = step.weight_vector(op.inputs[1]);
   auto out = step.activation(op.outputs[0]);
-  std::vector<std::vector<Real>> rows;  // rows that a token attends to
+  StepVector<StepVector<Real>> rows(step.lists());  // rows that a token attends to
   const auto add_row = [&](const std::byte* row) {
     rows.emplace_back(group.key_dim);
     load_head(row, group.type, group.key_dim, rows.back().data());
@@ -57,20 +57,20 @@ void run_attention_pools(StepRun<Math>& step, const tenon_op& op) {
     for (uint32_t i = first; i <= own; ++i) {
       add_row(step.cache_row(*place.sequence, params.group, params.layer, i));
     }
-    const uint32_t seen = backends::num_rows_before(pools, own + 1);
-    const auto add_pool = [&](uint32_t j) {
+    const uint32_t seen = backends::num_rows_before(compressed, own + 1);
+    const auto add_compressed = [&](uint32_t j) {
       add_row(step.cache_row(*place.sequence, params.pool_group, params.pool_layer,
-                             backends::position_of_row(pools, j)));
+                             backends::position_of_row(compressed, j)));
     };
     if (selects) {
       const auto numbers = selected.row(t);
       for (Eigen::Index j = 0; j < numbers.size() && numbers[j] >= 0; ++j) {
-        add_pool(static_cast<uint32_t>(numbers[j]));
+        add_compressed(static_cast<uint32_t>(numbers[j]));
       }
     } else {
-      for (uint32_t j = 0; j < seen; ++j) add_pool(j);
+      for (uint32_t j = 0; j < seen; ++j) add_compressed(j);
     }
-    std::vector<Real> scores(rows.size());
+    auto scores = step.template list<Real>(rows.size());
     for (uint32_t h = 0; h < params.heads; ++h) {
       const Real* q = query.row(t).data() + uint64_t{h} * group.key_dim;
       Real highest = sinks.empty() ? -INFINITY : sinks[h];

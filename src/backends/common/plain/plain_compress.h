@@ -30,24 +30,27 @@ void run_compress(StepRun<Math>& step, const tenon_op& op) {
   using Real = typename Math::Real;
   const tenon_compress_params& params = op.params.compress;
   const tenon_cache_group& group = step.group(params.group);
-  const std::vector<Real> bias = step.weight_rows(op.inputs[0]);  // [stride, key_dim]
+  const StepVector<Real> bias = step.weight_rows(op.inputs[0]);  // [stride, key_dim]
   auto out = step.activation(op.outputs[0]);
   const auto columns = static_cast<uint64_t>(out.cols());
   const uint64_t key_bytes = cache_head_bytes(group.type, group.key_dim);
-  std::vector<Real> value(group.key_dim), gate(group.key_dim);
-  std::vector<Real> highest(columns), sum(columns), result(columns);
+  auto value = step.template list<Real>(group.key_dim);
+  auto gate = step.template list<Real>(group.key_dim);
+  auto highest = step.template list<Real>(columns);
+  auto sum = step.template list<Real>(columns);
+  auto result = step.template list<Real>(columns);
   for (uint32_t t = 0; t < step.num_rows(op.outputs[0]); ++t) {
     const auto& place = step.place(t);
     const uint32_t own = place.position;
     out.row(t).setZero();
     if (own % params.stride != params.stride - 1) continue;
     // Calls body(column, value, gate) for each position's contribution.
-    const uint32_t pool = own + 1 - params.stride;
+    const uint32_t begin = own + 1 - params.stride;
     const bool overlaps = params.overlap == 1;
     const auto each = [&](const auto& body) {
-      for (uint32_t i = overlaps && pool > 0 ? pool - params.stride : pool; i <= own; ++i) {
-        // The pool's own half comes second.
-        const uint64_t from = overlaps && i >= pool ? columns : 0;
+      for (uint32_t i = overlaps && begin > 0 ? begin - params.stride : begin; i <= own; ++i) {
+        // The block's own half comes second.
+        const uint64_t from = overlaps && i >= begin ? columns : 0;
         const std::byte* row = step.cache_row(*place.sequence, params.group, params.layer, i);
         load_head(row, group.type, group.key_dim, value.data());
         load_head(row + key_bytes, group.type, group.key_dim, gate.data());

@@ -84,7 +84,7 @@ class Operand {
   Operand(StepRun<Math>& step, uint32_t slot)
       : columns_(static_cast<Eigen::Index>(step.slot(slot).columns)),
         vector_(step.slot(slot).kind == TENON_SLOT_WEIGHT ? step.weight_vector(slot)
-                                                          : std::vector<Real>()),
+                                                          : step.template list<Real>()),
         values_(vector_.empty() ? step.activation(slot)
                                 : Matrix<Real>(vector_.data(), 1, columns_)) {}
   Operand(const Operand&) = delete;
@@ -97,7 +97,7 @@ class Operand {
 
  private:
   Eigen::Index columns_;
-  std::vector<Real> vector_;
+  StepVector<Real> vector_;
   Matrix<Real> values_;
 };
 

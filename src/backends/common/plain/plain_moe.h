@@ -28,20 +28,23 @@ using Scores = std::span<const double>;
 /// Sort key of experts; NaN comes last.
 inline double rank(double score) { return std::isnan(score) ? -INFINITY : score; }
 
+using Lists = std::pmr::memory_resource*;
+
 /// Numbers 0 .. ranks.size() - 1 by descending rank, ties by number.
-inline std::vector<uint64_t> by_rank(Scores ranks) {
-  std::vector<uint64_t> order(ranks.size());
+inline StepVector<uint64_t> by_rank(Scores ranks, Lists lists) {
+  StepVector<uint64_t> order(ranks.size(), lists);
   std::iota(order.begin(), order.end(), uint64_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint64_t a, uint64_t b) { return ranks[a] > ranks[b]; });
+  std::sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) {
+    return ranks[a] != ranks[b] ? ranks[a] > ranks[b] : a < b;
+  });
   return order;
 }
 
 /// Softmax over the logits of the given experts.
-inline std::vector<double> softmax(Scores logits, std::span<const uint64_t> numbers) {
+inline StepVector<double> softmax(Scores logits, std::span<const uint64_t> numbers, Lists lists) {
   double largest = -INFINITY;
   for (const uint64_t i : numbers) largest = std::max(largest, logits[i]);
-  std::vector<double> weights;
+  StepVector<double> weights(lists);
   double sum = 0;
   for (const uint64_t i : numbers) {
     weights.push_back(std::exp(logits[i] - largest));
@@ -52,16 +55,17 @@ inline std::vector<double> softmax(Scores logits, std::span<const uint64_t> numb
 }
 
 /// Scores of all experts; for SOFTMAX_CHOSEN, which needs the chosen ones, the logits.
-inline std::vector<double> scores_of(const tenon_moe_route_params& route, Scores logits) {
-  std::vector<double> scores(logits.begin(), logits.end());
+inline StepVector<double> scores_of(const tenon_moe_route_params& route, Scores logits,
+                                    Lists lists) {
+  StepVector<double> scores(logits.begin(), logits.end(), lists);
   if (route.scoring == TENON_MOE_SIGMOID) {
     for (double& score : scores) score = 1 / (1 + std::exp(-score));
   } else if (route.scoring == TENON_MOE_SQRT_SOFTPLUS) {
     for (double& score : scores) score = std::sqrt(backends::softplus(score));
   } else if (route.scoring == TENON_MOE_SOFTMAX_ALL) {
-    std::vector<uint64_t> all(scores.size());
+    StepVector<uint64_t> all(scores.size(), lists);
     std::iota(all.begin(), all.end(), uint64_t{0});
-    scores = softmax(logits, all);
+    scores = softmax(logits, all, lists);
   }
   return scores;
 }
@@ -69,9 +73,9 @@ inline std::vector<double> scores_of(const tenon_moe_route_params& route, Scores
 /// Weights of SPARSE_MIXER: for each chosen expert, the softmax over it and the experts close to
 /// it.
 ///   order  expert numbers by descending logit
-inline std::vector<double> sparse_mixer(const tenon_moe_route_params& route, Scores logits,
-                                        std::span<const uint64_t> order) {
-  std::vector<double> weights;
+inline StepVector<double> sparse_mixer(const tenon_moe_route_params& route, Scores logits,
+                                       std::span<const uint64_t> order, Lists lists) {
+  StepVector<double> weights(lists);
   for (size_t j = 0; j < route.used; ++j) {
     const double largest = logits[order[j]];
     double sum = 0;
@@ -85,17 +89,18 @@ inline std::vector<double> sparse_mixer(const tenon_moe_route_params& route, Sco
 }
 
 /// Gives the lowest rank to experts outside the best groups.
-inline void keep_largest_groups(const tenon_moe_route_params& route, std::vector<double>& ranks) {
+inline void keep_largest_groups(const tenon_moe_route_params& route, StepVector<double>& ranks) {
   if (route.groups <= 1) return;
   const size_t size = ranks.size() / route.groups;
-  std::vector<double> totals;
+  const Lists lists = ranks.get_allocator().resource();
+  StepVector<double> totals(lists);
   for (size_t g = 0; g < route.groups; ++g) {
-    std::vector<double> run(ranks.begin() + static_cast<ptrdiff_t>(g * size),
-                            ranks.begin() + static_cast<ptrdiff_t>((g + 1) * size));
+    StepVector<double> run(ranks.begin() + static_cast<ptrdiff_t>(g * size),
+                           ranks.begin() + static_cast<ptrdiff_t>((g + 1) * size), lists);
     std::sort(run.begin(), run.end(), std::greater<>());
-    totals.push_back(size == 1 ? run[0] : run[0] + run[1]);
+    totals.push_back(rank(size == 1 ? run[0] : run[0] + run[1]));
   }
-  const std::vector<uint64_t> order = by_rank(totals);
+  const StepVector<uint64_t> order = by_rank(totals, lists);
   for (size_t i = route.groups_used; i < order.size(); ++i) {
     std::fill_n(ranks.begin() + static_cast<ptrdiff_t>(order[i] * size), size, -INFINITY);
   }
@@ -155,29 +160,30 @@ void run_moe_route(StepRun<Math>& step, const tenon_op& op) {
   const auto expert_scale = step.weight_vector(op.inputs[2]);
   const bool is_told = op.inputs[3] != TENON_NO_SLOT;
   const auto numbers = step.activation(op.inputs[is_told ? 3 : 0]);
+  const Lists lists = step.lists();
   for (Eigen::Index t = 0; t < out.rows(); ++t) {
     const Real* first = logits.row(t).data();
-    const std::vector<double> row(first, first + logits.cols());
-    const std::vector<double> scores = scores_of(route, row);
+    const StepVector<double> row(first, first + logits.cols(), lists);
+    const StepVector<double> scores = scores_of(route, row, lists);
     const bool orders_as_logits = route.scoring != TENON_MOE_SIGMOID &&
                                   route.scoring != TENON_MOE_SQRT_SOFTPLUS && bias.empty() &&
                                   route.groups <= 1;
-    std::vector<double> ranks;
+    StepVector<double> ranks(lists);
     for (size_t e = 0; e < row.size(); ++e) {
       const double score = orders_as_logits ? row[e] : scores[e] + (bias.empty() ? 0 : bias[e]);
       ranks.push_back(rank(score));
     }
     keep_largest_groups(route, ranks);
-    std::vector<uint64_t> order = by_rank(ranks);
+    StepVector<uint64_t> order = by_rank(ranks, lists);
     for (uint32_t j = 0; is_told && j < route.used; ++j) {
       order[j] = backends::told_expert(numbers(t, j), static_cast<uint32_t>(row.size()));
     }
     const std::span<const uint64_t> chosen(order.data(), route.used);
-    std::vector<double> weights;
+    StepVector<double> weights(lists);
     if (route.scoring == TENON_MOE_SOFTMAX_CHOSEN) {
-      weights = softmax(row, chosen);
+      weights = softmax(row, chosen, lists);
     } else if (route.scoring == TENON_MOE_SPARSE_MIXER) {
-      weights = sparse_mixer(route, row, order);
+      weights = sparse_mixer(route, row, order, lists);
     } else {
       for (const uint64_t e : chosen) weights.push_back(scores[e]);
     }
@@ -212,7 +218,7 @@ class ExpertProducts {
         weights_(step.activation(op.inputs[weighted_ ? 3 : 1])),
         out_(step.activation(op.outputs[0])),
         bias_(step.weight_rows(op.inputs[4])),
-        choices_(params_.experts) {
+        choices_(params_.experts, step.lists()) {
     const auto ids = step.activation(op.inputs[1]);
     for (Eigen::Index t = 0; t < ids.rows(); ++t) {
       for (Eigen::Index j = 0; j < ids.cols(); ++j) {
@@ -257,8 +263,8 @@ class ExpertProducts {
   Matrix<Real> in_;
   Matrix<Real> weights_;
   Matrix<Real> out_;
-  std::vector<Real> bias_;
-  std::vector<std::vector<Choice>> choices_;  ///< by expert
+  StepVector<Real> bias_;
+  StepVector<StepVector<Choice>> choices_;  ///< by expert
 };
 
 template <typename Math>

@@ -21,9 +21,9 @@ struct Recurrence {
 };
 
 template <typename Math>
-std::vector<Recurrence> begin_recurrences(const StepRun<Math>& step,
-                                          const tenon_state_params& state, uint64_t num_values) {
-  std::vector<Recurrence> all;
+StepVector<Recurrence> begin_recurrences(const StepRun<Math>& step, const tenon_state_params& state,
+                                         uint64_t num_values) {
+  StepVector<Recurrence> all(step.lists());
   const Strided<tenon_step_sequence> sequences = sequences_of(step.step());
   for (uint32_t s = 0; s < sequences.size(); ++s) {
     const tenon_step_sequence& sequence = sequences[s];
@@ -38,7 +38,7 @@ std::vector<Recurrence> begin_recurrences(const StepRun<Math>& step,
 template <typename Math, typename Body>
 void for_each_head(StepRun<Math>& step, const tenon_state_params& state, const StateShape& shape,
                    uint64_t num_scratch, const Body& body) {
-  const std::vector<Recurrence> all = begin_recurrences(step, state, shape.values());
+  const StepVector<Recurrence> all = begin_recurrences(step, state, shape.values());
   step.for_each(all.size() * shape.heads, num_scratch, [&](uint64_t i, auto* scratch) noexcept {
     const Recurrence& sequence = all[i / shape.heads];
     const uint64_t head = i % shape.heads;
@@ -147,7 +147,7 @@ void run_conv(StepRun<Math>& step, const tenon_op& op) {
   const auto bias = step.weight_vector(op.inputs[2]);
   const auto taps = static_cast<Eigen::Index>(step.slot(op.inputs[1]).columns);
   const auto kept = static_cast<uint64_t>(taps - 1) * static_cast<uint64_t>(x.cols());
-  const std::vector<Recurrence> all = begin_recurrences(step, op.params.state, kept);
+  const StepVector<Recurrence> all = begin_recurrences(step, op.params.state, kept);
   step.for_each(static_cast<uint64_t>(x.cols()), static_cast<uint64_t>(taps),
                 [&](uint64_t number, Real* weight) noexcept {
                   const auto c = static_cast<Eigen::Index>(number);

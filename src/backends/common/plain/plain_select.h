@@ -56,14 +56,15 @@ inline bool fits_select_blocks(const OpShape& shape) noexcept {
 
 /// Numbers of the `count` largest scores, ascending. Replaces NaN scores by -infinity.
 template <typename Real>
-std::vector<uint32_t> best_of(std::vector<Real>& scores, size_t count) {
-  std::vector<uint32_t> order(scores.size());
+StepVector<uint32_t> best_of(StepVector<Real>& scores, size_t count) {
+  StepVector<uint32_t> order(scores.size(), scores.get_allocator().resource());
   for (uint32_t i = 0; i < order.size(); ++i) {
     order[i] = i;
     if (std::isnan(scores[i])) scores[i] = -INFINITY;
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return scores[a] > scores[b]; });
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+  });
   order.resize(std::min(order.size(), count));
   std::sort(order.begin(), order.end());
   return order;
@@ -72,15 +73,15 @@ std::vector<uint32_t> best_of(std::vector<Real>& scores, size_t count) {
 /// Scores of index rows for a token. Serves select, select_candidates and select_within, whose
 /// parameters share a prefix.
 template <typename Math>
-std::vector<typename Math::Real> index_scores(StepRun<Math>& step, const tenon_op& op, uint32_t t,
-                                              const std::vector<uint32_t>& rows) {
+StepVector<typename Math::Real> index_scores(StepRun<Math>& step, const tenon_op& op, uint32_t t,
+                                             const StepVector<uint32_t>& rows) {
   using Real = typename Math::Real;
   const tenon_select_params& params = op.params.select;
   const tenon_cache_group& group = step.group(params.group);
   const auto query = step.activation(op.inputs[0]);
   const auto weights = step.activation(op.inputs[1]);
-  std::vector<Real> key(group.key_dim);
-  std::vector<Real> scores(rows.size());
+  auto key = step.template list<Real>(group.key_dim);
+  auto scores = step.template list<Real>(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::byte* row = step.cache_row(*step.place(t).sequence, params.group, params.layer,
                                           backends::position_of_row(group, rows[i]));
@@ -97,9 +98,10 @@ std::vector<typename Math::Real> index_scores(StepRun<Math>& step, const tenon_o
 
 /// Rows of a select's group that a token sees, from 0 on.
 template <typename Math>
-std::vector<uint32_t> rows_seen(StepRun<Math>& step, const tenon_op& op, uint32_t t) {
+StepVector<uint32_t> rows_seen(StepRun<Math>& step, const tenon_op& op, uint32_t t) {
   const tenon_cache_group& group = step.group(op.params.select.group);
-  std::vector<uint32_t> rows(backends::num_rows_before(group, step.place(t).position + 1));
+  auto rows =
+      step.template list<uint32_t>(backends::num_rows_before(group, step.place(t).position + 1));
   std::iota(rows.begin(), rows.end(), 0u);
   return rows;
 }
@@ -107,7 +109,7 @@ std::vector<uint32_t> rows_seen(StepRun<Math>& step, const tenon_op& op, uint32_
 /// Writes numbers[i] for each chosen i, then -1.
 template <typename Math>
 void write_chosen(StepRun<Math>& step, const tenon_op& op, uint32_t t,
-                  const std::vector<uint32_t>& chosen, const std::vector<uint32_t>& numbers) {
+                  const StepVector<uint32_t>& chosen, const StepVector<uint32_t>& numbers) {
   using Real = typename Math::Real;
   auto out = step.activation(op.outputs[0]);
   for (uint32_t j = 0; j < op.params.select.count; ++j) {
@@ -118,7 +120,7 @@ void write_chosen(StepRun<Math>& step, const tenon_op& op, uint32_t t,
 template <typename Math>
 void run_select(StepRun<Math>& step, const tenon_op& op) {
   for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {
-    const std::vector<uint32_t> rows = rows_seen(step, op, t);
+    const StepVector<uint32_t> rows = rows_seen(step, op, t);
     auto scores = index_scores(step, op, t, rows);
     write_chosen(step, op, t, best_of(scores, op.params.select.count), rows);
   }
@@ -129,14 +131,15 @@ void run_select_candidates(StepRun<Math>& step, const tenon_op& op) {
   using Real = typename Math::Real;
   const tenon_select_within_params& params = op.params.select_within;
   for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {
-    const std::vector<uint32_t> rows = rows_seen(step, op, t);
-    const std::vector<Real> scores = index_scores(step, op, t, rows);
-    std::vector<Real> best((rows.size() + params.block - 1) / params.block, -INFINITY);
+    const StepVector<uint32_t> rows = rows_seen(step, op, t);
+    const StepVector<Real> scores = index_scores(step, op, t, rows);
+    auto best =
+        step.template list<Real>((rows.size() + params.block - 1) / params.block, -INFINITY);
     for (size_t i = 0; i < rows.size(); ++i) {
       if (scores[i] > best[i / params.block]) best[i / params.block] = scores[i];
     }
     if (!best.empty()) best.back() = INFINITY;
-    std::vector<uint32_t> numbers(best.size());
+    auto numbers = step.template list<uint32_t>(best.size());
     std::iota(numbers.begin(), numbers.end(), 0u);
     write_chosen(step, op, t, best_of(best, params.count), numbers);
   }
@@ -148,7 +151,7 @@ void run_select_within(StepRun<Math>& step, const tenon_op& op) {
   const auto candidates = step.activation(op.inputs[2]);
   for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {
     const auto seen = static_cast<uint32_t>(rows_seen(step, op, t).size());
-    std::vector<uint32_t> rows;
+    auto rows = step.template list<uint32_t>();
     const auto blocks = candidates.row(t);
     for (Eigen::Index j = 0; j < blocks.size() && blocks[j] >= 0; ++j) {
       const uint64_t first = static_cast<uint64_t>(blocks[j]) * params.block;
@@ -167,11 +170,12 @@ void run_select_blocks(StepRun<Math>& step, const tenon_op& op) {
   const tenon_cache_group& group = step.group(params.group);
   const auto query = step.activation(op.inputs[0]);
   auto out = step.activation(op.outputs[0]);
-  std::vector<Real> key(group.key_dim);
+  auto key = step.template list<Real>(group.key_dim);
   for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {
     const auto& [sequence, own] = step.place(t);
     const uint32_t blocks = own / params.block + 1;
-    std::vector<std::vector<Real>> scores(params.heads, std::vector<Real>(blocks, -INFINITY));
+    StepVector<StepVector<Real>> scores(step.lists());
+    while (scores.size() < params.heads) scores.emplace_back(blocks, static_cast<Real>(-INFINITY));
     for (uint32_t i = 0; i <= own; ++i) {
       const std::byte* row = step.cache_row(*sequence, params.group, params.layer, i);
       load_head(row, group.type, group.key_dim, key.data());
@@ -186,7 +190,7 @@ void run_select_blocks(StepRun<Math>& step, const tenon_op& op) {
     for (uint32_t h = 0; h < params.heads; ++h) {
       const uint32_t local = std::min(params.local, blocks);
       std::fill_n(scores[h].end() - local, local, static_cast<Real>(INFINITY));
-      const std::vector<uint32_t> chosen = best_of(scores[h], params.count);
+      const StepVector<uint32_t> chosen = best_of(scores[h], params.count);
       for (uint32_t j = 0; j < params.count; ++j) {
         const bool is_chosen = j < chosen.size();
         out(t, h * params.count + j) = is_chosen ? static_cast<Real>(chosen[j]) : Real{-1};

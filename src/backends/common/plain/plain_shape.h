@@ -17,7 +17,7 @@ struct OpShape {
   const tenon_slot* inputs[TENON_MAX_INPUTS];    ///< null if absent
   const tenon_slot* outputs[TENON_MAX_OUTPUTS];  ///< null if absent
   const tenon_cache_group* group;                ///< null without a cache group
-  const tenon_cache_group* pool_group;           ///< attention_pools only
+  const tenon_cache_group* compressed_group;     ///< attention_pools only
   uint32_t position_parts;                       ///< parts per position in the program
   uint32_t token_history;                        ///< tokens before a sequence that steps provide
 };
@@ -47,11 +47,11 @@ inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t 
   const bool recurrent = use == backends::CacheUse::State;
   if (kv.layer >= shape.group->layers) return std::nullopt;
   if (recurrent != (shape.group->kind == TENON_CACHE_STATE)) return std::nullopt;
-  if (use == backends::CacheUse::ReadsPools) {
-    const tenon_attention_pools_params& pools = shape.op->params.attention_pools;
-    if (pools.pool_group >= program.num_groups) return std::nullopt;
-    shape.pool_group = &groups_of(program)[pools.pool_group];
-    if (pools.pool_layer >= shape.pool_group->layers) return std::nullopt;
+  if (use == backends::CacheUse::ReadsCompressed) {
+    const tenon_attention_pools_params& attention = shape.op->params.attention_pools;
+    if (attention.pool_group >= program.num_groups) return std::nullopt;
+    shape.compressed_group = &groups_of(program)[attention.pool_group];
+    if (attention.pool_layer >= shape.compressed_group->layers) return std::nullopt;
   }
   return shape;
 }

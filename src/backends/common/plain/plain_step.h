@@ -5,6 +5,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -35,12 +36,17 @@ struct TokenPlace {
   uint32_t position = 0;  ///< within its sequence
 };
 
-/// Memory reused across steps.
+/// A list of one operation, in memory that later operations use again.
+template <typename T>
+using StepVector = std::pmr::vector<T>;
+
+/// Memory reused across steps: once the largest step has run, steps allocate nothing.
 struct StepScratch {
-  std::vector<TokenPlace> places;        ///< [max_tokens]
-  HostMemory thread_values;              ///< per thread of one operation
-  HostMemory shared_values;              ///< shared by all threads of one operation
-  std::vector<HostMemory> bound_values;  ///< [slots] inputs and results [rows, columns]
+  std::vector<TokenPlace> places;                ///< [max_tokens]
+  HostMemory thread_values;                      ///< per thread of one operation
+  HostMemory shared_values;                      ///< shared by all threads of one operation
+  std::vector<HostMemory> bound_values;          ///< [slots] inputs and results [rows, columns]
+  std::pmr::unsynchronized_pool_resource lists;  ///< of StepVectors
 
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const {
     if (purpose != TENON_MEMORY_SCRATCH) return 0;
@@ -50,11 +56,13 @@ struct StepScratch {
   }
 };
 
-/// Grows `memory` to at least `bytes`; growing loses the contents.
+/// Grows `memory` to at least `bytes`; growing loses the contents. Adds half of the size from the
+/// second time on: some operations need more with each position of a text.
 inline void reserve(HostMemory& memory, const tenon_host* host, uint64_t bytes, const char* what) {
   if (bytes <= memory.size()) return;
+  const uint64_t taken = memory.size() == 0 ? bytes : backends::add(bytes, bytes / 2, what);
   memory = HostMemory();
-  memory = HostMemory(host, bytes, TENON_MEMORY_SCRATCH, what);
+  memory = HostMemory(host, taken, TENON_MEMORY_SCRATCH, what);
 }
 
 /// Owner of a program's weights and activations. A backend with its own storage specialises it,
@@ -130,17 +138,17 @@ class StepRun {
     program_.weight_row(slot_number, row, out);
   }
   /// A weight vector; empty for an absent slot.
-  [[nodiscard]] std::vector<Real> weight_vector(uint32_t slot_number) const {
-    if (slot_number == TENON_NO_SLOT) return {};
-    std::vector<Real> values(slot(slot_number).columns);
+  [[nodiscard]] StepVector<Real> weight_vector(uint32_t slot_number) const {
+    if (slot_number == TENON_NO_SLOT) return list<Real>();
+    auto values = list<Real>(slot(slot_number).columns);
     weight_row(slot_number, 0, values.data());
     return values;
   }
   /// All rows of a weight, concatenated; empty for an absent slot.
-  [[nodiscard]] std::vector<Real> weight_rows(uint32_t slot_number) const {
-    if (slot_number == TENON_NO_SLOT) return {};
+  [[nodiscard]] StepVector<Real> weight_rows(uint32_t slot_number) const {
+    if (slot_number == TENON_NO_SLOT) return list<Real>();
     const tenon_slot& info = slot(slot_number);
-    std::vector<Real> values(info.rows * info.columns);
+    auto values = list<Real>(info.rows * info.columns);
     for (uint64_t row = 0; row < info.rows; ++row) {
       weight_row(slot_number, row, values.data() + row * info.columns);
     }
@@ -195,6 +203,14 @@ class StepRun {
   [[nodiscard]] const tenon_cache_group& group(uint32_t group) const {
     return program_.group(group);
   }
+
+  /// A list of `count` values, for the thread that runs the step.
+  template <typename T>
+  [[nodiscard]] StepVector<T> list(uint64_t count = 0, T value = {}) const {
+    return StepVector<T>(count, value, &scratch_.lists);
+  }
+  /// Memory of such lists.
+  [[nodiscard]] std::pmr::memory_resource* lists() const { return &scratch_.lists; }
 
   /// Room for `count` values, valid until the next call.
   [[nodiscard]] Real* shared_values(uint64_t count) {

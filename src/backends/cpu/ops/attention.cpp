@@ -20,7 +20,8 @@ bool selection_supported(const tenon_program& program, const tenon_attention_par
          (params.selections <= 1 || params.selections == group.kv_heads);
 }
 
-bool attention_fits(const tenon_program& program, const tenon_op& op) noexcept {
+bool attention_fits(const OperationTable&, const tenon_program& program,
+                    const tenon_op& op) noexcept {
   const tenon_attention_params& params = op.params.attention;
   if (selects(op) && (params.mask != TENON_MASK_CAUSAL || params.window != 0 ||
                       params.bias != TENON_BIAS_NONE || !selection_supported(program, params))) {

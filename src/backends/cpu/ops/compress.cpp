@@ -10,7 +10,8 @@ namespace tenon::cpu {
 namespace {
 
 /// Requires a cache of f32 values in the layout of keys.
-bool compress_fits(const tenon_program& program, const tenon_op& op) noexcept {
+bool compress_fits(const OperationTable&, const tenon_program& program,
+                   const tenon_op& op) noexcept {
   const uint32_t group = op.params.compress.group;
   return group_supported(program, group) && groups_of(program)[group].type == TENON_TYPE_F32;
 }
@@ -30,15 +31,15 @@ void run_compress(OpRun& run, const Phase& phase, uint32_t token, uint32_t) noex
   }
   const uint8_t* const* blocks = run.cache_blocks(params.group, token);
   const float* bias = run.vector(op.inputs[0]);  // [stride, key_dim]
-  const uint32_t pool = own + 1 - params.stride;
+  const uint32_t begin = own + 1 - params.stride;
   const bool overlaps = params.overlap == 1;
-  const uint32_t first = overlaps && pool > 0 ? pool - params.stride : pool;
+  const uint32_t first = overlaps && begin > 0 ? begin - params.stride : begin;
   for (uint64_t c = 0; c < n; ++c) {
     // Calls body(value, logit) for each position; keys have the positions innermost.
     const auto each = [&](const auto& body) {
       for (uint32_t i = first; i <= own; ++i) {
-        // The pool's own half comes second.
-        const uint64_t column = overlaps && i >= pool ? n + c : c;
+        // The block's own half comes second.
+        const uint64_t column = overlaps && i >= begin ? n + c : c;
         const uint32_t slot = i % group.block_tokens;
         const uint8_t* area =
             blocks[i / group.block_tokens] + uint64_t{params.layer} * block.area_bytes();

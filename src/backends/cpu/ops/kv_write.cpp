@@ -5,7 +5,8 @@
 namespace tenon::cpu {
 namespace {
 
-bool kv_write_fits(const tenon_program& program, const tenon_op& op) noexcept {
+bool kv_write_fits(const OperationTable&, const tenon_program& program,
+                   const tenon_op& op) noexcept {
   return group_supported(program, op.params.kv.group);
 }
 

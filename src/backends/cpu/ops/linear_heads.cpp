@@ -8,8 +8,9 @@ uint32_t linear_heads_matrices(const tenon_op& op, uint32_t input) noexcept {
   return input == 1 ? op.params.linear_heads.heads : 0;
 }
 
-bool linear_heads_fits(const tenon_program& program, const tenon_op& op) noexcept {
-  return matrices_supported(program, op, 1);
+bool linear_heads_fits(const OperationTable& table, const tenon_program& program,
+                       const tenon_op& op) noexcept {
+  return matrices_supported(table, program, op, 1);
 }
 
 }  // namespace

@@ -8,8 +8,9 @@ uint32_t moe_linear_matrices(const tenon_op& op, uint32_t input) noexcept {
   return input == 2 ? op.params.moe_linear.experts : 0;
 }
 
-bool moe_linear_fits(const tenon_program& program, const tenon_op& op) noexcept {
-  return matrices_supported(program, op, 2);
+bool moe_linear_fits(const OperationTable& table, const tenon_program& program,
+                     const tenon_op& op) noexcept {
+  return matrices_supported(table, program, op, 2);
 }
 
 }  // namespace

@@ -54,9 +54,9 @@ constexpr uint32_t selected_head_chunks(const tenon_attention_params& params,
 }
 
 /// Query heads per work item of an attention_pools, which also gathers rows.
-constexpr uint32_t kPoolHeads = 16;
-constexpr uint32_t pool_head_chunks(uint32_t heads) {
-  return (heads + kPoolHeads - 1) / kPoolHeads;
+constexpr uint32_t kCompressedHeads = 16;
+constexpr uint32_t compressed_head_chunks(uint32_t heads) {
+  return (heads + kCompressedHeads - 1) / kCompressedHeads;
 }
 
 /// Consecutive tokens of a sequence: the columns of a kernel call.

@@ -18,6 +18,12 @@ bool is_product(const RowOp& row) {
          row.entry->placement == Placement::Linear;
 }
 
+/// A plain route is one too: experts read its rows sorted.
+Placement placement_of(const RowOp& row) {
+  if (row.entry != nullptr) return row.entry->placement;
+  return row.op.kind == TENON_OP_MOE_ROUTE ? Placement::Route : Placement::Own;
+}
+
 /// True if a head's columns are whole blocks.
 bool fits_heads(const LinearTask& task, uint64_t block) {
   return task.heads == 1 || task.head_columns() % block == 0;
@@ -349,8 +355,7 @@ PhasePlan PhaseBuilder::build() && {
   for (size_t i = 0; i < items_.size(); ++i) {
     if (items_[i].done) continue;
     items_[i].done = true;
-    const CpuOperation* entry = items_[i].row.entry;
-    switch (entry == nullptr ? Placement::Own : entry->placement) {
+    switch (placement_of(items_[i].row)) {
       case Placement::Rows:
         place_rows(i);
         break;

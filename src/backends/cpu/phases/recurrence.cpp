@@ -53,19 +53,19 @@ StateScan begin_scan(const OpRun& run, const RecurrentItem& item, const StateTil
   return scan;
 }
 
-bool recurrence_fits(const tenon_program& program, const tenon_op& op) noexcept {
+bool recurrence_fits(const OperationTable& table, const tenon_program& program,
+                     const tenon_op& op) noexcept {
   const uint32_t group = op.params.state.group;
   if (group >= program.num_groups || groups_of(program)[group].kind != TENON_CACHE_STATE) {
     return false;
   }
-  const auto table_of = [](const tenon_op& any) {
-    return state_table(all_operations().find(any.kind), any);
-  };
-  const uint32_t table = table_of(op);
-  for (uint32_t i = 0; table != TENON_NO_SLOT && i < program.num_ops; ++i) {
+  const uint32_t slot = state_table(table.find(op.kind), op);
+  for (uint32_t i = 0; slot != TENON_NO_SLOT && i < program.num_ops; ++i) {
     const tenon_op& other = ops_of(program)[i];
+    const CpuOperation* entry = table.entry_of(program, other);
+    if (entry == nullptr) continue;
     for (uint32_t j = 0; j < other.num_inputs; ++j) {
-      if (other.inputs[j] == table && table_of(other) != table) return false;
+      if (other.inputs[j] == slot && state_table(entry, other) != slot) return false;
     }
   }
   return true;

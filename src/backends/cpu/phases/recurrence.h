@@ -27,9 +27,10 @@ float* begin_state(const OpRun& run, const RecurrentItem& item, uint64_t first, 
 StateScan begin_scan(const OpRun& run, const RecurrentItem& item, const StateTiles& tiles,
                      const StateTile& tile, uint64_t first_column) noexcept;
 
-/// True if the state is in a STATE group, and all readers of its transposed table expect it
-/// transposed.
-bool recurrence_fits(const tenon_program& program, const tenon_op& op) noexcept;
+/// True if the state is in a STATE group, and all entries that read its transposed table expect it
+/// transposed. Plain forms read the rows as loaded.
+bool recurrence_fits(const OperationTable& table, const tenon_program& program,
+                     const tenon_op& op) noexcept;
 
 /// Columns per work item of conv and token_shift: some microseconds per token, so that narrow ones
 /// need no barrier.

@@ -46,7 +46,7 @@ void gather_scored(const tenon_cache_group& group, const ScoredRows& scored, uin
 }  // namespace
 
 /// All parameter structs begin like those of select.
-bool select_fits(const tenon_program& program, const tenon_op& op) noexcept {
+bool select_fits(const OperationTable&, const tenon_program& program, const tenon_op& op) noexcept {
   return latent_supported(program, op.params.select.group);
 }
 

@@ -6,7 +6,7 @@
 
 namespace tenon::cpu {
 
-bool select_fits(const tenon_program& program, const tenon_op& op) noexcept;
+bool select_fits(const OperationTable&, const tenon_program& program, const tenon_op& op) noexcept;
 
 /// Arguments for heads [first_head, first_head + heads) of a token's index query and all its
 /// positions; spans are set later.

@@ -1,62 +1,15 @@
-// The CPU backend with an empty operation table, as a plugin for the conformance suite: all
-// operations run their plain forms on the CPU's weights, activations and states.
-#include <memory>
-#include <span>
-
-#include "backends/common/device_text.h"
-#include "backends/common/entry.h"
-#include "backends/cpu/device.h"
-#include "backends/cpu/executable.h"
+// The CPU backend with an empty operation table: all operations run their plain forms on the CPU's
+// weights, activations and states.
+#include "tests/backends/cpu/table_plugin.h"
 
 namespace tenon::cpu {
 namespace {
 
-constexpr OperationTable kNoOperations{{}};
-
-struct PlainCpu {
+struct EmptyTable {
   static constexpr char kName[] = "cpu_plain";
-
-  using Device = cpu::Device;
-  using Executable = cpu::Executable;
-
-  static std::span<const tenon_backend_option_info> options() noexcept { return {}; }
-
-  static tenon_device_info info() {
-    tenon_device_info info{};
-    info.kind = TENON_DEVICE_CPU;
-    backends::copy_text(info.name, kName);
-    backends::copy_text(info.description, "plain forms in f32");
-    info.flags = TENON_DEVICE_BATCH_INVARIANT;
-    info.precision_float = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F32;
-    info.step_tokens = info.step_outputs = 256;
-    info.token_multiple = 1;
-    info.block_tokens = 32;
-    info.slab_bytes = uint64_t{8} << 20;
-    info.steps_under_way = 1;
-    return info;
-  }
-  static tenon_device_info info(const Device&) { return info(); }
-
-  static std::unique_ptr<Device> make_device(const tenon_host* host,
-                                             std::span<const tenon_backend_option> options) {
-    if (!options.empty()) {
-      backends::refuse(TENON_BACKEND_ARGUMENT, "unknown option \"{}\"; it has none",
-                       options[0].key);
-    }
-    return std::make_unique<Device>(Device{host, *choose_kernels("portable"), false});
-  }
-
-  static bool supports(const tenon_program& program, uint32_t op) noexcept {
-    return supports_op(program, op, kNoOperations);
-  }
-
-  static std::unique_ptr<Executable> compile(const Device& device, const tenon_program& program) {
-    for (uint32_t i = 0; i < program.num_ops; ++i) {
-      if (supports(program, i)) continue;
-      backends::refuse(TENON_BACKEND_UNSUPPORTED, "operation {} is not supported as given", i);
-    }
-    return std::make_unique<Executable>(*device.host, device.kernels, program, kNoOperations);
-  }
+  static constexpr char kDescription[] = "plain forms in f32";
+  static constexpr OperationTable kOperations{{}};
+  static constexpr uint32_t kBlocks = TENON_PRECISION_F32;
 };
 
 }  // namespace
@@ -64,5 +17,5 @@ struct PlainCpu {
 
 extern "C" [[gnu::visibility("default")]] const tenon_backend_api* tenon_backend_entry(
     uint32_t host_major, uint32_t) {
-  return tenon::backends::entry_of<tenon::cpu::PlainCpu>(host_major);
+  return tenon::backends::entry_of<tenon::cpu::TableCpu<tenon::cpu::EmptyTable>>(host_major);
 }

@@ -1,11 +1,11 @@
-#include "file/json_tree.h"
+#include "json/json_tree.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "json/json_reader.h"
 
 namespace tenon {
 namespace {
@@ -14,7 +14,7 @@ using TakeMember = std::function<void(std::string key, JsonNode value)>;
 
 /// Builds the tree, or one member of the root after another, and refuses at the first value beyond
 /// a limit.
-class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
+class TreeBuilder final : public JsonEvents {
  public:
   /// take: null for the whole tree.
   TreeBuilder(std::string_view name, const JsonLimits& limits, const TakeMember* take)
@@ -27,8 +27,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     node.flag = value;
     return add(std::move(node));
   }
-  bool number_integer(number_integer_t value) override { return add_number(double(value)); }
-  bool number_unsigned(number_unsigned_t value) override {
+  bool count(uint64_t value) override {
     JsonNode node;
     node.kind = JsonNode::Kind::Number;
     node.is_count = true;
@@ -36,16 +35,16 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     node.number = static_cast<double>(value);
     return add(std::move(node));
   }
-  bool number_float(number_float_t value, const string_t&) override { return add_number(value); }
-  bool string(string_t& value) override {
+  bool integer(int64_t value) override { return add_number(static_cast<double>(value)); }
+  bool real(double value, const std::string& /*text*/) override { return add_number(value); }
+  bool string(std::string& value) override {
     JsonNode node;
     node.kind = JsonNode::Kind::String;
     node.text = std::move(value);
     return add(std::move(node));
   }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(size_t) override { return open(JsonNode::Kind::Object); }
-  bool key(string_t& key) override {
+  bool begin_object() override { return open(JsonNode::Kind::Object); }
+  bool key(std::string& key) override {
     key_ = std::move(key);
     return true;
   }
@@ -53,14 +52,13 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     if (!open_.empty()) check_keys(*open_.back());
     return close();
   }
-  bool start_array(size_t) override { return open(JsonNode::Kind::Array); }
+  bool begin_array() override { return open(JsonNode::Kind::Array); }
   bool end_array() override { return close(); }
-  bool parse_error(size_t position, const std::string&,
-                   const nlohmann::detail::exception& error) override {
-    if (dynamic_cast<const nlohmann::json::parse_error*>(&error) != nullptr) {
-      fail(Code::Format, "{}: not JSON at byte {}", name_, position);
+  void refuse(JsonFault fault, size_t position) override {
+    if (fault == JsonFault::Range) {
+      fail(Code::Format, "{}: a number is beyond the range of doubles", name_);
     }
-    fail(Code::Format, "{}: a number is beyond the range of doubles", name_);
+    fail(Code::Format, "{}: not JSON at byte {}", name_, position);
   }
 
   [[nodiscard]] JsonNode take_tree() { return std::move(tree_); }
@@ -129,7 +127,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     std::ranges::sort(keys);
     const auto twice = std::ranges::adjacent_find(keys);
     if (twice != keys.end()) {
-      fail(Code::Format, "{}: an object has the key {} twice", name_, quoted(*twice));
+      fail(Code::Format, "{}: an object has the key {} twice", name_, tenon::quoted(*twice));
     }
   }
 
@@ -149,13 +147,7 @@ void run_builder(std::string_view text, std::string_view name, const JsonLimits&
   if (text.size() > limits.max_bytes) {
     fail(Code::Limit, "{}: {} bytes, the limit is {}", name, text.size(), limits.max_bytes);
   }
-  // Not nlohmann::json::sax_parse, which brings the readers of four binary formats along: 40 kB.
-  nlohmann::json_sax<nlohmann::json>* handler = &builder;
-  const char* begin = text.data();
-  using Input = decltype(nlohmann::detail::input_adapter(begin, begin));
-  nlohmann::detail::parser<nlohmann::json, Input>(
-      nlohmann::detail::input_adapter(begin, begin + text.size()))
-      .sax_parse(handler);
+  read_json(text, builder);
 }
 
 }  // namespace

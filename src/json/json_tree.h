@@ -1,5 +1,4 @@
-// Small trees of JSON texts in model folders, read within limits. The meaning of members is not
-// known here.
+// Trees of JSON texts, read within limits. The meaning of members is not known here.
 #pragma once
 
 #include <cstdint>

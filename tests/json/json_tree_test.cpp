@@ -1,5 +1,5 @@
 // Trees of JSON texts: values, limits, errors that name the place.
-#include "file/json_tree.h"
+#include "json/json_tree.h"
 
 #include "tests/base/expect_error.h"
 

@@ -16,7 +16,7 @@ namespace tenon::scheduling {
 inline constexpr uint64_t kSecond = 1'000'000'000;
 
 /// A request with a number of prompt tokens, followed by decodes.
-struct Job : Work {
+struct SimulatedRequest : Work {
   uint64_t total = 0;   // tokens to compute in all
   uint64_t prompt = 0;  // of these in the prompt
   uint64_t done = 0;
@@ -31,35 +31,37 @@ class FakeMemory : public WorkMemory {
   explicit FakeMemory(uint64_t blocks = 1000000) : free_(blocks), all_(blocks) {}
   bool refresh(Work& work) override {
     ++num_looks;
-    return !job(work).waits;
+    return !request(work).waits;
   }
   Room reserve(Work& work, uint32_t num_tokens) override {
-    const uint64_t needed = (job(work).done + num_tokens + 9) / 10 - job(work).blocks;
-    if (job(work).blocks + needed > all_) return Room::Never;
+    const uint64_t needed = (request(work).done + num_tokens + 9) / 10 - request(work).blocks;
+    if (request(work).blocks + needed > all_) return Room::Never;
     if (needed > free_) return Room::None;
     free_ -= needed;
-    job(work).blocks += needed;
+    request(work).blocks += needed;
     return Room::Reserved;
   }
   bool fits(const Work& work) override { return fits_without(work, {}); }
   bool fits_without(const Work& work, std::span<Work* const> others) override {
-    const Job& of = static_cast<const Job&>(work);
+    const SimulatedRequest& of = static_cast<const SimulatedRequest&>(work);
     uint64_t free = free_;
-    for (Work* other : others) free += overrate * job(*other).blocks;
+    for (Work* other : others) free += overrate * request(*other).blocks;
     return (of.done + of.num_left + 9) / 10 - of.blocks <= free;
   }
-  bool holds(const Work& work) override { return static_cast<const Job&>(work).blocks > 0; }
+  bool holds(const Work& work) override {
+    return static_cast<const SimulatedRequest&>(work).blocks > 0;
+  }
   void drop(Work& work) noexcept override {
-    give_back(job(work));
-    job(work).num_left += job(work).done;
-    job(work).done = 0;
+    give_back(request(work));
+    request(work).num_left += request(work).done;
+    request(work).done = 0;
     dropped.push_back(&work);
   }
   void refuse(Work& work) noexcept override {
-    give_back(job(work));
-    job(work).refused = true;
+    give_back(request(work));
+    request(work).refused = true;
   }
-  void give_back(Job& of) noexcept {
+  void give_back(SimulatedRequest& of) noexcept {
     free_ += of.blocks;
     of.blocks = 0;
   }
@@ -69,51 +71,51 @@ class FakeMemory : public WorkMemory {
   uint64_t overrate = 1;   // factor of the freed memory, as with shared blocks
 
  private:
-  static Job& job(Work& work) { return static_cast<Job&>(work); }
+  static SimulatedRequest& request(Work& work) { return static_cast<SimulatedRequest&>(work); }
   uint64_t free_;
   uint64_t all_;
 };
 
 /// A scheduler, its memory, and an executor that only counts.
-struct Rig {
-  explicit Rig(const SchedulerOptions& options, uint64_t blocks = 1000000)
+struct Simulation {
+  explicit Simulation(const SchedulerOptions& options, uint64_t blocks = 1000000)
       : scheduler(options), memory(blocks) {}
-  ~Rig() {
-    for (Job& job : jobs) scheduler.remove(job);
+  ~Simulation() {
+    for (SimulatedRequest& request : requests) scheduler.remove(request);
   }
-  Job& add(uint64_t prompt, uint64_t decodes = 0, std::string_view client = "", double weight = 1,
-           int32_t priority = 0) {
-    Job& job = jobs.emplace_back();
-    job.client = &scheduler.client(client, weight);
-    job.priority = priority;
-    job.num_left = job.prompt = prompt;
-    job.total = prompt + decodes;
-    job.bounded = true;
+  SimulatedRequest& add(uint64_t prompt, uint64_t decodes = 0, std::string_view client = "",
+                        double weight = 1, int32_t priority = 0) {
+    SimulatedRequest& request = requests.emplace_back();
+    request.client = &scheduler.client(client, weight);
+    request.priority = priority;
+    request.num_left = request.prompt = prompt;
+    request.total = prompt + decodes;
+    request.bounded = true;
     try {
-      scheduler.add(job, now);
+      scheduler.add(request, now);
     } catch (...) {
-      jobs.pop_back();
+      requests.pop_back();
       throw;
     }
-    return job;
+    return request;
   }
-  /// Runs a step; returns the picks as (job, tokens).
+  /// Runs a step; returns the picks as (request, tokens).
   std::vector<std::pair<const Work*, uint32_t>> step(uint32_t beside = 1000) {
     std::vector<std::pair<const Work*, uint32_t>> out;
     std::vector<Pick> picks;
     for (const Pick& pick : scheduler.pick(now, 1000, beside, memory)) picks.push_back(pick);
     for (const Pick& pick : picks) {
-      Job& job = static_cast<Job&>(*pick.work);
+      SimulatedRequest& request = static_cast<SimulatedRequest&>(*pick.work);
       out.emplace_back(pick.work, pick.num_tokens);
-      tokens[job.client] += pick.num_tokens;
-      job.done += pick.num_tokens;
-      job.num_left -= pick.num_tokens;
-      if (job.num_left > 0) continue;
-      if (job.done >= job.total) {
-        scheduler.remove(job);
-        memory.give_back(job);
+      tokens[request.client] += pick.num_tokens;
+      request.done += pick.num_tokens;
+      request.num_left -= pick.num_tokens;
+      if (request.num_left > 0) continue;
+      if (request.done >= request.total) {
+        scheduler.remove(request);
+        memory.give_back(request);
       } else {
-        job.num_left = 1;
+        request.num_left = 1;
       }
     }
     now += kSecond / 100;
@@ -123,7 +125,7 @@ struct Rig {
 
   Scheduler scheduler;
   FakeMemory memory;
-  std::deque<Job> jobs;
+  std::deque<SimulatedRequest> requests;
   std::map<const Client*, uint64_t> tokens;
   uint64_t now = kSecond;
 };
