@@ -38,7 +38,7 @@ class EventHandler {
 
 bool read_json(std::string_view text, JsonEvents& events) {
   EventHandler handler(events);
-  // Not Json::sax_parse, which brings the readers of four binary formats along: 40 kB.
+  // Not Json::sax_parse, which also names the readers of four binary formats.
   const char* begin = text.data();
   using Input = decltype(nlohmann::detail::input_adapter(begin, begin));
   return nlohmann::detail::parser<Json, Input>(

@@ -1,5 +1,5 @@
-// Reads a JSON text as a sequence of events. The engine's only user of a JSON library, each instance
-// of which is tens of kilobytes.
+// Reads a JSON text as a sequence of events. The engine's only instance of a JSON parser, which
+// takes ten kilobytes for each kind of receiver.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ enum class JsonFault : uint8_t {
   Range,   ///< a number is beyond the range of doubles
 };
 
-/// Receives the parts of a JSON text in their order. A function that returns false ends the reading;
-/// all may throw. Depth and number of values are for the receiver to limit.
+/// Receives the parts of a JSON text in their order. A function that returns false ends the
+/// reading; all may throw. Depth and number of values are for the receiver to limit.
 class JsonEvents {
  public:
   virtual bool null() = 0;
@@ -41,8 +41,8 @@ class JsonEvents {
   ~JsonEvents() = default;
 };
 
-/// Reads one value and nothing after it but blanks. False if the events ended the reading or refused
-/// the text. Uses a bit of memory per open array or object, and no stack.
+/// Reads one value and nothing after it but blanks. False if the events ended the reading or
+/// refused the text. Uses a bit of memory per open array or object, and no stack.
 bool read_json(std::string_view text, JsonEvents& events);
 
 }  // namespace tenon
