@@ -7,7 +7,8 @@ type Grammar struct {
 	object
 }
 
-// NewGrammar compiles a grammar; kind: GrammarJSONSchema, GrammarGBNF, GrammarRegex, GrammarChoices.
+// NewGrammar compiles a grammar; kind: GrammarJSONSchema, GrammarGBNF, GrammarRegex, GrammarChoices,
+// GrammarLark.
 func NewGrammar(kind int32, text string) (*Grammar, error) {
 	return newGrammar(grammarCreate(kind, text))
 }
@@ -31,6 +32,9 @@ func JSONSchema(schema any) (*Grammar, error) {
 
 // GBNF lets through texts of the rule root.
 func GBNF(rules string) (*Grammar, error) { return NewGrammar(GrammarGBNF, rules) }
+
+// Lark lets through texts of the rule start.
+func Lark(rules string) (*Grammar, error) { return NewGrammar(GrammarLark, rules) }
 
 // Regex lets through texts that a regular expression matches as a whole.
 func Regex(pattern string) (*Grammar, error) { return NewGrammar(GrammarRegex, pattern) }

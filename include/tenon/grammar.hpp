@@ -1,4 +1,4 @@
-// Which texts may be generated: JSON schemas, GBNF, regular expressions, lists of choices; and for
+// Which texts may be generated: JSON schemas, GBNF, Lark, regular expressions, lists of choices; and for
 // loops that draw by themselves, where such a text has come to.
 #pragma once
 
@@ -78,6 +78,9 @@ class Grammar {
   [[nodiscard]] static Grammar gbnf(std::string_view text) {
     return Grammar(TENON_GRAMMAR_GBNF, text);
   }
+  [[nodiscard]] static Grammar lark(std::string_view text) {
+    return Grammar(TENON_GRAMMAR_LARK, text);
+  }
   [[nodiscard]] static Grammar regular_expression(std::string_view text) {
     return Grammar(TENON_GRAMMAR_REGEX, text);
   }
@@ -133,6 +136,7 @@ class GrammarCache {
     return get(TENON_GRAMMAR_JSON_SCHEMA, text);
   }
   [[nodiscard]] Grammar gbnf(std::string_view text) { return get(TENON_GRAMMAR_GBNF, text); }
+  [[nodiscard]] Grammar lark(std::string_view text) { return get(TENON_GRAMMAR_LARK, text); }
   [[nodiscard]] Grammar regular_expression(std::string_view text) {
     return get(TENON_GRAMMAR_REGEX, text);
   }

@@ -300,6 +300,8 @@ export class Grammar extends TenonObject {
   static jsonSchema(schema: string | object | boolean): Promise<Grammar>
   /** Texts of the rule `root`, in GBNF. */
   static gbnf(rules: string): Promise<Grammar>
+  /** Texts of the rule `start`, in Lark. */
+  static lark(rules: string): Promise<Grammar>
   /** Texts that a regular expression matches as a whole: its source, or a RegExp without flags. */
   static regex(pattern: string | RegExp): Promise<Grammar>
   /** One of several texts. */

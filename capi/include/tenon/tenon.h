@@ -1095,10 +1095,11 @@ TENON_API tenon_status tenon_engine_stats_text(tenon_engine* engine, char* text,
 #define TENON_GRAMMAR_GBNF 2        /* rules in GBNF: the text is one of `root` */
 #define TENON_GRAMMAR_REGEX 3       /* a regular expression: the whole text is one match */
 #define TENON_GRAMMAR_CHOICES 4     /* a JSON array of strings: the text is one of them */
+#define TENON_GRAMMAR_LARK 5        /* rules in Lark: the text is one of `start` */
 
 /* Compiles a grammar, or refuses it when that takes too much. kind: TENON_GRAMMAR_*.
  * GRAMMAR when the text is malformed, impossible, too large or uses what is not supported; the
- * message says where (line, JSON pointer, byte) and why. */
+ * message says where (line, column, JSON pointer, byte) and why. */
 TENON_API tenon_status tenon_grammar_create(int32_t kind, const char* text, size_t length,
                                             tenon_grammar** grammar);
 TENON_API void tenon_grammar_destroy(tenon_grammar* grammar);

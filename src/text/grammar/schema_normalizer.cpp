@@ -162,6 +162,8 @@ SchemaDnf SchemaNormalizer::compute(const JsonValue& schema, Ask ask) {
       add(of_numbers(key, value, negated));
     } else if (type == JsonType::String && (key == "pattern" || key == "format")) {
       add(of_strings(key, value, negated));
+    } else if (type == JsonType::String && key == "x-lark") {
+      add(of_lark(value, negated));
     } else if ((type == JsonType::String && (key == "minLength" || key == "maxLength")) ||
                (type == JsonType::Array && (key == "minItems" || key == "maxItems")) ||
                (type == JsonType::Object && (key == "minProperties" || key == "maxProperties"))) {

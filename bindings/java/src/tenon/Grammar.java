@@ -31,6 +31,11 @@ public final class Grammar extends NativeObject {
     return make(Constants.GRAMMAR_GBNF, rules);
   }
 
+  /** Rules in Lark. */
+  public static Grammar lark(String rules) {
+    return make(Constants.GRAMMAR_LARK, rules);
+  }
+
   /** Texts that a regular expression matches as a whole. */
   public static Grammar regex(String expression) {
     return make(Constants.GRAMMAR_REGEX, expression);

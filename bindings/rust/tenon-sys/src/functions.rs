@@ -334,11 +334,11 @@ pub struct Api {
     pub tenon_engine_stats_text: Option<unsafe extern "C" fn(engine: *mut tenon_engine, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
     /// Compiles a grammar, or refuses it when that takes too much. kind: TENON_GRAMMAR_*. GRAMMAR when the
     /// text is malformed, impossible, too large or uses what is not supported; the message says where (line,
-    /// JSON pointer, byte) and why.
+    /// column, JSON pointer, byte) and why.
     pub tenon_grammar_create: Option<unsafe extern "C" fn(kind: i32, text: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status>,
     /// Compiles a grammar, or refuses it when that takes too much. kind: TENON_GRAMMAR_*. GRAMMAR when the
     /// text is malformed, impossible, too large or uses what is not supported; the message says where (line,
-    /// JSON pointer, byte) and why.
+    /// column, JSON pointer, byte) and why.
     pub tenon_grammar_destroy: Option<unsafe extern "C" fn(grammar: *mut tenon_grammar)>,
     /// As tenon_grammar_create, for texts that come with requests. flags 0 or TENON_GRAMMAR_LENIENT: keywords
     /// and subschemas that would be refused are skipped, and tenon_grammar_notes tells which. ARGUMENT for
@@ -1217,11 +1217,11 @@ pub mod linked {
         pub fn tenon_engine_stats_text(engine: *mut tenon_engine, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
         /// Compiles a grammar, or refuses it when that takes too much. kind: TENON_GRAMMAR_*. GRAMMAR when
         /// the text is malformed, impossible, too large or uses what is not supported; the message says where
-        /// (line, JSON pointer, byte) and why.
+        /// (line, column, JSON pointer, byte) and why.
         pub fn tenon_grammar_create(kind: i32, text: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status;
         /// Compiles a grammar, or refuses it when that takes too much. kind: TENON_GRAMMAR_*. GRAMMAR when
         /// the text is malformed, impossible, too large or uses what is not supported; the message says where
-        /// (line, JSON pointer, byte) and why.
+        /// (line, column, JSON pointer, byte) and why.
         pub fn tenon_grammar_destroy(grammar: *mut tenon_grammar);
         /// As tenon_grammar_create, for texts that come with requests. flags 0 or TENON_GRAMMAR_LENIENT:
         /// keywords and subschemas that would be refused are skipped, and tenon_grammar_notes tells which.
