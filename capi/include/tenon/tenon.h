@@ -1125,7 +1125,9 @@ TENON_API tenon_status tenon_grammar_compile(int32_t kind, const char* text, siz
 /* Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
  *   [{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}]
  * pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null
- * for a subschema that any value satisfies instead. "[]" for other grammars. Since 0.1 */
+ * for a subschema that any value satisfies instead. "[]" for other grammars. Parts that would
+ * exclude valid texts without the others go, too: `not` around one, additionalProperties beside one.
+ * A member "instead": "anyOf" means that a oneOf became an anyOf. Since 0.1 */
 TENON_API tenon_status tenon_grammar_notes(const tenon_grammar* grammar, const char** json,
                                            size_t* length);
 

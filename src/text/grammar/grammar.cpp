@@ -113,7 +113,10 @@ std::shared_ptr<const Grammar> Grammar::compile_leniently(std::string_view text,
       }
     } catch (const Refusal& refusal) {
       if (reader.root().kind == JsonValue::Kind::True) throw;  // nothing is left to drop
-      refusals.push_back(refusal);
+      // Without the refused keywords the schema may have no value, but not without what goes with
+      // them.
+      const bool is_placed = refusal.place != nullptr || refusal.reader != nullptr;
+      if (refusals.empty() || refusal.is_limit || is_placed) refusals.push_back(refusal);
     }
     reader.leave_out(refusals);
   }

@@ -283,7 +283,7 @@ SchemaDnf SchemaNormalizer::of_combination(const JsonValue& schema, const std::s
     index_.set_place(value);
     budget_.refuse("{} is a list of schemas that is not empty", key);
   }
-  if (key == "anyOf") return any_of(value, ask);
+  if (key == "anyOf" || value.text == LenientReader::kSeveral) return any_of(value, ask);
   if (key == "oneOf") return one_of(value, ask);
   SchemaDnf result;
   if (!ask.negated) result.push_back({});

@@ -350,7 +350,9 @@ pub struct Api {
     /// Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
     /// \[{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}\]
     /// pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null for a
-    /// subschema that any value satisfies instead. "\[\]" for other grammars. Since 0.1
+    /// subschema that any value satisfies instead. "\[\]" for other grammars. Parts that would exclude valid
+    /// texts without the others go, too: `not` around one, additionalProperties beside one. A member
+    /// "instead": "anyOf" means that a oneOf became an anyOf. Since 0.1
     pub tenon_grammar_notes: Option<unsafe extern "C" fn(grammar: *const tenon_grammar, json: *mut *const c_char, length: *mut usize) -> tenon_status>,
     /// accepted becomes 1 when `text` is a complete text of the grammar, else 0. LIMIT for a grammar so
     /// ambiguous that thousands of ways to read the text are open at once, and for a text nested so deep that
@@ -1233,7 +1235,9 @@ pub mod linked {
         /// Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
         /// \[{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}\]
         /// pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null
-        /// for a subschema that any value satisfies instead. "\[\]" for other grammars. Since 0.1
+        /// for a subschema that any value satisfies instead. "\[\]" for other grammars. Parts that would
+        /// exclude valid texts without the others go, too: `not` around one, additionalProperties beside one.
+        /// A member "instead": "anyOf" means that a oneOf became an anyOf. Since 0.1
         pub fn tenon_grammar_notes(grammar: *const tenon_grammar, json: *mut *const c_char, length: *mut usize) -> tenon_status;
         /// accepted becomes 1 when `text` is a complete text of the grammar, else 0. LIMIT for a grammar so
         /// ambiguous that thousands of ways to read the text are open at once, and for a text nested so deep
