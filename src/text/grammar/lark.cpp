@@ -9,7 +9,7 @@
 namespace tenon::grammar {
 namespace {
 
-constexpr size_t kMaxLarkText = size_t{8} << 20;
+constexpr size_t kMaxLarkText = size_t{2} << 20;
 /// Nodes of the largest rule that is written in place of its uses, and of the NFA up to which any
 /// is.
 constexpr uint64_t kMostInPlace = 20'000;
@@ -93,10 +93,10 @@ class LarkParser final : RuleParser {
   void space(bool newlines) override {
     for (; !done(); ++at_) {
       const char c = peek();
-      if (c == '#' || text_.substr(at_).starts_with("//")) {
-        while (!done() && peek() != '\n') ++at_;
-        --at_;
+      if (c == '#' || (c == '/' && text_.substr(at_).starts_with("//"))) {
+        at_ = std::min(text_.find('\n', at_), text_.size()) - 1;
       } else if (c == '\n') {
+        budget_.pass(1);
         if (!newlines || (in_body_ && ends_body())) return;
         ++line_;
         line_begin_ = at_ + 1;
@@ -116,7 +116,7 @@ class LarkParser final : RuleParser {
     };
     const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
     skip(is_blank);
-    if (text_.substr(i).starts_with("%")) return true;
+    if (i < text_.size() && text_[i] == '%') return true;
     skip([](char c) { return c == '?' || c == '!'; });
     if (!skip([this](char c) { return is_name(c); })) return false;
     if (text_.substr(i).starts_with("{")) return true;  // a template
@@ -157,16 +157,20 @@ class LarkParser final : RuleParser {
 
   /// a: a "x" | "y"  ->  "y" "x"*
   static Expr without_left_recursion(uint32_t rule, Expr expr) {
-    if (expr.kind != Expr::Kind::Choice) return expr;
+    const auto recurs = [&](const Expr& child) {
+      const std::vector<Expr>& parts = child.children;
+      return !parts.empty() && parts[0].kind == Expr::Kind::Rule && parts[0].rule == rule;
+    };
+    const std::vector<Expr>& all = expr.children;
+    if (expr.kind != Expr::Kind::Choice || std::none_of(all.begin(), all.end(), recurs)) {
+      return expr;
+    }
     Expr first{.kind = Expr::Kind::Choice, .line = expr.line}, rest = first;
     for (Expr& child : expr.children) {
-      std::vector<Expr>& parts = child.children;
-      const bool recurs =
-          !parts.empty() && parts[0].kind == Expr::Kind::Rule && parts[0].rule == rule;
-      if (recurs) parts.erase(parts.begin());
-      (recurs ? rest : first).children.push_back(std::move(child));
+      const bool is_rest = recurs(child);
+      if (is_rest) child.children.erase(child.children.begin());
+      (is_rest ? rest : first).children.push_back(std::move(child));
     }
-    if (rest.children.empty()) return first;
     Expr result{.kind = Expr::Kind::Sequence, .line = expr.line};
     result.children.push_back(std::move(first));
     result.children.push_back(repeated(std::move(rest)));
