@@ -23,7 +23,7 @@ std::string notes_json(const std::vector<tenon::grammar::SchemaNote>& notes) {
     }
     json += R"(, "reason": )";
     tenon::append_json_string(note.reason, json);
-    json += '}';
+    json += note.as_any_of ? R"(, "instead": "anyOf"})" : "}";
   }
   return json + ']';
 }

@@ -57,6 +57,15 @@ set(TENON_UNITY_FILES 26)
 # Files that process every weight of a model during loading: -O2 makes loading half as slow again.
 set(TENON_HOT backends/cpu/panels.cpp)
 
+# Files of other rooms whose code runs a few times per grammar: optimised for size.
+set(TENON_SMALL text/grammar/few_values.cpp text/grammar/gbnf.cpp text/grammar/grammar.cpp
+                text/grammar/lark.cpp text/grammar/lenient_reader.cpp text/grammar/regex.cpp
+                text/grammar/rule_parser.cpp text/grammar/schema.cpp
+                text/grammar/schema_compiler.cpp text/grammar/schema_dnf.cpp
+                text/grammar/schema_index.cpp text/grammar/schema_normalizer.cpp
+                text/grammar/schema_normalizer_containers.cpp
+                text/grammar/schema_normalizer_values.cpp text/grammar/widening.cpp)
+
 # tenon_optimize(TARGET MODE): sets the mode of optimised builds. -O3 makes code other than kernels
 # larger by an eighth, and no faster.
 function(tenon_optimize target mode)
@@ -89,6 +98,10 @@ function(tenon_room path)
   if(NOT TENON_SANITIZE)
     list(TRANSFORM TENON_HOT PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE hot)
     set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O3 SKIP_UNITY_BUILD_INCLUSION ON)
+    list(TRANSFORM TENON_SMALL PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE small)
+    set_source_files_properties(
+      ${small} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release,RelWithDebInfo>:-Os>
+                          SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   if("Eigen3::Eigen" IN_LIST TENON_USES_${name})
     set_target_properties(tenon_room_${name} PROPERTIES TENON_USES_EIGEN ON)

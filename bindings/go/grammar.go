@@ -8,7 +8,7 @@ type Grammar struct {
 }
 
 // NewGrammar compiles a grammar; kind: GrammarJSONSchema, GrammarGBNF, GrammarRegex,
-// GrammarChoices.
+// GrammarChoices, GrammarLark.
 func NewGrammar(kind int32, text string) (*Grammar, error) {
 	return newGrammar(grammarCreate(kind, text))
 }
@@ -32,6 +32,9 @@ func JSONSchema(schema any) (*Grammar, error) {
 
 // GBNF allows texts of the rule root.
 func GBNF(rules string) (*Grammar, error) { return NewGrammar(GrammarGBNF, rules) }
+
+// Lark allows texts of the rule start.
+func Lark(rules string) (*Grammar, error) { return NewGrammar(GrammarLark, rules) }
 
 // Regex allows texts that a regular expression matches as a whole.
 func Regex(pattern string) (*Grammar, error) { return NewGrammar(GrammarRegex, pattern) }

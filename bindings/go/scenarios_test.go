@@ -191,6 +191,8 @@ func (r *scenarioRunner) make(s *step) (any, error) {
 			return Regex(text)
 		case "gbnf":
 			return GBNF(text)
+		case "lark":
+			return Lark(text)
 		}
 		var texts []string
 		_ = json.Unmarshal(s.Value, &texts)

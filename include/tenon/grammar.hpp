@@ -1,5 +1,5 @@
-// Texts that may be generated: JSON schemas, GBNF, regular expressions, lists of choices. A matcher
-// follows such a text in loops that draw by themselves.
+// Texts that may be generated: JSON schemas, GBNF, Lark, regular expressions, lists of choices. A
+// matcher follows such a text in loops that draw by themselves.
 #pragma once
 
 #include <cstddef>
@@ -78,6 +78,9 @@ class Grammar {
   [[nodiscard]] static Grammar gbnf(std::string_view text) {
     return Grammar(TENON_GRAMMAR_GBNF, text);
   }
+  [[nodiscard]] static Grammar lark(std::string_view text) {
+    return Grammar(TENON_GRAMMAR_LARK, text);
+  }
   [[nodiscard]] static Grammar regular_expression(std::string_view text) {
     return Grammar(TENON_GRAMMAR_REGEX, text);
   }
@@ -133,6 +136,7 @@ class GrammarCache {
     return get(TENON_GRAMMAR_JSON_SCHEMA, text);
   }
   [[nodiscard]] Grammar gbnf(std::string_view text) { return get(TENON_GRAMMAR_GBNF, text); }
+  [[nodiscard]] Grammar lark(std::string_view text) { return get(TENON_GRAMMAR_LARK, text); }
   [[nodiscard]] Grammar regular_expression(std::string_view text) {
     return get(TENON_GRAMMAR_REGEX, text);
   }

@@ -1,4 +1,4 @@
-// Any bytes as a grammar (gbnf) and a text, divided by a line "---": compiling and matching may
+// Any bytes as a grammar (GBNF, Lark) and a text, divided by a line "---": compiling and matching may
 // throw Error and nothing else.
 #include <cstdint>
 #include <string_view>
@@ -12,9 +12,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t end = input.find(kDivider);
   const std::string_view text =
       end == std::string_view::npos ? "" : input.substr(end + kDivider.size());
-  try {
-    (void)tenon::Grammar::compile(tenon::GrammarKind::Gbnf, input.substr(0, end))->accepts(text);
-  } catch (const tenon::Error&) {
+  for (const auto kind : {tenon::GrammarKind::Gbnf, tenon::GrammarKind::Lark}) {
+    try {
+      (void)tenon::Grammar::compile(kind, input.substr(0, end))->accepts(text);
+    } catch (const tenon::Error&) {
+    }
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 // Bodies of requests as the server reads them before a model is asked: JSON with its bounds, messages,
-// tools, blocks, items, formats, questions, and Lark grammars. Whatever the bytes, the outcome is a request
-// or an error.
+// tools, blocks, items, formats and questions. Whatever the bytes, the outcome is a request or an
+// error.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,7 +10,6 @@
 #include "server/answers/chat_plan.h"
 #include "server/api_error.h"
 #include "server/compat/echo_memory.h"
-#include "server/compat/lark_pattern.h"
 #include "server/compat/thought_signer.h"
 #include "server/protocols/chat_messages.h"
 #include "server/protocols/chat_tools.h"
@@ -36,10 +35,6 @@ void try_to(const Json& body, Read read) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   (void)CustomInput().push(text);
-  try {
-    (void)lark_pattern(text);
-  } catch (const LarkError&) {
-  }
   Json body;
   try {
     body = parse_json(text);

@@ -145,13 +145,5 @@ TEST(WorkLimit, NeedsMoreThanIsGivenForLongWork) {
   WorkLimit::need(1);
 }
 
-TEST(GrowthBudget, IsSpentOnceForAll) {
-  GrowthBudget budget(10);
-  EXPECT_TRUE(budget.spend(6));
-  EXPECT_FALSE(budget.spend(5));
-  EXPECT_TRUE(budget.spend(4)) << "what was refused is not spent";
-  EXPECT_FALSE(budget.spend(1));
-}
-
 }  // namespace
 }  // namespace tenon_http::test

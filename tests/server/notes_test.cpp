@@ -54,6 +54,18 @@ TEST(LenientSchema, FindsKeywordsOfASchemaAndItself) {
   EXPECT_TRUE(notes.empty());
 }
 
+// What is left is compiled strictly, so a oneOf that holds less exactly is an anyOf there, too.
+TEST(LenientSchema, TurnsOneOfIntoAnyOf) {
+  std::vector<std::string> notes;
+  const Value inner = Value::parse(
+      R"({"oneOf": [{"format": "idn-email"}, {"type": "null"}], "anyOf": [{"minLength": 1}]})");
+  const Value kept = lenient_schema({{"oneOf", {inner, true}}}, "s", notes);
+  EXPECT_EQ(kept, Value::parse(R"({"anyOf": [{"anyOf": [{"minLength": 1}],
+      "allOf": [{"anyOf": [{}, {"type": "null"}]}]}, true]})"));
+  EXPECT_EQ(notes.size(), 3u);
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("s: #/oneOf/0/oneOf/0/format is not kept")));
+}
+
 TEST(NotesHeader, IsPrintableAndBounded) {
   EXPECT_EQ(notes_header({"a", "b\r\nX: y\xc3\xa9"}), "a; b??X: y??");
   EXPECT_EQ(notes_header({std::string(9000, 'x')}).size(), 4096u);

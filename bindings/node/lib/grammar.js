@@ -22,6 +22,11 @@ class Grammar extends TenonObject {
     return Grammar.create(constants.GRAMMAR_GBNF, rules)
   }
 
+  /** Allows texts of the rule `start`, in Lark. */
+  static async lark(rules) {
+    return Grammar.create(constants.GRAMMAR_LARK, rules)
+  }
+
   /** Allows texts that a regular expression matches as a whole: its source, or a RegExp without
    * flags. */
   static async regex(pattern) {

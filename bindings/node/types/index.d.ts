@@ -306,6 +306,8 @@ export class Grammar extends TenonObject {
   static jsonSchema(schema: string | object | boolean): Promise<Grammar>
   /** Allows texts of the rule `root`, in GBNF. */
   static gbnf(rules: string): Promise<Grammar>
+  /** Allows texts of the rule `start`, in Lark. */
+  static lark(rules: string): Promise<Grammar>
   /** Allows texts that a regular expression matches as a whole: its source, or a RegExp without
    * flags. */
   static regex(pattern: string | RegExp): Promise<Grammar>

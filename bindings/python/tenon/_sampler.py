@@ -64,6 +64,11 @@ class Grammar(Object):
         return cls(constants.GRAMMAR_GBNF, rules)
 
     @classmethod
+    def lark(cls, rules: str) -> Grammar:
+        """Texts of the rule `start`, in Lark."""
+        return cls(constants.GRAMMAR_LARK, rules)
+
+    @classmethod
     def regex(cls, pattern: str) -> Grammar:
         """Allows texts that a regular expression matches as a whole."""
         return cls(constants.GRAMMAR_REGEX, pattern)

@@ -1106,10 +1106,11 @@ TENON_API tenon_status tenon_engine_stats_text(tenon_engine* engine, char* text,
 #define TENON_GRAMMAR_GBNF 2        /* rules in GBNF: the text is one of `root` */
 #define TENON_GRAMMAR_REGEX 3       /* a regular expression: the whole text is one match */
 #define TENON_GRAMMAR_CHOICES 4     /* a JSON array of strings: the text is one of them */
+#define TENON_GRAMMAR_LARK 5        /* rules in Lark: the text is one of `start` */
 
 /* Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if
  * the text is malformed, impossible, too large or uses an unsupported feature; the message says
- * where (line, JSON pointer, byte) and why. */
+ * where (line, column, JSON pointer, byte) and why. */
 TENON_API tenon_status tenon_grammar_create(int32_t kind, const char* text, size_t length,
                                             tenon_grammar** grammar);
 TENON_API void tenon_grammar_destroy(tenon_grammar* grammar);
@@ -1135,7 +1136,9 @@ TENON_API tenon_status tenon_grammar_compile(int32_t kind, const char* text, siz
 /* Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
  *   [{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}]
  * pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null
- * for a subschema replaced by one that accepts any value. "[]" for other grammars. Since 0.1 */
+ * for a subschema replaced by one that accepts any value. "[]" for other grammars. Parts that would
+ * exclude valid texts without those left out go, too: a `not` around one, additionalProperties
+ * beside one. A member "instead": "anyOf" says that a oneOf became an anyOf. Since 0.1 */
 TENON_API tenon_status tenon_grammar_notes(const tenon_grammar* grammar, const char** json,
                                            size_t* length);
 

@@ -1,35 +1,28 @@
 #include "server/protocols/custom_tools.h"
 
 #include <tenon/grammar.hpp>
+#include <utility>
 
 #include "server/api_error.h"
-#include "server/compat/lark_pattern.h"
 #include "server/work/limited_compile.h"
 
 namespace tenon_http {
 namespace {
 
-std::string pattern_in(const Fields& grammar) {
+/// Constraint of a string to the texts of a grammar, as a keyword of its schema.
+std::pair<std::string, std::string> constraint_of(const Fields& grammar) {
   const std::string& syntax = grammar.required_text("syntax");
   const std::string& definition = grammar.required_text("definition");
-  if (syntax != "lark" && syntax != "regex") {
-    grammar.refuse("syntax", R"(must be "lark" or "regex")");
-  }
-  std::string pattern = definition;
-  if (syntax == "lark") {
-    try {
-      pattern = lark_pattern(definition);
-    } catch (const LarkError& error) {
-      grammar.refuse("definition",
-                     std::string("the Lark grammar cannot be kept exactly: ") + error.what());
-    }
-  }
+  const bool is_lark = syntax == "lark";
+  if (!is_lark && syntax != "regex") grammar.refuse("syntax", R"(must be "lark" or "regex")");
   try {
-    (void)tenon::Grammar::compile(TENON_GRAMMAR_REGEX, pattern, under_work_limit());
+    (void)tenon::Grammar::compile(is_lark ? TENON_GRAMMAR_LARK : TENON_GRAMMAR_REGEX, definition,
+                                  under_work_limit());
   } catch (const tenon::Error& error) {
     throw api_error_of(error, grammar.path_of("definition"));
   }
-  return pattern;
+  if (is_lark) return {"x-lark", definition};
+  return {"pattern", "^(?:" + definition + ")$"};
 }
 
 void append_utf8(uint32_t code, std::string& text) {
@@ -66,7 +59,8 @@ Json custom_tool_schema(const Fields* format, const Fields* grammar) {
     const std::string& type = format->required_text("type");
     if (type == "grammar") {
       if (grammar == nullptr) format->refuse("grammar", "is missing");
-      input["pattern"] = "^(?:" + pattern_in(*grammar) + ")$";
+      auto [keyword, value] = constraint_of(*grammar);
+      input[keyword] = std::move(value);
     } else if (type != "text") {
       format->refuse("type", R"(must be "text" or "grammar")");
     }

@@ -60,21 +60,4 @@ class WorkLimit {
   uint32_t weight_ = 0;  ///< weight since the clock was read
 };
 
-/// Budget of bytes that a reader may write for its input. Readers spend before they write.
-class GrowthBudget {
- public:
-  explicit GrowthBudget(size_t bytes) : left_(bytes) {}
-  /// Spends `bytes`. Returns false and spends nothing if too few are left. Polls the thread's
-  /// WorkLimit.
-  [[nodiscard]] bool spend(size_t bytes) {
-    WorkLimit::look(static_cast<uint32_t>(1 + (bytes >> 10U)));
-    if (bytes > left_) return false;
-    left_ -= bytes;
-    return true;
-  }
-
- private:
-  size_t left_;
-};
-
 }  // namespace tenon_http

@@ -14,7 +14,7 @@ uint64_t copies(const Expr& repeat) {
 
 class ExprWriter {
  public:
-  ExprWriter(Nfa& nfa, bool lines) : nfa_(nfa), lines_(lines) {}
+  ExprWriter(Nfa& nfa, bool lines, const RuleUse* use) : nfa_(nfa), lines_(lines), use_(use) {}
 
   void add(const Expr& expr, uint32_t from, uint32_t to) {
     switch (expr.kind) {
@@ -39,6 +39,7 @@ class ExprWriter {
         add_repeat(expr, from, to);
         return;
       case Expr::Kind::Rule:
+        if (use_ != nullptr) return (*use_)(expr.rule, from, to);
         nfa_.add_call(from, expr.rule, to);
         return;
       case Expr::Kind::Begin:
@@ -55,7 +56,7 @@ class ExprWriter {
     const Expr& child = expr.children[0];
     const uint64_t size = saturating_mul(saturating_add(written_size(child), 1), copies(expr));
     if (size > Budget::kMaxNodes) {
-      if (lines_) nfa_.budget().set_place(fmt::format("line {}", expr.line));
+      if (lines_ && expr.line != 0) nfa_.budget().set_place(fmt::format("line {}", expr.line));
       nfa_.budget().refuse("a repetition of {} times is larger than {} nodes when written out",
                            copies(expr), Budget::kMaxNodes);
     }
@@ -73,6 +74,7 @@ class ExprWriter {
 
   Nfa& nfa_;
   bool lines_;
+  const RuleUse* use_;
 };
 
 }  // namespace
@@ -88,17 +90,19 @@ Expr Expr::text(std::string_view utf8, uint32_t line) {
   return result;
 }
 
-uint64_t written_size(const Expr& expr) {
+uint64_t written_size(const Expr& expr, std::span<const uint64_t> rules) {
+  if (expr.kind == Expr::Kind::Rule && !rules.empty()) return rules[expr.rule];
   if (expr.kind == Expr::Kind::Chars) return 1 + expr.chars.ranges().size();
   uint64_t sum = 1;
   for (const Expr& child : expr.children) {
-    sum = saturating_add(sum, saturating_add(written_size(child), 1));
+    sum = saturating_add(sum, saturating_add(written_size(child, rules), 1));
   }
   return expr.kind == Expr::Kind::Repeat ? saturating_mul(sum, copies(expr)) : sum;
 }
 
-void add_expr(Nfa& nfa, const Expr& expr, uint32_t from, uint32_t to, bool lines) {
-  ExprWriter(nfa, lines).add(expr, from, to);
+void add_expr(Nfa& nfa, const Expr& expr, uint32_t from, uint32_t to, bool lines,
+              const RuleUse* use) {
+  ExprWriter(nfa, lines, use).add(expr, from, to);
 }
 
 }  // namespace tenon::grammar

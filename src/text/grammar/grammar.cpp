@@ -6,6 +6,7 @@
 #include "text/grammar/control_bytes.h"
 #include "text/grammar/gbnf.h"
 #include "text/grammar/json_value.h"
+#include "text/grammar/lark.h"
 #include "text/grammar/pushdown_machine.h"
 #include "text/grammar/regex.h"
 #include "text/grammar/schema.h"
@@ -82,11 +83,14 @@ std::shared_ptr<const Grammar> Grammar::compile(GrammarKind kind, std::string_vi
     case GrammarKind::Regex:
       read_regex(text, nfa);
       break;
+    case GrammarKind::Lark:
+      (void)read_lark(text, nfa);
+      break;
     case GrammarKind::Choices:
       read_choice_list(text, nfa);
       break;
     default:
-      fail(Code::Argument, "grammar: kind {} is none of 1..4", static_cast<uint32_t>(kind));
+      fail(Code::Argument, "grammar: kind {} is none of 1..5", static_cast<uint32_t>(kind));
   }
   return std::shared_ptr<const Grammar>(new Grammar(std::make_shared<const Automaton>(nfa), kind));
 }
@@ -109,7 +113,10 @@ std::shared_ptr<const Grammar> Grammar::compile_leniently(std::string_view text,
       }
     } catch (const Refusal& refusal) {
       if (reader.root().kind == JsonValue::Kind::True) throw;  // nothing is left to drop
-      refusals.push_back(refusal);
+      // Without the refused keywords the schema may have no value, but not without what goes with
+      // them.
+      const bool is_placed = refusal.place != nullptr || refusal.reader != nullptr;
+      if (refusals.empty() || refusal.is_limit || is_placed) refusals.push_back(refusal);
     }
     reader.leave_out(refusals);
   }

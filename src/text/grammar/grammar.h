@@ -26,7 +26,8 @@ enum class GrammarKind : uint32_t {
   Gbnf = 2,
   Regex = 3,    ///< matches the whole text
   Choices = 4,  ///< JSON array of strings; matches one of them
-  Written = 5,  ///< no notation; made by Grammar::written_by
+  Lark = 5,
+  Written = 6,  ///< no notation; made by Grammar::written_by
 };
 
 /// Options of a compilation.

@@ -47,13 +47,22 @@ class StringWriter {
       const uint32_t node = leaves(state);
       add_raw(state, node);
       add_escapes(state, node);
+      if (options_.calls != nullptr) {
+        for (const Special& call : (*options_.calls)[state]) {
+          nfa_.add_call(node, options_.first_rule + call.data, leaves(call.to));
+        }
+      }
       if (texts_.label[state] == 0) continue;
       uint32_t end = node;
       if (options_.closing != nullptr) {
         end = nfa_.add_node();
         nfa_.add_act(node, *options_.closing, end);
       }
-      nfa_.add_bytes(end, '"', '"', to(texts_.label[state]));
+      if (options_.calls != nullptr) {
+        nfa_.add_epsilon(end, to(texts_.label[state]));
+      } else {
+        nfa_.add_bytes(end, '"', '"', to(texts_.label[state]));
+      }
     }
   }
 

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "text/grammar/dfa.h"
+#include "text/grammar/subset_construction.h"
 
 namespace tenon::grammar {
 
@@ -16,6 +16,10 @@ struct JsonStringOptions {
   const std::vector<uint32_t>* limits = nullptr;
   const Action* closing = nullptr;  ///< action before the closing quote; may be null
   bool needed_escapes = false;      ///< only necessary escapes: each text has a single spelling
+  /// [states of the texts] calls between characters, of rules that are the NFA's from `first_rule`
+  /// on; no quote closes the text. May be null.
+  const std::vector<std::vector<Special>>* calls = nullptr;
+  uint32_t first_rule = 0;
 };
 
 /// Adds edges from `from`, after the opening quote, to `to(label)`, after the closing quote, for

@@ -5,16 +5,10 @@
 #include <utility>
 
 #include "text/grammar/json_way.h"
+#include "text/grammar/widening.h"
 
 namespace tenon::grammar {
 namespace {
-
-/// Part to drop: a member of an object, or a whole schema.
-struct Omission {
-  const JsonValue* of = nullptr;
-  JsonWay way = {};  ///< to `of`
-  std::optional<std::string> keyword = std::nullopt;
-};
 
 bool leads_through(const JsonWay& way, const JsonValue* object, std::string_view keyword) {
   return std::any_of(way.begin(), way.end(), [&](const JsonStep& step) {
@@ -66,7 +60,9 @@ class LeftOut {
     }
     if (!omission.keyword) return schemas_.insert(&of).second;
     budget.pass(of.members.size());
-    return members_.insert(of.find(*omission.keyword)).second;
+    const JsonValue* const member = of.find(*omission.keyword);
+    if (is_in(member) || any_of_.contains(member)) return false;
+    return (omission.as_any_of ? any_of_ : members_).insert(member).second;
   }
   void remove_from(JsonValue& at, Budget& budget) const {
     budget.pass(1);
@@ -74,6 +70,7 @@ class LeftOut {
       at = {.kind = JsonValue::Kind::True};
       return;
     }
+    if (any_of_.contains(&at)) at.text = LenientReader::kSeveral;
     for (JsonValue& item : at.items) remove_from(item, budget);
     for (auto& [name, value] : at.members) remove_from(value, budget);
     std::erase_if(at.members,
@@ -87,6 +84,7 @@ class LeftOut {
 
   std::unordered_set<const JsonValue*> schemas_;  // `true` is left of them
   std::unordered_set<const JsonValue*> members_;  // nothing is left of them
+  std::unordered_set<const JsonValue*> any_of_;   // lists of oneOf that become those of anyOf
 };
 
 }  // namespace
@@ -100,12 +98,24 @@ void LenientReader::leave_out(std::span<const Refusal> refusals) {
   for (const Refusal& refusal : refusals) values.insert({refusal.place, refusal.reader});
   const JsonWays ways = ways_to(std::move(values), root(), budget_);
   const size_t before = notes_.size();
-  LeftOut left_out;
+  Widening widening(root(), budget_);
+  std::vector<std::pair<Omission, std::string>> parts;
   for (const Refusal& refusal : refusals) {
     Omission omission = omission_of(refusal, ways, root(), budget_);
-    if (!left_out.add(omission, budget_)) continue;
-    notes_.push_back({pointer_of(omission.way), std::move(omission.keyword), refusal.reason});
+    if (widening.add(omission)) parts.emplace_back(std::move(omission), refusal.reason);
   }
+  // What depends on a part goes first, since the part may be in it.
+  LeftOut left_out;
+  const auto leave_out_one = [&](Omission& omission, const std::string& reason) {
+    if (!left_out.add(omission, budget_)) return;
+    notes_.push_back(
+        {pointer_of(omission.way), std::move(omission.keyword), reason, omission.as_any_of});
+  };
+  for (Omission& omission : widening.take_cuts()) {
+    leave_out_one(omission, "would exclude valid values, as a part is not kept");
+  }
+  for (auto& [omission, reason] : parts) leave_out_one(omission, reason);
+  if (notes_.size() > kMaxNotes) return leave_out_all("too many parts are not kept");
   left_out.remove_from(document_.root(), budget_);
   if (notes_.size() == before) leave_out_all(refusals.front().reason);
 }

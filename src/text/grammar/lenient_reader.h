@@ -1,5 +1,6 @@
 // Drops unsupported parts of a schema and notes them. The schema compiler decides which keywords
-// are unsupported.
+// are unsupported. No valid value is excluded: what would exclude more without a part is dropped,
+// too (widening.h).
 #pragma once
 
 #include <optional>
@@ -18,6 +19,7 @@ struct SchemaNote {
   /// Dropped member; empty if `true` replaces the whole schema.
   std::optional<std::string> keyword;
   std::string reason;
+  bool as_any_of = false;  ///< the member is a oneOf that became an anyOf
 };
 
 /// Schema that loses its refused parts:
@@ -29,6 +31,8 @@ class LenientReader {
   /// Compilations per schema; refusals beyond drop the whole schema.
   static constexpr size_t kMaxRounds = 16;
   static constexpr size_t kMaxNotes = 256;
+  /// JsonValue::text of the list of a oneOf that is kept as an anyOf.
+  static constexpr std::string_view kSeveral = "anyOf";
   static constexpr uint64_t kMaxWork = 4 * Budget::kMaxWork;  ///< of all compilations together
 
   /// Throws Error(Grammar) for invalid JSON.

@@ -34,14 +34,21 @@ class RegexParser {
   RegexParser(std::string_view pattern, bool anchored, Budget& budget)
       : text_(pattern), anchored_(anchored), budget_(budget) {}
 
-  Expr parse() {
+  Expr parse(uint32_t depth = 0) {
     if (text_.size() > kMaxPattern) refuse("is longer than 1 MiB");
     if (utf8_valid_prefix(text_) != text_.size()) refuse("is not UTF-8");
-    Expr result = choice(0);
+    Expr result = choice(depth);
     if (at_ < text_.size()) refuse("has a ) without a (");
     return result;
   }
   [[nodiscard]] const std::vector<Lookahead>& lookaheads() const { return lookaheads_; }
+  /// Parses a part of a text.
+  Expr parse_within(RegexFlags flags) {
+    any_case_ = flags.any_case;
+    dot_all_ = flags.dot_all;
+    dot_excludes_lf_only_ = true;
+    return parse(1);
+  }
 
  private:
   template <typename... Args>
@@ -127,8 +134,8 @@ class RegexParser {
       case '.': {
         ++at_;
         CodePoints set;
-        if (!dot_all_) {
-          set.add('\n', '\n');
+        if (!dot_all_) set.add('\n', '\n');
+        if (!dot_all_ && !dot_excludes_lf_only_) {
           set.add('\r', '\r');
           set.add(0x2028, 0x2029);
         }
@@ -386,6 +393,7 @@ class RegexParser {
   bool is_char_ = true;  // the last escape was a single character, last_char_
   bool any_case_ = false;
   bool dot_all_ = false;
+  bool dot_excludes_lf_only_ = false;
 };
 
 /// Position of a match in the text.
@@ -427,6 +435,10 @@ Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget) {
     result = ahead.negative ? without(result, met, budget) : both(result, met, budget);
   }
   return result;
+}
+
+Expr regex_expr(std::string_view pattern, RegexFlags flags, Budget& budget) {
+  return RegexParser(pattern, false, budget).parse_within(flags);
 }
 
 }  // namespace tenon::grammar

@@ -142,6 +142,9 @@ class SchemaWriter {
 
   uint32_t string_rule(const Alternative& alternative) {
     const StringShape& shape = alternative.shape.string;
+    if (shape.lark != nullptr) {
+      return piece("lark " + *shape.lark, [&](Nfa& nfa) { write_lark_string(*shape.lark, nfa); });
+    }
     const bool written = alternative.texts && !alternative.counted;
     const auto known_as = std::tuple{alternative.texts.get(), alternative.texts ? 0 : shape.minimum,
                                      written ? 0 : shape.maximum};

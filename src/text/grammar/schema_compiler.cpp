@@ -147,6 +147,7 @@ void SchemaCompiler::take(const std::shared_ptr<const LimitedTexts>& limited,
 
 void SchemaCompiler::compile_string(Alternative& alternative) {
   const StringShape& shape = alternative.shape.string;
+  if (shape.lark != nullptr) return;
   if (!shape.texts) {
     if (shape.minimum == 0 && shape.maximum == UINT64_MAX) alternative.texts = any_text_;
     return;
@@ -231,6 +232,10 @@ void SchemaCompiler::compile_object(Alternative& alternative) {
       Alternative text{.type = JsonType::String, .shape = name};
       compile_string(text);
       write_out_length(text);
+      if (name.string.lark != nullptr) {
+        budget_.refuse_keyword("propertyNames",
+                               "names of an x-lark with rules that recur are not supported");
+      }
       const Dfa one =
           text.texts ? *text.texts : of_length(name.string.minimum, name.string.maximum, budget_);
       some = either(some, one, budget_);

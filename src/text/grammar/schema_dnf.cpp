@@ -35,6 +35,18 @@ bool meet_numbers(NumberShape& a, const NumberShape& b) {
 }
 
 bool meet_strings(StringShape& a, const StringShape& b, Budget& budget) {
+  if (a.lark != nullptr || b.lark != nullptr) {
+    const auto is_any = [](const StringShape& shape) {
+      return !shape.texts && shape.lark == nullptr && shape.minimum == 0 &&
+             shape.maximum == UINT64_MAX;
+    };
+    if (is_any(b) || a.lark == b.lark) return true;
+    if (!is_any(a)) {
+      budget.refuse("x-lark with rules that recur is not supported beside other constraints");
+    }
+    a = b;
+    return true;
+  }
   a.minimum = std::max(a.minimum, b.minimum);
   a.maximum = std::min(a.maximum, b.maximum);
   if (a.minimum > a.maximum) return false;

@@ -44,8 +44,9 @@ struct NumberShape {
 };
 
 struct StringShape {
-  std::shared_ptr<const Dfa> texts;  ///< null for any text
-  uint64_t minimum = 0;              ///< least length in characters
+  std::shared_ptr<const Dfa> texts;   ///< null for any text
+  const std::string* lark = nullptr;  ///< a grammar that recurs; not with other constraints
+  uint64_t minimum = 0;               ///< least length in characters
   uint64_t maximum = UINT64_MAX;
 };
 

@@ -116,6 +116,29 @@ std::string unescaped(std::string_view token) {
 
 }  // namespace
 
+bool is_applicator(std::string_view keyword) {
+  return std::any_of(kApplicators.begin(), kApplicators.end(),
+                     [&](const Applicator& known) { return known.keyword == keyword; });
+}
+
+void for_each_subschema(
+    const JsonValue& schema,
+    const std::function<void(std::string_view keyword, const JsonValue& subschema)>& visit) {
+  for (const Applicator& applicator : kApplicators) {
+    const JsonValue* const held = schema.find(applicator.keyword);
+    if (held == nullptr) continue;
+    // Drafts before 2020-12 allow a list of schemas as `items`.
+    const bool list = applicator.holds == Holds::One && held->kind == JsonValue::Kind::Array;
+    if (applicator.holds == Holds::One && !list) visit(applicator.keyword, *held);
+    if (applicator.holds == Holds::List || list) {
+      for (const JsonValue& item : held->items) visit(applicator.keyword, item);
+    }
+    if (applicator.holds == Holds::Named) {
+      for (const auto& [name, member] : held->members) visit(applicator.keyword, member);
+    }
+  }
+}
+
 SchemaIndex::SchemaIndex(const JsonValue& root, Budget& budget) : budget_(budget) {
   resources_.push_back({"", &root, {}});
   by_uri_.emplace("", 0);
@@ -159,19 +182,8 @@ void SchemaIndex::walk(const JsonValue& schema, size_t resource) {
   if (schema.find("$ref") != nullptr || schema.find("$dynamicRef") != nullptr) {
     resource_of_.emplace(&schema, resource);
   }
-  for (const Applicator& applicator : kApplicators) {
-    const JsonValue* const held = schema.find(applicator.keyword);
-    if (held == nullptr) continue;
-    // Drafts before 2020-12 allow a list of schemas as `items`.
-    const bool list = applicator.holds == Holds::One && held->kind == JsonValue::Kind::Array;
-    if (applicator.holds == Holds::One && !list) walk(*held, resource);
-    if (applicator.holds == Holds::List || list) {
-      for (const JsonValue& item : held->items) walk(item, resource);
-    }
-    if (applicator.holds == Holds::Named) {
-      for (const auto& [name, member] : held->members) walk(member, resource);
-    }
-  }
+  for_each_subschema(
+      schema, [&](std::string_view, const JsonValue& subschema) { walk(subschema, resource); });
 }
 
 const JsonValue* SchemaIndex::follow(const JsonValue* from, std::string_view pointer) const {

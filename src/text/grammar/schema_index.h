@@ -2,6 +2,7 @@
 // document.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,6 +11,13 @@
 #include "text/grammar/json_value.h"
 
 namespace tenon::grammar {
+
+/// True for keywords that hold subschemas.
+bool is_applicator(std::string_view keyword);
+/// Calls visit(keyword, subschema) for each direct subschema of an object.
+void for_each_subschema(
+    const JsonValue& schema,
+    const std::function<void(std::string_view keyword, const JsonValue& subschema)>& visit);
 
 class SchemaIndex {
  public:

@@ -162,6 +162,8 @@ SchemaDnf SchemaNormalizer::compute(const JsonValue& schema, Ask ask) {
       add(of_numbers(key, value, negated));
     } else if (type == JsonType::String && (key == "pattern" || key == "format")) {
       add(of_strings(key, value, negated));
+    } else if (type == JsonType::String && key == "x-lark") {
+      add(of_lark(value, negated));
     } else if ((type == JsonType::String && (key == "minLength" || key == "maxLength")) ||
                (type == JsonType::Array && (key == "minItems" || key == "maxItems")) ||
                (type == JsonType::Object && (key == "minProperties" || key == "maxProperties"))) {
@@ -281,7 +283,7 @@ SchemaDnf SchemaNormalizer::of_combination(const JsonValue& schema, const std::s
     index_.set_place(value);
     budget_.refuse("{} is a list of schemas that is not empty", key);
   }
-  if (key == "anyOf") return any_of(value, ask);
+  if (key == "anyOf" || value.text == LenientReader::kSeveral) return any_of(value, ask);
   if (key == "oneOf") return one_of(value, ask);
   SchemaDnf result;
   if (!ask.negated) result.push_back({});

@@ -66,6 +66,8 @@ class SchemaNormalizer {
   SchemaDnf conditional(const JsonValue& schema, Ask ask);
   SchemaDnf of_numbers(const std::string& key, const JsonValue& value, bool negated);
   SchemaDnf of_strings(const std::string& key, const JsonValue& value, bool negated);
+  SchemaDnf strings_of(std::shared_ptr<const Dfa> texts, bool negated);
+  SchemaDnf of_lark(const JsonValue& value, bool negated);
   SchemaDnf of_items(const JsonValue& schema, bool negated);
   SchemaDnf of_contains(const JsonValue& schema, bool negated);
   SchemaDnf of_properties(const JsonValue& schema, bool negated);

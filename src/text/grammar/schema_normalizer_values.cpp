@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "text/grammar/formats.h"
+#include "text/grammar/lark.h"
 #include "text/grammar/regex.h"
 #include "text/grammar/schema_normalizer.h"
+#include "text/grammar/subset_construction.h"
 
 namespace tenon::grammar {
 namespace {
@@ -222,12 +224,43 @@ SchemaDnf SchemaNormalizer::of_strings(const std::string& key, const JsonValue& 
     }
     texts = known;
   }
+  return strings_of(std::move(texts), negated);
+}
+
+SchemaDnf SchemaNormalizer::strings_of(std::shared_ptr<const Dfa> texts, bool negated) {
   if (negated) {
     texts = std::make_shared<const Dfa>(without(any_text(budget_), *texts, budget_));
   }
   if (texts->empty()) return {};
   Shape shape;
-  shape.string.texts = texts;
+  shape.string.texts = std::move(texts);
+  return {shape};
+}
+
+SchemaDnf SchemaNormalizer::of_lark(const JsonValue& value, bool negated) {
+  index_.set_place(value);
+  if (value.kind != JsonValue::Kind::String) budget_.refuse("x-lark is a string");
+  Nfa nfa(budget_);
+  bool is_regular = false;
+  try {
+    is_regular = read_lark(value.text, nfa);
+  } catch (Refusal& refusal) {
+    // The place is one in the grammar's text.
+    constexpr size_t kBeforePlace = std::string_view("grammar: ").size();
+    refusal.reason = refusal.what() + kBeforePlace;
+    refusal.place = &value;
+    throw;
+  }
+  index_.set_place(value);
+  if (is_regular) {
+    const NfaRule& rule = nfa.rules()[0];
+    return strings_of(std::make_shared<const Dfa>(
+                          minimise(make_deterministic(nfa, rule.start, rule.final).dfa, budget_)),
+                      negated);
+  }
+  if (negated) budget_.refuse("the negation of x-lark with rules that recur is not supported");
+  Shape shape;
+  shape.string.lark = &value.text;
   return {shape};
 }
 

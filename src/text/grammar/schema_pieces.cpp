@@ -1,6 +1,7 @@
 #include "text/grammar/schema_pieces.h"
 
 #include "text/grammar/json_strings.h"
+#include "text/grammar/lark.h"
 
 namespace tenon::grammar {
 namespace {
@@ -36,6 +37,25 @@ void write_string(const Alternative& alternative, KeptParts& parts, Nfa& nfa) {
   const auto all = parts.dfa("any text", nfa.budget(), [&] { return any_text(nfa.budget()); });
   add_json_strings(nfa, *all, inside, {.each = &count, .closing = &enough},
                    [final](uint32_t) { return final; });
+}
+
+void write_lark_string(std::string_view grammar, Nfa& nfa) {
+  Nfa texts(nfa.budget());
+  (void)read_lark(grammar, texts);
+  const uint32_t rule = nfa.add_rule("");
+  const uint32_t first = rule + 1;
+  for (const NfaRule& each : texts.rules()) (void)nfa.add_rule(each.place);
+  const uint32_t close = nfa.add_node();
+  nfa.add_call(nfa.add_text(nfa.rule(rule).start, "\""), first, close);
+  nfa.add_bytes(close, '"', '"', nfa.rule(rule).final);
+  for (uint32_t i = 0; i < texts.rules().size(); ++i) {
+    const Subsets subsets =
+        make_deterministic(texts, texts.rules()[i].start, texts.rules()[i].final);
+    const uint32_t final = nfa.rule(first + i).final;
+    add_json_strings(nfa, subsets.dfa, nfa.rule(first + i).start,
+                     {.needed_escapes = true, .calls = &subsets.specials, .first_rule = first},
+                     [final](uint32_t) { return final; });
+  }
 }
 
 void write_counted_number(const Dfa& texts, const std::vector<uint32_t>& below, Nfa& nfa) {

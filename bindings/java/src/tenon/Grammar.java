@@ -29,6 +29,11 @@ public final class Grammar extends NativeObject {
     return make(Constants.GRAMMAR_GBNF, rules);
   }
 
+  /** Allows texts of the rule {@code start}, in Lark. */
+  public static Grammar lark(String rules) {
+    return make(Constants.GRAMMAR_LARK, rules);
+  }
+
   /** Allows texts that a regular expression matches as a whole. */
   public static Grammar regex(String expression) {
     return make(Constants.GRAMMAR_REGEX, expression);

@@ -238,6 +238,7 @@ final class Scenarios implements AutoCloseable {
       case "json_schema" -> Grammar.jsonSchema(map(value));
       case "regex" -> Grammar.regex((String) value);
       case "gbnf" -> Grammar.gbnf((String) value);
+      case "lark" -> Grammar.lark((String) value);
       default -> Grammar.choices(((List<?>) value).toArray(new String[0]));
     };
   }

@@ -137,6 +137,7 @@ pub static TENON: Interface = Interface {
         ("TENON_GRAMMAR_GBNF", 2),
         ("TENON_GRAMMAR_REGEX", 3),
         ("TENON_GRAMMAR_CHOICES", 4),
+        ("TENON_GRAMMAR_LARK", 5),
         ("TENON_GRAMMAR_LENIENT", 1),
         ("TENON_CHAT_CONTENT", 1),
         ("TENON_CHAT_REASONING", 2),

@@ -31,6 +31,11 @@ impl Grammar {
         Self::new(sys::TENON_GRAMMAR_GBNF, rules)
     }
 
+    /// Allows texts of the rule `start`, in Lark.
+    pub fn lark(rules: &str) -> Result<Self> {
+        Self::new(sys::TENON_GRAMMAR_LARK, rules)
+    }
+
     /// Allows texts that a regular expression matches as a whole.
     pub fn regex(pattern: &str) -> Result<Self> {
         Self::new(sys::TENON_GRAMMAR_REGEX, pattern)

@@ -222,6 +222,7 @@ impl Runner {
                     "choices" => Grammar::choices(texts_of(value))?,
                     "regex" => Grammar::regex(value.as_str().unwrap())?,
                     "gbnf" => Grammar::gbnf(value.as_str().unwrap())?,
+                    "lark" => Grammar::lark(value.as_str().unwrap())?,
                     other => panic!("grammar of kind {other}"),
                 }))
             }
