@@ -10,6 +10,7 @@
 namespace tenon::folders {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// The refusal of a folder; empty if it opens.
@@ -209,6 +210,40 @@ TEST(ModelFolders, OpenByAnyOfTheirPathsAndFromMemory) {
   shard[shard.size() - 1000] = static_cast<char>(shard[shard.size() - 1000] ^ 1);
   copy.write("model-00001-of-00003.safetensors", shard);
   EXPECT_NE(Model::load(copy.path(), exact_options())->fingerprint(), first->fingerprint());
+}
+
+TEST(ModelFolders, DoNotGuessMissingKeys) {
+  if (!std::filesystem::exists(shared_folder("mistral"))) GTEST_SKIP() << "no shared folders";
+  const auto without = [](const char* name, const char* key) {
+    const FolderCopy folder(name);
+    nlohmann::json config = read_json(shared_folder(name) + "/config.json");
+    EXPECT_EQ(config.erase(key), 1u) << name << " " << key;
+    folder.write("config.json", config.dump());
+    return refusal_of(folder.path());
+  };
+  for (const auto& [name, key] :
+       {std::pair("gemma2", "sliding_window"), std::pair("gemma2", "query_pre_attn_scalar"),
+        std::pair("gpt_oss", "head_dim"), std::pair("qwen3", "head_dim"),
+        std::pair("mistral", "num_key_value_heads"), std::pair("qwen3_moe", "norm_topk_prob")}) {
+    EXPECT_THAT(without(name, key), AllOf(HasSubstr(key), HasSubstr("is missing")));
+  }
+  EXPECT_EQ(without("mistral", "sliding_window"), "");  // 4096, as in transformers
+  EXPECT_EQ(without("llama3", "hidden_act"), "");
+}
+
+TEST(ModelFolders, ReadInfinityOfPython) {
+  if (!std::filesystem::exists(shared_folder("mamba2"))) GTEST_SKIP() << "no shared folders";
+  const FolderCopy folder("mamba2");
+  std::string config = folder.read("config.json");
+  nlohmann::json tree = nlohmann::json::parse(config);
+  tree["time_step_limit"] = {0.0, "HERE"};
+  config = tree.dump();
+  config.replace(config.find("\"HERE\""), 6, "Infinity");
+  folder.write("config.json", config);
+  EXPECT_EQ(refusal_of(folder.path()), "");
+  tree["time_step_limit"] = {0.0, 0.1};
+  folder.write("config.json", tree.dump());
+  EXPECT_THAT(refusal_of(folder.path()), HasSubstr("time_step_limit"));
 }
 
 TEST(ModelFolders, AreRefusedWithAdviceIfTheirArchitectureIsNotRead) {

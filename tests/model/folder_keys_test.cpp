@@ -80,6 +80,8 @@ bool decides_nothing(const std::string& folder, const std::string& key, bool has
   }
   // Layers that see everything anyway, because of another key.
   if (key == "sliding_window" || key == "use_sliding_window") return folder.starts_with("qwen");
+  // Blocks that predict further tokens are left out.
+  if (key == "num_nextn_predict_layers") return true;
   // All layers have experts.
   if (key == "intermediate_size") return folder.starts_with("qwen3_moe");
   // Nothing rotates.

@@ -22,7 +22,10 @@ constexpr std::string_view kHarmlessKeys =
     "hidden_dropout_prob attention_probs_dropout_prob classifier_dropout torchscript "
     "gradient_checkpointing tokenizer_class task_specific_params problem_type id2label label2id "
     "unsloth_fixed unsloth_version _attn_implementation _attn_implementation_autoset "
-    "bos_token_id pad_token_id architectures model_type use_mamba_kernels ";
+    "bos_token_id pad_token_id architectures model_type use_mamba_kernels is_llama_config "
+    "transformers.js_config neftune_noise_alpha attn_implementation cache_implementation "
+    "init_method output_past directionality pooler_fc_size pooler_num_attention_heads "
+    "pooler_num_fc_layers pooler_size_per_head pooler_type ";
 
 constexpr std::string_view kDecoderKeys =
     "hidden_size!embedding_length\n"
@@ -120,7 +123,9 @@ class RopeReader {
   /// The first pairs of the whole head turn, by its own frequencies.
   void read_proportional() {
     const uint64_t pairs = full_head_dim(config_).value_or(head_dim_) / 2;
-    const double part = rope_.number("partial_rotary_factor").value_or(1.0);
+    const auto told = rope_.number("partial_rotary_factor");
+    if (!told) rope_.refuse(Code::Format, "partial_rotary_factor", "is missing");
+    const double part = *told;
     const double divisor = rope_.number("factor").value_or(1.0);
     if (!(part >= 0.0 && part <= 1.0) || !(divisor >= 1e-3 && divisor <= 1e6) ||
         pairs > SpecLimits::kHeadDim) {
@@ -367,7 +372,7 @@ void FolderConfig::read_table(std::string_view table) {
 void FolderConfig::read_entry(std::string_view name, char kind, std::string_view rest) {
   const JsonNode* node = take(name);
   if ((kind == '!' || kind == '$') && node == nullptr) refuse(Code::Format, name, "is missing");
-  if (node == nullptr || kind == '~') return;
+  if (node == nullptr || kind == '~' || (kind == '!' && rest.empty())) return;
   if (kind == '=') {
     const std::string value = node->is(Kind::String) ? node->text : json_text(*node);
     if (!has_word(rest, value, '|')) {

@@ -46,6 +46,8 @@ class FolderConfig {
   /// The value; null for a missing key and for null.
   const JsonNode* take(std::string_view key);
   [[nodiscard]] bool has(std::string_view key) { return take(key) != nullptr; }
+  /// Whether there is such a key, be it null.
+  [[nodiscard]] bool contains(std::string_view key) const { return object_.find(key) != nullptr; }
   /// Values of a type; nothing for a missing key. Throw Format for another type.
   std::optional<uint64_t> count(std::string_view key);
   std::optional<double> number(std::string_view key);

@@ -17,7 +17,7 @@ struct FolderForm {
   std::string_view wrappers{};
   /// Keys of config.json, each with its meaning:
   ///   name>key    the value of a metadata key, without the architecture's prefix
-  ///   name!key    likewise, and required
+  ///   name!key    likewise, and required; without a key only required
   ///   name%key    likewise, a number that may have a fraction
   ///   name$key    likewise, and required
   ///   name=a|b    the only values that are computed; none is null. A missing key and null pass.
@@ -45,6 +45,8 @@ struct FolderForm {
   bool decoder = true;
   /// "rope_theta" if it is missing; 0 means that it must be there.
   double theta = 0.0;
+  /// Gives rows of texts, and has no output matrix.
+  bool encoder = false;
   /// Another form of the same architecture's folders; may be null.
   const FolderForm* next = nullptr;
 };

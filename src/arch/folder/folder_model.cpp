@@ -1,5 +1,7 @@
 #include "arch/folder/folder_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -21,6 +23,7 @@ namespace {
 
 constexpr const char* kConfig = "config.json";
 constexpr uint64_t kMaxSmallFileBytes = uint64_t{16} << 20;
+constexpr uint64_t kMaxPredicting = 64;
 constexpr uint64_t kMaxTokenizerBytes = uint64_t{256} << 20;
 
 /// Keys of a folder of several parts, whose text model is under "text_config".
@@ -56,6 +59,19 @@ constexpr std::string_view kDecoderTensors =
     "vision_tower -\n"
     "multi_modal_projector -\n";
 
+/// Python writes infinity as a word, which is no JSON: null instead.
+std::string without_infinity(std::string text) {
+  constexpr std::string_view kWord = "Infinity";
+  bool in_text = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') in_text = !in_text;
+    if (in_text && text[i] == '\\') ++i;
+    if (!in_text && text.compare(i, kWord.size(), kWord) == 0)
+      text.replace(i, kWord.size(), "null");
+  }
+  return text;
+}
+
 class FolderOpener {
  public:
   FolderOpener(const std::shared_ptr<const FileFolder>& folder,
@@ -81,14 +97,16 @@ class FolderOpener {
     read_tokenizer_files();
     read_pooling();
     apply_overrides(metadata, std::move(overrides));
-    const auto quant = std::make_shared<const QuantConfig>(read_quant_config(*folder_));
-    std::string table(form.tensors);
+    const auto quant = std::make_shared<const QuantConfig>(quant_config(root));
+    std::string table;
+    for (uint64_t i = 0; i < predicting_; ++i) table += fmt::format("layers.{} -\n", layers_ + i);
+    table += form.tensors;
     if (form.decoder) table += kDecoderTensors;
     const auto groups =
         metadata.get_or<uint64_t>(facts_.architecture + ".ssm.group_count", uint64_t{1});
     FolderTensors mapped =
         map_tensors(tensors_, quant, table, std::move(facts_.made), vocab_, groups);
-    check_head(mapped);
+    if (!form.encoder && !gives_rows_) check_head(mapped);
     std::vector<uint64_t> header_bytes;
     for (const auto& source : tensors_->sources()) header_bytes.push_back(header_of(*source));
     header_bytes.resize(mapped.sources.size(), 0);
@@ -98,8 +116,16 @@ class FolderOpener {
 
  private:
   JsonNode read_json(const char* file) {
-    return parse_json_tree(folder_->read_text(file, kMaxSmallFileBytes),
+    return parse_json_tree(without_infinity(folder_->read_text(file, kMaxSmallFileBytes)),
                            folder_->name() + "/" + file);
+  }
+
+  /// Old folders have a file of their own for it.
+  QuantConfig quant_config(const JsonNode& root) {
+    const bool is_old =
+        root.find("quantization_config") == nullptr &&
+        (folder_->contains("quantize_config.json") || folder_->contains("quant_config.json"));
+    return is_old ? read_quant_config(*folder_) : read_quant_config(root, config_place_);
   }
 
   [[nodiscard]] std::string base_name() const {
@@ -156,6 +182,13 @@ class FolderOpener {
     if (form.decoder) read_decoder_config(config);
     if (form.derive != nullptr) form.derive(config);
     vocab_ = config.count("vocab_size").value_or(0);
+    layers_ = config.count("num_hidden_layers").value_or(0);
+    // Blocks after the last layer, which predict further tokens, are left out.
+    predicting_ = config.count("num_nextn_predict_layers").value_or(0);
+    if (predicting_ > kMaxPredicting) {
+      config.refuse(Code::Limit, "num_nextn_predict_layers", "is {}, the limit is {}", predicting_,
+                    kMaxPredicting);
+    }
     if (text == nullptr) config.read_table("quantization_config~\nquantization~\n");
     take_common(config);
     config.finish();
@@ -278,7 +311,7 @@ class FolderOpener {
         mapped.tensors, [](const TensorInfo& one) { return one.name == "output.weight"; });
     const bool has_table = std::ranges::any_of(
         mapped.tensors, [](const TensorInfo& one) { return one.name == "token_embd.weight"; });
-    if (has_head || !has_table || tied_ != false || gives_rows_) return;
+    if (has_head || !has_table || tied_ != false) return;
     fail(Code::Format, "{}: tensor \"lm_head.weight\" is missing, but tie_word_embeddings is false",
          folder_->name());
   }
@@ -297,6 +330,8 @@ class FolderOpener {
   std::optional<bool> tied_;
   std::vector<int32_t> ends_;
   uint64_t vocab_ = 0;
+  uint64_t layers_ = 0;
+  uint64_t predicting_ = 0;
   bool gives_rows_ = false;
 };
 

@@ -131,13 +131,15 @@ constexpr FolderForm kRobertaFolder{
         "classifier.out_proj cls.output\n"
         "lm_head -\n" TENON_BERT_TENSORS,
     .derive = read_roberta_folder,
-    .theta = 10000.0};
+    .theta = 10000.0,
+    .encoder = true};
 constexpr FolderForm kBertFolder{
     .types = "bert",
     .classes = "BertModel",
     .keys = kBertKeys,
     .tensors = "embeddings.position_embeddings position_embd\n" TENON_BERT_TENSORS,
     .theta = 10000.0,
+    .encoder = true,
     .next = &kRobertaFolder};
 #undef TENON_BERT_TENSORS
 

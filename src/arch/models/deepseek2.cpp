@@ -76,8 +76,7 @@ constexpr FolderForm kDeepSeek2Folder{
         "ep_size~\n"
         "seq_aux~\n"
         "aux_loss_alpha~\n"
-        "rope_interleave=true\n"
-        "num_nextn_predict_layers=0\n",
+        "rope_interleave=true\n",
     .tensors =
         "layers.*.self_attn.q_a_proj blk.*.attn_q_a\n"
         "layers.*.self_attn.q_a_layernorm blk.*.attn_q_a_norm\n"

@@ -36,6 +36,7 @@ constexpr FolderForm kGemma2Folder{.types = "gemma2",
                                    .classes = "Gemma2ForCausalLM",
                                    .keys =
                                        "vocab_size#embed_tokens\n"
+                                       "num_key_value_heads!\nhead_dim!\nsliding_window!\n"
                                        "hidden_act~\n"
                                        "hidden_activation=gelu_pytorch_tanh\n"
                                        "rms_norm_eps$attention.layer_norm_rms_epsilon\n"

@@ -60,6 +60,7 @@ constexpr FolderForm kGemma3Folder{.types = "gemma3_text",
                                    .wrappers = "gemma3",
                                    .keys =
                                        "vocab_size#embed_tokens\n"
+                                       "num_key_value_heads!\nhead_dim!\nsliding_window!\n"
                                        "hidden_activation=gelu_pytorch_tanh\n"
                                        "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
                                        "attention_bias?layers.0.self_attn.q_proj.bias\n"

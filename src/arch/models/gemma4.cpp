@@ -148,6 +148,7 @@ constexpr FolderForm kGemma4Folder{
     .wrappers = "gemma4",
     .keys =
         "vocab_size#embed_tokens\n"
+        "num_key_value_heads!\nhead_dim!\nsliding_window!\n"
         "vocab_size_per_layer_input#embed_tokens_per_layer\n"
         "hidden_activation=gelu_pytorch_tanh\n"
         "rms_norm_eps$attention.layer_norm_rms_epsilon\n"

@@ -32,6 +32,7 @@ constexpr FolderForm kGptOssFolder{
     .classes = "GptOssForCausalLM",
     .keys =
         "vocab_size#embed_tokens\n"
+        "num_key_value_heads!\nhead_dim!\nsliding_window!\n"
         "hidden_act=silu\n"
         "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
         "attention_bias=true\n"

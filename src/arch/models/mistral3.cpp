@@ -27,6 +27,7 @@ constexpr FolderForm kMistral3Folder{
     .wrappers = "mistral3",
     .keys =
         "vocab_size#embed_tokens\n"
+        "num_key_value_heads!\nhead_dim!\n"
         "hidden_act=silu\n"
         "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
         "sliding_window=\n"};

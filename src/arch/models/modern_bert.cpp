@@ -77,7 +77,8 @@ constexpr FolderForm kModernBertFolder{
         "layers.*.mlp.Wi blk.*.ffn_up\n"
         "layers.*.mlp.Wo blk.*.ffn_down\n",
     .derive = read_modern_bert_folder,
-    .theta = 160000.0};
+    .theta = 160000.0,
+    .encoder = true};
 
 }  // namespace
 

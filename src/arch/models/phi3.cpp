@@ -28,7 +28,9 @@ constexpr FolderForm kPhi3Folder{.types = "phi3",
                                      "vocab_size#embed_tokens\n"
                                      "hidden_act=silu\n"
                                      "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
-                                     "attention_bias?layers.0.self_attn.qkv_proj.bias\n",
+                                     "attention_bias?layers.0.self_attn.qkv_proj.bias\n"
+                                     "mlp_bias=false\nlm_head_bias=false\n"
+                                     "full_attn_mod=1\ninterpolate_factor=1\n",
                                  .tensors =
                                      "layers.*.self_attn.qkv_proj blk.*.attn_qkv\n"
                                      "layers.*.mlp.gate_up_proj blk.*.ffn_up\n",

@@ -19,6 +19,7 @@ constexpr FolderForm kQwen2Folder{.types = "qwen2",
                                   .classes = "Qwen2ForCausalLM",
                                   .keys =
                                       "vocab_size#embed_tokens\n"
+                                      "num_key_value_heads!\n"
                                       "hidden_act=silu\n"
                                       "rms_norm_eps$attention.layer_norm_rms_epsilon\n",
                                   .derive = read_windows_of_all,

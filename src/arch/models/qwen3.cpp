@@ -17,6 +17,7 @@ constexpr FolderForm kQwen3Folder{.types = "qwen3",
                                   .classes = "Qwen3ForCausalLM",
                                   .keys =
                                       "vocab_size#embed_tokens\n"
+                                      "num_key_value_heads!\nhead_dim!\n"
                                       "hidden_act=silu\n"
                                       "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
                                       "attention_bias?layers.0.self_attn.q_proj.bias\n",

@@ -69,6 +69,11 @@ constexpr KeyValue kQwen35MoeExample[] = {{"block_count", 4u},
                                           {"expert_shared_feed_forward_length", 256u}};
 
 void read_qwen35_folder(FolderConfig& config) {
+  // A quarter, unless they say otherwise.
+  const auto rope = config.object("rope_parameters");
+  if (!config.has("partial_rotary_factor") && !(rope && rope->contains("partial_rotary_factor"))) {
+    config.refuse(Code::Format, "partial_rotary_factor", "is missing");
+  }
   const uint64_t heads = config.required_count("linear_num_value_heads");
   config.put("ssm.time_step_rank", heads);
   config.put("ssm.inner_size", heads * config.required_count("linear_value_head_dim"));
@@ -90,6 +95,7 @@ constexpr FolderForm kQwen35Folder{
     .wrappers = "qwen3_5",
     .keys =
         "vocab_size#embed_tokens\n"
+        "num_key_value_heads!\nhead_dim!\n"
         "hidden_act=silu\n"
         "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
         "attention_bias=false\n"

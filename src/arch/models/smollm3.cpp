@@ -32,6 +32,7 @@ constexpr FolderForm kSmolLm3Folder{.types = "smollm3",
                                     .classes = "SmolLM3ForCausalLM",
                                     .keys =
                                         "vocab_size#embed_tokens\n"
+                                        "num_key_value_heads!\n"
                                         "hidden_act=silu\n"
                                         "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
                                         "attention_bias?layers.0.self_attn.q_proj.bias\n"

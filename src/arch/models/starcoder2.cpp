@@ -19,6 +19,7 @@ constexpr FolderForm kStarCoder2Folder{.types = "starcoder2",
                                        .classes = "Starcoder2ForCausalLM",
                                        .keys =
                                            "vocab_size#embed_tokens\n"
+                                           "num_key_value_heads!\n"
                                            "hidden_act!hidden_act\n"
                                            "norm_epsilon$attention.layer_norm_epsilon\n"
                                            "use_bias=true\n",
