@@ -21,7 +21,7 @@ set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/ch
 # Folders of a room that are compiled with it.
 set(TENON_FOLDERS_text tokenizer bpe unigram wordpiece unicode regex)
 set(TENON_FOLDERS_program ops)
-set(TENON_FOLDERS_arch models blocks keys)
+set(TENON_FOLDERS_arch models blocks keys folder)
 set(TENON_FOLDERS_backends_cpu layouts phases ops)
 
 # Headers that CMake generates from a folder's content: plain_forms.h includes the plain form of

@@ -106,7 +106,9 @@ ServerHandle make_server(const ServeFlags& flags) {
 
 std::string name_of(const ServeFlags& flags, size_t model) {
   if (model < flags.names.size()) return flags.names[model];
-  const std::filesystem::path file = std::filesystem::path(flags.models[model]).filename();
+  std::filesystem::path file = flags.models[model];
+  if (!file.has_filename()) file = file.parent_path();  // "folder/"
+  file = file.filename();
   return file.extension() == ".gguf" ? file.stem().string() : file.string();
 }
 

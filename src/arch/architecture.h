@@ -9,6 +9,7 @@
 
 #include "arch/build_context.h"
 #include "arch/decoder.h"
+#include "arch/folder/folder_form.h"
 #include "arch/keys/decoder_keys.h"
 #include "arch/keys/keys.h"
 #include "arch/model_spec.h"
@@ -37,6 +38,8 @@ struct Architecture {
   std::span<const KeyValue> example{};
   /// Patterns of tensors in files that inference does not use (matches_pattern).
   std::span<const std::string_view> ignored{};
+  /// Its Hugging Face folders; null if those are not read.
+  const FolderForm* folder = nullptr;
 };
 
 }  // namespace tenon

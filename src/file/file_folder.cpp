@@ -66,7 +66,7 @@ bool is_store_link(std::string_view target) {
 class DiskFolder final : public FileFolder {
  public:
   DiskFolder(const std::string& path, std::shared_ptr<System> system)
-      : FileFolder(path), system_(std::move(system)) {
+      : FileFolder(path), system_(std::move(system)), is_snapshot_(is_snapshot(path)) {
     if (path.empty() || path.find('\0') != path.npos) {
       fail(Code::Argument, "the path of a folder must not be empty or hold a zero byte");
     }
@@ -97,7 +97,8 @@ class DiskFolder final : public FileFolder {
       check_parents(inside);
       const std::string target = link_target(name() + "/" + inside);
       if (target.empty()) return open_plain(name() + "/" + inside, wanted);
-      if (is_blob_link(inside, target)) return open_blob(folder_of_link(inside) + target, wanted);
+      if (is_snapshot_ && is_blob_link(inside, target))
+        return open_blob(folder_of_link(inside) + target, wanted);
       const std::string next = parent(inside) + target;
       if (why_outside(target) != nullptr || why_outside(next) != nullptr) {
         fail(Code::Format, "{}: file {} is a symbolic link to {}, which lies outside the folder",
@@ -166,7 +167,18 @@ class DiskFolder final : public FileFolder {
     return ByteSource::from_fd(fd, 0, 0, name() + "/" + wanted, system_);
   }
 
+  /// Whether a path is ".../snapshots/<revision>", as a Hugging Face cache has them.
+  static bool is_snapshot(std::string_view path) {
+    while (path.ends_with('/')) path.remove_suffix(1);
+    const size_t slash = path.rfind('/');
+    if (slash == path.npos) return false;
+    path = path.substr(0, slash);
+    while (path.ends_with('/')) path.remove_suffix(1);
+    return path.substr(path.rfind('/') + 1) == "snapshots";
+  }
+
   std::shared_ptr<System> system_;
+  bool is_snapshot_;
 };
 
 class GivenFolder final : public FileFolder {

@@ -168,6 +168,9 @@ struct MetadataOverride {
 /// Parses "key=type:value" with type int, float, bool or str, as users write it. Throws Argument.
 MetadataOverride parse_metadata_override(std::string_view text);
 
+/// Sets the values and watches their keys for a reader. Throws Argument for an unusable key.
+void apply_overrides(Metadata& metadata, std::vector<MetadataOverride> overrides);
+
 /// A value as one line of text: strings quoted and cut, arrays with their first elements.
 std::string metadata_text(const MetadataValue& value, uint64_t max_elements = 6);
 

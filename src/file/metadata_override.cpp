@@ -46,4 +46,18 @@ MetadataOverride parse_metadata_override(std::string_view text) {
        quoted(text));
 }
 
+void apply_overrides(Metadata& metadata, std::vector<MetadataOverride> overrides) {
+  std::vector<std::string> overridden;
+  for (MetadataOverride& item : overrides) {
+    if (item.key.empty() || !is_utf8(item.key)) {
+      fail(Code::Argument, "override: key {} is empty or not UTF-8", quoted(item.key));
+    }
+    // Descriptive keys are shown to users and need no reader.
+    const bool is_shown = item.key.starts_with("general.") && metadata.contains(item.key);
+    if (!is_shown) overridden.push_back(item.key);
+    metadata.set(std::move(item.key), std::move(item.value));
+  }
+  if (!overridden.empty()) metadata.watch(std::move(overridden));
+}
+
 }  // namespace tenon

@@ -47,8 +47,8 @@ class ModelFile {
             std::vector<std::shared_ptr<const ByteSource>> sources,
             std::vector<uint64_t> header_bytes);
 
-  /// Name for messages: that of the first source.
-  [[nodiscard]] const std::string& name() const { return sources_.front()->name(); }
+  /// Name for messages: that of the metadata.
+  [[nodiscard]] const std::string& name() const { return metadata_.file_name(); }
   [[nodiscard]] const Metadata& metadata() const { return metadata_; }
   /// All tensors, in the order of the file.
   [[nodiscard]] std::span<const TensorInfo> tensors() const { return tensors_; }

@@ -130,17 +130,7 @@ Shard read_shard(std::shared_ptr<const ByteSource> source, const std::shared_ptr
 std::shared_ptr<const ModelFile> assemble(std::vector<Shard> shards, OpenOptions options) {
   arrange_shards(shards);
   Metadata metadata = std::move(shards.front().contents.metadata);
-  std::vector<std::string> overridden;
-  for (MetadataOverride& item : options.overrides) {
-    if (item.key.empty() || !is_utf8(item.key)) {
-      fail(Code::Argument, "override: key {} is empty or not UTF-8", quoted(item.key));
-    }
-    // Descriptive keys are shown to users and need no reader.
-    const bool is_shown = item.key.starts_with("general.") && metadata.contains(item.key);
-    if (!is_shown) overridden.push_back(item.key);
-    metadata.set(std::move(item.key), std::move(item.value));
-  }
-  if (!overridden.empty()) metadata.watch(std::move(overridden));
+  apply_overrides(metadata, std::move(options.overrides));
   std::vector<std::shared_ptr<const ByteSource>> sources;
   std::vector<uint64_t> header_bytes;
   std::vector<TensorInfo> tensors = std::move(shards.front().contents.tensors);

@@ -19,7 +19,9 @@ constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 constexpr std::string_view kPlainName = "model.safetensors";
 constexpr uint64_t kMaxIndexBytes = uint64_t{64} << 20;
-constexpr uint64_t kMaxWeightFiles = 100'000;
+constexpr uint64_t kMaxWeightFiles = 4'096;
+/// Of the texts of "__metadata__" in all files together.
+constexpr uint64_t kMaxMetadataBytes = uint64_t{64} << 20;
 
 /// Number and count of "<stem>-NNNNN-of-NNNNN.safetensors".
 struct PartName {
@@ -111,6 +113,10 @@ std::vector<std::string> files_without_index(const FileFolder& folder) {
     if (part && (!parts || part->stem == "model")) parts = part;
     found.push_back(file);
   }
+  if (parts && parts->count > kMaxWeightFiles) {
+    fail(Code::Limit, "{}: {} files, the limit is {}", folder.name(), parts->count,
+         kMaxWeightFiles);
+  }
   if (parts && parts->count > 0) return all_parts(folder, *parts);
   if (found.size() == 1) return found;
   if (found.empty()) refuse_folder_without_weights(folder);
@@ -139,12 +145,18 @@ std::shared_ptr<const TensorFolder> TensorFolder::open_files(
     const std::shared_ptr<System>& system) {
   std::shared_ptr<TensorFolder> folder(new TensorFolder);
   folder->name_ = std::move(name);
+  uint64_t metadata_bytes = 0;
   for (const auto& source : sources) {
     if (source == nullptr) fail(Code::Argument, "{}: a source is null", folder->name_);
     SafetensorsContents contents = read_safetensors(*source, system);
     for (StoredTensor& tensor : contents.tensors) {
       tensor.source = static_cast<uint32_t>(folder->sources_.size());
       folder->tensors_.push_back(std::move(tensor));
+    }
+    for (const auto& [key, text] : contents.metadata) metadata_bytes += key.size() + text.size();
+    if (metadata_bytes > kMaxMetadataBytes) {
+      fail(Code::Limit, "{}: more than {} bytes of \"__metadata__\" in all files", folder->name_,
+           kMaxMetadataBytes);
     }
     std::ranges::move(contents.metadata, std::back_inserter(folder->metadata_));
     folder->sources_.push_back(source);

@@ -7,11 +7,11 @@
 #include "arch/architectures.h"
 #include "base/error.h"
 #include "base/saturating.h"
-#include "file/open.h"
 #include "model/device_options.h"
 #include "model/file_kind.h"
 #include "model/model_executable.h"
 #include "model/model_fingerprint.h"
+#include "model/open_model.h"
 #include "model/private_cache.h"
 #include "model/program_facts.h"
 #include "model/tokenizer_file.h"
@@ -88,7 +88,7 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
 
 std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions options) {
   check_options(options);
-  auto file = open_model_file(path, {options.system, take_overrides(options)});
+  auto file = open_model(path, {options.system, take_overrides(options)});
   std::shared_ptr<Model> model(new Model(std::move(file), std::move(options)));
   model->build();
   return model;
@@ -97,7 +97,7 @@ std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions o
 std::shared_ptr<const Model> Model::load(std::span<const std::shared_ptr<const ByteSource>> sources,
                                          ModelOptions options) {
   check_options(options);
-  auto file = open_model_file(sources, {options.system, take_overrides(options)});
+  auto file = open_model(sources, {options.system, take_overrides(options)});
   std::shared_ptr<Model> model(new Model(std::move(file), std::move(options)));
   model->build();
   return model;
@@ -135,6 +135,13 @@ void Model::build_vocabulary() {
 
 void Model::build_program_and_weights() {
   ModelSpec spec = read_model_spec(*file_);
+  if (has_json_tokenizer(metadata())) {
+    if (tokenizer_->size() > spec.vocab_rows) {
+      fail(Code::Format, "{}: tokenizer.json has {} tokens, but the embedding has {} rows",
+           file_->name(), tokenizer_->size(), spec.vocab_rows);
+    }
+    spec.vocab = static_cast<uint32_t>(tokenizer_->size());
+  }
   const bool has_encoder = !spec.encoder_layers.empty();
   const bool rows = wants_rows(spec);
   const bool rows_beside = options_.embeddings == Embeddings::Also;

@@ -6,8 +6,9 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "file/open.h"
+#include "file/folder_keys.h"
 #include "model/file_kind.h"
+#include "model/open_model.h"
 #include "model/vocabulary_reader.h"
 #include "text/tokenizer_json/json_tokenizer.h"
 
@@ -40,9 +41,26 @@ std::unique_ptr<const Tokenizer> try_json(const ByteSource& source,
 
 }  // namespace
 
+bool has_json_tokenizer(const Metadata& metadata) {
+  return metadata.contains(kTokenizerJsonKey) && !metadata.contains("tokenizer.ggml.model");
+}
+
 std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file,
                                                 const std::shared_ptr<System>& system) {
   refuse_other_kinds(file);
+  if (has_json_tokenizer(file.metadata())) {
+    const Metadata& metadata = file.metadata();
+    const auto text = [&](std::string_view key) {
+      return metadata.get_or<std::string_view>(key, "");
+    };
+    TokenRoles roles{
+        text(kBosTextKey), text(kEosTextKey), text(kPaddingTextKey), text(kUnknownTextKey), {}};
+    for (const int32_t token : metadata.get_or<std::vector<int32_t>>(kEndTokensKey, {})) {
+      roles.end_tokens.push_back(token);
+    }
+    return make_json_tokenizer(text(kTokenizerJsonKey), file.name() + "/tokenizer.json", system,
+                               roles);
+  }
   Vocabulary vocabulary = read_vocabulary(file.metadata());
   try {
     return make_tokenizer(std::move(vocabulary), system);
@@ -60,15 +78,18 @@ std::unique_ptr<const Tokenizer> empty_tokenizer(const std::shared_ptr<System>& 
 
 std::unique_ptr<const Tokenizer> load_tokenizer(const std::string& path,
                                                 const std::shared_ptr<System>& system) {
-  if (auto tokenizer = try_json(*ByteSource::from_path(path, system), system)) return tokenizer;
+  // A config.json stands for its folder.
+  if (folder_of(path, *system).empty()) {
+    if (auto tokenizer = try_json(*ByteSource::from_path(path, system), system)) return tokenizer;
+  }
   // Opened by path to find the other parts.
-  return read_tokenizer(*open_model_file(path, {system, {}}), system);
+  return read_tokenizer(*open_model(path, {system, {}}), system);
 }
 
 std::unique_ptr<const Tokenizer> load_tokenizer(const std::shared_ptr<const ByteSource>& source,
                                                 const std::shared_ptr<System>& system) {
   if (auto tokenizer = try_json(*source, system)) return tokenizer;
-  return read_tokenizer(*open_model_file(source, {system, {}}), system);
+  return read_tokenizer(*open_model(std::span(&source, 1), {system, {}}), system);
 }
 
 }  // namespace tenon

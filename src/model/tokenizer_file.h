@@ -14,6 +14,9 @@ namespace tenon {
 /// Placeholder tokenizer with one empty token; encodes every text to no tokens.
 std::unique_ptr<const Tokenizer> empty_tokenizer(const std::shared_ptr<System>& system);
 
+/// True for a model whose tokenizer is a tokenizer.json, as in folders.
+bool has_json_tokenizer(const Metadata& metadata);
+
 /// The tokenizer of an open model file. Errors as read_vocabulary and make_tokenizer, prefixed with
 /// the file's name.
 std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file,

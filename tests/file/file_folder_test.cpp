@@ -141,6 +141,29 @@ TEST(FileFolder, OpensTheBlobsOfAHuggingFaceCache) {
                [&] { (void)folder->open("too_high"); });
 }
 
+TEST(FileFolder, OpensBlobsFromSnapshotsAlone) {
+  namespace fs = std::filesystem;
+  const TempFolder temp;
+  const std::string blob(64, 'a');
+  for (const char* name : {"a/model", "a/snapshots", "a/snapshots_/0123", "a/snapshots/0123"}) {
+    fs::create_directories(temp.path(name));
+  }
+  fs::create_directories(temp.path("blobs"));
+  fs::create_directories(temp.path("a/blobs"));
+  temp.write("blobs/" + blob, std::string("secret"));
+  temp.write("a/blobs/" + blob, std::string("weights"));
+  for (const char* name : {"a/model", "a/snapshots", "a/snapshots_/0123", "a/snapshots/0123"}) {
+    fs::create_symlink("../../blobs/" + blob, temp.path(std::string(name) + "/m"));
+  }
+  for (const char* name : {"a/model", "a/snapshots", "a/snapshots_/0123", "a/model//"}) {
+    expect_error(Code::Format, HasSubstr("outside the folder"),
+                 [&] { (void)folder_at(temp.path(name))->open("m"); });
+  }
+  for (const char* name : {"a/snapshots/0123", "a/snapshots//0123/"}) {
+    EXPECT_EQ(folder_at(temp.path(name))->read_text("m", 10), "weights") << name;
+  }
+}
+
 TEST(FileFolder, TakesFilesOfTheHost) {
   const std::string text = "hello";
   const auto source = ByteSource::from_memory(std::as_bytes(std::span(text)), "m");

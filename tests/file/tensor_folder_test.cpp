@@ -50,6 +50,28 @@ void refuse_texts(Code code, const std::string& what, const FileTexts& files) {
   expect_error(code, HasSubstr(what), [&] { open_texts(files); });
 }
 
+TEST(TensorFolder, BoundsFilesAndTheirMetadata) {
+  FileTexts map;
+  for (int i = 0; i < 4097; ++i) {
+    map["t" + std::to_string(i)] = "f" + std::to_string(i) + ".safetensors";
+  }
+  refuse_texts(Code::Limit, "4097 files, the limit is 4096",
+               {{"model.safetensors.index.json", index_of(map)}});
+  refuse_texts(Code::Limit, "99999 files, the limit is 4096",
+               {{"model-00001-of-99999.safetensors", one_tensor("a")}});
+  SafetensorsWriter writer;
+  const std::string half =
+      writer.metadata("k", std::string(size_t{33} << 20, 'x')).add("a", "U8", {1}, "a").finish();
+  FileTexts files{{"model.safetensors", half}};
+  EXPECT_EQ(open_texts(files)->metadata("k")->size(), size_t{33} << 20);
+  SafetensorsWriter other;
+  files = {
+      {"model-00001-of-00002.safetensors", half},
+      {"model-00002-of-00002.safetensors",
+       other.metadata("l", std::string(size_t{33} << 20, 'x')).add("b", "U8", {1}, "b").finish()}};
+  refuse_texts(Code::Limit, "\"__metadata__\" in all files", files);
+}
+
 TEST(TensorFolder, FindsTensorsOfAllShardsByName) {
   const FileTexts files{
       {"model-00001-of-00002.safetensors", one_tensor("b", "bbbb")},

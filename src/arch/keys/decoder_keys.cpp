@@ -65,7 +65,8 @@ void read_head_sizes(const Keys& keys, uint32_t width, AttentionSpec& attention)
     keys.refuse(Code::Format, "attention.head_count", "is {}: {} values of heads, more than {}",
                 attention.heads, most * attention.heads, SpecLimits::kHeadValues);
   }
-  attention.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(attention.key_dim)));
+  const double dim = keys.number_or("attention.query_scalar", attention.key_dim, 1e-6, 1e6);
+  attention.scale = static_cast<float>(1.0 / std::sqrt(dim));
 }
 
 RopeScaling read_rope_scaling(const Keys& keys, bool has_factor, bool longrope) {
@@ -118,7 +119,9 @@ void read_groups(const Keys& keys, ExpertSpec& experts) {
 RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
                    uint32_t trained_context) {
   RopeSpec rope;
-  rope.style = kind.rope_style;
+  // Folders keep the order of rows that GGUF files of some architectures change.
+  const bool halves = keys.flag("rope.halves").value_or(false);
+  rope.style = halves ? uint32_t{TENON_ROPE_HALVES} : kind.rope_style;
   if (kind.may_be_unrotated && keys.count_or("rope.dimension_count", 1, 0, UINT32_MAX) == 0) {
     return rope;
   }
@@ -166,7 +169,14 @@ void read_longrope(const Keys& keys, ModelSpec& model) {
 
 void read_window(const Keys& keys, ModelSpec& model) {
   const uint32_t window = keys.count_or("attention.sliding_window", 0, 0, SpecLimits::kPositions);
-  for (LayerSpec& layer : model.layers) layer.attention.window = window;
+  // Folders say it for each layer.
+  constexpr const char* kPattern = "attention.sliding_window_pattern";
+  const auto layers = static_cast<uint32_t>(model.layers.size());
+  std::vector<bool> windowed(layers, true);
+  if (keys.is_list(kPattern)) windowed = keys.flags(kPattern, layers);
+  for (uint32_t i = 0; i < layers; ++i) {
+    if (windowed[i]) model.layers[i].attention.window = window;
+  }
 }
 
 void read_windows(const Keys& keys, uint32_t period, SeesAll where, ModelSpec& model) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "arch/architecture.h"
+#include "arch/folder/folder_config.h"
 #include "arch/keys/activation_key.h"
 
 namespace tenon {
@@ -86,9 +87,66 @@ ModelSpec read_jina_bert_v3(const Keys& keys) {
 constexpr KeyValue kNomicBertMoeExample[] = {
     {"expert_count", 8u}, {"expert_used_count", 2u}, {"moe_every_n_layers", 2u}};
 
+constexpr std::string_view kBertKeys =
+    "vocab_size#embeddings.word_embeddings\n"
+    "type_vocab_size#embeddings.token_type_embeddings\n"
+    "hidden_act!hidden_act\n"
+    "layer_norm_eps$attention.layer_norm_epsilon\n"
+    "position_embedding_type=absolute\n";
+
+#define TENON_BERT_TENSORS                                              \
+  "embeddings.word_embeddings token_embd\n"                             \
+  "embeddings.token_type_embeddings token_types\n"                      \
+  "embeddings.LayerNorm token_embd_norm\n"                              \
+  "embeddings.position_ids -\n"                                         \
+  "pooler -\n"                                                          \
+  "encoder.layer.*.attention.self.query blk.*.attn_q\n"                 \
+  "encoder.layer.*.attention.self.key blk.*.attn_k\n"                   \
+  "encoder.layer.*.attention.self.value blk.*.attn_v\n"                 \
+  "encoder.layer.*.attention.output.dense blk.*.attn_output\n"          \
+  "encoder.layer.*.attention.output.LayerNorm blk.*.attn_output_norm\n" \
+  "encoder.layer.*.intermediate.dense blk.*.ffn_up\n"                   \
+  "encoder.layer.*.output.dense blk.*.ffn_down\n"                       \
+  "encoder.layer.*.output.LayerNorm blk.*.layer_output_norm\n"
+
+/// Positions begin at 2, after that of the padding.
+void read_roberta_folder(FolderConfig& config) {
+  const uint64_t positions = config.required_count("max_position_embeddings");
+  if (config.count("pad_token_id").value_or(1) != 1 || positions < 3) {
+    config.refuse(Code::Unsupported, "pad_token_id", "is not 1, or there are {} positions",
+                  positions);
+  }
+  config.put("context_length", positions - 2);
+}
+
+constexpr FolderForm kRobertaFolder{
+    .types = "xlm-roberta roberta",
+    .classes =
+        "XLMRobertaModel XLMRobertaForSequenceClassification RobertaModel "
+        "RobertaForSequenceClassification",
+    .keys = kBertKeys,
+    .tensors =
+        "embeddings.position_embeddings position_embd s\n"
+        "classifier.dense cls\n"
+        "classifier.out_proj cls.output\n"
+        "lm_head -\n" TENON_BERT_TENSORS,
+    .derive = read_roberta_folder,
+    .theta = 10000.0,
+    .encoder = true};
+constexpr FolderForm kBertFolder{
+    .types = "bert",
+    .classes = "BertModel",
+    .keys = kBertKeys,
+    .tensors = "embeddings.position_embeddings position_embd\n" TENON_BERT_TENSORS,
+    .theta = 10000.0,
+    .encoder = true,
+    .next = &kRobertaFolder};
+#undef TENON_BERT_TENSORS
+
 }  // namespace
 
-extern constexpr Architecture kBert{.read = read_bert, .adapt = adapt_bert, .build = build_encoder};
+extern constexpr Architecture kBert{
+    .read = read_bert, .adapt = adapt_bert, .build = build_encoder, .folder = &kBertFolder};
 extern constexpr Architecture kNomicBert{
     .read = read_nomic_bert, .adapt = adapt_bert, .build = build_encoder};
 extern constexpr Architecture kNomicBertMoe{.read = read_nomic_bert_moe,

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "arch/architecture.h"
+#include "arch/folder/folder_config.h"
 
 namespace tenon {
 namespace {
@@ -20,7 +21,7 @@ ModelSpec read_gemma3(const Keys& keys) {
     layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
     AttentionSpec& attention = layer.attention;
     attention.qk_norm = QkNorm::EachHead;
-    if (model.layers.size() == kLayersOfGemma3At27b) {
+    if (model.layers.size() == kLayersOfGemma3At27b && !keys.contains("attention.query_scalar")) {
       attention.scale = 1.0f / std::sqrt(static_cast<float>(model.width) / attention.heads);
     }
     if (attention.window == 0) continue;
@@ -54,9 +55,33 @@ constexpr KeyValue kGemma3Example[] = {{"block_count", 7u},
                                        {"rope.scaling.type", std::string_view("linear")},
                                        {"rope.scaling.factor", 8.0f}};
 
+constexpr FolderForm kGemma3Folder{.types = "gemma3_text",
+                                   .classes = "Gemma3ForCausalLM Gemma3ForConditionalGeneration",
+                                   .wrappers = "gemma3",
+                                   .keys =
+                                       "vocab_size#embed_tokens\n"
+                                       "num_key_value_heads!\nhead_dim!\nsliding_window!\n"
+                                       "hidden_activation=gelu_pytorch_tanh\n"
+                                       "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
+                                       "attention_bias?layers.0.self_attn.q_proj.bias\n"
+                                       "query_pre_attn_scalar$attention.query_scalar\n"
+                                       "attn_logit_softcapping=\n"
+                                       "final_logit_softcapping=\n"
+                                       "sliding_window_pattern=6\n"
+                                       "_sliding_window_pattern=6\n"
+                                       "use_bidirectional_attention=false\n",
+                                   .tensors = kGemmaNorms,
+                                   .derive =
+                                       [](FolderConfig& config) {
+                                         read_window_layers(
+                                             config, [](uint64_t layer) { return layer % 6 != 5; });
+                                       },
+                                   .theta = 1e6};
+
 }  // namespace
 
-extern constexpr Architecture kGemma3{.read = read_gemma3, .example = kGemma3Example};
+extern constexpr Architecture kGemma3{
+    .read = read_gemma3, .example = kGemma3Example, .folder = &kGemma3Folder};
 extern constexpr Architecture kGemmaEmbedding{
     .read = read_gemma_embedding, .build = build_gemma_embedding, .example = kGemma3Example};
 

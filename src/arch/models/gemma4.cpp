@@ -6,6 +6,7 @@
 #include "arch/blocks/feed_forward.h"
 #include "arch/blocks/layer_embedding.h"
 #include "arch/blocks/mixer.h"
+#include "arch/folder/folder_config.h"
 #include "program/operations.h"
 
 namespace tenon {
@@ -122,9 +123,63 @@ constexpr KeyValue kGemma4Example[] = {
     {"rope.dimension_count_swa", 32u},          {"attention.shared_kv_layers", 2u},
     {"embedding_length_per_layer_input", 64u},  {"final_logit_softcapping", 30.0f}};
 
+/// Layers without a window have larger heads, and those that share a cache a wider feed-forward.
+void read_gemma4_folder(FolderConfig& config) {
+  read_windows_of_all(config);
+  const uint64_t small = config.required_count("head_dim");
+  const uint64_t large = full_head_dim(config).value_or(small);
+  config.put("attention.key_length", large);
+  config.put("attention.value_length", large);
+  config.put("attention.key_length_swa", small);
+  config.put("attention.value_length_swa", small);
+  const uint64_t layers = config.required_count("num_hidden_layers");
+  const uint64_t shared = config.count("num_kv_shared_layers").value_or(0);
+  const uint64_t width = config.required_count("intermediate_size");
+  if (!config.flag("use_double_wide_mlp").value_or(false)) return;
+  if (layers > SpecLimits::kLayers || shared > layers || width > SpecLimits::kWidth) {
+    config.refuse(Code::Format, "num_kv_shared_layers", "is {} of {} layers", shared, layers);
+  }
+  std::vector<int32_t> widths(layers, static_cast<int32_t>(width));
+  for (uint64_t i = layers - shared; i < layers; ++i) widths[i] *= 2;
+  config.put("feed_forward_length", MetadataValue::of(std::span<const int32_t>(widths)));
+}
+
+constexpr FolderForm kGemma4Folder{
+    .types = "gemma4_text",
+    .classes = "Gemma4ForCausalLM Gemma4ForConditionalGeneration",
+    .wrappers = "gemma4",
+    .keys =
+        "vocab_size#embed_tokens\n"
+        "num_key_value_heads!\nhead_dim!\nsliding_window!\n"
+        "vocab_size_per_layer_input#embed_tokens_per_layer\n"
+        "hidden_activation=gelu_pytorch_tanh\n"
+        "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
+        "attention_bias=false\n"
+        "final_logit_softcapping%final_logit_softcapping\n"
+        "hidden_size_per_layer_input>embedding_length_per_layer_input\n"
+        "num_kv_shared_layers>attention.shared_kv_layers\n"
+        "attention_k_eq_v=false\n"
+        "enable_moe_block=false\n"
+        "moe_intermediate_size=\nnum_experts=\ntop_k_experts=\n"
+        "use_bidirectional_attention=false\n",
+    .tensors =
+        "embed_tokens_per_layer per_layer_token_embd\n"
+        "per_layer_model_projection per_layer_model_proj\n"
+        "per_layer_projection_norm per_layer_proj_norm\n"
+        "layers.*.layer_scalar blk.*.layer_output_scale.weight\n"
+        "layers.*.per_layer_input_gate blk.*.inp_gate\n"
+        "layers.*.per_layer_projection blk.*.proj\n"
+        "layers.*.post_per_layer_input_norm blk.*.post_norm\n"
+        "layers.*.post_attention_layernorm blk.*.post_attention_norm\n"
+        "layers.*.pre_feedforward_layernorm blk.*.ffn_norm\n"
+        "layers.*.post_feedforward_layernorm blk.*.post_ffw_norm\n",
+    .derive = read_gemma4_folder};
+
 }  // namespace
 
-extern constexpr Architecture kGemma4{
-    .read = read_gemma4, .build = build_gemma4, .example = kGemma4Example};
+extern constexpr Architecture kGemma4{.read = read_gemma4,
+                                      .build = build_gemma4,
+                                      .example = kGemma4Example,
+                                      .folder = &kGemma4Folder};
 
 }  // namespace tenon

@@ -1,6 +1,7 @@
 // LFM2, dense and with experts (general.architecture "lfm2", "lfm2moe").
 #include "arch/architecture.h"
 #include "arch/blocks/short_conv.h"
+#include "arch/folder/folder_config.h"
 #include "arch/keys/recurrent_keys.h"
 
 namespace tenon {
@@ -42,9 +43,58 @@ constexpr KeyValue kLfm2MoeExample[] = {
     {"expert_feed_forward_length", 256u},
     {"leading_dense_block_count", 1u}};
 
+/// The width of the feed-forward follows from four keys.
+void read_lfm2_folder(FolderConfig& config) {
+  read_attention_layers(config, " conv ", " full_attention ");
+  uint64_t width = config.required_count("intermediate_size");
+  if (config.flag("block_auto_adjust_ff_dim").value_or(true)) {
+    const double factor = config.number("block_ffn_dim_multiplier").value_or(1.0);
+    const uint64_t step = config.count("block_multiple_of").value_or(256);
+    if (!(factor > 0.0 && factor < 100.0) || step == 0) {
+      config.refuse(Code::Format, "block_multiple_of", "is {}, and the multiplier {}", step,
+                    factor);
+    }
+    width = static_cast<uint64_t>(factor * static_cast<double>(2 * width / 3));
+    width = (width + step - 1) / step * step;
+  } else {
+    config.read_table("block_ffn_dim_multiplier~\nblock_multiple_of~\n");
+  }
+  config.put("feed_forward_length", width);
+}
+
+constexpr FolderForm kLfm2Folder{
+    .types = "lfm2",
+    .classes = "Lfm2ForCausalLM",
+    .keys =
+        "vocab_size#embed_tokens\n"
+        "norm_eps$attention.layer_norm_rms_epsilon\n"
+        "conv_L_cache!shortconv.l_cache\n"
+        "conv_bias=false\n"
+        "full_attn_idxs=\n"
+        "block_use_swiglu=true\n"
+        "use_pos_enc=true\n"
+        "block_mlp_init_scale~\nblock_out_init_scale~\nblock_use_xavier_init~\n"
+        "conv_use_xavier_init~\n",
+    .tensors =
+        "embedding_norm token_embd_norm\n"
+        "layers.*.operator_norm blk.*.attn_norm\n"
+        "layers.*.ffn_norm blk.*.ffn_norm\n"
+        "layers.*.conv.conv blk.*.shortconv.conv f\n"
+        "layers.*.conv.in_proj blk.*.shortconv.in_proj\n"
+        "layers.*.conv.out_proj blk.*.shortconv.out_proj\n"
+        "layers.*.self_attn.q_layernorm blk.*.attn_q_norm\n"
+        "layers.*.self_attn.k_layernorm blk.*.attn_k_norm\n"
+        "layers.*.self_attn.out_proj blk.*.attn_output\n"
+        "layers.*.feed_forward.w1 blk.*.ffn_gate\n"
+        "layers.*.feed_forward.w2 blk.*.ffn_down\n"
+        "layers.*.feed_forward.w3 blk.*.ffn_up\n",
+    .derive = read_lfm2_folder,
+    .theta = 1e6};
+
 }  // namespace
 
-extern constexpr Architecture kLfm2{.read = read_lfm2, .example = kLfm2Example};
+extern constexpr Architecture kLfm2{
+    .read = read_lfm2, .example = kLfm2Example, .folder = &kLfm2Folder};
 extern constexpr Architecture kLfm2Moe{.read = read_lfm2moe, .example = kLfm2MoeExample};
 
 }  // namespace tenon

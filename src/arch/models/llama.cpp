@@ -1,6 +1,7 @@
 // Llama 1 to 3, Mistral, Mixtral (with experts) and the many models that share their shape
 // (general.architecture "llama"), and its encoders ("llama-embed").
 #include "arch/architecture.h"
+#include "arch/folder/folder_config.h"
 
 namespace tenon {
 namespace {
@@ -25,9 +26,40 @@ ModelSpec read_llama_embed(const Keys& keys) {
 
 constexpr std::string_view kLlamaEmbedIgnored[] = {"output.weight"};
 
+/// Only Mistral and Mixtral have windows; Mistral has one of 4096 unless it says otherwise.
+void read_llama_folder(FolderConfig& config) {
+  const std::string_view type = config.text("model_type");
+  if (type == "llama") return config.read_table("sliding_window=\n");
+  config.read_table("num_key_value_heads!\n");
+  read_windows_of_all(config);
+  if (type == "mistral" && !config.contains("sliding_window")) {
+    config.put("attention.sliding_window", uint64_t{4096});
+  }
+}
+
+constexpr FolderForm kLlamaFolder{
+    .types = "llama mistral mixtral",
+    .classes = "LlamaForCausalLM MistralForCausalLM MixtralForCausalLM",
+    .keys =
+        "vocab_size#embed_tokens\n"
+        "hidden_act=silu\n"
+        "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
+        "attention_bias?layers.0.self_attn.q_proj.bias\n"
+        "mlp_bias?layers.0.mlp.gate_proj.bias\n"
+        "rope_interleaved=false\n"
+        "num_local_experts>expert_count\n"
+        "num_experts_per_tok>expert_used_count\n",
+    .tensors =
+        "layers.*.block_sparse_moe.gate blk.*.ffn_gate_inp\n"
+        "layers.*.block_sparse_moe.experts.*.w1 blk.*.ffn_gate.*\n"
+        "layers.*.block_sparse_moe.experts.*.w2 blk.*.ffn_down.*\n"
+        "layers.*.block_sparse_moe.experts.*.w3 blk.*.ffn_up.*\n",
+    .derive = read_llama_folder,
+    .theta = 10000.0};
+
 }  // namespace
 
-extern constexpr Architecture kLlama{.read = read_llama};
+extern constexpr Architecture kLlama{.read = read_llama, .folder = &kLlamaFolder};
 extern constexpr Architecture kLlamaEmbed{
     .read = read_llama_embed, .build = build_encoder, .ignored = kLlamaEmbedIgnored};
 

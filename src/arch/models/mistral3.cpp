@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "arch/architecture.h"
+#include "arch/folder/folder_config.h"
 
 namespace tenon {
 namespace {
@@ -20,8 +21,19 @@ ModelSpec read_mistral3(const Keys& keys) {
   return model;
 }
 
+constexpr FolderForm kMistral3Folder{
+    .types = "ministral3",
+    .classes = "Mistral3ForConditionalGeneration Ministral3ForCausalLM",
+    .wrappers = "mistral3",
+    .keys =
+        "vocab_size#embed_tokens\n"
+        "num_key_value_heads!\nhead_dim!\n"
+        "hidden_act=silu\n"
+        "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
+        "sliding_window=\n"};
+
 }  // namespace
 
-extern constexpr Architecture kMistral3{.read = read_mistral3};
+extern constexpr Architecture kMistral3{.read = read_mistral3, .folder = &kMistral3Folder};
 
 }  // namespace tenon

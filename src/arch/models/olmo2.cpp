@@ -1,5 +1,6 @@
 // OLMo 2 and 3 (general.architecture "olmo2").
 #include "arch/architecture.h"
+#include "arch/folder/folder_config.h"
 
 namespace tenon {
 namespace {
@@ -21,8 +22,21 @@ ModelSpec read_olmo2(const Keys& keys) {
 
 constexpr KeyValue kOlmo2Example[] = {{"attention.sliding_window", 16u}};
 
+constexpr FolderForm kOlmo2Folder{
+    .types = "olmo2",
+    .classes = "Olmo2ForCausalLM",
+    .keys =
+        "vocab_size#embed_tokens\n"
+        "hidden_act=silu\n"
+        "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
+        "attention_bias?layers.0.self_attn.q_proj.bias\n",
+    .tensors =
+        "layers.*.post_attention_layernorm blk.*.post_attention_norm\n"
+        "layers.*.post_feedforward_layernorm blk.*.post_ffw_norm\n"};
+
 }  // namespace
 
-extern constexpr Architecture kOlmo2{.read = read_olmo2, .example = kOlmo2Example};
+extern constexpr Architecture kOlmo2{
+    .read = read_olmo2, .example = kOlmo2Example, .folder = &kOlmo2Folder};
 
 }  // namespace tenon

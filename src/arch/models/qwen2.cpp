@@ -1,6 +1,7 @@
 // Qwen2 and Qwen2.5 (general.architecture "qwen2"); the text side of Qwen2-VL and Qwen2.5-VL
 // ("qwen2vl").
 #include "arch/architecture.h"
+#include "arch/folder/folder_config.h"
 
 namespace tenon {
 namespace {
@@ -14,9 +15,19 @@ ModelSpec read_qwen2(const Keys& keys) {
   return model;
 }
 
+constexpr FolderForm kQwen2Folder{.types = "qwen2",
+                                  .classes = "Qwen2ForCausalLM",
+                                  .keys =
+                                      "vocab_size#embed_tokens\n"
+                                      "num_key_value_heads!\n"
+                                      "hidden_act=silu\n"
+                                      "rms_norm_eps$attention.layer_norm_rms_epsilon\n",
+                                  .derive = read_windows_of_all,
+                                  .theta = 10000.0};
+
 }  // namespace
 
-extern constexpr Architecture kQwen2{.read = read_qwen2};
+extern constexpr Architecture kQwen2{.read = read_qwen2, .folder = &kQwen2Folder};
 
 /// Wang et al. 2024, arXiv 2409.12191, section 2.1: in a text the three parts of a position are
 /// equal, so the rotation is Qwen2's.

@@ -1,5 +1,6 @@
 // Qwen3, dense (general.architecture "qwen3").
 #include "arch/architecture.h"
+#include "arch/folder/folder_config.h"
 
 namespace tenon {
 namespace {
@@ -12,8 +13,18 @@ ModelSpec read_qwen3(const Keys& keys) {
   return model;
 }
 
+constexpr FolderForm kQwen3Folder{.types = "qwen3",
+                                  .classes = "Qwen3ForCausalLM",
+                                  .keys =
+                                      "vocab_size#embed_tokens\n"
+                                      "num_key_value_heads!\nhead_dim!\n"
+                                      "hidden_act=silu\n"
+                                      "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
+                                      "attention_bias?layers.0.self_attn.q_proj.bias\n",
+                                  .derive = read_windows_of_all};
+
 }  // namespace
 
-extern constexpr Architecture kQwen3{.read = read_qwen3};
+extern constexpr Architecture kQwen3{.read = read_qwen3, .folder = &kQwen3Folder};
 
 }  // namespace tenon

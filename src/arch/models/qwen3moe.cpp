@@ -1,5 +1,6 @@
 // Qwen3 with experts (general.architecture "qwen3moe").
 #include "arch/architecture.h"
+#include "arch/folder/folder_config.h"
 
 namespace tenon {
 namespace {
@@ -16,8 +17,26 @@ ModelSpec read_qwen3moe(const Keys& keys) {
 constexpr KeyValue kQwen3MoeExample[] = {
     {"expert_count", 8u}, {"expert_used_count", 2u}, {"expert_feed_forward_length", 256u}};
 
+constexpr FolderForm kQwen3MoeFolder{.types = "qwen3_moe",
+                                     .classes = "Qwen3MoeForCausalLM",
+                                     .keys =
+                                         "vocab_size#embed_tokens\n"
+                                         "num_key_value_heads!\nhead_dim!\n"
+                                         "hidden_act=silu\n"
+                                         "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
+                                         "attention_bias?layers.0.self_attn.q_proj.bias\n"
+                                         "num_experts>expert_count\n"
+                                         "num_local_experts>expert_count\n"
+                                         "num_experts_per_tok!expert_used_count\n"
+                                         "moe_intermediate_size!expert_feed_forward_length\n"
+                                         "norm_topk_prob!expert_weights_norm\n"
+                                         "decoder_sparse_step=1\n"
+                                         "mlp_only_layers=[]\n",
+                                     .derive = read_windows_of_all};
+
 }  // namespace
 
-extern constexpr Architecture kQwen3Moe{.read = read_qwen3moe, .example = kQwen3MoeExample};
+extern constexpr Architecture kQwen3Moe{
+    .read = read_qwen3moe, .example = kQwen3MoeExample, .folder = &kQwen3MoeFolder};
 
 }  // namespace tenon

@@ -1,5 +1,6 @@
 // StarCoder 2 (general.architecture "starcoder2").
 #include "arch/architecture.h"
+#include "arch/folder/folder_config.h"
 
 namespace tenon {
 namespace {
@@ -14,8 +15,22 @@ ModelSpec read_starcoder2(const Keys& keys) {
   return model;
 }
 
+constexpr FolderForm kStarCoder2Folder{.types = "starcoder2",
+                                       .classes = "Starcoder2ForCausalLM",
+                                       .keys =
+                                           "vocab_size#embed_tokens\n"
+                                           "num_key_value_heads!\n"
+                                           "hidden_act!hidden_act\n"
+                                           "norm_epsilon$attention.layer_norm_epsilon\n"
+                                           "use_bias=true\n",
+                                       .tensors =
+                                           "layers.*.mlp.c_fc blk.*.ffn_up\n"
+                                           "layers.*.mlp.c_proj blk.*.ffn_down\n",
+                                       .derive = read_windows_of_all,
+                                       .theta = 10000.0};
+
 }  // namespace
 
-extern constexpr Architecture kStarCoder2{.read = read_starcoder2};
+extern constexpr Architecture kStarCoder2{.read = read_starcoder2, .folder = &kStarCoder2Folder};
 
 }  // namespace tenon

@@ -201,7 +201,27 @@ void set_pieces(const Decoder& decoder, const Normalizer& normalizer,
   if (!differ) out.first_pieces.clear();
 }
 
-std::unique_ptr<const Tokenizer> make(const JsonField& root, std::shared_ptr<System> system) {
+/// Tokens with a role, by their spellings.
+void set_roles(const TokenRoles& roles, Vocabulary& out) {
+  const auto set = [&out](std::string_view spelling, std::optional<int64_t>& role,
+                          const char* what) {
+    if (spelling.empty()) return;
+    const auto found = std::ranges::find(out.tokens, spelling);
+    if (found == out.tokens.end()) {
+      fail(Code::Format, "the {} {} of tokenizer_config.json is no token", what,
+           tenon::quoted(spelling));
+    }
+    role = found - out.tokens.begin();
+  };
+  set(roles.bos, out.bos, "bos_token");
+  set(roles.eos, out.eos, "eos_token");
+  set(roles.padding, out.padding, "pad_token");
+  set(roles.unknown, out.unknown, "unk_token");
+  out.extra_end_tokens = roles.end_tokens;
+}
+
+std::unique_ptr<const Tokenizer> make(const JsonField& root, std::shared_ptr<System> system,
+                                      const TokenRoles& roles) {
   Machinery machinery;
   const JsonField model = root.at("model");
   machinery.normalizer = Normalizer(root.at("normalizer"), system);
@@ -237,6 +257,7 @@ std::unique_ptr<const Tokenizer> make(const JsonField& root, std::shared_ptr<Sys
   out.eos = around.after.empty() ? find_special(added, kEndSpellings) : around.after.front();
   out.padding = find_special(added, kPaddingSpellings);
   out.unknown = unknown_of_model(model, *machinery.finder);
+  set_roles(roles, out);
   set_types_of_model(machinery.vocabulary->has_byte_tokens, out);
   set_pieces(Decoder(root.at("decoder")), machinery.normalizer, added, out);
 
@@ -250,10 +271,11 @@ std::unique_ptr<const Tokenizer> make(const JsonField& root, std::shared_ptr<Sys
 }  // namespace tokenizer_json
 
 std::unique_ptr<const Tokenizer> make_json_tokenizer(std::string_view json, std::string_view name,
-                                                     std::shared_ptr<System> system) {
+                                                     std::shared_ptr<System> system,
+                                                     const TokenRoles& roles) {
   const tokenizer_json::Json tree = tokenizer_json::parse_json(json, name);
   try {
-    return tokenizer_json::make({tree, std::string(name)}, std::move(system));
+    return tokenizer_json::make({tree, std::string(name)}, std::move(system), roles);
   } catch (const Error& error) {
     const std::string_view text = error.what();
     if (text.starts_with(name)) throw;
