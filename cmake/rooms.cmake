@@ -46,7 +46,8 @@ set_source_files_properties(${TENON_PLAIN_FORMS} PROPERTIES COMPILE_DEFINITIONS 
                                                             SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Rooms whose code runs a few times per model or conversation: optimised for size.
-set(TENON_SMALL_ROOMS json file weights/foreign arch model program random_model plan text/tokenizer_json text/chat_formats text/chat)
+set(TENON_SMALL_ROOMS json file backend weights/foreign arch model program random_model plan
+                      text/tokenizer_json text/chat_formats text/chat)
 
 # Rooms for plugins only, which the library does not contain.
 set(TENON_PLUGIN_ROOMS backends/blas backends/cuda backends/gpu backends/vulkan)
@@ -57,14 +58,23 @@ set(TENON_UNITY_FILES 26)
 # Files that process every weight of a model during loading: -O2 makes loading half as slow again.
 set(TENON_HOT backends/cpu/panels.cpp)
 
-# Files of other rooms whose code runs a few times per grammar: optimised for size.
-set(TENON_SMALL text/grammar/few_values.cpp text/grammar/gbnf.cpp text/grammar/grammar.cpp
+# Files of other rooms whose code runs a few times per grammar, template or session: optimised for
+# size.
+set(TENON_SMALL base/atomic_file.cpp base/control_groups.cpp base/real_system.cpp
+                engine/snapshot.cpp engine/snapshot_pieces.cpp
+                text/grammar/few_values.cpp text/grammar/gbnf.cpp text/grammar/grammar.cpp
                 text/grammar/lark.cpp text/grammar/lenient_reader.cpp text/grammar/regex.cpp
                 text/grammar/rule_parser.cpp text/grammar/schema.cpp
                 text/grammar/schema_compiler.cpp text/grammar/schema_dnf.cpp
                 text/grammar/schema_index.cpp text/grammar/schema_normalizer.cpp
                 text/grammar/schema_normalizer_containers.cpp
-                text/grammar/schema_normalizer_values.cpp text/grammar/widening.cpp)
+                text/grammar/schema_normalizer_values.cpp text/grammar/widening.cpp
+                text/template/jinja_expression_parser.cpp text/template/jinja_format.cpp
+                text/template/jinja_format_spec.cpp text/template/jinja_globals.cpp
+                text/template/jinja_lexer.cpp text/template/jinja_markup.cpp
+                text/template/jinja_number_filters.cpp text/template/jinja_parser.cpp
+                text/template/jinja_printf.cpp text/template/jinja_special_casing.cpp
+                text/template/jinja_strftime.cpp text/template/jinja_wordwrap.cpp)
 
 # tenon_optimize(TARGET MODE): sets the mode of optimised builds. -O3 makes code other than kernels
 # larger by an eighth, and no faster.

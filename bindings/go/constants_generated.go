@@ -183,6 +183,8 @@ const (
 	GrammarRegex = 3
 	// a JSON array of strings: the text is one of them
 	GrammarChoices = 4
+	// rules in Lark: the text is one of `start`
+	GrammarLark = 5
 	// JSON_SCHEMA: leave out unsupported parts
 	GrammarLenient = 1
 	// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above. A duration is counted in the first bucket that holds it.

@@ -4,47 +4,47 @@ package tenon
 
 // ModelOptions are the options of a model; what is not set has the library's default.
 type ModelOptions struct {
-	// What runs the model: cpu, reference, the name of a plugin, or auto: the first that can.
+	// Backend that runs the model: cpu, reference, a plugin's name, or auto, the first that can.
 	Backend Opt[string]
-	// Devices that the model's layers are placed on, in this order, instead of backend: vulkan:0,vulkan:1=8,cpu is BACKEND, with :DEVICE its number or name, with =LAYERS exactly so many layers; the CPU takes what the others leave.
+	// Devices for the model's layers, in this order, instead of backend, separated by commas. A device is BACKEND, BACKEND:NUMBER or BACKEND:NAME; =LAYERS after it fixes its number of layers: vulkan:0,vulkan:1=8,cpu. The CPU takes the remaining layers.
 	Devices Opt[string]
-	// Bytes that the model may take of each of devices, with its cache, separated by commas; 0: of a GPU what is free, of others any.
+	// Bytes for the model and its cache on each of devices, separated by commas; 0 is the free memory of a GPU, no limit on others.
 	DeviceMemory Opt[string]
-	// Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none.
+	// Layers on devices other than the CPU, counted from the last; -1: as many as fit, 0: none.
 	GpuLayers Opt[int]
-	// Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device has the rest of the layer.
+	// Place of a mixture's experts: auto, with their layer; cpu, on the CPU even if the rest of the layer is elsewhere.
 	ExpertsOn Opt[string]
-	// A folder where backends keep compiled kernels for the next process; it is there, and trusted as a plugin is. Empty: nothing is kept.
+	// Existing folder in which backends keep compiled kernels for the next process, trusted as a plugin is; empty keeps none.
 	KernelCache Opt[string]
-	// Threads that compute, the caller's included; 0: as many as the CPUs that the process may use, by its mask and the quotas of its control groups, rounded down.
+	// Threads that compute, the caller's included; 0: the CPUs that the process may use by its mask and its control groups' quotas, rounded down.
 	Threads Opt[int]
-	// Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head.
+	// Type of the KV cache. f32 is for exact evaluation; int8 takes half the memory of f16, q4 a quarter, both with one scale per position and head.
 	CacheType Opt[string]
-	// Most tokens of sessions that do not say; models with two tables of rope, for short and for long texts, take the one for so many (LongRoPE). 0: what the model was trained for, at most 8192.
+	// Most tokens of a session that sets no context; 0: the trained context, at most 8192. Models with rope tables for short and long texts (LongRoPE) take the table for this length.
 	DefaultContext Opt[int]
-	// Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu); more is faster and takes more scratch memory.
+	// Tokens of a prompt per step; 0: the device's choice (256 on cpu). Larger slices are faster and take more scratch memory.
 	Slice Opt[int]
-	// What the model is for: on: rows of texts (tenon_embedder_create); off: text; also: both, over one copy of the weights; auto: rows where the file is an encoder or names a pooling.
+	// Purpose of the model: on, rows of texts (tenon_embedder_create); off, text; also, both over one copy of the weights; auto, rows if the file is an encoder or names a pooling.
 	Embeddings Opt[string]
-	// Whether tables of which each token needs a row stay in the file (embeddings, unless they are the output matrix, too); auto: where the weights would take more than three quarters of the memory available.
+	// Leave tables in the file if a token needs one row of them: embeddings that are not the output matrix. auto does so if the weights would take more than three quarters of the available memory.
 	RowsOnDemand Opt[string]
-	// Memory for rows of tables in the file; 0: a quarter of the tables, 256 MiB at most.
+	// Memory for rows of tables in the file; 0: a quarter of the tables, at most 256 MiB.
 	RowCacheBytes Opt[int]
-	// The same as backend.isa.
+	// Alias of backend.isa.
 	Isa Opt[string]
-	// The same as backend.bf16_activations.
+	// Alias of backend.bf16_activations.
 	Bf16Activations Opt[string]
-	// Read the metadata and the vocabulary only: to tokenize.
+	// Read the metadata and the vocabulary only, to tokenize.
 	VocabularyOnly Opt[bool]
-	// Plan the program and its memory, but load no weights: to look at a model.
+	// Plan the program and its memory without loading weights, to inspect a model.
 	Inspect Opt[bool]
-	// Read nothing but the metadata and the list of tensors, of any GGUF file: to look at one that cannot run. Its tokenizer is empty.
+	// Read only the metadata and the tensor list of any GGUF file, to inspect one that cannot run. Its tokenizer is empty.
 	MetadataOnly Opt[bool]
-	// Look for NaN and infinity in the weights while loading and refuse a file that has any.
+	// Refuse a file that has NaN or infinity in its weights.
 	CheckWeights Opt[bool]
-	// Path of a backend plugin to load besides those in the folder tenon beside the shared library; one that ends in a slash is a folder of plugins.
+	// Path of a backend plugin besides those in the folder tenon beside the shared library; a path that ends in a slash is a folder of plugins.
 	Plugin []string
-	// A metadata value in place of the file's: key=type:value, type int, float, bool or str.
+	// A metadata value that replaces the file's: key=type:value, with type int, float, bool or str.
 	Override []string
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
 	// does not know yet. int, float64, bool, string or []string.
@@ -125,13 +125,13 @@ func (o *ModelOptions) apply(set func(key string, value any)) {
 type SessionOptions struct {
 	// Most tokens that the session holds; 0: the model's default_context.
 	Context Opt[int]
-	// What the session computes is reused by sessions with the same salt only.
+	// Only sessions with equal salt reuse each other's computed prefixes.
 	Salt Opt[string]
-	// Rank of the session's calls in its engine: higher runs first.
+	// Rank of the session's calls in its engine; higher runs first.
 	Priority Opt[int]
-	// Key under which the session's calls get their fair share of the engine.
+	// Key by which the session's calls get their fair share of the engine.
 	Client Opt[string]
-	// Share of the client: one with weight 3 gets three tokens for one of weight 1.
+	// Share of the client: weight 3 gets three tokens for one of weight 1.
 	Weight Opt[float64]
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
 	// does not know yet. int, float64, bool, string or []string.
@@ -162,17 +162,17 @@ func (o *SessionOptions) apply(set func(key string, value any)) {
 
 // SamplerOptions are the options of a sampler; what is not set has the library's default.
 type SamplerOptions struct {
-	// Generation ends before this text, of which nothing is handed out. At most 1000 texts of 65536 bytes in all.
+	// Generation ends before this text, and no part of it is handed out. At most 1000 texts of 65536 bytes in all.
 	Stop []string
-	// This text is never generated: another way is taken from where it would begin. At most 1000 texts of 128 bytes.
+	// This text is never generated: generation goes back to its beginning and takes another way. At most 1000 texts of 128 bytes.
 	BannedStrings []string
-	// banned_strings are meant in capital and small letters alike (of ASCII).
+	// Match banned_strings without regard to case (ASCII).
 	BannedIgnoreCase Opt[bool]
 	// Nothing ends a generation before so many tokens: neither end tokens nor stop tokens nor stop texts.
 	MinTokens Opt[int]
 	// Divides the logits above 0 of tokens seen lately and multiplies those below; 1 disables.
 	RepeatPenalty Opt[float64]
-	// How many of the last tokens the penalties look at; 0 disables them, -1 means all.
+	// Last tokens that the penalties look at; 0: none, which disables them; -1: all.
 	RepeatLastN Opt[int]
 	// Subtracted from the logit of each token seen lately; 0 disables.
 	PresencePenalty Opt[float64]
@@ -180,19 +180,19 @@ type SamplerOptions struct {
 	FrequencyPenalty Opt[float64]
 	// Subtracted, times a power of dry_base, from the logit of a token that would lengthen a repetition; 0 disables.
 	DryMultiplier Opt[float64]
-	// The penalty grows by this factor with each token that a repetition is longer.
+	// Factor of the penalty for each further token of a repetition.
 	DryBase Opt[float64]
-	// Repetitions shorter than so many tokens are not penalised.
+	// Tokens of the shortest repetition that is penalised.
 	DryAllowedLength Opt[int]
-	// How many of the last tokens repetitions are looked for in; -1 means as many as the vocabulary has.
+	// Last tokens that are searched for repetitions; -1: as many as the vocabulary has.
 	DryLastN Opt[int]
-	// Version of Mirostat, which then decides instead of top_k, top_p and the like; 0 disables.
+	// Version of Mirostat, which replaces top_k, top_p and the like; 0 disables.
 	Mirostat Opt[int]
 	// Surprise of a token to aim at, in bits.
 	MirostatTau Opt[float64]
-	// How fast Mirostat corrects itself.
+	// Learning rate of Mirostat.
 	MirostatEta Opt[float64]
-	// Keeps the tokens whose logits are within so many standard deviations of the largest; 0 disables.
+	// Keeps tokens whose logits are within this many standard deviations of the largest; 0 disables.
 	TopNSigma Opt[float64]
 	// Keeps the k likeliest tokens; 0 or more than the vocabulary disables.
 	TopK Opt[int]
@@ -202,21 +202,21 @@ type SamplerOptions struct {
 	TopP Opt[float64]
 	// Keeps the tokens at least this many times as likely as the likeliest; 0 disables.
 	MinP Opt[float64]
-	// How often the likeliest tokens are excluded where several reach xtc_threshold; 0 disables.
+	// Probability of excluding the likeliest tokens if several reach xtc_threshold; 0 disables.
 	XtcProbability Opt[float64]
-	// The probability from which a token counts as a top choice; above 0.5 disables.
+	// Lowest probability of a top choice; above 0.5 disables.
 	XtcThreshold Opt[float64]
 	// Divides the logits; 1 leaves them alone, 0 always takes the likeliest token.
 	Temperature Opt[float64]
-	// The temperature moves by so much around its value, low where the model is sure; 0 disables.
+	// Range of the temperature around its value, lowest if the model is sure; 0 disables.
 	DynatempRange Opt[float64]
-	// How the entropy, between 0 and 1, becomes the temperature between its bounds.
+	// Exponent that maps the entropy, 0 to 1, to the temperature between its bounds.
 	DynatempExponent Opt[float64]
 	// The probability that drawn tokens shall have on average; below 0 disables.
 	AdaptiveTarget Opt[float64]
 	// How much each token drawn before counts less than the one after it.
 	AdaptiveDecay Opt[float64]
-	// Key of the random numbers: the same seed, logits and position draw the same token; -1: another one for each generation, which can be read back.
+	// Key of the random numbers: equal seed, logits and position draw the same token; -1: a new seed for each generation, which can be read back.
 	Seed Opt[int]
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
 	// does not know yet. int, float64, bool, string or []string.
@@ -316,27 +316,27 @@ func (o *SamplerOptions) apply(set func(key string, value any)) {
 
 // EngineOptions are the options of a engine; what is not set has the library's default.
 type EngineOptions struct {
-	// Memory of the KV cache of all sessions, never exceeded; 0: a quarter of what is free.
+	// Memory of the KV cache of all sessions, never exceeded; 0: a quarter of the free memory.
 	CacheBytes Opt[int]
-	// Tokens in a step at most; 0, or more than it: the model's option slice.
+	// Most tokens in a step, at most the model's option slice; 0: that option.
 	StepTokens Opt[int]
-	// Requests that may have begun and not ended; the others wait in the queue.
+	// Most requests that have begun and not ended; the others wait in the queue.
 	Running Opt[int]
-	// Requests that may wait to begin; one more is BUSY.
+	// Most requests that wait to begin; one more is BUSY.
 	Queue Opt[int]
-	// Prompt tokens of the requests that wait to begin, at most; 0: any.
+	// Most prompt tokens of all requests that wait to begin; 0: no limit.
 	QueueTokens Opt[int]
 	// Seconds without a token that raise a client's priority by one; 0: never.
 	Ageing Opt[float64]
-	// How many times as long a step of single tokens may take with prompts beside them.
+	// Most time of a step of single tokens with prompts beside them, as a multiple of its time without.
 	DecodeStretch Opt[float64]
-	// Most milliseconds that a step of single tokens may take with prompts beside them; 0: any. Four tokens of prompts go on all the same.
+	// Most milliseconds of a step of single tokens with prompts beside them; 0: no limit. Four prompt tokens always proceed.
 	MaxStallMs Opt[float64]
-	// Compute equal beginnings of texts once and keep them while there is room.
+	// Compute equal prefixes once and keep them while there is room.
 	PrefixCache Opt[bool]
-	// Earlier states that a text of a recurrent model keeps while there is room, so that it can go back without being computed from its beginning.
+	// Earlier states per text that a recurrent model keeps while there is room, so that rewinding does not recompute the text.
 	StateCheckpoints Opt[int]
-	// Tokens between two of them; one more is kept at the end of each prompt.
+	// Tokens between two checkpoints; the end of each prompt gets one more.
 	StateCheckpointTokens Opt[int]
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
 	// does not know yet. int, float64, bool, string or []string.
@@ -385,19 +385,19 @@ func (o *EngineOptions) apply(set func(key string, value any)) {
 
 // ChatOptions are the options of a chat; what is not set has the library's default.
 type ChatOptions struct {
-	// Text of the chat template, or the name of one: of the model's own, or chatml; empty: the model's.
+	// Text or name of the chat template: a name of the model's own, or chatml; empty: the model's.
 	Template Opt[string]
-	// Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one, and tool_use where a conversation has tools.
+	// Name of one of the model's templates, as in tokenizer.chat_template.NAME; empty: the main one, or tool_use for a conversation with tools.
 	TemplateName Opt[string]
-	// How the model writes its answers: a family such as hermes, llama3 or harmony; auto: by the template. deepseek-v4.1 has a template of its own, which its files lack.
+	// Format of the model's answers: a family such as hermes, llama3 or harmony; auto: by the template. deepseek-v4.1 brings the template that its files lack.
 	ChatFormat Opt[string]
-	// Hand messages to the template as they are, without adapting parts and arguments.
+	// Hand messages to the template without adapting parts and arguments.
 	TemplateRaw Opt[bool]
-	// Where the model may call tools, keep its calls to the tools' schemas.
+	// Keep tool calls to the tools' schemas.
 	ConstrainCalls Opt[bool]
-	// Where the template knows no tools, tell them in the message of the system, in the form of Hermes.
+	// Describe tools in the system message, in the form of Hermes, if the template knows no tools.
 	GenericTools Opt[bool]
-	// Longest processor time that a template may take, in milliseconds.
+	// Most processor time of a template, in milliseconds.
 	TemplateTimeMs Opt[int]
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
 	// does not know yet. int, float64, bool, string or []string.
@@ -434,17 +434,17 @@ func (o *ChatOptions) apply(set func(key string, value any)) {
 
 // EmbedderOptions are the options of a embedder; what is not set has the library's default.
 type EmbedderOptions struct {
-	// What becomes of the rows of a text's tokens; auto: what the file says.
+	// Pooling of a text's token rows; auto: as the file says.
 	Pooling Opt[string]
-	// Whether rows are divided by their length; auto: all but those of tokens, and scores.
+	// Division of rows by their length; auto: all but rows of tokens, and scores.
 	Normalize Opt[string]
-	// The first so many numbers of a row, before it is normalised (Matryoshka); 0: all.
+	// First numbers of a row to keep before normalisation (Matryoshka); 0: all.
 	Dimensions Opt[int]
-	// Cut the ends of texts that are too long rather than refuse them.
+	// Cut the ends of texts that are too long instead of refusing them.
 	Truncate Opt[bool]
-	// What goes before a query; auto: the words of the model's card, where it is known.
+	// Text before a query; auto: as the model's card says, for known models.
 	QueryPrefix Opt[string]
-	// The same for what is searched.
+	// Text before a document that is searched; auto: as the model's card says, for known models.
 	DocumentPrefix Opt[string]
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
 	// does not know yet. int, float64, bool, string or []string.

@@ -27,63 +27,62 @@ struct Log {
 
 struct ModelOptions {
   // generated: members of model
-  /// What runs the model: cpu, reference, the name of a plugin, or auto: the first that can.
+  /// Backend that runs the model: cpu, reference, a plugin's name, or auto, the first that can.
   std::optional<std::string> backend{};
-  /// Devices that the model's layers are placed on, in this order, instead of backend:
-  /// vulkan:0,vulkan:1=8,cpu is BACKEND, with :DEVICE its number or name, with =LAYERS exactly so
-  /// many layers; the CPU takes what the others leave.
+  /// Devices for the model's layers, in this order, instead of backend, separated by commas. A
+  /// device is BACKEND, BACKEND:NUMBER or BACKEND:NAME; =LAYERS after it fixes its number of
+  /// layers: vulkan:0,vulkan:1=8,cpu. The CPU takes the remaining layers.
   std::optional<std::string> devices{};
-  /// Bytes that the model may take of each of devices, with its cache, separated by commas; 0: of a
-  /// GPU what is free, of others any.
+  /// Bytes for the model and its cache on each of devices, separated by commas; 0 is the free
+  /// memory of a GPU, no limit on others.
   std::optional<std::string> device_memory{};
-  /// Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none.
+  /// Layers on devices other than the CPU, counted from the last; -1: as many as fit, 0: none.
   std::optional<int64_t> gpu_layers{};
-  /// Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device
-  /// has the rest of the layer. One of auto, cpu.
+  /// Place of a mixture's experts: auto, with their layer; cpu, on the CPU even if the rest of the
+  /// layer is elsewhere. One of auto, cpu.
   std::optional<std::string> experts_on{};
-  /// A folder where backends keep compiled kernels for the next process; it is there, and trusted
-  /// as a plugin is. Empty: nothing is kept.
+  /// Existing folder in which backends keep compiled kernels for the next process, trusted as a
+  /// plugin is; empty keeps none.
   std::optional<std::string> kernel_cache{};
-  /// Threads that compute, the caller's included; 0: as many as the CPUs that the process may use,
-  /// by its mask and the quotas of its control groups, rounded down.
+  /// Threads that compute, the caller's included; 0: the CPUs that the process may use by its mask
+  /// and its control groups' quotas, rounded down.
   std::optional<int64_t> threads{};
-  /// Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a
+  /// Type of the KV cache. f32 is for exact evaluation; int8 takes half the memory of f16, q4 a
   /// quarter, both with one scale per position and head. One of f16, f32, int8, q4.
   std::optional<std::string> cache_type{};
-  /// Most tokens of sessions that do not say; models with two tables of rope, for short and for
-  /// long texts, take the one for so many (LongRoPE). 0: what the model was trained for, at most
-  /// 8192.
+  /// Most tokens of a session that sets no context; 0: the trained context, at most 8192. Models
+  /// with rope tables for short and long texts (LongRoPE) take the table for this length.
   std::optional<int64_t> default_context{};
-  /// Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu);
-  /// more is faster and takes more scratch memory.
+  /// Tokens of a prompt per step; 0: the device's choice (256 on cpu). Larger slices are faster and
+  /// take more scratch memory.
   std::optional<int64_t> slice{};
-  /// What the model is for: on: rows of texts (tenon_embedder_create); off: text; also: both, over
-  /// one copy of the weights; auto: rows where the file is an encoder or names a pooling. One of
-  /// auto, on, also, off.
+  /// Purpose of the model: on, rows of texts (tenon_embedder_create); off, text; also, both over
+  /// one copy of the weights; auto, rows if the file is an encoder or names a pooling. One of auto,
+  /// on, also, off.
   std::optional<std::string> embeddings{};
-  /// Whether tables of which each token needs a row stay in the file (embeddings, unless they are
-  /// the output matrix, too); auto: where the weights would take more than three quarters of the
-  /// memory available. One of auto, on, off.
+  /// Leave tables in the file if a token needs one row of them: embeddings that are not the output
+  /// matrix. auto does so if the weights would take more than three quarters of the available
+  /// memory. One of auto, on, off.
   std::optional<std::string> rows_on_demand{};
-  /// Memory for rows of tables in the file; 0: a quarter of the tables, 256 MiB at most.
+  /// Memory for rows of tables in the file; 0: a quarter of the tables, at most 256 MiB.
   std::optional<int64_t> row_cache_bytes{};
-  /// The same as backend.isa.
+  /// Alias of backend.isa.
   std::optional<std::string> isa{};
-  /// The same as backend.bf16_activations. One of fixed, f32.
+  /// Alias of backend.bf16_activations. One of fixed, f32.
   std::optional<std::string> bf16_activations{};
-  /// Read the metadata and the vocabulary only: to tokenize.
+  /// Read the metadata and the vocabulary only, to tokenize.
   std::optional<bool> vocabulary_only{};
-  /// Plan the program and its memory, but load no weights: to look at a model.
+  /// Plan the program and its memory without loading weights, to inspect a model.
   std::optional<bool> inspect{};
-  /// Read nothing but the metadata and the list of tensors, of any GGUF file: to look at one that
-  /// cannot run. Its tokenizer is empty.
+  /// Read only the metadata and the tensor list of any GGUF file, to inspect one that cannot run.
+  /// Its tokenizer is empty.
   std::optional<bool> metadata_only{};
-  /// Look for NaN and infinity in the weights while loading and refuse a file that has any.
+  /// Refuse a file that has NaN or infinity in its weights.
   std::optional<bool> check_weights{};
-  /// Path of a backend plugin to load besides those in the folder tenon beside the shared library;
-  /// one that ends in a slash is a folder of plugins.
+  /// Path of a backend plugin besides those in the folder tenon beside the shared library; a path
+  /// that ends in a slash is a folder of plugins.
   std::vector<std::string> plugins{};
-  /// A metadata value in place of the file's: key=type:value, type int, float, bool or str.
+  /// A metadata value that replaces the file's: key=type:value, with type int, float, bool or str.
   std::vector<std::string> overrides{};
   // generated: end
   ExtraOptions extra{};
@@ -98,13 +97,13 @@ struct SessionOptions {
   // generated: members of session
   /// Most tokens that the session holds; 0: the model's default_context.
   std::optional<int64_t> context{};
-  /// What the session computes is reused by sessions with the same salt only.
+  /// Only sessions with equal salt reuse each other's computed prefixes.
   std::optional<std::string> salt{};
-  /// Rank of the session's calls in its engine: higher runs first.
+  /// Rank of the session's calls in its engine; higher runs first.
   std::optional<int64_t> priority{};
-  /// Key under which the session's calls get their fair share of the engine.
+  /// Key by which the session's calls get their fair share of the engine.
   std::optional<std::string> client{};
-  /// Share of the client: one with weight 3 gets three tokens for one of weight 1.
+  /// Share of the client: weight 3 gets three tokens for one of weight 1.
   std::optional<double> weight{};
   // generated: end
   ExtraOptions extra{};
@@ -112,29 +111,30 @@ struct SessionOptions {
 
 struct EngineOptions {
   // generated: members of engine
-  /// Memory of the KV cache of all sessions, never exceeded; 0: a quarter of what is free.
+  /// Memory of the KV cache of all sessions, never exceeded; 0: a quarter of the free memory.
   std::optional<int64_t> cache_bytes{};
-  /// Tokens in a step at most; 0, or more than it: the model's option slice.
+  /// Most tokens in a step, at most the model's option slice; 0: that option.
   std::optional<int64_t> step_tokens{};
-  /// Requests that may have begun and not ended; the others wait in the queue.
+  /// Most requests that have begun and not ended; the others wait in the queue.
   std::optional<int64_t> running{};
-  /// Requests that may wait to begin; one more is BUSY.
+  /// Most requests that wait to begin; one more is BUSY.
   std::optional<int64_t> queue{};
-  /// Prompt tokens of the requests that wait to begin, at most; 0: any.
+  /// Most prompt tokens of all requests that wait to begin; 0: no limit.
   std::optional<int64_t> queue_tokens{};
   /// Seconds without a token that raise a client's priority by one; 0: never.
   std::optional<double> ageing{};
-  /// How many times as long a step of single tokens may take with prompts beside them.
+  /// Most time of a step of single tokens with prompts beside them, as a multiple of its time
+  /// without.
   std::optional<double> decode_stretch{};
-  /// Most milliseconds that a step of single tokens may take with prompts beside them; 0: any. Four
-  /// tokens of prompts go on all the same.
+  /// Most milliseconds of a step of single tokens with prompts beside them; 0: no limit. Four
+  /// prompt tokens always proceed.
   std::optional<double> max_stall_ms{};
-  /// Compute equal beginnings of texts once and keep them while there is room.
+  /// Compute equal prefixes once and keep them while there is room.
   std::optional<bool> prefix_cache{};
-  /// Earlier states that a text of a recurrent model keeps while there is room, so that it can go
-  /// back without being computed from its beginning.
+  /// Earlier states per text that a recurrent model keeps while there is room, so that rewinding
+  /// does not recompute the text.
   std::optional<int64_t> state_checkpoints{};
-  /// Tokens between two of them; one more is kept at the end of each prompt.
+  /// Tokens between two checkpoints; the end of each prompt gets one more.
   std::optional<int64_t> state_checkpoint_tokens{};
   // generated: end
   ExtraOptions extra{};
@@ -154,22 +154,22 @@ struct SamplerOptions {
   std::optional<double> typical_p{};
   /// Divides the logits above 0 of tokens seen lately and multiplies those below; 1 disables.
   std::optional<double> repeat_penalty{};
-  /// How many of the last tokens the penalties look at; 0 disables them, -1 means all.
+  /// Last tokens that the penalties look at; 0: none, which disables them; -1: all.
   std::optional<int64_t> repeat_last_n{};
   /// Subtracted from the logit of each token seen lately; 0 disables.
   std::optional<double> presence_penalty{};
   /// Subtracted from the logit of a token for each time it was seen lately; 0 disables.
   std::optional<double> frequency_penalty{};
-  /// Key of the random numbers: the same seed, logits and position draw the same token; -1: another
-  /// one for each generation, which can be read back.
+  /// Key of the random numbers: equal seed, logits and position draw the same token; -1: a new seed
+  /// for each generation, which can be read back.
   std::optional<int64_t> seed{};
-  /// Generation ends before this text, of which nothing is handed out. At most 1000 texts of 65536
+  /// Generation ends before this text, and no part of it is handed out. At most 1000 texts of 65536
   /// bytes in all.
   std::vector<std::string> stop{};
-  /// This text is never generated: another way is taken from where it would begin. At most 1000
-  /// texts of 128 bytes.
+  /// This text is never generated: generation goes back to its beginning and takes another way. At
+  /// most 1000 texts of 128 bytes.
   std::vector<std::string> banned_strings{};
-  /// banned_strings are meant in capital and small letters alike (of ASCII).
+  /// Match banned_strings without regard to case (ASCII).
   std::optional<bool> banned_ignore_case{};
   /// Nothing ends a generation before so many tokens: neither end tokens nor stop tokens nor stop
   /// texts.
@@ -177,29 +177,27 @@ struct SamplerOptions {
   /// Subtracted, times a power of dry_base, from the logit of a token that would lengthen a
   /// repetition; 0 disables.
   std::optional<double> dry_multiplier{};
-  /// The penalty grows by this factor with each token that a repetition is longer.
+  /// Factor of the penalty for each further token of a repetition.
   std::optional<double> dry_base{};
-  /// Repetitions shorter than so many tokens are not penalised.
+  /// Tokens of the shortest repetition that is penalised.
   std::optional<int64_t> dry_allowed_length{};
-  /// How many of the last tokens repetitions are looked for in; -1 means as many as the vocabulary
-  /// has.
+  /// Last tokens that are searched for repetitions; -1: as many as the vocabulary has.
   std::optional<int64_t> dry_last_n{};
-  /// Version of Mirostat, which then decides instead of top_k, top_p and the like; 0 disables.
+  /// Version of Mirostat, which replaces top_k, top_p and the like; 0 disables.
   std::optional<int64_t> mirostat{};
   /// Surprise of a token to aim at, in bits.
   std::optional<double> mirostat_tau{};
-  /// How fast Mirostat corrects itself.
+  /// Learning rate of Mirostat.
   std::optional<double> mirostat_eta{};
-  /// Keeps the tokens whose logits are within so many standard deviations of the largest; 0
-  /// disables.
+  /// Keeps tokens whose logits are within this many standard deviations of the largest; 0 disables.
   std::optional<double> top_n_sigma{};
-  /// How often the likeliest tokens are excluded where several reach xtc_threshold; 0 disables.
+  /// Probability of excluding the likeliest tokens if several reach xtc_threshold; 0 disables.
   std::optional<double> xtc_probability{};
-  /// The probability from which a token counts as a top choice; above 0.5 disables.
+  /// Lowest probability of a top choice; above 0.5 disables.
   std::optional<double> xtc_threshold{};
-  /// The temperature moves by so much around its value, low where the model is sure; 0 disables.
+  /// Range of the temperature around its value, lowest if the model is sure; 0 disables.
   std::optional<double> dynatemp_range{};
-  /// How the entropy, between 0 and 1, becomes the temperature between its bounds.
+  /// Exponent that maps the entropy, 0 to 1, to the temperature between its bounds.
   std::optional<double> dynatemp_exponent{};
   /// The probability that drawn tokens shall have on average; below 0 disables.
   std::optional<double> adaptive_target{};
@@ -211,19 +209,19 @@ struct SamplerOptions {
 
 struct EmbedderOptions {
   // generated: members of embedder
-  /// What becomes of the rows of a text's tokens; auto: what the file says. One of auto, none,
-  /// mean, cls, last, rank.
+  /// Pooling of a text's token rows; auto: as the file says. One of auto, none, mean, cls, last,
+  /// rank.
   std::optional<std::string> pooling{};
-  /// Whether rows are divided by their length; auto: all but those of tokens, and scores. One of
-  /// auto, l2, none.
+  /// Division of rows by their length; auto: all but rows of tokens, and scores. One of auto, l2,
+  /// none.
   std::optional<std::string> normalize{};
-  /// The first so many numbers of a row, before it is normalised (Matryoshka); 0: all.
+  /// First numbers of a row to keep before normalisation (Matryoshka); 0: all.
   std::optional<int64_t> dimensions{};
-  /// Cut the ends of texts that are too long rather than refuse them.
+  /// Cut the ends of texts that are too long instead of refusing them.
   std::optional<bool> truncate{};
-  /// What goes before a query; auto: the words of the model's card, where it is known.
+  /// Text before a query; auto: as the model's card says, for known models.
   std::optional<std::string> query_prefix{};
-  /// The same for what is searched.
+  /// Text before a document that is searched; auto: as the model's card says, for known models.
   std::optional<std::string> document_prefix{};
   // generated: end
   ExtraOptions extra{};
@@ -231,23 +229,21 @@ struct EmbedderOptions {
 
 struct ChatOptions {
   // generated: members of chat
-  /// Text of the chat template, or the name of one: of the model's own, or chatml; empty: the
-  /// model's.
+  /// Text or name of the chat template: a name of the model's own, or chatml; empty: the model's.
   std::optional<std::string> chat_template{};
-  /// Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one, and
-  /// tool_use where a conversation has tools.
+  /// Name of one of the model's templates, as in tokenizer.chat_template.NAME; empty: the main one,
+  /// or tool_use for a conversation with tools.
   std::optional<std::string> template_name{};
-  /// How the model writes its answers: a family such as hermes, llama3 or harmony; auto: by the
-  /// template. deepseek-v4.1 has a template of its own, which its files lack.
+  /// Format of the model's answers: a family such as hermes, llama3 or harmony; auto: by the
+  /// template. deepseek-v4.1 brings the template that its files lack.
   std::optional<std::string> format{};
-  /// Hand messages to the template as they are, without adapting parts and arguments.
+  /// Hand messages to the template without adapting parts and arguments.
   std::optional<bool> raw{};
-  /// Where the model may call tools, keep its calls to the tools' schemas.
+  /// Keep tool calls to the tools' schemas.
   std::optional<bool> constrain_calls{};
-  /// Where the template knows no tools, tell them in the message of the system, in the form of
-  /// Hermes.
+  /// Describe tools in the system message, in the form of Hermes, if the template knows no tools.
   std::optional<bool> generic_tools{};
-  /// Longest processor time that a template may take, in milliseconds.
+  /// Most processor time of a template, in milliseconds.
   std::optional<int64_t> template_time_ms{};
   // generated: end
   ExtraOptions extra{};

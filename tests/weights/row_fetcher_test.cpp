@@ -10,6 +10,7 @@
 #include <cfenv>
 #include <cstring>
 
+#include "abi/cancel_flag.h"
 #include "file/open.h"
 #include "tests/base/expect_error.h"
 #include "tests/engine/tiny_model.h"

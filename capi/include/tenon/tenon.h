@@ -113,8 +113,9 @@ typedef struct tenon_placement tenon_placement;
 
 /* ---- 2. The short way ----------------------------------------------------------------------- */
 
-/* Opens a model file. For a split model, name the first part; the others are found beside it. Reads
- * and prepares the weights before it returns. options: NULL for the defaults.
+/* Opens a model: a GGUF file, or a Hugging Face folder (its path, or that of its config.json). For
+ * a split model, name the first part; the others are found beside it. Reads and prepares the
+ * weights before it returns. options: NULL for the defaults.
  * FORMAT (the file is malformed), UNSUPPORTED (this build lacks the architecture or tokenizer), IO,
  * LIMIT. tenon_model_load (5) opens every other source and can report progress. */
 TENON_API tenon_status tenon_model_open(const char* path, const tenon_options* options,
@@ -365,8 +366,9 @@ typedef struct tenon_callbacks {
   uint32_t reserved;
 } tenon_callbacks;
 
-/* Opens a model from `num_sources` sources: one file, or all parts of a split model in any order.
- * options and callbacks may be NULL. Errors as tenon_model_open, and CANCELLED. */
+/* Opens a model from `num_sources` sources: one file, all parts of a split model in any order, or
+ * the files of a Hugging Face folder, named by their paths in it. options, callbacks: may be NULL.
+ * Errors as tenon_model_open, and CANCELLED. */
 TENON_API tenon_status tenon_model_load(const tenon_source* const* sources, size_t num_sources,
                                         const tenon_options* options,
                                         const tenon_callbacks* callbacks, tenon_model** model);
@@ -980,10 +982,10 @@ TENON_API void tenon_request_destroy(tenon_request* request);
  *   timeout_seconds  then the piece has TENON_NO_TOKEN and finish 0; 0 neither waits nor computes;
  *                    negative waits for ever
  * With a timeout the call returns at most 10 ms late, as far as thread scheduling allows, with
- * three exceptions: a step of least size that began in time (one token per running request, and up
- * to 8 prompt tokens), one draw under a grammar, and a step of another engine of the model, which
- * may end first. Steps are cut to the time that is left, so waits much longer than a step compute
- * fastest. Repeated waits of any length end every request, with the same tokens. */
+ * two exceptions: a step of least size that began in time (one token per running request, and up
+ * to 8 prompt tokens), and one draw under a grammar. Steps are cut to the time that is left, so
+ * waits much longer than a step compute fastest. Repeated waits of any length end every request,
+ * with the same tokens. */
 TENON_API tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,
                                           tenon_piece* piece);
 

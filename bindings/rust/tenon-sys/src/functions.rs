@@ -6,15 +6,17 @@ use core::ffi::{c_char, c_void, CStr};
 /// The functions of libtenon. None: it is an older one, which has no such function.
 #[derive(Clone, Copy)]
 pub struct Api {
-    /// Opens a model file. For a split model, name the first part; the others are found beside it. Reads and
-    /// prepares the weights before it returns. options: NULL for the defaults. FORMAT (the file is
-    /// malformed), UNSUPPORTED (this build lacks the architecture or tokenizer), IO, LIMIT. tenon_model_load
-    /// (5) opens every other source and can report progress.
+    /// Opens a model: a GGUF file, or a Hugging Face folder (its path, or that of its config.json). For a
+    /// split model, name the first part; the others are found beside it. Reads and prepares the weights
+    /// before it returns. options: NULL for the defaults. FORMAT (the file is malformed), UNSUPPORTED (this
+    /// build lacks the architecture or tokenizer), IO, LIMIT. tenon_model_load (5) opens every other source
+    /// and can report progress.
     pub tenon_model_open: Option<unsafe extern "C" fn(path: *const c_char, options: *const tenon_options, model: *mut *mut tenon_model) -> tenon_status>,
-    /// Opens a model file. For a split model, name the first part; the others are found beside it. Reads and
-    /// prepares the weights before it returns. options: NULL for the defaults. FORMAT (the file is
-    /// malformed), UNSUPPORTED (this build lacks the architecture or tokenizer), IO, LIMIT. tenon_model_load
-    /// (5) opens every other source and can report progress.
+    /// Opens a model: a GGUF file, or a Hugging Face folder (its path, or that of its config.json). For a
+    /// split model, name the first part; the others are found beside it. Reads and prepares the weights
+    /// before it returns. options: NULL for the defaults. FORMAT (the file is malformed), UNSUPPORTED (this
+    /// build lacks the architecture or tokenizer), IO, LIMIT. tenon_model_load (5) opens every other source
+    /// and can report progress.
     pub tenon_model_destroy: Option<unsafe extern "C" fn(model: *mut tenon_model)>,
     /// Starts an empty text. options: NULL for the defaults. STATE if the file holds a vocabulary only.
     pub tenon_session_create: Option<unsafe extern "C" fn(model: *const tenon_model, options: *const tenon_options, session: *mut *mut tenon_session) -> tenon_status>,
@@ -73,8 +75,9 @@ pub struct Api {
     pub tenon_option_count: Option<unsafe extern "C" fn() -> usize>,
     /// All keys, in a fixed order: index \< tenon_option_count().
     pub tenon_option_get_info: Option<unsafe extern "C" fn(index: usize, info: *mut tenon_option_info) -> tenon_status>,
-    /// Opens a model from `num_sources` sources: one file, or all parts of a split model in any order.
-    /// options and callbacks may be NULL. Errors as tenon_model_open, and CANCELLED.
+    /// Opens a model from `num_sources` sources: one file, all parts of a split model in any order, or the
+    /// files of a Hugging Face folder, named by their paths in it. options, callbacks: may be NULL. Errors as
+    /// tenon_model_open, and CANCELLED.
     pub tenon_model_load: Option<unsafe extern "C" fn(sources: *const *const tenon_source, num_sources: usize, options: *const tenon_options, callbacks: *const tenon_callbacks, model: *mut *mut tenon_model) -> tenon_status>,
     pub tenon_model_get_info: Option<unsafe extern "C" fn(model: *const tenon_model, info: *mut tenon_model_info) -> tenon_status>,
     /// Memory at `context` positions; 0 means the default context. Needs no weights in memory: models opened
@@ -297,10 +300,10 @@ pub struct Api {
     /// early returns its remaining pieces, then its error: CANCELLED, DEADLINE, NO_MEMORY, or the backend's.
     /// timeout_seconds then the piece has TENON_NO_TOKEN and finish 0; 0 neither waits nor computes; negative
     /// waits for ever With a timeout the call returns at most 10 ms late, as far as thread scheduling allows,
-    /// with three exceptions: a step of least size that began in time (one token per running request, and up
-    /// to 8 prompt tokens), one draw under a grammar, and a step of another engine of the model, which may
-    /// end first. Steps are cut to the time that is left, so waits much longer than a step compute fastest.
-    /// Repeated waits of any length end every request, with the same tokens.
+    /// with two exceptions: a step of least size that began in time (one token per running request, and up to
+    /// 8 prompt tokens), and one draw under a grammar. Steps are cut to the time that is left, so waits much
+    /// longer than a step compute fastest. Repeated waits of any length end every request, with the same
+    /// tokens.
     pub tenon_request_wait: Option<unsafe extern "C" fn(request: *mut tenon_request, timeout_seconds: f64, piece: *mut tenon_piece) -> tenon_status>,
     /// Log-probability (natural) of the token handed out last, under the unmodified logits, and the num_top
     /// likeliest tokens, likeliest first: top_tokens \[num_top\], top_logprobs \[num_top\], as
@@ -336,11 +339,11 @@ pub struct Api {
     pub tenon_engine_stats_text: Option<unsafe extern "C" fn(engine: *mut tenon_engine, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
     /// Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if the
     /// text is malformed, impossible, too large or uses an unsupported feature; the message says where (line,
-    /// JSON pointer, byte) and why.
+    /// column, JSON pointer, byte) and why.
     pub tenon_grammar_create: Option<unsafe extern "C" fn(kind: i32, text: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status>,
     /// Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if the
     /// text is malformed, impossible, too large or uses an unsupported feature; the message says where (line,
-    /// JSON pointer, byte) and why.
+    /// column, JSON pointer, byte) and why.
     pub tenon_grammar_destroy: Option<unsafe extern "C" fn(grammar: *mut tenon_grammar)>,
     /// As tenon_grammar_create, for texts that come with requests. flags 0 or TENON_GRAMMAR_LENIENT: skips
     /// keywords and subschemas that would be refused; tenon_grammar_notes lists them. ARGUMENT for another
@@ -352,7 +355,9 @@ pub struct Api {
     /// Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
     /// \[{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}\]
     /// pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null for a
-    /// subschema replaced by one that accepts any value. "\[\]" for other grammars. Since 0.1
+    /// subschema replaced by one that accepts any value. "\[\]" for other grammars. Parts that would exclude
+    /// valid texts without those left out go, too: a `not` around one, additionalProperties beside one. A
+    /// member "instead": "anyOf" says that a oneOf became an anyOf. Since 0.1
     pub tenon_grammar_notes: Option<unsafe extern "C" fn(grammar: *const tenon_grammar, json: *mut *const c_char, length: *mut usize) -> tenon_status>,
     /// Sets *accepted to 1 if `text` is a complete text of the grammar, else to 0. LIMIT for a grammar so
     /// ambiguous that thousands of readings of the text are open at once, and for a text nested so deeply
@@ -881,15 +886,17 @@ impl Api {
 pub mod linked {
     use super::*;
     extern "C" {
-        /// Opens a model file. For a split model, name the first part; the others are found beside it. Reads
-        /// and prepares the weights before it returns. options: NULL for the defaults. FORMAT (the file is
-        /// malformed), UNSUPPORTED (this build lacks the architecture or tokenizer), IO, LIMIT.
-        /// tenon_model_load (5) opens every other source and can report progress.
+        /// Opens a model: a GGUF file, or a Hugging Face folder (its path, or that of its config.json). For a
+        /// split model, name the first part; the others are found beside it. Reads and prepares the weights
+        /// before it returns. options: NULL for the defaults. FORMAT (the file is malformed), UNSUPPORTED
+        /// (this build lacks the architecture or tokenizer), IO, LIMIT. tenon_model_load (5) opens every
+        /// other source and can report progress.
         pub fn tenon_model_open(path: *const c_char, options: *const tenon_options, model: *mut *mut tenon_model) -> tenon_status;
-        /// Opens a model file. For a split model, name the first part; the others are found beside it. Reads
-        /// and prepares the weights before it returns. options: NULL for the defaults. FORMAT (the file is
-        /// malformed), UNSUPPORTED (this build lacks the architecture or tokenizer), IO, LIMIT.
-        /// tenon_model_load (5) opens every other source and can report progress.
+        /// Opens a model: a GGUF file, or a Hugging Face folder (its path, or that of its config.json). For a
+        /// split model, name the first part; the others are found beside it. Reads and prepares the weights
+        /// before it returns. options: NULL for the defaults. FORMAT (the file is malformed), UNSUPPORTED
+        /// (this build lacks the architecture or tokenizer), IO, LIMIT. tenon_model_load (5) opens every
+        /// other source and can report progress.
         pub fn tenon_model_destroy(model: *mut tenon_model);
         /// Starts an empty text. options: NULL for the defaults. STATE if the file holds a vocabulary only.
         pub fn tenon_session_create(model: *const tenon_model, options: *const tenon_options, session: *mut *mut tenon_session) -> tenon_status;
@@ -948,8 +955,9 @@ pub mod linked {
         pub fn tenon_option_count() -> usize;
         /// All keys, in a fixed order: index \< tenon_option_count().
         pub fn tenon_option_get_info(index: usize, info: *mut tenon_option_info) -> tenon_status;
-        /// Opens a model from `num_sources` sources: one file, or all parts of a split model in any order.
-        /// options and callbacks may be NULL. Errors as tenon_model_open, and CANCELLED.
+        /// Opens a model from `num_sources` sources: one file, all parts of a split model in any order, or
+        /// the files of a Hugging Face folder, named by their paths in it. options, callbacks: may be NULL.
+        /// Errors as tenon_model_open, and CANCELLED.
         pub fn tenon_model_load(sources: *const *const tenon_source, num_sources: usize, options: *const tenon_options, callbacks: *const tenon_callbacks, model: *mut *mut tenon_model) -> tenon_status;
         pub fn tenon_model_get_info(model: *const tenon_model, info: *mut tenon_model_info) -> tenon_status;
         /// Memory at `context` positions; 0 means the default context. Needs no weights in memory: models
@@ -1179,11 +1187,10 @@ pub mod linked {
         /// early returns its remaining pieces, then its error: CANCELLED, DEADLINE, NO_MEMORY, or the
         /// backend's. timeout_seconds then the piece has TENON_NO_TOKEN and finish 0; 0 neither waits nor
         /// computes; negative waits for ever With a timeout the call returns at most 10 ms late, as far as
-        /// thread scheduling allows, with three exceptions: a step of least size that began in time (one
-        /// token per running request, and up to 8 prompt tokens), one draw under a grammar, and a step of
-        /// another engine of the model, which may end first. Steps are cut to the time that is left, so waits
-        /// much longer than a step compute fastest. Repeated waits of any length end every request, with the
-        /// same tokens.
+        /// thread scheduling allows, with two exceptions: a step of least size that began in time (one token
+        /// per running request, and up to 8 prompt tokens), and one draw under a grammar. Steps are cut to
+        /// the time that is left, so waits much longer than a step compute fastest. Repeated waits of any
+        /// length end every request, with the same tokens.
         pub fn tenon_request_wait(request: *mut tenon_request, timeout_seconds: f64, piece: *mut tenon_piece) -> tenon_status;
         /// Log-probability (natural) of the token handed out last, under the unmodified logits, and the
         /// num_top likeliest tokens, likeliest first: top_tokens \[num_top\], top_logprobs \[num_top\], as
@@ -1220,11 +1227,11 @@ pub mod linked {
         pub fn tenon_engine_stats_text(engine: *mut tenon_engine, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
         /// Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if the
         /// text is malformed, impossible, too large or uses an unsupported feature; the message says where
-        /// (line, JSON pointer, byte) and why.
+        /// (line, column, JSON pointer, byte) and why.
         pub fn tenon_grammar_create(kind: i32, text: *const c_char, length: usize, grammar: *mut *mut tenon_grammar) -> tenon_status;
         /// Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if the
         /// text is malformed, impossible, too large or uses an unsupported feature; the message says where
-        /// (line, JSON pointer, byte) and why.
+        /// (line, column, JSON pointer, byte) and why.
         pub fn tenon_grammar_destroy(grammar: *mut tenon_grammar);
         /// As tenon_grammar_create, for texts that come with requests. flags 0 or TENON_GRAMMAR_LENIENT:
         /// skips keywords and subschemas that would be refused; tenon_grammar_notes lists them. ARGUMENT for
@@ -1236,7 +1243,9 @@ pub mod linked {
         /// Parts of a schema that TENON_GRAMMAR_LENIENT left out, as JSON that lives as long as the grammar:
         /// \[{"pointer": "/properties/a", "keyword": "pattern", "reason": "lookaround is not supported"}\]
         /// pointer: JSON pointer of an object in the schema; keyword: its member that is left out, or null
-        /// for a subschema replaced by one that accepts any value. "\[\]" for other grammars. Since 0.1
+        /// for a subschema replaced by one that accepts any value. "\[\]" for other grammars. Parts that
+        /// would exclude valid texts without those left out go, too: a `not` around one, additionalProperties
+        /// beside one. A member "instead": "anyOf" says that a oneOf became an anyOf. Since 0.1
         pub fn tenon_grammar_notes(grammar: *const tenon_grammar, json: *mut *const c_char, length: *mut usize) -> tenon_status;
         /// Sets *accepted to 1 if `text` is a complete text of the grammar, else to 0. LIMIT for a grammar so
         /// ambiguous that thousands of readings of the text are open at once, and for a text nested so deeply

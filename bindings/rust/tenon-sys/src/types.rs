@@ -217,6 +217,8 @@ pub const TENON_GRAMMAR_GBNF: i32 = 2;
 pub const TENON_GRAMMAR_REGEX: i32 = 3;
 /// a JSON array of strings: the text is one of them
 pub const TENON_GRAMMAR_CHOICES: i32 = 4;
+/// rules in Lark: the text is one of `start`
+pub const TENON_GRAMMAR_LARK: i32 = 5;
 /// JSON_SCHEMA: leave out unsupported parts
 pub const TENON_GRAMMAR_LENIENT: u32 = 1;
 /// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and

@@ -175,142 +175,141 @@ impl ModelOptions {
         self
     }
 
-    /// What runs the model: cpu, reference, the name of a plugin, or auto: the first that can.
+    /// Backend that runs the model: cpu, reference, a plugin's name, or auto, the first that can.
     pub fn backend(mut self, value: &str) -> Self {
         self.0.set("backend", value.into());
         self
     }
 
-    /// Devices that the model's layers are placed on, in this order, instead of backend:
-    /// vulkan:0,vulkan:1=8,cpu is BACKEND, with :DEVICE its number or name, with =LAYERS exactly so many
-    /// layers; the CPU takes what the others leave.
+    /// Devices for the model's layers, in this order, instead of backend, separated by commas. A device is
+    /// BACKEND, BACKEND:NUMBER or BACKEND:NAME; =LAYERS after it fixes its number of layers:
+    /// vulkan:0,vulkan:1=8,cpu. The CPU takes the remaining layers.
     pub fn devices(mut self, value: &str) -> Self {
         self.0.set("devices", value.into());
         self
     }
 
-    /// Bytes that the model may take of each of devices, with its cache, separated by commas; 0: of a GPU
-    /// what is free, of others any.
+    /// Bytes for the model and its cache on each of devices, separated by commas; 0 is the free memory of a
+    /// GPU, no limit on others.
     pub fn device_memory(mut self, value: &str) -> Self {
         self.0.set("device_memory", value.into());
         self
     }
 
-    /// Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none.
+    /// Layers on devices other than the CPU, counted from the last; -1: as many as fit, 0: none.
     pub fn gpu_layers(mut self, value: i64) -> Self {
         self.0.set("gpu_layers", value.into());
         self
     }
 
-    /// Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever device has the
-    /// rest of the layer.
+    /// Place of a mixture's experts: auto, with their layer; cpu, on the CPU even if the rest of the layer is
+    /// elsewhere.
     pub fn experts_on(mut self, value: ExpertsOn) -> Self {
         self.0.set("experts_on", value.into());
         self
     }
 
-    /// A folder where backends keep compiled kernels for the next process; it is there, and trusted as a
-    /// plugin is. Empty: nothing is kept.
+    /// Existing folder in which backends keep compiled kernels for the next process, trusted as a plugin is;
+    /// empty keeps none.
     pub fn kernel_cache(mut self, value: &str) -> Self {
         self.0.set("kernel_cache", value.into());
         self
     }
 
-    /// Threads that compute, the caller's included; 0: as many as the CPUs that the process may use, by its
-    /// mask and the quotas of its control groups, rounded down.
+    /// Threads that compute, the caller's included; 0: the CPUs that the process may use by its mask and its
+    /// control groups' quotas, rounded down.
     pub fn threads(mut self, value: i64) -> Self {
         self.0.set("threads", value.into());
         self
     }
 
-    /// Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, q4 a quarter,
+    /// Type of the KV cache. f32 is for exact evaluation; int8 takes half the memory of f16, q4 a quarter,
     /// both with one scale per position and head.
     pub fn cache_type(mut self, value: CacheType) -> Self {
         self.0.set("cache_type", value.into());
         self
     }
 
-    /// Most tokens of sessions that do not say; models with two tables of rope, for short and for long texts,
-    /// take the one for so many (LongRoPE). 0: what the model was trained for, at most 8192.
+    /// Most tokens of a session that sets no context; 0: the trained context, at most 8192. Models with rope
+    /// tables for short and long texts (LongRoPE) take the table for this length.
     pub fn default_context(mut self, value: i64) -> Self {
         self.0.set("default_context", value.into());
         self
     }
 
-    /// Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on cpu); more is
-    /// faster and takes more scratch memory.
+    /// Tokens of a prompt per step; 0: the device's choice (256 on cpu). Larger slices are faster and take
+    /// more scratch memory.
     pub fn slice(mut self, value: i64) -> Self {
         self.0.set("slice", value.into());
         self
     }
 
-    /// What the model is for: on: rows of texts (tenon_embedder_create); off: text; also: both, over one copy
-    /// of the weights; auto: rows where the file is an encoder or names a pooling.
+    /// Purpose of the model: on, rows of texts (tenon_embedder_create); off, text; also, both over one copy
+    /// of the weights; auto, rows if the file is an encoder or names a pooling.
     pub fn embeddings(mut self, value: Embeddings) -> Self {
         self.0.set("embeddings", value.into());
         self
     }
 
-    /// Whether tables of which each token needs a row stay in the file (embeddings, unless they are the
-    /// output matrix, too); auto: where the weights would take more than three quarters of the memory
-    /// available.
+    /// Leave tables in the file if a token needs one row of them: embeddings that are not the output matrix.
+    /// auto does so if the weights would take more than three quarters of the available memory.
     pub fn rows_on_demand(mut self, value: Switch) -> Self {
         self.0.set("rows_on_demand", value.into());
         self
     }
 
-    /// Memory for rows of tables in the file; 0: a quarter of the tables, 256 MiB at most.
+    /// Memory for rows of tables in the file; 0: a quarter of the tables, at most 256 MiB.
     pub fn row_cache_bytes(mut self, value: i64) -> Self {
         self.0.set("row_cache_bytes", value.into());
         self
     }
 
-    /// The same as backend.isa.
+    /// Alias of backend.isa.
     pub fn isa(mut self, value: &str) -> Self {
         self.0.set("isa", value.into());
         self
     }
 
-    /// The same as backend.bf16_activations.
+    /// Alias of backend.bf16_activations.
     pub fn bf16_activations(mut self, value: Bf16Activations) -> Self {
         self.0.set("bf16_activations", value.into());
         self
     }
 
-    /// Read the metadata and the vocabulary only: to tokenize.
+    /// Read the metadata and the vocabulary only, to tokenize.
     pub fn vocabulary_only(mut self, value: bool) -> Self {
         self.0.set("vocabulary_only", value.into());
         self
     }
 
-    /// Plan the program and its memory, but load no weights: to look at a model.
+    /// Plan the program and its memory without loading weights, to inspect a model.
     pub fn inspect(mut self, value: bool) -> Self {
         self.0.set("inspect", value.into());
         self
     }
 
-    /// Read nothing but the metadata and the list of tensors, of any GGUF file: to look at one that cannot
-    /// run. Its tokenizer is empty.
+    /// Read only the metadata and the tensor list of any GGUF file, to inspect one that cannot run. Its
+    /// tokenizer is empty.
     pub fn metadata_only(mut self, value: bool) -> Self {
         self.0.set("metadata_only", value.into());
         self
     }
 
-    /// Look for NaN and infinity in the weights while loading and refuse a file that has any.
+    /// Refuse a file that has NaN or infinity in its weights.
     pub fn check_weights(mut self, value: bool) -> Self {
         self.0.set("check_weights", value.into());
         self
     }
 
-    /// Path of a backend plugin to load besides those in the folder tenon beside the shared library; one that
-    /// ends in a slash is a folder of plugins.
+    /// Path of a backend plugin besides those in the folder tenon beside the shared library; a path that ends
+    /// in a slash is a folder of plugins.
     pub fn plugin<T: AsRef<str>>(mut self, texts: impl IntoIterator<Item = T>) -> Self {
         let texts = texts.into_iter().map(|text| text.as_ref().to_owned());
         self.0.set("plugin", Value::List(texts.collect()));
         self
     }
 
-    /// A metadata value in place of the file's: key=type:value, type int, float, bool or str.
+    /// A metadata value that replaces the file's: key=type:value, with type int, float, bool or str.
     pub fn overrides<T: AsRef<str>>(mut self, texts: impl IntoIterator<Item = T>) -> Self {
         let texts = texts.into_iter().map(|text| text.as_ref().to_owned());
         self.0.set("override", Value::List(texts.collect()));
@@ -341,25 +340,25 @@ impl SessionOptions {
         self
     }
 
-    /// What the session computes is reused by sessions with the same salt only.
+    /// Only sessions with equal salt reuse each other's computed prefixes.
     pub fn salt(mut self, value: &str) -> Self {
         self.0.set("salt", value.into());
         self
     }
 
-    /// Rank of the session's calls in its engine: higher runs first.
+    /// Rank of the session's calls in its engine; higher runs first.
     pub fn priority(mut self, value: i64) -> Self {
         self.0.set("priority", value.into());
         self
     }
 
-    /// Key under which the session's calls get their fair share of the engine.
+    /// Key by which the session's calls get their fair share of the engine.
     pub fn client(mut self, value: &str) -> Self {
         self.0.set("client", value.into());
         self
     }
 
-    /// Share of the client: one with weight 3 gets three tokens for one of weight 1.
+    /// Share of the client: weight 3 gets three tokens for one of weight 1.
     pub fn weight(mut self, value: f64) -> Self {
         self.0.set("weight", value.into());
         self
@@ -383,23 +382,23 @@ impl SamplerOptions {
         self
     }
 
-    /// Generation ends before this text, of which nothing is handed out. At most 1000 texts of 65536 bytes in
-    /// all.
+    /// Generation ends before this text, and no part of it is handed out. At most 1000 texts of 65536 bytes
+    /// in all.
     pub fn stop<T: AsRef<str>>(mut self, texts: impl IntoIterator<Item = T>) -> Self {
         let texts = texts.into_iter().map(|text| text.as_ref().to_owned());
         self.0.set("stop", Value::List(texts.collect()));
         self
     }
 
-    /// This text is never generated: another way is taken from where it would begin. At most 1000 texts of
-    /// 128 bytes.
+    /// This text is never generated: generation goes back to its beginning and takes another way. At most
+    /// 1000 texts of 128 bytes.
     pub fn banned_strings<T: AsRef<str>>(mut self, texts: impl IntoIterator<Item = T>) -> Self {
         let texts = texts.into_iter().map(|text| text.as_ref().to_owned());
         self.0.set("banned_strings", Value::List(texts.collect()));
         self
     }
 
-    /// banned_strings are meant in capital and small letters alike (of ASCII).
+    /// Match banned_strings without regard to case (ASCII).
     pub fn banned_ignore_case(mut self, value: bool) -> Self {
         self.0.set("banned_ignore_case", value.into());
         self
@@ -417,7 +416,7 @@ impl SamplerOptions {
         self
     }
 
-    /// How many of the last tokens the penalties look at; 0 disables them, -1 means all.
+    /// Last tokens that the penalties look at; 0: none, which disables them; -1: all.
     pub fn repeat_last_n(mut self, value: i64) -> Self {
         self.0.set("repeat_last_n", value.into());
         self
@@ -442,25 +441,25 @@ impl SamplerOptions {
         self
     }
 
-    /// The penalty grows by this factor with each token that a repetition is longer.
+    /// Factor of the penalty for each further token of a repetition.
     pub fn dry_base(mut self, value: f64) -> Self {
         self.0.set("dry_base", value.into());
         self
     }
 
-    /// Repetitions shorter than so many tokens are not penalised.
+    /// Tokens of the shortest repetition that is penalised.
     pub fn dry_allowed_length(mut self, value: i64) -> Self {
         self.0.set("dry_allowed_length", value.into());
         self
     }
 
-    /// How many of the last tokens repetitions are looked for in; -1 means as many as the vocabulary has.
+    /// Last tokens that are searched for repetitions; -1: as many as the vocabulary has.
     pub fn dry_last_n(mut self, value: i64) -> Self {
         self.0.set("dry_last_n", value.into());
         self
     }
 
-    /// Version of Mirostat, which then decides instead of top_k, top_p and the like; 0 disables.
+    /// Version of Mirostat, which replaces top_k, top_p and the like; 0 disables.
     pub fn mirostat(mut self, value: i64) -> Self {
         self.0.set("mirostat", value.into());
         self
@@ -472,13 +471,13 @@ impl SamplerOptions {
         self
     }
 
-    /// How fast Mirostat corrects itself.
+    /// Learning rate of Mirostat.
     pub fn mirostat_eta(mut self, value: f64) -> Self {
         self.0.set("mirostat_eta", value.into());
         self
     }
 
-    /// Keeps the tokens whose logits are within so many standard deviations of the largest; 0 disables.
+    /// Keeps tokens whose logits are within this many standard deviations of the largest; 0 disables.
     pub fn top_n_sigma(mut self, value: f64) -> Self {
         self.0.set("top_n_sigma", value.into());
         self
@@ -508,13 +507,13 @@ impl SamplerOptions {
         self
     }
 
-    /// How often the likeliest tokens are excluded where several reach xtc_threshold; 0 disables.
+    /// Probability of excluding the likeliest tokens if several reach xtc_threshold; 0 disables.
     pub fn xtc_probability(mut self, value: f64) -> Self {
         self.0.set("xtc_probability", value.into());
         self
     }
 
-    /// The probability from which a token counts as a top choice; above 0.5 disables.
+    /// Lowest probability of a top choice; above 0.5 disables.
     pub fn xtc_threshold(mut self, value: f64) -> Self {
         self.0.set("xtc_threshold", value.into());
         self
@@ -526,13 +525,13 @@ impl SamplerOptions {
         self
     }
 
-    /// The temperature moves by so much around its value, low where the model is sure; 0 disables.
+    /// Range of the temperature around its value, lowest if the model is sure; 0 disables.
     pub fn dynatemp_range(mut self, value: f64) -> Self {
         self.0.set("dynatemp_range", value.into());
         self
     }
 
-    /// How the entropy, between 0 and 1, becomes the temperature between its bounds.
+    /// Exponent that maps the entropy, 0 to 1, to the temperature between its bounds.
     pub fn dynatemp_exponent(mut self, value: f64) -> Self {
         self.0.set("dynatemp_exponent", value.into());
         self
@@ -550,7 +549,7 @@ impl SamplerOptions {
         self
     }
 
-    /// Key of the random numbers: the same seed, logits and position draw the same token; -1: another one for
+    /// Key of the random numbers: equal seed, logits and position draw the same token; -1: a new seed for
     /// each generation, which can be read back.
     pub fn seed(mut self, value: i64) -> Self {
         self.0.set("seed", value.into());
@@ -575,31 +574,31 @@ impl EngineOptions {
         self
     }
 
-    /// Memory of the KV cache of all sessions, never exceeded; 0: a quarter of what is free.
+    /// Memory of the KV cache of all sessions, never exceeded; 0: a quarter of the free memory.
     pub fn cache_bytes(mut self, value: i64) -> Self {
         self.0.set("cache_bytes", value.into());
         self
     }
 
-    /// Tokens in a step at most; 0, or more than it: the model's option slice.
+    /// Most tokens in a step, at most the model's option slice; 0: that option.
     pub fn step_tokens(mut self, value: i64) -> Self {
         self.0.set("step_tokens", value.into());
         self
     }
 
-    /// Requests that may have begun and not ended; the others wait in the queue.
+    /// Most requests that have begun and not ended; the others wait in the queue.
     pub fn running(mut self, value: i64) -> Self {
         self.0.set("running", value.into());
         self
     }
 
-    /// Requests that may wait to begin; one more is BUSY.
+    /// Most requests that wait to begin; one more is BUSY.
     pub fn queue(mut self, value: i64) -> Self {
         self.0.set("queue", value.into());
         self
     }
 
-    /// Prompt tokens of the requests that wait to begin, at most; 0: any.
+    /// Most prompt tokens of all requests that wait to begin; 0: no limit.
     pub fn queue_tokens(mut self, value: i64) -> Self {
         self.0.set("queue_tokens", value.into());
         self
@@ -611,33 +610,33 @@ impl EngineOptions {
         self
     }
 
-    /// How many times as long a step of single tokens may take with prompts beside them.
+    /// Most time of a step of single tokens with prompts beside them, as a multiple of its time without.
     pub fn decode_stretch(mut self, value: f64) -> Self {
         self.0.set("decode_stretch", value.into());
         self
     }
 
-    /// Most milliseconds that a step of single tokens may take with prompts beside them; 0: any. Four tokens
-    /// of prompts go on all the same.
+    /// Most milliseconds of a step of single tokens with prompts beside them; 0: no limit. Four prompt tokens
+    /// always proceed.
     pub fn max_stall_ms(mut self, value: f64) -> Self {
         self.0.set("max_stall_ms", value.into());
         self
     }
 
-    /// Compute equal beginnings of texts once and keep them while there is room.
+    /// Compute equal prefixes once and keep them while there is room.
     pub fn prefix_cache(mut self, value: bool) -> Self {
         self.0.set("prefix_cache", value.into());
         self
     }
 
-    /// Earlier states that a text of a recurrent model keeps while there is room, so that it can go back
-    /// without being computed from its beginning.
+    /// Earlier states per text that a recurrent model keeps while there is room, so that rewinding does not
+    /// recompute the text.
     pub fn state_checkpoints(mut self, value: i64) -> Self {
         self.0.set("state_checkpoints", value.into());
         self
     }
 
-    /// Tokens between two of them; one more is kept at the end of each prompt.
+    /// Tokens between two checkpoints; the end of each prompt gets one more.
     pub fn state_checkpoint_tokens(mut self, value: i64) -> Self {
         self.0.set("state_checkpoint_tokens", value.into());
         self
@@ -661,45 +660,45 @@ impl ChatOptions {
         self
     }
 
-    /// Text of the chat template, or the name of one: of the model's own, or chatml; empty: the model's.
+    /// Text or name of the chat template: a name of the model's own, or chatml; empty: the model's.
     pub fn template(mut self, value: &str) -> Self {
         self.0.set("template", value.into());
         self
     }
 
-    /// Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one, and tool_use where
-    /// a conversation has tools.
+    /// Name of one of the model's templates, as in tokenizer.chat_template.NAME; empty: the main one, or
+    /// tool_use for a conversation with tools.
     pub fn template_name(mut self, value: &str) -> Self {
         self.0.set("template_name", value.into());
         self
     }
 
-    /// How the model writes its answers: a family such as hermes, llama3 or harmony; auto: by the template.
-    /// deepseek-v4.1 has a template of its own, which its files lack.
+    /// Format of the model's answers: a family such as hermes, llama3 or harmony; auto: by the template.
+    /// deepseek-v4.1 brings the template that its files lack.
     pub fn chat_format(mut self, value: &str) -> Self {
         self.0.set("chat_format", value.into());
         self
     }
 
-    /// Hand messages to the template as they are, without adapting parts and arguments.
+    /// Hand messages to the template without adapting parts and arguments.
     pub fn template_raw(mut self, value: bool) -> Self {
         self.0.set("template_raw", value.into());
         self
     }
 
-    /// Where the model may call tools, keep its calls to the tools' schemas.
+    /// Keep tool calls to the tools' schemas.
     pub fn constrain_calls(mut self, value: bool) -> Self {
         self.0.set("constrain_calls", value.into());
         self
     }
 
-    /// Where the template knows no tools, tell them in the message of the system, in the form of Hermes.
+    /// Describe tools in the system message, in the form of Hermes, if the template knows no tools.
     pub fn generic_tools(mut self, value: bool) -> Self {
         self.0.set("generic_tools", value.into());
         self
     }
 
-    /// Longest processor time that a template may take, in milliseconds.
+    /// Most processor time of a template, in milliseconds.
     pub fn template_time_ms(mut self, value: i64) -> Self {
         self.0.set("template_time_ms", value.into());
         self
@@ -723,37 +722,37 @@ impl EmbedderOptions {
         self
     }
 
-    /// What becomes of the rows of a text's tokens; auto: what the file says.
+    /// Pooling of a text's token rows; auto: as the file says.
     pub fn pooling(mut self, value: Pooling) -> Self {
         self.0.set("pooling", value.into());
         self
     }
 
-    /// Whether rows are divided by their length; auto: all but those of tokens, and scores.
+    /// Division of rows by their length; auto: all but rows of tokens, and scores.
     pub fn normalize(mut self, value: Normalization) -> Self {
         self.0.set("normalize", value.into());
         self
     }
 
-    /// The first so many numbers of a row, before it is normalised (Matryoshka); 0: all.
+    /// First numbers of a row to keep before normalisation (Matryoshka); 0: all.
     pub fn dimensions(mut self, value: i64) -> Self {
         self.0.set("dimensions", value.into());
         self
     }
 
-    /// Cut the ends of texts that are too long rather than refuse them.
+    /// Cut the ends of texts that are too long instead of refusing them.
     pub fn truncate(mut self, value: bool) -> Self {
         self.0.set("truncate", value.into());
         self
     }
 
-    /// What goes before a query; auto: the words of the model's card, where it is known.
+    /// Text before a query; auto: as the model's card says, for known models.
     pub fn query_prefix(mut self, value: &str) -> Self {
         self.0.set("query_prefix", value.into());
         self
     }
 
-    /// The same for what is searched.
+    /// Text before a document that is searched; auto: as the model's card says, for known models.
     pub fn document_prefix(mut self, value: &str) -> Self {
         self.0.set("document_prefix", value.into());
         self
