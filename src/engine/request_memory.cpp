@@ -204,7 +204,8 @@ WorkMemory::Room PickMemory::reserve(Work& work, uint32_t num_tokens) {
     if (memory_.index_ != nullptr && request.num_left > 1) note_being_computed(request, num_tokens);
     return Room::Reserved;
   } catch (...) {
-    request.failure = std::current_exception();
+    // A request with a step under way waits for it and asks again.
+    if (request.num_under_way == 0) request.failure = std::current_exception();
     return Room::Never;
   }
 }

@@ -5,6 +5,7 @@
 #include "tests/base/counted_new.h"
 #include "tests/base/faulty_system.h"
 #include "tests/base/temp_folder.h"
+#include "tests/engine/delayed_model.h"
 #include "tests/engine/tiny_engine.h"
 
 namespace tenon {
@@ -156,6 +157,36 @@ TEST(RefusedMemory, OfTheSystemIsAnErrorAndTheNextRequestIsFine) {
     EXPECT_EQ(answer(model, path), expected) << n;
     model.reset();
     EXPECT_TRUE(system->all_released()) << n;
+  }
+}
+
+/// A pick beside a step under way may find no memory: the prompt's request must not end before its
+/// step does.
+TEST(RefusedMemory, BesideAStepUnderWayIsAnErrorAfterIt) {
+  const auto model = load_delayed({}, {.slice = 8});
+  const std::vector<Token> text = make_tokens(60);
+  EngineOptions options = unbounded_engine();
+  options.prefix_cache = true;
+  Session alone(Engine::create(model, options), SessionOptions{128});
+  alone.append(text);
+  const std::vector<float> expected(alone.logits().begin(), alone.logits().end());
+  for (int64_t granted = 0;; ++granted) {
+    const auto engine = Engine::create(model, options);
+    Session session(engine, SessionOptions{128});
+    session.append(text);
+    counted_new::allocations_left = granted;
+    try {
+      session.prefill();
+    } catch (const std::bad_alloc&) {
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::NoMemory) << error.what();
+    }
+    const bool all_granted = counted_new::allocations_left > 0;
+    counted_new::allocations_left = -1;
+    EXPECT_EQ(engine->metrics().running, 0u) << granted;
+    ASSERT_TRUE(same_bits(session.logits(), expected)) << granted;
+    ASSERT_LT(granted, 5000);
+    if (all_granted) break;
   }
 }
 
