@@ -37,7 +37,7 @@ void Executable::Destroy::operator()(tenon_executable* executable) const noexcep
 
 Executable::Executable(std::shared_ptr<Device> device, const tenon_program& program)
     : device_(std::move(device)), executable_(compile(*device_, program), Destroy{device_.get()}) {
-  steps_.reserve(device_->info().steps_under_way);
+  steps_.reserve(2 * size_t{device_->info().steps_under_way});  // and their draws
   for (uint32_t i = 0; i < program.num_results; ++i) {
     const uint32_t number = program.results[i];
     if (number >= program.num_slots) continue;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "abi/failure.h"
@@ -17,7 +16,9 @@ namespace tenon::backends {
 class StepTickets {
  public:
   ///   most_steps  steps that may be under way
-  explicit StepTickets(uint32_t most_steps = 1) : most_steps_(most_steps) {}
+  explicit StepTickets(uint32_t most_steps = 1) : most_steps_(most_steps) {
+    steps_.reserve(most_steps);
+  }
 
   /// Begins a step. Returns it with its drawn tokens resolved (0 for tokens that only the device
   /// knows), valid until the next call; no last step exists until end_run(). Throws STATE if too
@@ -29,9 +30,11 @@ class StepTickets {
     const tenon_step known = with_tokens(step);
     step_ = TENON_NO_TICKET;
     tokens_.clear();
+    tokens_.reserve(step.num_outputs);
     return known;
   }
-  /// Ends the run of a step with this many output rows; returns its ticket.
+  /// Ends the run of a step with this many output rows, as begin_run() was given; returns its
+  /// ticket. Does not throw: the device has begun.
   uint64_t end_run(uint32_t num_outputs) {
     tokens_.assign(num_outputs, kNotDrawn);
     steps_.push_back(++last_);
@@ -84,7 +87,7 @@ class StepTickets {
     }
     ++waited_;
     if (steps_.empty() || steps_.front() != ticket) return false;
-    steps_.pop_front();
+    steps_.erase(steps_.begin());
     return true;
   }
   /// True if a ticket that is still to be waited for is a step's.
@@ -124,8 +127,8 @@ class StepTickets {
   }
 
   uint32_t most_steps_;
-  std::deque<uint64_t> steps_;  // not waited for
-  uint64_t last_ = 0;           // latest ticket of a step or a draw
+  std::vector<uint64_t> steps_;  // not waited for
+  uint64_t last_ = 0;            // latest ticket of a step or a draw
   uint64_t waited_ = 0;
   uint64_t step_ = TENON_NO_TICKET;  // of the last step; TENON_NO_TICKET if it failed
   std::vector<int32_t> tokens_;      // drawn tokens, by output row of the last step
