@@ -57,10 +57,12 @@ struct StepScratch {
 };
 
 /// Grows `memory` to at least `bytes`; growing loses the contents. Adds half of the size from the
-/// second time on: some operations need more with each position of a text.
-inline void reserve(HostMemory& memory, const tenon_host* host, uint64_t bytes, const char* what) {
+/// second time on, up to `most` bytes: some operations need more with each position of a text.
+inline void reserve(HostMemory& memory, const tenon_host* host, uint64_t bytes, const char* what,
+                    uint64_t most = UINT64_MAX) {
   if (bytes <= memory.size()) return;
-  const uint64_t taken = memory.size() == 0 ? bytes : backends::add(bytes, bytes / 2, what);
+  const uint64_t taken =
+      memory.size() == 0 ? bytes : std::min(most, backends::add(bytes, bytes / 2, what));
   memory = HostMemory();
   memory = HostMemory(host, taken, TENON_MEMORY_SCRATCH, what);
 }
@@ -283,9 +285,10 @@ class StepRun {
   void reserve_bound() {
     for (const uint32_t i : program_.copy().bound()) {
       const char* name = slot(i).name;
-      const uint64_t values = backends::multiply(num_rows(i), slot(i).columns, name);
-      reserve(scratch_.bound_values[i], program_.host(),
-              backends::multiply(values, sizeof(Real), name), name);
+      const uint64_t row = backends::multiply(slot(i).columns, sizeof(Real), name);
+      const uint64_t most = backends::max_rows(program_.copy().view(), slot(i).row_class);
+      reserve(scratch_.bound_values[i], program_.host(), backends::multiply(num_rows(i), row, name),
+              name, backends::multiply(most, row, name));
     }
   }
 
