@@ -14,7 +14,10 @@ uint64_t time_to_wait(const DeviceTurn::Patience* patience) {
   if (patience == nullptr) return Wake::kForever;
   if (is_set(patience->cancel)) return 0;
   if (patience->is_over != nullptr && patience->is_over(patience->arg)) return 0;
-  if (patience->deadline_ns == UINT64_MAX) return kLookNs;
+  if (patience->deadline_ns == UINT64_MAX) {
+    const bool looks = patience->cancel != nullptr || patience->is_over != nullptr;
+    return looks ? kLookNs : Wake::kForever;
+  }
   const uint64_t now = patience->system.now_ns();
   return std::min(patience->deadline_ns - std::min(now, patience->deadline_ns), kLookNs);
 }

@@ -499,6 +499,8 @@ void Engine::finish_steps(const Turn& turn) noexcept {
     finish_oldest(turn);
   }
   Lock lock(state_);
+  // A cancel may have found its request in a step that has ended all the same.
+  lock->scheduler.for_each([&](Work& work) { end_if_stopped(*lock, static_cast<Request&>(work)); });
   hand_over(lock);
 }
 
