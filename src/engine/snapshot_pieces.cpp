@@ -73,11 +73,12 @@ void write_piece(const DeviceTurn::Held&, PoolSpan pools, Sequence& sequence,
   for (size_t group = 0; group < pools.size(); ++group) {
     BlockPool& pool = *pools[group];
     if (!piece_has(pool.options(), piece)) continue;
-    const uint32_t block = pool.allocate();
+    uint32_t block = BlockPool::kNoBlock;
     try {
+      block = pool.allocate();
       pool.write(block, values.data());
     } catch (...) {
-      pool.release(block);
+      if (block != BlockPool::kNoBlock) pool.release(block);
       sequence.roll_back();
       throw;
     }
