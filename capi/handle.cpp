@@ -1,31 +1,27 @@
 #include "handle.h"
 
 #include <algorithm>
-#include <mutex>
+#include <array>
+#include <atomic>
 #include <new>
 #include <span>
-#include <utility>
 
 namespace tenon::capi {
 namespace {
 
-/// Memory of the latest destroyed handles. Global, since handles of all objects share it.
+/// Memory of the latest destroyed handles. Global, since handles of all objects share it; without a
+/// lock, which another thread might hold for ever in the child of a fork.
 class Graveyard {
  public:
   /// Takes memory, and frees the memory that was buried first.
   void bury(void* memory) noexcept {
-    {
-      const std::scoped_lock lock(mutex_);
-      std::swap(memory, buried_[next_]);
-      next_ = (next_ + 1) % buried_.size();
-    }
-    ::operator delete(memory);
+    const size_t place = next_.fetch_add(1) % buried_.size();
+    ::operator delete(buried_[place].exchange(memory));
   }
 
  private:
-  std::mutex mutex_;
-  std::array<void*, 1024> buried_{};  // a handle takes some hundred bytes at most
-  size_t next_ = 0;
+  std::array<std::atomic<void*>, 1024> buried_{};  // a handle takes some hundred bytes at most
+  std::atomic<size_t> next_ = 0;
 };
 
 constinit Graveyard graveyard;
