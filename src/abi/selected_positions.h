@@ -9,7 +9,7 @@
 
 namespace tenon::backends {
 
-/// Parts of an attention's selection.
+/// Number of parts of an attention's selection, at least 1.
 inline uint32_t selection_parts(const tenon_attention_params& params) noexcept {
   return std::max(1u, params.selections);
 }

@@ -128,7 +128,7 @@ class OperationTable {
   std::span<const CpuOperation* const> entries_;
 };
 
-/// All entries.
+/// The table of all operations of the CPU backend.
 const OperationTable& all_operations() noexcept;
 
 /// CpuOperation::matrices of an entry, which may be null.

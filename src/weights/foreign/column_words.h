@@ -14,7 +14,9 @@ namespace tenon::foreign {
 /// long enough.
 inline constexpr uint64_t kColumnBand = 256;
 
-/// Codes of `values` inputs of one column of words [.., stride], from word row `first`.
+/// Unpacks the codes of `values` inputs of one column.
+///   words  the column's first word, in rows of `stride` words
+///   first  the first row of words to read
 inline void unpack_column(const uint32_t* words, uint64_t stride, uint64_t first, uint64_t values,
                           uint32_t bits, bool planar, uint8_t* out) {
   for (uint64_t done = 0; done < values; done += 32) {

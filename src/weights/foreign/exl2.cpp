@@ -130,6 +130,7 @@ std::unique_ptr<const RowReader> open_exl2(const Module& module) {
     if (tensor->rank != 2) module.refuse(*tensor, "expected a matrix");
   }
   if (order.num_values() == 0) module.refuse(order, "is empty");
+  check_inputs(module, order, order.num_values());
   return std::make_unique<Exl2Reader>(module, order.num_values(), words.shape[1]);
 }
 

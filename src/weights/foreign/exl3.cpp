@@ -19,8 +19,6 @@ constexpr uint64_t kTile = 16;
 constexpr uint64_t kTileValues = kTile * kTile;
 constexpr uint64_t kRotated = 128;  // values that one rotation of a matrix mixes
 constexpr uint64_t kTableRing = 256;
-/// Far above every model there is; bounds the memory of a band of rows.
-constexpr uint64_t kMostInputs = uint64_t{1} << 18;
 
 enum class Codebook : uint8_t { ThreeInstructions, Mcg, Mul1 };
 
@@ -253,10 +251,7 @@ std::unique_ptr<const RowReader> open_exl3(const Module& module) {
   if (trellis.shape[0] * kTile % kRotated != 0 || trellis.shape[1] * kTile % kRotated != 0) {
     module.refuse(trellis, "expected a multiple of {} rows and columns", kRotated);
   }
-  if (trellis.shape[0] * kTile > kMostInputs) {
-    fail(Code::Limit, "{}: {} inputs, the limit is {}", module.folder()->place(trellis),
-         trellis.shape[0] * kTile, kMostInputs);
-  }
+  check_inputs(module, trellis, trellis.shape[0] * kTile);
   return std::make_unique<Exl3Reader>(module, trellis, static_cast<uint32_t>(half_bits));
 }
 

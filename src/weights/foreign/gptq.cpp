@@ -164,6 +164,7 @@ std::unique_ptr<const RowReader> open_gptq(const Module& module) {
   }
   layout.bits = static_cast<uint32_t>(bits);
   layout.inputs = words.shape[0] * 32 / bits;
+  check_inputs(module, words, layout.inputs);
   if (layout.groups > layout.inputs) {
     module.refuse(scales, "{} groups of {} inputs", layout.groups, layout.inputs);
   }

@@ -13,6 +13,8 @@ namespace tenon::foreign {
 namespace {
 
 constexpr std::string_view kWeightSuffix = ".weight";
+/// Far above every model there is.
+constexpr uint64_t kMostInputs = uint64_t{1} << 18;
 
 template <typename T, typename Convert>
 void decode_each(const std::byte* from, uint64_t count, float* out, Convert convert) {
@@ -33,6 +35,12 @@ void decode_codes(const float* table, const std::byte* from, uint64_t count, flo
 }
 
 }  // namespace
+
+void check_inputs(const Module& module, const StoredTensor& tensor, uint64_t inputs) {
+  if (inputs <= kMostInputs) return;
+  fail(Code::Limit, "{}: {} inputs, the limit is {}", module.folder()->place(tensor), inputs,
+       kMostInputs);
+}
 
 bool decode_elements(ElementType type, const std::byte* from, uint64_t count, float* out) noexcept {
   switch (type) {

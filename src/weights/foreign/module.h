@@ -50,6 +50,9 @@ class Module {
   const QuantConfig* config_;
 };
 
+/// Throws Limit for a weight whose rows have more than 2^18 values: tables of them are in memory.
+void check_inputs(const Module& module, const StoredTensor& tensor, uint64_t inputs);
+
 /// Decodes elements of any real type; U8 as numbers. Complex and sub-byte types give false.
 bool decode_elements(ElementType type, const std::byte* from, uint64_t count, float* out) noexcept;
 /// Whether decode_elements knows the type.

@@ -52,6 +52,7 @@ class PackedIntReader final : public RowReader {
  public:
   PackedIntReader(const Module& module, uint64_t outputs, uint64_t inputs)
       : RowReader({outputs, inputs}), words_(module, module.get(".weight_packed")) {
+    check_inputs(module, words_.tensor(), inputs);
     const StoredTensor& scale = module.get(".weight_scale");
     if (!is_float_type(scale.type)) module.refuse(scale, "is no number");
     const uint64_t groups = scale.num_values() / outputs;
