@@ -15,8 +15,8 @@ namespace tenon {
 
 class BuildContext;
 
-/// Functions of a type of specification; their address tells the type. Those that the type lacks
-/// are null. BlockSpec says which they are.
+/// Functions for one type of specification. The address of this structure identifies the type. A
+/// function is null if the type lacks that member; BlockSpec lists the members.
 struct BlockFunctions {
   size_t size;                                   ///< bytes of a specification
   void (*copy)(const void* from, void* memory);  ///< null copies the bytes
@@ -43,6 +43,9 @@ constexpr BlockFunctions make_block_functions() {
     made.add_caches = [](const void* spec, BuildContext& context, uint32_t layer) {
       static_cast<const Spec*>(spec)->add_caches(context, layer);
     };
+  } else {
+    static_assert(
+        !requires { &Spec::add_caches; }, "not callable on a const Spec");
   }
   if constexpr (requires(const Spec& spec, BuildContext& context) {
                   spec.build(context, 0, kNoSlot);
@@ -50,9 +53,15 @@ constexpr BlockFunctions make_block_functions() {
     made.build = [](const void* spec, BuildContext& context, uint32_t layer, Slot x) {
       return static_cast<const Spec*>(spec)->build(context, layer, x);
     };
+  } else {
+    static_assert(
+        !requires { &Spec::build; }, "not callable on a const Spec");
   }
   if constexpr (requires(const Spec& spec) { spec.refers(); }) {
     made.refers = [](const void* spec) { return static_cast<const Spec*>(spec)->refers(); };
+  } else {
+    static_assert(
+        !requires { &Spec::refers; }, "not callable on a const Spec");
   }
   return made;
 }

@@ -58,6 +58,12 @@ Damage of_header(const char* says, const std::string& from, const std::string& t
           }};
 }
 
+nlohmann::json numbers_below(int count) {
+  nlohmann::json numbers = nlohmann::json::array();
+  for (int i = 0; i < count; ++i) numbers.push_back(i);
+  return numbers;
+}
+
 std::vector<Damage> damages() {
   return {
       {"tokenizer.json", [](const FolderCopy& folder) { folder.remove("tokenizer.json"); }},
@@ -129,7 +135,10 @@ std::vector<Damage> damages() {
                  {"low_freq_factor", 4},
                  {"high_freq_factor", 1}}),
       of_config("short_factor", "rope_parameters",
-                {{"rope_theta", 1e4}, {"rope_type", "longrope"}, {"short_factor", {1, 2}}}),
+                {{"rope_theta", 1e4},
+                 {"rope_type", "longrope"},
+                 {"original_max_position_embeddings", 64},
+                 {"short_factor", {1, 2}}}),
       of_config("beside", "rope_scaling", {{"rope_type", "linear"}, {"factor", 2}}),
       of_config("partial_rotary_factor", "partial_rotary_factor", 0),
       of_config("partial_rotary_factor", "partial_rotary_factor", 2),
@@ -139,6 +148,16 @@ std::vector<Damage> damages() {
       of_config("use_sliding_window", "use_sliding_window", 1),
       of_config("eos_token_id", "eos_token_id", {{"a", 1}}),
       of_config("extra end tokens", "eos_token_id", 100000),
+      of_config("more than 1024 tokens", "eos_token_id", numbers_below(1025)),
+      of_config("use_sliding_window", "layer_types",
+                {"full_attention", "sliding_attention", "full_attention"}),
+      of_config("original_max_position_embeddings", "rope_parameters",
+                {{"rope_theta", 1e4},
+                 {"rope_type", "yarn"},
+                 {"factor", 2},
+                 {"original_max_position_embeddings", -1}}),
+      of_config("original_max_position_embeddings", "rope_parameters",
+                {{"rope_theta", 1e4}, {"rope_type", "longrope"}, {"short_factor", {1, 2}}}),
       of_header("is not known here", "model.norm.weight", "model.nurm.weight"),
       of_header("is no known part", "model.norm.weight", "model.norm.wheel."),
       of_header("is not known here", "self_attn.q_norm", "self_attn.q_nurm"),
@@ -241,9 +260,64 @@ TEST(ModelFolders, ReadInfinityOfPython) {
   config.replace(config.find("\"HERE\""), 6, "Infinity");
   folder.write("config.json", config);
   EXPECT_EQ(refusal_of(folder.path()), "");
+  // Long texts in linear time.
+  std::string many = "{\"x\": [Infinity";
+  for (int i = 0; i < 1'000'000; ++i) many += ",Infinity";
+  folder.write("config.json", many + "]}");
+  EXPECT_NE(refusal_of(folder.path()), "");
   tree["time_step_limit"] = {0.0, 0.1};
   folder.write("config.json", tree.dump());
   EXPECT_THAT(refusal_of(folder.path()), HasSubstr("time_step_limit"));
+}
+
+/// Mistral and Mixtral decide by "sliding_window" alone; Qwen needs a flag, and layers from 28 on.
+TEST(ModelFolders, HaveTheWindowsOfTransformers) {
+  if (!std::filesystem::exists(shared_folder("mistral"))) GTEST_SKIP() << "no shared folders";
+  const auto windows = [](const char* name, const nlohmann::json& changes) {
+    const FolderCopy folder(name);
+    nlohmann::json config = read_json(shared_folder(name) + "/config.json");
+    for (const auto& [key, value] : changes.items()) {
+      if (value.is_null()) {
+        config.erase(key);
+      } else {
+        config[key] = value;
+      }
+    }
+    folder.write("config.json", config.dump());
+    const auto model = Model::load(folder.path(), exact_options());
+    std::vector<uint32_t> all;
+    for (const LayerSpec& layer : model->spec().layers) all.push_back(layer.attention.window);
+    return all;
+  };
+  const auto layers = windows("qwen3", {{"layer_types", nullptr}}).size();
+  const std::vector<uint32_t> none(layers, 0);
+  EXPECT_EQ(
+      windows("qwen3",
+              {{"layer_types", nullptr}, {"sliding_window", 8}, {"use_sliding_window", nullptr}}),
+      none);
+  EXPECT_EQ(windows("qwen3", {{"layer_types", nullptr},
+                              {"sliding_window", 8},
+                              {"use_sliding_window", true},
+                              {"max_window_layers", nullptr}}),
+            none);
+  std::vector<uint32_t> later(layers, 8);
+  later[0] = 0;
+  EXPECT_EQ(windows("qwen3", {{"layer_types", nullptr},
+                              {"sliding_window", 8},
+                              {"use_sliding_window", true},
+                              {"max_window_layers", 1}}),
+            later);
+  for (const uint32_t window :
+       windows("qwen3_moe", {{"sliding_window", 8}, {"use_sliding_window", true}})) {
+    EXPECT_EQ(window, 8u);
+  }
+  const FolderCopy mistral("mistral");
+  nlohmann::json config = read_json(shared_folder("mistral") + "/config.json");
+  config["sliding_window"] = 8;
+  config["layer_types"] =
+      std::vector<std::string>(config["num_hidden_layers"].get<size_t>(), "full_attention");
+  mistral.write("config.json", config.dump());
+  EXPECT_THAT(refusal_of(mistral.path()), HasSubstr("layer_types"));
 }
 
 TEST(ModelFolders, AreRefusedWithAdviceIfTheirArchitectureIsNotRead) {

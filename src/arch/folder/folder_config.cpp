@@ -83,7 +83,12 @@ class RopeReader {
     }
     if (rotated_ > SpecLimits::kHeadDim) return;  // refused later
     config_.put("rope.dimension_count", rotated_);
-    original_ = either("original_max_position_embeddings").value_or(trained_);
+    const auto original = either("original_max_position_embeddings");
+    names_original_ = original.has_value();
+    original_ = original.value_or(trained_);
+    if (!(original_ >= 1.0 && original_ <= SpecLimits::kPositions)) {
+      config_.refuse(Code::Format, "original_max_position_embeddings", "is {}", original_);
+    }
     // Some wrappers repeat it.
     if (const auto again = rope_.number("max_position_embeddings");
         again && *again != original_ && *again != trained_) {
@@ -209,8 +214,10 @@ class RopeReader {
   }
 
   void read_longrope() {
-    (void)rope_.number("factor");
-    const double factor = trained_ / original_;
+    if (!names_original_) {
+      config_.refuse(Code::Format, "original_max_position_embeddings", "is missing");
+    }
+    const double factor = this->factor();
     const double magnitude =
         factor <= 1.0 ? 1.0 : std::sqrt(1.0 + std::log(factor) / std::log(original_));
     config_.put("rope.scaling.type", MetadataValue::of("longrope"));
@@ -235,6 +242,7 @@ class RopeReader {
   double theta_ = 0;
   double trained_ = 0;
   double original_ = 0;
+  bool names_original_ = false;
 };
 
 /// A rope per kind of layer: only full attention may be scaled.
@@ -415,13 +423,15 @@ void FolderConfig::finish() const {
   }
 }
 
-void read_window_layers(FolderConfig& config, bool (*windowed)(uint64_t layer)) {
+void read_window_layers(FolderConfig& config, bool (*windowed)(uint64_t layer),
+                        const WindowDefaults& defaults) {
   const uint64_t layers = config.required_count("num_hidden_layers");
   const JsonNode* types = config.take("layer_types");
   const auto window = config.count("sliding_window");
-  const bool used = config.flag("use_sliding_window").value_or(true);
-  const uint64_t first = config.count("max_window_layers").value_or(0);
-  const bool by_number = config.flag("use_sliding_window").has_value();
+  const auto flag = config.flag("use_sliding_window");
+  const bool used = flag.value_or(defaults.used);
+  const uint64_t first = config.count("max_window_layers").value_or(defaults.first);
+  const bool by_number = flag.has_value() || !defaults.used;
   if (layers > SpecLimits::kLayers) return;  // refused later
   if (types != nullptr && types->items.size() != layers) {
     config.refuse(Code::Format, "layer_types", "has {} entries, not one for each of {} layers",
@@ -438,6 +448,10 @@ void read_window_layers(FolderConfig& config, bool (*windowed)(uint64_t layer)) 
         config.refuse(Code::Unsupported, "layer_types",
                       "has {}; computed are full_attention and sliding_attention",
                       json_text(types->items[i]));
+      }
+      if (is_windowed && !used) {
+        config.refuse(Code::Unsupported, "layer_types",
+                      "has windows, but use_sliding_window is not true");
       }
       if (is_windowed && !window) {
         config.refuse(Code::Format, "layer_types", "has windows, but there is no sliding_window");
@@ -505,9 +519,18 @@ std::optional<uint64_t> full_head_dim(FolderConfig& config) {
   auto layers = config.object("per_layer_config");
   const JsonNode* types = config.take("layer_types");
   if (!layers || types == nullptr) return whole;
+  if (types->items.size() > SpecLimits::kLayers) {
+    config.refuse(Code::Limit, "layer_types", "has {} entries, the limit is {}",
+                  types->items.size(), SpecLimits::kLayers);
+  }
   std::optional<uint64_t> found;
   for (size_t i = 0; i < types->items.size(); ++i) {
-    auto layer = layers->object(std::to_string(i));
+    // Numbers may have zeros before them, so that all have the same length.
+    std::string key = std::to_string(i);
+    for (int digits = 2; !layers->has(key) && digits <= 4; ++digits) {
+      key = fmt::format("{:0{}}", i, digits);
+    }
+    auto layer = layers->object(key);
     const bool is_full = types->items[i].text == "full_attention";
     const auto dim = layer ? layer->count("head_dim") : std::nullopt;
     if (layer) layer->finish();
@@ -523,6 +546,10 @@ std::optional<uint64_t> full_head_dim(FolderConfig& config) {
 
 void read_windows_of_all(FolderConfig& config) {
   read_window_layers(config, [](uint64_t) { return true; });
+}
+
+void read_windows_of_qwen(FolderConfig& config) {
+  read_window_layers(config, [](uint64_t) { return true; }, {.used = false, .first = 28});
 }
 
 void read_decoder_config(FolderConfig& config) {

@@ -94,6 +94,9 @@ std::optional<uint64_t> full_head_dim(FolderConfig& config);
 /// Layers have a window if "sliding_window" is there; "layer_types" and "max_window_layers" say
 /// which.
 void read_windows_of_all(FolderConfig& config);
+/// Likewise, if "use_sliding_window" is true, from layer 28 on unless "max_window_layers" says
+/// otherwise.
+void read_windows_of_qwen(FolderConfig& config);
 
 /// Reads "layer_types": which layers have attention, and which a recurrence. Lists of words between
 /// spaces.
@@ -107,7 +110,14 @@ void read_state_space_config(FolderConfig& config, std::string_view heads,
 /// A value of a config.json for messages.
 std::string json_text(const JsonNode& node);
 
-/// Reads the layers with a window: "layer_types", else the layers for which `windowed` is true.
-void read_window_layers(FolderConfig& config, bool (*windowed)(uint64_t layer));
+/// What missing keys mean.
+struct WindowDefaults {
+  bool used = true;    ///< "use_sliding_window"
+  uint64_t first = 0;  ///< "max_window_layers"
+};
+/// Reads the layers with a window: "layer_types", else the layers for which `windowed` is true, or
+/// those from "max_window_layers" on if "use_sliding_window" decides.
+void read_window_layers(FolderConfig& config, bool (*windowed)(uint64_t layer),
+                        const WindowDefaults& defaults = {});
 
 }  // namespace tenon

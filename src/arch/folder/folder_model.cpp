@@ -24,6 +24,7 @@ namespace {
 constexpr const char* kConfig = "config.json";
 constexpr uint64_t kMaxSmallFileBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxPredicting = 64;
+constexpr size_t kMaxEndTokens = 1024;
 constexpr uint64_t kMaxTokenizerBytes = uint64_t{256} << 20;
 
 /// Keys of a folder of several parts, whose text model is under "text_config".
@@ -32,7 +33,9 @@ constexpr std::string_view kWrapperKeys =
     "image_token_index~\nimage_token_id~\nvideo_token_id~\nvision_start_token_id~\n"
     "vision_end_token_id~\nboi_token_index~\neoi_token_index~\nmm_tokens_per_image~\n"
     "multimodal_projector_bias~\nprojector_hidden_act~\nspatial_merge_size~\n"
-    "vision_feature_layer~\nvision_feature_select_strategy~\n";
+    "vision_feature_layer~\nvision_feature_select_strategy~\nboi_token_id~\neoi_token_id~\n"
+    "boa_token_id~\neoa_token_id~\neoa_token_index~\naudio_token_id~\n"
+    "vision_soft_tokens_per_image~\n";
 
 constexpr std::string_view kDecoderTensors =
     "embed_tokens token_embd\n"
@@ -57,18 +60,29 @@ constexpr std::string_view kDecoderTensors =
     "layers.*.mlp.experts.gate_up_proj blk.*.ffn_gate_up_exps.weight\n"
     "layers.*.mlp.experts.down_proj blk.*.ffn_down_exps.weight\n"
     "vision_tower -\n"
+    "audio_tower -\n"
+    "embed_vision -\n"
+    "embed_audio -\n"
     "multi_modal_projector -\n";
 
 /// Python writes infinity as a word, which is no JSON: null instead.
 std::string without_infinity(std::string text) {
   constexpr std::string_view kWord = "Infinity";
+  constexpr std::string_view kNull = "null";
   bool in_text = false;
+  size_t kept = 0;  // kNull is shorter, so that the text may be written over
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '"') in_text = !in_text;
-    if (in_text && text[i] == '\\') ++i;
-    if (!in_text && text.compare(i, kWord.size(), kWord) == 0)
-      text.replace(i, kWord.size(), "null");
+    if (in_text && text[i] == '\\' && i + 1 < text.size()) {
+      text[kept++] = text[i++];
+    } else if (!in_text && text.compare(i, kWord.size(), kWord) == 0) {
+      kept = static_cast<size_t>(std::ranges::copy(kNull, text.begin() + kept).out - text.begin());
+      i += kWord.size() - 1;
+      continue;
+    }
+    text[kept++] = text[i];
   }
+  text.resize(kept);
   return text;
 }
 
@@ -122,8 +136,9 @@ class FolderOpener {
 
   /// Old folders have a file of their own for it.
   QuantConfig quant_config(const JsonNode& root) {
+    const JsonNode* told = root.find("quantization_config");
     const bool is_old =
-        root.find("quantization_config") == nullptr &&
+        (told == nullptr || told->is(JsonNode::Kind::Null)) &&
         (folder_->contains("quantize_config.json") || folder_->contains("quant_config.json"));
     return is_old ? read_quant_config(*folder_) : read_quant_config(root, config_place_);
   }
@@ -189,7 +204,7 @@ class FolderOpener {
       config.refuse(Code::Limit, "num_nextn_predict_layers", "is {}, the limit is {}", predicting_,
                     kMaxPredicting);
     }
-    if (text == nullptr) config.read_table("quantization_config~\nquantization~\n");
+    config.read_table("quantization_config~\nquantization~\n");
     take_common(config);
     config.finish();
   }
@@ -207,6 +222,9 @@ class FolderOpener {
       if (!one.is_count || one.count > INT32_MAX) {
         fail(Code::Format, "{}: eos_token_id is {}, expected the number of a token", place,
              json_text(one));
+      }
+      if (ends_.size() >= kMaxEndTokens) {
+        fail(Code::Limit, "{}: eos_token_id has more than {} tokens", place, kMaxEndTokens);
       }
       const auto token = static_cast<int32_t>(one.count);
       if (std::ranges::find(ends_, token) == ends_.end()) ends_.push_back(token);
@@ -247,14 +265,14 @@ class FolderOpener {
 
   /// The pooling of sentence-transformers.
   void read_pooling() {
-    constexpr const char* kPooling = "1_Pooling/config.json";
     if (!folder_->contains("modules.json")) return;
     const JsonNode modules = read_json("modules.json");
-    const bool pools = std::ranges::any_of(modules.items, [](const JsonNode& module) {
-      return module.text_of("path") == "1_Pooling";
-    });
+    std::string file;
     for (const JsonNode& module : modules.items) {
       const std::string_view type = module.text_of("type");
+      if (type.ends_with(".Pooling")) {
+        file = std::string(module.text_of("path")) + "/config.json";
+      }
       if (type.ends_with(".Transformer") || type.ends_with(".Pooling") ||
           type.ends_with(".Normalize")) {
         continue;
@@ -262,9 +280,10 @@ class FolderOpener {
       fail(Code::Unsupported, "{}/modules.json: module {} is not computed", folder_->name(),
            quoted(type));
     }
-    if (!pools) return;
-    const JsonNode pooling = read_json(kPooling);
-    uint64_t number = 0;
+    if (file.empty()) return;
+    const JsonNode pooling = read_json(file.c_str());
+    const std::string_view mode = pooling.text_of("pooling_mode");
+    uint64_t number = mode == "mean" ? 1 : mode == "cls" ? 2 : mode == "lasttoken" ? 3 : 0;
     for (size_t i = 0; i < pooling.items.size(); ++i) {
       const std::string& key = pooling.keys[i];
       if (!key.starts_with("pooling_mode_") || !pooling.items[i].flag) continue;
@@ -273,12 +292,12 @@ class FolderOpener {
                            : key == "pooling_mode_lasttoken" ? 3
                                                              : 0;
       if (one == 0 || number != 0) {
-        fail(Code::Unsupported, "{}/{}: key {} is not computed{}", folder_->name(), kPooling,
+        fail(Code::Unsupported, "{}/{}: key {} is not computed{}", folder_->name(), file,
              quoted(key), number != 0 ? " beside another pooling" : "");
       }
       number = one;
     }
-    if (number == 0) return;
+    if (number == 0) fail(Code::Unsupported, "{}/{}: names no pooling", folder_->name(), file);
     facts_.metadata.set(facts_.architecture + ".pooling_type", MetadataValue::of(number));
     gives_rows_ = true;
   }

@@ -34,6 +34,9 @@ constexpr std::string_view kStackParts = "_blocks _scales _scale_inv _scales_inv
 
 /// Memory of rows that are computed at once.
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
+/// Rows of a piece, if these do not take more: formats with bands of rows decode a band at once.
+constexpr uint64_t kPieceRows = 256;
+constexpr uint64_t kMaxPieceBytes = uint64_t{16} << 20;
 
 struct Flags {
   bool ignored = false;
@@ -182,7 +185,8 @@ class MadeRows final : public ByteSource {
   void read_checked(uint64_t offset, std::span<std::byte> out) const override {
     const uint64_t columns = rows_->size().columns;
     const uint64_t row_bytes = columns * sizeof(float);
-    const uint64_t step = std::max<uint64_t>(1, kPieceBytes / row_bytes);
+    const uint64_t band = std::min(kPieceRows, kMaxPieceBytes / row_bytes);
+    const uint64_t step = std::max({uint64_t{1}, band, kPieceBytes / row_bytes});
     std::vector<float> piece;
     while (!out.empty()) {
       const uint64_t first = offset / row_bytes;

@@ -125,6 +125,7 @@ constexpr KeyValue kGemma4Example[] = {
 
 /// Layers without a window have larger heads, and those that share a cache a wider feed-forward.
 void read_gemma4_folder(FolderConfig& config) {
+  if (!config.has("layer_types")) config.refuse(Code::Format, "layer_types", "is missing");
   read_windows_of_all(config);
   const uint64_t small = config.required_count("head_dim");
   const uint64_t large = full_head_dim(config).value_or(small);
@@ -161,7 +162,7 @@ constexpr FolderForm kGemma4Folder{
         "attention_k_eq_v=false\n"
         "enable_moe_block=false\n"
         "moe_intermediate_size=\nnum_experts=\ntop_k_experts=\n"
-        "use_bidirectional_attention=false\n",
+        "use_bidirectional_attention=false|vision\n",
     .tensors =
         "embed_tokens_per_layer per_layer_token_embd\n"
         "per_layer_model_projection per_layer_model_proj\n"

@@ -31,31 +31,46 @@ void read_llama_folder(FolderConfig& config) {
   const std::string_view type = config.text("model_type");
   if (type == "llama") return config.read_table("sliding_window=\n");
   config.read_table("num_key_value_heads!\n");
-  read_windows_of_all(config);
-  if (type == "mistral" && !config.contains("sliding_window")) {
-    config.put("attention.sliding_window", uint64_t{4096});
+  auto window = config.count("sliding_window");
+  if (type == "mistral" && !config.contains("sliding_window")) window = 4096;
+  const std::string_view kind = window ? "sliding_attention" : "full_attention";
+  if (const JsonNode* types = config.take("layer_types")) {
+    for (const JsonNode& layer : types->items) {
+      if (layer.text == kind) continue;
+      config.refuse(Code::Unsupported, "layer_types",
+                    "has {}; \"sliding_window\" makes all layers {}", json_text(layer), kind);
+    }
   }
+  if (window) config.put("attention.sliding_window", *window);
 }
 
-constexpr FolderForm kLlamaFolder{
-    .types = "llama mistral mixtral",
-    .classes = "LlamaForCausalLM MistralForCausalLM MixtralForCausalLM",
-    .keys =
-        "vocab_size#embed_tokens\n"
-        "hidden_act=silu\n"
-        "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
-        "attention_bias?layers.0.self_attn.q_proj.bias\n"
-        "mlp_bias?layers.0.mlp.gate_proj.bias\n"
-        "rope_interleaved=false\n"
-        "num_local_experts>expert_count\n"
-        "num_experts_per_tok>expert_used_count\n",
-    .tensors =
-        "layers.*.block_sparse_moe.gate blk.*.ffn_gate_inp\n"
-        "layers.*.block_sparse_moe.experts.*.w1 blk.*.ffn_gate.*\n"
-        "layers.*.block_sparse_moe.experts.*.w2 blk.*.ffn_down.*\n"
-        "layers.*.block_sparse_moe.experts.*.w3 blk.*.ffn_up.*\n",
-    .derive = read_llama_folder,
-    .theta = 10000.0};
+constexpr std::string_view kLlamaKeys =
+    "vocab_size#embed_tokens\n"
+    "hidden_act=silu\n"
+    "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
+    "attention_bias?layers.0.self_attn.q_proj.bias\n"
+    "mlp_bias?layers.0.mlp.gate_proj.bias\n"
+    "rope_interleaved=false\n"
+    "num_local_experts>expert_count\n"
+    "num_experts_per_tok>expert_used_count\n";
+
+constexpr FolderForm kMixtralFolder{.types = "mixtral",
+                                    .classes = "MixtralForCausalLM",
+                                    .keys = kLlamaKeys,
+                                    .tensors =
+                                        "layers.*.block_sparse_moe.gate blk.*.ffn_gate_inp\n"
+                                        "layers.*.block_sparse_moe.experts.*.w1 blk.*.ffn_gate.*\n"
+                                        "layers.*.block_sparse_moe.experts.*.w2 blk.*.ffn_down.*\n"
+                                        "layers.*.block_sparse_moe.experts.*.w3 blk.*.ffn_up.*\n",
+                                    .derive = read_llama_folder,
+                                    .theta = 1e6};
+
+constexpr FolderForm kLlamaFolder{.types = "llama mistral",
+                                  .classes = "LlamaForCausalLM MistralForCausalLM",
+                                  .keys = kLlamaKeys,
+                                  .derive = read_llama_folder,
+                                  .theta = 10000.0,
+                                  .next = &kMixtralFolder};
 
 }  // namespace
 

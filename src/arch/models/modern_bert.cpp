@@ -25,7 +25,9 @@ ModelSpec read_modern_bert(const Keys& keys) {
     layer.attention.fused_qkv = true;
     layer.feed_forward.fused_gate_up = true;
     layer.feed_forward.activation = read_activation(keys, TENON_ACTIVATION_GELU_TANH, true);
-    if (layer.attention.window > 0) layer.attention.rope.theta = window_theta;
+    if (layer.attention.window == 0) continue;
+    layer.attention.rope = layer.attention.rope.unscaled();
+    layer.attention.rope.theta = window_theta;
   }
   return model;
 }

@@ -22,7 +22,7 @@ constexpr FolderForm kQwen2Folder{.types = "qwen2",
                                       "num_key_value_heads!\n"
                                       "hidden_act=silu\n"
                                       "rms_norm_eps$attention.layer_norm_rms_epsilon\n",
-                                  .derive = read_windows_of_all,
+                                  .derive = read_windows_of_qwen,
                                   .theta = 10000.0};
 
 }  // namespace

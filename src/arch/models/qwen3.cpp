@@ -21,7 +21,7 @@ constexpr FolderForm kQwen3Folder{.types = "qwen3",
                                       "hidden_act=silu\n"
                                       "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
                                       "attention_bias?layers.0.self_attn.q_proj.bias\n",
-                                  .derive = read_windows_of_all};
+                                  .derive = read_windows_of_qwen};
 
 }  // namespace
 

@@ -17,6 +17,15 @@ ModelSpec read_qwen3moe(const Keys& keys) {
 constexpr KeyValue kQwen3MoeExample[] = {
     {"expert_count", 8u}, {"expert_used_count", 2u}, {"expert_feed_forward_length", 256u}};
 
+/// All layers have the window, or none.
+void read_qwen3moe_folder(FolderConfig& config) {
+  config.read_table("max_window_layers~\n");
+  const auto window = config.count("sliding_window");
+  if (!config.flag("use_sliding_window").value_or(false)) return;
+  if (!window) config.refuse(Code::Format, "sliding_window", "is missing");
+  config.put("attention.sliding_window", *window);
+}
+
 constexpr FolderForm kQwen3MoeFolder{.types = "qwen3_moe",
                                      .classes = "Qwen3MoeForCausalLM",
                                      .keys =
@@ -32,7 +41,7 @@ constexpr FolderForm kQwen3MoeFolder{.types = "qwen3_moe",
                                          "norm_topk_prob!expert_weights_norm\n"
                                          "decoder_sparse_step=1\n"
                                          "mlp_only_layers=[]\n",
-                                     .derive = read_windows_of_all};
+                                     .derive = read_qwen3moe_folder};
 
 }  // namespace
 
