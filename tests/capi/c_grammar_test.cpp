@@ -315,6 +315,19 @@ TEST(CGrammar, ALenientSchemaTellsWhatItLeavesOut) {
   EXPECT_THAT(std::string(grammar.notes()),
               testing::StartsWith(R"([{"pointer": "/properties/a\"", "keyword": "pattern", )"
                                   R"("reason": "pattern, byte )"));
+  // A part of a constant is no keyword.
+  const tenon::Grammar constant = tenon::Grammar::compile(
+      TENON_GRAMMAR_JSON_SCHEMA, R"({"const": {"a": 1e-2001}})", {.lenient = true});
+  EXPECT_TRUE(constant.accepts(R"({"a": 1})"));
+  EXPECT_EQ(std::string(constant.notes()).find(R"("keyword": "a")"), std::string::npos);
+  const tenon::Grammar old = tenon::Grammar::compile(
+      TENON_GRAMMAR_JSON_SCHEMA,
+      R"({"type": "object", "properties": {"a": {"type": "string"}}, "required": true})",
+      {.lenient = true});
+  EXPECT_TRUE(old.accepts("{}"));
+  EXPECT_FALSE(old.accepts(R"({"a": 1})"));
+  EXPECT_THAT(std::string(old.notes()),
+              testing::StartsWith(R"([{"pointer": "", "keyword": "required", )"));
   const tenon::Grammar whole = tenon::Grammar::compile(
       TENON_GRAMMAR_JSON_SCHEMA, R"({"type": "string", "const": 1})", {.lenient = true});
   EXPECT_TRUE(whole.accepts("[]"));

@@ -64,6 +64,13 @@ TEST(LenientSchema, TurnsOneOfIntoAnyOf) {
       "allOf": [{"anyOf": [{}, {"type": "null"}]}]}, true]})"));
   EXPECT_EQ(notes.size(), 3u);
   EXPECT_THAT(notes, testing::Contains(HasSubstr("s: #/oneOf/0/oneOf/0/format is not kept")));
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("is kept as anyOf")));
+  // References through the list follow it.
+  const Value referred = lenient_schema(Value::parse(R"({"type": "object", "properties": {
+          "p": {"oneOf": [{"type": "string", "pattern": "(?<=x)y"}, {"type": "null"}]},
+          "q": {"$ref": "#/properties/p/oneOf/0"}}})"),
+                                        "s", notes);
+  EXPECT_EQ(referred["properties"]["q"]["$ref"], "#/properties/p/anyOf/0");
 }
 
 TEST(NotesHeader, IsPrintableAndBounded) {

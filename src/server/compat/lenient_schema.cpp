@@ -6,6 +6,18 @@
 #include "server/work/limited_compile.h"
 
 namespace tenon_http {
+namespace {
+
+/// Makes references through the path `from` lead through `to`.
+void repoint(Json& at, const std::string& from, const std::string& to) {
+  if (!at.is_structured()) return;
+  for (Json& part : at) repoint(part, from, to);
+  if (!at.is_object() || !at.contains("$ref") || !at["$ref"].is_string()) return;
+  const std::string reference = at["$ref"];
+  if (reference.starts_with(from + "/")) at["$ref"] = to + reference.substr(from.size());
+}
+
+}  // namespace
 
 Json lenient_schema(Json schema, const std::string& path, std::vector<std::string>& notes) {
   tenon::CompileOptions options = under_work_limit();
@@ -28,7 +40,8 @@ Json lenient_schema(Json schema, const std::string& path, std::vector<std::strin
       part = true;
     }
     notes.push_back(path + ": #" + pointer +
-                    " is not kept: " + note["reason"].get_ref<const std::string&>());
+                    (note.contains("instead") ? " is kept as anyOf: " : " is not kept: ") +
+                    note["reason"].get_ref<const std::string&>());
   }
   // The innermost first: the pointers lead through the oneOf of others.
   std::sort(any_of.begin(), any_of.end(), [](const auto& a, const auto& b) {
@@ -39,11 +52,14 @@ Json lenient_schema(Json schema, const std::string& path, std::vector<std::strin
     Json& part = schema.at(pointer);
     Json list = std::move(part["oneOf"]);
     part.erase("oneOf");
+    Json::json_pointer to = pointer;
     if (part.contains("anyOf")) {
+      to = to / "allOf" / part["allOf"].size();
       part["allOf"].push_back({{"anyOf", std::move(list)}});
     } else {
       part["anyOf"] = std::move(list);
     }
+    repoint(schema, "#" + (pointer / "oneOf").to_string(), "#" + (to / "anyOf").to_string());
   }
   return schema;
 }

@@ -162,7 +162,8 @@ std::optional<Json> lenient_tools(const ToolUse& use, bool all, std::vector<std:
       // Arguments remain an object after the schema is dropped.
       if (!schema.is_object()) schema = {{"type", "object"}};
     } else if (schema != given) {
-      notes.push_back(field + ": is not kept: the tools together are too large");
+      notes.push_back(
+          field + ": is not kept: the tools together are too large, or cannot be kept together");
     }
     if (schema == given) continue;
     if (!kept) kept = use.tools;

@@ -53,6 +53,7 @@ class ExprWriter {
 
  private:
   void add_repeat(const Expr& expr, uint32_t from, uint32_t to) {
+    if (copies(expr) == 0) return nfa_.add_epsilon(from, to);
     const Expr& child = expr.children[0];
     const uint64_t size = saturating_mul(saturating_add(written_size(child), 1), copies(expr));
     if (size > Budget::kMaxNodes) {
@@ -93,6 +94,7 @@ Expr Expr::text(std::string_view utf8, uint32_t line) {
 uint64_t written_size(const Expr& expr, std::span<const uint64_t> rules) {
   if (expr.kind == Expr::Kind::Rule && !rules.empty()) return rules[expr.rule];
   if (expr.kind == Expr::Kind::Chars) return 1 + expr.chars.ranges().size();
+  if (expr.kind == Expr::Kind::Repeat && copies(expr) == 0) return 1;
   uint64_t sum = 1;
   for (const Expr& child : expr.children) {
     sum = saturating_add(sum, saturating_add(written_size(child, rules), 1));

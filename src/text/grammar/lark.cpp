@@ -14,7 +14,7 @@ constexpr size_t kMaxLarkText = size_t{2} << 20;
 /// is.
 constexpr uint64_t kMostInPlace = 20'000;
 constexpr uint32_t kMostNodesInPlace = 100'000;
-constexpr uint32_t kStart = 0;
+constexpr uint32_t kStartRule = 0;
 constexpr uint32_t kIgnored = 1;  ///< rule of what %ignore allows after a terminal
 
 /// Terminals of Lark's library "common".
@@ -296,9 +296,9 @@ class LarkWriter {
 
   /// Returns true if no rule is called.
   bool write() {
-    plan(kStart);
+    plan(kStartRule);
     plan(kIgnored);
-    (void)called(kStart);
+    (void)called(kStartRule);
     for (uint32_t i = 0; i < order_.size(); ++i) {
       uint32_t from = nfa_.rule(i).start;
       const uint32_t final = nfa_.rule(i).final;
@@ -379,7 +379,7 @@ class LarkWriter {
   }
 
   void set_place(uint32_t rule) {
-    nfa_.budget().set_place(fmt::format("line {}", rules_[rule].line));
+    nfa_.budget().set_place([this, rule] { return fmt::format("line {}", rules_[rule].line); });
   }
 
   uint32_t called(uint32_t rule) {
@@ -405,6 +405,7 @@ class LarkWriter {
   }
 
   void write_in_place(uint32_t rule, uint32_t from, uint32_t to) {
+    nfa_.budget().spend(1);
     set_place(rule);
     add_expr(nfa_, rules_[rule].expr, from, to, true, &use_);
   }

@@ -48,6 +48,8 @@ Omission omission_of(const Refusal& refusal, const JsonWays& ways, const JsonVal
   return {&root};
 }
 
+constexpr const char* kTooMany = "too many parts are not kept";
+
 /// Parts of a document that are left out. They are collected first: to edit moves values.
 class LeftOut {
  public:
@@ -90,9 +92,18 @@ class LeftOut {
 }  // namespace
 
 void LenientReader::leave_out(std::span<const Refusal> refusals) {
+  try {
+    leave_out_parts(refusals);
+  } catch (const Refusal&) {
+    // The budget is used up: which parts depend on others is not known.
+    leave_out_all(kTooMany);
+  }
+}
+
+void LenientReader::leave_out_parts(std::span<const Refusal> refusals) {
   if (++num_rounds_ >= kMaxRounds || notes_.size() + refusals.size() > kMaxNotes ||
       budget_.work_together() > kMaxWork) {
-    return leave_out_all("too many parts are not kept");
+    return leave_out_all(kTooMany);
   }
   std::unordered_set<const JsonValue*> values;
   for (const Refusal& refusal : refusals) values.insert({refusal.place, refusal.reader});
@@ -115,7 +126,7 @@ void LenientReader::leave_out(std::span<const Refusal> refusals) {
     leave_out_one(omission, "would exclude valid values, as a part is not kept");
   }
   for (auto& [omission, reason] : parts) leave_out_one(omission, reason);
-  if (notes_.size() > kMaxNotes) return leave_out_all("too many parts are not kept");
+  if (notes_.size() > kMaxNotes) return leave_out_all(kTooMany);
   left_out.remove_from(document_.root(), budget_);
   if (notes_.size() == before) leave_out_all(refusals.front().reason);
 }

@@ -45,6 +45,7 @@ class LenientReader {
   [[nodiscard]] std::vector<SchemaNote>& notes() { return notes_; }
 
  private:
+  void leave_out_parts(std::span<const Refusal> refusals);
   void leave_out_all(std::string reason);
 
   Budget& budget_;

@@ -66,7 +66,12 @@ class Nfa {
   void add_bytes(uint32_t from, uint8_t low, uint8_t high, uint32_t to) {
     add_edge(from, {.kind = EdgeKind::Bytes, .low = low, .high = high, .to = to});
   }
+  /// Adds nothing if the last edge of `from` is equal.
   void add_epsilon(uint32_t from, uint32_t to) {
+    const uint32_t last = first_[from];
+    if (last != kNoEdge && edges_[last].kind == EdgeKind::Epsilon && edges_[last].to == to) {
+      return budget_->spend(1);
+    }
     add_edge(from, {.kind = EdgeKind::Epsilon, .to = to});
   }
   void add_call(uint32_t from, uint32_t rule, uint32_t to) {

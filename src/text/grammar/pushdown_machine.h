@@ -115,7 +115,7 @@ class PushdownMachine {
   /// Work since the question began.
   [[nodiscard]] uint64_t work() const { return budget_.work(); }
 
-  /// A schema with 64 alternatives of objects with additional names has 320 items.
+  /// Most items at a time. A schema with 64 alternatives of objects with additional names has 320.
   static constexpr size_t kMaxItems = 1024;
   static constexpr size_t kMaxBytes = size_t{20} << 20;
 

@@ -233,8 +233,9 @@ void SchemaCompiler::compile_object(Alternative& alternative) {
       compile_string(text);
       write_out_length(text);
       if (name.string.lark != nullptr) {
-        budget_.refuse_keyword("propertyNames",
-                               "names of an x-lark with rules that recur are not supported");
+        budget_.refuse_keyword(
+            "propertyNames",
+            "names of an x-lark with rules that recur or are large are not supported");
       }
       const Dfa one =
           text.texts ? *text.texts : of_length(name.string.minimum, name.string.maximum, budget_);

@@ -42,7 +42,8 @@ bool meet_strings(StringShape& a, const StringShape& b, Budget& budget) {
     };
     if (is_any(b) || a.lark == b.lark) return true;
     if (!is_any(a)) {
-      budget.refuse("x-lark with rules that recur is not supported beside other constraints");
+      budget.refuse(
+          "x-lark with rules that recur or are large is not supported beside other constraints");
     }
     a = b;
     return true;

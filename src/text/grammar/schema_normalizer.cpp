@@ -88,7 +88,14 @@ SchemaDnf SchemaNormalizer::dnf(const Conjunction& all, JsonType type) {
 SchemaDnf SchemaNormalizer::of_sub(SubId id, JsonType type) {
   if (id == kNever) return {};
   const Sub sub = subs_[id];
-  if (sub.constant) return of_constant(*sub.value, type, sub.negated);
+  if (sub.constant) {
+    try {
+      return of_constant(*sub.value, type, sub.negated);
+    } catch (Refusal& refusal) {
+      if (refusals_ != nullptr) refusal.place = nullptr;  // a part of a constant cannot be left out
+      throw;
+    }
+  }
   return of_schema(*sub.value, {type, sub.negated, false});
 }
 

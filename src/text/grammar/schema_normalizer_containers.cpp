@@ -82,15 +82,19 @@ SchemaDnf SchemaNormalizer::of_properties(const JsonValue& schema, bool negated)
   const JsonValue* const required = schema.find("required");
   for (const JsonValue* const map : {named, patterns}) {
     if (map == nullptr || map->kind == JsonValue::Kind::Object) continue;
-    index_.set_place(*map);
-    budget_.refuse("properties are an object of schemas");
+    index_.set_place(schema);
+    budget_.refuse_keyword(map == named ? "properties" : "patternProperties",
+                           "properties are an object of schemas");
   }
   const auto check_name = [&](const JsonValue& name) {
     if (name.kind == JsonValue::Kind::String) return;
     index_.set_place(name);
     budget_.refuse("required is a list of names");
   };
-  if (required != nullptr && required->kind != JsonValue::Kind::Array) check_name(JsonValue());
+  if (required != nullptr && required->kind != JsonValue::Kind::Array) {
+    index_.set_place(schema);
+    budget_.refuse_keyword("required", "required is a list of names");
+  }
   Shape shape;
   if (!negated) {
     ObjectShape::Clause clause;

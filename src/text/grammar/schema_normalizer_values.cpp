@@ -1,6 +1,7 @@
 // SchemaNormalizer: constants, and keywords of numbers and strings.
 #include <algorithm>
 
+#include "text/grammar/automaton.h"
 #include "text/grammar/formats.h"
 #include "text/grammar/lark.h"
 #include "text/grammar/regex.h"
@@ -244,6 +245,8 @@ SchemaDnf SchemaNormalizer::of_lark(const JsonValue& value, bool negated) {
   bool is_regular = false;
   try {
     is_regular = read_lark(value.text, nfa);
+    // Refuses left recursion and rules without an end while the place is known.
+    if (!is_regular) (void)Automaton(nfa);
   } catch (Refusal& refusal) {
     // The place is one in the grammar's text.
     constexpr size_t kBeforePlace = std::string_view("grammar: ").size();
@@ -258,7 +261,8 @@ SchemaDnf SchemaNormalizer::of_lark(const JsonValue& value, bool negated) {
                           minimise(make_deterministic(nfa, rule.start, rule.final).dfa, budget_)),
                       negated);
   }
-  if (negated) budget_.refuse("the negation of x-lark with rules that recur is not supported");
+  if (negated)
+    budget_.refuse("the negation of x-lark with rules that recur or are large is not supported");
   Shape shape;
   shape.string.lark = &value.text;
   return {shape};

@@ -7,6 +7,9 @@
 namespace tenon::grammar {
 namespace {
 
+/// Edges that are walked in the time of one elementary step.
+constexpr uint64_t kEdgesPerStep = 16;
+
 class SubsetBuilder {
  public:
   SubsetBuilder(const Nfa& nfa, uint32_t final) : nfa_(nfa), final_(final), marks_(nfa.marks()) {}
@@ -24,15 +27,17 @@ class SubsetBuilder {
     ++marks_.stamp;
     nodes_.clear();
     for (const uint32_t node : nodes) visit(node);
+    uint64_t num_edges = 0;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       nfa_.for_each_edge(nodes_[i], [&](const NfaEdge& edge) {
+        ++num_edges;
         const bool passes = edge.kind == EdgeKind::Epsilon ||
                             (edge.kind == EdgeKind::Begin && at_begin) ||
                             (edge.kind == EdgeKind::End && at_end);
         if (passes) visit(edge.to);
       });
     }
-    nfa_.budget().spend(nodes_.size());
+    nfa_.budget().spend(nodes_.size() + num_edges / kEdgesPerStep);
     std::sort(nodes_.begin(), nodes_.end());
   }
 

@@ -9,7 +9,8 @@ namespace tenon::grammar {
 Widening::Widening(const JsonValue& root, Budget& budget) : root_(root), budget_(budget) {
   try {
     index_.emplace(root, budget);
-  } catch (const Refusal&) {
+  } catch (const Refusal& refusal) {
+    if (refusal.is_limit) throw;
     // References of such a document are refused later.
   }
   find_uses();
@@ -35,7 +36,8 @@ void Widening::find_uses() {
       if (!index_ || reference == nullptr) continue;
       try {
         add_use(keyword, index_->resolve(schema, reference->text, keyword == "$dynamicRef"));
-      } catch (const Refusal&) {
+      } catch (const Refusal& refusal) {
+        if (refusal.is_limit) throw;
         // It is refused, and left out, as a keyword of the schema.
       }
     }

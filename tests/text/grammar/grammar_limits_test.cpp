@@ -93,6 +93,35 @@ TEST(GrammarLimits, RepetitionsOfRepetitions) {
 }
 
 /// Chain of rules: a property of the last rule reaches the others one at a time.
+/// Parts that make no node cost time all the same.
+TEST(GrammarLimits, RepetitionsOfNothing) {
+  const std::string text = repeated("a", 140'000);
+  expect(GrammarKind::JsonSchema,
+         R"({"type": "string", "pattern": "(?:(?:)" + text + R"(){0}){60000}"})", "");
+  expect(GrammarKind::Gbnf, "root ::= ((\"" + text + "\"){0}){60000}", "");
+  expect(GrammarKind::Lark, "start: (\"" + text + "\"~0)~60000", "");
+  const auto chain = [](size_t i) {
+    return "c" + std::to_string(i) + ": c" + std::to_string(i + 1) + "\n";
+  };
+  expect(GrammarKind::Lark,
+         "start: a~100000\na: " + listed(50, "|", [](size_t) { return std::string("c0"); }) + "\n" +
+             listed(189, "", chain) + "c189:\n",
+         "too much work");
+}
+
+TEST(GrammarLimits, EdgesWithoutText) {
+  const auto word = [](size_t i) {
+    return std::string("\"") + static_cast<char>('A' + i / 26 % 26) +
+           static_cast<char>('a' + i % 26) + "z\"";
+  };
+  expect(GrammarKind::Lark,
+         "start: (" + repeated("e|", 300) + listed(676, "|", word) +
+             ")*\ne: " + repeated("|", 9'900) + "\n",
+         "");
+  expect(GrammarKind::Gbnf, "root ::= (" + repeated("|", 90'000) + listed(676, "|", word) + ")*",
+         "");
+}
+
 TEST(GrammarLimits, ChainsOfRules) {
   const auto kind = GrammarKind::Gbnf;
   const auto name = [](size_t i) { return "r" + std::to_string(i); };

@@ -231,6 +231,7 @@ TEST(Lark, RefusesWhatASchemaCannotCombine) {
   refused(schema_of(nested, ", \"enum\": [\"x\"]"), "x-lark with rules that recur");
   refused(schema_of("start: pair{\"x\"}"), "#/properties/t/x-lark: line 1, column 12: templates");
   refused(R"({"x-lark": 5})", "x-lark is a string");
+  refused(schema_of("start: other\nother: start \"x\""), "#/properties/t/x-lark: line ");
   refused("{\"type\": \"string\", \"not\": {\"x-lark\": " + json_string(nested) + "}}", "negation");
   refused("{\"propertyNames\": {\"x-lark\": " + json_string(nested) + "}}", "names of an x-lark");
   EXPECT_EQ(refusal(GrammarKind::JsonSchema,
