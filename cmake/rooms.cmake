@@ -62,13 +62,10 @@ set(TENON_HOT backends/cpu/panels.cpp)
 # size.
 set(TENON_SMALL base/atomic_file.cpp base/control_groups.cpp base/real_system.cpp
                 engine/snapshot.cpp engine/snapshot_pieces.cpp
-                text/grammar/few_values.cpp text/grammar/gbnf.cpp text/grammar/grammar.cpp
-                text/grammar/lark.cpp text/grammar/lenient_reader.cpp text/grammar/regex.cpp
-                text/grammar/rule_parser.cpp text/grammar/schema.cpp
-                text/grammar/schema_compiler.cpp text/grammar/schema_dnf.cpp
-                text/grammar/schema_index.cpp text/grammar/schema_normalizer.cpp
-                text/grammar/schema_normalizer_containers.cpp
-                text/grammar/schema_normalizer_values.cpp text/grammar/widening.cpp
+                text/grammar/gbnf.cpp text/grammar/grammar.cpp text/grammar/lark.cpp
+                text/grammar/lenient_reader.cpp text/grammar/regex.cpp text/grammar/rule_parser.cpp
+                text/grammar/schema.cpp text/grammar/schema_compiler.cpp
+                text/grammar/schema_index.cpp text/grammar/widening.cpp
                 text/template/jinja_expression_parser.cpp text/template/jinja_format.cpp
                 text/template/jinja_format_spec.cpp text/template/jinja_globals.cpp
                 text/template/jinja_lexer.cpp text/template/jinja_markup.cpp
@@ -84,7 +81,26 @@ function(tenon_optimize target mode)
   endif()
 endfunction()
 
-# tenon_room(PATH): src/PATH/*.cpp, and its folders in TENON_FOLDERS_<room>.
+# tenon_room_objects(TARGET ROOM MODE SOURCE...): the object library TARGET of files of a room.
+function(tenon_room_objects target name mode)
+  add_library(${target} OBJECT ${ARGN})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
+                                               ${PROJECT_SOURCE_DIR}/capi/include ${TENON_LISTS})
+  target_link_libraries(${target} PRIVATE tenon_flags tenon_fmt ${TENON_USES_${name}})
+  tenon_optimize(${target} ${mode})
+  if("Eigen3::Eigen" IN_LIST TENON_USES_${name})
+    set_target_properties(${target} PROPERTIES TENON_USES_EIGEN ON)
+  endif()
+  # Unity builds take a third of the compile time, most of which is the headers'. Local names must
+  # therefore be unique in a room.
+  if(TENON_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON
+                                               UNITY_BUILD_BATCH_SIZE ${TENON_UNITY_FILES})
+  endif()
+endfunction()
+
+# tenon_room(PATH): src/PATH/*.cpp, and its folders in TENON_FOLDERS_<room>. Files in TENON_SMALL
+# become the object library tenon_room_<room>_small.
 function(tenon_room path)
   string(REPLACE "/" "_" name ${path})
   set(patterns ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
@@ -95,35 +111,26 @@ function(tenon_room path)
   if(NOT sources)
     return()
   endif()
-  add_library(tenon_room_${name} OBJECT ${sources})
-  target_include_directories(tenon_room_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
-                                                  ${PROJECT_SOURCE_DIR}/capi/include
-                                                  ${TENON_LISTS})
-  target_link_libraries(tenon_room_${name} PRIVATE tenon_flags tenon_fmt ${TENON_USES_${name}})
+  set(mode -O2)
   if(path IN_LIST TENON_SMALL_ROOMS)
-    tenon_optimize(tenon_room_${name} -Os)
-  else()
-    tenon_optimize(tenon_room_${name} -O2)
+    set(mode -Os)
   endif()
+  set(small "")
   if(NOT TENON_SANITIZE)
     list(TRANSFORM TENON_HOT PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE hot)
     set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O3 SKIP_UNITY_BUILD_INCLUSION ON)
-    list(TRANSFORM TENON_SMALL PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE small)
-    set_source_files_properties(
-      ${small} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release,RelWithDebInfo>:-Os>
-                          SKIP_UNITY_BUILD_INCLUSION ON)
+    set(small ${TENON_SMALL})
+    list(FILTER small INCLUDE REGEX "^${path}/[^/]+$")
+    list(TRANSFORM small PREPEND ${PROJECT_SOURCE_DIR}/src/)
+    list(REMOVE_ITEM sources ${small})
   endif()
-  if("Eigen3::Eigen" IN_LIST TENON_USES_${name})
-    set_target_properties(tenon_room_${name} PROPERTIES TENON_USES_EIGEN ON)
-  endif()
-  # Unity builds take a third of the compile time, most of which is the headers'. Local names must
-  # therefore be unique in a room.
-  if(TENON_UNITY)
-    set_target_properties(tenon_room_${name} PROPERTIES UNITY_BUILD ON
-                                                        UNITY_BUILD_BATCH_SIZE ${TENON_UNITY_FILES})
-  endif()
+  tenon_room_objects(tenon_room_${name} ${name} ${mode} ${sources})
   if(NOT path IN_LIST TENON_PLUGIN_ROOMS)
     set_property(GLOBAL APPEND PROPERTY TENON_ROOMS tenon_room_${name})
+  endif()
+  if(small)
+    tenon_room_objects(tenon_room_${name}_small ${name} -Os ${small})
+    set_property(GLOBAL APPEND PROPERTY TENON_ROOMS tenon_room_${name}_small)
   endif()
 endfunction()
 
@@ -206,6 +213,9 @@ function(tenon_link_rooms target)
     if(TARGET tenon_room_${name})
       target_sources(${target} PRIVATE $<TARGET_OBJECTS:tenon_room_${name}>)
       target_link_libraries(${target} PRIVATE ${TENON_USES_${name}})
+    endif()
+    if(TARGET tenon_room_${name}_small)
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:tenon_room_${name}_small>)
     endif()
   endforeach()
 endfunction()
