@@ -163,7 +163,7 @@ const (
 	IgnoreEnd = 8
 	// keep log-probabilities for tenon_request_logprobs
 	Logprobs = 16
-	// no miss, or nothing similar was ever cached
+	// all of it was reused, or no similar text was ever cached
 	ReuseNoMiss = 0
 	// the cached text differs from here
 	ReuseDifferentText = 1

@@ -435,10 +435,11 @@ TEST(Program, BenchShowsCountsAsTheyAre) {
   const std::string lines = output_of("tenon bench --help");
   // The help is wrapped.
   const std::string help = std::regex_replace(lines, std::regex("\\s+"), " ");
-  for (const char* text : {"default f16, of f16|f32|int8|q4",
-                           "-t, --threads N,... Threads that compute, the caller's included; 0: as "
-                           "many as the CPUs that the process may use, by its mask and the quotas "
-                           "of its control groups, rounded down. (default 0)"}) {
+  for (const char* text :
+       {"default f16, of f16|f32|int8|q4",
+        "-t, --threads N,... Threads that compute, the caller's included; 0: the "
+        "CPUs that the process may use by its mask and its control groups' "
+        "quotas, rounded down. (default 0)"}) {
     EXPECT_NE(help.find(text), std::string::npos) << text << "\n" << help;
   }
 }

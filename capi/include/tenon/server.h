@@ -119,8 +119,8 @@ typedef struct tenon_server_options {
   const char* allowed_hosts;
 } tenon_server_options;
 
-/* options: NULL for the defaults. ARGUMENT for an impossible struct_size or invalid values; IO and
- * UNSUPPORTED for TLS. */
+/* options may be NULL for the defaults. ARGUMENT if struct_size or another value is invalid; IO or
+ * UNSUPPORTED if TLS cannot be set up. */
 TENON_SERVER_API tenon_status tenon_server_create(const tenon_server_options* options,
                                                   tenon_server** server);
 /* Stops the server as tenon_server_stop(server, 0) does. NULL is allowed. */

@@ -601,8 +601,9 @@ TENON_API tenon_status tenon_session_set_source_tokens(tenon_session* session,
                                                        const tenon_token* tokens,
                                                        size_t num_tokens);
 
-/* Computes queued tokens now instead of with the next token. progress: NULL, or called with 0 <=
- * fraction <= 1. Nonzero from it ends the call with CANCELLED; computed tokens stay computed. */
+/* Computes the queued tokens now; without this call, the next token computes them. progress may be
+ * NULL. It is called with a fraction from 0 to 1; if it returns nonzero, the call ends with
+ * CANCELLED, and the tokens computed so far are kept. */
 TENON_API tenon_status tenon_session_prefill(tenon_session* session,
                                              tenon_progress_callback progress, void* user);
 
@@ -1012,7 +1013,7 @@ TENON_API tenon_status tenon_request_seed(tenon_request* request, int64_t* seed)
 TENON_API tenon_status tenon_request_cancel(tenon_request* request);
 
 /* Why no more of a prompt was reused. */
-#define TENON_REUSE_NO_MISS 0        /* no miss, or nothing similar was ever cached */
+#define TENON_REUSE_NO_MISS 0        /* all of it was reused, or no similar text was ever cached */
 #define TENON_REUSE_DIFFERENT_TEXT 1 /* the cached text differs from here */
 #define TENON_REUSE_EVICTED 2        /* it was evicted */
 #define TENON_REUSE_OTHER_SALT 3     /* it is cached under another salt */

@@ -145,8 +145,9 @@ pub struct Api {
     /// or a token outside the vocabulary, LIMIT for more tokens than the encoder reads; nothing is then
     /// changed. Since 0.1
     pub tenon_session_set_source_tokens: Option<unsafe extern "C" fn(session: *mut tenon_session, tokens: *const i32, num_tokens: usize) -> tenon_status>,
-    /// Computes queued tokens now instead of with the next token. progress: NULL, or called with 0 \<=
-    /// fraction \<= 1. Nonzero from it ends the call with CANCELLED; computed tokens stay computed.
+    /// Computes the queued tokens now; without this call, the next token computes them. progress may be NULL.
+    /// It is called with a fraction from 0 to 1; if it returns nonzero, the call ends with CANCELLED, and the
+    /// tokens computed so far are kept.
     pub tenon_session_prefill: Option<unsafe extern "C" fn(session: *mut tenon_session, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
     /// Generates one token: a step of tenon_session_generate, for loops of your own. After FINISH_END the end
     /// token belongs to the text, and a further call continues after it. Errors as tenon_session_generate.
@@ -1025,8 +1026,9 @@ pub mod linked {
         /// ARGUMENT for an empty source or a token outside the vocabulary, LIMIT for more tokens than the
         /// encoder reads; nothing is then changed. Since 0.1
         pub fn tenon_session_set_source_tokens(session: *mut tenon_session, tokens: *const i32, num_tokens: usize) -> tenon_status;
-        /// Computes queued tokens now instead of with the next token. progress: NULL, or called with 0 \<=
-        /// fraction \<= 1. Nonzero from it ends the call with CANCELLED; computed tokens stay computed.
+        /// Computes the queued tokens now; without this call, the next token computes them. progress may be
+        /// NULL. It is called with a fraction from 0 to 1; if it returns nonzero, the call ends with
+        /// CANCELLED, and the tokens computed so far are kept.
         pub fn tenon_session_prefill(session: *mut tenon_session, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
         /// Generates one token: a step of tenon_session_generate, for loops of your own. After FINISH_END the
         /// end token belongs to the text, and a further call continues after it. Errors as

@@ -7,8 +7,8 @@ use core::ffi::{c_char, c_void, CStr};
 /// The functions of libtenon-server. None: it is an older one, which has no such function.
 #[derive(Clone, Copy)]
 pub struct ServerApi {
-    /// options: NULL for the defaults. ARGUMENT for an impossible struct_size or invalid values; IO and
-    /// UNSUPPORTED for TLS.
+    /// options may be NULL for the defaults. ARGUMENT if struct_size or another value is invalid; IO or
+    /// UNSUPPORTED if TLS cannot be set up.
     pub tenon_server_create: Option<unsafe extern "C" fn(options: *const tenon_server_options, server: *mut *mut tenon_server) -> tenon_status>,
     /// Stops the server as tenon_server_stop(server, 0) does. NULL is allowed.
     pub tenon_server_destroy: Option<unsafe extern "C" fn(server: *mut tenon_server)>,

@@ -196,7 +196,7 @@ pub const TENON_DEVICE_KIND_ACCELERATOR: i32 = 4;
 pub const TENON_IGNORE_END: u32 = 8;
 /// keep log-probabilities for tenon_request_logprobs
 pub const TENON_LOGPROBS: u32 = 16;
-/// no miss, or nothing similar was ever cached
+/// all of it was reused, or no similar text was ever cached
 pub const TENON_REUSE_NO_MISS: i32 = 0;
 /// the cached text differs from here
 pub const TENON_REUSE_DIFFERENT_TEXT: i32 = 1;
