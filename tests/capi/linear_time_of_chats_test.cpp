@@ -107,7 +107,7 @@ const std::vector<Text> kConversations{
        return tool(object(numbered(R"("p#": {"anyOf": [{"$ref": "~/$defs/a"}]})", n),
                           R"(, "$defs": {"a": {"enum": [)" + numbered("#", n) + "]}}"));
      }},
-    {"choices behind choices", 100,
+    {"choices behind choices", 60,
      [](size_t n) {
        return tool(object(numbered(R"("p#": {"$ref": "~/$defs/b"})", n),
                           R"(, "$defs": {"a": {"enum": [)" + numbered("#", n) +
