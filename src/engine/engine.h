@@ -198,8 +198,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::shared_ptr<const void> owner;
     std::shared_ptr<Engine> engine;
   };
-  /// What the engine's lock guards, with the requests in the scheduler. A function that needs the
-  /// lock takes it.
+  /// State that the engine's lock guards, with the requests in the scheduler. A function that needs
+  /// the lock takes it.
   struct State {
     State(const Model& model, const EngineOptions& options, const CachePools& pools);
 
@@ -226,7 +226,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     bool is_late = false;
     static void look(void* arg) noexcept;
   };
-  /// What only the thread with the device's turn touches, besides the steps.
+  /// State that only the thread with the device's turn touches, besides the steps.
   struct OnTurn {
     StepClock clock;
     uint64_t until_ns = UINT64_MAX;  // when the driving thread must return
@@ -242,7 +242,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
    private:
     Engine& engine_;
   };
-  /// What ends a driver's wait for the device's turn.
+  /// Limits on a driver's wait for the device's turn.
   struct DriveLimits {
     uint64_t until_ns = UINT64_MAX;  ///< also sizes the steps
     /// Polled without the lock. May be null.

@@ -20,7 +20,7 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 constexpr std::string_view kPlainName = "model.safetensors";
 constexpr uint64_t kMaxIndexBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxWeightFiles = 4'096;
-/// Of the texts of "__metadata__" in all files together.
+/// Limit on the texts of "__metadata__" in all files together.
 constexpr uint64_t kMaxMetadataBytes = uint64_t{64} << 20;
 
 /// Number and count of "<stem>-NNNNN-of-NNNNN.safetensors".

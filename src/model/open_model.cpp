@@ -39,7 +39,7 @@ bool holds_config(const std::string& path, System& system) {
 
 std::string folder_of(const std::string& path, System& system) {
   const std::string_view file = std::string_view(path).substr(path.rfind('/') + 1);
-  // Of adapters, and of weights in another layout.
+  // Weights of adapters, and weights in another layout.
   const bool is_other = file.starts_with("adapter_") || file.starts_with("consolidated");
   const bool is_inside = file == kConfigFile || (file.ends_with(".safetensors") && !is_other) ||
                          file.ends_with(".safetensors.index.json");

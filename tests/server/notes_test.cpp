@@ -54,7 +54,7 @@ TEST(LenientSchema, FindsKeywordsOfASchemaAndItself) {
   EXPECT_TRUE(notes.empty());
 }
 
-// What is left is compiled strictly, so a oneOf that holds less exactly is an anyOf there, too.
+// The remaining schema is compiled strictly, so a oneOf with parts left out is an anyOf there, too.
 TEST(LenientSchema, TurnsOneOfIntoAnyOf) {
   std::vector<std::string> notes;
   const Value inner = Value::parse(

@@ -110,7 +110,7 @@ void read_state_space_config(FolderConfig& config, std::string_view heads,
 /// A value of a config.json for messages.
 std::string json_text(const JsonNode& node);
 
-/// What missing keys mean.
+/// Meanings of missing keys.
 struct WindowDefaults {
   bool used = true;    ///< "use_sliding_window"
   uint64_t first = 0;  ///< "max_window_layers"

@@ -1,5 +1,5 @@
-// What an architecture says of its Hugging Face folders: the keys of config.json and the names of
-// tensors beside those of GGUF files. Tables are text, one entry a line: they cost few bytes.
+// Description of an architecture's Hugging Face folders: keys of config.json and names of tensors,
+// beside those of GGUF files. Tables are text, one entry a line: they cost few bytes.
 #pragma once
 
 #include <string_view>

@@ -115,7 +115,7 @@ void LenientReader::leave_out_parts(std::span<const Refusal> refusals) {
     Omission omission = omission_of(refusal, ways, root(), budget_);
     if (widening.add(omission)) parts.emplace_back(std::move(omission), refusal.reason);
   }
-  // What depends on a part goes first, since the part may be in it.
+  // Dependents of a part go first, since the part may be in them.
   LeftOut left_out;
   const auto leave_out_one = [&](Omission& omission, const std::string& reason) {
     if (!left_out.add(omission, budget_)) return;

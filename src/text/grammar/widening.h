@@ -54,7 +54,7 @@ class Widening {
   std::unordered_map<const JsonValue*, std::vector<Use>> uses_;  // of each schema
   std::vector<Omission> cuts_;
   std::unordered_set<const JsonValue*> cut_members_;
-  // Of one omission:
+  // State of one omission:
   std::unordered_map<const JsonValue*, bool> widened_;  // true: it evaluates less
   std::vector<std::pair<const JsonValue*, bool>> todo_;
   std::vector<Omission> narrowing_;  // keywords that a wider subschema makes narrower

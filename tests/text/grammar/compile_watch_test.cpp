@@ -282,7 +282,7 @@ TEST(LenientReader, LeavesOutAsManyPartsAsThereAreNotes) {
   EXPECT_EQ(notes_of(refused_properties(257)).size(), 1u);
 }
 
-// What is in a part that is gone has no note.
+// Contents of a part that is left out have no note.
 TEST(LenientReader, LeavesOutPartsOfParts) {
   const auto notes = notes_of(
       R"({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"pattern": "(?<=x)y"}, 7],

@@ -154,7 +154,7 @@ TEST(Lark, TakesDirectLeftRecursionAlone) {
   expect_refused("start: start \"x\" | start \"y\"", "no token can follow");
 }
 
-// What %ignore names may stand beside every terminal of a rule, and in none.
+// Ignored text may stand beside every terminal of a rule, and inside none.
 TEST(Lark, IgnoresBetweenTerminals) {
   const std::string grammar =
       "start: \"a\" B c\nB: \"b\" \"b\"\nc: \"c\"~2\n%ignore \" \" | \"\\n\"\n%ignore /#[^\\n]*\\n/\n";

@@ -146,7 +146,7 @@ impl Model {
         }
     }
 
-    /// What each device of the model would hold for that many sessions of a context.
+    /// Memory that each device would hold for this many sessions of a context.
     pub fn placement(&self, context: u64, sessions: u64, hardware: &Hardware) -> Result<Vec<PlacedDevice>> {
         let hardware = hardware.raw();
         // SAFETY: the structure holds numbers alone.
