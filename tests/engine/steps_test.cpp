@@ -276,8 +276,9 @@ TEST_F(Steps, UnderWayHideTheHostOrTheDeviceBehindTheOther) {
   const DelayedOptions serial{.steps = 1, .step_us = 5000, .draw_us = 5000};
   for (const uint32_t host_us : {2000u, 8000u, 14000u}) {
     const double larger = std::max(10000u, host_us) * 1e-6;
-    double best = 1;  // best of several runs, because other processes use the machine
-    for (uint32_t i = 0; i < 20 && best > 1.1 * larger; ++i) {
+    double best = 1;  // best of the runs of a minute, because other processes use the machine
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (best > 1.1 * larger && std::chrono::steady_clock::now() < end) {
       best = std::min(best, token_seconds(device, host_us, 20));
     }
     EXPECT_LE(best, 1.1 * larger) << host_us;

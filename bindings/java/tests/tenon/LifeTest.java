@@ -199,7 +199,8 @@ class LifeTest {
     long nothing = exitNanoseconds("nothing");
     for (String what : List.of("async", "loops")) {
       long took = exitNanoseconds(what) - nothing;
-      assertTrue(took < 100_000_000L, what + " took " + took / 1_000_000 + " ms longer");
+      // Their answers would take many times as long.
+      assertTrue(took < 1_000_000_000L, what + " took " + took / 1_000_000 + " ms longer");
     }
   }
 
