@@ -1,8 +1,8 @@
 // tenon_random_model_*.
 #include "fence.h"
+#include "quantize/file_types.h"
 #include "random_model/random_model.h"
 #include "random_model/random_shapes.h"
-#include "random_model/weight_mixes.h"
 #include "values.h"
 
 using namespace tenon::capi;
@@ -17,8 +17,10 @@ const char* tenon_random_model_format(size_t index) {
     if (info.encode_row == nullptr || !info.weight) continue;
     if (index-- == 0) return info.name;
   }
-  const auto mixes = tenon::weight_mixes();
-  return index < mixes.size() ? mixes[index].name : nullptr;
+  for (const tenon::FileType& type : tenon::file_types()) {
+    if (type.is_mix() && index-- == 0) return type.name;
+  }
+  return nullptr;
 }
 
 tenon_status tenon_random_model_write(const char* path, const char* shape, const char* format,

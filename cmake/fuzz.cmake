@@ -11,7 +11,7 @@ target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link)
 
 # Rooms that a target needs in addition to those that read files and texts.
 set(TENON_FUZZ_ROOMS_safetensors weights/foreign)
-set(TENON_FUZZ_ROOMS_snapshot program backend weights weights/foreign arch kv sampler random_model model engine
+set(TENON_FUZZ_ROOMS_snapshot program backend weights weights/foreign arch kv sampler quantize random_model model engine
     backends/reference backends/cpu)
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)

@@ -46,7 +46,7 @@ set_source_files_properties(${TENON_PLAIN_FORMS} PROPERTIES COMPILE_DEFINITIONS 
                                                             SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Rooms whose code runs a few times per model or conversation: optimised for size.
-set(TENON_SMALL_ROOMS json file backend weights/foreign arch model program random_model plan
+set(TENON_SMALL_ROOMS json file backend weights/foreign quantize arch model program random_model plan
                       text/tokenizer_json text/chat_formats text/chat)
 
 # Rooms for plugins only, which the library does not contain.

@@ -18,6 +18,7 @@
 #include <tenon/model.hpp>
 #include <tenon/options.hpp>
 #include <tenon/plan.hpp>
+#include <tenon/quantize.hpp>
 #include <tenon/random_model.hpp>
 #include <tenon/sampler.hpp>
 #include <tenon/session.hpp>

@@ -71,6 +71,34 @@ void GgufOutput::add(std::string_view key, std::span<const int32_t> values) {
   for (const int32_t value : values) put(keys_, value);
 }
 
+void GgufOutput::add(std::string_view key, const MetadataValue& value) {
+  put_key(key, value.type);
+  const auto put_bytes = [&](const void* from, size_t size) {
+    const auto* bytes = static_cast<const std::byte*>(from);
+    keys_.insert(keys_.end(), bytes, bytes + size);
+  };
+  switch (value.type) {
+    case ValueType::F32:
+      return put(keys_, static_cast<float>(value.real));
+    case ValueType::F64:
+      return put(keys_, value.real);
+    case ValueType::String:
+      return put_text(keys_, value.text);
+    case ValueType::Array:
+      break;
+    default:  // integers, in their low bytes
+      return put_bytes(&value.integer, find_value_type(uint32_t(value.type))->size_bytes);
+  }
+  put(keys_, static_cast<uint32_t>(value.element));
+  put<uint64_t>(keys_, value.count);
+  if (value.element != ValueType::String) {
+    return put_bytes(value.bytes.data(), value.bytes.size());
+  }
+  const StringArray texts(reinterpret_cast<const char*>(value.bytes.data()),
+                          reinterpret_cast<const uint32_t*>(value.offsets.data()), value.count);
+  for (uint64_t i = 0; i < value.count; ++i) put_text(keys_, texts[i]);
+}
+
 void GgufOutput::add_tensor(std::string_view name, std::span<const uint64_t> shape, Format format) {
   if (name.size() > kMaxGgufTensorNameBytes || shape.empty() || shape.size() > kMaxTensorRank) {
     fail(Code::Argument, "{}: tensor \"{}\" with {} dimensions cannot be written", file_.path(),

@@ -33,6 +33,8 @@ class GgufOutput {
   void add(std::string_view key, const char* value) { add(key, std::string_view(value)); }
   void add(std::string_view key, std::span<const std::string> values);
   void add(std::string_view key, std::span<const int32_t> values);
+  /// Adds a value as it was read from a file, of the same type.
+  void add(std::string_view key, const MetadataValue& value);
 
   /// shape: 1 to 4 extents, outermost first; rows are whole blocks. Throws Argument.
   void add_tensor(std::string_view name, std::span<const uint64_t> shape, Format format);

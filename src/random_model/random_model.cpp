@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -19,11 +17,12 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/nearest_name.h"
 #include "file/gguf_output.h"
+#include "quantize/file_types.h"
 #include "random_model/random_blocks.h"
 #include "random_model/random_shapes.h"
 #include "random_model/random_vocabulary.h"
-#include "random_model/weight_mixes.h"
 
 namespace tenon {
 namespace {
@@ -42,31 +41,25 @@ struct RandomTensor {
   uint32_t below = 0;  // i32 only, if not 0: uniform integers below this
 };
 
-/// Layer and name in a tensor's name: 3 and "attn_q" for "blk.3.attn_q.weight", and for the
-/// experts' matrix "blk.3.attn_q_exps.weight".
-struct LayerTensorName {
-  uint32_t layer = 0;
-  std::string_view name;  // empty if in no layer
-};
-
-LayerTensorName layer_tensor_name(std::string_view name) {
-  LayerTensorName parsed;
-  if (!name.starts_with("blk.")) return parsed;
-  const auto [end, error] =
-      std::from_chars(name.data() + 4, name.data() + name.size(), parsed.layer);
-  if (error != std::errc()) return parsed;
-  name.remove_prefix(static_cast<size_t>(end - name.data()) + 1);
-  for (const std::string_view suffix : {".weight", "_exps"}) {
-    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+/// The file type of this name; a format's name means the format without rules.
+FileType find_random_type(std::string_view name) {
+  if (find_format(name) != nullptr) return pure_type(find_weight_format(name));
+  NearestName nearest(name);
+  for (const FormatInfo& info : kFormats) {
+    if (info.weight) nearest.consider(info.name);
   }
-  parsed.name = name;
-  return parsed;
+  for (const FileType& type : file_types()) {
+    if (!type.is_mix()) continue;
+    if (equal_but_for_case(type.name, name)) return type;
+    nearest.consider(type.name);
+  }
+  fail(Code::Argument, "no weight format \"{}\"{}", nearest.name(), nearest.hint());
 }
 
 /// Tensors written for an architecture's requests.
 class RandomTensors {
  public:
-  RandomTensors(const Metadata& metadata, const RandomShape& shape, const WeightMix& mix)
+  RandomTensors(const Metadata& metadata, const RandomShape& shape, const FileType& mix)
       : mix_(mix), shape_(shape) {
     const std::string architecture(metadata.get_string("general.architecture"));
     layers_ = metadata.get_u32(architecture + ".block_count");
@@ -83,7 +76,11 @@ class RandomTensors {
 
   [[nodiscard]] Format matrix_format(const WantedTensor& wanted) const {
     const LayerTensorName parsed = layer_tensor_name(wanted.name);
-    return layer_format(mix_, parsed.name, parsed.layer, layers_, wanted.shape.back());
+    return layer_format(mix_, {.name = parsed.name,
+                               .layer = parsed.layer,
+                               .layers = layers_,
+                               .is_stack = wanted.shape.size() == 3,
+                               .columns = wanted.shape.back()});
   }
 
   /// True for an output matrix apart from the embedding, and for the shape's optional tensors.
@@ -126,7 +123,7 @@ class RandomTensors {
     }
   }
 
-  const WeightMix& mix_;
+  const FileType& mix_;
   const RandomShape& shape_;
   uint32_t layers_ = 0;
   std::vector<RandomTensor> tensors_;
@@ -185,11 +182,11 @@ MetadataValue metadata_value(const KeyValue& key) {
       key.value);
 }
 
-void add_keys(const ChosenShape& chosen, const WeightMix& mix, uint64_t seed, GgufOutput& out) {
+void add_keys(const ChosenShape& chosen, const FileType& mix, uint64_t seed, GgufOutput& out) {
   const RandomShape& shape = chosen.shape;
   out.add("general.architecture", shape.architecture);
   out.add("general.name", fmt::format("random {} {} {}", shape.name, mix.name, seed));
-  if (mix.file_type != UINT32_MAX) out.add("general.file_type", mix.file_type);
+  if (mix.number != UINT32_MAX) out.add("general.file_type", mix.number);
   out.add("general.quantization_version", uint32_t{2});
   for (const KeyValue& own : model_keys(chosen)) {
     const std::string key = fmt::format("{}.{}", shape.architecture, own.name);
@@ -290,7 +287,7 @@ void write_random_model(const std::shared_ptr<System>& system, const std::string
                         std::string_view shape_name, std::string_view format,
                         const RandomModelOptions& options) {
   const ChosenShape chosen = find_random_shape(shape_name);
-  const WeightMix mix = find_weight_mix(format);
+  const FileType mix = find_random_type(format);
   GgufOutput out(system, path);
   const RandomTensors tensors(random_model_metadata(chosen), chosen.shape, mix);
   add_keys(chosen, mix, options.seed, out);

@@ -1,5 +1,5 @@
 // Dimensions of random models, as data: those of published models, without weights. random_model.h
-// writes models, weight_mixes.h has formats of weights.
+// writes models, quantize/file_types.h has formats of weights.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 #include "arch/architectures.h"
 #include "engine/embedder.h"
 #include "file/open.h"
-#include "random_model/weight_mixes.h"
+#include "quantize/file_types.h"
 #include "tests/base/expect_error.h"
 #include "tests/base/faulty_system.h"
 #include "tests/base/temp_folder.h"
@@ -34,7 +34,9 @@ std::vector<std::string> all_formats() {
   for (const FormatInfo& info : kFormats) {
     if (info.weight) names.emplace_back(info.name);
   }
-  for (const WeightMix& mix : weight_mixes()) names.emplace_back(mix.name);
+  for (const FileType& type : file_types()) {
+    if (type.is_mix()) names.emplace_back(type.name);
+  }
   return names;
 }
 

@@ -1,0 +1,104 @@
+// tenon quantize: a model file with its matrices in formats of fewer bits.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <tenon/tenon.hpp>
+#include <vector>
+
+#include "commands.h"
+#include "interruption.h"
+#include "number_lists.h"
+#include "terminal.h"
+
+namespace tenon_program {
+namespace {
+
+struct QuantizeFlags {
+  std::string model;
+  std::string type;
+  std::string path;
+  std::vector<std::string> tensor_formats;
+  tenon::QuantizeOptions options;
+  bool dry_run = false;
+};
+
+std::string joined(const std::vector<std::string>& names, const char* between) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : between) + name;
+  return text;
+}
+
+void print_plan(const QuantizeFlags& flags) {
+  uint64_t before = 0;
+  uint64_t after = 0;
+  for (const tenon::TensorChange& change : tenon::quantize_plan(flags.model, flags.options)) {
+    before += change.bytes_before;
+    after += change.bytes_after;
+    print(change.name + ": " + change.from +
+          (change.to == change.from ? ", stays" : " -> " + change.to) + ", " +
+          size_text(change.bytes_after) + "\n");
+  }
+  print(size_text(before) + " -> " + size_text(after) + "\n");
+  flush();
+}
+
+void quantize(QuantizeFlags flags) {
+  flags.options.type = flags.type;
+  flags.options.tensor_formats = joined(flags.tensor_formats, "\n");
+  if (flags.dry_run) return print_plan(flags);
+  if (flags.path.empty()) throw CLI::RequiredError("OUT");
+  ProgressBar progress("quantising");
+  const Interruption interruption;
+  flags.options.progress = [&](double fraction) {
+    interruption.check();
+    progress.update(fraction);
+    return true;
+  };
+  tenon::quantize(flags.model, flags.path, flags.options);
+  progress.clear();
+  std::error_code ignored;
+  print(flags.path + ": " + size_text(std::filesystem::file_size(flags.path, ignored)) + "\n");
+  flush();
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app) {
+  auto flags = std::make_shared<QuantizeFlags>();
+  tenon::QuantizeOptions& options = flags->options;
+  CLI::App* command =
+      app.add_subcommand("quantize", "Write a model file with fewer bits for each weight");
+  command->add_option("MODEL", flags->model, "GGUF file in F16, BF16 or F32")->required();
+  command
+      ->add_option("TYPE", flags->type,
+                   "Type of the file: " + joined(tenon::quantize_types(), ", "))
+      ->required();
+  command->add_option("OUT", flags->path, "GGUF file to write");
+  command->add_flag("--dry-run", flags->dry_run,
+                    "Print format and size of each tensor; write nothing");
+  command
+      ->add_option("--tensor-type", flags->tensor_formats,
+                   "Format of matrices whose name has this pattern, a regular expression; the "
+                   "first that fits counts")
+      ->type_name("PATTERN=FORMAT");
+  command
+      ->add_option("--output-type,--output-tensor-type", options.output_format,
+                   "Format of the output matrix")
+      ->type_name("FORMAT");
+  command
+      ->add_option("--embedding-type,--token-embedding-type", options.embedding_format,
+                   "Format of the embedding")
+      ->type_name("FORMAT");
+  command->add_flag("--pure", options.pure, "One format for all matrices, without rules by layer");
+  command->add_flag("--leave-output-tensor", options.keep_output,
+                    "Leave the output matrix as it is");
+  command->add_flag("--allow-requantize", options.again,
+                    "Accept matrices that are quantised already; they lose quality again");
+  command->add_option("--threads,-t", options.threads, "Threads; 0: all that may be used")
+      ->type_name("N")
+      ->check(whole_number(0, 1024));
+  command->callback([flags] { quantize(*flags); });
+}
+
+}  // namespace tenon_program

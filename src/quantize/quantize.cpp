@@ -1,0 +1,385 @@
+#include "quantize/quantize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/thread_team.h"
+#include "base/utf8.h"
+#include "file/gguf_output.h"
+#include "quantize/file_types.h"
+#include "text/regex/pattern_search.h"
+
+namespace tenon {
+namespace {
+
+/// Bytes of a tensor that are read and written at a time; a single row may be larger.
+constexpr uint64_t kChunkBytes = uint64_t{8} << 20;
+
+// Parts of names of matrices that stay as they are: routers, small matrices of recurrences,
+// positions.
+constexpr std::array<std::string_view, 27> kKept = {
+    "_norm.weight",
+    "ffn_gate_inp.weight",
+    "ffn_gate_tid2eid.weight",
+    "altup",
+    "laurel",
+    "per_layer_model_proj",
+    "ssm_conv1d",
+    "shortconv.conv.weight",
+    "indexer.k_proj.weight",
+    "indexer.q_proj.weight",
+    "position_embd.weight",
+    "token_types.weight",
+    "attn_rel_b.weight",
+    "time_mix_first",
+    "time_mix_w0",
+    "time_mix_w1",
+    "time_mix_w2",
+    "time_mix_v0",
+    "time_mix_v1",
+    "time_mix_v2",
+    "time_mix_a0",
+    "time_mix_a1",
+    "time_mix_a2",
+    "time_mix_g1",
+    "time_mix_g2",
+    "time_mix_decay_w",
+    "time_mix_lerp_fused",
+};
+
+/// True for matrices whose format a file type decides.
+bool is_changeable(const TensorInfo& tensor) {
+  const std::string_view name = tensor.name;
+  if (tensor.rank < 2 || tensor.rank > 3 || !name.ends_with("weight")) return false;
+  if (!find_format(tensor.format)->weight) return false;
+  return std::ranges::none_of(kKept,
+                              [&](std::string_view part) { return name.find(part) != name.npos; });
+}
+
+/// A line of QuantizeOptions::tensor_formats.
+struct TensorRule {
+  std::string_view line;
+  Pattern pattern;
+  Format format;
+  bool used = false;
+};
+
+std::vector<TensorRule> read_rules(std::string_view text) {
+  std::vector<TensorRule> rules;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    const size_t sign = line.rfind('=');
+    if (sign == line.npos || sign == 0) {
+      fail(Code::Argument, "format of tensors {} is not PATTERN=FORMAT", quoted(line));
+    }
+    if (!is_utf8(line)) fail(Code::Argument, "format of tensors {} is not UTF-8", quoted(line));
+    rules.push_back(
+        {line, Pattern(line.substr(0, sign)), find_weight_format(line.substr(sign + 1)).id});
+  }
+  return rules;
+}
+
+/// Facts of the model that the rules of file types ask for.
+MixFacts facts_of(const ModelFile& file) {
+  const Metadata& keys = file.metadata();
+  const auto architecture = keys.find<std::string_view>("general.architecture");
+  if (!architecture) return {};
+  // A list has a number for each layer; the largest counts, as for a plain one.
+  const auto largest = [&](const char* name) -> uint32_t {
+    const std::string key = fmt::format("{}.{}", *architecture, name);
+    const MetadataValue* value = keys.find_value(key);
+    if (value == nullptr) return 0;
+    if (value->type != ValueType::Array) return keys.get_u32(key);
+    const auto all = keys.get<std::vector<uint32_t>>(key);
+    return all.empty() ? 0 : *std::ranges::max_element(all);
+  };
+  MixFacts facts;
+  const uint32_t heads = largest("attention.head_count");
+  const uint32_t kv_heads = largest("attention.head_count_kv");
+  if (heads > 0 && kv_heads > 0) facts.heads_per_kv_head = heads / kv_heads;
+  facts.experts = largest("expert_count");
+  facts.is_falcon = *architecture == "falcon";
+  facts.is_large_llama =
+      *architecture == "llama" && largest("block_count") == 80 && kv_heads != heads;
+  return facts;
+}
+
+/// Decides formats of a file's tensors one after another.
+class FormatChooser {
+ public:
+  FormatChooser(const ModelFile& file, const QuantizeOptions& options)
+      : options_(options),
+        type_(find_file_type(options.type)),
+        rules_(read_rules(options.tensor_formats)),
+        facts_(facts_of(file)),
+        has_output_(file.find("output.weight") != nullptr),
+        name_(file.name()) {
+    if (!options.output_format.empty()) output_ = find_weight_format(options.output_format).id;
+    if (!options.embedding_format.empty()) {
+      embedding_ = find_weight_format(options.embedding_format).id;
+    }
+    for (const TensorInfo& tensor : file.tensors()) count(tensor);
+  }
+
+  Format choose(const TensorInfo& tensor) {
+    if (!is_changeable(tensor)) return tensor.format;
+    if (tensor.name == "output.weight" && options_.keep_output) return tensor.format;
+    const Format format = wanted(tensor);
+    if (format != tensor.format && is_quantised(tensor.format) && !options_.requantize) {
+      fail(Code::Unsupported,
+           "{}: tensor \"{}\" is {} already, and another rounding makes it worse: start from an "
+           "F16, BF16 or F32 file, or allow it (requantize)",
+           name_, tensor.name, find_format(tensor.format)->name);
+    }
+    return format;
+  }
+
+  void expect_used_rules() const {
+    for (const TensorRule& rule : rules_) {
+      if (!rule.used) {
+        fail(Code::Argument, "{}: no matrix has a name like that of {}", name_, quoted(rule.line));
+      }
+    }
+  }
+
+ private:
+  /// Counts the values' matrices, whose rules go by their order instead of their layer.
+  void count(const TensorInfo& tensor) {
+    if (is_value(layer_tensor_name(tensor.name).name)) value_layers_.push_back(tensor.name);
+    const LayerTensorName parsed = layer_tensor_name(tensor.name);
+    if (!parsed.name.empty()) layers_ = std::max(layers_, parsed.layer + 1);
+  }
+
+  static bool is_value(std::string_view name) {
+    return name == "attn_v" || name == "attn_qkv" || name == "attn_kv_b";
+  }
+
+  static bool is_embedding(std::string_view name) {
+    return name == "token_embd.weight" || name == "per_layer_token_embd.weight";
+  }
+
+  Format wanted(const TensorInfo& tensor) {
+    const uint64_t columns = tensor.row_values();
+    const bool is_output = tensor.name == "output.weight";
+    std::optional<Format> ruled;
+    for (TensorRule& rule : rules_) {
+      PatternSearch search(rule.pattern);
+      PatternMatch match;
+      search.begin(tensor.name);
+      if (!search.next(match)) continue;
+      rule.used = true;
+      if (!ruled) ruled = rule.format;
+    }
+    if (is_output && output_) ruled = output_;
+    if (tensor.name == "token_embd.weight" && embedding_) ruled = embedding_;
+    if (ruled) return fitting_format(*ruled, columns);
+    if (options_.pure) return fitting_format(type_.format, columns);
+    if (is_output || (tensor.name == "token_embd.weight" && !has_output_)) {
+      return output_format(type_, columns, facts_);
+    }
+    if (is_embedding(tensor.name)) return embedding_format(type_, columns);
+    return layer_format(type_, place_of(tensor), facts_);
+  }
+
+  [[nodiscard]] LayerTensor place_of(const TensorInfo& tensor) const {
+    const LayerTensorName parsed = layer_tensor_name(tensor.name);
+    LayerTensor place{.name = parsed.name,
+                      .layer = parsed.layer,
+                      .layers = layers_,
+                      .is_stack = tensor.rank == 3,
+                      .columns = tensor.row_values()};
+    if (is_value(parsed.name)) {
+      const auto own = std::ranges::find(value_layers_, tensor.name);
+      place.layer = static_cast<uint32_t>(own - value_layers_.begin());
+      place.layers = static_cast<uint32_t>(value_layers_.size());
+    }
+    return place;
+  }
+
+  const QuantizeOptions& options_;
+  const FileType& type_;
+  std::vector<TensorRule> rules_;
+  MixFacts facts_;
+  bool has_output_;
+  std::string name_;
+  std::optional<Format> output_;
+  std::optional<Format> embedding_;
+  std::vector<std::string> value_layers_;
+  uint32_t layers_ = 0;
+};
+
+uint64_t rows_of(const TensorInfo& tensor) { return tensor.num_values() / tensor.row_values(); }
+
+/// Rows of one tensor in another format, by a team of threads.
+class RowConverter {
+ public:
+  RowConverter(const std::shared_ptr<System>& system, uint32_t threads)
+      : system_(system), team_(threads, system) {}
+
+  /// Converts rows [from, from + rows) of `tensor`, whose bytes are `in`, to `out`.
+  void convert(const ModelFile& file, const TensorInfo& tensor, const FormatInfo& to, uint64_t from,
+               uint64_t rows, std::span<const std::byte> in, std::span<std::byte> out) {
+    const uint64_t row_bytes = tensor.row_values() * sizeof(float);
+    if (values_.size() < row_bytes * team_.num_threads()) {
+      values_ = Buffer();
+      values_ = Buffer(system_, row_bytes * team_.num_threads(), "rows to quantise");
+    }
+    tensor_ = &tensor;
+    to_ = &to;
+    rows_ = rows;
+    in_ = in;
+    out_ = out;
+    bad_row_ = UINT64_MAX;
+    team_.run({.num_phases = 1, .phase = &RowConverter::convert_part, .arg = this});
+    const uint64_t bad = bad_row_;
+    if (bad == UINT64_MAX) return;
+    fail(Code::Format, "{}: tensor \"{}\": row {} has a value that {} cannot hold (not finite{})",
+         file.name(), tensor.name, from + bad, to.name,
+         to.id == Format::F16 ? ", or beyond 65504: take BF16" : "");
+  }
+
+ private:
+  static void convert_part(void* arg, uint32_t, uint32_t thread, uint32_t num_threads) noexcept {
+    auto& self = *static_cast<RowConverter*>(arg);
+    const FormatInfo& from = *find_format(self.tensor_->format);
+    const uint64_t columns = self.tensor_->row_values();
+    const uint64_t in_bytes = *row_bytes(from, columns);
+    const uint64_t out_bytes = *row_bytes(*self.to_, columns);
+    auto* values = reinterpret_cast<float*>(self.values_.data()) + thread * columns;
+    for (uint64_t row = self.rows_ * thread / num_threads;
+         row < self.rows_ * (thread + 1) / num_threads; ++row) {
+      from.decode_row(self.in_.data() + row * in_bytes, values, columns);
+      if (!holds(values, columns, self.to_->id)) {
+        uint64_t first = self.bad_row_;
+        while (row < first && !self.bad_row_.compare_exchange_weak(first, row)) {
+        }
+        return;
+      }
+      self.to_->encode_row(values, self.out_.data() + row * out_bytes, columns);
+    }
+  }
+
+  static bool holds(const float* values, uint64_t count, Format to) noexcept {
+    const float limit = to == Format::F16 ? 65504.0f : std::numeric_limits<float>::max();
+    bool all = true;
+    for (uint64_t i = 0; i < count; ++i) all &= std::abs(values[i]) <= limit;
+    return all;
+  }
+
+  std::shared_ptr<System> system_;
+  ThreadTeam team_;
+  Buffer values_;
+  const TensorInfo* tensor_ = nullptr;
+  const FormatInfo* to_ = nullptr;
+  uint64_t rows_ = 0;
+  std::span<const std::byte> in_;
+  std::span<std::byte> out_;
+  std::atomic<uint64_t> bad_row_{UINT64_MAX};  // the first in the current piece
+};
+
+/// Keys that describe the file and not the model.
+bool is_own_key(std::string_view key) {
+  return key == "general.file_type" || key == "general.quantization_version" ||
+         key == "general.alignment" || key.starts_with("split.");
+}
+
+void expect_another_file(const ModelFile& file, const std::string& path) {
+  for (const auto& source : file.sources()) {
+    std::error_code none;
+    if (std::filesystem::equivalent(source->name(), path, none)) {
+      fail(Code::Argument, "{}: is a file of the model itself; choose another name", path);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<TensorChange> plan_quantization(const ModelFile& file, const QuantizeOptions& options) {
+  FormatChooser chooser(file, options);
+  std::vector<TensorChange> changes;
+  changes.reserve(file.tensors().size());
+  for (const TensorInfo& tensor : file.tensors()) {
+    const Format to = chooser.choose(tensor);
+    const uint64_t bytes =
+        to == tensor.format ? tensor.bytes
+                            : rows_of(tensor) * *row_bytes(*find_format(to), tensor.row_values());
+    changes.push_back({tensor.name, tensor.format, to, tensor.bytes, bytes});
+  }
+  chooser.expect_used_rules();
+  return changes;
+}
+
+void write_quantized(const std::shared_ptr<System>& system, const ModelFile& file,
+                     const std::string& path, const QuantizeOptions& options) {
+  const std::vector<TensorChange> changes = plan_quantization(file, options);
+  expect_another_file(file, path);
+  GgufOutput out(system, path);
+  for (const auto& [key, value] : file.metadata().entries()) {
+    if (!is_own_key(key)) out.add(key, value);
+  }
+  const FileType& type = find_file_type(options.type);
+  out.add("general.file_type", type.number);
+  if (is_quantised(type.format)) out.add("general.quantization_version", uint32_t{2});
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const TensorInfo& tensor = file.tensors()[i];
+    out.add_tensor(tensor.name, std::span(tensor.shape).first(tensor.rank), changes[i].to);
+  }
+  out.begin();
+
+  const uint32_t threads = options.threads != 0 ? options.threads : system->num_usable_cpus();
+  RowConverter converter(system, std::min(threads, ThreadTeam::kMaxThreads));
+  Buffer in;
+  Buffer encoded;
+  const auto reserve = [&](Buffer& buffer, uint64_t bytes) {
+    if (buffer.size() >= bytes) return;
+    buffer = Buffer();
+    buffer = Buffer(system, bytes, "rows of a tensor");
+  };
+  uint64_t written = 0;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const TensorInfo& tensor = file.tensors()[i];
+    const FormatInfo& to = *find_format(changes[i].to);
+    const uint64_t rows = rows_of(tensor);
+    const uint64_t in_bytes = tensor.bytes / rows;
+    const uint64_t out_bytes = changes[i].bytes_after / rows;
+    const uint64_t most = std::clamp<uint64_t>(kChunkBytes / in_bytes, 1, rows);
+    reserve(in, most * in_bytes);
+    if (to.id != tensor.format) reserve(encoded, most * out_bytes);
+    for (uint64_t row = 0; row < rows; row += most) {
+      const double fraction = static_cast<double>(written) /
+                              static_cast<double>(std::max<uint64_t>(1, out.tensor_bytes()));
+      if (options.progress && !options.progress(tensor.name, fraction)) {
+        fail(Code::Cancelled, "{}: quantising was cancelled", path);
+      }
+      const uint64_t count = std::min(most, rows - row);
+      std::span<std::byte> bytes = in.span().first(count * in_bytes);
+      file.read(tensor, row * in_bytes, bytes);
+      if (to.id != tensor.format) {
+        const std::span<std::byte> result = encoded.span().first(count * out_bytes);
+        converter.convert(file, tensor, to, row, count, bytes, result);
+        bytes = result;
+      }
+      out.write(bytes);
+      written += bytes.size();
+    }
+  }
+  out.commit();
+  if (options.progress) options.progress({}, 1.0);
+}
+
+}  // namespace tenon

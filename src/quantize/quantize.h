@@ -1,0 +1,57 @@
+// Writes a model file with its matrices in other formats. file_types.h has the formats of each type
+// of files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/system.h"
+#include "file/model_file.h"
+#include "quant/formats.h"
+
+namespace tenon {
+
+struct QuantizeOptions {
+  /// Name of a file type: "Q4_K_M".
+  std::string type;
+  /// Formats of single tensors, one "PATTERN=FORMAT" per line. PATTERN is a regular expression that
+  /// is searched for in the tensor's name; the first that is found counts.
+  std::string tensor_formats{};
+  /// Formats of the output matrix and of the embedding; empty: the type's. They outrank
+  /// tensor_formats.
+  std::string output_format{};
+  std::string embedding_format{};
+  bool pure = false;         ///< the type's format for all matrices, without rules for layers
+  bool keep_output = false;  ///< leaves the output matrix as it is
+  bool requantize = false;   ///< accepts matrices that are quantised already
+  uint32_t threads = 0;      ///< 0: all that the process may use
+  /// Returns false to cancel. `tensor` is the one whose bytes come next.
+  std::function<bool(std::string_view tensor, double fraction)> progress{};
+};
+
+/// The format of a tensor before and after.
+struct TensorChange {
+  std::string name;
+  Format from = Format::F32;
+  Format to = Format::F32;
+  uint64_t bytes_before = 0;
+  uint64_t bytes_after = 0;
+};
+
+/// Decides the format of each tensor, in the order of the file. Throws Argument for unknown names,
+/// a malformed line of tensor_formats and one that no tensor matches; Unsupported for quantised
+/// matrices without `requantize`.
+std::vector<TensorChange> plan_quantization(const ModelFile& file, const QuantizeOptions& options);
+
+/// Writes `path`, a GGUF file with the keys of `file`. Memory: the directory, and some megabytes
+/// per thread. The file appears complete or not at all. Throws like plan_quantization; Argument if
+/// `path` is a file of the model; Format for a value that is not finite, naming the tensor; Io;
+/// Cancelled.
+void write_quantized(const std::shared_ptr<System>& system, const ModelFile& file,
+                     const std::string& path, const QuantizeOptions& options);
+
+}  // namespace tenon

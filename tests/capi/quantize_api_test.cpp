@@ -1,0 +1,123 @@
+// tenon_quantize* and the C++ functions over them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <tenon/tenon.hpp>
+
+#include "handles.h"
+#include "tests/base/temp_folder.h"
+
+namespace {
+
+using namespace tenon_test;
+
+class QuantizeApi : public testing::Test {
+ protected:
+  QuantizeApi() { tenon::write_random_model(source_, "tiny", "f16"); }
+
+  tenon_quantize_options options(const char* type) {
+    tenon_quantize_options options{};
+    options.struct_size = sizeof options;
+    options.type = type;
+    return options;
+  }
+
+  void expect_refused(const tenon_quantize_options& options, tenon_status status,
+                      const char* text) {
+    expect_failure(tenon_quantize(source_.c_str(), target_.c_str(), &options, nullptr, nullptr),
+                   status, text);
+    EXPECT_FALSE(std::filesystem::exists(target_));
+  }
+
+  tenon::TempFolder folder_;
+  std::string source_ = folder_.path("in.gguf");
+  std::string target_ = folder_.path("out.gguf");
+};
+
+TEST_F(QuantizeApi, WritesAFileThatAnswers) {
+  double last = -1;
+  tenon::quantize(source_, target_, {.type = "Q4_K_M", .progress = [&](double fraction) {
+                                       EXPECT_GE(fraction, last);
+                                       last = fraction;
+                                       return true;
+                                     }});
+  EXPECT_EQ(last, 1.0);
+  EXPECT_LT(std::filesystem::file_size(target_), std::filesystem::file_size(source_));
+  tenon::Session session{tenon::Model(target_)};
+  session.append("hello");
+  EXPECT_EQ(session.generate({.max_tokens = 3}).text().empty(), false);
+}
+
+TEST_F(QuantizeApi, PlansWithoutWriting) {
+  uint64_t after = 0;
+  bool seen = false;
+  for (const tenon::TensorChange& change :
+       tenon::quantize_plan(source_, {.type = "Q8_0", .tensor_formats = "attn_k=q4_1"})) {
+    after += change.bytes_after;
+    if (change.name != "blk.0.attn_k.weight") continue;
+    seen = true;
+    EXPECT_EQ(change.from, "f16");
+    EXPECT_EQ(change.to, "q4_1");
+  }
+  EXPECT_TRUE(seen);
+  tenon::quantize(source_, target_, {.type = "Q8_0", .tensor_formats = "attn_k=q4_1"});
+  EXPECT_GT(std::filesystem::file_size(target_), after);
+}
+
+TEST_F(QuantizeApi, SaysWhatIsWrong) {
+  expect_refused(options(nullptr), TENON_ERROR_ARGUMENT, "type is NULL");
+  expect_refused(options("Q4_X"), TENON_ERROR_ARGUMENT, "no file type \"Q4_X\"");
+  auto unknown = options("Q4_0");
+  unknown.flags = 1u << 20;
+  expect_refused(unknown, TENON_ERROR_ARGUMENT, "flags");
+  auto many = options("Q4_0");
+  many.threads = 1u << 20;
+  expect_refused(many, TENON_ERROR_ARGUMENT, "threads");
+  auto output = options("Q4_0");
+  output.output_format = "q7";
+  expect_refused(output, TENON_ERROR_ARGUMENT, "no weight format \"q7\"");
+  const auto fine = options("Q4_0");
+  expect_failure(tenon_quantize(nullptr, target_.c_str(), &fine, nullptr, nullptr),
+                 TENON_ERROR_ARGUMENT, "path is NULL");
+  expect_failure(tenon_quantize(source_.c_str(), nullptr, &fine, nullptr, nullptr),
+                 TENON_ERROR_ARGUMENT, "target is NULL");
+  expect_failure(tenon_quantize(source_.c_str(), target_.c_str(), nullptr, nullptr, nullptr),
+                 TENON_ERROR_ARGUMENT, "tenon_quantize_options is NULL");
+  expect_failure(tenon_quantize("/nowhere.gguf", target_.c_str(), &fine, nullptr, nullptr),
+                 TENON_ERROR_IO, "/nowhere.gguf");
+  expect_failure(tenon_quantize(source_.c_str(), "/nowhere/out.gguf", &fine, nullptr, nullptr),
+                 TENON_ERROR_IO, "/nowhere/out.gguf");
+  expect_failure(tenon_quantize_plan(source_.c_str(), &fine, nullptr, nullptr),
+                 TENON_ERROR_ARGUMENT, "visit is NULL");
+  const auto end = [](void*, const tenon_tensor_change*) -> int32_t { return 1; };
+  expect_failure(tenon_quantize_plan(source_.c_str(), &fine, end, nullptr), TENON_ERROR_CANCELLED,
+                 "visit");
+}
+
+TEST_F(QuantizeApi, FoldersAreRefused) {
+  std::filesystem::create_directory(folder_.path("model"));
+  std::ofstream(folder_.path("model/config.json")) << "{}";
+  const auto fine = options("Q4_0");
+  expect_failure(
+      tenon_quantize(folder_.path("model").c_str(), target_.c_str(), &fine, nullptr, nullptr),
+      TENON_ERROR_UNSUPPORTED, "a Hugging Face folder is not quantised");
+}
+
+TEST_F(QuantizeApi, ExceptionsOfFunctionsPass) {
+  EXPECT_THROW(tenon::quantize(source_, target_,
+                               {.progress = [](double) -> bool { throw std::out_of_range("x"); }}),
+               std::out_of_range);
+  EXPECT_FALSE(std::filesystem::exists(target_));
+}
+
+TEST(QuantizeTypes, AreListed) {
+  EXPECT_STREQ(tenon_quantize_type(0), "F32");
+  EXPECT_EQ(tenon_quantize_type(SIZE_MAX), nullptr);
+  const auto types = tenon::quantize_types();
+  EXPECT_THAT(types, testing::Contains("Q4_K_M"));
+  EXPECT_EQ(types.size(), 36u);
+}
+
+}  // namespace
