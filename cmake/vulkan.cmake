@@ -42,7 +42,8 @@ file(MAKE_DIRECTORY ${words_dir})
 
 # The preprocessor expands the lists: a line has KIND SHADER VARIANT...
 set(lists ${gpu_dir}/kernel_list.h ${gpu_dir}/unit_kernel_list.h)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lists} ${gpu_dir}/kernel_variants.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lists}
+             ${gpu_dir}/kernel_variants.h)
 file(WRITE ${words_dir}/kernels.cpp [[
 #include "backends/gpu/kernel_variants.h"
 #define TENON_VARIANT(name) name
