@@ -286,7 +286,7 @@ if has_time 55 "Address and undefined-behaviour sanitizers"; then
 fi
 
 # Single-threaded tests, in rooms whose other tests have many threads. Kinds run in slices on a team;
-# models on two devices are `Placed`.
+# models on two devices are `Placed`, and rows beside text `EmbedAlsoOf`.
 without_tsan=('LinearTime.*' '*/Kinds.Rewinds*' '*/Kinds.Forks*' '*/Kinds.Snapshots*' '*/Kinds.Shared*'
               '*/Kinds.Idle*' '*/Kinds.Take*' '*/Kinds.Scores*' '*/BatchInvarianceOf.*'
               '*/Invariance.Slices*' '*/Invariance.Neighbours*' '*/Invariance.StepsFilled*'
@@ -294,7 +294,10 @@ without_tsan=('LinearTime.*' '*/Kinds.Rewinds*' '*/Kinds.Forks*' '*/Kinds.Snapsh
               '*/OfArchitecture.*' 'Snapshots.*' 'SnapshotFiles.*' 'Sources.AreRestored*' 'Sequences.*'
               'Scheduler.*' 'SliceTuner.*' 'Windows.*' 'DeviceSizes.*' 'AnswerTexts.*'
               'BannedTextsInAnswers.*' 'Banned.*' 'RefusedMemory.*' 'TokenPath.*'
-              'Fork.TheChildCompiles*' '*/Starved.*' 'CutInTwo/Kinds.*' 'Models/RowsOnDemand.*_reference')
+              'Fork.TheChildCompiles*' '*/Starved.*' 'CutInTwo/Kinds.*' 'Models/RowsOnDemand.*_reference'
+              '*/EmbedAlso.Gives*' '*/ExpertsOnCpu.GoBeside*' '*/PlacedAs.*/gemma3'
+              '*/PlacedAs.*/deepseek2' '*/PlacedAs.*/qwen3*' '*/PlacedAs.*/gpt_oss'
+              'CGrammar.CompilingAsksWhetherToStop')
 if has_time 66 "Thread sanitizer"; then
   say "Thread sanitizer: build"
   if check "the tsan build" end_build tsan; then
