@@ -11,10 +11,9 @@ import torch
 
 import make_transformers_goldens as maker
 import transformers as hf
-import transformers_goldens
-from transformers_goldens import base_keys, expert_keys, golden, layer_norms
+import blocks
+from blocks import base_keys, expert_keys, golden, layer_norms
 
-transformers_goldens.GOLDENS.clear()
 module = sys.modules[hf.DeepseekV41ForCausalLM.__module__]
 # The package reads the exponent out of the bits of an f32.
 module._pow2_ceil_scale = lambda scale: torch.exp2(torch.ceil(torch.log2(scale)))
@@ -169,6 +168,6 @@ golden('deepseek41_yarn', 'deepseek41',
        model(STRETCHED, rope_scaling=YARN), run=run)(fill(STRETCHED))
 
 if __name__ == '__main__':
-    for name, one in transformers_goldens.GOLDENS.items():
+    for name, one in blocks.GOLDENS.items():
         if len(sys.argv) == 1 or name in sys.argv[1:]:
             maker.make(name, one)

@@ -16,11 +16,15 @@ import torch
 from torch import nn
 
 import make_transformers_goldens as maker
-import transformers_goldens
-from transformers_goldens import (attention, base_keys, BAILING, bailing_layers, ends, expert_keys, experts, gated, golden,
-                                  indexed, indexed_layers, layer_norms, of, STEP)
+import transformers as hf
+import blocks
+from blocks import attention, base_keys, ends, expert_keys, experts, gated, golden, layer_norms, of
+from families import mixtures
+from families.deepseek import indexed, indexed_layers
+from families.hybrids import BAILING, bailing_layers
+from families.mixtures import STEP
 
-transformers_goldens.GOLDENS.clear()
+blocks.GOLDENS.clear()
 maker.FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../data/prediction')
 TOKENS = 24
 WIDTH = 32
@@ -149,12 +153,12 @@ def mimo2(m):
 
 # ---- Step 3.5: the same, a head of their own. As in llama.cpp and SGLang hidden states are before the norms.
 def step_model():
-    config = transformers_goldens.hf.Step3p7Config(
+    config = hf.Step3p7Config(
         text_config={**STEP, 'layer_types': WINDOWS, 'mlp_layer_types': ['dense', 'sparse', 'dense', 'dense'],
                      'swiglu_limits': [0.0, 0.5, 0.0, 0.0], 'swiglu_limits_shared': [0.5, 0.75, 0.0, 0.25]},
         attn_implementation='eager', tie_word_embeddings=False,
         vision_config=dict(width=16, layers=1, heads=2, image_size=28, patch_size=14))
-    return transformers_goldens.hf.Step3p7ForConditionalGeneration(config)
+    return hf.Step3p7ForConditionalGeneration(config)
 
 
 @prediction('step35',
@@ -258,7 +262,7 @@ def glm_dsa(m):
                router_scaling_factor=2.5, rope_parameters={'rope_type': 'default', 'rope_theta': 10000.0}),
             blocks=1)
 def hy_v3(m):
-    transformers_goldens.hy_v3(m)
+    mixtures.hy_v3(m)
 
 
 # ---- Ling 3: a block of latent attention after layers of the delta rule. As in llama.cpp hidden states are after the
@@ -304,6 +308,6 @@ def qwen3next(m):
 
 
 if __name__ == '__main__':
-    for name, one in transformers_goldens.GOLDENS.items():
+    for name, one in blocks.GOLDENS.items():
         if len(sys.argv) == 1 or one['architecture'] in sys.argv[1:]:
             maker.make(name, one)
