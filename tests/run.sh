@@ -179,7 +179,7 @@ say "Tests"
 # Models whose mixers and caches others have: gemma4, falcon_h1, mamba, kimi_k3, rwkv6, rwkv7.
 repeated='gemma3|gpt_oss|nemotron_h|plamo2|kimi_linear|rwkv6qwen2|arwkv7'
 # The suite runs for each set of kernels, so the chosen set is left out; the suite of CUDA contains
-# the quick gate's results of a GPU. Of models cut in two, one of each kind is enough.
+# the quick gate's results of a GPU. One model of each kind is cut in two.
 without_dev=(-E '^conformance_cpu$')
 $release || without_dev=(-LE '^release$'
                          -E "^(conformance_(cpu|gpu_results)|CutInTwo/Kinds\..*/($repeated))\$")
