@@ -17,7 +17,7 @@ import sys
 import numpy as np
 import torch
 
-# What the package computes in f32 for the sake of speed, too.
+# Computes in f64 even where the package chooses f32 for speed.
 torch.set_default_dtype(torch.float64)
 torch.float32 = torch.float = torch.float64
 torch.Tensor.float = torch.Tensor.double

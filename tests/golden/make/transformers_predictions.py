@@ -31,7 +31,7 @@ WIDTH = 32
 
 
 class Block(nn.Module):
-    """What a prediction block has beside its layer. plus_one: of the norms, as the package's."""
+    """Tensors of a prediction block beside its layer. plus_one: norms hold 1 + w, as in the package."""
 
     def __init__(self, own_norm, own_ends, epsilon, plus_one):
         super().__init__()
@@ -116,8 +116,8 @@ def prediction(name, keys, model, blocks, layers_of=lambda block: [block], trunk
     return register
 
 
-# ---- MiMo-V2: blocks with a window and without experts. As in llama.cpp and SGLang hidden states are before the
-# norms.
+# ---- MiMo-V2: blocks with a window and without experts. As in llama.cpp and SGLang hidden states
+# are before the norms.
 WINDOWS = ['full_attention', 'sliding_attention', 'sliding_attention', 'sliding_attention']
 
 
@@ -151,7 +151,8 @@ def mimo2(m):
             gated(m, layer, root + 'mlp.')
 
 
-# ---- Step 3.5: the same, a head of their own. As in llama.cpp and SGLang hidden states are before the norms.
+# ---- Step 3.5: the same, a head of their own. As in llama.cpp and SGLang hidden states are before
+# the norms.
 def step_model():
     config = hf.Step3p7Config(
         text_config={**STEP, 'layer_types': WINDOWS, 'mlp_layer_types': ['dense', 'sparse', 'dense', 'dense'],
@@ -186,8 +187,8 @@ def step35(m):
             gated(m, layer, root + 'mlp.')
 
 
-# ---- Nemotron 3: the block is two layers of the package, attention and experts. As in vLLM its norms are RMS norms
-# and hidden states are after them.
+# ---- Nemotron 3: the block is two layers of the package, attention and experts. As in vLLM its
+# norms are RMS norms and hidden states are after them.
 NEMOTRON = ['linear_attention', 'full_attention', 'moe', 'full_attention', 'moe']
 
 
@@ -235,8 +236,9 @@ def nemotron(m):
                 m.put(block + 'ffn_' + tensor + '.weight', mixer + name)
 
 
-# ---- DeepSeek V3.2 and GLM-5: blocks with an index of their own, GLM-5's after layers that share one. A block of
-# DeepSeek's hands on what is before its norm (vLLM), one of GLM's what is after it (llama.cpp, `transformers`).
+# ---- DeepSeek V3.2 and GLM-5: blocks with an index of their own, GLM-5's after layers that share
+# one. A block of DeepSeek's hands on what is before its norm (vLLM), one of GLM's what is after it
+# (llama.cpp, `transformers`).
 DEEPSEEK_KEYS, DEEPSEEK = indexed(3, None, 2, 1)
 GLM_KEYS, GLM = indexed(3, [True, False, True], 1, 1)
 
@@ -265,8 +267,8 @@ def hy_v3(m):
     mixtures.hy_v3(m)
 
 
-# ---- Ling 3: a block of latent attention after layers of the delta rule. As in llama.cpp hidden states are after the
-# norms.
+# ---- Ling 3: a block of latent attention after layers of the delta rule. As in llama.cpp hidden
+# states are after the norms.
 @prediction('bailingmoe3',
             {**base_keys(3, 2, [0, 0, 1], 24, 40, 10000.0, 1e-6), 'attention.key_length_mla': 24,
              'attention.value_length_mla': 12, 'attention.kv_lora_rank': 16, 'rope.dimension_count': 8,

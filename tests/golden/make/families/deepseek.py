@@ -7,8 +7,8 @@ from blocks import (attention, base_keys, ends, expert_keys, experts, further, g
                     layer_norms, LLAMA, LLAMA_KEYS, of, PAIRS, ROPE, without)
 
 
-# ---- Hunyuan 4. The package gives its latent norms an epsilon of 1e-6 whatever the configuration says, and
-# llama.cpp that of the key, so here all norms have 1e-6.
+# ---- Hunyuan 4. The package gives its latent norms an epsilon of 1e-6 whatever the configuration
+# says, and llama.cpp that of the key, so here all norms have 1e-6.
 @golden('hy_v4', 'hy_v4',
         {**base_keys(3, 2, 1, 24, 40, 10000.0, 1e-6), 'attention.value_length': 16, 'attention.key_length_mla': 20,
          'attention.value_length_mla': 12, 'attention.kv_lora_rank': 16, 'attention.q_lora_rank': 24,
@@ -124,8 +124,8 @@ def glm_dsa(m):
     indexed_layers(m, [True, False, True, False])
 
 
-# ---- GLM-5.3, its text model: pools of 4 positions, of which 2 are chosen. The package hands a selection on to
-# the next layer only.
+# ---- GLM-5.3, its text model: pools of 4 positions, of which 2 are chosen. The package hands a
+# selection on to the next layer only.
 def glm5_next(architecture, layer_types, own):
     """(keys, model); own: which layers have an index of their own, or None: all."""
     latent = [kind == 'indexed_attention' for kind in layer_types]
@@ -219,8 +219,9 @@ def glm5_next_dashed(m):
     glm5_next_layers(m, GLM5_SHARING, [True, False, True], 'indexer.kpool_%s')
 
 
-# ---- DeepSeek V4: pools of 4 positions, of which 3 are chosen, and pools of 8, all of which are looked at. Of few
-# index heads none may like several pools, and which of two zeros is the larger is not defined.
+# ---- DeepSeek V4: pools of 4 positions, of which 3 are chosen, and pools of 8, all of which are
+# looked at. Of few index heads none may like several pools, and which of two zeros is the larger is
+# not defined.
 def deepseek4_model(layers, told, **rope):
     """(keys, model); told: of how many layers a table tells the experts."""
     strides = {'sliding_attention': 0, 'compressed_sparse_attention': 4, 'heavily_compressed_attention': 8}
@@ -291,7 +292,8 @@ def deepseek4(m):
     deepseek4_layers(m, DEEPSEEK4_LAYERS, 1)
 
 
-# Stretched, and the last layer's experts told, too. The file counts a block of prediction that it has not.
+# Stretched, and the last layer's experts told, too. The file counts a block of prediction that it
+# has not.
 @golden('deepseek4_yarn', 'deepseek4',
         {**deepseek4_model(DEEPSEEK4_POOLED, 2)[0], 'rope.scaling.type': 'yarn', 'rope.scaling.factor': 4.0,
          'rope.scaling.original_context_length': 64, 'rope.scaling.yarn_beta_fast': 4.0,
@@ -368,9 +370,9 @@ def deepseek2_dense(m):
     latent_layers(m)
 
 
-# Of two index heads all give zero to many positions, so that scores are equal at the border of the chosen ones.
+# Two index heads score many positions zero, so scores are equal at the border of the selection.
 def choosing_lower(model, ids):
-    """Logits where of equal scores the lower positions are chosen, for which torch.topk does not care."""
+    """Logits if equal scores select the lower positions; torch.topk leaves that open."""
     def topk(x, k, dim=-1, *_, **__):
         places = torch.sort(x, dim=dim, descending=True, stable=True).indices.narrow(dim, 0, k)
         values = torch.gather(x, dim, places)

@@ -62,8 +62,8 @@ def llama_embed(m):
         gated(m, layer, root + 'mlp.')
 
 
-# Le Breton et al. 2025, arXiv 2502.19587, section 3: norms, rotation and SwiGLU as in Llama. The model's own
-# code takes query, key and value of a head from neighbouring rows.
+# Le Breton et al. 2025, arXiv 2502.19587, section 3: norms, rotation and SwiGLU as in Llama. The
+# model's own code takes query, key and value of a head from neighbouring rows.
 @golden('neo-bert', 'neo-bert',
         {**base_keys(3, 4, 4, 8, 40, 10000.0), 'attention.causal': False, 'pooling_type': 2},
         llama_encoder(num_key_value_heads=4), run=lambda model, ids: rows_that_see_all(model, ids)[:, :1])

@@ -281,8 +281,8 @@ further('nemotron_h_moe',
            moe_latent_size=16, routed_scaling_factor=2.5), 'NemotronHForCausalLM')(nemotron_h(SPARSE))
 
 
-# ---- MiniMax-01: linear attention with a constant decay beside full attention. The package gives its norm an
-# epsilon of 1e-6 whatever the configuration says, and rotates whole heads.
+# ---- MiniMax-01: linear attention with a constant decay beside full attention. The package gives
+# its norm an epsilon of 1e-6 whatever the configuration says, and rotates whole heads.
 @further('minimax-01',
          {**base_keys(4, 4, 2, 8, 20, 10000.0, 1e-6), 'residual_scale': 3.5,
           'full_attention_interval': 3, **expert_keys(6, 3, 20)},

@@ -115,7 +115,8 @@ def muse_glimmer(m):
         gated(m, layer, root + 'mlp.')
 
 
-# ---- Chameleon, its texts, with norms before blocks and after them. Queries and keys have two heads to one.
+# ---- Chameleon, its texts, with norms before blocks and after them. Queries and keys have two
+# heads to one.
 def chameleon_model(swin):
     """(keys, model)"""
     vision = dict(embed_dim=8, num_embeddings=8, latent_dim=8, resolution=32, base_channels=32,
@@ -480,7 +481,8 @@ def talkie(m):
         m.put(block + 'layer_output_scale.weight', root + 'share', 0.75, 0.5)
 
 
-# ---- HRM-Text: two stacks of two layers, the low one three times before each of the high one's two.
+# ---- HRM-Text: two stacks of two layers, the low one three times before each of the high one's
+# two.
 @further('hrm_text',
          {**base_keys(16, 4, 4, 8, 40, 10000.0), 'embedding_scale': 3.0, 'hrm.layers_per_stack': 2,
           'hrm.h_cycles': 2, 'hrm.l_cycles': 3, 'hrm.prefix_lm': True},
@@ -537,7 +539,8 @@ def minicpm_longrope(m):
         m.put('rope_factors_%s.weight' % table, torch.empty(4), 4.0, 3.0)
 
 
-# Phi 4's LongRoPE of texts that are longer than the first training's, and of a model opened for no more.
+# Phi 4's LongRoPE of texts that are longer than the first training's, and of a model opened for no
+# more.
 PHI3_KEYS = {**base_keys(2, 4, 2, 8, 40, 10000.0), 'rope.dimension_count': 6,
              'rope.scaling.original_context_length': 32, 'rope.scaling.attn_factor': (1 + math.log(8) / math.log(32)) ** 0.5}
 

@@ -6,8 +6,9 @@ from blocks import (attention, base_keys, ends, expert_keys, experts, further, g
                     linear, LLAMA, llama_layers, of, ROPE, without)
 from families.hybrids import decays
 
-# ---- Qwen4-Exp. A value head of a file reads the key head of its number modulo theirs; the package has those of
-# a key head side by side. Its norms multiply with 1 + weight, but for those of the delta rule.
+# ---- Qwen4-Exp. A value head of a file reads the key head of its number modulo theirs; the package
+# has those of a key head side by side. Its norms multiply with 1 + weight, but for those of the
+# delta rule.
 QWEN4EXP_NGRAMS = dict(vocab_size=64, ngram_size=3, seed=77, heads_per_ngram=2, ngram_vocab_size_base=50)
 
 
@@ -188,8 +189,8 @@ def qwen_ends(m):
     linear(m, 'output', 'lm_head')
 
 
-# Of each of two key heads its query and key, and the values and gates of two value heads, are neighbours in
-# the package; files have all queries, keys and values, and the gates apart.
+# In the package the query and key of a key head and the values and gates of its two value heads are
+# neighbours; files have all queries, keys and values together, and the gates apart.
 @further('qwen3next',
          {**base_keys(3, 4, 2, 8, 40, 10000.0, 1e-6), 'rope.dimension_count': 4, 'ssm.conv_kernel': 4,
           'ssm.inner_size': 24, 'ssm.state_size': 8, 'ssm.time_step_rank': 4, 'ssm.group_count': 2,
@@ -227,7 +228,8 @@ def qwen3next(m):
         m.put(block + 'ffn_gate_inp_shexp.weight', root + 'mlp.shared_expert_gate.weight', shape=[32], spread=0.75)
 
 
-# Value heads of files take turns among the key heads that they read; in the package they are neighbours.
+# Value heads of files take turns among the key heads that they read; in the package they are
+# neighbours.
 def qwen35_layers(m):
     """All but the feed-forwards."""
     def neighbours(values, rows):
