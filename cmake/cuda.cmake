@@ -5,7 +5,7 @@
 set(TENON_CUDA OFF CACHE STRING "Build the plugin cuda: AUTO (where nvcc is), ON or OFF")
 set_property(CACHE TENON_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(TENON_CUDA_ARCHITECTURES "80;86;89;90a;120" CACHE STRING
-    "What the kernels of the plugin cuda are compiled for; later devices compile them for themselves")
+    "Targets of the plugin cuda's kernels; later devices compile them for themselves")
 if(NOT TENON_CUDA AND NOT TENON_TESTS)
   return()
 endif()

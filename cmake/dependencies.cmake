@@ -1,6 +1,7 @@
 # Third-party libraries, all from Debian's packages; docs/decisions justifies each. The rooms name
 # them as tenon_fmt, tenon_xxhash, tenon_utf8proc, Eigen3::Eigen and nlohmann_json::nlohmann_json.
-option(TENON_BUNDLED "Put fmt, xxhash and utf8proc into the library, which then needs none of them" ON)
+option(TENON_BUNDLED "Put fmt, xxhash and utf8proc into the library, which then needs none of them"
+       ON)
 
 # Libraries that a program must link besides libtenon.a. One list serves the target in the tree,
 # tenon-config.cmake and tenon.pc; programs that link libtenon.so need none of them.

@@ -13,7 +13,8 @@ list(JOIN TENON_PC_PRIVATE_LIBS " " TENON_PC_PRIVATE_LIBS)
 set(TENON_PC_REQUIRES_PRIVATE "")
 if(TENON_STATIC_MODULES)
   list(JOIN TENON_STATIC_MODULES ", " TENON_PC_REQUIRES_PRIVATE)
-  string(CONFIGURE "Requires.private: @TENON_PC_REQUIRES_PRIVATE@\n" TENON_PC_REQUIRES_PRIVATE @ONLY)
+  string(CONFIGURE "Requires.private: @TENON_PC_REQUIRES_PRIVATE@\n" TENON_PC_REQUIRES_PRIVATE
+         @ONLY)
 endif()
 
 install(TARGETS tenon_shared tenon_static
@@ -49,7 +50,8 @@ file(RELATIVE_PATH TENON_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAK
 string(REGEX REPLACE "/$" "" TENON_PC_PREFIX ${TENON_PC_PREFIX})
 configure_file(cmake/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
 # Static library under its own name: a linker that sees both takes the shared library.
-string(REPLACE "Requires.private:" "Requires:" TENON_PC_REQUIRES_STATIC "${TENON_PC_REQUIRES_PRIVATE}")
+string(REPLACE "Requires.private:" "Requires:" TENON_PC_REQUIRES_STATIC
+       "${TENON_PC_REQUIRES_PRIVATE}")
 configure_file(cmake/tenon-static.pc.in ${PROJECT_BINARY_DIR}/tenon-static.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenon.pc ${PROJECT_BINARY_DIR}/tenon-static.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
@@ -65,7 +67,8 @@ install(FILES LICENSE SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT 
 find_program(TENON_PYTHON python3)
 mark_as_advanced(TENON_PYTHON)
 if(TENON_PYTHON AND CMAKE_GENERATOR MATCHES "Ninja" AND NOT TENON_SANITIZE)
-  configure_file(cmake/packaging/install_sbom.cmake.in ${PROJECT_BINARY_DIR}/install_sbom.cmake @ONLY)
+  configure_file(cmake/packaging/install_sbom.cmake.in ${PROJECT_BINARY_DIR}/install_sbom.cmake
+                 @ONLY)
   install(SCRIPT ${PROJECT_BINARY_DIR}/install_sbom.cmake COMPONENT documents)
 else()
   message(STATUS "No bill of materials is installed: it needs python3 and a build by ninja")

@@ -16,7 +16,8 @@ set(TENON_USES_backends_gpu Eigen3::Eigen)
 set(TENON_USES_backends_vulkan Eigen3::Eigen tenon_vulkan_headers)
 
 # Rooms within the room text.
-set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/chat_formats text/chat)
+set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/chat_formats
+    text/chat)
 
 # Folders of a room that are compiled with it.
 set(TENON_FOLDERS_text tokenizer bpe unigram wordpiece unicode regex)
@@ -135,7 +136,7 @@ function(tenon_room path)
 endfunction()
 
 set(TENON_KERNELS ALL CACHE STRING
-  "Kernels of the CPU: ALL instruction sets of its kind, or NATIVE: the best of this machine and the portable ones")
+  "Kernels of the CPU: ALL of its kind, or NATIVE: this machine's best and the portable ones")
 set_property(CACHE TENON_KERNELS PROPERTY STRINGS ALL NATIVE)
 
 # tenon_native_kernels(SETS): sets SETS to the instruction sets of NATIVE; leaves it as it is if the
@@ -151,7 +152,8 @@ function(tenon_native_kernels sets)
     return()
   endif()
   set(chosen portable)
-  if(macros MATCHES "__AVX512VNNI__" AND macros MATCHES "__AVX512BW__" AND macros MATCHES "__AVX512DQ__")
+  if(macros MATCHES "__AVX512VNNI__" AND macros MATCHES "__AVX512BW__"
+     AND macros MATCHES "__AVX512DQ__")
     list(APPEND chosen avx512)
   elseif(macros MATCHES "__AVXVNNI__")
     list(APPEND chosen avx2 avx2_vnni)

@@ -2,7 +2,8 @@
 # script with the variables below set: cmake -DCMAKE_SYSTEM_NAME=... -P
 # cmake/supported_systems.cmake
 if(NOT CMAKE_SIZEOF_VOID_P EQUAL 8)
-  message(FATAL_ERROR "Tenon needs a 64-bit system: a pointer has ${CMAKE_SIZEOF_VOID_P} bytes here.")
+  message(FATAL_ERROR
+          "Tenon needs a 64-bit system: a pointer has ${CMAKE_SIZEOF_VOID_P} bytes here.")
 endif()
 # Empty for universal binaries, whose processors are little-endian.
 if(CMAKE_CXX_BYTE_ORDER STREQUAL "BIG_ENDIAN")

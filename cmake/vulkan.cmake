@@ -19,7 +19,9 @@ find_path(TENON_VULKAN_INCLUDE_DIR vulkan/vulkan_core.h)
 find_program(TENON_GLSLANG glslangValidator)
 mark_as_advanced(TENON_VULKAN_INCLUDE_DIR TENON_GLSLANG)
 if(NOT TENON_VULKAN_INCLUDE_DIR OR NOT TENON_GLSLANG)
-  set(reason "there is no vulkan_core.h or no glslangValidator (Debian: libvulkan-dev, glslang-tools)")
+  set(reason "there is no vulkan_core.h or no glslangValidator "
+             "(Debian: libvulkan-dev, glslang-tools)")
+  string(CONCAT reason ${reason})
   if(TENON_VULKAN STREQUAL "AUTO")
     message(STATUS "Backend vulkan is left out: ${reason}")
     return()
@@ -34,67 +36,59 @@ target_link_libraries(tenon_vulkan_headers INTERFACE ${CMAKE_DL_LIBS})
 # <name>_words, and includes all of them in one file. Kernels of weight units have a second array
 # without matrix instructions, <name>_emulated_words.
 set(shader_dir ${PROJECT_SOURCE_DIR}/src/backends/vulkan/shaders)
-set(shader_list ${PROJECT_SOURCE_DIR}/src/backends/gpu/kernel_list.h)
-set(unit_list ${PROJECT_SOURCE_DIR}/src/backends/gpu/unit_kernel_list.h)
-set(variant_list ${PROJECT_SOURCE_DIR}/src/backends/gpu/kernel_variants.h)
+set(gpu_dir ${PROJECT_SOURCE_DIR}/src/backends/gpu)
 set(words_dir ${PROJECT_BINARY_DIR}/shaders)
 file(MAKE_DIRECTORY ${words_dir})
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_list} ${unit_list}
-             ${variant_list})
-file(STRINGS ${shader_list} lines REGEX "^TENON_.*KERNEL")
-file(STRINGS ${unit_list} unit_lines REGEX "^TENON_.*KERNEL")
-list(APPEND lines ${unit_lines})
-# tenon_variants(KIND RESULT): name endings in TENON_KIND_VARIANTS of kernel_variants.h.
-function(tenon_variants kind result)
-  file(READ ${variant_list} text)
-  string(REGEX MATCH "TENON_${kind}_VARIANTS[^\n]*\n( +X\\(name##[^\n]*\n)+" text "${text}")
-  string(REGEX MATCHALL "##_[a-z0-9_]+" endings "${text}")
-  list(TRANSFORM endings REPLACE "##" "")
-  if(NOT endings)
-    message(FATAL_ERROR "${variant_list} has no TENON_${kind}_VARIANTS")
-  endif()
-  set(${result} ${endings} PARENT_SCOPE)
-endfunction()
-tenon_variants(MATRIX matrix_variants)
-tenon_variants(UNIT unit_variants)
-list(LENGTH unit_variants num_units)
-file(GLOB shader_includes CONFIGURE_DEPENDS ${shader_dir}/*.glsl
-     ${PROJECT_SOURCE_DIR}/src/backends/gpu/kernels/*.inl)
-list(APPEND shader_includes ${PROJECT_SOURCE_DIR}/src/backends/gpu/step_layout.h
-                            ${PROJECT_SOURCE_DIR}/src/backends/gpu/stage_parameters.h
-                            ${PROJECT_SOURCE_DIR}/src/backends/gpu/abi_numbers.h
-                            ${PROJECT_SOURCE_DIR}/src/backends/gpu/draw_arithmetic.h)
+
+# The preprocessor expands the lists: a line has KIND SHADER VARIANT...
+set(lists ${gpu_dir}/kernel_list.h ${gpu_dir}/unit_kernel_list.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lists}
+             ${gpu_dir}/kernel_variants.h)
+file(WRITE ${words_dir}/kernels.cpp [[
+#include "backends/gpu/kernel_variants.h"
+#define TENON_VARIANT(name) name
+#define TENON_KERNEL(name) PLAIN name name
+#define TENON_MATRIX_KERNEL(name) MATRIX name TENON_MATRIX_VARIANTS(TENON_VARIANT, name)
+#define TENON_UNIT_KERNEL(name) UNIT name TENON_UNIT_VARIANTS(TENON_VARIANT, name)
+#include "backends/gpu/kernel_list.h"
+#include "backends/gpu/unit_kernel_list.h"
+]])
+execute_process(COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -E -P -I${PROJECT_SOURCE_DIR}/src
+                        ${words_dir}/kernels.cpp
+                OUTPUT_VARIABLE kernels OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+string(REPLACE "\n" ";" kernels "${kernels}")
+
+file(GLOB shader_includes CONFIGURE_DEPENDS ${shader_dir}/*.glsl ${gpu_dir}/kernels/*.inl)
+list(APPEND shader_includes ${gpu_dir}/step_layout.h ${gpu_dir}/stage_parameters.h
+                            ${gpu_dir}/abi_numbers.h ${gpu_dir}/draw_arithmetic.h)
 set(all "")
 set(word_files "")
-foreach(line ${lines})
-  string(REGEX REPLACE "^TENON_.*KERNEL.([a-z0-9_]+).*" "\\1" shader "${line}")
+# tenon_shader(SHADER NAME FLAG...): adds the words of a variant to `all` and `word_files`.
+macro(tenon_shader shader name)
+  set(words ${words_dir}/${name}.spv.h)
+  add_custom_command(OUTPUT ${words}
+    COMMAND ${TENON_GLSLANG} -V --quiet --target-env vulkan1.2 -I${PROJECT_SOURCE_DIR}/src ${ARGN}
+            --vn ${name}_words -o ${words} ${shader_dir}/${shader}.comp
+    DEPENDS ${shader_dir}/${shader}.comp ${shader_includes}
+    COMMENT "Compiling shader ${name}" VERBATIM)
+  list(APPEND word_files ${words})
+  string(APPEND all "#include \"${name}.spv.h\"\n")
+endmacro()
+foreach(line ${kernels})
+  separate_arguments(variants UNIX_COMMAND "${line}")
+  list(POP_FRONT variants kind shader)
   if(NOT EXISTS ${shader_dir}/${shader}.comp)  # a kernel that another plugin has
     continue()
   endif()
-  set(variants ${shader})
-  if(line MATCHES "^TENON_MATRIX")
-    list(TRANSFORM matrix_variants PREPEND ${shader} OUTPUT_VARIABLE variants)
-  elseif(line MATCHES "^TENON_UNIT")
-    list(TRANSFORM unit_variants PREPEND ${shader} OUTPUT_VARIABLE variants)
-    list(TRANSFORM variants APPEND _emulated OUTPUT_VARIABLE emulated)
-    list(APPEND variants ${emulated})
-  endif()
-  set(family 0)
+  set(number 0)
   foreach(name ${variants})
-    set(words ${words_dir}/${name}.spv.h)
-    math(EXPR units "${family} % ${num_units}")
-    set(layer "")
-    if(name MATCHES "_emulated$")
-      set(layer -DTENON_EMULATED)
+    if(kind STREQUAL "UNIT")
+      tenon_shader(${shader} ${name} -DTENON_UNITS=${number})
+      tenon_shader(${shader} ${name}_emulated -DTENON_UNITS=${number} -DTENON_EMULATED)
+    else()
+      tenon_shader(${shader} ${name} -DTENON_FAMILY=${number})
     endif()
-    add_custom_command(OUTPUT ${words}
-      COMMAND ${TENON_GLSLANG} -V --quiet --target-env vulkan1.2 -I${PROJECT_SOURCE_DIR}/src
-              -DTENON_FAMILY=${family} -DTENON_UNITS=${units} ${layer} --vn ${name}_words -o ${words} ${shader_dir}/${shader}.comp
-      DEPENDS ${shader_dir}/${shader}.comp ${shader_includes}
-      COMMENT "Compiling shader ${name}" VERBATIM)
-    list(APPEND word_files ${words})
-    string(APPEND all "#include \"${name}.spv.h\"\n")
-    math(EXPR family "${family} + 1")
+    math(EXPR number "${number} + 1")
   endforeach()
 endforeach()
 file(CONFIGURE OUTPUT ${words_dir}/tenon_vulkan_shaders.inc CONTENT "${all}" @ONLY)

@@ -1,7 +1,8 @@
 # cmake -DPROGRAM=tenon -DOUTPUT=FOLDER [-DEMULATOR=...] -P write_documents.cmake: writes manual
 # pages of the program and its commands to FOLDER/man, and shell completions to FOLDER.
 function(tenon_prints file)
-  execute_process(COMMAND ${EMULATOR} ${PROGRAM} ${ARGN} OUTPUT_FILE ${file} COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${EMULATOR} ${PROGRAM} ${ARGN} OUTPUT_FILE ${file}
+                  COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 file(REMOVE_RECURSE ${OUTPUT})

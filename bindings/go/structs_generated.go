@@ -971,7 +971,7 @@ type Tensor struct {
 	SizeBytes uint64
 	// index of the file
 	Source uint64
-	// of the first byte in that file
+	// its first byte in that file
 	Offset uint64
 }
 
@@ -1032,7 +1032,7 @@ type BackendInfo struct {
 	Name string
 	// "built in", or the path of the plugin
 	Origin string
-	// of its device, or the reason for the refusal
+	// the device, or the reason for the refusal
 	Description string
 	// TENON_REFUSED_*
 	Reason int32
@@ -1241,7 +1241,7 @@ type Plan struct {
 	MaxSessions uint64
 	// most bits, at most the model's; lives for ever
 	FittingCacheType string
-	// of a prompt that fills the context
+	// for a prompt that fills the context
 	PrefillTokensPerSecond float64
 	// all sessions together
 	DecodeTokensPerSecond float64
@@ -1435,7 +1435,7 @@ type ServerOptions struct {
 	WriteSeconds float64
 	// From queueing a generation to its end; then 504, in a stream an error event. 0: no limit.
 	RequestSeconds float64
-	// of loaded models of tenon_server_add_file; 0: no limit
+	// limit for models of tenon_server_add_file; 0: none
 	MemoryBytes uint64
 	// 1: clients may POST to /v1/models/NAME/load and /unload
 	ModelControl bool
@@ -1450,7 +1450,7 @@ type ServerOptions struct {
 	TLSKeyFile         string
 	// Answers remembered as tokens, so that conversations that come back in other words (docs/server.md) reuse computed tokens; 64 MiB.
 	EchoBytes uint64
-	// of responses that "previous_response_id" may name; 64 MiB
+	// kept responses for "previous_response_id"; 64 MiB
 	ResponseBytes uint64
 	// 1: remember no answer; prompts are the template's output
 	NoEchoRepair bool
@@ -1496,9 +1496,9 @@ func (v *ServerOptions) fill(c *call, to *cServerOptions) {
 // ServerModelFile is a model that the server opens by itself.
 type ServerModelFile struct {
 	Path string
-	// of scope MODEL: lines of "key=value"; or NULL
+	// scope MODEL: lines of "key=value"; or NULL
 	ModelOptions *ModelOptions
-	// of scope ENGINE, likewise
+	// scope ENGINE, likewise
 	EngineOptions *EngineOptions
 	// as with tenon_server_add_model
 	Context uint64

@@ -57,7 +57,7 @@ def info_file(interface):
     for name, function in read.items():
         fields = interface.shown(name)
         plain = all(field["role"] == "value" for field in fields)
-        lines += ["", *doc(interface.structs[name]["doc"] or f"What `{function}` tells."),
+        lines += ["", *doc(interface.structs[name]["doc"] or f"Result of `{function}`."),
                   f"#[derive(Clone, Debug{', Default, PartialEq' if plain else ''})]", "#[non_exhaustive]",
                   f"pub struct {camel(short(name))} {{"]
         for field in fields:
@@ -88,7 +88,7 @@ def kinds_file(interface):
     errors = [(item["name"], item["doc"]) for item in interface.data["constants"]
               if item["name"].startswith("TENON_ERROR_")]
     lines = [head(interface.file), "use crate::sys;", "",
-             "/// What the library reports: one variant for each status of tenon.h, with the library's sentence.",
+             "/// An error: one variant for each status of tenon.h, with the library's sentence.",
              "#[derive(Clone, Debug, PartialEq, Eq)]", "#[non_exhaustive]", "pub enum Error {"]
     for name, text in errors:
         lines += doc(text[:1].upper() + text[1:] + ".", "    ")
@@ -145,7 +145,7 @@ def option_sets_file(interface):
     kinds = {"int": "i64", "float": "f64", "bool": "bool", "string": "&str"}
     for scope in ("model", "session", "sampler", "engine", "chat", "embedder"):
         name = f"{scope.capitalize()}Options"
-        lines += [f"/// Options of a {scope}; what is not set is as the library has it.",
+        lines += [f"/// Options of a {scope}; unset ones keep the library's defaults.",
                   "#[derive(Clone, Debug, Default, PartialEq)]",
                   f"pub struct {name}(pub(crate) OptionSet);", "", f"impl {name} {{",
                   "    /// The defaults.", "    pub fn new() -> Self {", "        Self::default()", "    }", "",
@@ -207,7 +207,7 @@ def option_table_file(interface):
 
 # Options of the library as "key=value" lines, which have a type here.
 OPTION_LINES = {"model_options": "ModelOptions", "engine_options": "EngineOptions"}
-ABOUT = {"tenon_server_options": "What a server is told; what is not set is as the library has it.",
+ABOUT = {"tenon_server_options": "Options of a server; unset ones keep the library's defaults.",
          "tenon_server_model_file": "A model that the server opens by itself, when a request asks for it.",
          "tenon_server_request": "A request of the program itself."}
 

@@ -133,7 +133,7 @@ def functions_file(interface):
                      f"{signature(interface, function)}>,")
     lines += ["}", "", f"impl {name} {{",
               "    /// Takes each function from where `find` says that it is; null where it is not.", "    ///",
-              "    /// # Safety", "    /// What is not null is the function of this name, with its signature.",
+              "    /// # Safety", "    /// A pointer that is not null is the function of this name, with its signature.",
               "    pub unsafe fn from_addresses(mut find: impl FnMut(&CStr) -> *mut c_void) -> Self {",
               "        // SAFETY: an optional function is a pointer that may be null.",
               "        unsafe {", "            Self {"]
@@ -178,9 +178,9 @@ def made_for_file(*interfaces):
              "#[derive(Clone, Copy, Debug)]", "pub struct Interface {", "    pub version: &'static str,",
              "    /// Names and values; those of the version apart.",
              "    pub constants: &'static [(&'static str, i128)],", "    pub structs: &'static [Struct],",
-             "    /// What each returns, and takes.",
+             "    /// Each one's result and parameters.",
              "    pub callbacks: &'static [(&'static str, &'static [&'static str])],",
-             "    /// What each returns, and takes.",
+             "    /// Each one's result and parameters.",
              "    pub functions: &'static [(&'static str, &'static [&'static str])],", "}",
              "const fn field(name: &'static str, offset: usize, size: usize, kind: &'static str) -> Field {",
              "    Field { name, offset, size, kind }", "}",

@@ -1,9 +1,10 @@
-# Runs the portfile of cmake/packaging/vcpkg, and a stranger's program against what it installs. It builds the library,
-# which takes minutes: not part of ctest, but of bindings/build_all.sh.
+# Runs the portfile of cmake/packaging/vcpkg, and a stranger's program against what it installs. It
+# builds the library, which takes minutes: not part of ctest, but of bindings/build_all.sh.
 #   cmake -DWORK=FOLDER [-DVCPKG_ROOT=FOLDER] -P tests/consumer/vcpkg_port.cmake
-# With a checkout of vcpkg its own scripts run the portfile, as its program would have them do (which need not be built;
-# patchelf must be installed); without one, stand-ins for the functions that it calls. Dependencies come from the system
-# in both, so what vcpkg does with other ports is not tried.
+# With a checkout of vcpkg its own scripts run the portfile, as its program would have them do
+# (which need not be built; patchelf must be installed); without one, stand-ins for the functions
+# that it calls. Dependencies come from the system in both, so what vcpkg does with other ports is
+# not tried.
 cmake_minimum_required(VERSION 3.25)
 if(NOT WORK)
   message(FATAL_ERROR "usage: cmake -DWORK=FOLDER [-DVCPKG_ROOT=FOLDER] -P vcpkg_port.cmake")
@@ -45,8 +46,10 @@ set(ALL_FEATURES server tools)
   run(${CMAKE_COMMAND} -E env "VCPKG_ROOT=${VCPKG_ROOT}" ${CMAKE_COMMAND}
     -DCMD=BUILD -DPORT=tenon -DVERSION=${version} -DFEATURES=core
     -DCURRENT_PORT_DIR=${CURRENT_PORT_DIR} -DTARGET_TRIPLET=${triplet} -D_HOST_TRIPLET=${triplet}
-    -DTARGET_TRIPLET_FILE=${WORK}/${triplet}.cmake -DVCPKG_ROOT_DIR=${VCPKG_ROOT} -DDOWNLOADS=${WORK}/downloads
-    -DPACKAGES_DIR=${WORK}/packages -DBUILDTREES_DIR=${WORK}/buildtrees -D_VCPKG_INSTALLED_DIR=${WORK}/installed
+    -DTARGET_TRIPLET_FILE=${WORK}/${triplet}.cmake -DVCPKG_ROOT_DIR=${VCPKG_ROOT}
+    -DDOWNLOADS=${WORK}/downloads
+    -DPACKAGES_DIR=${WORK}/packages -DBUILDTREES_DIR=${WORK}/buildtrees
+    -D_VCPKG_INSTALLED_DIR=${WORK}/installed
     -DVCPKG_CONCURRENCY=${cores} -DVCPKG_BASE_VERSION=2099-01-01 -DVCPKG_PLATFORM_TOOLSET=external
     -DVCPKG_USE_HEAD_VERSION=0 -D_VCPKG_EDITABLE=0 -D_VCPKG_NO_DOWNLOADS=1
     -DNINJA=${ninja} -DPATCHELF=${patchelf}
@@ -57,8 +60,10 @@ else()
   include("${CURRENT_PORT_DIR}/portfile.cmake")
 endif()
 
-if(NOT EXISTS "${CURRENT_PACKAGES_DIR}/lib/libtenon.so.${version}" OR EXISTS "${CURRENT_PACKAGES_DIR}/bin/tenon"
-   OR EXISTS "${CURRENT_PACKAGES_DIR}/lib/cmake" OR NOT EXISTS "${CURRENT_PACKAGES_DIR}/share/tenon/copyright")
+if(NOT EXISTS "${CURRENT_PACKAGES_DIR}/lib/libtenon.so.${version}"
+   OR EXISTS "${CURRENT_PACKAGES_DIR}/bin/tenon"
+   OR EXISTS "${CURRENT_PACKAGES_DIR}/lib/cmake"
+   OR NOT EXISTS "${CURRENT_PACKAGES_DIR}/share/tenon/copyright")
   message(FATAL_ERROR "FAILED: the port installed something else")
 endif()
 # Elsewhere than where it was built, as vcpkg moves packages into its installed tree.

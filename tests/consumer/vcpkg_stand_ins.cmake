@@ -1,5 +1,5 @@
-# Stand-ins for the functions of vcpkg that the portfile of cmake/packaging/vcpkg calls, each as far as it goes there
-# (vcpkg_port.cmake).
+# Stand-ins for the functions of vcpkg that the portfile of cmake/packaging/vcpkg calls, each as far
+# as it goes there (vcpkg_port.cmake).
 set(CURRENT_BUILDTREES_DIR "${WORK}/buildtrees/tenon")
 set(FEATURES core)
 file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}")
@@ -32,7 +32,8 @@ endfunction()
 
 function(vcpkg_cmake_configure)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCE_PATH" "OPTIONS;MAYBE_UNUSED_VARIABLES")
-  run(${CMAKE_COMMAND} -S ${arg_SOURCE_PATH} -B ${CURRENT_BUILDTREES_DIR} -G Ninja -DCMAKE_BUILD_TYPE=Release
+  run(${CMAKE_COMMAND} -S ${arg_SOURCE_PATH} -B ${CURRENT_BUILDTREES_DIR} -G Ninja
+      -DCMAKE_BUILD_TYPE=Release
       -DTENON_UNITY=ON -DBUILD_SHARED_LIBS=ON -DCMAKE_INSTALL_LIBDIR:STRING=lib
       -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR} ${arg_OPTIONS})
 endfunction()
@@ -42,7 +43,8 @@ function(vcpkg_cmake_install)
   run(${CMAKE_COMMAND} --install ${CURRENT_BUILDTREES_DIR})
 endfunction()
 
-# The package's files go to share/NAME, and the way from there up to the prefix is one folder shorter.
+# The package's files go to share/NAME, and the way from there up to the prefix is one folder
+# shorter.
 function(vcpkg_cmake_config_fixup)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "PACKAGE_NAME;CONFIG_PATH" "")
   set(share "${CURRENT_PACKAGES_DIR}/share/${arg_PACKAGE_NAME}")
@@ -53,7 +55,8 @@ function(vcpkg_cmake_config_fixup)
   file(COPY ${files} DESTINATION "${share}")
   file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/lib/cmake")
   file(READ "${share}/tenon-config.cmake" text)
-  string(REGEX REPLACE "CMAKE_CURRENT_LIST_DIR}/[./]*\" ABSOLUTE" "CMAKE_CURRENT_LIST_DIR}/../../\" ABSOLUTE" text "${text}")
+  string(REGEX REPLACE "CMAKE_CURRENT_LIST_DIR}/[./]*\" ABSOLUTE"
+         "CMAKE_CURRENT_LIST_DIR}/../../\" ABSOLUTE" text "${text}")
   file(WRITE "${share}/tenon-config.cmake" "${text}")
 endfunction()
 

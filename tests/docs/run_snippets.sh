@@ -3,19 +3,22 @@
 # built library), ```python and ```sh. A ```text block after a program is its output; "..." in it
 # stands for any text. Other fences, ```console among them, are not run. Programs run in a separate
 # folder with the tree's `examples`, `include` and `capi` and a `build`, whose `bin` is first in
-# PATH. The port 8080 of a page becomes a free one.
+# PATH. The port 8080 of a page becomes a free one. `models/Qwen3-0.6B` is a small folder of the
+# shared test vectors.
 #   usage: run_snippets.sh PAGE WORK_DIR KEY=VALUE...
 #     languages="cpp c"   fences that are run
 #     least=2             programs that the page must have of them
 #     library=FILE        libtenon.so, for c and cpp; server=FILE adds libtenon-server.so
 #     bin=FOLDER          holds the program `tenon`, for sh
 #     python=PROGRAM      runs python with packages=FOLDER in its path
+#     folder=FOLDER       the Hugging Face folder of the page
 #     cc=PROGRAM cxx=PROGRAM
-# Ends with 77 if packages=FOLDER holds no package.
+# Ends with 77 if packages=FOLDER holds no package, or the page's folder is missing.
 set -euo pipefail
 page=$1 work=$2
 shift 2
-languages="cpp c" least=1 library="" server="" bin="" python=python3 packages="" cc=cc cxx=c++
+languages="cpp c" least=1 library="" server="" bin="" python=python3 packages="" folder=""
+cc=cc cxx=c++
 for setting; do declare "${setting%%=*}=${setting#*=}"; done
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -23,8 +26,13 @@ if [[ " $languages " == *" python "* ]] && [ ! -e "$packages/tenon/_native.abi3.
   echo "SKIPPED: $packages holds no package of Python"
   exit 77
 fi
+if grep -q models/Qwen3-0.6B "$page" && [ ! -e "$folder/config.json" ]; then
+  echo "SKIPPED: the test vectors are missing: $folder"
+  exit 77
+fi
 rm -rf "$work"
-mkdir -p "$work/run/build"
+mkdir -p "$work/run/build" "$work/run/models"
+[ -z "$folder" ] || ln -s "$folder" "$work/run/models/Qwen3-0.6B"
 for name in examples include capi; do ln -s "$root/$name" "$work/run/$name"; done
 [ -z "$bin" ] || ln -s "$bin" "$work/run/build/bin"
 [ -z "$library" ] || ln -s "$(dirname "$library")" "$work/run/build/lib"

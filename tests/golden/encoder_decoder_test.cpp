@@ -1,5 +1,5 @@
 // Encoder-decoders against logits of other implementations: one test per model in
-// tests/data/golden/encoder_decoder, written by make/variant_goldens.py.
+// tests/data/golden/encoder_decoder, written by make/make_transformers_goldens.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Further architectures against logits of other implementations: one test per model in
-// tests/data/golden/further, written by make/further_goldens.py.
+// tests/data/golden/further, written by make/make_transformers_goldens.py and others.
 #include <gtest/gtest.h>
 
 #include <algorithm>

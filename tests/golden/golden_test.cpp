@@ -1,5 +1,5 @@
 // Every architecture against logits computed independently, in float64. To add an architecture, add
-// it to make/goldens.py or make/transformers_goldens.py, from which make_goldens.py and
+// it to make/goldens.py or a module of make/families, from which make_goldens.py and
 // make_transformers_goldens.py write its files, and to the list below.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ constexpr const char* kGoldens[] = {
     "qwen2moe",      "qwen3",        "qwen3moe",
 };
 
-/// Models with logits from their own implementation: make/transformers_goldens.py.
+/// Models with logits from their own implementation (make/families).
 constexpr const char* kTransformersGoldens[] = {
     "afmoe",      "bailingmoe3",    "chameleon",    "chameleon_swin",  "deepseek32",
     "deepseek4",  "deepseek4_yarn", "deepseek41",   "deepseek41_yarn", "gemma3n",

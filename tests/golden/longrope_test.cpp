@@ -1,5 +1,5 @@
 // Models with rope tables for short and for long texts: the choice is made when the model is
-// opened, and identifies its cache and snapshots. Written by make/variant_goldens.py.
+// opened, and identifies its cache and snapshots. Written by make/make_transformers_goldens.py.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

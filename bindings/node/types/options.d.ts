@@ -197,7 +197,7 @@ export interface ServerFields {
   writeSeconds?: number
   /** From queueing a generation to its end; then 504, in a stream an error event. 0: no limit. */
   requestSeconds?: number
-  /** of loaded models of tenon_server_add_file; 0: no limit */
+  /** limit for models of tenon_server_add_file; 0: none */
   memoryBytes?: number
   /** 1: clients may POST to /v1/models/NAME/load and /unload */
   modelControl?: boolean
@@ -210,7 +210,7 @@ export interface ServerFields {
   tlsKeyFile?: string
   /** Answers remembered as tokens, so that conversations that come back in other words (docs/server.md) reuse computed tokens; 64 MiB. */
   echoBytes?: number
-  /** of responses that "previous_response_id" may name; 64 MiB */
+  /** kept responses for "previous_response_id"; 64 MiB */
   responseBytes?: number
   /** 1: remember no answer; prompts are the template's output */
   noEchoRepair?: boolean
@@ -224,9 +224,9 @@ export interface ServerFields {
 
 export interface ServerFileFields {
   path?: string
-  /** of scope MODEL: lines of "key=value"; or NULL */
+  /** scope MODEL: lines of "key=value"; or NULL */
   modelOptions?: string
-  /** of scope ENGINE, likewise */
+  /** scope ENGINE, likewise */
   engineOptions?: string
   /** as with tenon_server_add_model */
   context?: number

@@ -119,7 +119,7 @@ export interface Tensor {
   readonly sizeBytes: number
   /** index of the file */
   readonly source: number
-  /** of the first byte in that file */
+  /** its first byte in that file */
   readonly offset: number
 }
 
@@ -158,7 +158,7 @@ export interface BackendInfo {
   readonly name: string
   /** "built in", or the path of the plugin */
   readonly origin: string
-  /** of its device, or the reason for the refusal */
+  /** the device, or the reason for the refusal */
   readonly description: string
   /** TENON_REFUSED_* */
   readonly reason: number
@@ -286,7 +286,7 @@ export interface Plan {
   readonly maxSessions: number
   /** most bits, at most the model's; lives for ever */
   readonly fittingCacheType: string
-  /** of a prompt that fills the context */
+  /** for a prompt that fills the context */
   readonly prefillTokensPerSecond: number
   /** all sessions together */
   readonly decodeTokensPerSecond: number

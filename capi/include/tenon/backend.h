@@ -741,7 +741,7 @@ typedef struct tenon_op {
   } params;
 } tenon_op;
 
-/* What a group of layers keeps per sequence. */
+/* Cache of a group of layers, per sequence. */
 #define TENON_CACHE_FULL 0u   /* keys and values of every position, in blocks */
 #define TENON_CACHE_WINDOW 1u /* last `window` positions; earlier blocks may be absent */
 #define TENON_CACHE_LATENT 2u /* one row of dk values per position, the first dv its value; g = 1 */
@@ -906,7 +906,7 @@ typedef struct tenon_drawn {
   uint32_t flags;      /* TENON_DRAWN_* */
   int32_t token;       /* GREEDY, DRAWN; -1: none */
   float logprob;       /* among the allowed tokens, with biases, before top_k, top_p and min_p */
-  float log_sum_exp;   /* of the same logits */
+  float log_sum_exp;   /* over the same logits */
   uint32_t num_candidates; /* CANDIDATES: fewer than asked for if fewer are allowed */
   uint32_t reserved;
 } tenon_drawn;
@@ -917,7 +917,7 @@ typedef struct tenon_draw_bias {
 } tenon_draw_bias;
 
 typedef struct tenon_draw {
-  uint32_t row;  /* of the step, below its R */
+  uint32_t row;  /* row in the step, below its R */
   uint32_t kind; /* TENON_DRAW_* */
   uint32_t top_k;      /* 0: all */
   uint32_t reserved;

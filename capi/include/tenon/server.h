@@ -87,7 +87,7 @@ typedef struct tenon_server_options {
   double write_seconds;   /* without a client reading its answer; 60 */
   /* From queueing a generation to its end; then 504, in a stream an error event. 0: no limit. */
   double request_seconds;
-  uint64_t memory_bytes;  /* of loaded models of tenon_server_add_file; 0: no limit */
+  uint64_t memory_bytes;  /* limit for models of tenon_server_add_file; 0: none */
   uint32_t model_control; /* 1: clients may POST to /v1/models/NAME/load and /unload */
   uint32_t log_level;     /* the most detailed TENON_LOG_* wanted: INFO logs each request */
   /* Receives lines of JSON from a thread of the server's, until tenon_server_destroy returns. It
@@ -104,7 +104,7 @@ typedef struct tenon_server_options {
   /* Answers remembered as tokens, so that conversations that come back in other words
    * (docs/server.md) reuse computed tokens; 64 MiB. */
   uint64_t echo_bytes;
-  uint64_t response_bytes; /* of responses that "previous_response_id" may name; 64 MiB */
+  uint64_t response_bytes; /* kept responses for "previous_response_id"; 64 MiB */
   uint32_t no_echo_repair; /* 1: remember no answer; prompts are the template's output */
   uint32_t reserved_end;
   /* All bodies, and answers that clients have not read, together; 512 MiB. Beyond it requests and
@@ -153,8 +153,8 @@ typedef struct tenon_server_model_file {
   uint32_t struct_size;
   uint32_t reserved;
   const char* path;
-  const char* model_options;  /* of scope MODEL: lines of "key=value"; or NULL */
-  const char* engine_options; /* of scope ENGINE, likewise */
+  const char* model_options;  /* scope MODEL: lines of "key=value"; or NULL */
+  const char* engine_options; /* scope ENGINE, likewise */
   uint64_t context;           /* as with tenon_server_add_model */
   uint64_t cache_bytes; /* KV cache, unless in engine_options; 0: four texts of the context */
 } tenon_server_model_file;

@@ -355,7 +355,7 @@ typedef struct tenon_callbacks {
   uint32_t log_level; /* the most detailed TENON_LOG_* wanted */
   void* user;
   tenon_log_callback log;
-  tenon_progress_callback progress; /* of tenon_model_load */
+  tenon_progress_callback progress; /* called by tenon_model_load */
   /* Both or neither. They serve all large blocks: weights, KV cache, scratch. */
   tenon_allocate_callback allocate;
   tenon_release_callback release;
@@ -498,7 +498,7 @@ typedef struct tenon_tensor {
   uint64_t shape[4];  /* outermost first; 1 beyond num_dimensions */
   uint64_t size_bytes;
   uint64_t source; /* index of the file */
-  uint64_t offset; /* of the first byte in that file */
+  uint64_t offset; /* its first byte in that file */
 } tenon_tensor;
 
 /* The tensors in file order: index < count. */
@@ -860,7 +860,7 @@ typedef struct tenon_backend_info {
   uint64_t name_length;
   const char* origin; /* "built in", or the path of the plugin */
   uint64_t origin_length;
-  const char* description; /* of its device, or the reason for the refusal */
+  const char* description; /* the device, or the reason for the refusal */
   uint64_t description_length;
   int32_t reason; /* TENON_REFUSED_* */
   uint32_t reserved;
@@ -957,7 +957,7 @@ typedef struct tenon_submission {
   uint32_t has_priority;        /* 0: the session's priority */
   const char* client; /* key of a fair share; NULL: the session's */
   uint64_t client_length;
-  double weight; /* of the client's share, 0.001..1000; 0: the session's */
+  double weight; /* client's share, 0.001..1000; 0: the session's */
   tenon_notify_callback notify; /* may be NULL */
   void* user;
   uint32_t num_top; /* like LOGPROBS, plus the num_top likeliest tokens; at most 1000 */
@@ -1457,7 +1457,7 @@ typedef struct tenon_plan {
   uint64_t max_sessions;
   const char* fitting_cache_type; /* most bits, at most the model's; lives for ever */
   /* Speeds with all contexts full; 0 if the hardware's speeds are unknown. */
-  double prefill_tokens_per_second; /* of a prompt that fills the context */
+  double prefill_tokens_per_second; /* for a prompt that fills the context */
   double decode_tokens_per_second;  /* all sessions together */
   /* Model on several devices: the "gpu_layers" that would fit with these sessions; -1: one device,
    * or nothing fits. total_bytes leaves out a device's own memory, but `fits` covers every device:

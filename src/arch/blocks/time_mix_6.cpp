@@ -3,24 +3,18 @@
 #include <string>
 #include <string_view>
 
-#include "arch/blocks/wkv.h"
-#include "program/operations.h"
+#include "arch/blocks/time_mix.h"
 
 namespace tenon {
 namespace {
 
-class TimeMix6 {
+class TimeMix6 : private TimeMix {
  public:
-  TimeMix6(BuildContext& context, uint32_t layer)
-      : context_(context),
-        ops_(context.ops),
-        layer_(layer),
-        spec_(context.layer(layer).specs.get<WkvSpec>()) {}
+  TimeMix6(BuildContext& context, uint32_t layer) : TimeMix(context, layer) {}
 
   /// x [T, width], normalised -> [T, width].
   Slot build(Slot x) {
-    const Slot step = op::add(ops_, op::token_shift(ops_, x, context_.state(layer_, kWkvState)),
-                              op::scale(ops_, x, -1.0f));
+    const Slot step = step_back(x);
     const Slot moves = share_moves(x, step);
     read_shares();
     const auto mixed = [&](uint32_t which) {
@@ -51,15 +45,8 @@ class TimeMix6 {
  private:
   static constexpr uint32_t kMixes = 5;  // w, k, v, r, g, as the file has them
 
-  [[nodiscard]] std::string name(std::string_view tensor) const {
-    return context_.in_layer(layer_, tensor);
-  }
-  [[nodiscard]] uint64_t width() const { return context_.model.width; }
   [[nodiscard]] uint32_t heads() const { return context_.model.width / spec_.head_dim; }
   [[nodiscard]] uint64_t kv_columns() const { return uint64_t{spec_.kv_heads} * spec_.head_dim; }
-  Slot vector(std::string_view tensor) {
-    return context_.tensors.weight(name(tensor), {width()}, TensorRole::Norm);
-  }
   Slot matrix(std::string_view tensor, uint64_t rows, uint64_t columns) {
     return context_.tensors.weight(name(tensor), {rows, columns}, TensorRole::Matrix);
   }
@@ -122,22 +109,8 @@ class TimeMix6 {
     }
   }
 
-  Slot read(const Wkv6Inputs& inputs) {
-    return op::wkv6(ops_, inputs, heads(),
-                    context_.state(layer_, kWkvState, spec_.shifts * context_.model.width));
-  }
+  Slot read(const Wkv6Inputs& inputs) { return op::wkv6(ops_, inputs, heads(), heads_state()); }
 
-  Slot head_norm(Slot x) {
-    const Slot normed = op::layer_norm(ops_, x, kNoSlot, kNoSlot, spec_.epsilon, spec_.head_dim);
-    const Slot bias =
-        context_.tensors.weight(name("time_mix_ln.bias"), {width()}, TensorRole::Bias);
-    return op::add(ops_, op::mul(ops_, normed, vector("time_mix_ln.weight")), bias);
-  }
-
-  BuildContext& context_;
-  ProgramBuilder& ops_;
-  uint32_t layer_;
-  const WkvSpec& spec_;
   Slot shares_[kMixes] = {};
 };
 

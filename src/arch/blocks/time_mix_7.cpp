@@ -2,24 +2,18 @@
 #include <string>
 #include <string_view>
 
-#include "arch/blocks/wkv.h"
-#include "program/operations.h"
+#include "arch/blocks/time_mix.h"
 
 namespace tenon {
 namespace {
 
-class TimeMix7 {
+class TimeMix7 : private TimeMix {
  public:
-  TimeMix7(BuildContext& context, uint32_t layer)
-      : context_(context),
-        ops_(context.ops),
-        layer_(layer),
-        spec_(context.layer(layer).specs.get<WkvSpec>()) {}
+  TimeMix7(BuildContext& context, uint32_t layer) : TimeMix(context, layer) {}
 
   /// x [T, width], normalised -> [T, width].
   Slot build(Slot x) {
-    const Slot step = op::add(ops_, op::token_shift(ops_, x, context_.state(layer_, kWkvState)),
-                              op::scale(ops_, x, -1.0f));
+    const Slot step = step_back(x);
     mix_weights();
     const auto mixed = [&](size_t which) { return mix(x, step, which); };
     const Slot receptance = project(mixed(0), "time_mix_receptance");
@@ -42,8 +36,7 @@ class TimeMix7 {
                       .v = value,
                       .a = op::scale(ops_, unit, -1.0f),
                       .b = op::mul(ops_, unit, rate)};
-    Slot out = op::wkv7(ops_, inputs, context_.model.width / spec_.head_dim,
-                        context_.state(layer_, kWkvState, spec_.shifts * context_.model.width));
+    Slot out = op::wkv7(ops_, inputs, context_.model.width / spec_.head_dim, heads_state());
     out = head_norm(out);
     const Slot match = op::sum_segments(
         ops_, op::mul(ops_, op::mul(ops_, receptance, key), vector("time_mix_r_k.weight")),
@@ -55,13 +48,6 @@ class TimeMix7 {
  private:
   static constexpr size_t kMixes = 6;  // r, w, k, v, a, g, as the file has them; without a gate, 5
 
-  [[nodiscard]] std::string name(std::string_view tensor) const {
-    return context_.in_layer(layer_, tensor);
-  }
-  [[nodiscard]] uint64_t width() const { return context_.model.width; }
-  Slot vector(std::string_view tensor) {
-    return context_.tensors.weight(name(tensor), {width()}, TensorRole::Norm);
-  }
   Slot project(Slot x, std::string_view tensor) {
     return context_.linear(x, name(tensor), width(), width());
   }
@@ -113,22 +99,8 @@ class TimeMix7 {
     return op::add(ops_, own,
                    op::mul(ops_, op::add(ops_, first, op::scale(ops_, own, -1.0f)), share));
   }
-  Slot head_norm(Slot x) {
-    if (spec_.head_norm == Presence::Optional &&
-        !context_.tensors.has(name("time_mix_ln.weight"))) {
-      return x;
-    }
-    const Slot normed = op::layer_norm(ops_, x, kNoSlot, kNoSlot, spec_.epsilon, spec_.head_dim);
-    const Slot bias =
-        context_.tensors.weight(name("time_mix_ln.bias"), {width()}, TensorRole::Bias);
-    return op::add(ops_, op::mul(ops_, normed, vector("time_mix_ln.weight")), bias);
-  }
 
   static constexpr uint32_t kNoActivation = UINT32_MAX;
-  BuildContext& context_;
-  ProgramBuilder& ops_;
-  uint32_t layer_;
-  const WkvSpec& spec_;
   Slot mixes_[kMixes] = {};
 };
 

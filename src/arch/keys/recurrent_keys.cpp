@@ -59,6 +59,16 @@ void set_state_space(const Keys& keys, const StateSpaceSpec& spec, LayerSpec& la
   layer.specs.set(spec);
 }
 
+DeltaSpec read_kimi_delta(const Keys& keys, uint32_t heads, float epsilon) {
+  DeltaSpec spec;
+  spec.key_heads = spec.value_heads = heads;
+  spec.key_dim = spec.value_dim = keys.count("kda.head_dim", 1, SpecLimits::kHeadDim);
+  spec.kernel = keys.count("ssm.conv_kernel", 2, SpecLimits::kConvTaps);
+  spec.each_channel = true;
+  spec.epsilon = epsilon;
+  return spec;
+}
+
 void set_delta_rule(const Keys& keys, const DeltaSpec& spec, LayerSpec& layer) {
   layer.attention = {};
   check_state_values(keys, spec.state_values());

@@ -18,6 +18,8 @@ void set_state_space(const Keys& keys, const StateSpaceSpec& spec, LayerSpec& la
 /// Reads ssm.* for the gated delta rule: it replaces attention in all layers but each
 /// `full_attention_interval`-th.
 void read_gated_delta_net(const Keys& keys, bool interleaved, bool fused_rates, ModelSpec& model);
+/// Reads the sizes of Kimi Delta Attention (arXiv 2510.26692): a decay per channel.
+DeltaSpec read_kimi_delta(const Keys& keys, uint32_t heads, float epsilon);
 void set_delta_rule(const Keys& keys, const DeltaSpec& spec, LayerSpec& layer);
 
 /// Reads wkv.head_size, token_shift_count and the ranks of RWKV 7 or 6. Throws Format if heads do

@@ -26,14 +26,9 @@ ModelSpec read_bailingmoe3(const Keys& keys) {
       layer.attention.gate.columns = layer.attention.heads;
       continue;
     }
-    DeltaSpec spec;
-    spec.key_heads = spec.value_heads = heads[i];
-    spec.key_dim = spec.value_dim = keys.count("kda.head_dim", 1, SpecLimits::kHeadDim);
-    spec.kernel = keys.count("ssm.conv_kernel", 2, SpecLimits::kConvTaps);
-    spec.each_channel = true;
+    DeltaSpec spec = read_kimi_delta(keys, heads[i], model.output_norm.epsilon);
     spec.full_rank = true;
     spec.lower_bound = static_cast<float>(keys.number("kda.gate_lower_bound", -1e3, -1e-6));
-    spec.epsilon = model.output_norm.epsilon;
     set_delta_rule(keys, spec, layer);
   }
   part_prediction_layers(keys, model);

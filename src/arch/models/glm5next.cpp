@@ -12,14 +12,9 @@ void read_kimi_layers(const Keys& keys, const std::vector<uint32_t>& heads, Mode
   for (size_t i = 0; i < model.layers.size(); ++i) {
     LayerSpec& layer = model.layers[i];
     if (layer.attention.heads > 0) continue;
-    DeltaSpec spec;
-    spec.key_heads = spec.value_heads = heads[i];
-    spec.key_dim = spec.value_dim = keys.count("kda.head_dim", 1, SpecLimits::kHeadDim);
-    spec.kernel = keys.count("ssm.conv_kernel", 2, SpecLimits::kConvTaps);
-    spec.each_channel = true;
+    DeltaSpec spec = read_kimi_delta(keys, heads[i], model.output_norm.epsilon);
     spec.lower_bound = static_cast<float>(keys.number("kda.gate_lower_bound", -1e3, -1e-6));
     spec.negative_rate = true;
-    spec.epsilon = model.output_norm.epsilon;
     set_delta_rule(keys, spec, layer);
   }
 }

@@ -6,16 +6,11 @@
 namespace tenon {
 namespace {
 
-DeltaSpec read_kimi_delta(const Keys& keys, uint32_t heads, float epsilon) {
-  DeltaSpec spec;
-  spec.key_heads = spec.value_heads = heads;
-  spec.key_dim = spec.value_dim = keys.count("kda.head_dim", 1, SpecLimits::kHeadDim);
-  spec.kernel = keys.count("ssm.conv_kernel", 2, SpecLimits::kConvTaps);
-  spec.each_channel = true;
+DeltaSpec read_gated_kimi_delta(const Keys& keys, uint32_t heads, float epsilon) {
+  DeltaSpec spec = read_kimi_delta(keys, heads, epsilon);
   spec.full_gate = true;
   spec.negative_rate = true;
   spec.lower_bound = static_cast<float>(keys.number_or("kda.gate_lower_bound", 0.0, -1e3, 0.0));
-  spec.epsilon = epsilon;
   return spec;
 }
 
@@ -49,7 +44,7 @@ ModelSpec read_kimi_k3(const Keys& keys) {
     if (attention.heads > 0) {
       attention.gate.columns = attention.heads * attention.value_dim;
     } else {
-      set_delta_rule(keys, read_kimi_delta(keys, heads[i], model.output_norm.epsilon), layer);
+      set_delta_rule(keys, read_gated_kimi_delta(keys, heads[i], model.output_norm.epsilon), layer);
     }
   }
   model.specs.set(AttentionResidualSpec{keys.count("attn_res.block_size", 1, SpecLimits::kLayers)});

@@ -21,13 +21,7 @@ ModelSpec read_kimi_linear(const Keys& keys) {
     if (experts.count > 0) experts.normalised = true;
     if (layer.attention.heads > 0) continue;
     if (heads[i] == 0) keys.refuse(Code::Format, "attention.head_count", "is 0 in layer {}", i);
-    DeltaSpec spec;
-    spec.key_heads = spec.value_heads = heads[i];
-    spec.key_dim = spec.value_dim = keys.count("kda.head_dim", 1, SpecLimits::kHeadDim);
-    spec.kernel = keys.count("ssm.conv_kernel", 2, SpecLimits::kConvTaps);
-    spec.each_channel = true;
-    spec.epsilon = model.output_norm.epsilon;
-    set_delta_rule(keys, spec, layer);
+    set_delta_rule(keys, read_kimi_delta(keys, heads[i], model.output_norm.epsilon), layer);
   }
   return model;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <type_traits>
 
 #include "abi/host_buffer.h"
@@ -129,30 +128,16 @@ void Executable::allocate_weights() {
   carve(carver);
 }
 
-void Executable::allocate_activations() {
-  std::vector<AreaBuffer> buffers;
-  const auto rows_of = [&](uint32_t slot) -> uint64_t {
-    return backends::max_rows(program_.view(), plan_.slots[slot].slot.row_class);
+template <typename Visit>
+void Executable::visit_areas(const Visit& visit) {
+  const auto floats = [&](int32_t first, int32_t last, Activation& to, uint64_t rows,
+                          uint64_t columns) {
+    visit(first, last, [&](Carver& carver) { to.f32 = carver.take<float>(rows * columns); });
   };
-  const auto add = [&](int32_t first, int32_t last, std::function<void(Carver&)> carve) {
-    Carver size(nullptr);
-    carve(size);
-    buffers.push_back({std::move(carve), size.used(), first, std::max(first, last)});
-  };
-  const auto add_floats = [&](int32_t first, int32_t last, Activation& to, uint64_t rows,
-                              uint64_t columns) {
-    add(first, last, [=, &to](Carver& c) { to.f32 = c.take<float>(rows * columns); });
-  };
-  const auto add_quantised = [&, both = kernels_.reads_both](
-                                 int32_t first, int32_t last, Activation& to, uint64_t rows,
-                                 uint64_t columns, ActivationFormat formats) {
-    add(first, last,
-        [=, &to](Carver& c) { to.quantised = carve_quantised(c, rows, columns, formats, both); });
-  };
-  // The slot whose memory a slot shares; it lives as long as both are read.
-  const auto owner = [&](uint32_t slot) {
-    while (plan_.slots[slot].in_place_of != TENON_NO_SLOT) slot = plan_.slots[slot].in_place_of;
-    return slot;
+  const auto quantised = [&](const auto& life, Activation& to, uint64_t rows, uint64_t columns) {
+    visit(life.first_phase, life.last_phase, [&](Carver& carver) {
+      to.quantised = carve_quantised(carver, rows, columns, life.formats, kernels_.reads_both);
+    });
   };
   std::vector<int32_t> last_f32(plan_.slots.size(), -1);
   for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
@@ -164,41 +149,55 @@ void Executable::allocate_activations() {
     if (info.slot.kind != TENON_SLOT_ACTIVATION && !input) continue;
     const uint64_t rows = rows_of(i);
     if (info.stored && !info.bound && owner(i) == i) {
-      add_floats(info.first_phase, last_f32[i], activations_[i], rows, info.slot.columns);
+      floats(info.first_phase, last_f32[i], activations_[i], rows, info.slot.columns);
     }
-    if (info.formats != 0) {
-      add_quantised(info.first_phase, info.last_phase, activations_[i], rows, info.slot.columns,
-                    info.formats);
-    }
-  }
-  for (const RouteInfo& route : plan_.routes) {
-    expert_plans_.emplace_back(route.experts, route.used, rows_of(route.ids));
+    if (info.formats != 0) quantised(info, activations_[i], rows, info.slot.columns);
   }
   for (uint32_t i = 0; i < plan_.routes.size(); ++i) {
     const SlotInfo& info = plan_.slots[plan_.routes[i].ids];
-    add(info.first_phase, info.last_phase, [this, i](Carver& c) { expert_plans_[i].carve(c); });
+    visit(info.first_phase, info.last_phase,
+          [&](Carver& carver) { expert_plans_[i].carve(carver); });
   }
-  gathered_.resize(plan_.gathered.size());
   for (uint32_t i = 0; i < plan_.gathered.size(); ++i) {
     const GatheredRows& rows = plan_.gathered[i];
     const uint64_t places = expert_plans_[rows.route].max_places();
     if (rows.floats) {
-      add_floats(rows.first_phase, rows.last_phase, gathered_[i], places, rows.columns);
+      floats(rows.first_phase, rows.last_phase, gathered_[i], places, rows.columns);
     }
-    if (rows.formats != 0) {
-      add_quantised(rows.first_phase, rows.last_phase, gathered_[i], places, rows.columns,
-                    rows.formats);
-    }
+    if (rows.formats != 0) quantised(rows, gathered_[i], places, rows.columns);
   }
+}
+
+void Executable::allocate_activations() {
+  for (const RouteInfo& route : plan_.routes) {
+    expert_plans_.emplace_back(route.experts, route.used, rows_of(route.ids));
+  }
+  gathered_.resize(plan_.gathered.size());
+  std::vector<AreaBuffer> buffers;
+  visit_areas([&](int32_t first, int32_t last, const auto& carve) {
+    Carver size(nullptr);
+    carve(size);
+    buffers.push_back({size.used(), first, std::max(first, last)});
+  });
   activation_memory_ =
       HostMemory(&host_, place_buffers(buffers), TENON_MEMORY_SCRATCH, "activations");
-  for (const AreaBuffer& buffer : buffers) {
-    Carver carver(bytes_of(activation_memory_) + buffer.offset);
-    buffer.carve(carver);
-  }
+  auto buffer = buffers.begin();
+  visit_areas([&](int32_t, int32_t, const auto& carve) {
+    Carver carver(bytes_of(activation_memory_) + (buffer++)->offset);
+    carve(carver);
+  });
   for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
     if (owner(i) != i) activations_[i].f32 = activations_[owner(i)].f32;
   }
+}
+
+uint64_t Executable::rows_of(uint32_t slot) const {
+  return backends::max_rows(program_.view(), plan_.slots[slot].slot.row_class);
+}
+
+uint32_t Executable::owner(uint32_t slot) const {
+  while (plan_.slots[slot].in_place_of != TENON_NO_SLOT) slot = plan_.slots[slot].in_place_of;
+  return slot;
 }
 
 void Executable::make_attention_plans() {

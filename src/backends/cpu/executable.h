@@ -121,6 +121,14 @@ class Executable {
   void allocate_weights();
   void allocate_missing_block();
   void allocate_activations();
+  /// Calls visit(first phase, last phase, carve) for each buffer of the activation area, in the same
+  /// order each time; carve(carver) takes the buffer's memory.
+  template <typename Visit>
+  void visit_areas(const Visit& visit);
+  /// Most rows of a slot in a step.
+  [[nodiscard]] uint64_t rows_of(uint32_t slot) const;
+  /// The slot whose memory `slot` shares, or itself; it lives as long as both are read.
+  [[nodiscard]] uint32_t owner(uint32_t slot) const;
   void allocate_scratch();
   void make_attention_plans();
   void check_rows(const RowsToLoad& rows) const;

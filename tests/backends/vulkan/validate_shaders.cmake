@@ -1,5 +1,5 @@
-# Compiles every shader and asks spirv-val about it: those of cooperative matrices as GL_NV_cooperative_matrix, and
-# emulated.
+# Compiles every shader and asks spirv-val about it: those of cooperative matrices as
+# GL_NV_cooperative_matrix, and emulated.
 #   cmake -DGLSLANG=... -DSPIRV_VAL=... -DSOURCE_DIR=<src> -DWORK_DIR=... -P validate_shaders.cmake
 file(GLOB shaders ${SOURCE_DIR}/backends/vulkan/shaders/*.comp)
 file(MAKE_DIRECTORY ${WORK_DIR})
@@ -17,7 +17,8 @@ foreach(shader ${shaders})
     endif()
     foreach(layer ${layers})
       set(module ${WORK_DIR}/${name}_${family}_${layer}.spv)
-      execute_process(COMMAND ${GLSLANG} -V --quiet --target-env vulkan1.2 -I${SOURCE_DIR} -D${layer}
+      execute_process(COMMAND ${GLSLANG} -V --quiet --target-env vulkan1.2
+                      -I${SOURCE_DIR} -D${layer}
                               -DTENON_FAMILY=${family} -DTENON_UNITS=${units} -o ${module} ${shader}
                       COMMAND_ERROR_IS_FATAL ANY)
       execute_process(COMMAND ${SPIRV_VAL} --target-env vulkan1.2 --scalar-block-layout ${module}

@@ -11,10 +11,9 @@ import torch
 
 import make_transformers_goldens as maker
 import transformers as hf
-import transformers_goldens
-from transformers_goldens import base_keys, expert_keys, golden, layer_norms
+import blocks
+from blocks import base_keys, expert_keys, golden, layer_norms
 
-transformers_goldens.GOLDENS.clear()
 module = sys.modules[hf.DeepseekV41ForCausalLM.__module__]
 # The package reads the exponent out of the bits of an f32.
 module._pow2_ceil_scale = lambda scale: torch.exp2(torch.ceil(torch.log2(scale)))
@@ -26,7 +25,7 @@ module.build_compressed_token_map = lambda tokenizer: (TOKEN_MAP, COMPRESSED)
 
 
 class Layers:
-    """What the layers of a golden are: ratios of pools, those that make rows, have an index and n-grams, and the one
+    """Layers of a golden: ratios of pools, those that make rows, have an index and n-grams, and the one
     that finds candidates."""
 
     def __init__(self, ratios, rows, index, candidates, ngrams):
@@ -58,7 +57,7 @@ class Layers:
                 'engram.offsets': [sum(layer[:i]) for layer in primes for i in range(len(layer))]}
 
 
-# Of few index heads none may like several rows, and which of two zeros is the larger is not defined.
+# With few index heads, none may score several rows alike: the larger of two zeros is undefined.
 SIZES = dict(vocab_size=VOCAB, hidden_size=WIDTH, max_position_embeddings=256, attn_implementation='eager',
              moe_intermediate_size=6, num_attention_heads=4, head_dim=32, q_lora_rank=9, qk_rope_head_dim=8,
              num_experts_per_tok=2, n_routed_experts=4, routed_scaling_factor=1.5, compress_rope_theta=2000.0,
@@ -151,7 +150,8 @@ def fill(layers):
     return filled
 
 
-# With rows of the cache, as those that a layer publishes replace the ones before; without they are joined.
+# With rows of the cache, as those that a layer publishes replace the ones before; without they are
+# joined.
 def run(of_config, tokens):
     return of_config(tokens, use_cache=True).logits
 
@@ -169,6 +169,6 @@ golden('deepseek41_yarn', 'deepseek41',
        model(STRETCHED, rope_scaling=YARN), run=run)(fill(STRETCHED))
 
 if __name__ == '__main__':
-    for name, one in transformers_goldens.GOLDENS.items():
+    for name, one in blocks.GOLDENS.items():
         if len(sys.argv) == 1 or name in sys.argv[1:]:
             maker.make(name, one)

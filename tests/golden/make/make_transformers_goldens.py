@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Writes goldens of tests/data/golden whose logits the models' own implementations in the Python package
-`transformers` give, in float64. Needs numpy, torch and transformers; made with torch 2.15.0 and
-transformers 5.23.0 or 5.24.0 on Python 3.11.
+"""Writes goldens of tests/data/golden and its folders whose logits the models' own implementations in
+the Python package `transformers` give, in float64. Needs numpy, torch and transformers; made with
+torch 2.15.0 and transformers 5.23.0 or 5.24.0 on Python 3.11. If the package has no class for an
+architecture, one that computes the same formulas stands in; "source" in the file says which.
 
     tests/golden/make/make_transformers_goldens.py [NAME ...]
 
-The weights are those that make_goldens.py and golden_model.h make from names and shapes;
-transformers_goldens.py says which parameter of the package each tensor of a file is.
+The weights are those that make_goldens.py and golden_model.h make from names and shapes. The modules
+of families/ say which parameter of the package each tensor of a file is.
 """
+import importlib
 import json
 import os
 import sys
@@ -15,12 +17,12 @@ import sys
 import numpy as np
 import torch
 
-# What the package computes in f32 for the sake of speed, too.
+# Computes in f64 even where the package chooses f32 for speed.
 torch.set_default_dtype(torch.float64)
 torch.float32 = torch.float = torch.float64
 torch.Tensor.float = torch.Tensor.double
 
-import transformers_goldens  # noqa: E402 after the types
+import blocks  # noqa: E402 after the types
 from make_goldens import FOLDER, TOKENS, in_f32, largest_relative, uniform, weight  # noqa: E402
 
 
@@ -107,6 +109,11 @@ def make(name, golden):
 
 
 if __name__ == '__main__':
-    for name, golden in transformers_goldens.GOLDENS.items():
-        if len(sys.argv) == 1 or name in sys.argv[1:]:
+    for folder in ('further', 'encoder_decoder'):
+        os.makedirs(os.path.join(FOLDER, folder), exist_ok=True)
+    for family in sorted(os.listdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'families'))):
+        if family.endswith('.py'):
+            importlib.import_module('families.' + family.removesuffix('.py'))
+    for name, golden in blocks.GOLDENS.items():
+        if len(sys.argv) == 1 or name in sys.argv[1:] or name.split('/')[-1] in sys.argv[1:]:
             make(name, golden)

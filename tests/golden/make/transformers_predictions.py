@@ -16,18 +16,22 @@ import torch
 from torch import nn
 
 import make_transformers_goldens as maker
-import transformers_goldens
-from transformers_goldens import (attention, base_keys, BAILING, bailing_layers, ends, expert_keys, experts, gated, golden,
-                                  indexed, indexed_layers, layer_norms, of, STEP)
+import transformers as hf
+import blocks
+from blocks import attention, base_keys, ends, expert_keys, experts, gated, golden, layer_norms, of
+from families import mixtures
+from families.deepseek import indexed, indexed_layers
+from families.hybrids import BAILING, bailing_layers
+from families.mixtures import STEP
 
-transformers_goldens.GOLDENS.clear()
+blocks.GOLDENS.clear()
 maker.FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../data/prediction')
 TOKENS = 24
 WIDTH = 32
 
 
 class Block(nn.Module):
-    """What a prediction block has beside its layer. plus_one: of the norms, as the package's."""
+    """Tensors of a prediction block beside its layer. plus_one: norms hold 1 + w, as in the package."""
 
     def __init__(self, own_norm, own_ends, epsilon, plus_one):
         super().__init__()
@@ -112,8 +116,8 @@ def prediction(name, keys, model, blocks, layers_of=lambda block: [block], trunk
     return register
 
 
-# ---- MiMo-V2: blocks with a window and without experts. As in llama.cpp and SGLang hidden states are before the
-# norms.
+# ---- MiMo-V2: blocks with a window and without experts. As in llama.cpp and SGLang hidden states
+# are before the norms.
 WINDOWS = ['full_attention', 'sliding_attention', 'sliding_attention', 'sliding_attention']
 
 
@@ -147,14 +151,15 @@ def mimo2(m):
             gated(m, layer, root + 'mlp.')
 
 
-# ---- Step 3.5: the same, a head of their own. As in llama.cpp and SGLang hidden states are before the norms.
+# ---- Step 3.5: the same, a head of their own. As in llama.cpp and SGLang hidden states are before
+# the norms.
 def step_model():
-    config = transformers_goldens.hf.Step3p7Config(
+    config = hf.Step3p7Config(
         text_config={**STEP, 'layer_types': WINDOWS, 'mlp_layer_types': ['dense', 'sparse', 'dense', 'dense'],
                      'swiglu_limits': [0.0, 0.5, 0.0, 0.0], 'swiglu_limits_shared': [0.5, 0.75, 0.0, 0.25]},
         attn_implementation='eager', tie_word_embeddings=False,
         vision_config=dict(width=16, layers=1, heads=2, image_size=28, patch_size=14))
-    return transformers_goldens.hf.Step3p7ForConditionalGeneration(config)
+    return hf.Step3p7ForConditionalGeneration(config)
 
 
 @prediction('step35',
@@ -182,8 +187,8 @@ def step35(m):
             gated(m, layer, root + 'mlp.')
 
 
-# ---- Nemotron 3: the block is two layers of the package, attention and experts. As in vLLM its norms are RMS norms
-# and hidden states are after them.
+# ---- Nemotron 3: the block is two layers of the package, attention and experts. As in vLLM its
+# norms are RMS norms and hidden states are after them.
 NEMOTRON = ['linear_attention', 'full_attention', 'moe', 'full_attention', 'moe']
 
 
@@ -231,8 +236,9 @@ def nemotron(m):
                 m.put(block + 'ffn_' + tensor + '.weight', mixer + name)
 
 
-# ---- DeepSeek V3.2 and GLM-5: blocks with an index of their own, GLM-5's after layers that share one. A block of
-# DeepSeek's hands on what is before its norm (vLLM), one of GLM's what is after it (llama.cpp, `transformers`).
+# ---- DeepSeek V3.2 and GLM-5: blocks with an index of their own, GLM-5's after layers that share
+# one. A block of DeepSeek's hands on what is before its norm (vLLM), one of GLM's what is after it
+# (llama.cpp, `transformers`).
 DEEPSEEK_KEYS, DEEPSEEK = indexed(3, None, 2, 1)
 GLM_KEYS, GLM = indexed(3, [True, False, True], 1, 1)
 
@@ -258,11 +264,11 @@ def glm_dsa(m):
                router_scaling_factor=2.5, rope_parameters={'rope_type': 'default', 'rope_theta': 10000.0}),
             blocks=1)
 def hy_v3(m):
-    transformers_goldens.hy_v3(m)
+    mixtures.hy_v3(m)
 
 
-# ---- Ling 3: a block of latent attention after layers of the delta rule. As in llama.cpp hidden states are after the
-# norms.
+# ---- Ling 3: a block of latent attention after layers of the delta rule. As in llama.cpp hidden
+# states are after the norms.
 @prediction('bailingmoe3',
             {**base_keys(3, 2, [0, 0, 1], 24, 40, 10000.0, 1e-6), 'attention.key_length_mla': 24,
              'attention.value_length_mla': 12, 'attention.kv_lora_rank': 16, 'rope.dimension_count': 8,
@@ -304,6 +310,6 @@ def qwen3next(m):
 
 
 if __name__ == '__main__':
-    for name, one in transformers_goldens.GOLDENS.items():
+    for name, one in blocks.GOLDENS.items():
         if len(sys.argv) == 1 or one['architecture'] in sys.argv[1:]:
             maker.make(name, one)

@@ -22,9 +22,9 @@ pub struct Interface {
     /// Names and values; those of the version apart.
     pub constants: &'static [(&'static str, i128)],
     pub structs: &'static [Struct],
-    /// What each returns, and takes.
+    /// Each one's result and parameters.
     pub callbacks: &'static [(&'static str, &'static [&'static str])],
-    /// What each returns, and takes.
+    /// Each one's result and parameters.
     pub functions: &'static [(&'static str, &'static [&'static str])],
 }
 const fn field(name: &'static str, offset: usize, size: usize, kind: &'static str) -> Field {

@@ -65,7 +65,7 @@ impl ServerApi {
     /// Takes each function from where `find` says that it is; null where it is not.
     ///
     /// # Safety
-    /// What is not null is the function of this name, with its signature.
+    /// A pointer that is not null is the function of this name, with its signature.
     pub unsafe fn from_addresses(mut find: impl FnMut(&CStr) -> *mut c_void) -> Self {
         // SAFETY: an optional function is a pointer that may be null.
         unsafe {

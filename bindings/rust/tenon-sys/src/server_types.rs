@@ -53,7 +53,7 @@ pub struct tenon_server_options {
     pub write_seconds: f64,
     /// From queueing a generation to its end; then 504, in a stream an error event. 0: no limit.
     pub request_seconds: f64,
-    /// of loaded models of tenon_server_add_file; 0: no limit
+    /// limit for models of tenon_server_add_file; 0: none
     pub memory_bytes: u64,
     /// 1: clients may POST to /v1/models/NAME/load and /unload
     pub model_control: u32,
@@ -73,7 +73,7 @@ pub struct tenon_server_options {
     /// Answers remembered as tokens, so that conversations that come back in other words (docs/server.md)
     /// reuse computed tokens; 64 MiB.
     pub echo_bytes: u64,
-    /// of responses that "previous_response_id" may name; 64 MiB
+    /// kept responses for "previous_response_id"; 64 MiB
     pub response_bytes: u64,
     /// 1: remember no answer; prompts are the template's output
     pub no_echo_repair: u32,
@@ -143,9 +143,9 @@ pub struct tenon_server_model_file {
     pub struct_size: u32,
     pub reserved: u32,
     pub path: *const c_char,
-    /// of scope MODEL: lines of "key=value"; or NULL
+    /// scope MODEL: lines of "key=value"; or NULL
     pub model_options: *const c_char,
-    /// of scope ENGINE, likewise
+    /// scope ENGINE, likewise
     pub engine_options: *const c_char,
     /// as with tenon_server_add_model
     pub context: u64,

@@ -536,7 +536,7 @@ pub struct tenon_callbacks {
     pub log_level: u32,
     pub user: *mut c_void,
     pub log: tenon_log_callback,
-    /// of tenon_model_load
+    /// called by tenon_model_load
     pub progress: tenon_progress_callback,
     /// Both or neither. They serve all large blocks: weights, KV cache, scratch.
     pub allocate: tenon_allocate_callback,
@@ -847,7 +847,7 @@ pub struct tenon_tensor {
     pub size_bytes: u64,
     /// index of the file
     pub source: u64,
-    /// of the first byte in that file
+    /// its first byte in that file
     pub offset: u64,
 }
 impl tenon_tensor {
@@ -1059,7 +1059,7 @@ pub struct tenon_backend_info {
     /// "built in", or the path of the plugin
     pub origin: *const c_char,
     pub origin_length: u64,
-    /// of its device, or the reason for the refusal
+    /// the device, or the reason for the refusal
     pub description: *const c_char,
     pub description_length: u64,
     /// TENON_REFUSED_*
@@ -1174,7 +1174,7 @@ pub struct tenon_submission {
     /// key of a fair share; NULL: the session's
     pub client: *const c_char,
     pub client_length: u64,
-    /// of the client's share, 0.001..1000; 0: the session's
+    /// client's share, 0.001..1000; 0: the session's
     pub weight: f64,
     /// may be NULL
     pub notify: tenon_notify_callback,
@@ -1489,7 +1489,7 @@ pub struct tenon_plan {
     pub max_sessions: u64,
     /// most bits, at most the model's; lives for ever
     pub fitting_cache_type: *const c_char,
-    /// of a prompt that fills the context
+    /// for a prompt that fills the context
     pub prefill_tokens_per_second: f64,
     /// all sessions together
     pub decode_tokens_per_second: f64,

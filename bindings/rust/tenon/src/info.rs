@@ -57,7 +57,7 @@ impl OptionInfo {
     }
 }
 
-/// What `tenon_model_get_info` tells.
+/// Result of `tenon_model_get_info`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ModelInfo {
@@ -199,7 +199,7 @@ impl Execution {
     }
 }
 
-/// What `tenon_model_metadata` tells.
+/// Result of `tenon_model_metadata`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metadata {
@@ -226,7 +226,7 @@ impl Metadata {
     }
 }
 
-/// What `tenon_model_tensor` tells.
+/// Result of `tenon_model_tensor`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tensor {
@@ -242,7 +242,7 @@ pub struct Tensor {
     pub size_bytes: u64,
     /// Index of the file.
     pub source: u64,
-    /// Of the first byte in that file.
+    /// Its first byte in that file.
     pub offset: u64,
 }
 impl Tensor {
@@ -263,7 +263,7 @@ impl Tensor {
     }
 }
 
-/// What `tenon_tokenizer_token_info` tells.
+/// Result of `tenon_tokenizer_token_info`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TokenInfo {
@@ -288,7 +288,7 @@ impl TokenInfo {
     }
 }
 
-/// What `tenon_session_get_stats` tells.
+/// Result of `tenon_session_get_stats`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SessionStats {
@@ -314,7 +314,7 @@ impl SessionStats {
     }
 }
 
-/// What `tenon_backends_get_info` tells.
+/// Result of `tenon_backends_get_info`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BackendInfo {
@@ -324,7 +324,7 @@ pub struct BackendInfo {
     pub name: String,
     /// "built in", or the path of the plugin.
     pub origin: String,
-    /// Of its device, or the reason for the refusal.
+    /// The device, or the reason for the refusal.
     pub description: String,
     /// TENON_REFUSED_*.
     pub reason: i32,
@@ -385,7 +385,7 @@ impl BackendDevice {
     }
 }
 
-/// What `tenon_request_get_stats` tells.
+/// Result of `tenon_request_get_stats`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RequestStats {
@@ -568,7 +568,7 @@ impl Hardware {
     }
 }
 
-/// What `tenon_model_plan` tells.
+/// Result of `tenon_model_plan`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Plan {
@@ -596,7 +596,7 @@ pub struct Plan {
     pub max_sessions: u64,
     /// Most bits, at most the model's; lives for ever.
     pub fitting_cache_type: String,
-    /// Of a prompt that fills the context.
+    /// For a prompt that fills the context.
     pub prefill_tokens_per_second: f64,
     /// All sessions together.
     pub decode_tokens_per_second: f64,
@@ -679,7 +679,7 @@ impl PlacedDevice {
     }
 }
 
-/// What `tenon_embedder_get_info` tells.
+/// Result of `tenon_embedder_get_info`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EmbedderInfo {

@@ -2,7 +2,7 @@
 
 use crate::sys;
 
-/// What the library reports: one variant for each status of tenon.h, with the library's sentence.
+/// An error: one variant for each status of tenon.h, with the library's sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

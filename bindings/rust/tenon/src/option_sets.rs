@@ -158,7 +158,7 @@ impl From<Normalization> for Value {
     }
 }
 
-/// Options of a model; what is not set is as the library has it.
+/// Options of a model; unset ones keep the library's defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelOptions(pub(crate) OptionSet);
 
@@ -317,7 +317,7 @@ impl ModelOptions {
     }
 }
 
-/// Options of a session; what is not set is as the library has it.
+/// Options of a session; unset ones keep the library's defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionOptions(pub(crate) OptionSet);
 
@@ -365,7 +365,7 @@ impl SessionOptions {
     }
 }
 
-/// Options of a sampler; what is not set is as the library has it.
+/// Options of a sampler; unset ones keep the library's defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SamplerOptions(pub(crate) OptionSet);
 
@@ -557,7 +557,7 @@ impl SamplerOptions {
     }
 }
 
-/// Options of a engine; what is not set is as the library has it.
+/// Options of a engine; unset ones keep the library's defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EngineOptions(pub(crate) OptionSet);
 
@@ -643,7 +643,7 @@ impl EngineOptions {
     }
 }
 
-/// Options of a chat; what is not set is as the library has it.
+/// Options of a chat; unset ones keep the library's defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChatOptions(pub(crate) OptionSet);
 
@@ -705,7 +705,7 @@ impl ChatOptions {
     }
 }
 
-/// Options of a embedder; what is not set is as the library has it.
+/// Options of a embedder; unset ones keep the library's defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EmbedderOptions(pub(crate) OptionSet);
 

@@ -6,7 +6,7 @@ use crate::{sys, Result};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-/// What a server is told; what is not set is as the library has it.
+/// Options of a server; unset ones keep the library's defaults.
 #[derive(Clone, Default, PartialEq)]
 pub struct ServerOptions {
     without_page: bool,
@@ -108,7 +108,7 @@ impl ServerOptions {
         self
     }
 
-    /// Of loaded models of tenon_server_add_file; 0: no limit.
+    /// Limit for models of tenon_server_add_file; 0: none.
     pub fn memory_bytes(mut self, memory_bytes: u64) -> Self {
         self.memory_bytes = memory_bytes;
         self
@@ -146,7 +146,7 @@ impl ServerOptions {
         self
     }
 
-    /// Of responses that "previous_response_id" may name; 64 MiB.
+    /// Kept responses for "previous_response_id"; 64 MiB.
     pub fn response_bytes(mut self, response_bytes: u64) -> Self {
         self.response_bytes = response_bytes;
         self

@@ -1,23 +1,96 @@
-#!/usr/bin/env python3
-"""Writes goldens of tests/data/golden/further, as further_goldens.py does, of the recurrent and hybrid
-architectures that the package `transformers` has: Mamba, Mamba 2 and what runs beside attention.
-
-    tests/golden/make/hybrid_goldens.py [NAME ...]
-"""
-import sys
-
+"""State spaces, short convolutions and delta rules, alone or beside attention."""
 import torch
 
-import make_transformers_goldens as maker
-import transformers_goldens
-from further_goldens import ROPE, further, linear
-from transformers_goldens import attention, base_keys, expert_keys, experts, gated, layer_norms, of
+from blocks import (attention, base_keys, ends, expert_keys, experts, further, gated, golden, layer_norms,
+                    linear, of, ROPE, without)
 
-transformers_goldens.GOLDENS.clear()
+# ---- Ling 3
+BAILING = dict(intermediate_size=40, moe_intermediate_size=16, num_hidden_layers=3, num_attention_heads=2,
+               num_key_value_heads=2, num_local_experts=8, num_experts=8, num_experts_per_tok=3,
+               n_shared_experts=1, n_group=2, topk_group=1, routed_scaling_factor=2.5, norm_topk_prob=True,
+               first_k_dense_replace=1, rms_norm_eps=1e-6, kv_lora_rank=16, qk_nope_head_dim=16,
+               qk_rope_head_dim=8, v_head_dim=12, head_dim=16, short_conv_kernel_size=4, layer_group_size=3,
+               kda_lower_bound=-2.0, num_mtp_layers=0, rope_theta=10000.0)
 
 
-def without(keys, *names):
-    return {key: value for key, value in keys.items() if key not in names}
+@golden('bailingmoe3', 'bailingmoe3',
+        {**base_keys(3, 2, [0, 0, 1], 24, 40, 10000.0, 1e-6), 'attention.key_length_mla': 24,
+         'attention.value_length_mla': 12, 'attention.kv_lora_rank': 16, 'rope.dimension_count': 8,
+         'ssm.conv_kernel': 4, 'kda.head_dim': 16, 'kda.safe_gate': True, 'kda.gate_lower_bound': -2.0,
+         'leading_dense_block_count': 1,
+         **expert_keys(8, 3, 16, shared_count=1, group_count=2, group_used_count=1, weights_scale=2.5,
+                       weights_norm=True, gating_func=2)},
+        of('BailingHybridForCausalLM', 'BailingHybridConfig', **BAILING), tokens=80)
+def bailingmoe3(m):
+    bailing_layers(m, 3, [2])
+
+
+def bailing_layers(m, layers, latent):
+    """latent: the layers whose attention is; the others have the delta rule."""
+    ends(m)
+    for layer in range(layers):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
+        if layer in latent:
+            a = root + 'self_attn.'
+            m.put(block + 'attn_q.weight', a + 'q_proj.weight')
+            m.put(block + 'attn_kv_a_mqa.weight', a + 'kv_a_proj_with_mqa.weight')
+            m.norm(block + 'attn_kv_a_norm.weight', a + 'kv_a_layernorm.weight')
+            both = m.parameters[a + 'kv_b_proj.weight'].view(2, 16 + 12, 16)
+            m.put(block + 'attn_k_b.weight', both[:, :16].transpose(1, 2))
+            m.put(block + 'attn_v_b.weight', both[:, 16:])
+            m.put(block + 'attn_gate.weight', a + 'g_proj.weight')
+            m.put(block + 'attn_output.weight', a + 'o_proj.weight')
+        else:
+            a = root + 'self_attn.'
+            attention(m, layer, a)
+            conv = m.parameters[a + 'conv1d.weight']
+            for i, name in enumerate('qkv'):
+                m.put(block + 'ssm_conv1d_%s.weight' % name, conv[32 * i:32 * i + 32], spread=0.6)
+            m.put(block + 'ssm_f_a.weight', a + 'forget_gate.f_proj.weight')
+            m.put(block + 'ssm_dt.bias', a + 'forget_gate.dt_bias', spread=1.0)
+            m.put(block + 'ssm_a', a + 'forget_gate.A_log', 1.5, 1.0, [2, 1], torch.log)
+            m.put(block + 'ssm_beta.weight', a + 'b_proj.weight')
+            m.put(block + 'ssm_g_a.weight', a + 'g_proj.weight')
+            m.norm(block + 'ssm_norm.weight', a + 'o_norm.weight')
+        if layer == 0:
+            gated(m, layer, root + 'mlp.')
+        else:
+            experts(m, layer, root + 'mlp.', bias='gate.e_score_correction_bias')
+
+
+@further('jamba', {**base_keys(4, 4, [0, 2, 0, 0], 8, 40, 10000.0), **expert_keys(4, 2, 40),
+                   'ssm.conv_kernel': 4, 'ssm.inner_size': 64, 'ssm.state_size': 8, 'ssm.time_step_rank': 6},
+         of('JambaForCausalLM', 'JambaConfig', intermediate_size=40, num_hidden_layers=4,
+            num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5, num_experts=4,
+            num_experts_per_tok=2, expert_layer_period=2, expert_layer_offset=1, attn_layer_period=4,
+            attn_layer_offset=1, mamba_d_state=8, mamba_d_conv=4, mamba_expand=2,
+            mamba_dt_rank=6), 'JambaForCausalLM')
+def jamba(m):
+    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
+    m.norm('output_norm.weight', 'model.final_layernorm.weight')
+    m.put('output.weight', 'lm_head.weight')
+    for layer in range(4):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='pre_ff_layernorm')
+        if layer == 1:
+            attention(m, layer, root + 'self_attn.')
+        else:
+            mamba = root + 'mamba.'
+            linear(m, block + 'ssm_in', mamba + 'in_proj')
+            m.put(block + 'ssm_conv1d.weight', mamba + 'conv1d.weight', spread=0.75, shape=[64, 4])
+            m.put(block + 'ssm_conv1d.bias', mamba + 'conv1d.bias', spread=0.375)
+            linear(m, block + 'ssm_x', mamba + 'x_proj')
+            linear(m, block + 'ssm_dt', mamba + 'dt_proj')
+            for name in ('dt', 'b', 'c'):
+                m.norm(block + 'ssm_%s_norm.weight' % name, mamba + name + '_layernorm.weight')
+            m.put(block + 'ssm_a', mamba + 'A_log', -1.0, 0.75, change=lambda a: torch.log(-a))
+            m.put(block + 'ssm_d', mamba + 'D', 1.0, 0.5)
+            linear(m, block + 'ssm_out', mamba + 'out_proj')
+        if layer % 2 == 0:
+            gated(m, layer, root + 'feed_forward.')
+        else:
+            experts(m, layer, root + 'feed_forward.', router='router.weight', shared=None)
 
 
 def decays(m, tensor, target, shape=None):
@@ -53,7 +126,7 @@ def mamba2_layer(m, layer, root):
     linear(m, block + 'ssm_out', root + 'out_proj')
 
 
-def ends(m, embedding, norm, head=None, norm_tensor='output_norm'):
+def final_norm_ends(m, embedding, norm, head=None, norm_tensor='output_norm'):
     m.put('token_embd.weight', embedding + '.weight', spread=1.0)
     m.norm(norm_tensor + '.weight', norm + '.weight')
     if head:
@@ -69,7 +142,7 @@ MAMBA2_KEYS = {'ssm.conv_kernel': 4, 'ssm.inner_size': 64, 'ssm.state_size': 8, 
 
 
 def mamba(m):
-    ends(m, 'backbone.embeddings', 'backbone.norm_f')
+    final_norm_ends(m, 'backbone.embeddings', 'backbone.norm_f')
     for layer in range(3):
         root = 'backbone.layers.%d.' % layer
         layer_norms(m, layer, root, attn_norm='norm')
@@ -86,7 +159,7 @@ further('mamba_norms', {**MAMBA_KEYS, 'ssm.dt_b_c_rms': True},
          of('Mamba2ForCausalLM', 'Mamba2Config', num_hidden_layers=3, state_size=8, num_heads=4, head_dim=16,
             n_groups=2, chunk_size=16, layer_norm_epsilon=1e-5), 'Mamba2ForCausalLM')
 def mamba2(m):
-    ends(m, 'backbone.embeddings', 'backbone.norm_f', 'lm_head')
+    final_norm_ends(m, 'backbone.embeddings', 'backbone.norm_f', 'lm_head')
     for layer in range(3):
         root = 'backbone.layers.%d.' % layer
         layer_norms(m, layer, root, attn_norm='norm')
@@ -99,7 +172,7 @@ def mamba2(m):
             mamba_d_head=16, mamba_n_groups=2, mamba_d_state=8, mamba_chunk_size=16, mamba_rms_norm=True,
             mamba_norm_before_gate=False, rope_parameters=ROPE), 'FalconH1ForCausalLM')
 def falcon_h1(m):
-    ends(m, 'model.embed_tokens', 'model.final_layernorm', 'lm_head')
+    final_norm_ends(m, 'model.embed_tokens', 'model.final_layernorm', 'lm_head')
     for layer in range(2):
         root = 'model.layers.%d.' % layer
         layer_norms(m, layer, root, attn_norm='input_layernorm')
@@ -111,7 +184,7 @@ def falcon_h1(m):
 
 def lfm2(dense_layers):
     def fill(m):
-        ends(m, 'model.embed_tokens', 'model.embedding_norm', norm_tensor='token_embd_norm')
+        final_norm_ends(m, 'model.embed_tokens', 'model.embedding_norm', norm_tensor='token_embd_norm')
         for layer in range(3):
             root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
             layer_norms(m, layer, root, attn_norm='operator_norm', ffn_norm='ffn_norm')
@@ -152,7 +225,7 @@ further('lfm2moe', {**LFM2_KEYS, **expert_keys(6, 3, 24, gating_func=2), 'leadin
             logits_scaling=2.0, position_embedding_type='rope', rope_parameters=ROPE),
          'GraniteMoeHybridForCausalLM')
 def granitehybrid(m):
-    ends(m, 'model.embed_tokens', 'model.norm', 'lm_head')
+    final_norm_ends(m, 'model.embed_tokens', 'model.norm', 'lm_head')
     for layer in range(3):
         root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
         layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
@@ -167,111 +240,9 @@ def granitehybrid(m):
         linear(m, block + 'ffn_down_shexp', root + 'shared_mlp.output_linear')
 
 
-def less_one(values):
-    """Norms of the package multiply by 1 + w, those of files by w."""
-    return values - 1
-
-
-def qwen_norms(m, layer, root, **tensors):
-    layer_norms(m, layer, root, less_one, **tensors)
-
-
-def qwen_ends(m):
-    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
-    m.norm('output_norm.weight', 'model.norm.weight', change=less_one)
-    linear(m, 'output', 'lm_head')
-
-
-# Of each of two key heads its query and key, and the values and gates of two value heads, are neighbours in
-# the package; files have all queries, keys and values, and the gates apart.
-@further('qwen3next',
-         {**base_keys(3, 4, 2, 8, 40, 10000.0, 1e-6), 'rope.dimension_count': 4, 'ssm.conv_kernel': 4,
-          'ssm.inner_size': 24, 'ssm.state_size': 8, 'ssm.time_step_rank': 4, 'ssm.group_count': 2,
-          'full_attention_interval': 3, **expert_keys(5, 2, 16, shared_feed_forward_length=20)},
-         of('Qwen3NextForCausalLM', 'Qwen3NextConfig', num_hidden_layers=3, num_attention_heads=4,
-            num_key_value_heads=2, head_dim=8, linear_key_head_dim=8, linear_value_head_dim=6,
-            linear_num_key_heads=2, linear_num_value_heads=4, moe_intermediate_size=16,
-            shared_expert_intermediate_size=20, num_experts=5, num_experts_per_tok=2, rms_norm_eps=1e-6,
-            layer_types=['linear_attention'] * 2 + ['full_attention'],
-            rope_parameters={**ROPE, 'partial_rotary_factor': 0.5}), 'Qwen3NextForCausalLM')
-def qwen3next(m):
-    qwen_ends(m)
-    for layer in range(3):
-        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
-        qwen_norms(m, layer, root, attn_norm='input_layernorm', post_attention_norm='post_attention_layernorm')
-        if layer == 2:
-            attention(m, layer, root + 'self_attn.')
-            qwen_norms(m, layer, root, attn_q_norm='self_attn.q_norm', attn_k_norm='self_attn.k_norm')
-        else:
-            rule = root + 'linear_attn.'
-            of_head = m.parameters[rule + 'in_proj_qkvz.weight'].view(2, 2 * 8 + 2 * 2 * 6, 32)
-            qkv = torch.empty(2 * 2 * 8 + 4 * 6, 32)
-            m.put(block + 'attn_qkv.weight', qkv)
-            with torch.no_grad():
-                for part, first, rows in ((qkv[:16], 0, 8), (qkv[16:32], 8, 8), (qkv[32:], 16, 12)):
-                    of_head[:, first:first + rows].copy_(part.view(2, rows, 32))
-            m.put(block + 'attn_gate.weight', of_head[:, 28:], shape=[24, 32])
-            linear(m, block + 'ssm_ba', rule + 'in_proj_ba')
-            m.put(block + 'ssm_conv1d.weight', rule + 'conv1d.weight', spread=0.75, shape=[56, 4])
-            m.put(block + 'ssm_dt.bias', rule + 'dt_bias', spread=0.375)
-            decays(m, block + 'ssm_a', rule + 'A_log')
-            m.norm(block + 'ssm_norm.weight', rule + 'norm.weight')
-            linear(m, block + 'ssm_out', rule + 'out_proj')
-        experts(m, layer, root + 'mlp.', shared='shared_expert.')
-        m.put(block + 'ffn_gate_inp_shexp.weight', root + 'mlp.shared_expert_gate.weight', shape=[32], spread=0.75)
-
-
-# Value heads of files take turns among the key heads that they read; in the package they are neighbours.
-def qwen35_layers(m):
-    """All but the feed-forwards."""
-    def neighbours(values, rows):
-        """The last `rows` rows: from [turns, key heads, .] to [key heads, turns, .]."""
-        heads = values[-rows:].reshape(3, 2, rows // 6, -1).transpose(0, 1).reshape(values[-rows:].shape)
-        return torch.cat((values[:-rows], heads))
-
-    def put(tensor, target, rows, **more):
-        change = more.pop('change', lambda values: values)
-        m.put(tensor, target, change=lambda values: change(neighbours(values, rows)), **more)
-
-    for layer in range(3):
-        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
-        qwen_norms(m, layer, root, attn_norm='input_layernorm', post_attention_norm='post_attention_layernorm')
-        if layer == 2:
-            attention(m, layer, root + 'self_attn.')
-            qwen_norms(m, layer, root, attn_q_norm='self_attn.q_norm', attn_k_norm='self_attn.k_norm')
-            continue
-        rule = root + 'linear_attn.'
-        put(block + 'attn_qkv.weight', rule + 'in_proj_qkv.weight', 24)
-        put(block + 'attn_gate.weight', rule + 'in_proj_z.weight', 24)
-        put(block + 'ssm_alpha.weight', rule + 'in_proj_a.weight', 6)
-        put(block + 'ssm_beta.weight', rule + 'in_proj_b.weight', 6)
-        put(block + 'ssm_conv1d.weight', rule + 'conv1d.weight', 24, spread=0.75, shape=[56, 4])
-        put(block + 'ssm_dt.bias', rule + 'dt_bias', 6, spread=0.375)
-        put(block + 'ssm_a', rule + 'A_log', 6, centre=-1.0, spread=0.75, change=lambda a: torch.log(-a))
-        m.norm(block + 'ssm_norm.weight', rule + 'norm.weight')
-        m.put(block + 'ssm_out.weight', rule + 'out_proj.weight', change=lambda w: neighbours(w.T, 24).T)
-
-
-@further('qwen35',
-         {**base_keys(3, 4, 2, 8, 40, 10000.0, 1e-6), 'rope.dimension_count': 4, 'ssm.conv_kernel': 4,
-          'ssm.inner_size': 24, 'ssm.state_size': 8, 'ssm.time_step_rank': 6, 'ssm.group_count': 2,
-          'full_attention_interval': 3, 'rope.dimension_sections': [1, 1, 0, 0]},
-         of('Qwen3_5ForCausalLM', 'Qwen3_5TextConfig', intermediate_size=40, num_hidden_layers=3,
-            num_attention_heads=4, num_key_value_heads=2, head_dim=8, linear_key_head_dim=8, linear_value_head_dim=4,
-            linear_num_key_heads=2, linear_num_value_heads=6, rms_norm_eps=1e-6, tie_word_embeddings=False,
-            layer_types=['linear_attention'] * 2 + ['full_attention'],
-            rope_parameters={**ROPE, 'partial_rotary_factor': 0.5, 'mrope_section': [1, 1, 0],
-                             'mrope_interleaved': True}), 'Qwen3_5ForCausalLM')
-def qwen35(m):
-    qwen_ends(m)
-    qwen35_layers(m)
-    for layer in range(3):
-        gated(m, layer, 'model.layers.%d.mlp.' % layer)
-
-
 def nemotron_h(types):
     def fill(m):
-        ends(m, 'model.embeddings', 'model.norm_f', 'lm_head')
+        final_norm_ends(m, 'model.embeddings', 'model.norm_f', 'lm_head')
         for layer, kind in enumerate(types):
             root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
             layer_norms(m, layer, root, attn_norm='norm')
@@ -310,8 +281,8 @@ further('nemotron_h_moe',
            moe_latent_size=16, routed_scaling_factor=2.5), 'NemotronHForCausalLM')(nemotron_h(SPARSE))
 
 
-# ---- MiniMax-01: linear attention with a constant decay beside full attention. The package gives its norm an
-# epsilon of 1e-6 whatever the configuration says, and rotates whole heads.
+# ---- MiniMax-01: linear attention with a constant decay beside full attention. The package gives
+# its norm an epsilon of 1e-6 whatever the configuration says, and rotates whole heads.
 @further('minimax-01',
          {**base_keys(4, 4, 2, 8, 20, 10000.0, 1e-6), 'residual_scale': 3.5,
           'full_attention_interval': 3, **expert_keys(6, 3, 20)},
@@ -321,7 +292,7 @@ further('nemotron_h_moe',
             tie_word_embeddings=False, rope_parameters=ROPE,
             **{kind + '_alpha_factor': 3.5 for kind in ('full_attn', 'linear_attn', 'mlp')}), 'MiniMaxForCausalLM')
 def minimax_01(m):
-    ends(m, 'model.embed_tokens', 'model.norm', 'lm_head')
+    final_norm_ends(m, 'model.embed_tokens', 'model.norm', 'lm_head')
     for layer in range(4):
         root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
         layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
@@ -333,27 +304,3 @@ def minimax_01(m):
             m.put(block + 'attn_gate.weight', root + 'self_attn.output_gate.weight')
             m.put(block + 'attn_output.weight', root + 'self_attn.out_proj.weight')
         experts(m, layer, root + 'mlp.', shared=None)
-
-
-# ---- HRM-Text: two stacks of two layers, the low one three times before each of the high one's two.
-@further('hrm_text',
-         {**base_keys(16, 4, 4, 8, 40, 10000.0), 'embedding_scale': 3.0, 'hrm.layers_per_stack': 2,
-          'hrm.h_cycles': 2, 'hrm.l_cycles': 3, 'hrm.prefix_lm': True},
-         of('HrmTextForCausalLM', 'HrmTextConfig', intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
-            head_dim=8, rms_norm_eps=1e-5, H_cycles=2, L_cycles=3, embedding_scale=3.0, rope_parameters=ROPE),
-         'HrmTextForCausalLM')
-def hrm_text(m):
-    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
-    m.put('output.weight', 'lm_head.weight')
-    m.put('hrm.z_l_init', 'model.z_L_init', spread=1.0)
-    for layer in range(4):
-        root, block = 'model.%s_module.layers.%d.' % ('LH'[layer // 2], layer % 2), 'blk.%d.' % layer
-        attention(m, layer, root + 'self_attn.')
-        m.put(block + 'attn_gate.weight', root + 'self_attn.gate_proj.weight')
-        gated(m, layer, root + 'mlp.')
-
-
-if __name__ == '__main__':
-    for name, one in transformers_goldens.GOLDENS.items():
-        if len(sys.argv) == 1 or name.split('/')[1] in sys.argv[1:]:
-            maker.make(name, one)
