@@ -10,6 +10,7 @@ endif()
 target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link)
 
 # Rooms that a target needs in addition to those that read files and texts.
+set(TENON_FUZZ_ROOMS_library program backend backends/reference backends/cpu)
 set(TENON_FUZZ_ROOMS_safetensors weights/foreign)
 set(TENON_FUZZ_ROOMS_snapshot program backend weights weights/foreign arch kv sampler random_model model engine
     backends/reference backends/cpu)

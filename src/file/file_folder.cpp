@@ -1,7 +1,5 @@
 #include "file/file_folder.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 
@@ -155,9 +153,7 @@ class DiskFolder final : public FileFolder {
   [[nodiscard]] std::shared_ptr<const ByteSource> open_plain(const std::string& path,
                                                              const std::string& wanted) const {
     int fd = -EINTR;
-    while (fd == -EINTR) {
-      fd = system_->open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
-    }
+    while (fd == -EINTR) fd = system_->open(path.c_str(), OpenMode::ReadNoLink);
     if (fd < 0) fail_system(-fd, "{}: file {}: {}", name(), quoted(wanted), errno_text(-fd));
     struct Closer {
       System& system;
