@@ -20,6 +20,9 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Windows" AND CMAKE_CXX_COMPILER_ID STREQUAL "MSVC
   message(FATAL_ERROR "Tenon is built for Windows by g++ of mingw-w64; programs of Visual C++ link "
                       "its import library (docs/packaging.md).")
 endif()
+if(CMAKE_SYSTEM_NAME STREQUAL "Windows" AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  message(FATAL_ERROR "Tenon runs on Windows only on x86-64.")
+endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64|aarch64|arm64)$")
   message(FATAL_ERROR "Tenon runs on x86-64 and aarch64; it has no kernels for the processor "
                       "\"${CMAKE_SYSTEM_PROCESSOR}\".")

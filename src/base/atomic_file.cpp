@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "base/system_error.h"
 
 namespace tenon {
@@ -23,7 +24,7 @@ constexpr int kMostLinks = 40;
 constexpr size_t kMostLinkBytes = 4096;
 
 std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
+  const size_t slash = path.find_last_of(kPathSeparators);
   return slash == std::string::npos ? "." : path.substr(0, slash == 0 ? 1 : slash);
 }
 
@@ -74,7 +75,7 @@ void AtomicFile::follow_links() {
     }
     if (links == kMostLinks) fail_system(ELOOP, "{}: {}", path_, errno_text(ELOOP));
     const std::string_view next(text.data(), static_cast<size_t>(size));
-    target_ = next.starts_with('/') ? next : folder_of(target_) + "/" + std::string(next);
+    target_ = is_absolute_path(next) ? next : folder_of(target_) + "/" + std::string(next);
   }
   if (target_ == path_) return;
   // Links in /proc may not spell their target: one to a deleted file may name another file.

@@ -7,8 +7,11 @@ namespace tenon {
 
 #ifdef _WIN32
 inline constexpr std::string_view kPathSeparators = "/\\";
+/// Whether "C:" names a drive, and "file:name" a stream of a file.
+inline constexpr bool kColonsHaveMeaning = true;
 #else
 inline constexpr std::string_view kPathSeparators = "/";
+inline constexpr bool kColonsHaveMeaning = false;
 #endif
 
 /// Whether the path names a file independently of working directories. On Windows: "C:\\...",

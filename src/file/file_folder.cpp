@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "base/system_error.h"
 #include "base/utf8.h"
 
@@ -20,6 +21,7 @@ const char* why_outside(std::string_view name) {
   if (name.size() > kMaxFolderPathBytes) return "is too long";
   if (name.find('\0') != name.npos) return "has a zero byte";
   if (name.find('\\') != name.npos) return "has a backslash";
+  if (kColonsHaveMeaning && name.find(':') != name.npos) return "has a colon";
   if (name.front() == '/') return "is absolute";
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find('/', begin), name.size());

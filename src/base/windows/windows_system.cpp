@@ -236,6 +236,7 @@ int WindowsSystem::open(const char* path, OpenMode mode) noexcept {
 }
 
 int WindowsSystem::duplicate(int fd) noexcept {
+  if (fd < 0) return -EBADF;  // a negative value stands for the process
   HANDLE copy = nullptr;
   const HANDLE process = ::GetCurrentProcess();
   if (!::DuplicateHandle(process, handle_of(fd), process, &copy, 0, FALSE, DUPLICATE_SAME_ACCESS)) {
@@ -315,12 +316,17 @@ int64_t WindowsSystem::read_link(const char* path, char* target, uint64_t size_b
       link != nullptr && ::DeviceIoControl(handle_of(fd), FSCTL_GET_REPARSE_POINT, nullptr, 0,
                                            link.get(), sizeof *link, &count, nullptr) != 0;
   close(fd);
-  if (!found || link->tag != IO_REPARSE_TAG_SYMLINK) return link == nullptr ? -ENOMEM : -EINVAL;
+  if (link == nullptr) return -ENOMEM;
+  const bool is_junction = found && link->tag == IO_REPARSE_TAG_MOUNT_POINT;
+  if (!is_junction && (!found || link->tag != IO_REPARSE_TAG_SYMLINK)) return -EINVAL;
+  // A junction's names begin where a link has its flags.
+  const wchar_t* const names =
+      is_junction ? reinterpret_cast<const wchar_t*>(&link->flags) : link->names;
   const size_t begin = link->print_offset / sizeof(wchar_t);
   const size_t length = link->print_bytes / sizeof(wchar_t);
   if (begin + length > std::size(link->names)) return -EINVAL;
   try {
-    std::string text = utf8_text({link->names + begin, length});
+    std::string text = utf8_text({names + begin, length});
     std::replace(text.begin(), text.end(), '\\', '/');
     const size_t size = std::min<size_t>(text.size(), size_bytes);
     std::memcpy(target, text.data(), size);
