@@ -97,13 +97,14 @@ check "tenon --version" "${tenon[@]}" --version
 for isa in portable avx2; do
   check "logits by $isa" logits "$isa" "$model" "$build/$isa.bin"
 done
-check "all kernels have the same bits" cmp "$build/portable.bin" "$build/avx2.bin"
 check "a path with other letters" logits portable "Z:$folder/mödel.gguf" "$folder/ausgabe-ß.bin"
 check "its logits" cmp "$build/portable.bin" "$folder/ausgabe-ß.bin"
 check "a path of more than 260 characters" logits portable "Z:$long/model.gguf" "$build/long.bin"
 if [ -x build-dev/bin/tenon ]; then
-  build-dev/bin/tenon logits "$model" --tokens-file "$ids" --isa portable --output "$build/linux.bin"
-  check "the same bits as on Linux" cmp "$build/linux.bin" "$build/portable.bin"
+  for isa in portable avx2; do
+    build-dev/bin/tenon logits "$model" --tokens-file "$ids" --isa "$isa" --output "$build/linux.bin"
+    check "the same bits as on Linux by $isa" cmp "$build/linux.bin" "$build/$isa.bin"
+  done
 fi
 check "text by a pipe" bash -c "printf 'Once upon a time' | wine '$build/bin/tenon.exe' run $model --max-tokens 8 --seed 1 | grep -q ."
 is_refused() { ! "${tenon[@]}" inspect "$1"; }

@@ -197,8 +197,9 @@ void WindowsSystem::unmap_pages(void* pages, uint64_t) noexcept {
   ::VirtualFree(info.AllocationBase, 0, MEM_RELEASE);
 }
 
-// Large pages need a privilege that programs do not have.
-int WindowsSystem::advise_huge_pages(void*, uint64_t) noexcept { return -ENOTSUP; }
+// Large pages need a privilege that programs do not have: there is nothing to ask for, and nothing
+// that a user could change.
+int WindowsSystem::advise_huge_pages(void*, uint64_t) noexcept { return 0; }
 int64_t WindowsSystem::huge_page_bytes(const void*, uint64_t) noexcept { return 0; }
 
 void* WindowsSystem::allocate(uint64_t size_bytes, uint64_t alignment) noexcept {
