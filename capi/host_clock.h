@@ -42,7 +42,7 @@ class HostClock : public System {
     rest_->release(memory, size_bytes, alignment);
   }
   uint64_t available_memory() noexcept override { return rest_->available_memory(); }
-  int open(const char* path, int flags) noexcept override { return rest_->open(path, flags); }
+  int open(const char* path, OpenMode mode) noexcept override { return rest_->open(path, mode); }
   int duplicate(int fd) noexcept override { return rest_->duplicate(fd); }
   int stat(int fd, FileStat& out) noexcept override { return rest_->stat(fd, out); }
   int64_t read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept override {
@@ -78,11 +78,15 @@ class HostClock : public System {
     return rest_->load_library(path, error);
   }
   void unload_library(void* library) noexcept override { rest_->unload_library(library); }
-  int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
+  void* find_symbol(void* library, const char* name) noexcept override {
+    return rest_->find_symbol(library, name);
+  }
+  void keep_library(const char* path) noexcept override { rest_->keep_library(path); }
+  int start_thread(ThreadHandle& out, uint64_t stack_bytes, void* (*entry)(void*),
                    void* arg) noexcept override {
     return rest_->start_thread(out, stack_bytes, entry, arg);
   }
-  void join_thread(pthread_t thread) noexcept override { rest_->join_thread(thread); }
+  void join_thread(ThreadHandle thread) noexcept override { rest_->join_thread(thread); }
   uint32_t num_usable_cpus() noexcept override { return rest_->num_usable_cpus(); }
   int random_bytes(void* out, uint64_t size_bytes) noexcept override {
     return rest_->random_bytes(out, size_bytes);

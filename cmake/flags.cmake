@@ -21,6 +21,11 @@ add_library(tenon_flags INTERFACE)
 # variant and every compiler gives equal bits (docs/inside/architecture.md, "Same request, same
 # answer").
 target_compile_options(tenon_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off)
+if(WIN32)
+  # %llu and %zu as C++ has them, and no DLL of the compiler.
+  target_compile_definitions(tenon_flags INTERFACE __USE_MINGW_ANSI_STDIO=1)
+  target_link_options(tenon_flags INTERFACE -static)
+endif()
 # Override the flags of a program that includes the sources.
 target_compile_options(tenon_flags INTERFACE -fno-fast-math -fexceptions
                        $<$<COMPILE_LANGUAGE:CXX>:-frtti>)

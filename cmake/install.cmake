@@ -18,8 +18,13 @@ if(TENON_STATIC_MODULES)
 endif()
 
 install(TARGETS tenon_shared tenon_static
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime  # Windows
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+if(WIN32)
+  install(FILES ${PROJECT_BINARY_DIR}/lib/tenon.lib DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          COMPONENT development)
+endif()
 set(without_server "")
 if(TARGET tenon_server)
   install(TARGETS tenon_server LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -39,7 +44,8 @@ endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tenon)
 configure_package_config_file(cmake/tenon-config.cmake.in ${PROJECT_BINARY_DIR}/tenon-config.cmake
-  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR
+                                       CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tenon-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/tenon-config.cmake

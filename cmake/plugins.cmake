@@ -1,4 +1,17 @@
-# Backends as plugins: libtenon-<name>.so in <build>/lib/tenon and <libdir>/tenon.
+# Backends as plugins: libtenon-<name>.so in <build>/lib/tenon and <libdir>/tenon; on Windows
+# tenon-<name>.dll in <build>/bin/tenon and <bindir>/tenon.
+set(TENON_LIBRARY_PREFIX lib)
+set(TENON_PLUGIN_FOLDER ${PROJECT_BINARY_DIR}/lib/tenon)
+if(TENON_INSTALL)
+  set(TENON_PLUGIN_DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon)
+endif()
+if(WIN32)
+  set(TENON_LIBRARY_PREFIX "")
+  set(TENON_PLUGIN_FOLDER ${PROJECT_BINARY_DIR}/bin/tenon)
+  if(TENON_INSTALL)
+    set(TENON_PLUGIN_DESTINATION ${CMAKE_INSTALL_BINDIR}/tenon)
+  endif()
+endif()
 
 # tenon_module(TARGET NAME SOURCE...): module libtenon-NAME.so that exports only
 # tenon_backend_entry.
@@ -7,12 +20,17 @@ function(tenon_module target name)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                                                ${PROJECT_SOURCE_DIR}/capi/include)
   target_link_libraries(${target} PRIVATE tenon_flags)
-  target_link_options(${target} PRIVATE
-    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map -Wl,--exclude-libs,ALL)
-  if(NOT TENON_SANITIZE)  # a sanitizer's symbols come from the program that loads the module
-    target_link_options(${target} PRIVATE -Wl,-z,defs)
+  if(WIN32)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/plugin.def)
+    target_compile_options(${target} PRIVATE -Wno-attributes)  # files have no visibility
+  else()
+    target_link_options(${target} PRIVATE
+      -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map -Wl,--exclude-libs,ALL)
+    if(NOT TENON_SANITIZE)  # a sanitizer's symbols come from the program that loads the module
+      target_link_options(${target} PRIVATE -Wl,-z,defs)
+    endif()
   endif()
-  set_target_properties(${target} PROPERTIES PREFIX "lib" OUTPUT_NAME "tenon-${name}"
+  set_target_properties(${target} PROPERTIES PREFIX "${TENON_LIBRARY_PREFIX}" OUTPUT_NAME "tenon-${name}"
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
 endfunction()
 
@@ -30,10 +48,10 @@ function(tenon_plugin name)
     return()
   endif()
   set_target_properties(tenon_plugin_${name} PROPERTIES
-    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/tenon)
+    LIBRARY_OUTPUT_DIRECTORY ${TENON_PLUGIN_FOLDER})
   set_property(GLOBAL APPEND PROPERTY TENON_INSTALLED_PLUGINS ${name})
   if(TENON_INSTALL)
-    install(TARGETS tenon_plugin_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon
+    install(TARGETS tenon_plugin_${name} LIBRARY DESTINATION ${TENON_PLUGIN_DESTINATION}
             COMPONENT plugins)
   endif()
 endfunction()

@@ -3,6 +3,9 @@
 
 # External libraries that a room may use. A room without an entry uses only fmt.
 set(TENON_USES_base tenon_xxhash)
+if(WIN32)
+  list(APPEND TENON_USES_base synchronization bcrypt)
+endif()
 set(TENON_USES_json nlohmann_json::nlohmann_json)
 set(TENON_USES_text tenon_utf8proc)
 set(TENON_USES_text_grammar tenon_utf8proc)
@@ -19,7 +22,12 @@ set(TENON_USES_backends_vulkan Eigen3::Eigen tenon_vulkan_headers)
 set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/chat_formats
     text/chat)
 
-# Folders of a room that are compiled with it.
+# Folders of a room that are compiled with it. The system's own files lie in folders of `base`.
+if(WIN32)
+  set(TENON_FOLDERS_base windows)
+else()
+  set(TENON_FOLDERS_base posix linux)
+endif()
 set(TENON_FOLDERS_text tokenizer bpe unigram wordpiece unicode regex)
 set(TENON_FOLDERS_program ops)
 set(TENON_FOLDERS_arch models blocks keys folder)
@@ -61,7 +69,9 @@ set(TENON_HOT backends/cpu/panels.cpp)
 
 # Files of other rooms whose code runs a few times per grammar, template or session: optimised for
 # size.
-set(TENON_SMALL base/atomic_file.cpp base/control_groups.cpp base/real_system.cpp
+set(TENON_SMALL base/atomic_file.cpp base/linux/control_groups.cpp
+                base/linux/linux_system.cpp base/posix/posix_system.cpp
+                base/windows/windows_system.cpp
                 engine/snapshot.cpp engine/snapshot_pieces.cpp
                 text/grammar/gbnf.cpp text/grammar/grammar.cpp text/grammar/lark.cpp
                 text/grammar/lenient_reader.cpp text/grammar/regex.cpp text/grammar/rule_parser.cpp
@@ -121,9 +131,12 @@ function(tenon_room path)
     list(TRANSFORM TENON_HOT PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE hot)
     set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O3 SKIP_UNITY_BUILD_INCLUSION ON)
     set(small ${TENON_SMALL})
-    list(FILTER small INCLUDE REGEX "^${path}/[^/]+$")
     list(TRANSFORM small PREPEND ${PROJECT_SOURCE_DIR}/src/)
-    list(REMOVE_ITEM sources ${small})
+    set(others ${sources})
+    list(REMOVE_ITEM others ${small})
+    list(REMOVE_ITEM sources ${others})
+    set(small ${sources})
+    set(sources ${others})
   endif()
   tenon_room_objects(tenon_room_${name} ${name} ${mode} ${sources})
   if(NOT path IN_LIST TENON_PLUGIN_ROOMS)

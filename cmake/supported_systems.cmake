@@ -9,8 +9,20 @@ endif()
 if(CMAKE_CXX_BYTE_ORDER STREQUAL "BIG_ENDIAN")
   message(FATAL_ERROR "Tenon needs a little-endian system: model files and kernels are.")
 endif()
-if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  message(FATAL_ERROR "Tenon runs on Linux; it knows no system \"${CMAKE_SYSTEM_NAME}\".")
+if(CMAKE_SYSTEM_NAME STREQUAL "Darwin")
+  message(FATAL_ERROR "Tenon does not run on macOS yet: src/base has no files for it, and nobody has "
+                      "tried.")
+endif()
+if(NOT CMAKE_SYSTEM_NAME MATCHES "^(Linux|Windows)$")
+  message(FATAL_ERROR "Tenon runs on Linux and Windows; it knows no system "
+                      "\"${CMAKE_SYSTEM_NAME}\".")
+endif()
+if(CMAKE_SYSTEM_NAME STREQUAL "Windows" AND CMAKE_CXX_COMPILER_ID STREQUAL "MSVC")
+  message(FATAL_ERROR "Tenon is built for Windows by g++ of mingw-w64; programs of Visual C++ link "
+                      "its import library (docs/packaging.md).")
+endif()
+if(CMAKE_SYSTEM_NAME STREQUAL "Windows" AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  message(FATAL_ERROR "Tenon runs on Windows only on x86-64.")
 endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64|aarch64|arm64)$")
   message(FATAL_ERROR "Tenon runs on x86-64 and aarch64; it has no kernels for the processor "

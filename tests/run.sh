@@ -138,6 +138,9 @@ if $all; then
              libvulkan-dev glslang-tools spirv-tools mesa-vulkan-drivers vulkan-validationlayers)
 fi
 check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
+# Without these, tests/windows.sh is left out.
+packages_of_windows=(g++-mingw-w64-x86-64-posix wine wine64 googletest dpkg-dev)
+if $all; then bash cmake/install_packages.sh "${packages_of_windows[@]}"; fi
 
 say "Build"
 # g++ frees memory while it compiles, which takes a sixth of its time: make it rare if there is
@@ -227,6 +230,15 @@ for i in "${!languages[@]}"; do
   esac
 done
 rm -rf "$logs"
+
+# Cross-built library, program and tests; kept apart from the sanitizers' time.
+say "Windows, by mingw-w64 and wine"
+bash tests/windows.sh
+case $? in
+  0) passed=$((passed + 1)) ;;
+  77) skipped=$((skipped + 1)) ;;
+  *) fail "Windows" ;;
+esac
 
 # True if there is time for a part of that many minutes; a release takes the time it needs.
 has_time() {  # has_time MINUTES PART

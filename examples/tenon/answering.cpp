@@ -1,11 +1,7 @@
 #include "answering.h"
 
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <csignal>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -13,6 +9,7 @@
 #include "display.h"
 #include "failure.h"
 #include "format_text.h"
+#include "host.h"
 #include "input_files.h"
 #include "number_lists.h"
 #include "stopwatch.h"
@@ -22,30 +19,23 @@ namespace tenon_program {
 namespace {
 
 // Session that Ctrl-C cancels. The handler may only call what tenon.h allows in signal handlers.
-tenon_session* answering = nullptr;
+std::atomic<tenon_session*> answering{nullptr};
 
-void cancel_answer(int) {
-  if (answering != nullptr) (void)tenon_session_cancel(answering);
+void cancel_answer() {
+  tenon_session* const session = answering.load();
+  if (session != nullptr) (void)tenon_session_cancel(session);
 }
 
 /// Lets Ctrl-C cancel the running answer during the object's lifetime.
 class CancelOnInterrupt {
  public:
-  explicit CancelOnInterrupt(tenon_session* session) {
-    answering = session;
-    struct sigaction action {};
-    action.sa_handler = cancel_answer;
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~CancelOnInterrupt() {
-    sigaction(SIGINT, &before_, nullptr);
-    answering = nullptr;
-  }
+  explicit CancelOnInterrupt(tenon_session* session) { answering = session; }
+  ~CancelOnInterrupt() { answering = nullptr; }
   CancelOnInterrupt(const CancelOnInterrupt&) = delete;
   CancelOnInterrupt& operator=(const CancelOnInterrupt&) = delete;
 
  private:
-  struct sigaction before_ {};
+  OnInterrupt cancelling_{cancel_answer};
 };
 
 /// --template: a template's text, a file (PATH or @PATH), or the name of a known template.
@@ -55,7 +45,7 @@ tenon::ChatOptions chat_options(const AnswerFlags& flags) {
   if (given.empty()) return options;
   if (given.find("{{") != given.npos || given.find("{%") != given.npos) {
     options.chat_template = given;
-  } else if (std::error_code ignored; std::filesystem::exists(given, ignored)) {
+  } else if (std::error_code ignored; std::filesystem::exists(path_of(given), ignored)) {
     options.chat_template = read_file(given);
   } else if (given.starts_with("@")) {
     options.chat_template = read_file(given.substr(1));
@@ -132,7 +122,7 @@ Talk::Talk(const AnswerFlags& flags, bool asks)
 std::string Talk::description() const {
   const tenon_model_info info = model_->info();
   std::string name = printable({info.name, info.name_length}, 64);
-  if (name.empty()) name = std::filesystem::path(flags_.model).stem().string();
+  if (name.empty()) name = text_of(path_of(flags_.model).stem());
   return name + ", " + printable({info.architecture, info.architecture_length}, 32) + ", " +
          rounded_count(static_cast<double>(info.parameters)) + " parameters (" +
          size_text(info.tensor_bytes) + "), a context of " + counted(session_->context(), "token");
@@ -269,12 +259,10 @@ std::function<void()> add_model_and_text(CLI::App& command, std::string& model, 
 }
 
 std::string standard_input(bool has_text) {
-  struct stat kind {};
-  if (isatty(STDIN_FILENO) == 1 || fstat(STDIN_FILENO, &kind) != 0) return "";
-  if (has_text && !S_ISREG(kind.st_mode) && !S_ISFIFO(kind.st_mode)) return "";
+  const InputKind kind = kind_of_input();
+  if (kind == InputKind::Terminal || (has_text && kind != InputKind::FileOrPipe)) return "";
   constexpr int kPatienceMs = 2000;
-  pollfd input{STDIN_FILENO, POLLIN, 0};
-  if (poll(&input, 1, kPatienceMs) == 0) {
+  if (!wait_for_input(kPatienceMs)) {
     say(Style::Note, "note: waiting for standard input (</dev/null where there is none)");
   }
   return read_file("-");

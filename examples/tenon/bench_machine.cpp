@@ -1,51 +1,20 @@
 #include "bench_machine.h"
 
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
-#include "failure.h"
+#include "host.h"
 #include "stopwatch.h"
 
 namespace tenon_program {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
 // Minimum block: less than twice the last-level cache would measure the cache.
 constexpr size_t kLeastBlock = size_t{256} << 20;
 constexpr size_t kLargestBlock = size_t{1} << 30;
 constexpr int kPasses = 9;
-
-/// Zero-filled memory on 2 MiB pages if available.
-class HugeBlock {
- public:
-  explicit HugeBlock(size_t size) : size_(size + kHugePage) {
-    void* pages = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) throw Failure("no memory to measure the stream read; free 1 GiB");
-    base_ = static_cast<char*>(pages);
-    (void)madvise(base_, size_, MADV_HUGEPAGE);
-  }
-  ~HugeBlock() { munmap(base_, size_); }
-  HugeBlock(const HugeBlock&) = delete;
-  HugeBlock& operator=(const HugeBlock&) = delete;
-  [[nodiscard]] char* data() const {
-    const auto at = reinterpret_cast<uintptr_t>(base_);
-    return base_ + (kHugePage - at % kHugePage) % kHugePage;
-  }
-
- private:
-  char* base_;
-  size_t size_;
-};
 
 /// Sums the words in [data, data + size), eight vectors of 32 bytes at a time, so that the loop
 /// waits only for memory.
@@ -76,11 +45,6 @@ void on_threads(uint32_t threads, Work work) {
 }
 
 }  // namespace
-
-size_t last_cache_bytes() {
-  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return static_cast<size_t>(std::max(bytes, 0L));
-}
 
 double stream_read_rate(uint32_t threads) {
   const size_t size = block_bytes();
@@ -149,31 +113,6 @@ double core_frequency() {
 #else
   return 0;
 #endif
-}
-
-uint64_t resident_bytes() {
-  unsigned long long size = 0;
-  unsigned long long resident = 0;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/self/statm", "r"),
-                                                             std::fclose);
-  if (!file || std::fscanf(file.get(), "%llu %llu", &size, &resident) != 2) return 0;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-void PeakMemory::restart() {
-  // Writing 5 resets the peak to the current size (proc(5)).
-  std::ofstream("/proc/self/clear_refs") << "5";
-}
-
-uint64_t PeakMemory::bytes() const {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    unsigned long long kib = 0;
-    if (std::sscanf(line.c_str(), "VmHWM: %llu", &kib) == 1) return uint64_t{kib} * 1024;
-  }
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 }  // namespace tenon_program

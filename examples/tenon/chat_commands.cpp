@@ -9,6 +9,7 @@
 #include "failure.h"
 #include "flag_names.h"
 #include "format_text.h"
+#include "host.h"
 #include "number_lists.h"
 #include "terminal.h"
 
@@ -120,7 +121,7 @@ AfterCommand do_tools(const std::string& argument, Talk& talk) {
 
 AfterCommand do_save(const std::string& argument, Talk& talk) {
   if (argument.empty()) return reply_with("Give a file: /save FILE");
-  std::ofstream file(argument, std::ios::binary);
+  std::ofstream file(path_of(argument), std::ios::binary);
   file << talk.conversation.history();
   file.close();
   return reply_with(file ? "Saved to " + argument : "Cannot write " + argument);

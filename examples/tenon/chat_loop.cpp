@@ -1,11 +1,11 @@
 #include "chat_loop.h"
 
-#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <string>
 
 #include "chat_commands.h"
+#include "host.h"
 #include "line_reader.h"
 #include "terminal.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kQuotes = "\"\"\"";
 
-void note_interrupt(int) {}  // interrupts a read
+void note_interrupt() {}  // interrupts a read
 
 /// Lines between triple quotes. Returns no value if the input ends first, "" if Ctrl-C ends it.
 std::optional<std::string> quoted_lines(const std::string& first, LineReader& reader) {
@@ -47,9 +47,7 @@ void answer(Talk& talk) {
 }  // namespace
 
 void chat_loop(Talk& talk) {
-  struct sigaction action {};
-  action.sa_handler = note_interrupt;  // without SA_RESTART, so that a read ends
-  sigaction(SIGINT, &action, nullptr);
+  const OnInterrupt ends_reads(note_interrupt);
   const bool prompts = stdout_is_terminal();
   if (prompts) {
     print("Talking to " + talk.description() +

@@ -109,6 +109,7 @@ void run_command_line(std::vector<std::string> arguments) {
   arguments = with_long_dashes(std::move(arguments));
   look_at_first(arguments);
   CLI::App app("", "tenon");
+  app.allow_windows_style_options(false);  // "/x" is a path
   app.set_help_flag("-h,--help", "Print what most people want to know, and exit");
   app.set_help_all_flag("--help-all", "Print all options, and exit");
   app.set_version_flag("--version", std::string("tenon ") + tenon::version());

@@ -3,14 +3,13 @@
 #include <ctime>
 
 #include "failure.h"
+#include "host.h"
 
 namespace tenon_program {
 namespace {
 
 std::string local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  localtime_r(&now, &parts);
+  const std::tm parts = local_time_of(std::time(nullptr));
   char text[32];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts)};
 }

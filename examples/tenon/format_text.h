@@ -8,8 +8,14 @@
 
 namespace tenon_program {
 
+#ifdef __MINGW_PRINTF_FORMAT  // __USE_MINGW_ANSI_STDIO gives it C++'s formats
+#define TENON_PRINTF_FORMAT __MINGW_PRINTF_FORMAT
+#else
+#define TENON_PRINTF_FORMAT printf
+#endif
+
 /// Truncates after 511 bytes.
-[[gnu::format(printf, 1, 2)]] inline std::string format_text(const char* format, ...) {
+[[gnu::format(TENON_PRINTF_FORMAT, 1, 2)]] inline std::string format_text(const char* format, ...) {
   std::array<char, 512> text{};
   std::va_list arguments;
   va_start(arguments, format);

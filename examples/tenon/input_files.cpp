@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "failure.h"
+#include "host.h"
 #include "terminal.h"
 
 namespace tenon_program {
@@ -33,8 +34,7 @@ constexpr std::string_view kWhitespace = " \t\r\n\f\v";
 
 std::string read_file(const std::string& path) {
   errno = 0;
-  const std::unique_ptr<std::FILE, CloseFile> file(path == "-" ? stdin
-                                                               : std::fopen(path.c_str(), "rb"));
+  const std::unique_ptr<std::FILE, CloseFile> file(path == "-" ? stdin : open_file(path, "rb"));
   if (!file) fail_reading(path);
   std::string content;
   std::array<char, 65536> buffer;

@@ -2,8 +2,8 @@
 // ends as the signal would have ended it. Commands that leave nothing behind do not need this.
 #pragma once
 
-#include <csignal>
 #include <exception>
+#include <memory>
 
 namespace tenon_program {
 
@@ -17,7 +17,7 @@ class Interrupted : public std::exception {
   int signal_;
 };
 
-/// Records SIGINT, SIGTERM and SIGHUP during its lifetime, unless they are ignored. Only one object
+/// Records SIGINT, SIGTERM and SIGHUP (Windows: Ctrl-C and Ctrl-Break) during its lifetime, unless they are ignored. Only one object
 /// at a time.
 class Interruption {
  public:
@@ -30,8 +30,8 @@ class Interruption {
   static void check();
 
  private:
-  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
-  struct sigaction before_[3];
+  struct Before;
+  std::unique_ptr<Before> before_;
 };
 
 /// Ends the program by the signal, with the default handler.

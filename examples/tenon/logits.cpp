@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "failure.h"
+#include "host.h"
 #include "input_files.h"
 #include "interruption.h"
 #include "option_flags.h"
@@ -33,8 +34,7 @@ struct LogitsFlags {
 /// File of f32 rows. Removed unless finish() was reached.
 class LogitsFile {
  public:
-  explicit LogitsFile(const std::string& path)
-      : path_(path), file_(std::fopen(path.c_str(), "wb")) {
+  explicit LogitsFile(const std::string& path) : path_(path), file_(open_file(path, "wb")) {
     if (file_ == nullptr) fail();
   }
   ~LogitsFile() {
@@ -42,7 +42,8 @@ class LogitsFile {
     std::fclose(file_);
     std::error_code ignored;
     // Keep devices (/dev/null, /dev/stdout).
-    if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);
+    if (std::filesystem::is_regular_file(path_of(path_), ignored))
+      std::filesystem::remove(path_of(path_), ignored);
   }
   LogitsFile(const LogitsFile&) = delete;
   LogitsFile& operator=(const LogitsFile&) = delete;

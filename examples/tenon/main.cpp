@@ -1,7 +1,6 @@
 // Program `tenon`: a thin layer of commands over the public interface of the library.
 #include <CLI/CLI.hpp>
 #include <array>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -11,6 +10,7 @@
 
 #include "command_line.h"
 #include "failure.h"
+#include "host.h"
 #include "interruption.h"
 #include "terminal.h"
 
@@ -48,10 +48,8 @@ int fail_with(std::string message, int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Ignore SIGPIPE: a closed pipe then fails write(), which ends the work in an orderly way.
-  std::signal(SIGPIPE, SIG_IGN);
   try {
-    run_command_line({argv + (argc > 0 ? 1 : 0), argv + argc});
+    run_command_line(begin_program(argc, argv));
     return 0;
   } catch (const Interrupted& interrupted) {
     end_by_signal(interrupted.signal());

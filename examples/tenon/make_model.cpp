@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "host.h"
 #include "interruption.h"
 #include "number_lists.h"
 #include "terminal.h"
@@ -38,7 +39,8 @@ void make_model(const MakeModelFlags& flags) {
                              }});
   progress.clear();
   std::error_code ignored;
-  print(flags.path + ": " + size_text(std::filesystem::file_size(flags.path, ignored)) + "\n");
+  print(flags.path + ": " + size_text(std::filesystem::file_size(path_of(flags.path), ignored)) +
+        "\n");
   flush();
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "flag_names.h"
+#include "host.h"
 #include "input_files.h"
 
 namespace tenon_program {
@@ -140,7 +141,7 @@ std::string template_text(const std::string& given) {
   if (is_text || given.empty()) return given;
   if (given.front() == '@') return read_file(given.substr(1));
   std::error_code error;
-  return std::filesystem::is_regular_file(given, error) ? read_file(given) : given;
+  return std::filesystem::is_regular_file(path_of(given), error) ? read_file(given) : given;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "failure.h"
+#include "host.h"
 #include "input_files.h"
 #include "json_files.h"
 #include "terminal.h"
@@ -49,7 +50,7 @@ std::string conversation_of(const RenderFlags& flags) {
 }
 
 bool is_model(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(path_of(path), std::ios::binary);
   char magic[4] = {};
   file.read(magic, sizeof magic);
   return std::string_view(magic, sizeof magic) == "GGUF";

@@ -1,5 +1,4 @@
 // tenon run: answers a question. tenon complete: continues a text.
-#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -8,6 +7,7 @@
 #include "chat_loop.h"
 #include "commands.h"
 #include "failure.h"
+#include "host.h"
 #include "input_files.h"
 #include "number_lists.h"
 #include "terminal.h"
@@ -82,7 +82,7 @@ void run(const RunFlags& flags) {
   const std::string question = with_text_before(before, flags.prompt);
   Talk talk(flags, true);
   if (question.empty()) {
-    if (flags.file.empty() && isatty(STDIN_FILENO) == 1 && talk.has_template()) {
+    if (flags.file.empty() && is_terminal(Stream::Input) && talk.has_template()) {
       return chat_loop(talk);
     }
     if (talk.has_template()) throw Failure("there is no question; give one, or tenon chat MODEL");

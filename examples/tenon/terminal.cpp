@@ -1,8 +1,5 @@
 #include "terminal.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -13,6 +10,7 @@
 #include <cstring>
 
 #include "failure.h"
+#include "host.h"
 
 namespace tenon_program {
 namespace {
@@ -20,12 +18,9 @@ namespace {
 /// True if the last output ended without a line break.
 bool line_is_open = false;
 
-bool has_style(int descriptor) {
-  if (isatty(descriptor) != 1) return false;
+bool has_style(Stream stream) {
   const char* const refused = std::getenv("NO_COLOR");
-  if (refused != nullptr && *refused != '\0') return false;
-  const char* const terminal = std::getenv("TERM");
-  return terminal != nullptr && *terminal != '\0' && std::strcmp(terminal, "dumb") != 0;
+  return (refused == nullptr || *refused == '\0') && shows_colours(stream);
 }
 
 [[noreturn]] void fail_output() {
@@ -79,12 +74,12 @@ void flush() {
 }
 
 bool stdout_style() {
-  static const bool on = has_style(STDOUT_FILENO);
+  static const bool on = has_style(Stream::Output);
   return on;
 }
 
 bool stderr_style() {
-  static const bool on = has_style(STDERR_FILENO);
+  static const bool on = has_style(Stream::Errors);
   return on;
 }
 
@@ -106,16 +101,12 @@ void say(Style kind, const std::string& line) {
   (void)std::fwrite(whole.data(), 1, whole.size(), stderr);
 }
 
-size_t terminal_columns() {
-  winsize size{};
-  if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
-}
+size_t terminal_columns() { return width_of_terminal(); }
 
-bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
+bool stdout_is_terminal() { return is_terminal(Stream::Output); }
 
 ProgressBar::ProgressBar(std::string label)
-    : label_(std::move(label)), enabled_(isatty(STDERR_FILENO) == 1) {}
+    : label_(std::move(label)), enabled_(is_terminal(Stream::Errors)) {}
 
 void ProgressBar::update(double fraction) {
   if (!enabled_) return;
@@ -144,7 +135,7 @@ std::function<bool(double)> ProgressBar::callback() {
 }
 
 Waiting::Waiting(std::string what) : what_(std::move(what)) {
-  if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { run(); });
+  if (is_terminal(Stream::Errors)) thread_ = std::thread([this] { run(); });
 }
 
 Waiting::~Waiting() {

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "failure.h"
+#include "host.h"
 #include "input_files.h"
 #include "terminal.h"
 
@@ -73,7 +74,7 @@ std::string number_text(float value) {
 }
 
 void write_rows(const std::string& path, std::span<const float> values) {
-  std::FILE* const file = std::fopen(path.c_str(), "wb");
+  std::FILE* const file = open_file(path, "wb");
   if (file == nullptr) fail_writing(path);
   const bool wrote =
       std::fwrite(values.data(), sizeof(float), values.size(), file) == values.size() &&
@@ -82,7 +83,8 @@ void write_rows(const std::string& path, std::span<const float> values) {
   if (wrote) return;
   std::error_code ignored;
   // Keep devices (/dev/null, /dev/stdout).
-  if (std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
+  if (std::filesystem::is_regular_file(path_of(path), ignored))
+    std::filesystem::remove(path_of(path), ignored);
   fail_writing(path);
 }
 

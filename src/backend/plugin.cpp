@@ -1,25 +1,29 @@
 #include "backend/plugin.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <link.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <span>
 #include <utility>
+
+#include "backend/library_file.h"
+#include "base/path.h"
+#include "base/process_id.h"
 
 namespace tenon {
 namespace {
 
+/// Permission bits, as of chmod.
+constexpr uint32_t kGroupMayWrite = 0020;
+constexpr uint32_t kOthersMayWrite = 0002;
+constexpr uint32_t kSticky = 01000;
+
 /// A file descriptor, closed on scope exit; -errno if opening failed.
-class File {
+class File final : public LibraryBytes {
  public:
-  File(System& system, const char* path, int flags)
-      : system_(system), fd_(system.open(path, flags | O_CLOEXEC)) {}
-  ~File() {
+  File(System& system, const char* path, OpenMode mode)
+      : system_(system), fd_(system.open(path, mode)) {}
+  ~File() override {
     if (fd_ >= 0) system_.close(fd_);
   }
   File(const File&) = delete;
@@ -27,10 +31,8 @@ class File {
 
   /// Returns false if the file is not open or the system refuses.
   bool stat(FileStat& out) const { return fd_ >= 0 && system_.stat(fd_, out) == 0; }
-  /// Fills `out` from an offset; returns false at the end of the file.
-  template <typename T>
-  bool read_at(uint64_t offset, T& out) const {
-    return system_.read_at(fd_, &out, sizeof(out), offset) == static_cast<int64_t>(sizeof(out));
+  [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override {
+    return system_.read_at(fd_, out.data(), out.size(), offset) == static_cast<int64_t>(out.size());
   }
 
  private:
@@ -40,43 +42,24 @@ class File {
 
 /// A directory that others may write to is safe only if it protects each owner's files (sticky).
 bool unsafe_directory(System& system, const std::string& path) {
-  const File directory(system, path.substr(0, path.rfind('/') + 1).c_str(), O_PATH | O_DIRECTORY);
+  const File directory(system, std::string(folder_part(path)).c_str(), OpenMode::LookAtFolder);
   FileStat info;
   if (!directory.stat(info)) return true;
-  return (info.mode & S_IWOTH) != 0 && (info.mode & S_ISVTX) == 0;
-}
-
-/// True if the file is a complete ELF library by its own headers. The dynamic loader does not
-/// check: a truncated copy kills the process at the first missing page.
-bool whole_library(const File& file, uint64_t size) {
-  ElfW(Ehdr) header{};
-  if (!file.read_at(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
-  if (header.e_type != ET_DYN || header.e_phentsize != sizeof(ElfW(Phdr))) return false;
-  for (uint64_t i = 0; i < header.e_phnum; ++i) {
-    ElfW(Phdr) segment{};
-    uint64_t offset = 0;
-    if (__builtin_add_overflow(header.e_phoff, i * sizeof(segment), &offset) || offset > size ||
-        !file.read_at(offset, segment)) {
-      return false;
-    }
-    if (segment.p_type != PT_LOAD && segment.p_type != PT_DYNAMIC) continue;
-    if (segment.p_offset > size || segment.p_filesz > size - segment.p_offset) return false;
-  }
-  return true;
+  return (info.mode & kOthersMayWrite) != 0 && (info.mode & kSticky) == 0;
 }
 
 /// Checks before any code of the file runs.
 PluginReason check_file(const std::string& path, System& system) {
-  if (path.empty() || path.front() != '/') return PluginReason::NotAbsolute;
-  const File file(system, path.c_str(), O_RDONLY | O_NONBLOCK);  // a FIFO must not hang us
+  if (!is_absolute_path(path)) return PluginReason::NotAbsolute;
+  const File file(system, path.c_str(), OpenMode::Read);
   FileStat info;
   if (!file.stat(info)) return PluginReason::NotFound;
   if (!info.is_regular) return PluginReason::NotRegular;
-  if (info.owner != 0 && info.owner != ::geteuid()) return PluginReason::UnsafeOwner;
-  if ((info.mode & (S_IWGRP | S_IWOTH)) != 0 || unsafe_directory(system, path)) {
+  if (info.owner != 0 && info.owner != effective_user()) return PluginReason::UnsafeOwner;
+  if ((info.mode & (kGroupMayWrite | kOthersMayWrite)) != 0 || unsafe_directory(system, path)) {
     return PluginReason::Writable;
   }
-  if (!whole_library(file, info.size_bytes)) return PluginReason::NotALibrary;
+  if (!is_whole_library(kOwnLibraryFormat, file, info.size_bytes)) return PluginReason::NotALibrary;
   return PluginReason::None;
 }
 
@@ -97,13 +80,6 @@ Plugin refuse(Plugin plugin, PluginReason reason, const std::string& detail = {}
   if (!detail.empty()) plugin.text += ": " + detail;
   plugin.backend = {};
   return plugin;
-}
-
-/// Pins the code of a loaded plugin: threads of the plugin or of a driver may outlive all its
-/// objects.
-void pin(const std::string& path) {
-  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-  if (handle != nullptr) ::dlclose(handle);
 }
 
 /// Size of the table in version 2.0 of the plugin ABI: later versions only add to it.
@@ -182,7 +158,8 @@ Plugin load_plugin(const std::string& path, const std::shared_ptr<System>& syste
   plugin.backend.library = std::shared_ptr<const void>(handle, [system](const void* library) {
     system->unload_library(const_cast<void*>(library));
   });
-  const auto entry = reinterpret_cast<tenon_backend_entry_fn>(::dlsym(handle, TENON_BACKEND_ENTRY));
+  const auto entry =
+      reinterpret_cast<tenon_backend_entry_fn>(system->find_symbol(handle, TENON_BACKEND_ENTRY));
   if (entry == nullptr) return refuse(std::move(plugin), PluginReason::NoEntry);
   // Exceptions may be code of the plugin and must be destroyed before it is unloaded.
   bool threw = false;
@@ -195,7 +172,8 @@ Plugin load_plugin(const std::string& path, const std::shared_ptr<System>& syste
   if (const PluginReason reason = check_table(plugin.backend.api); reason != PluginReason::None) {
     return refuse(std::move(plugin), reason);
   }
-  pin(path);
+  // Threads of the plugin or of a driver may outlive all its objects.
+  system->keep_library(path.c_str());
   return plugin;
 }
 

@@ -17,7 +17,7 @@ enum class PluginReason : int32_t {
   NotRegular = 3,        ///< a directory, a device, a FIFO
   UnsafeOwner = 4,       ///< owned by neither root nor the user of this process
   Writable = 5,          ///< the file, or its directory, can be written by others
-  NotALibrary = 6,       ///< not an ELF file, or the dynamic loader refused it
+  NotALibrary = 6,       ///< not a library of this system, or the dynamic loader refused it
   NoEntry = 7,           ///< no symbol tenon_backend_entry
   EntryThrew = 8,        ///< the entry threw an exception
   Declined = 9,          ///< the entry returned NULL: it cannot run on this machine

@@ -5,6 +5,8 @@
 
 #include "backend/plugin_folder.h"
 #include "base/error.h"
+#include "base/loaded_code.h"
+#include "base/path.h"
 
 // Entries of the linked-in backends.
 extern "C" const tenon_backend_api* tenon_cpu_backend_entry(uint32_t major, uint32_t minor);
@@ -19,7 +21,7 @@ constexpr tenon_backend_entry_fn kBuiltIn[] = {
     tenon_reference_backend_entry,
 };
 
-/// libtenon-*.so in a folder, sorted by name; empty if the folder cannot be read.
+/// libtenon-*.so (Windows: tenon-*.dll) in a folder, sorted by name; empty if the folder cannot be read.
 std::vector<std::string> plugins_in(System& system, const std::string& folder) {
   if (folder.empty()) return {};
   std::vector<std::string> names;
@@ -27,7 +29,8 @@ std::vector<std::string> plugins_in(System& system, const std::string& folder) {
       folder.c_str(),
       [](void* user, const char* entry) {
         const std::string_view name = entry;
-        if (!name.starts_with("libtenon-") || !name.ends_with(".so")) return;
+        if (!name.starts_with(kLibraryPrefix) || !name.ends_with(kLibraryEnding)) return;
+        if (!name.substr(kLibraryPrefix.size()).starts_with("tenon-")) return;
         static_cast<std::vector<std::string>*>(user)->emplace_back(name);
       },
       &names);
@@ -49,7 +52,7 @@ BackendRegistry::BackendRegistry(std::span<const std::string> plugin_paths,
     for (const std::string& path : plugins_in(*system, folder)) add_plugin(path, system);
   };
   for (const std::string& path : plugin_paths) {
-    path.ends_with('/') ? add_folder(path) : add_plugin(path, system);
+    ends_with_separator(path) ? add_folder(path) : add_plugin(path, system);
   }
   add_folder(plugin_folder(own_code()));
 }

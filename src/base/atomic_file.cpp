@@ -1,15 +1,14 @@
 #include "base/atomic_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "base/system_error.h"
 
 namespace tenon {
@@ -22,9 +21,10 @@ constexpr std::string_view kNewName = ".tenon-new";
 constexpr int64_t kStaleNs = int64_t{3600} * 1'000'000'000;
 /// Linux follows as many links.
 constexpr int kMostLinks = 40;
+constexpr size_t kMostLinkBytes = 4096;
 
 std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
+  const size_t slash = path.find_last_of(kPathSeparators);
   return slash == std::string::npos ? "." : path.substr(0, slash == 0 ? 1 : slash);
 }
 
@@ -49,9 +49,8 @@ AtomicFile::~AtomicFile() {
 }
 
 /// Returns the file at `path`, if any.
-std::optional<FileStat> AtomicFile::look_at(const std::string& path, int flags) const {
-  // O_PATH opens nothing: it needs no permission and does not affect a device.
-  const int fd = system_->open(path.c_str(), O_PATH | O_CLOEXEC | flags);
+std::optional<FileStat> AtomicFile::look_at(const std::string& path, OpenMode mode) const {
+  const int fd = system_->open(path.c_str(), mode);
   if (fd == -ENOENT) return std::nullopt;
   if (fd < 0) fail_system(-fd, "{}: cannot write: {}", path_, errno_text(-fd));
   FileStat stat;
@@ -63,10 +62,10 @@ std::optional<FileStat> AtomicFile::look_at(const std::string& path, int flags) 
 
 // A rename would replace a device or a link, so only regular files pass.
 void AtomicFile::follow_links() {
-  const std::optional<FileStat> meant = look_at(path_, 0);
+  const std::optional<FileStat> meant = look_at(path_, OpenMode::LookAt);
   if (meant && !meant->is_regular) fail(Code::Io, "{}: is not a regular file", path_);
   target_ = path_;
-  std::array<char, PATH_MAX> text;
+  std::array<char, kMostLinkBytes> text;
   for (int links = 0;; ++links) {
     const int64_t size = system_->read_link(target_.c_str(), text.data(), text.size());
     if (size == -EINVAL || size == -ENOENT) break;
@@ -76,11 +75,11 @@ void AtomicFile::follow_links() {
     }
     if (links == kMostLinks) fail_system(ELOOP, "{}: {}", path_, errno_text(ELOOP));
     const std::string_view next(text.data(), static_cast<size_t>(size));
-    target_ = next.starts_with('/') ? next : folder_of(target_) + "/" + std::string(next);
+    target_ = is_absolute_path(next) ? next : folder_of(target_) + "/" + std::string(next);
   }
   if (target_ == path_) return;
   // Links in /proc may not spell their target: one to a deleted file may name another file.
-  const std::optional<FileStat> found = look_at(target_, O_NOFOLLOW);
+  const std::optional<FileStat> found = look_at(target_, OpenMode::LookAtLink);
   if (found != meant) fail(Code::Io, "{}: the link does not tell where it leads", path_);
 }
 
@@ -162,7 +161,7 @@ void AtomicFile::replace_target() {
 // Compares with the file system's clock: a live writer is between its two calls only for an
 // instant.
 void AtomicFile::remove_stale(const std::string& name) noexcept {
-  const int fd = system_->open(name.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW);
+  const int fd = system_->open(name.c_str(), OpenMode::LookAtLink);
   if (fd < 0) return;
   FileStat found;
   FileStat own;
@@ -177,7 +176,7 @@ void AtomicFile::remove_stale(const std::string& name) noexcept {
 // a folder.
 void AtomicFile::sync_folder() noexcept {
   try {
-    const int fd = system_->open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = system_->open(folder_of(target_).c_str(), OpenMode::Folder);
     if (fd < 0) return;
     (void)system_->sync(fd);
     system_->close(fd);

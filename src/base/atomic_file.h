@@ -41,7 +41,7 @@ class AtomicFile {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  [[nodiscard]] std::optional<FileStat> look_at(const std::string& path, int flags) const;
+  [[nodiscard]] std::optional<FileStat> look_at(const std::string& path, OpenMode mode) const;
   void follow_links();
   void create();
   void create_named();

@@ -1,8 +1,6 @@
 #include "base/system.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <atomic>
 #include <cerrno>
@@ -26,7 +24,9 @@ constexpr ErrnoName kErrnoNames[] = {
     {EIO, "input/output error"},
     {EEXIST, "it exists already"},
     {EFBIG, "the file would be too large"},
+#ifdef EDQUOT
     {EDQUOT, "the disk quota is used up"},
+#endif
     {EACCES, "permission denied"},
     {ENOTDIR, "a part of the path is no directory"},
     {EISDIR, "is a directory"},
@@ -40,7 +40,9 @@ constexpr ErrnoName kErrnoNames[] = {
     {EBADF, "bad file descriptor"},
     {ENXIO, "no such device"},
     {EAGAIN, "resource temporarily unavailable"},
+#ifdef ESTALE
     {ESTALE, "stale file handle"},
+#endif
     {ETIMEDOUT, "timed out"},
     {EINTR, "interrupted"},
     {EROFS, "read-only file system"},
@@ -81,10 +83,8 @@ int open_regular_file(System& system, const std::string& path) {
   if (path.empty() || path.find('\0') != std::string::npos) {
     fail(Code::Argument, "a file path must not be empty or hold a zero byte");
   }
-  // O_NONBLOCK: opening a FIFO without a writer would block for ever. Regular files ignore the
-  // flag.
   int fd = -EINTR;
-  while (fd == -EINTR) fd = system.open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  while (fd == -EINTR) fd = system.open(path.c_str(), OpenMode::Read);
   if (fd < 0) fail_system(-fd, "{}: cannot open: {}", path, errno_text(-fd));
 
   FileStat stat;

@@ -2,8 +2,6 @@
 // that a test can make the N-th fail. Contains no policy about models or formats.
 #pragma once
 
-#include <pthread.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,6 +37,19 @@ struct FileStat : FileIdentity {
   uint32_t mode = 0;   ///< permission bits, as of chmod
 };
 
+/// Purposes of opening a file. No mode blocks, and no child process inherits the descriptor.
+enum class OpenMode {
+  Read,          ///< read a file
+  ReadNoLink,    ///< the same, and refuse a symbolic link (-ELOOP)
+  LookAt,        ///< stat only; needs no permission for the file
+  LookAtLink,    ///< the same, for a symbolic link itself
+  LookAtFolder,  ///< stat a folder
+  Folder         ///< sync a folder
+};
+
+/// A thread of start_thread.
+using ThreadHandle = uintptr_t;
+
 /// Each call is one call of the operating system (or of the host's allocator) and returns its
 /// failure as a value: a negative errno or null. The functions below apply the engine's rules and
 /// throw. Injected where needed, never global; safe from any thread.
@@ -65,7 +76,7 @@ class System {
   virtual uint64_t available_memory() noexcept = 0;
 
   // Files. Each returns a value >= 0 or -errno.
-  virtual int open(const char* path, int flags) noexcept = 0;
+  virtual int open(const char* path, OpenMode mode) noexcept = 0;
   virtual int duplicate(int fd) noexcept = 0;
   virtual int stat(int fd, FileStat& out) noexcept = 0;
   virtual int64_t read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept = 0;
@@ -98,12 +109,16 @@ class System {
   /// loader's text in `error` (valid until the thread's next call).
   virtual void* load_library(const char* path, const char*& error) noexcept = 0;
   virtual void unload_library(void* library) noexcept = 0;
+  /// Address of a function in a loaded library, or null.
+  virtual void* find_symbol(void* library, const char* name) noexcept = 0;
+  /// Keeps a loaded library until the process ends.
+  virtual void keep_library(const char* path) noexcept = 0;
 
   // Threads and time.
   /// Starts a thread with every signal blocked and a stack of stack_bytes: 0 or -errno.
-  virtual int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
+  virtual int start_thread(ThreadHandle& out, uint64_t stack_bytes, void* (*entry)(void*),
                            void* arg) noexcept = 0;
-  virtual void join_thread(pthread_t thread) noexcept = 0;
+  virtual void join_thread(ThreadHandle thread) noexcept = 0;
   /// CPUs that this process may run on; at least 1.
   virtual uint32_t num_usable_cpus() noexcept = 0;
   /// Monotonic nanoseconds.

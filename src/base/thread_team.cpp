@@ -150,10 +150,10 @@ uint32_t ThreadTeam::finish_phase(uint32_t seen) {
 }
 
 void ThreadTeam::publish(uint32_t word) {
-  // Sequentially consistent: notify_all looks for sleepers. A look before the store would miss a
-  // thread that is falling asleep.
+  // Sequentially consistent: a look for sleepers before the store would miss a thread that is
+  // falling asleep.
   word_.store(word, std::memory_order_seq_cst);
-  word_.notify_all();
+  if (num_sleeping_.load(std::memory_order_seq_cst) > 0) futex_wake_all(word_);
 }
 
 uint32_t ThreadTeam::wait_for_change(uint32_t seen) {
@@ -168,10 +168,10 @@ uint32_t ThreadTeam::wait_for_change(uint32_t seen) {
       }
     } while (word == seen && std::chrono::steady_clock::now() < deadline);
   }
-  while (word == seen) {
-    word_.wait(seen, std::memory_order_acquire);
-    word = word_.load(std::memory_order_acquire);
-  }
+  if (word != seen) return word;
+  num_sleeping_.fetch_add(1, std::memory_order_seq_cst);
+  while ((word = word_.load(std::memory_order_seq_cst)) == seen) futex_wait(word_, seen);
+  num_sleeping_.fetch_sub(1, std::memory_order_relaxed);
   return word;
 }
 

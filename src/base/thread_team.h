@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/futex.h"
 #include "base/system.h"
 
 namespace tenon {
@@ -73,7 +74,7 @@ class ThreadTeam {
   struct Worker {
     ThreadTeam* team;
     uint32_t index;
-    pthread_t thread;
+    ThreadHandle thread;
   };
 
   void start_workers();
@@ -105,6 +106,7 @@ class ThreadTeam {
 
   // word_ changes at every barrier; its lowest bit means "no work: wait for the next change".
   alignas(64) std::atomic<uint32_t> word_{1};
+  std::atomic<uint32_t> num_sleeping_{0};
   alignas(64) std::atomic<uint32_t> num_arrived_{0};
 };
 

@@ -1,36 +1,31 @@
 #include "base/wake.h"
 
-#include <ctime>
+#include <algorithm>
+
+#include "base/futex.h"
 
 namespace tenon {
 namespace {
 
-constexpr uint64_t kSecondNs = 1'000'000'000;
-// Longer waits wake spuriously, so that no sum below overflows.
-constexpr uint64_t kLongestNs = 3600 * kSecondNs;
+enum State : uint32_t { kIdle = 0, kPosted = 1, kSleeping = 2 };
+
+// Longer waits wake spuriously, which keeps timeouts in the range of every system's clock.
+constexpr uint64_t kLongestNs = uint64_t{3600} * 1'000'000'000;
 
 }  // namespace
 
-// sem_init and sem_post fail only for arguments that are not used here.
-Wake::Wake() noexcept { (void)::sem_init(&semaphore_, 0, 0); }
-Wake::~Wake() { (void)::sem_destroy(&semaphore_); }
-
-void Wake::post() noexcept { (void)::sem_post(&semaphore_); }
+// The sleeper may destroy the object as soon as it sees the exchange: nothing is read after it.
+void Wake::post() noexcept {
+  if (state_.exchange(kPosted, std::memory_order_acq_rel) == kSleeping) futex_wake_all(state_);
+}
 
 void Wake::wait(uint64_t timeout_ns) noexcept {
-  if (timeout_ns == kForever) {
-    (void)::sem_wait(&semaphore_);
-  } else {
-    timespec until{};
-    ::clock_gettime(CLOCK_MONOTONIC, &until);
-    const uint64_t wait_ns = timeout_ns < kLongestNs ? timeout_ns : kLongestNs;
-    const uint64_t ns = static_cast<uint64_t>(until.tv_nsec) + wait_ns;
-    until.tv_sec += static_cast<time_t>(ns / kSecondNs);
-    until.tv_nsec = static_cast<long>(ns % kSecondNs);
-    (void)::sem_clockwait(&semaphore_, CLOCK_MONOTONIC, &until);
+  uint32_t state = kIdle;
+  if (state_.compare_exchange_strong(state, kSleeping, std::memory_order_acq_rel)) {
+    futex_wait(state_, kSleeping,
+               timeout_ns == kForever ? kFutexForever : std::min(timeout_ns, kLongestNs));
   }
-  while (::sem_trywait(&semaphore_) == 0) {
-  }
+  state_.exchange(kIdle, std::memory_order_acq_rel);
 }
 
 }  // namespace tenon

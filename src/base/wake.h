@@ -1,9 +1,8 @@
-// A semaphore on which one thread sleeps until another thread or a signal handler wakes it. The
-// awaited condition is the caller's, under the caller's lock.
+// A place where one thread sleeps until another thread or a signal handler wakes it. The awaited
+// condition is the caller's, under the caller's lock.
 #pragma once
 
-#include <semaphore.h>
-
+#include <atomic>
 #include <cstdint>
 
 namespace tenon {
@@ -12,8 +11,7 @@ class Wake {
  public:
   static constexpr uint64_t kForever = UINT64_MAX;
 
-  Wake() noexcept;
-  ~Wake();
+  Wake() = default;
   Wake(const Wake&) = delete;
   Wake& operator=(const Wake&) = delete;
 
@@ -24,7 +22,7 @@ class Wake {
   void wait(uint64_t timeout_ns = kForever) noexcept;
 
  private:
-  sem_t semaphore_;
+  std::atomic<uint32_t> state_{0};
 };
 
 }  // namespace tenon

@@ -1,11 +1,10 @@
 #include "file/file_folder.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "base/system_error.h"
 #include "base/utf8.h"
 
@@ -22,6 +21,7 @@ const char* why_outside(std::string_view name) {
   if (name.size() > kMaxFolderPathBytes) return "is too long";
   if (name.find('\0') != name.npos) return "has a zero byte";
   if (name.find('\\') != name.npos) return "has a backslash";
+  if (kColonsHaveMeaning && name.find(':') != name.npos) return "has a colon";
   if (name.front() == '/') return "is absolute";
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find('/', begin), name.size());
@@ -155,9 +155,7 @@ class DiskFolder final : public FileFolder {
   [[nodiscard]] std::shared_ptr<const ByteSource> open_plain(const std::string& path,
                                                              const std::string& wanted) const {
     int fd = -EINTR;
-    while (fd == -EINTR) {
-      fd = system_->open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
-    }
+    while (fd == -EINTR) fd = system_->open(path.c_str(), OpenMode::ReadNoLink);
     if (fd < 0) fail_system(-fd, "{}: file {}: {}", name(), quoted(wanted), errno_text(-fd));
     struct Closer {
       System& system;

@@ -1,6 +1,5 @@
 #include "file/shards.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,7 +76,7 @@ std::vector<std::string> shard_paths(const std::string& path, uint32_t num_shard
 
 Shard open_shard(const std::string& path, uint32_t number, uint32_t num_shards,
                  const std::shared_ptr<System>& system) {
-  const int fd = system->open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = system->open(path.c_str(), OpenMode::Read);
   if (fd == -ENOENT) {
     fail(Code::Format,
          "{}: part {} of {} is missing; all parts belong in one folder, under one name with their "

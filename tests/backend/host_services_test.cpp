@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/base/aligned_memory.h"
 #include "tests/base/faulty_system.h"
 
 namespace tenon {
@@ -119,12 +120,11 @@ TEST(HostServices, MemoryIsZeroedAndAligned) {
 HostAllocator garbage_allocator() {
   return {nullptr,
           [](void*, size_t size_bytes, size_t alignment) {
-            void* memory =
-                std::aligned_alloc(alignment, (size_bytes + alignment - 1) / alignment * alignment);
+            void* memory = allocate_aligned(size_bytes, alignment);
             if (memory != nullptr) std::memset(memory, 0xCD, size_bytes);
             return memory;
           },
-          [](void*, void* memory, size_t, size_t) { std::free(memory); }};
+          [](void*, void* memory, size_t, size_t) { free_aligned(memory); }};
 }
 
 TEST(HostServices, MemoryOfAHostsAllocatorIsZeroedToo) {

@@ -17,7 +17,7 @@ class FilesOfGroups : public FaultySystem {
  public:
   explicit FilesOfGroups(std::map<std::string, std::string> files) : files_(std::move(files)) {}
 
-  int open(const char* path, int) noexcept override {
+  int open(const char* path, OpenMode) noexcept override {
     const auto file = files_.find(path);
     if (file == files_.end()) return -ENOENT;
     ++num_open_;

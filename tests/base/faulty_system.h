@@ -74,8 +74,8 @@ class FaultySystem : public System {
   uint64_t available_memory() noexcept override {
     return available_bytes_ != 0 ? available_bytes_.load() : real_->available_memory();
   }
-  int open(const char* path, int flags) noexcept override {
-    return opened(fails() ? -error_ : real_->open(path, flags));
+  int open(const char* path, OpenMode mode) noexcept override {
+    return opened(fails() ? -error_ : real_->open(path, mode));
   }
   int duplicate(int fd) noexcept override {
     return opened(fails() ? -error_ : real_->duplicate(fd));
@@ -145,14 +145,18 @@ class FaultySystem : public System {
     --num_libraries_;
     real_->unload_library(library);
   }
-  int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
+  void* find_symbol(void* library, const char* name) noexcept override {
+    return fails() ? nullptr : real_->find_symbol(library, name);
+  }
+  void keep_library(const char* path) noexcept override { real_->keep_library(path); }
+  int start_thread(ThreadHandle& out, uint64_t stack_bytes, void* (*entry)(void*),
                    void* arg) noexcept override {
     if (fails()) return -error_;
     const int result = real_->start_thread(out, stack_bytes, entry, arg);
     num_threads_ += result == 0;
     return result;
   }
-  void join_thread(pthread_t thread) noexcept override {
+  void join_thread(ThreadHandle thread) noexcept override {
     --num_threads_;
     real_->join_thread(thread);
   }

@@ -117,7 +117,7 @@ TEST(System, ReadErrorNamesFileAndOffset) {
   const TempFolder folder;
   const std::string path = folder.write("a", std::string("0123456789"));
   FaultySystem system(1, EIO);
-  const int fd = system.open(path.c_str(), O_RDONLY);
+  const int fd = system.open(path.c_str(), OpenMode::Read);
   std::array<std::byte, 4> bytes{};
   expect_error(Code::Io, AllOf(HasSubstr(path), HasSubstr("at 5"), HasSubstr("input/output error")),
                [&] { read_fully(system, fd, 5, bytes, path); });

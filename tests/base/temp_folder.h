@@ -1,12 +1,10 @@
 // A temporary folder, removed with its contents at the end of its life. For tests only.
 #pragma once
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -17,9 +15,15 @@ namespace tenon {
 class TempFolder {
  public:
   TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tenon-test-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = pattern;
+    const std::filesystem::path parent = std::filesystem::temp_directory_path();
+    std::random_device random;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      path_ = (parent / ("tenon-test-" + std::to_string(random()))).generic_string();
+      if (!std::filesystem::create_directory(path_)) continue;
+      std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
+      return;
+    }
+    throw std::runtime_error("no free name for a temporary folder");
   }
   ~TempFolder() {
     std::error_code ignored;

@@ -1,8 +1,10 @@
 #include "base/thread_team.h"
 
+#ifndef _WIN32
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <array>
 #include <cfenv>
@@ -270,6 +272,7 @@ TEST(ThreadTeam, HostRoundingAndFlushingChangeNothing) {
   }
 }
 
+#ifndef _WIN32
 TEST(ThreadTeam, WorkersTakeNoSignals) {
   ThreadTeam team(3);
   std::array<int, 3> blocked{-1, -1, -1};
@@ -311,6 +314,7 @@ TEST(ThreadTeam, ChildOfAForkGetsAnErrorAndTheParentGoesOn) {
   Recorder second(2);
   EXPECT_TRUE(team.run(second.job()));
 }
+#endif
 
 }  // namespace
 }  // namespace tenon

@@ -8,6 +8,7 @@
 #include <tenon/tenon.hpp>
 #include <vector>
 
+#include "base/temp_folder.h"
 #include "handles.h"
 
 namespace {
@@ -100,16 +101,13 @@ TEST(CBackends, TellTheirOptionsAndTheModelTakesThem) {
 }
 
 TEST(CBackends, ARefusedPluginIsListedWithItsReason) {
-  char path[] = "/tmp/libtenon-capi-XXXXXX";
-  const int fd = mkstemp(path);
-  ASSERT_GE(fd, 0);
-  std::ofstream(path) << "no library";
+  const tenon::TempFolder folder;
+  const std::string path = folder.write("libtenon-capi.so", "no library");
   const OptionsPtr options = make_options();
-  ASSERT_OK(tenon_options_add_string(options.get(), "plugin", path, TENON_NUL_TERMINATED));
+  ASSERT_OK(tenon_options_add_string(options.get(), "plugin", path.c_str(), TENON_NUL_TERMINATED));
   ASSERT_OK(tenon_options_add_string(options.get(), "plugin", "/nowhere.so", 11));
   const auto backends = list(options.get());
-  std::remove(path);
-  for (const std::string& origin : {std::string(path), std::string("/nowhere.so")}) {
+  for (const std::string& origin : {path, std::string("/nowhere.so")}) {
     const auto found = std::find_if(backends.begin(), backends.end(), [&](const Backend& backend) {
       return backend.origin == origin;
     });

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "handles.h"
 #include "loading.h"
 
@@ -79,16 +80,14 @@ struct Heap {
 void* heap_allocate(void* user, uint64_t size, uint64_t alignment) {
   auto* heap = static_cast<Heap*>(user);
   if (heap->calls++ >= heap->fail_after) return nullptr;
-  const uint64_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(std::max<uint64_t>(alignment, sizeof(void*)),
-                                    std::max<uint64_t>(rounded, sizeof(void*)));
+  void* memory = tenon::allocate_aligned(std::max<uint64_t>(size, 1), alignment);
   if (memory != nullptr) heap->live += size;
   return memory;
 }
 
 void heap_release(void* user, void* memory, uint64_t size, uint64_t) {
   static_cast<Heap*>(user)->live -= size;
-  std::free(memory);
+  tenon::free_aligned(memory);
 }
 
 TEST(Host, MemoryComesFromTheHostAndGoesBackToHim) {

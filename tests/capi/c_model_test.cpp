@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
+#include "base/temp_folder.h"
 #include "handles.h"
 #include "loading.h"
 
@@ -47,18 +48,16 @@ TEST(Model, EverySourceGivesTheSameModel) {
   EXPECT_EQ(answer_of(reader), expected);
 
   // The model is inside another file, whose descriptor is closed once the model is open.
-  char path[] = "/tmp/tenon_capi_XXXXXX";
-  const int fd = mkstemp(path);
+  const tenon::TempFolder folder;
+  const std::string path = folder.write("padded", "garbage" + bytes + "garbage");
+  const int fd = tenon::open_descriptor(path);
   ASSERT_GE(fd, 0);
-  const std::string padded = "garbage" + bytes + "garbage";
-  ASSERT_EQ(write(fd, padded.data(), padded.size()), static_cast<ssize_t>(padded.size()));
   tenon_source descriptor = make_source(TENON_SOURCE_FD);
   descriptor.fd = fd;
   descriptor.offset = 7;
   descriptor.size = bytes.size();
   EXPECT_EQ(answer_of(descriptor), expected);
-  close(fd);
-  unlink(path);
+  tenon::close_descriptor(fd);
 }
 
 TEST(Model, BadSourcesAreRefused) {

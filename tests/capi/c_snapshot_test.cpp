@@ -13,6 +13,12 @@
 
 namespace {
 
+#ifdef _WIN32
+constexpr const char* kNoRegularFile = "NUL";
+#else
+constexpr const char* kNoRegularFile = "/dev/null";
+#endif
+
 using namespace tenon_test;
 
 class CSnapshots : public DemoSession {
@@ -71,7 +77,7 @@ TEST_F(CSnapshots, ThatCannotBeAreRefused) {
   expect_failure(tenon_session_restore(of.get(), "/nowhere/session", 0), TENON_ERROR_IO,
                  "/nowhere");
   expect_failure(tenon_session_save(of.get(), "/nowhere/session"), TENON_ERROR_IO, "/nowhere");
-  expect_failure(tenon_session_save(of.get(), "/dev/null"), TENON_ERROR_IO, "regular");
+  expect_failure(tenon_session_save(of.get(), kNoRegularFile), TENON_ERROR_IO, "regular");
   expect_failure(tenon_session_save(of.get(), ""), TENON_ERROR_ARGUMENT, "path");
   expect_failure(tenon_session_save_buffer(of.get(), nullptr, 1, nullptr), TENON_ERROR_ARGUMENT,
                  "size");

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "handles.h"
 #include "loading.h"
 
@@ -39,7 +39,6 @@ void log_line(void* user, uint32_t level, const char* text, uint64_t length) {
 class Throwing : public testing::Test {
  protected:
   void SetUp() override {
-    alarm(120);  // ends the program if it hangs
     tenon_callbacks callbacks = make_callbacks(&host_);
     callbacks.log = log_line;
     tenon_model* model = nullptr;
@@ -49,8 +48,6 @@ class Throwing : public testing::Test {
     ASSERT_OK(tenon_engine_create(model, nullptr, &engine));
     engine_.reset(engine);
   }
-  void TearDown() override { alarm(0); }
-
   SessionPtr open() {
     tenon_session* session = nullptr;
     EXPECT_OK(tenon_engine_open_session(engine_.get(), nullptr, &session));
@@ -218,11 +215,11 @@ TEST(PostedTask, KeepsWhatTheEngineUsesOfItsHost) {
   tenon_callbacks callbacks = make_callbacks(&tasks);
   callbacks.allocate = [](void* user, uint64_t size, uint64_t alignment) -> void* {
     ++static_cast<Tasks*>(user)->blocks;
-    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    return tenon::allocate_aligned(size, alignment);
   };
   callbacks.release = [](void* user, void* memory, uint64_t, uint64_t) {
     if (memory != nullptr) --static_cast<Tasks*>(user)->blocks;
-    std::free(memory);
+    tenon::free_aligned(memory);
   };
   tenon_model* model = nullptr;
   ASSERT_OK(load_demo(callbacks, &model));

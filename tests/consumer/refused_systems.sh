@@ -24,6 +24,10 @@ verdict ""
 verdict "" -DCMAKE_SYSTEM_PROCESSOR=aarch64
 verdict "needs a 64-bit system: a pointer has 4 bytes here" -DCMAKE_SIZEOF_VOID_P=4
 verdict "needs a little-endian system" -DCMAKE_CXX_BYTE_ORDER=BIG_ENDIAN
-verdict 'knows no system "Windows"' -DCMAKE_SYSTEM_NAME=Windows
+verdict 'knows no system "FreeBSD"' -DCMAKE_SYSTEM_NAME=FreeBSD
+verdict "" -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_SYSTEM_PROCESSOR=AMD64
+verdict "runs on Windows only on x86-64" -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_SYSTEM_PROCESSOR=ARM64
+verdict "by g++ of mingw-w64" -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_CXX_COMPILER_ID=MSVC
+verdict "does not run on macOS yet" -DCMAKE_SYSTEM_NAME=Darwin
 verdict 'no kernels for the processor "riscv64"' -DCMAKE_SYSTEM_PROCESSOR=riscv64
 grep -q 'include(supported_systems)' "$root/CMakeLists.txt"

@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 /// Keeps the paths of all files that were opened.
 class OpenedPaths : public FaultySystem {
  public:
-  int open(const char* path, int flags) noexcept override {
-    const int fd = FaultySystem::open(path, flags);
+  int open(const char* path, OpenMode mode) noexcept override {
+    const int fd = FaultySystem::open(path, mode);
     if (fd >= 0) paths_.insert(fs::weakly_canonical(path).string());
     return fd;
   }

@@ -29,6 +29,29 @@ constexpr std::array kBannedCalls{
 /// The same for names that are no calls.
 constexpr std::array kBannedNames{"cout", "cerr", "clog", "regex", "iostream", "environ"};
 
+/// Folders whose files are compiled for one system.
+constexpr std::array kSystemFolders{"posix", "linux", "darwin", "windows"};
+
+/// Headers of operating systems, besides those in folders of theirs.
+constexpr std::array kSystemHeaders{
+    "aio.h",    "dirent.h",  "dlfcn.h",    "elf.h",      "execinfo.h", "fcntl.h",  "glob.h",
+    "grp.h",    "ifaddrs.h", "io.h",       "link.h",     "mach-o",     "malloc.h", "mqueue.h",
+    "netdb.h",  "poll.h",    "process.h",  "pthread.h",  "pwd.h",      "sched.h",  "semaphore.h",
+    "signal.h", "spawn.h",   "strings.h",  "syslog.h",   "termios.h",  "time.h",   "ucontext.h",
+    "unistd.h", "windows.h", "winsock2.h", "ws2tcpip.h",
+};
+constexpr std::array kSystemHeaderFolders{"sys/",  "linux/", "net/",    "netinet/",
+                                          "arpa/", "mach/",  "mach-o/", "asm/"};
+
+/// Files that know the operating system outside these folders: the list only gets shorter.
+constexpr std::array kKnowTheSystem{
+    "src/backends/common/driver_library.h", "src/backends/cpu/device.cpp",
+    "src/server/http/client_address.cpp",   "src/server/http/client_address.h",
+    "src/server/http/host_names.cpp",       "src/server/http/http_loop.cpp",
+    "src/server/http/http_post.cpp",        "src/server/http/tls_stream.cpp",
+    "src/server/json/json_memory.cpp",      "src/server/work/work_limit.cpp",
+};
+
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> heads) {
   return std::any_of(heads.begin(), heads.end(), [&](auto head) { return text.starts_with(head); });
 }
@@ -39,6 +62,19 @@ std::string_view first_folder(std::string_view path) {
 }
 
 std::string_view folder_of(std::string_view path) { return path.substr(0, path.rfind('/')); }
+
+/// Whether a file lies in a folder of one system.
+bool is_of_one_system(std::string_view path) {
+  const std::string_view folder = folder_of(path);
+  const std::string_view last = folder.substr(folder.rfind('/') + 1);
+  return std::ranges::find(kSystemFolders, last) != kSystemFolders.end();
+}
+
+bool is_system_header(std::string_view name) {
+  return std::ranges::find(kSystemHeaders, name) != kSystemHeaders.end() ||
+         std::ranges::any_of(kSystemHeaderFolders,
+                             [&](auto head) { return name.starts_with(head); });
+}
 
 bool is_header(std::string_view path) { return path.ends_with(".h") || path.ends_with(".hpp"); }
 
@@ -155,6 +191,11 @@ class Checker {
         continue;
       }
       const std::string_view target = first_folder(include.name);
+      if (is_system_header(include.name) && !may_know_the_system(file.path)) {
+        report(
+            file, include.line,
+            "includes " + include.name + ": systems are known in src/base/{posix,linux,...} only");
+      }
       const bool ours = floors_.has(target) || target == "tenon" || target == "backends" ||
                         target == "capi" || !resolve(file, include).empty();
       if (!ours && include.quoted) {
@@ -220,6 +261,13 @@ class Checker {
     return false;
   }
 
+  /// Whether the file may include headers of operating systems.
+  static bool may_know_the_system(std::string_view path) {
+    return is_of_one_system(path) || path.starts_with("include/") ||
+           (path.starts_with("examples/") && !path.starts_with("examples/tenon/")) ||
+           std::ranges::find(kKnowTheSystem, path) != kKnowTheSystem.end();
+  }
+
   static bool beside(const SourceFile& file, const Include& include) {
     return include.quoted && include.name.find('/') == std::string::npos &&
            !file.path.starts_with("capi/include/tenon/backend.h");
@@ -228,6 +276,11 @@ class Checker {
   /// The file of this project that an include names; empty when it is none.
   [[nodiscard]] std::string resolve(const SourceFile& file, const Include& include) const {
     const std::string own = std::string(folder_of(file.path)) + "/" + include.name;
+    // A program's folder of a system includes headers of the program.
+    const std::string_view folder = folder_of(file.path);
+    const std::string above =
+        is_of_one_system(file.path) ? std::string(folder_of(folder)) + "/" + include.name : own;
+    if (include.quoted && by_path_.contains(above)) return above;
     for (const std::string& path :
          {own, "src/" + include.name, "capi/include/" + include.name, "include/" + include.name,
           "tests/" + include.name, include.name}) {

@@ -167,6 +167,25 @@ TEST(Layering, ThirdPartyHeadersStandInAngles) {
               ElementsAre(finding("src/text/a.cpp", 1, "no header of this project")));
 }
 
+TEST(Layering, SystemsAreKnownInTheirFoldersOnly) {
+  for (const char* header : {"<unistd.h>", "<sys/mman.h>", "<windows.h>", "<pthread.h>"}) {
+    const std::string text = std::string("#include ") + header + "\n";
+    EXPECT_THAT(check({{"src/file/a.cpp", text}}),
+                ElementsAre(finding("src/file/a.cpp", 1, "systems are known")));
+    EXPECT_THAT(check({{"examples/tenon/a.cpp", text}}),
+                ElementsAre(finding("examples/tenon/a.cpp", 1, "systems are known")));
+    EXPECT_THAT(check({{"src/base/windows/a.cpp", text}, {"src/base/posix/b.cpp", text}}),
+                IsEmpty());
+  }
+  EXPECT_THAT(check({{"src/file/a.cpp", "#include <system_error>\n#include <ctime>\n"}}),
+              IsEmpty());
+  EXPECT_THAT(check({{"examples/tenon/windows/a.cpp", "#include \"host.h\"\n"},
+                     {"examples/tenon/host.h", kOpening}}),
+              IsEmpty());
+  EXPECT_THAT(check({{"examples/tenon/windows/a.cpp", "#include \"host.h\"\n"}}),
+              testing::SizeIs(1));
+}
+
 TEST(Layering, RefusesCirclesOfIncludes) {
   EXPECT_THAT(check({{"src/base/a.h", std::string(kOpening) + "#include \"base/b.h\"\n"},
                      {"src/base/b.h", std::string(kOpening) + "\n#include \"base/a.h\"\n"}}),

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 /* A program that links libtenon.a defines TENON_STATIC; the CMake target and tenon.pc do it. */
-#if defined(__GNUC__) && !defined(TENON_STATIC)
+#if defined(__GNUC__) && !defined(_WIN32) && !defined(TENON_STATIC)
 #define TENON_API __attribute__((visibility("default")))
 #else
 #define TENON_API
@@ -317,7 +317,7 @@ typedef struct tenon_source {
   int32_t kind;         /* TENON_SOURCE_* */
   const char* name;     /* the path; for other kinds the name in messages, or NULL */
   uint64_t name_length; /* TENON_NUL_TERMINATED is fine */
-  int32_t fd;
+  int32_t fd;           /* on Windows the value of a HANDLE, not a number of a C run time */
   uint32_t concurrent; /* READER: nonzero if several threads may call `read` at once */
   uint64_t offset;     /* FD */
   uint64_t size;

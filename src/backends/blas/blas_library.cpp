@@ -1,8 +1,7 @@
 #include "backends/blas/blas_library.h"
 
-#include <dlfcn.h>
-
 #include "abi/failure.h"
+#include "backends/common/driver_library.h"
 
 namespace tenon::blas {
 namespace {
@@ -16,15 +15,15 @@ using GetConfig = char*();
 /// Null if the library and its dependencies lack the function.
 template <typename Function>
 void BlasLibrary::find(const char* name, Function*& function) const {
-  function = reinterpret_cast<Function*>(::dlsym(handle_, name));
+  function = reinterpret_cast<Function*>(backends::driver_symbol(handle_, name));
 }
 
 BlasLibrary::BlasLibrary(const std::string& name)
-    : handle_(::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)), description_(name) {
+    : handle_(backends::open_driver(name, true)), description_(name) {
   if (handle_ == nullptr) {
-    const char* reason = ::dlerror();
+    const std::string reason = backends::driver_error();
     backends::refuse(TENON_BACKEND_UNSUPPORTED, "the BLAS library cannot be loaded: {}",
-                     reason == nullptr ? name : reason);
+                     reason.empty() ? name : reason);
   }
   find("cblas_sgemm", sgemm);
   find("cblas_sgemv", sgemv);

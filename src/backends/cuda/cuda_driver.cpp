@@ -1,8 +1,7 @@
 #include "backends/cuda/cuda_driver.h"
 
-#include <dlfcn.h>
-
 #include "abi/failure.h"
+#include "backends/common/driver_library.h"
 
 namespace tenon::cuda {
 namespace {
@@ -17,12 +16,13 @@ std::string version_text(int version) {
 }  // namespace
 
 Driver::Driver(const char* library) {
-  library_ = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  library_ = backends::open_driver(library, false);
   if (library_ == nullptr) {
     backends::refuse(TENON_BACKEND_UNSUPPORTED, "{} not found: there is no NVIDIA driver", library);
   }
   try {
-    const auto find = reinterpret_cast<GetProcAddress>(dlsym(library_, kGetProcAddress));
+    const auto find =
+        reinterpret_cast<GetProcAddress>(backends::driver_symbol(library_, kGetProcAddress));
     const char* missing = find == nullptr ? kGetProcAddress : nullptr;
 #define TENON_FIND(name, version, parameters)                       \
   if (missing == nullptr) {                                         \
@@ -47,12 +47,12 @@ Driver::Driver(const char* library) {
     const Result started = cuInit(0);
     if (started != kNoDevice) check(started, "cuInit");
   } catch (...) {
-    dlclose(library_);
+    backends::close_driver(library_);
     throw;
   }
 }
 
-Driver::~Driver() { dlclose(library_); }
+Driver::~Driver() { backends::close_driver(library_); }
 
 std::string Driver::error_name(Result result) const {
   const char* name = nullptr;

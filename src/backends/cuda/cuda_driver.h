@@ -10,7 +10,11 @@
 
 namespace tenon::cuda {
 
+#ifdef _WIN32
+inline constexpr char kDriverLibrary[] = "nvcuda.dll";
+#else
 inline constexpr char kDriverLibrary[] = "libcuda.so.1";
+#endif
 /// CUDA version times 1000: the oldest driver with all functions that reads the kernel image.
 inline constexpr int kMinimumVersion = 12000;
 

@@ -1,11 +1,10 @@
 #include "backends/vulkan/vulkan_instance.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "abi/failure.h"
+#include "backends/common/driver_library.h"
 #include "backends/gpu/unit_products.h"
 
 namespace tenon::vulkan {
@@ -16,13 +15,13 @@ constexpr uint32_t kUnitSharedBytes = 32768;
 
 /// Never unloaded: drivers leave threads.
 PFN_vkGetInstanceProcAddr open_loader(const char* name) {
-  void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void* library = backends::open_driver(name, true);
   if (library == nullptr) {
     backends::refuse(TENON_BACKEND_UNSUPPORTED, "{} not found: no Vulkan loader is installed",
                      name);
   }
-  const auto find =
-      reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(library, "vkGetInstanceProcAddr"));
+  const auto find = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+      backends::driver_symbol(library, "vkGetInstanceProcAddr"));
   if (find == nullptr) {
     backends::refuse(TENON_BACKEND_UNSUPPORTED, "{} is no Vulkan loader", name);
   }

@@ -14,7 +14,11 @@
 
 namespace tenon::vulkan {
 
+#ifdef _WIN32
+inline constexpr char kLoader[] = "vulkan-1.dll";
+#else
 inline constexpr char kLoader[] = "libvulkan.so.1";
+#endif
 
 /// Properties of a physical device that this backend uses.
 struct PhysicalDevice {

@@ -486,6 +486,7 @@ pub struct tenon_source {
     pub name: *const c_char,
     /// TENON_NUL_TERMINATED is fine
     pub name_length: u64,
+    /// on Windows the value of a HANDLE, not a number of a C run time
     pub fd: i32,
     /// READER: nonzero if several threads may call `read` at once
     pub concurrent: u32,

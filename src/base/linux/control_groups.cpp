@@ -1,7 +1,5 @@
 #include "base/control_groups.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -21,7 +19,7 @@ constexpr uint64_t kReadBytes = uint64_t{16} << 10;
 /// Whole kernel file, whose size is unknown in advance; empty if it cannot be read.
 std::string read_text(System& system, const std::string& path) {
   int fd = -EINTR;
-  while (fd == -EINTR) fd = system.open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  while (fd == -EINTR) fd = system.open(path.c_str(), OpenMode::Read);
   if (fd < 0) return {};
   std::string text;
   try {

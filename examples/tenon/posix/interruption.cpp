@@ -1,5 +1,8 @@
 #include "interruption.h"
 
+#include <signal.h>
+
+#include <csignal>
 #include <cstdlib>
 #include <iterator>
 
@@ -10,22 +13,29 @@ volatile std::sig_atomic_t noted = 0;
 
 void note(int signal) { noted = signal; }
 
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
 }  // namespace
 
-Interruption::Interruption() {
+struct Interruption::Before {
+  struct sigaction actions[std::size(kSignals)];
+};
+
+Interruption::Interruption() : before_(std::make_unique<Before>()) {
   struct sigaction action {};
   action.sa_handler = note;
   action.sa_flags = SA_RESTART;  // restarts system calls, so that none fails
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < std::size(kSignals); ++i) {
-    sigaction(kSignals[i], nullptr, &before_[i]);
+    sigaction(kSignals[i], nullptr, &before_->actions[i]);
     // A signal that the parent had us ignore (nohup, a background job) stays ignored.
-    if (before_[i].sa_handler == SIG_DFL) sigaction(kSignals[i], &action, nullptr);
+    if (before_->actions[i].sa_handler == SIG_DFL) sigaction(kSignals[i], &action, nullptr);
   }
 }
 
 Interruption::~Interruption() {
-  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  for (size_t i = 0; i < std::size(kSignals); ++i)
+    sigaction(kSignals[i], &before_->actions[i], nullptr);
 }
 
 void Interruption::check() {

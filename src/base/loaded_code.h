@@ -1,0 +1,26 @@
+// Facts about the running code that the dynamic loader knows.
+#pragma once
+
+#include <string_view>
+
+namespace tenon {
+
+/// Names of shared libraries on this system begin and end so.
+#ifdef _WIN32
+inline constexpr std::string_view kLibraryPrefix = "";
+inline constexpr std::string_view kLibraryEnding = ".dll";
+#else
+inline constexpr std::string_view kLibraryPrefix = "lib";
+inline constexpr std::string_view kLibraryEnding = ".so";
+#endif
+
+struct OwnCode {
+  const char* file = nullptr;  ///< file of the code, as the dynamic loader names it
+  bool is_shared = false;      ///< the file is the shared library itself
+  bool is_secure = false;      ///< more rights than the process's caller (AT_SECURE)
+};
+
+/// Facts about this code.
+OwnCode own_code() noexcept;
+
+}  // namespace tenon

@@ -1,0 +1,39 @@
+// What the systems of POSIX share: files, libraries, threads and clocks. A system adds its memory
+// and what it does better than POSIX.
+#pragma once
+
+#include "base/system.h"
+
+namespace tenon {
+
+class PosixSystem : public System {
+ public:
+  int duplicate(int fd) noexcept override;
+  int stat(int fd, FileStat& out) noexcept override;
+  int64_t read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept override;
+  int close(int fd) noexcept override;
+  int create(const char* path) noexcept override;
+  int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
+                   uint64_t offset) noexcept override;
+  int sync(int fd) noexcept override;
+  int rename(const char* from, const char* to) noexcept override;
+  int64_t read_link(const char* path, char* target, uint64_t size_bytes) noexcept override;
+  int remove(const char* path) noexcept override;
+  void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override;
+  void unmap_file(void* pages, uint64_t size_bytes) noexcept override;
+  int list_directory(const char* path, void (*visit)(void* user, const char* name),
+                     void* user) override;
+  void* load_library(const char* path, const char*& error) noexcept override;
+  void unload_library(void* library) noexcept override;
+  int start_thread(ThreadHandle& out, uint64_t stack_bytes, void* (*entry)(void*),
+                   void* arg) noexcept override;
+  void join_thread(ThreadHandle thread) noexcept override;
+  uint64_t now_ns() noexcept override;
+  uint64_t thread_time_ns() noexcept override;
+  void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept override;
+  void release(void* memory, uint64_t size_bytes, uint64_t alignment) noexcept override;
+  void* find_symbol(void* library, const char* name) noexcept override;
+  void keep_library(const char* path) noexcept override;
+};
+
+}  // namespace tenon
