@@ -1,18 +1,43 @@
-# Third-party libraries in a cross build, which takes only header-only ones from the building
-# machine's packages: fmt, Eigen, xxhash and JSON as headers, GoogleTest as sources. Targets that
-# need utf8proc cannot be built.
+# Third-party libraries in a cross build. Headers come from the building machine's packages, since
+# they suit every system: fmt, Eigen, xxhash, JSON and, where they are installed, CLI11, Boost and
+# Vulkan. GoogleTest and utf8proc are compiled from sources.
+set(TENON_SOURCE_PACKAGES "" CACHE PATH
+    "Cross builds: folder of unpacked Debian source packages (cmake/toolchains/fetch_sources.sh)")
 if(NOT TENON_BUNDLED)
   message(FATAL_ERROR "A cross build has no packages to link: it needs TENON_BUNDLED.")
 endif()
 set(headers ${PROJECT_BINARY_DIR}/host_headers)
 file(MAKE_DIRECTORY ${headers})
-foreach(name fmt xxhash.h eigen3 nlohmann)
-  file(CREATE_LINK /usr/include/${name} ${headers}/${name} SYMBOLIC)
+foreach(name fmt xxhash.h eigen3 nlohmann CLI boost vulkan vk_video)
+  if(EXISTS /usr/include/${name})
+    file(CREATE_LINK /usr/include/${name} ${headers}/${name} SYMBOLIC)
+  endif()
 endforeach()
 set(TENON_FMT_INCLUDE_DIR ${headers})
 set(TENON_XXHASH_INCLUDE_DIR ${headers})
-foreach(target Eigen3::Eigen nlohmann_json::nlohmann_json)
+if(EXISTS ${headers}/boost/beast)
+  set(TENON_BOOST_INCLUDE_DIR ${headers})
+endif()
+if(EXISTS ${headers}/vulkan/vulkan_core.h)
+  set(TENON_VULKAN_INCLUDE_DIR ${headers})
+endif()
+foreach(target Eigen3::Eigen nlohmann_json::nlohmann_json CLI11::CLI11)
   add_library(${target} INTERFACE IMPORTED)
+  target_include_directories(${target} INTERFACE ${headers})
 endforeach()
-target_include_directories(nlohmann_json::nlohmann_json INTERFACE ${headers})
 target_include_directories(Eigen3::Eigen INTERFACE ${headers}/eigen3)
+
+file(GLOB utf8proc_folders ${TENON_SOURCE_PACKAGES}/utf8proc-*)
+if(TENON_SOURCE_PACKAGES AND utf8proc_folders)
+  list(GET utf8proc_folders -1 utf8proc)
+  add_library(tenon_utf8proc STATIC ${utf8proc}/utf8proc.c)  # it includes utf8proc_data.c
+  target_include_directories(tenon_utf8proc SYSTEM PUBLIC ${utf8proc})
+  target_compile_definitions(tenon_utf8proc PUBLIC UTF8PROC_STATIC)
+  set(TENON_UTF8PROC_ARCHIVE $<TARGET_OBJECTS:tenon_utf8proc>)
+elseif(TENON_SOURCE_PACKAGES)
+  message(FATAL_ERROR "TENON_SOURCE_PACKAGES: ${TENON_SOURCE_PACKAGES} has no folder utf8proc-*; "
+                      "cmake/toolchains/fetch_sources.sh fetches it.")
+else()
+  message(STATUS "Targets that need utf8proc cannot be built: TENON_SOURCE_PACKAGES is empty")
+  add_library(tenon_utf8proc INTERFACE)
+endif()

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bash cmake/install_packages.sh g++-aarch64-linux-gnu qemu-user cmake ninja-build googletest \
   libfmt-dev libeigen3-dev libxxhash-dev nlohmann-json3-dev
-cmake -S . -B build-aarch64 -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake \
+cmake -S . -B build-aarch64 -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/toolchains/aarch64-linux-gnu.cmake \
   -DCMAKE_BUILD_TYPE=Release -DTENON_TESTS=ON -DTENON_EXAMPLES=OFF -DTENON_INSTALL=OFF \
   -DTENON_UNITY=ON
 cmake --build build-aarch64 -j "$(nproc)" --target test_backends_cpu test_conformance
