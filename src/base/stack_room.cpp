@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ StackRoom::StackRoom() noexcept {
   uintptr_t room = kAssumed;
   // The first thread's stack grows up to a limit. Its start is only known from a file, so assume
   // that half of the limit is left.
-  if (getpid() == gettid()) {
+  if (getpid() == syscall(SYS_gettid)) {  // glibc has gettid since 2.30
     rlimit limit{};
     if (getrlimit(RLIMIT_STACK, &limit) == 0) {
       room = std::min<uintptr_t>(limit.rlim_cur, uintptr_t{8} << 20) / 2;

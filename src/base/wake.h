@@ -2,8 +2,7 @@
 // awaited condition is the caller's, under the caller's lock.
 #pragma once
 
-#include <semaphore.h>
-
+#include <atomic>
 #include <cstdint>
 
 namespace tenon {
@@ -12,8 +11,7 @@ class Wake {
  public:
   static constexpr uint64_t kForever = UINT64_MAX;
 
-  Wake() noexcept;
-  ~Wake();
+  Wake() noexcept = default;
   Wake(const Wake&) = delete;
   Wake& operator=(const Wake&) = delete;
 
@@ -24,7 +22,7 @@ class Wake {
   void wait(uint64_t timeout_ns = kForever) noexcept;
 
  private:
-  sem_t semaphore_;
+  std::atomic<uint32_t> posted_{0};  // 1 from a post until a wait consumes it
 };
 
 }  // namespace tenon
