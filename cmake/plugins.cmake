@@ -8,7 +8,7 @@ function(tenon_module target name)
                                                ${PROJECT_SOURCE_DIR}/capi/include)
   target_link_libraries(${target} PRIVATE tenon_flags)
   target_link_options(${target} PRIVATE
-    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map -Wl,--exclude-libs,ALL)
+    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map ${TENON_HIDE_ARCHIVES})
   if(NOT TENON_SANITIZE)  # a sanitizer's symbols come from the program that loads the module
     target_link_options(${target} PRIVATE -Wl,-z,defs)
   endif()
