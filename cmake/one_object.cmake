@@ -49,8 +49,11 @@ file(WRITE ${OUTPUT}.s "${mentions}")
 file(WRITE ${OUTPUT}.unique "${unique}")
 run(${COMPILER} -c ${OUTPUT}.s -o ${OUTPUT}.mentions)
 run(${LINKER} -r -o ${OUTPUT} ${OUTPUT}.all ${OUTPUT}.mentions)
-run(${OBJCOPY} --weaken-symbols=${OUTPUT}.unique ${OUTPUT})
-run(${OBJCOPY} --wildcard "--keep-global-symbol=tenon_*" ${OUTPUT})
+if(unique)  # objcopy fails without a word at an empty file
+  run(${OBJCOPY} --weaken-symbols=${OUTPUT}.unique ${OUTPUT})
+endif()
+# The section names symbols by their old places.
+run(${OBJCOPY} --wildcard "--keep-global-symbol=tenon_*" --remove-section=.llvm_addrsig ${OUTPUT})
 file(REMOVE ${OUTPUT}.all ${OUTPUT}.s ${OUTPUT}.unique ${OUTPUT}.mentions)
 
 defined_symbols(${OUTPUT} symbols)

@@ -32,6 +32,10 @@ endif()
 set(CMAKE_C_COMPILER ${TENON_ZIG_SCRIPTS}/cc)
 set(CMAKE_CXX_COMPILER ${TENON_ZIG_SCRIPTS}/c++)
 
+# zig adds debug information if it is not told otherwise.
+set(CMAKE_C_FLAGS_RELEASE_INIT -g0)
+set(CMAKE_CXX_FLAGS_RELEASE_INIT -g0)
+
 # Binary tools are Debian's, of the target's processor.
 set(tenon_tools "")
 if(NOT CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL CMAKE_SYSTEM_PROCESSOR)
