@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "python"))
 sys.dont_write_bytecode = True
 from build_wheel import platform_tag  # noqa: E402
 
-# Of the libraries that every policy of PEP 600 lists, those that C and C++ programs need.
-SYSTEM = re.compile(r"lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so\.\d+|ld-linux-[a-z0-9-]+\.so\.\d+")
+# Of the libraries that every policy of PEP 600 lists, those that C and C++ programs need; and musl.
+SYSTEM = re.compile(r"lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so\.\d+|ld-linux-[a-z0-9-]+\.so\.\d+|libc\.so")
 OPENSSL = re.compile(r"lib(ssl|crypto)\.so\.3")
 NEED_OPENSSL = re.compile(r"libtenon-server\.so\.[0-9.]+")
 SCRIPTS_AT_INSTALLATION = {"preinstall", "install", "postinstall", "prepare", "prepublish"}

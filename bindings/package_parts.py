@@ -5,6 +5,7 @@ its plugins, the program, the licences and the bills of materials. Run by itself
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -50,6 +51,23 @@ def different_versions(version):
             found.append(f"{name} names no version")
         found += [f"{name} says {other}, not {version}" for other in versions if other != version]
     return found
+
+
+def target_of(file):
+    """(processor, C library) of a compiled file, as ("x86_64", "glibc") or ("aarch64", "musl")."""
+    said = subprocess.run(["readelf", "-W", "-h", "-d", str(file)], check=True, capture_output=True, text=True).stdout
+    machine = re.search(r"Machine: +(.*)", said).group(1)
+    names = {"Advanced Micro Devices X86-64": "x86_64", "AArch64": "aarch64"}
+    if machine not in names:
+        sys.exit(f"{file} is for a processor without packages: {machine}")
+    of_musl = re.search(r"NEEDED.*\[(libc\.so|libc\.musl-.*)\]", said)
+    return names[machine], "musl" if of_musl else "glibc"
+
+
+def compiler_of(build):
+    """A C compiler for what `build` builds: CC, the build's own cross compiler, or cc."""
+    cross = Path(build) / "zig/cc"
+    return os.environ.get("CC") or (str(cross) if cross.exists() else "cc")
 
 
 class Parts:

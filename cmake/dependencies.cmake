@@ -11,6 +11,14 @@ if(NOT TENON_BUNDLED)
 endif()
 set(TENON_STATIC_LIBRARIES ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
 list(REMOVE_ITEM TENON_STATIC_LIBRARIES ${CMAKE_C_IMPLICIT_LINK_LIBRARIES})
+# A compiler that links its C++ library as archives (zig): libtenon.a takes them in, so that it suits
+# programs of every compiler.
+set(TENON_RUNTIME_ARCHIVES ${TENON_STATIC_LIBRARIES})
+list(FILTER TENON_RUNTIME_ARCHIVES INCLUDE REGEX "\\.a$")
+if(TENON_RUNTIME_ARCHIVES)
+  # gcc -static leaves out the table by which the unwinder inside finds the frames.
+  set(TENON_STATIC_LIBRARIES m -Wl,--eh-frame-hdr)
+endif()
 list(PREPEND TENON_STATIC_LIBRARIES ${CMAKE_DL_LIBS})
 list(REMOVE_DUPLICATES TENON_STATIC_LIBRARIES)
 if(WIN32)

@@ -47,6 +47,12 @@ option(TENON_HARDENING "Pass the flags of cmake/hardening.cmake in release build
 if(TENON_HARDENING)
   target_link_libraries(tenon_flags INTERFACE $<$<CONFIG:Release,MinSizeRel>:tenon_hardening>)
 endif()
+# Names of archives stay inside libraries. zig's linker lacks the flag; there the version scripts alone
+# hide them.
+set(TENON_HIDE_ARCHIVES LINKER:--exclude-libs,ALL)
+if(TENON_ZIG)
+  set(TENON_HIDE_ARCHIVES "")
+endif()
 find_package(Threads REQUIRED)
 target_link_libraries(tenon_flags INTERFACE Threads::Threads)
 

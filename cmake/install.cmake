@@ -9,6 +9,7 @@ include(CMakePackageConfigHelpers)
 
 # Format the static libraries for tenon.pc.
 list(TRANSFORM TENON_STATIC_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE TENON_PC_PRIVATE_LIBS)
+list(TRANSFORM TENON_PC_PRIVATE_LIBS REPLACE "^-l-" "-")  # options of the linker
 list(JOIN TENON_PC_PRIVATE_LIBS " " TENON_PC_PRIVATE_LIBS)
 set(TENON_PC_REQUIRES_PRIVATE "")
 if(TENON_STATIC_MODULES)

@@ -2,14 +2,18 @@
 # that links libtenon.a never collides with another version of fmt, JSON or utf8proc, and the
 # program's own plug-ins export no name of the library.
 #   cmake -DOUTPUT=... -DLINKER=... -DNM=... -DOBJCOPY=... -DCOMPILER=... -P one_object.cmake --
-#   INPUT...
+#   INPUT... [-- ARCHIVE...]
+# Inputs are taken whole, and from the archives what these need.
 set(inputs "")
-set(after_dashes FALSE)
+set(archives "")
+set(list "")
 foreach(index RANGE ${CMAKE_ARGC})
-  if(after_dashes AND CMAKE_ARGV${index})
-    list(APPEND inputs "${CMAKE_ARGV${index}}")
+  if(CMAKE_ARGV${index} STREQUAL "--" AND list STREQUAL "")
+    set(list inputs)
   elseif(CMAKE_ARGV${index} STREQUAL "--")
-    set(after_dashes TRUE)
+    set(list archives)
+  elseif(list AND CMAKE_ARGV${index})
+    list(APPEND ${list} "${CMAKE_ARGV${index}}")
   endif()
 endforeach()
 
@@ -20,7 +24,7 @@ endfunction()
 # Dissolve groups: a group with a local name would still be merged with a program's group of that
 # name.
 run(${LINKER} -r --force-group-allocation -o ${OUTPUT}.all
-    --whole-archive ${inputs} --no-whole-archive)
+    --whole-archive ${inputs} --no-whole-archive --start-group ${archives} --end-group)
 
 function(defined_symbols file result)
   execute_process(COMMAND ${NM} --defined-only --extern-only --format=posix ${file}
@@ -45,8 +49,11 @@ file(WRITE ${OUTPUT}.s "${mentions}")
 file(WRITE ${OUTPUT}.unique "${unique}")
 run(${COMPILER} -c ${OUTPUT}.s -o ${OUTPUT}.mentions)
 run(${LINKER} -r -o ${OUTPUT} ${OUTPUT}.all ${OUTPUT}.mentions)
-run(${OBJCOPY} --weaken-symbols=${OUTPUT}.unique ${OUTPUT})
-run(${OBJCOPY} --wildcard "--keep-global-symbol=tenon_*" ${OUTPUT})
+if(unique)  # objcopy fails without a word at an empty file
+  run(${OBJCOPY} --weaken-symbols=${OUTPUT}.unique ${OUTPUT})
+endif()
+# The section names symbols by their old places.
+run(${OBJCOPY} --wildcard "--keep-global-symbol=tenon_*" --remove-section=.llvm_addrsig ${OUTPUT})
 file(REMOVE ${OUTPUT}.all ${OUTPUT}.s ${OUTPUT}.unique ${OUTPUT}.mentions)
 
 defined_symbols(${OUTPUT} symbols)

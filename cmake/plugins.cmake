@@ -25,7 +25,7 @@ function(tenon_module target name)
     target_compile_options(${target} PRIVATE -Wno-attributes)  # files have no visibility
   else()
     target_link_options(${target} PRIVATE
-      -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map -Wl,--exclude-libs,ALL)
+      -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map ${TENON_HIDE_ARCHIVES})
     if(NOT TENON_SANITIZE)  # a sanitizer's symbols come from the program that loads the module
       target_link_options(${target} PRIVATE -Wl,-z,defs)
     endif()

@@ -297,6 +297,18 @@ if has_time 55 "Address and undefined-behaviour sanitizers"; then
   fi
 fi
 
+# A release's archive for another processor, by another compiler with another C++ library: its kernels,
+# its symbols and its users' programs, under qemu.
+if has_time 62 "A release for aarch64"; then
+  say "A release for aarch64, run under qemu"
+  bash tests/release/cross.sh aarch64-linux-gnu.2.28 build-dev/bin/tenon
+  case $? in
+    0) passed=$((passed + 1)) ;;
+    77) skipped=$((skipped + 1)) ;;
+    *) fail "a release for aarch64" ;;
+  esac
+fi
+
 # Single-threaded tests, in rooms whose other tests have many threads. Kinds run in slices on a team;
 # models on two devices are `Placed`, and rows beside text `EmbedAlsoOf`.
 without_tsan=('LinearTime.*' '*/Kinds.Rewinds*' '*/Kinds.Forks*' '*/Kinds.Snapshots*' '*/Kinds.Shared*'

@@ -2,12 +2,13 @@
 """Builds the Go package: the module's sources, and from a build of the library libtenon.so and libtenon-server.so,
 which programs embed, and the plugins. Needs cmake alone.
 
-    build_package.py BUILD_FOLDER OUTPUT_FOLDER
+    build_package.py BUILD_FOLDER... OUTPUT_FOLDER
+
+With several build folders the module has the library for each of their processors.
 """
 
 import gzip
 import io
-import platform
 import sys
 import tarfile
 import tempfile
@@ -16,7 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 sys.dont_write_bytecode = True
-from package_parts import Parts  # noqa: E402
+from package_parts import Parts, target_of  # noqa: E402
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -28,7 +29,7 @@ package tenon
 
 import _ "embed"
 
-//go:embed lib/{soname}
+//go:embed lib/linux_{architecture}/{soname}
 var libraryOfPackage []byte
 
 func init() {{
@@ -37,7 +38,7 @@ func init() {{
 """
 
 EMBEDDED_SERVER = """
-//go:embed lib/{soname}
+//go:embed lib/linux_{architecture}/{soname}
 var serverOfPackage []byte
 
 func init() {{ embeddedServer = serverOfPackage }}
@@ -56,24 +57,30 @@ def write_archive(files, output):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    build, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
-    architecture = ARCHITECTURES.get(platform.machine())
-    if architecture is None:
-        sys.exit(f"the Go package is not made for {platform.machine()}")
+    builds, output = [Path(build).resolve() for build in sys.argv[1:-1]], Path(sys.argv[-1])
     with tempfile.TemporaryDirectory() as temporary:
-        parts = Parts(build, Path(temporary))
-        files = {f"lib/{parts.soname}": parts.library, **parts.licences()}
-        embedding = EMBEDDED.format(architecture=architecture, soname=parts.soname)
-        if parts.server:
-            files[f"lib/{parts.server.name}"] = parts.server.resolve()
-            embedding += EMBEDDED_SERVER.format(soname=parts.server.name)
-        files[f"embedded_linux_{architecture}.go"] = embedding.encode()
-        for name, path in parts.bills(parts.library, *parts.plugins, parts.server).items():
-            files[f"sbom/{name}"] = path
-        for plugin in parts.plugins:
-            files[f"lib/tenon/{plugin.name}"] = plugin
+        files, architectures = {}, []
+        for number, build in enumerate(builds):
+            parts = Parts(build, Path(temporary) / str(number))
+            machine, libc = target_of(parts.library)
+            architecture = ARCHITECTURES[machine]
+            if libc != "glibc" or architecture in architectures:
+                sys.exit("build_package.py: the module has one library of each processor, for glibc; "
+                         f"{build} is of {machine}, {libc}")
+            architectures.append(architecture)
+            folder = f"lib/linux_{architecture}"
+            files |= {f"{folder}/{parts.soname}": parts.library, **parts.licences()}
+            embedding = EMBEDDED.format(architecture=architecture, soname=parts.soname)
+            if parts.server:
+                files[f"{folder}/{parts.server.name}"] = parts.server.resolve()
+                embedding += EMBEDDED_SERVER.format(architecture=architecture, soname=parts.server.name)
+            files[f"embedded_linux_{architecture}.go"] = embedding.encode()
+            for name, path in parts.bills(parts.library, *parts.plugins, parts.server).items():
+                files[f"sbom/linux_{architecture}/{name}"] = path
+            for plugin in parts.plugins:
+                files[f"{folder}/tenon/{plugin.name}"] = plugin
         for pattern in ("*.go", "go.mod", "go.sum", "made_for*.json", "README.md", "examples/*/*.go"):
             for source in HERE.glob(pattern):
                 if not source.name.endswith("_test.go"):
@@ -81,7 +88,7 @@ def main():
         output.mkdir(parents=True, exist_ok=True)
         for old in output.glob("tenon-go-*.tar.gz"):
             old.unlink()
-        archive = output / f"tenon-go-{parts.version}-linux-{architecture}.tar.gz"
+        archive = output / f"tenon-go-{parts.version}-linux-{'-'.join(architectures)}.tar.gz"
         write_archive({f"tenon-go/{name}": source for name, source in files.items()}, archive)
         print(archive)
 

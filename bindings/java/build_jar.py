@@ -3,13 +3,12 @@
 tenon-langchain4j where Maven reaches LangChain4j. Needs a JDK from 17 on, a C compiler and cmake; without one from
 22 on the jar has JNI alone.
 
-    build_jar.py BUILD_FOLDER OUTPUT_FOLDER
+    build_jar.py BUILD_FOLDER... OUTPUT_FOLDER
 
-JAVA_HOME names a JDK; else that of javac, and those in the folder where Debian has them. Equal files give equal jars.
+With several build folders the jar has the library for each of their processors. JAVA_HOME names a JDK; else that of javac, and those in the folder where Debian has them. Equal files give equal jars.
 """
 
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,7 @@ sys.path.insert(0, str(HERE.parent))
 sys.dont_write_bytecode = True
 import generate  # noqa: E402
 from names import MAVEN_GROUP  # noqa: E402
-from package_parts import Parts, project_version  # noqa: E402
+from package_parts import Parts, compiler_of, project_version, target_of  # noqa: E402
 
 FIRST_WITH_FOREIGN_FUNCTIONS = 22
 
@@ -56,8 +55,8 @@ def compile_java(jdk, release, sources, output, classpath=()):
         *(["-classpath", ":".join(map(str, classpath))] if classpath else []), *sources)
 
 
-def compile_shim(jdk, output):
-    run(os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
+def compile_shim(build, jdk, output):
+    run(compiler_of(build), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
         "-fvisibility=hidden", "-s", f"-I{jdk / 'include'}", f"-I{jdk / 'include/linux'}",
         f"-I{ROOT / 'capi/include'}", HERE / "native/tenon_jni.c", "-o", output)
 
@@ -91,7 +90,7 @@ def tree(folder, prefix=""):
     return {prefix + path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
 
 
-def build_tenon(found, build, output, version, work):
+def build_tenon(found, builds, output, version, work):
     version_of_jdk, jdk = found[0]
     sources = [HERE / "src/module-info.java", *sorted((HERE / "src/tenon").glob("*.java")),
                *sorted((HERE / "generated/tenon").glob("*.java"))]
@@ -107,19 +106,30 @@ def build_tenon(found, build, output, version, work):
     else:
         print(f"LEFT OUT: foreign functions, which need a JDK from {FIRST_WITH_FOREIGN_FUNCTIONS} on; "
               "the jar has JNI alone")
-    parts = Parts(build, work / "staged")
-    native = {parts.soname: parts.library, **{f"tenon/{plugin.name}": plugin for plugin in parts.plugins}}
-    if parts.server:
-        native[parts.server.name] = parts.server.resolve()
-    else:
-        print("LEFT OUT: libtenon-server, which the build lacks: tenon.Server needs one that the system has")
-    compile_shim(jdk, work / "libtenon-jni.so")
-    native["libtenon-jni.so"] = work / "libtenon-jni.so"
-    folder = f"native/linux-{platform.machine()}/"
-    files |= {folder + name: path for name, path in native.items()}
-    files[folder + "list"] = "".join(f"{name}\n" for name in native).encode()
-    files |= {f"META-INF/{name}": path for name, path in parts.licences().items()}
-    files |= {f"META-INF/sbom/{name}": path for name, path in parts.bills(parts.library, *parts.plugins, parts.server).items()}
+    systems = set()
+    for number, build in enumerate(builds):
+        parts = Parts(build, work / f"staged{number}")
+        machine, libc = target_of(parts.library)
+        if libc != "glibc" or machine in systems:
+            sys.exit(f"build_jar.py: a jar has one library of each processor, for glibc; {build} is of {machine}, {libc}")
+        systems.add(machine)
+        native = {parts.soname: parts.library, **{f"tenon/{plugin.name}": plugin for plugin in parts.plugins}}
+        if parts.server:
+            native[parts.server.name] = parts.server.resolve()
+        else:
+            print("LEFT OUT: libtenon-server, which the build lacks: tenon.Server needs one that the system has")
+        shim = work / f"shim{number}/libtenon-jni.so"
+        shim.parent.mkdir()
+        compile_shim(build, jdk, shim)
+        native["libtenon-jni.so"] = shim
+        folder = f"native/linux-{machine}/"
+        files |= {folder + name: path for name, path in native.items()}
+        files[folder + "list"] = "".join(f"{name}\n" for name in native).encode()
+        files |= {f"META-INF/{name}": path for name, path in parts.licences().items()}
+        bills = parts.bills(parts.library, *parts.plugins, parts.server)
+        if len(builds) > 1:
+            bills = {f"linux-{machine}/{name}": path for name, path in bills.items()}
+        files |= {f"META-INF/sbom/{name}": path for name, path in bills.items()}
     files[f"META-INF/maven/{MAVEN_GROUP}/tenon/pom.xml"] = pom("tenon", version).encode()
     write_jar(output / f"tenon-{version}.jar",
               {"Multi-Release": "true", "Implementation-Title": "tenon", "Implementation-Version": version}, files)
@@ -161,9 +171,9 @@ def build_langchain4j(found, build, output, version, work):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    build, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    builds, output = [Path(build).resolve() for build in sys.argv[1:-1]], Path(sys.argv[-1]).resolve()
     found = jdks()
     if not found or found[0][0] < 17:
         sys.exit("no JDK from 17 on was found (Debian: openjdk-17-jdk-headless)")
@@ -173,8 +183,8 @@ def main():
     for old in output.glob("tenon-*.jar"):
         old.unlink()
     with tempfile.TemporaryDirectory() as temporary:
-        build_tenon(found, build, output, version, Path(temporary))
-        build_langchain4j(found, build, output, version, Path(temporary))
+        build_tenon(found, builds, output, version, Path(temporary))
+        build_langchain4j(found, builds[0], output, version, Path(temporary))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 // Builds two packages: the JavaScript of this folder, with the output of generate.py, and the files
-// compiled for this machine (NAME-linux-x64): the addon, made by the C compiler alone, and from a
+// compiled for one platform (NAME-linux-x64): the addon, made by the C compiler alone, and from a
 // build of the library libtenon.so, its plugins, and libtenon-server.so if the build has it. The
 // first names those of all platforms as optional dependencies, of which npm installs the one that
-// fits. Needs a C compiler, cmake, npm, python3 (PYTHON names it) and Node's headers.
+// fits. The library's file tells the platform; CC names a compiler for it. Needs a C compiler,
+// binutils, cmake, npm, python3 (PYTHON names it) and Node's headers.
 //
 //     build_package.mjs BUILD_FOLDER OUTPUT_FOLDER
 //
@@ -35,7 +36,8 @@ function headers() {
 
 function compileAddon(file) {
   const sources = fs.readdirSync(path.join(here, 'native')).filter((name) => name.endsWith('.c')).sort()
-  execFileSync(process.env.CC ?? 'cc', ['-std=c11', '-D_GNU_SOURCE', '-DNAPI_VERSION=8', '-O2', '-Wall', '-Wextra',
+  const cross = path.join(build, 'zig/cc')  // of a cross build
+  execFileSync(process.env.CC ?? (fs.existsSync(cross) ? cross : 'cc'), ['-std=c11', '-D_GNU_SOURCE', '-DNAPI_VERSION=8', '-O2', '-Wall', '-Wextra',
     '-Werror', '-fPIC', '-shared', '-fvisibility=hidden', '-s',
     // The library is found beside it; its threads may outlive an environment that unloads it.
     '-Wl,-rpath,$ORIGIN/lib', '-Wl,-z,nodelete',
@@ -52,8 +54,15 @@ function version() {
   return found
 }
 
-// Platforms with a package, made on a machine of that kind.
-const PLATFORMS = ['linux-x64', 'linux-arm64']
+// Platforms with a package.
+const PLATFORMS = ['linux-x64', 'linux-arm64', 'linux-x64-musl']
+
+/** Processor and C library of a compiled file, in npm's words. */
+function kindOf(file) {
+  const said = execFileSync('readelf', ['-W', '-h', '-d', file], { encoding: 'utf8' })
+  const cpu = { 'Advanced Micro Devices X86-64': 'x64', AArch64: 'arm64' }[/Machine: +(.*)/.exec(said)[1]]
+  return { cpu, libc: /NEEDED.*\[libc\.(so|musl-.*)\]/.test(said) ? 'musl' : 'glibc' }
+}
 
 /** Packs a folder; returns the path. */
 function pack(folder) {
@@ -78,14 +87,17 @@ function makeMain(folder, { name, ...rest }) {
   fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'))
 }
 
-/** The package of files compiled for this machine. staged: a folder with an installed library. */
-function makePlatform(folder, staged, { name, license, engines, os: systems, libc }) {
-  const platform = `${process.platform}-${process.arch}`
+/** The package of compiled files. staged: a folder with an installed library. */
+function makePlatform(folder, staged, { name, license, engines, os: systems }) {
+  const soname = `libtenon.so.${version().split('.').slice(0, 2).join('.')}`
+  const library = fs.readdirSync(staged, { recursive: true }).find((file) => path.basename(file) === soname)
+  const { cpu, libc } = kindOf(path.join(staged, library))
+  const platform = `linux-${cpu}${libc === 'musl' ? '-musl' : ''}`
   if (!PLATFORMS.includes(platform)) throw new Error(`no package is made for ${platform}, but for ${PLATFORMS.join(', ')}`)
   fs.mkdirSync(folder)
   writeDescription(folder, { name: `${name}-${platform}`, version: version(),
-    description: `What ${name} runs on ${platform}: the library and the addon`, license, engines, os: systems, libc,
-    cpu: [process.arch] })
+    description: `What ${name} runs on ${platform}: the library and the addon`, license, engines, os: systems,
+    libc: [libc], cpu: [cpu] })
   fs.writeFileSync(path.join(folder, 'README.md'), `# ${name}-${platform}\n\n` +
     `The library and the addon of \`${name}\` for ${platform}. Install \`${name}\`, which brings it along.\n`)
   fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'))
@@ -96,8 +108,6 @@ function makePlatform(folder, staged, { name, license, engines, os: systems, lib
     if (name === 'THIRD-PARTY.txt') fs.copyFileSync(path.join(documents, name), path.join(folder, name))
     else if (/^libtenon.*\.spdx\.json$/.test(name)) fs.copyFileSync(path.join(documents, name), path.join(folder, 'sbom', name))
   }
-  const soname = `libtenon.so.${version().split('.').slice(0, 2).join('.')}`
-  const library = fs.readdirSync(staged, { recursive: true }).find((file) => path.basename(file) === soname)
   fs.mkdirSync(path.join(folder, 'lib/tenon'), { recursive: true })
   fs.copyFileSync(fs.realpathSync(path.join(staged, library)), path.join(folder, 'lib', soname))
   const server = path.join(staged, path.dirname(library), soname.replace('libtenon.', 'libtenon-server.'))

@@ -10,7 +10,6 @@ One wheel serves Python 3.9 and every later one; nothing is compiled when it is 
 import base64
 import hashlib
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -26,7 +25,7 @@ sys.path.insert(0, str(HERE.parent))
 sys.dont_write_bytecode = True
 import generate  # noqa: E402
 from names import PYPI  # noqa: E402
-from package_parts import Parts  # noqa: E402
+from package_parts import Parts, compiler_of, target_of  # noqa: E402
 
 
 # The first manylinux tag (2_N) whose systems have a libstdc++ with GLIBCXX_3.4.X: X -> N, as PEP 600's list of
@@ -37,7 +36,15 @@ MANYLINUX_OF_LIBSTDCXX = {29: 34, 30: 35, 31: 39, 32: 39, 33: 39}
 def platform_tag(files):
     """manylinux by the newest symbols that the files ask of the C and C++ libraries: pip refuses the wheel where
     those are older. All else that they ask for is in the wheel, but for OpenSSL of the system, which tenon/bin/tenon
-    alone needs (docs/decisions/0013-tls-by-openssl.md)."""
+    alone needs (docs/decisions/0013-tls-by-openssl.md). Files for musl, which has no versions of symbols, give the
+    tag of musl 1.2."""
+    files = list(files)
+    kinds = {target_of(file) for file in files}
+    if len(kinds) != 1:
+        sys.exit(f"build_wheel.py: the files are of several kinds: {kinds}")
+    machine, libc = kinds.pop()
+    if libc == "musl":
+        return f"musllinux_1_2_{machine}"
     asked = "".join(subprocess.run(["readelf", "-V", str(file)], check=True, capture_output=True, text=True).stdout
                     for file in files)
     minor = max(int(number) for number in re.findall(r"\bGLIBC_2\.(\d+)", asked))
@@ -45,14 +52,23 @@ def platform_tag(files):
     if newest > max(MANYLINUX_OF_LIBSTDCXX):
         sys.exit(f"build_wheel.py: no manylinux tag is known for GLIBCXX_3.4.{newest}")
     minor = max(minor, MANYLINUX_OF_LIBSTDCXX.get(newest, 0))
-    return f"manylinux_2_{minor}_{platform.machine()}"
+    return f"manylinux_2_{minor}_{machine}"
 
 
-def compile_extension(output):
+def compile_extension(build, output):
     headers = sysconfig.get_path("include")
     if not (Path(headers) / "Python.h").exists():
         sys.exit(f"{headers}/Python.h is missing: install Python's headers (Debian: python3-dev)")
-    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra",
+    # Debian's pyconfig.h includes one of several by its processor. All targets have 64 bits and the limited API, so
+    # the one that is installed serves each of them.
+    own = output.parent / "python_headers"
+    config = next((path for path in Path(sysconfig.get_config_h_filename()).resolve().parents[2].glob(
+        f"*-linux-gnu/python{sysconfig.get_python_version()}/pyconfig.h")), None)
+    for machine in ("x86_64", "aarch64") if config else ():
+        folder = own / f"{machine}-linux-gnu/python{sysconfig.get_python_version()}"
+        folder.mkdir(parents=True)
+        (folder / "pyconfig.h").symlink_to(config)
+    subprocess.run([compiler_of(build), *([f"-I{own}"] if config else []), "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra",
                     "-Werror", "-fPIC", "-shared", "-fvisibility=hidden", "-s", f"-I{headers}",
                     f"-I{ROOT / 'capi/include'}", str(HERE / "native/module.c"), "-o", str(output)],
                    check=True)
@@ -101,7 +117,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         staged = Path(temporary)
         parts = Parts(build, staged)
-        compile_extension(staged / "_native.abi3.so")
+        compile_extension(build, staged / "_native.abi3.so")
         files = {"tenon/_native.abi3.so": staged / "_native.abi3.so", f"tenon/lib/{parts.soname}": parts.library}
         for plugin in parts.plugins:
             files[f"tenon/lib/tenon/{plugin.name}"] = plugin

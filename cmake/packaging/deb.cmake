@@ -1,6 +1,7 @@
 # Debian packages, by `cpack -G DEB` in a build folder: libtenon0.1, libtenon-server0.1, tenon,
 # libtenon-dev and, if plugins are built, tenon-plugins. Configure with -DCMAKE_INSTALL_PREFIX=/usr
-# for Debian's library folders.
+# for Debian's library folders. `cpack -G RPM` makes the packages of the same names for systems of
+# rpm; configure with -DCMAKE_INSTALL_LIBDIR=lib64 for these.
 set(TENON_PACKAGER "Tenon packagers <tenon@example.org>" CACHE STRING "Who answers for the Debian packages, with an address")
 
 set(CPACK_GENERATOR DEB)
@@ -21,6 +22,20 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
+# Built by zig the files need the C library alone, and the tools of the building machine that find
+# dependencies know no files of another processor.
+set(depends_on_system "")
+if(TENON_ZIG_TARGET MATCHES "gnu\\.([0-9.]+)$")
+  set(depends_on_system "libc6 (>= ${CMAKE_MATCH_1}), ")
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)
+endif()
+if(CMAKE_CROSSCOMPILING)
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE amd64)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+  endif()
+  set(CPACK_RPM_PACKAGE_ARCHITECTURE ${CMAKE_SYSTEM_PROCESSOR})
+endif()
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_BINARY_DIR}/deb_documents.cmake)
 
 set(minor ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
@@ -35,13 +50,32 @@ macro(deb_package component package section summary text)
   set(CPACK_DEBIAN_${name}_PACKAGE_NAME ${package})
   set(CPACK_DEBIAN_${name}_PACKAGE_SECTION ${section})
   set(CPACK_DEBIAN_${name}_DESCRIPTION "${summary}\n${text}")
+  set(CPACK_RPM_${name}_PACKAGE_NAME ${package})
+  set(CPACK_RPM_${name}_PACKAGE_SUMMARY "${summary}")
+  set(CPACK_RPM_${name}_PACKAGE_DESCRIPTION "${text}")
   string(JOIN " " entry ${component} ${package} ${ARGN})
   list(APPEND TENON_DEB_PACKAGES ${entry})
 endmacro()
 
+# Packages of rpm name the needs of files by themselves. What differs between builds stays out.
+set(CPACK_RPM_COMPONENT_INSTALL ON)
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
+set(CPACK_RPM_SPEC_INSTALL_POST true)  # cpack has stripped the files
+set(CPACK_RPM_SPEC_MORE_DEFINE "%global _buildhost tenon
+%global use_source_date_epoch_as_buildtime 1
+%global clamp_mtime_to_source_date_epoch 1
+%global _build_id_links none")
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/lib64/pkgconfig /usr/lib64/cmake /usr/share/doc
+    /usr/share/man /usr/share/man/man1 /usr/share/bash-completion /usr/share/bash-completion/completions
+    /usr/share/zsh /usr/share/zsh/site-functions /usr/share/fish /usr/share/fish/vendor_completions.d)
+
 set(CPACK_COMPONENTS_ALL "")
 deb_package(runtime libtenon${minor} libs "LLM inference inside a program: shared library"
   "Tenon runs language models from GGUF files in the process of the program that\nlinks it. This is the library that such programs need." libtenon)
+if(depends_on_system)
+  string(REGEX REPLACE ", $" "" CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "${depends_on_system}")
+endif()
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/runtime/symbols
     ${PROJECT_BINARY_DIR}/deb/runtime/shlibs ${PROJECT_BINARY_DIR}/deb/triggers)
 
@@ -49,7 +83,7 @@ set(server_depends "")
 if(TARGET tenon_server)
   deb_package(server libtenon-server${minor} libs "HTTP server of Tenon: shared library"
     "With this library a program serves the language models that it runs by Tenon,\nto clients of the usual HTTP interfaces." libtenon-server)
-  set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "libtenon${minor} ${exactly}")
+  set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "${depends_on_system}libtenon${minor} ${exactly}")
   set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/server/shlibs
       ${PROJECT_BINARY_DIR}/deb/triggers)
   set(server_depends ", libtenon-server${minor} ${exactly}")
@@ -61,14 +95,14 @@ if(plugins)
   deb_package(plugins tenon-plugins libs "LLM inference inside a program: further backends"
     "What Tenon can compute with beside its own kernels for processors: each backend\nis a plugin, which is loaded when a program asks for it." ${plugins})
   set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS tenon-plugins)
-  set(CPACK_DEBIAN_PLUGINS_PACKAGE_DEPENDS "libtenon${minor} ${exactly}")
+  set(CPACK_DEBIAN_PLUGINS_PACKAGE_DEPENDS "${depends_on_system}libtenon${minor} ${exactly}")
   set(CPACK_DEBIAN_PLUGINS_PACKAGE_SUGGESTS "libopenblas0 | libblas3, libvulkan1")
 endif()
 
 if(TARGET tenon_program)
   deb_package(program tenon misc "LLM inference at the command line"
     "Runs, measures and serves language models from GGUF files." tenon)
-  set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "libtenon${minor} ${exactly}${server_depends}")
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "${depends_on_system}libtenon${minor} ${exactly}${server_depends}")
 endif()
 
 deb_package(development libtenon-dev libdevel "LLM inference inside a program: development files"

@@ -22,7 +22,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 # The C and C++ libraries and the compiler's own: a file asks for them when it runs (NEEDED).
 OF_THE_SYSTEM = re.compile(r"/usr/(local/)?(lib|include/c\+\+|include/[^/]*-linux-gnu/(bits|sys|gnu|asm|c\+\+)|"
-                           r"include/(linux|asm-generic|arpa|netinet|net|rpc))/|/usr/include/([^/]*-linux-gnu/)?[^/]*\.h$")
+                           r"include/(linux|asm-generic|arpa|netinet|net|rpc))/|/usr/include/([^/]*-linux-gnu/)?[^/]*\.h$|"
+                           r".*/lib/(libc/include|libc/musl|libc/glibc|include|libunwind/include)/")  # of zig
 LICENCE_OF_NEEDED = {"libc": "LGPL-2.1-or-later", "libm": "LGPL-2.1-or-later", "ld-linux": "LGPL-2.1-or-later",
                      "libstdc++": "GPL-3.0-or-later WITH GCC-exception-3.1",
                      "libgcc_s": "GPL-3.0-or-later WITH GCC-exception-3.1",
@@ -100,7 +101,8 @@ def components(build, target, headers, third_party, own_folders):
             sys.exit(f"sbom.py: ninja knows no headers of {part}: build {target} first")
         for header in headers[part]:
             header = os.path.normpath(os.path.join(build, header))
-            if header.startswith(own_folders):
+            # Links to headers of the building machine (cmake/cross_dependencies.cmake) are in the build folder.
+            if header.startswith(own_folders) and "/host_headers/" not in header:
                 continue
             entry = third_party.of_header(header)
             if entry is not None:
@@ -135,7 +137,7 @@ def document(name, version, file, parts, libraries):
         packages.append(package(entry["name"], of, entry["licence"], entry["source"], entry["copyright"]))
         relations.append((own["SPDXID"], "STATIC_LINK", spdx_id(entry["name"])))
     for soname in libraries:
-        licence = LICENCE_OF_NEEDED.get(re.split(r"-server|\.so|-x86|-linux-aarch64", soname)[0], "NOASSERTION")
+        licence = "MIT" if soname == "libc.so" else LICENCE_OF_NEEDED.get(re.split(r"-server|\.so|-x86|-linux-aarch64", soname)[0], "NOASSERTION")
         packages.append(package(soname, "NOASSERTION", licence, "NOASSERTION", "NOASSERTION"))
         packages[-1].pop("versionInfo")
         relations.append((own["SPDXID"], "DYNAMIC_LINK", spdx_id(soname)))

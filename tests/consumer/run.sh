@@ -2,7 +2,8 @@
 # Links the installed package as external programs do: a C11 and a C++20 program, through CMake,
 # pkg-config and Meson, shared and static, with usual flags, each run on the demo model. The
 # installed tree is moved first, so no file in it may contain its prefix.
-#   usage: run.sh BUILD_DIR WORK_DIR CC CXX
+#   usage: run.sh BUILD_DIR|ARCHIVE WORK_DIR CC CXX
+# An archive is one of a release, tenon-*.tar.gz (docs/releasing.md).
 set -euo pipefail
 build=$1 work=$2 cc=$3 cxx=$4
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,7 +11,12 @@ model=$here/../../examples/models/demo-q8_0.gguf
 
 rm -rf "$work"
 mkdir -p "$work"
-cmake --install "$build" --prefix "$work/first" > "$work/install.log"
+if [ -f "$build" ]; then
+  mkdir "$work/first"
+  tar -xzf "$build" -C "$work/first" --strip-components=1
+else
+  cmake --install "$build" --prefix "$work/first" > "$work/install.log"
+fi
 prefix=$work/moved/prefix
 mkdir -p "$work/moved"
 mv "$work/first" "$prefix"

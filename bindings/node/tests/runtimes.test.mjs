@@ -145,5 +145,5 @@ test('without the package of its platform it says what to install', () => {
   const name = path.basename(PLATFORM)
   assert.ok(says('').startsWith(`${name} is not installed, which holds the library: npm install ${name}@`))
   assert.equal(says("Object.defineProperty(process, 'arch', { value: 'mips' })"),
-    'tenon-llm has no package for linux-mips, but: tenon-llm-linux-x64, tenon-llm-linux-arm64\n')
+    'tenon-llm has no package for linux-mips, but: tenon-llm-linux-x64, tenon-llm-linux-arm64, tenon-llm-linux-x64-musl\n')
 })

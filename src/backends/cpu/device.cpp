@@ -24,28 +24,48 @@ struct Variant {
 };
 
 #if defined(__x86_64__)
-/// Reads cpuid: clang 14 has no name for F16C.
-bool has_f16c() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-}
+/// The processor's instructions by cpuid, since names that compilers have for them differ, and some
+/// have no run time for names at all. Registers count only if the system saves them (xgetbv).
+struct Cpuid {
+  Cpuid() noexcept {
+    unsigned a = 0, b = 0, d = 0;
+    if (__get_cpuid(1, &a, &b, &basic, &d) == 0 || (basic & bit_OSXSAVE) == 0) return;
+    unsigned low = 0, high = 0;
+    asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    saved = low;
+    if (__get_cpuid_count(7, 0, &last, &wide, &more, &d) != 0 && last >= 1) {
+      unsigned c = 0;
+      (void)__get_cpuid_count(7, 1, &further, &b, &c, &d);
+    }
+  }
+  unsigned basic = 0;    ///< leaf 1, ecx
+  unsigned saved = 0;    ///< registers that the system saves
+  unsigned last = 0;     ///< number of the last part of leaf 7
+  unsigned wide = 0;     ///< leaf 7, ebx
+  unsigned more = 0;     ///< leaf 7, ecx
+  unsigned further = 0;  ///< leaf 7 part 1, eax
+};
+constexpr bool all_of(unsigned value, unsigned bits) { return (value & bits) == bits; }
+
 [[maybe_unused]] bool has_avx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+  constexpr unsigned kSse = 1u << 1, kAvx = 1u << 2;
+  const Cpuid cpu;
+  return all_of(cpu.saved, kSse | kAvx) && all_of(cpu.basic, bit_FMA | bit_F16C) &&
+         all_of(cpu.wide, bit_AVX2);
 }
 #if defined(TENON_KERNELS_AVX2_VNNI)
-/// Reads cpuid: compilers of 2022 have no name for AVX-VNNI.
 bool has_avx2_vnni() {
   constexpr unsigned kAvxVnni = 1u << 4;
-  unsigned last = 0, a = 0, b = 0, c = 0, d = 0;
-  return has_avx2() && __get_cpuid_count(7, 0, &last, &b, &c, &d) != 0 && last >= 1 &&
-         __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
+  return has_avx2() && all_of(Cpuid().further, kAvxVnni);
 }
 #endif
 #if defined(TENON_KERNELS_AVX512)
 bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vnni");
+  constexpr unsigned kAvx512 = 7u << 5;  // masks, upper halves, upper 16
+  const Cpuid cpu;
+  return has_avx2() && all_of(cpu.saved, kAvx512) &&
+         all_of(cpu.wide, bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ) &&
+         all_of(cpu.more, bit_AVX512VNNI);
 }
 #endif
 #endif

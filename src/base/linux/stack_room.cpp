@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace tenon {
 uintptr_t StackRoom::lowest_address(uintptr_t here) noexcept {
   // The first thread's stack grows up to a limit. Its start is only known from a file, so assume
   // that half of the limit is left.
-  if (getpid() == gettid()) {
+  if (getpid() == syscall(SYS_gettid)) {  // glibc has gettid since 2.30
     uintptr_t room = kAssumed;
     rlimit limit{};
     if (getrlimit(RLIMIT_STACK, &limit) == 0) {
