@@ -35,6 +35,16 @@ constexpr std::string_view kOneCacheType = "--cache-type TEXT sets both";
 constexpr std::string_view kNotYet = "this version cannot do that";
 
 constexpr std::array kFlagHints = std::to_array<Pair>({
+    {"--n-ctx", "--context N sets it"},
+    {"--max-model-len", "--context N sets it"},
+    {"--max-seq-len", "--context N sets it"},
+    {"--n-threads", "--threads N sets it"},
+    {"--num-threads", "--threads N sets it"},
+    {"--n-batch", "--slice N is the nearest"},
+    {"--n-ubatch", "--slice N is the nearest"},
+    {"--max-new-tokens", "--max-tokens N sets it"},
+    {"--max-length", "--max-tokens N sets it"},
+    {"--penalty-repeat", "--repeat-penalty X sets it"},
     {"--hf", kGet},
     {"--hf-repo", kGet},
     {"--hfr", kGet},
@@ -125,6 +135,13 @@ size_t distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
+/// The name with dashes for the underscores of Python's libraries.
+std::string dashed(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
 }  // namespace
 
 std::string further_names(std::string_view key) {
@@ -142,14 +159,15 @@ std::vector<std::string> with_long_dashes(std::vector<std::string> arguments) {
   return arguments;
 }
 
-std::string_view hint_of_flag(std::string_view flag) { return found_in(kFlagHints, flag); }
+std::string_view hint_of_flag(std::string_view flag) { return found_in(kFlagHints, dashed(flag)); }
 std::string_view hint_of_command(std::string_view command) {
   return found_in(kCommandHints, command);
 }
 
-std::string nearest(std::string_view given, const std::vector<std::string>& names) {
+std::string nearest(std::string_view spelled, const std::vector<std::string>& names) {
   constexpr size_t kLongest = 64;
-  if (given.empty() || given.size() > kLongest) return "";
+  if (spelled.empty() || spelled.size() > kLongest) return "";
+  const std::string given = dashed(spelled);
   std::string best;
   size_t least = std::max<size_t>(given.size() / 3, 1) + 1;
   for (const std::string& name : names) {

@@ -14,6 +14,8 @@ Json read_json(const std::string& path) {
     }
     return true;
   };
+  // The parser would take a zero byte for the end of the text.
+  if (text.find('\0') != text.npos) throw Failure(path + ": has a zero byte, so it is not JSON");
   try {
     return Json::parse(text, shallow);
   } catch (const Json::exception& error) {

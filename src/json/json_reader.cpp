@@ -41,9 +41,14 @@ bool read_json(std::string_view text, JsonEvents& events) {
   // Not Json::sax_parse, which also names the readers of four binary formats.
   const char* begin = text.data();
   using Input = decltype(nlohmann::detail::input_adapter(begin, begin));
-  return nlohmann::detail::parser<Json, Input>(
-             nlohmann::detail::input_adapter(begin, begin + text.size()))
-      .sax_parse(&handler);
+  nlohmann::detail::parser<Json, Input> parser(
+      nlohmann::detail::input_adapter(begin, begin + text.size()));
+  if (!parser.sax_parse(&handler)) return false;
+  // The parser takes a zero byte after the value for the end of the text.
+  const size_t zero = text.find('\0');
+  if (zero == text.npos) return true;
+  events.refuse(JsonFault::Syntax, zero + 1);
+  return false;
 }
 
 }  // namespace tenon

@@ -115,6 +115,9 @@ TEST(CommandLine, NamesWhatWasMeant) {
   expect_error_line("tenon run " + kDemo + " x --max-token 3", "the nearest is --max-tokens;");
   expect_error_line("tenon run " + kDemo + " x --xyzzy 3",
                     "has no option --xyzzy; tenon run --help");
+  expect_error_line("tenon run " + kDemo + " x --n_ctx 9", "--n_ctx; --context N sets it");
+  expect_error_line("tenon run " + kDemo + " x --max_new_tokens 9", "--max-tokens N sets it");
+  expect_error_line("tenon run " + kDemo + " x --n_gpu_layers 9", "the nearest is --n-gpu-layers;");
   expect_error_line("tenon run " + kDemo + " x -hf a/b", "download the .gguf file");
   expect_error_line("tenon run " + kDemo + " x --jinja", "leave it out");
   expect_error_line("tenon chat " + kDemo + " -i", "talks");

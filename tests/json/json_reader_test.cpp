@@ -82,6 +82,18 @@ TEST(JsonReader, RefusesOtherTextsAndTellsWhere) {
   }
 }
 
+TEST(JsonReader, RefusesAZeroByteWhereverItStands) {
+  const std::string_view text = R"( {"a":[1,"s"]} )";
+  for (size_t at = 0; at <= text.size(); ++at) {
+    std::string cut(text);
+    cut.insert(at, 1, '\0');
+    const Lines lines = events_of(cut, false);
+    ASSERT_FALSE(lines.empty());
+    EXPECT_EQ(lines.back(), "syntax " + std::to_string(at + 1));
+  }
+  EXPECT_EQ(events_of(std::string_view("{}\0{}", 5), false).back(), "syntax 3");
+}
+
 TEST(JsonReader, EndsWhereTheEventsEndIt) {
   const std::string_view text = R"([{"a":[1,-1,1.5,"s",true,null]}])";
   const Lines all = events_of(text, true);

@@ -4,11 +4,15 @@
 //
 // TENON_FULL_MEMORY_ALL=1 tries every allocation, otherwise some forty per request.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <future>
 #include <limits>
 #include <string>
+#include <thread>
 
 #include "server/http_server.h"
 #include "server/protocols/response_items.h"
@@ -142,6 +146,39 @@ TEST(FullMemoryOfParts, TextsAreComparedWithoutMemory) {
   counted::allocations_left = -1;
   EXPECT_TRUE(is_equal);
   EXPECT_TRUE(is_other);
+}
+
+// A child of fork() has copies of the locks, but not the threads that would open them.
+TEST(FullMemoryOfParts, AChildTakesTheReserveOverFromAThreadOfItsParent) {
+  reserve_json_memory();
+  const auto take = [] {
+    counted::allocations_left = 0;
+    void* const piece = take_json_memory(64);
+    counted::allocations_left = -1;
+    return piece;
+  };
+  std::promise<void> is_taken;
+  std::promise<void> is_over;
+  std::thread holder([&] {
+    void* const piece = take();
+    is_taken.set_value();
+    is_over.get_future().wait();
+    free_json_memory(piece);
+  });
+  is_taken.get_future().wait();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(static_cast<unsigned>(kPatience));
+    free_json_memory(take());
+    reserve_json_memory();
+    ::_exit(0);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "the child waited for a thread that it does not have";
+  is_over.set_value();
+  holder.join();
+  free_json_memory(take());
 }
 
 // Connections during failing allocations are accepted later, or get an error.

@@ -28,6 +28,15 @@ TEST(ServerJson, RefusesWhatIsNoJson) {
   }
 }
 
+TEST(ServerJson, RefusesAZeroByteWhereverItStands) {
+  const std::string text = R"({"a":[1,"s"]})";
+  for (size_t at = 0; at <= text.size(); ++at) {
+    std::string cut = text;
+    cut.insert(at, 1, '\0');
+    EXPECT_THAT(json_refusal(cut), testing::EndsWith("byte " + std::to_string(at + 1)));
+  }
+}
+
 TEST(ServerJson, ReadsHalfSurrogatesAsReplacementCharacters) {
   const std::string replaced = "\xef\xbf\xbd";
   EXPECT_EQ(parse_json(R"("a\ud83d")"), "a" + replaced);

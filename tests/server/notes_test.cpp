@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "server/compat/thought_signer.h"
 #include "server/compat/volatile_lines.h"
 #include "server/http/http_head.h"
+#include "server/protocols/chat_tools.h"
 #include "server/protocols/other_fields.h"
 #include "server/server_fixture.h"
 
@@ -52,6 +54,28 @@ TEST(LenientSchema, FindsKeywordsOfASchemaAndItself) {
   const Value whole = lenient_schema({{"type", "integer"}}, "s", notes);
   EXPECT_EQ(whole, Value({{"type", "integer"}}));
   EXPECT_TRUE(notes.empty());
+}
+
+// A lenient compilation shares nothing with other tools, so only refused tools pay for one.
+TEST(LenientTools, ReadsOnlyToolsThatAreRefused) {
+  const auto tool = [](const char* name) {
+    return Value{{"type", "function"},
+                 {"function", {{"name", name}, {"parameters", unkept_schema()}}}};
+  };
+  const ToolUse use{.tools = {tool("kept"), tool("cut"), tool("strict")},
+                    .lenient_fields = {"tools[0]", "tools[1]", ""}};
+  std::vector<std::string> notes;
+  std::vector<std::string> asked;
+  const std::optional<Value> kept = lenient_tools(use, false, notes, [&](const Value& one) {
+    asked.push_back(one["function"]["name"]);
+    return asked.back() == "kept";
+  });
+  ASSERT_TRUE(kept);
+  EXPECT_THAT(asked, ElementsAre("kept", "cut"));
+  EXPECT_EQ((*kept)[0], use.tools[0]);
+  EXPECT_NE((*kept)[1], use.tools[1]);
+  EXPECT_EQ((*kept)[2], use.tools[2]);
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("tools[1]: #/properties/a/pattern")));
 }
 
 // The remaining schema is compiled strictly, so a oneOf with parts left out is an anyOf there, too.

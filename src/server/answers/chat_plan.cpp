@@ -81,6 +81,20 @@ std::string grammar_field(const ChatRequest& request) {
   return request.tools.tools_field;
 }
 
+/// Whether calls of one tool alone compile. The chat keeps the parts of the schema for the grammar
+/// of all tools, while a lenient compilation begins with nothing.
+bool compiles_alone(const tenon::Chat& chat, const ChatRequest& request, const Json& tool) {
+  const Json conversation{{"messages", Json::array({{{"role", "user"}, {"content", ""}}})},
+                          {"tools", Json::array({tool})},
+                          {"tool_choice", request.tools.must_call() ? "required" : "auto"}};
+  try {
+    (void)chat.compile(to_text(conversation), under_work_limit());
+    return true;
+  } catch (const tenon::Error&) {
+    return false;
+  }
+}
+
 /// Compiles the constraint of a conversation without the unsupported parts of lenient tools, and
 /// notes each part. Returns false if the rest is refused as well. Examines single tools only after
 /// the whole was refused.
@@ -92,7 +106,9 @@ bool compile_leniently(const tenon::Chat& chat, ChatRequest& request, bool too_l
   for (const bool all : {false, true}) {
     if (too_large && !all) continue;
     std::vector<std::string> notes;
-    const std::optional<Json> kept = lenient_tools(request.tools, all, notes);
+    const std::optional<Json> kept =
+        lenient_tools(request.tools, all, notes,
+                      [&](const Json& tool) { return compiles_alone(chat, request, tool); });
     if (!kept) continue;
     try {
       grammar = chat.compile(conversation_of(request, request.messages, *kept), options);

@@ -32,6 +32,10 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
   bool parse_error(size_t at, const std::string&, const nlohmann::detail::exception&) override {
+    return refuse(at);
+  }
+  /// The text is no JSON; at: number of bytes read. Returns false.
+  bool refuse(size_t at) {
     error_ = "the body is not valid JSON: it stops making sense at byte " + std::to_string(at);
     return false;
   }
@@ -140,7 +144,10 @@ std::optional<std::string> without_half_surrogates(std::string_view text) {
 bool build(std::string_view text, JsonBuilder& builder) {
   const std::optional<std::string> repaired = without_half_surrogates(text);
   if (repaired) text = *repaired;
-  return Json::sax_parse(text.begin(), text.end(), &builder);
+  if (!Json::sax_parse(text.begin(), text.end(), &builder)) return false;
+  // The parser takes a zero byte after the value for the end of the text.
+  const size_t zero = text.find('\0');
+  return zero == text.npos || builder.refuse(zero + 1);
 }
 
 }  // namespace

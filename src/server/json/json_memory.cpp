@@ -1,8 +1,10 @@
 #include "server/json/json_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
-#include <mutex>
+#include <atomic>
+#include <memory>
 
 namespace tenon_http {
 namespace {
@@ -13,6 +15,9 @@ constexpr size_t kAlignment = 16;
 
 /// Cuts pieces off both ends in turn. A growing vector has at most two pieces, so each end is free
 /// again for the next cut.
+///
+/// The lock names the process that holds it: a child of fork() takes it over from a thread that
+/// does not run there.
 class Reserve {
  public:
   Reserve()
@@ -21,11 +26,12 @@ class Reserve {
                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
     if (begin_ == MAP_FAILED) throw std::bad_alloc();
   }
+  ~Reserve() { ::munmap(begin_, kReserveBytes); }
   Reserve(const Reserve&) = delete;
   Reserve& operator=(const Reserve&) = delete;
 
   void* take(size_t bytes) {
-    if (num_mine == 0) mutex_.lock();
+    if (num_mine == 0) lock();
     ++num_mine;
     const size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     if (size > kReserveBytes - low_.used - high_.used) {
@@ -53,38 +59,55 @@ class Reserve {
     size_t num_pieces = 0;
   };
 
+  void lock() noexcept {
+    const pid_t mine = ::getpid();
+    pid_t holder = kNobody;
+    while (!holder_.compare_exchange_weak(holder, mine, std::memory_order_acquire)) {
+      if (holder == mine) {
+        holder_.wait(mine, std::memory_order_relaxed);
+        holder = kNobody;
+      }
+    }
+    if (holder != kNobody) low_ = high_ = {};  // pieces of a thread of the parent
+  }
   void leave() noexcept {
     if (--num_mine > 0) return;
     ::madvise(begin_, kReserveBytes, MADV_DONTNEED);
-    mutex_.unlock();
+    holder_.store(kNobody, std::memory_order_release);
+    holder_.notify_one();
   }
 
   std::byte* begin_;
   End low_;
   End high_;
-  std::mutex mutex_;
+  static constexpr pid_t kNobody = 0;
+  std::atomic<pid_t> holder_ = kNobody;
   static inline thread_local size_t num_mine = 0;  ///< pieces held by this thread
 };
 
-/// Never freed: trees may outlive the last server.
-Reserve* the_reserve = nullptr;
-std::once_flag is_reserved;
+/// Never freed: trees may outlive the last server. No once_flag, which a fork() during the first
+/// call would leave held in the child.
+std::atomic<Reserve*> the_reserve = nullptr;
 
 }  // namespace
 
 void reserve_json_memory() {
-  std::call_once(is_reserved, [] { the_reserve = new Reserve(); });
+  if (the_reserve != nullptr) return;
+  auto made = std::make_unique<Reserve>();
+  Reserve* none = nullptr;
+  if (the_reserve.compare_exchange_strong(none, made.get())) (void)made.release();
 }
 
 void* take_json_memory(size_t bytes) {
   if (void* const memory = ::operator new(bytes, std::nothrow)) return memory;
-  if (the_reserve == nullptr) throw std::bad_alloc();
-  return the_reserve->take(bytes);
+  Reserve* const reserve = the_reserve;
+  if (reserve == nullptr) throw std::bad_alloc();
+  return reserve->take(bytes);
 }
 
 void free_json_memory(void* memory) noexcept {
-  if (the_reserve != nullptr && the_reserve->owns(memory)) {
-    return the_reserve->give_back(memory);
+  if (Reserve* const reserve = the_reserve; reserve != nullptr && reserve->owns(memory)) {
+    return reserve->give_back(memory);
   }
   ::operator delete(memory);
 }

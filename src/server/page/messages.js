@@ -35,7 +35,9 @@ function factsOf({ usage, times, finish }) {
     const speed = (tokens - 1) / took * 1000;
     if (tokens > 1 && took > 0) facts.push(`${speed.toFixed(speed < 100 ? 1 : 0)} tokens/s`);
     if (times) facts.push(`first after ${seconds(times.first)}`);
-    facts.push(`prompt ${prompt}, ${cached} reused (${Math.round(cached / Math.max(prompt, 1) * 100)} %)`);
+    // Whole blocks are reused, so a short prompt has none: no fault to show.
+    const share = Math.round(cached / Math.max(prompt, 1) * 100);
+    facts.push(cached > 0 ? `prompt ${prompt}, ${cached} reused (${share} %)` : `prompt ${prompt}`);
   }
   if (finish === 'length') facts.push('cut at the most tokens');
   if (finish === 'stopped') facts.push('stopped');

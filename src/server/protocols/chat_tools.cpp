@@ -150,7 +150,8 @@ void add_function(ToolUse& use, Json tool, const Fields& fields, std::string_vie
   use.tools.push_back(std::move(tool));
 }
 
-std::optional<Json> lenient_tools(const ToolUse& use, bool all, std::vector<std::string>& notes) {
+std::optional<Json> lenient_tools(const ToolUse& use, bool all, std::vector<std::string>& notes,
+                                  const std::function<bool(const Json& tool)>& is_accepted) {
   std::optional<Json> kept;
   for (size_t i = 0; i < use.tools.size(); ++i) {
     const std::string& field = use.lenient_fields[i];
@@ -158,6 +159,7 @@ std::optional<Json> lenient_tools(const ToolUse& use, bool all, std::vector<std:
     const Json& given = use.tools[i]["function"]["parameters"];
     Json schema = {{"type", "object"}};
     if (!all) {
+      if (is_accepted(use.tools[i])) continue;
       schema = lenient_schema(given, field, notes);
       // Arguments remain an object after the schema is dropped.
       if (!schema.is_object()) schema = {{"type", "object"}};

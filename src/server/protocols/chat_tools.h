@@ -1,6 +1,7 @@
 // Converts tools and the tool choice of OpenAI's chat interface for a conversation.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,8 +43,11 @@ Json function_tool(const Fields& fields, std::string_view schema_field);
 void add_function(ToolUse& use, Json tool, const Fields& fields, std::string_view schema_field);
 
 /// Tools without the unsupported schema parts of lenient tools; each dropped part is noted. Empty
-/// if nothing was dropped. all: drops the whole schema of each lenient tool.
-std::optional<Json> lenient_tools(const ToolUse& use, bool all, std::vector<std::string>& notes);
+/// if nothing was dropped.
+///   all          drops the whole schema of each lenient tool
+///   is_accepted  true for a tool whose schema compiles as it is
+std::optional<Json> lenient_tools(const ToolUse& use, bool all, std::vector<std::string>& notes,
+                                  const std::function<bool(const Json& tool)>& is_accepted);
 
 /// Choice of a tool that must be called. Throws ApiError at `field` of `fields` if no tool has that
 /// name.

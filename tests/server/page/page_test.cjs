@@ -46,10 +46,10 @@ test('answers, streams, counts', async (page) => {
     system: 'Answer every question about a country with the name of its capital and nothing else, in a short sentence. '.repeat(2) });
   const answer = await ask(page, 'What is the capital of Norway?');
   assert.notEqual(await answer.locator('.text').innerText(), '');
-  assert.match(await answer.locator('.facts').innerText(), /\d+ tokens · .*first after .*prompt \d+, \d+ reused/);
+  assert.match(await answer.locator('.facts').innerText(), /\d+ tokens · .*first after .*prompt \d+/);
   assert.match(await page.innerText('#status'), /of 2048 tokens of the context/);
   const again = await ask(page, 'And of Italy?');
-  assert.doesNotMatch(await again.locator('.facts').innerText(), / 0 reused/);
+  assert.match(await again.locator('.facts').innerText(), /prompt \d+, [1-9]\d* reused/);
 });
 
 test('keeps a schema', async (page) => {
