@@ -19,6 +19,9 @@ constexpr size_t kMaxIgnoredBytes = 65536;
 /// Fewest bytes in Settings::stall_seconds of a connection that is kept.
 constexpr uint64_t kStallBytes = 1024;
 constexpr size_t kHashedAtOnce = size_t{4} << 20;
+/// Bytes after which the disk is waited for, so that it has little left to do at the end.
+constexpr uint64_t kSyncedAtOnce = uint64_t{32} << 20;
+constexpr uint64_t kMostPieces = uint64_t{1} << 20;
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -92,7 +95,8 @@ class FileDownload {
         crypto_(crypto),
         job_(job),
         partial_(*http.settings().system, job.partial, job.knows_size ? job.size_bytes : 0,
-                 http.settings().piece_bytes, job.validator),
+                 std::max(http.settings().piece_bytes, job.size_bytes / kMostPieces),
+                 job.validator),
         source_(parse_url(job.url)),
         base_bytes_(http.watch().progress.bytes_done) {
     reset_digest();
@@ -116,8 +120,8 @@ class FileDownload {
 
   [[nodiscard]] const FileJob& job() const { return job_; }
   [[nodiscard]] Http& http() { return http_; }
-  /// The server answers a stream from the first byte on with the whole file. What was there goes:
-  /// bytes that have been hashed must not be written over.
+  /// The server answers a stream from the first byte on with the whole file. Pieces that were
+  /// there go: bytes that have been hashed must not be written over.
   void take_whole(Stream& stream) {
     uses_ranges_ = false;
     whole_ = &stream;
@@ -134,6 +138,7 @@ class FileDownload {
  private:
   void reset_digest() {
     hashed_ = 0;
+    synced_ = 0;
     digest_.reset();
     if (!job_.sha256.empty()) {
       digest_ = std::make_unique<Digest>(crypto_, Digest::Kind::Sha256, job_.size_bytes);
@@ -172,6 +177,7 @@ class FileDownload {
   std::string last_failure_;
   std::unique_ptr<Digest> digest_;
   uint64_t hashed_ = 0;
+  uint64_t synced_ = 0;  ///< hashed bytes that are on the disk
   uint64_t base_bytes_;
 };
 
@@ -428,6 +434,10 @@ void FileDownload::hash_some(size_t at_most) {
     digest_->add(part);
     hashed_ += size;
     at_most -= size;
+  }
+  if (hashed_ >= synced_ + kSyncedAtOnce) {
+    partial_.sync();
+    synced_ = hashed_;
   }
 }
 

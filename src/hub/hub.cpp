@@ -85,7 +85,7 @@ std::string reference_of(const Reference& asked, const Choice& choice) {
        is_offline ? ", and nothing is fetched offline" : "; `tenon pull` fetches it");
 }
 
-/// What stands beside a file of a plain URL: its address, ETag and size, a line each.
+/// Note beside a file of a plain URL: its address, ETag and size, a line each.
 struct UrlNote {
   std::string url;
   std::string etag;

@@ -140,8 +140,12 @@ void PartialFile::mark(uint64_t piece) {
   if (wrote < 0) fail_writing(static_cast<int>(-wrote), path_ + ".state");
 }
 
-void PartialFile::finish(const std::string& target) {
+void PartialFile::sync() {
   if (const int error = system_->sync(data_); error < 0) fail_writing(-error, path_);
+}
+
+void PartialFile::finish(const std::string& target) {
+  sync();
   if (const int error = system_->rename(path_.c_str(), target.c_str()); error < 0) {
     fail_system(-error, "{}: cannot be renamed to {}: {}", path_, target, errno_text(-error));
   }

@@ -40,6 +40,8 @@ class PartialFile {
   void clear();
   /// Sets the size, which was unknown.
   void set_size(uint64_t size_bytes);
+  /// Returns when the data is on the disk.
+  void sync();
   /// Syncs the data and renames it to `target`, replacing what is there.
   void finish(const std::string& target);
   /// Removes both files.

@@ -14,7 +14,7 @@ void Watch::check(bool at_once) {
     reported_ = time;
     ends = report_(progress);
   }
-  if (ends) fail(Code::Cancelled, "cancelled; what has arrived is kept for the next time");
+  if (ends) fail(Code::Cancelled, "cancelled; what has arrived is kept");
 }
 
 void Watch::sleep(double seconds) {

@@ -13,7 +13,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Lies:
-    """What the servers do wrong. Each is off unless a test sets it."""
+    """Faults of the servers. Each is off unless a test sets it."""
 
     def __init__(self):
         self.no_ranges = False  # a range is answered by 200

@@ -136,8 +136,8 @@ typedef struct tenon_hub_progress {
 /* Called on the thread of the call, at most ten times a second. Nonzero ends it: CANCELLED. */
 typedef int32_t (*tenon_hub_progress_callback)(void* user, const tenon_hub_progress* progress);
 
-/* Fetches what is missing of a model. What arrived before a failure, a cancellation or the end of
- * the process is kept, and the next call goes on from it. Every byte is verified by the digest that
+/* Fetches what is missing of a model. Bytes that arrived before a failure, a cancellation or the
+ * end of the process are kept, and the next call goes on from them. Every byte is verified by the digest that
  * the hub tells, and a file appears under its name only when it is whole.
  *   reference  zero-terminated
  *   progress   may be NULL
