@@ -13,6 +13,7 @@
 #include "display.h"
 #include "failure.h"
 #include "format_text.h"
+#include "hub_access.h"
 #include "input_files.h"
 #include "number_lists.h"
 #include "stopwatch.h"
@@ -94,6 +95,7 @@ void AnswerFlags::add(CLI::App& command) {
                    "Print timings to standard error behind each answer");
   sampler_options.add(command, TENON_SCOPE_SAMPLER, "Sampler");
   session_options.add(command, TENON_SCOPE_SESSION, "Session");
+  add_offline(command, offline);
   model_options.add(command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
   command
       .add_option(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """libtenon-hub against a hub on loopback that tells the truth and lies.
 
-    hub_test.py LIBRARY DEMO_MODEL [TEST...]
+    hub_test.py LIBRARY DEMO_MODEL PROGRAM|- [TEST...]
 
 With huggingface_hub installed, that package reads what was pulled."""
 
@@ -23,7 +23,7 @@ from hub_library import Hub, HubError
 from lying_server import COMMIT, LyingHub, git_sha1
 
 PIECE = 65536
-LIBRARY = DEMO = None
+LIBRARY = DEMO = PROGRAM = None
 
 
 def bytes_of(size, seed=1):
@@ -141,7 +141,8 @@ class Pulls(HubTest):
 
     def test_split_models_and_their_projector_come_whole(self):
         files = {f"Q8_0/m-Q8_0-{i:05}-of-00003.gguf": bytes_of(9000, i) for i in (1, 2, 3)}
-        files |= {"mmproj-F16.gguf": b"f16", "mmproj-Q8_0.gguf": b"q8", "m-imatrix.gguf": b"no", "Q4_0/m-Q4_0.gguf": b"4"}
+        files |= {"mmproj-F16.gguf": b"f16", "mmproj-Q8_0.gguf": b"q8", "m-imatrix.gguf": b"no",
+                  "Q4_0/m-Q4_0.gguf": b"4"}
         model = self.hub(self.serve(files)).pull("hf:owner/name:Q8_0")
         self.assertEqual(4, model.num_files)
         self.assertTrue(model.path.endswith("/Q8_0/m-Q8_0-00001-of-00003.gguf"))
@@ -153,8 +154,9 @@ class Pulls(HubTest):
         needed = {"config.json": b"{}", "tokenizer.json": b"{}", "1_Pooling/config.json": b"{}",
                   "additional_chat_templates/tool.jinja": b"x", "model-00001-of-00002.safetensors": b"1",
                   "model-00002-of-00002.safetensors": b"2", "model.safetensors.index.json": json.dumps(index).encode()}
-        others = {"pytorch_model.bin": b"p", "original/consolidated.00.pth": b"p", "onnx/model.onnx": b"o", "a.png": b"i",
-                  "consolidated.safetensors": b"c", "modeling.py": b"x", "model-00003-of-00003.safetensors": b"3"}
+        others = {"pytorch_model.bin": b"p", "original/consolidated.00.pth": b"p", "onnx/model.onnx": b"o",
+                  "a.png": b"i", "consolidated.safetensors": b"c", "modeling.py": b"x",
+                  "model-00003-of-00003.safetensors": b"3"}
         model = self.hub(self.serve({**needed, **others})).pull("hf:owner/name")
         found = {str(path.relative_to(model.path)) for path in Path(model.path).rglob("*") if not path.is_dir()}
         self.assertEqual(set(needed), found)
@@ -171,7 +173,8 @@ class Pulls(HubTest):
 
     def test_the_largest_that_fits_is_chosen(self):
         demo = Path(DEMO).read_bytes()
-        server = self.serve({"m-Q8_0.gguf": demo + bytes(70000), "m-Q4_K_M.gguf": demo, "m-BF16.gguf": demo + bytes(99999)})
+        server = self.serve({"m-Q8_0.gguf": demo + bytes(70000), "m-Q4_K_M.gguf": demo,
+                             "m-BF16.gguf": demo + bytes(99999)})
         model = self.hub(server, memory_bytes=1 << 33).pull("hf:owner/name")
         self.assertEqual("hf:owner/name:Q8_0", model.reference)
         self.assertIn("by its plan", model.note)
@@ -191,7 +194,8 @@ class Pulls(HubTest):
     def test_progress_grows_to_the_end(self):
         seen = []
         server = self.serve()
-        self.hub(server).pull("hf:owner/name", lambda told: seen.append((told.phase, told.bytes_done, told.bytes_total)))
+        self.hub(server).pull("hf:owner/name",
+                              lambda told: seen.append((told.phase, told.bytes_done, told.bytes_total)))
         self.assertEqual((len(MODEL), len(MODEL)), seen[-1][1:])
         self.assertEqual(sorted(done for _, done, _ in seen), [done for _, done, _ in seen])
 
@@ -358,7 +362,8 @@ class Lied(HubTest):
         server.lies.tree = f"[{json.dumps(hostile)[1:-1]}, {honest}]".encode()
         hub = self.hub(server)
         self.assert_same(hub.pull("hf:owner/name").path)
-        self.assertFalse((self.folder / "x.gguf").exists())
+        server.lies.tree = json.dumps(hostile).encode()
+        self.refused("UNSUPPORTED", "has neither GGUF files nor", hub.pull, "hf:owner/name")
         for tree, words in {b"[": "byte", b"{}": "no list", b'[{"type":"file","path":"a","size":-1}]': "size",
                             b'[{"type":"file","path":"a","size":99999999999999999}]': "size",
                             b"[" * 5000: "", f"[{honest}, {honest}]".encode(): "twice"}.items():
@@ -435,8 +440,8 @@ class Refused(HubTest):
 
     def test_names_that_are_none(self):
         hub = self.hub()
-        for text in ("", "hf:", "hf:name", "hf:a/b/c", "hf:../x", "hf:a/..", "hf:a--b/c", "hf:a/b@", "hf:a/b@../x", "hf:a/b:",
-                     "hf:a/b:../x", "hf:a/b:x\n", "hf:/b", "hf:a/", "model.gguf", "hf:a/b@x y", "x" * 5000):
+        for text in ("", "hf:", "hf:name", "hf:a/b/c", "hf:../x", "hf:a/..", "hf:a--b/c", "hf:a/b@", "hf:a/b@../x",
+                     "hf:a/b:", "hf:a/b:../x", "hf:a/b:x\n", "hf:/b", "hf:a/", "model.gguf", "hf:a/b@x y", "x" * 5000):
             with self.assertRaises(HubError, msg=text) as caught:
                 hub.pull(text)
             self.assertEqual("ARGUMENT", caught.exception.status, text)
@@ -481,7 +486,8 @@ class EndedEarly(HubTest):
         server.lies.seconds_per_block = 0.001
         chance = random.Random(5)
         child = ("import sys; sys.path.insert(0, sys.argv[1]); from hub_library import Hub; Hub.load(sys.argv[2]);"
-                 "Hub(cache_folder=sys.argv[3], endpoint=sys.argv[4], piece_bytes=int(sys.argv[5])).pull('hf:owner/name')")
+                 "Hub(cache_folder=sys.argv[3], endpoint=sys.argv[4], piece_bytes=int(sys.argv[5]))"
+                 ".pull('hf:owner/name')")
         arguments = [sys.executable, "-c", child, str(Path(__file__).parent), LIBRARY, str(self.cache), server.endpoint,
                      str(PIECE)]
         for _ in range(20):
@@ -587,11 +593,12 @@ class OnThisMachine(HubTest):
         whole = self.folder / "whole"
         shutil.copytree(self.folder, whole, symlinks=True, ignore=lambda folder, names: ["whole"])
         chance = random.Random(11)
-        for _ in range(60):
+        for _ in range(30):
             for name in ("hub", "ollama", "studio", "llama"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
                 shutil.copytree(whole / name, self.folder / name, symlinks=True)
-            places = sorted(path for name in ("hub", "ollama", "studio", "llama") for path in (self.folder / name).rglob("*"))
+            places = sorted(path for name in ("hub", "ollama", "studio", "llama")
+                            for path in (self.folder / name).rglob("*"))
             for place in chance.sample(places, 3):
                 if not place.is_symlink() and not place.exists():
                     continue
@@ -636,7 +643,90 @@ class OnThisMachine(HubTest):
         self.assertEqual(written, self.hub().find("hf:owner/name").path)
 
 
+class Program(HubTest):
+    def setUp(self):
+        super().setUp()
+        if PROGRAM == "-":
+            self.skipTest("this build has no program")
+        self.demo = Path(DEMO).read_bytes()
+        self.server = self.serve({"demo-Q8_0.gguf": self.demo})
+        self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "HF_ENDPOINT": self.server.endpoint,
+                            "HF_HUB_CACHE": str(self.cache)}
+
+    def run_it(self, *words, status=0, **variables):
+        done = subprocess.run([PROGRAM, *words], env={**self.environment, **variables}, capture_output=True, text=True,
+                              timeout=120, stdin=subprocess.DEVNULL)
+        self.assertEqual(status, done.returncode, done.stderr)
+        return done.stdout if status == 0 else done.stderr
+
+    def test_pull_list_rm(self):
+        path = self.run_it("pull", "hf:owner/name:q8_0").strip()
+        self.assert_same(path, self.demo)
+        self.assertEqual("hf:owner/name:Q8_0  2.7 MiB\n", self.run_it("list"))
+        listed = json.loads(self.run_it("list", "--json"))
+        self.assertEqual([("hf:owner/name:Q8_0", path, "hub", True)],
+                         [(m["reference"], m["path"], m["source"], m["is_whole"]) for m in listed])
+        self.assertEqual("2.7 MiB freed\n", self.run_it("rm", "hf:owner/name"))
+        self.assertEqual("", self.run_it("list"))
+        self.assertIn("tenon: hf:owner/name: is not in", self.run_it("rm", "hf:owner/name", status=1))
+
+    def test_models_by_name_are_fetched_once(self):
+        question = ("What is the capital of Norway?", "--temperature", "0", "--max-tokens", "24")
+        self.assertIn("no-such-flag", self.run_it("run", "hf:owner/name", "--no-such-flag", status=2))
+        self.assertEqual(0, self.server.sent)
+        self.assertIn("Oslo", self.run_it("run", "hf:owner/name:Q8_0", *question))
+        asked = len(self.server.requests)
+        for variables in ({}, {"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}):
+            self.assertIn("Oslo", self.run_it("run", "hf:owner/name:Q8_0", *question, **variables))
+        self.assertIn("Oslo", self.run_it("run", "--offline", "-m", "hf:owner/name", *question))
+        self.assertIn("demo", self.run_it("inspect", "hf:owner/name"))
+        self.assertEqual(asked, len(self.server.requests))
+        self.assertIn("nothing is fetched offline", self.run_it("run", "--offline", "hf:owner/other", "x", status=1))
+        self.assertIn("nothing is fetched offline",
+                      self.run_it("pull", "hf:owner/other", status=1, TRANSFORMERS_OFFLINE="on"))
+
+    def test_the_server_names_models_as_they_were_named(self):
+        process = subprocess.Popen([PROGRAM, "serve", "hf:owner/name:Q8_0", "--port", "0"], env=self.environment,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        self.assertEqual("serving owner/name:Q8_0\n", process.stdout.readline())
+
+    def test_tokens_of_the_environment(self):
+        (self.folder / "hf").mkdir()
+        (self.folder / "hf/token").write_text("from-file\n")
+        for wanted, variables in (("Bearer given", {"HF_TOKEN": "given"}),
+                                  ("Bearer from-file", {"HF_HOME": str(self.folder / "hf")}), (None, {})):
+            self.server.requests.clear()
+            self.run_it("pull", "hf:owner/name", **variables)
+            self.assertEqual({wanted}, {headers.get("Authorization") for role, _, headers in self.server.requests
+                                        if role == "hub"})
+
+    def test_ctrl_c_keeps_what_has_arrived(self):
+        self.server.lies.seconds_per_block = 0.02
+        process = subprocess.Popen([PROGRAM, "pull", "hf:owner/name"], env=self.environment, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.assertTrue(self.server.wait_until_sent(len(self.demo) // 3))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(-signal.SIGINT, process.wait(60))
+        self.server.lies.seconds_per_block = 0
+        self.assert_same(self.run_it("pull", "hf:owner/name").strip(), self.demo)
+
+    def test_models_of_other_programs_run(self):
+        ollama = self.folder / ".ollama/models"
+        digest = hashlib.sha256(self.demo).hexdigest()
+        manifest = ollama / "manifests/registry.ollama.ai/library/demo/latest"
+        manifest.parent.mkdir(parents=True)
+        (ollama / "blobs").mkdir()
+        (ollama / f"blobs/sha256-{digest}").write_bytes(self.demo)
+        manifest.write_text(json.dumps({"schemaVersion": 2, "layers": [{
+            "mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}", "size": len(self.demo)}]}))
+        self.assertEqual("ollama:demo:latest  2.7 MiB\n", self.run_it("list"))
+        self.assertIn("Oslo", self.run_it("run", "ollama:demo", "What is the capital of Norway?", "--temperature", "0"))
+
+
 if __name__ == "__main__":
-    LIBRARY, DEMO = sys.argv[1:3]
+    LIBRARY, DEMO, PROGRAM = sys.argv[1:4]
     Hub.load(LIBRARY)
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=2)
