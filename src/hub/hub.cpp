@@ -311,8 +311,8 @@ Model Hub::pull_from_hub(const Reference& reference, const Report& report) {
       });
   std::ranges::stable_sort(choice.files, {}, [&](size_t i) { return is_weights(files[i].path); });
   if (!choice.projector.empty()) {  // before the model, so that a model found has it
-    std::ranges::stable_partition(choice.files,
-                                  [&](size_t i) { return files[i].path == choice.projector; });
+    std::stable_partition(choice.files.begin(), choice.files.end(),
+                          [&](size_t i) { return files[i].path == choice.projector; });
   }
 
   Cache cache(*settings_.system, settings_.cache_folder);
