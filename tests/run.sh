@@ -207,7 +207,7 @@ without_asan=('LinearTime.*' 'TokenizerTime.*' 'TokenizerMemory.*' 'TemplateWork
               'Fork.TheChildCompilesWhileThreadsOfTheParentDo')
 # Programs that parse untrusted input, and programs that compute with it.
 parts_of_asan=(base file text text_grammar program weights weights_foreign sampler kv backend engine capi
-               unload server mutation conformance)
+               unload server hub mutation conformance)
 asan_targets=("${parts_of_asan[@]/#/test_}" fuzzers)
 if $release; then asan_targets=(all); fi
 if has_time 50 "Address and undefined-behaviour sanitizers"; then

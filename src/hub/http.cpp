@@ -51,6 +51,18 @@ class TextReceiver final : public HttpReceiver {
   size_t seen_ = 0;
 };
 
+/// "/OWNER/NAME" in the path of a request to a hub whose own path is `base`; empty if there is none.
+std::string repository_in(std::string_view path, std::string_view base) {
+  while (base.ends_with('/')) base.remove_suffix(1);
+  if (!path.starts_with(base)) return {};
+  path.remove_prefix(base.size());
+  constexpr std::string_view kApi = "/api/models";
+  if (path.starts_with(kApi)) path.remove_prefix(kApi.size());
+  const size_t name = path.find('/', 1);
+  if (name == path.npos) return {};
+  return std::string(path.substr(0, path.find('/', name + 1)));
+}
+
 }  // namespace
 
 bool read_number(std::string_view text, uint64_t& into) {
@@ -98,12 +110,13 @@ Refusal Http::explain(const HttpHead& head, const Url& url, std::string_view wha
       refusal.text = name + ": " + url.origin() + " refuses the signed address (status " +
                      std::to_string(head.status) + ")";
     } else if (is_gated) {
-      refusal.text =
-          name + ": its authors give access on request: accept their terms on its page at " + site +
-          (settings_->token.empty()
-               ? ", then " + give
-               : "; the token given is of an account without access, or may not "
-                 "read gated models");
+      refusal.text = name +
+                     ": its authors give access on request: accept their terms on its page, " +
+                     site + repository_in(url.path, endpoint_.path) +
+                     (settings_->token.empty()
+                          ? ", then " + give
+                          : "; the token given is of an account without access, or may not "
+                            "read gated models");
     } else if (settings_->token.empty()) {
       refusal.text = name +
                      ": there is no such model, or it is private or gated, which takes a "

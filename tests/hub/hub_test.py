@@ -401,15 +401,15 @@ class Lied(HubTest):
 class Refused(HubTest):
     def test_who_may_not(self):
         server = self.serve()
-        where = f"/api/models/owner/name/revision/main"
+        where = "/api/models/owner/name/revision/main"
         for token, status, code, words in (
                 ("", 401, "RepoNotFound", "private or gated|HF_TOKEN|/settings/tokens"),
-                ("", 401, "GatedRepo", "accept their terms|/owner|HF_TOKEN"),
+                ("", 401, "GatedRepo", "accept their terms|{endpoint}/owner/name, then|HF_TOKEN"),
                 ("t", 403, "GatedRepo", "accept their terms|account without access"),
                 ("t", 401, "RepoNotFound", "no such model, or the token")):
             server.lies.status[where] = [(status, {"X-Error-Code": code})]
             hub = self.hub(server, token=token)
-            self.refused("ARGUMENT", words.replace("|/owner", ""), hub.pull, "hf:owner/name")
+            self.refused("ARGUMENT", words.format(endpoint=server.endpoint), hub.pull, "hf:owner/name")
 
     def test_what_is_not_there(self):
         server = self.serve({"m-Q4_K_M.gguf": b"1", "m-Q8_0.gguf": b"2"})
