@@ -18,7 +18,7 @@ def short(name):
 
 
 class Interface:
-    """A description: bindings/interface.json, or server_interface.json.
+    """A description: bindings/interface.json, server_interface.json or hub_interface.json.
 
     left_out   functions that the language does not offer
     by_hand    functions that its generator leaves to handwritten code

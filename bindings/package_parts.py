@@ -20,6 +20,7 @@ NAMED = [
     ("CMakeLists.txt", r"project\(tenon VERSION ([0-9.]+)"),
     ("bindings/interface.json", r'"version": "([0-9.]+)"'),
     ("bindings/server_interface.json", r'"version": "([0-9.]+)"'),
+    ("bindings/hub_interface.json", r'"version": "([0-9.]+)"'),
     ("bindings/go/made_for.json", r'"version":\s*"([0-9.]+)"'),
     ("bindings/go/made_for_server.json", r'"version":\s*"([0-9.]+)"'),
     ("bindings/rust/tenon-sys/src/made_for.rs", r'VERSION: &str = "([0-9.]+)"'),
@@ -86,6 +87,8 @@ class Parts:
         self.plugins = sorted((library.parent / "tenon").glob("*.so"))
         server = library.parent / self.soname.replace("libtenon.", "libtenon-server.")
         self.server = server if server.exists() else None
+        hub = library.parent / self.soname.replace("libtenon.", "libtenon-hub.")
+        self.hub = hub if hub.exists() else None
         self.program = folder / "bin/tenon" if (folder / "bin/tenon").exists() else None
         self.documents = folder / "share/doc/tenon"
 

@@ -1,6 +1,6 @@
 # Installed package: libraries, headers, program, CMake package, tenon.pc (plugins: plugins.cmake).
 # No file contains the prefix, so a copy of the tree works at any place. The components are runtime,
-# server, plugins, program, development and documents: cmake --install BUILD_FOLDER --component
+# server, hub, plugins, program, development and documents: cmake --install BUILD_FOLDER --component
 # runtime.
 if(NOT TENON_INSTALL OR NOT TARGET tenon_shared)
   return()
@@ -26,16 +26,23 @@ if(WIN32)
   install(FILES ${PROJECT_BINARY_DIR}/lib/tenon.lib DESTINATION ${CMAKE_INSTALL_LIBDIR}
           COMPONENT development)
 endif()
-set(without_server "")
+set(left_out "")
 if(TARGET tenon_server)
   install(TARGETS tenon_server LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           COMPONENT server NAMELINK_COMPONENT development)
   set_target_properties(tenon_server PROPERTIES INSTALL_RPATH "$ORIGIN")
 else()
-  set(without_server PATTERN "server.h" EXCLUDE)
+  list(APPEND left_out PATTERN "server.h" EXCLUDE)
+endif()
+if(TARGET tenon_hub)
+  install(TARGETS tenon_hub LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          COMPONENT hub NAMELINK_COMPONENT development)
+  set_target_properties(tenon_hub PROPERTIES INSTALL_RPATH "$ORIGIN")
+else()
+  list(APPEND left_out PATTERN "hub.h" EXCLUDE)
 endif()
 install(DIRECTORY capi/include/tenon include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        COMPONENT development FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${without_server})
+        COMPONENT development FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${left_out})
 if(TARGET tenon_program)
   file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(tenon_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
@@ -65,6 +72,11 @@ install(FILES ${PROJECT_BINARY_DIR}/tenon.pc ${PROJECT_BINARY_DIR}/tenon-static.
 if(TARGET tenon_server)
   configure_file(cmake/tenon-server.pc.in ${PROJECT_BINARY_DIR}/tenon-server.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/tenon-server.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endif()
+if(TARGET tenon_hub)
+  configure_file(cmake/tenon-hub.pc.in ${PROJECT_BINARY_DIR}/tenon-hub.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/tenon-hub.pc
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()
 

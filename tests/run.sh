@@ -163,7 +163,7 @@ fi
 
 # Programs that parse untrusted input, and programs that compute with it.
 parts_of_asan=(base file text text_grammar program weights weights_foreign sampler kv backend engine
-               capi unload server mutation conformance)
+               capi unload server hub mutation conformance)
 asan_targets=("${parts_of_asan[@]/#/test_}" fuzzers)
 if $release; then asan_targets=(all); fi
 # Programs with several threads.

@@ -3,7 +3,7 @@
 
     generate.py           tenon/_native.pyi, and what build_wheel.py makes and the repository does not hold:
                           native/generated.h, tenon/_options.py, tenon/constants.py, tenon/_made_for.json,
-                          tenon/_server_made_for.json
+                          tenon/_server_made_for.json, tenon/_hub_made_for.json
     generate.py --check   says whether the first is new, status 1
 
 For each function of the interfaces generated.h has a Python function of the same name without `tenon_`:
@@ -20,7 +20,7 @@ import sys
 sys.dont_write_bytecode = True
 from described import HAND, HERE, Interface, is_hidden, type_name  # noqa: E402
 from generate_python import constants_module, native_stub, options_module  # noqa: E402
-from generating import made_for, short, write  # noqa: E402
+from generating import Interface as Description, made_for, short, write  # noqa: E402
 
 
 def to_python(interface, kind, expression):
@@ -363,12 +363,14 @@ def generated_header(interfaces):
 
 def main():
     tenon, server = interfaces = Interface(), Interface(is_server=True)
+    hub = Description(file="hub_interface.json")
     for interface in interfaces:
         interface.refuse_arrays_of_pointers()
     files = {"native/generated.h": generated_header(interfaces), "tenon/_native.pyi": native_stub(interfaces),
              "tenon/_options.py": options_module(interfaces), "tenon/constants.py": constants_module(tenon),
              "tenon/_made_for.json": made_for(tenon, tenon.functions),
-             "tenon/_server_made_for.json": made_for(server, server.functions)}
+             "tenon/_server_made_for.json": made_for(server, server.functions),
+             "tenon/_hub_made_for.json": made_for(hub, hub.functions)}
     return write(HERE, files, made=set(files) - {"tenon/_native.pyi"})
 
 

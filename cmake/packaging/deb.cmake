@@ -1,7 +1,7 @@
-# Debian packages, by `cpack -G DEB` in a build folder: libtenon0.1, libtenon-server0.1, tenon,
-# libtenon-dev and, if plugins are built, tenon-plugins. Configure with -DCMAKE_INSTALL_PREFIX=/usr
-# for Debian's library folders. `cpack -G RPM` makes the packages of the same names for systems of
-# rpm; configure with -DCMAKE_INSTALL_LIBDIR=lib64 for these.
+# Debian packages, by `cpack -G DEB` in a build folder: libtenon0.1, libtenon-server0.1,
+# libtenon-hub0.1, tenon, libtenon-dev and, if plugins are built, tenon-plugins. Configure with
+# -DCMAKE_INSTALL_PREFIX=/usr for Debian's library folders. `cpack -G RPM` makes the packages of the
+# same names for systems of rpm; configure with -DCMAKE_INSTALL_LIBDIR=lib64 for these.
 set(TENON_PACKAGER "Tenon packagers <tenon@example.org>" CACHE STRING "Who answers for the Debian packages, with an address")
 
 set(CPACK_GENERATOR DEB)
@@ -89,6 +89,17 @@ if(TARGET tenon_server)
   set(server_depends ", libtenon-server${minor} ${exactly}")
 endif()
 
+set(hub_depends "")
+if(TARGET tenon_hub)
+  deb_package(hub libtenon-hub${minor} libs "getting models for Tenon: shared library"
+    "With this library a program finds language models on its machine and fetches\nothers from a model hub." libtenon-hub)
+  set(CPACK_DEBIAN_HUB_PACKAGE_DEPENDS "libtenon${minor} ${exactly}")
+  set(CPACK_DEBIAN_HUB_PACKAGE_RECOMMENDS "libcurl4, libssl3, ca-certificates")
+  set(CPACK_DEBIAN_HUB_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/hub/shlibs
+      ${PROJECT_BINARY_DIR}/deb/triggers)
+  set(hub_depends ", libtenon-hub${minor} ${exactly}")
+endif()
+
 get_property(plugins GLOBAL PROPERTY TENON_INSTALLED_PLUGINS)
 if(plugins)
   list(TRANSFORM plugins PREPEND "libtenon-")
@@ -102,12 +113,13 @@ endif()
 if(TARGET tenon_program)
   deb_package(program tenon misc "LLM inference at the command line"
     "Runs, measures and serves language models from GGUF files." tenon)
-  set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "${depends_on_system}libtenon${minor} ${exactly}${server_depends}")
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS
+      "${depends_on_system}libtenon${minor} ${exactly}${server_depends}${hub_depends}")
 endif()
 
 deb_package(development libtenon-dev libdevel "LLM inference inside a program: development files"
   "Headers for C and C++, the static library, and what CMake and pkg-config need\nto find them.")
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtenon${minor} ${exactly}${server_depends}")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtenon${minor} ${exactly}${server_depends}${hub_depends}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "g++, pkg-config")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 
@@ -124,6 +136,8 @@ file(CONFIGURE OUTPUT deb/runtime/symbols @ONLY CONTENT
 file(CONFIGURE OUTPUT deb/runtime/shlibs CONTENT "libtenon ${minor} libtenon${minor} (>= ${PROJECT_VERSION})\n")
 file(CONFIGURE OUTPUT deb/server/shlibs
      CONTENT "libtenon-server ${minor} libtenon-server${minor} (>= ${PROJECT_VERSION})\n")
+file(CONFIGURE OUTPUT deb/hub/shlibs
+     CONTENT "libtenon-hub ${minor} libtenon-hub${minor} (>= ${PROJECT_VERSION})\n")
 file(CONFIGURE OUTPUT deb/triggers CONTENT "activate-noawait ldconfig\n")
 
 configure_file(cmake/packaging/deb_documents.cmake.in deb_documents.cmake @ONLY)

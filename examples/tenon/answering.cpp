@@ -10,6 +10,7 @@
 #include "failure.h"
 #include "format_text.h"
 #include "host.h"
+#include "hub_access.h"
 #include "input_files.h"
 #include "number_lists.h"
 #include "stopwatch.h"
@@ -84,6 +85,7 @@ void AnswerFlags::add(CLI::App& command) {
                    "Print timings to standard error behind each answer");
   sampler_options.add(command, TENON_SCOPE_SAMPLER, "Sampler");
   session_options.add(command, TENON_SCOPE_SESSION, "Session");
+  add_offline(command, offline);
   model_options.add(command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
   command
       .add_option(

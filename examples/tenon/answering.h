@@ -24,6 +24,7 @@ struct AnswerFlags {
   std::string chat_template;
   bool no_thinking = false;
   bool timings = false;
+  bool offline = false;
   uint64_t max_tokens = 0;
   OptionFlags model_options;
   OptionFlags session_options;

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "format_text.h"
+#include "hub_access.h"
 #include "load_report.h"
 #include "load_run.h"
 #include "number_lists.h"
@@ -268,8 +269,10 @@ void add_bench(CLI::App& app) {
                            {"vocabulary_only", "inspect", "cache_type", "threads"});
   add_load(*command, flags, {"--prompt", "--generate", "--sequences", "--depth", "--repetitions"});
   const CLI::Option* clients = command->get_option("--clients");
-  command->callback(
-      [flags, clients] { clients->count() > 0 ? bench_load(*flags) : bench_speed(*flags); });
+  command->callback([flags, clients] {
+    flags->model = model_path(flags->model);
+    clients->count() > 0 ? bench_load(*flags) : bench_speed(*flags);
+  });
 }
 
 }  // namespace tenon_program

@@ -6,6 +6,7 @@
 #include "chat_loop.h"
 #include "commands.h"
 #include "failure.h"
+#include "hub_access.h"
 
 namespace tenon_program {
 namespace {
@@ -43,6 +44,7 @@ void add_chat(CLI::App& app) {
   flags->add(*command);
   command->callback([flags, message] {
     flags->has_message = message->count() > 0;
+    flags->model = model_path(flags->model, flags->offline);
     run(*flags);
   });
 }

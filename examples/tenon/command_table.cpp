@@ -8,6 +8,7 @@ namespace tenon_program {
 namespace {
 
 constexpr const char* kUse = "Use a model";
+constexpr const char* kModels = "Get models";
 constexpr const char* kLook = "Look at a model";
 constexpr const char* kMeasure = "Measure";
 constexpr const char* kSetup = "Setup";
@@ -17,6 +18,17 @@ constexpr auto kServe = add_serve;
 #else
 constexpr void (*kServe)(CLI::App&) = nullptr;
 #endif
+
+#ifdef TENON_HAS_HUB
+constexpr auto kPull = add_pull;
+constexpr auto kList = add_model_list;
+constexpr auto kRemove = add_rm;
+#else
+constexpr void (*kPull)(CLI::App&) = nullptr;
+constexpr auto kList = kPull;
+constexpr auto kRemove = kPull;
+#endif
+constexpr const char* kNoHub = "this build is without libtenon-hub (TENON_HUB=OFF)";
 
 std::vector<Command> make_table() {
   return {
@@ -28,6 +40,7 @@ std::vector<Command> make_table() {
        {"--prompt", "--file", "--system", "--max-tokens", "--temperature", "--seed",
         "--json-schema", "--context", "--threads", "--gpu-layers", "--timings"},
        {{"tenon run model.gguf \"What is the capital of Norway?\"", "answer a question"},
+        {"tenon run hf:owner/name:Q4_K_M \"Hi\"", "get the model first if it is not here"},
         {"tenon run model.gguf \"Summarize this\" < report.txt", "with a text before it"}}},
       {"chat",
        kUse,
@@ -71,6 +84,28 @@ std::vector<Command> make_table() {
        "",
        {"--query", "--file", "--json", "--threads"},
        {{"tenon rerank model.gguf -q \"where is Oslo\" -f texts.txt", "best first"}}},
+      {"pull",
+       kModels,
+       "Get a model from a hub, or what is missing of it",
+       kPull,
+       kNoHub,
+       {},
+       {{"tenon pull hf:owner/name:Q4_K_M", "a quantisation"},
+        {"tenon pull hf:owner/name", "the best one that fits, or the folder"}}},
+      {"list",
+       kModels,
+       "List the models on this machine",
+       kList,
+       kNoHub,
+       {},
+       {{"tenon list", "by the names that commands take"}}},
+      {"rm",
+       kModels,
+       "Remove a model that was pulled",
+       kRemove,
+       kNoHub,
+       {},
+       {{"tenon rm hf:owner/name:Q4_K_M", "one quantisation"}}},
       {"inspect",
        kLook,
        "Show metadata, tensors and sizes of a model",

@@ -28,5 +28,9 @@ void add_completion(CLI::App& app);
 void add_man(CLI::App& app);
 /// Defined only if libtenon-server is built.
 void add_serve(CLI::App& app);
+/// Defined only if libtenon-hub is built.
+void add_pull(CLI::App& app);
+void add_model_list(CLI::App& app);
+void add_rm(CLI::App& app);
 
 }  // namespace tenon_program

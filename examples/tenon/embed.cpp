@@ -10,6 +10,7 @@
 
 #include "commands.h"
 #include "failure.h"
+#include "hub_access.h"
 #include "json_files.h"
 #include "option_flags.h"
 #include "terminal.h"
@@ -172,7 +173,10 @@ void add_embed(CLI::App& app) {
   flags->embedder_options.add(*command, TENON_SCOPE_EMBEDDER, "Embedding");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model",
                            {"vocabulary_only", "inspect", "embeddings"});
-  command->callback([flags] { embed(*flags); });
+  command->callback([flags] {
+    flags->model = model_path(flags->model);
+    embed(*flags);
+  });
 }
 
 }  // namespace tenon_program

@@ -30,7 +30,7 @@ constexpr auto kDashedWords = std::to_array<std::string_view>(
      "-hfr", "-nkvo", "-cmoe", "-ctx", "-temp", "-model",  "-tb"});
 
 constexpr std::string_view kGet =
-    "models are files here: download the .gguf file and give its path in place of MODEL";
+    "give hf:OWNER/NAME:QUANTISATION, or the address of a .gguf file, in place of MODEL";
 constexpr std::string_view kOneCacheType = "--cache-type TEXT sets both";
 constexpr std::string_view kNotYet = "this version cannot do that";
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "commands.h"
+#include "hub_access.h"
 #include "number_lists.h"
 #include "option_flags.h"
 #include "terminal.h"
@@ -268,7 +269,10 @@ void add_inspect(CLI::App& app) {
       ->type_name("N")
       ->check(whole_number(0, INT64_MAX));
   command->add_flag("--json", flags->json, "Print everything as JSON, arrays in full");
-  command->callback([flags] { inspect(*flags); });
+  command->callback([flags] {
+    flags->model = model_path(flags->model);
+    inspect(*flags);
+  });
 }
 
 }  // namespace tenon_program

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "host.h"
+#include "hub_access.h"
 #include "input_files.h"
 #include "interruption.h"
 #include "option_flags.h"
@@ -125,7 +126,10 @@ void add_logits(CLI::App& app) {
       ->type_name("TEXT");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model",
                            {"vocabulary_only", "inspect", "cache_type"});
-  command->callback([flags] { logits(*flags); });
+  command->callback([flags] {
+    flags->model = model_path(flags->model);
+    logits(*flags);
+  });
 }
 
 }  // namespace tenon_program

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "format_text.h"
+#include "hub_access.h"
 #include "input_files.h"
 #include "number_lists.h"
 #include "option_flags.h"
@@ -142,7 +143,10 @@ void add_perplexity(CLI::App& app) {
   command->add_flag("--json", flags->json, "Print an object on one line");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model",
                            {"vocabulary_only", "inspect", "embeddings", "context"});
-  command->callback([flags] { perplexity(*flags); });
+  command->callback([flags] {
+    flags->model = model_path(flags->model);
+    perplexity(*flags);
+  });
 }
 
 }  // namespace tenon_program

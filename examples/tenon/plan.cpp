@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "format_text.h"
+#include "hub_access.h"
 #include "number_lists.h"
 #include "option_flags.h"
 #include "plan_check.h"
@@ -258,7 +259,10 @@ void add_plan(CLI::App& app) {
       ->excludes(no_speed);
   command->add_flag("--json", flags->json, "Print JSON");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
-  command->callback([flags] { flags->measure ? measure(*flags) : make_plan(*flags); });
+  command->callback([flags] {
+    flags->model = model_path(flags->model);
+    flags->measure ? measure(*flags) : make_plan(*flags);
+  });
 }
 
 }  // namespace tenon_program

@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "failure.h"
+#include "hub_access.h"
 #include "json_files.h"
 #include "option_flags.h"
 #include "terminal.h"
@@ -82,7 +83,10 @@ void add_rerank(CLI::App& app) {
   flags->embedder_options.add(*command, TENON_SCOPE_EMBEDDER, "Embedding");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model",
                            {"vocabulary_only", "inspect", "embeddings"});
-  command->callback([flags] { rerank(*flags); });
+  command->callback([flags] {
+    flags->model = model_path(flags->model);
+    rerank(*flags);
+  });
 }
 
 }  // namespace tenon_program

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "host.h"
+#include "hub_access.h"
 #include "input_files.h"
 #include "number_lists.h"
 #include "terminal.h"
@@ -129,6 +130,7 @@ void add_run(CLI::App& app) {
   flags->add(*command);
   command->callback([flags, resolve] {
     resolve();
+    flags->model = model_path(flags->model, flags->offline);
     run(*flags);
   });
 }
@@ -150,6 +152,7 @@ void add_complete(CLI::App& app) {
                    "full)")
       ->type_name("N")
       ->check(whole_number(0, INT64_MAX));
+  add_offline(*command, flags->offline);
   command->add_flag("--no-special", flags->how.no_special, "Do not add the model's begin token");
   command->add_flag("--parse-special", flags->how.parse_special,
                     "Read spelled control tokens (such as <|im_start|>) as control tokens");
@@ -164,6 +167,7 @@ void add_complete(CLI::App& app) {
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
   command->callback([flags, resolve] {
     resolve();
+    flags->model = model_path(flags->model, flags->offline);
     complete(*flags);
   });
 }

@@ -15,6 +15,7 @@
 
 #include "commands.h"
 #include "failure.h"
+#include "hub_access.h"
 #include "input_files.h"
 #include "interruption.h"
 #include "option_flags.h"
@@ -24,7 +25,9 @@ namespace tenon_program {
 namespace {
 
 struct ServeFlags {
-  std::vector<std::string> models;
+  std::vector<std::string> given;   ///< as typed
+  std::vector<std::string> models;  ///< paths
+  bool offline = false;
   std::vector<std::string> names;
   std::string host = "127.0.0.1";
   uint16_t port = 8080;
@@ -106,6 +109,8 @@ ServerHandle make_server(const ServeFlags& flags) {
 
 std::string name_of(const ServeFlags& flags, size_t model) {
   if (model < flags.names.size()) return flags.names[model];
+  if (is_reference(flags.given[model]))
+    return flags.given[model].substr(flags.given[model].find(':') + 1);
   std::filesystem::path file = flags.models[model];
   if (!file.has_filename()) file = file.parent_path();  // "folder/"
   file = file.filename();
@@ -218,7 +223,7 @@ void add_serve(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
   CLI::App* command = app.add_subcommand(
       "serve", "Serve models over HTTP, to clients of OpenAI's interfaces, until a signal ends it");
-  command->add_option("-m,--model,MODEL", flags->models, "GGUF files")->required();
+  command->add_option("-m,--model,MODEL", flags->given, "GGUF files")->required();
   command->add_option("--name,--alias,-a", flags->names,
                       "Name under which clients ask for the model (default: that of its file "
                       "without .gguf); one for each model, in their order");
@@ -265,6 +270,7 @@ void add_serve(CLI::App& app) {
   command->add_option("--tls-certificate", flags->certificate,
                       "Serve HTTPS with this certificate (PEM, with its chain)");
   command->add_option("--tls-key", flags->key, "Its key (PEM)");
+  add_offline(*command, flags->offline);
   command->add_flag("--on-demand", flags->on_demand, "Load models when requests ask for them");
   command
       ->add_option(
@@ -288,7 +294,12 @@ void add_serve(CLI::App& app) {
                     "tokens that were computed");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
   flags->engine_options.add(*command, TENON_SCOPE_ENGINE, "Engine");
-  command->callback([flags] { serve(*flags); });
+  command->callback([flags] {
+    for (const std::string& model : flags->given) {
+      flags->models.push_back(model_path(model, flags->offline));
+    }
+    serve(*flags);
+  });
 }
 
 }  // namespace tenon_program

@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "failure.h"
+#include "hub_access.h"
 #include "input_files.h"
 #include "option_flags.h"
 #include "terminal.h"
@@ -54,6 +55,7 @@ void add_tokenize(CLI::App& app) {
                     "Read spelled control tokens as control tokens");
   command->callback([flags, text] {
     flags->has_text = text->count() > 0;
+    flags->model = model_path(flags->model);
     tokenize(*flags);
   });
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares every number and type of bindings/interface.json and server_interface.json with tenon.h
-# and server.h, as a compiler sees them, and shows that the comparison notices a wrong number.
+# Compares every number and type of bindings/interface.json, server_interface.json and
+# hub_interface.json with tenon.h, server.h and hub.h, as a compiler sees them, and shows that the comparison notices a wrong number.
 #   fits_header.sh PYTHON DESCRIBE_PY ASSERTS_FILE COMPILER INCLUDE_FOLDER
 set -euo pipefail
 "$1" "$2" --asserts "$3"
@@ -16,3 +16,4 @@ notices() {
 all=("$@")
 notices "$3" 'offsetof(tenon_piece, length) == 24' 'offsetof(tenon_piece, length) == 16'
 notices "$3" 'offsetof(tenon_server_part, length) == 40' 'offsetof(tenon_server_part, length) == 32'
+notices "$3" 'offsetof(tenon_hub_progress, bytes_done) == 32' 'offsetof(tenon_hub_progress, bytes_done) == 24'

@@ -23,14 +23,15 @@ packages=("$work"/*.deb)
 minor=$(basename "$(readlink -f "$build/lib/libtenon.so")" | sed -E 's/libtenon\.so\.([0-9]+\.[0-9]+).*/\1/')
 names=$(for package in "${packages[@]}"; do dpkg-deb -f "$package" Package; done | sort | tr '\n' ' ')
 plugins=$(find "$build/lib/tenon" -name 'libtenon-*.so' -printf '%f\n' 2> /dev/null | sort)
-[ "$names" = "libtenon-dev libtenon-server$minor libtenon$minor tenon ${plugins:+tenon-plugins }" ] || fail "the packages are $names"
+[ "$names" = "libtenon-dev libtenon-hub$minor libtenon-server$minor libtenon$minor tenon ${plugins:+tenon-plugins }" ] || fail "the packages are $names"
 package_of() { ls "$work/$1"_*.deb; }
 
 # Dependencies: those of the files, and Tenon's own packages in exactly this version.
 depends() { dpkg-deb -f "$(package_of "$1")" Depends; }
 [[ $(depends "libtenon$minor") == *libc6* && $(depends "libtenon$minor") == *libstdc++6* ]] || fail "the library's: $(depends "libtenon$minor")"
 for package in tenon libtenon-dev; do
-  [[ $(depends $package) == *"libtenon$minor (= "* && $(depends $package) == *"libtenon-server$minor (= "* ]] \
+  [[ $(depends $package) == *"libtenon$minor (= "* && $(depends $package) == *"libtenon-server$minor (= "* \
+     && $(depends $package) == *"libtenon-hub$minor (= "* ]] \
     || fail "$package depends on $(depends $package)"
 done
 dpkg-deb -I "$(package_of "libtenon$minor")" symbols > "$work/symbols"

@@ -16,7 +16,8 @@ cp -r "$here/c" "$here/meson_wrap/meson.build" "$work/project"
 cp -r "$root"/cmake/packaging/meson/* "$work/project/subprojects"
 named=$(sed -n 's/^directory = //p' "$root/cmake/packaging/meson/tenon.wrap")
 tar -C "$root" --transform "s|^|$named/|" -czf "$work/project/subprojects/packagefiles/$named.tar.gz" \
-  CMakeLists.txt LICENSE cmake src capi include bindings/interface.json bindings/server_interface.json
+  CMakeLists.txt LICENSE cmake src capi include bindings/interface.json bindings/server_interface.json \
+  bindings/hub_interface.json
 "$meson" setup --wrap-mode=nodownload --prefix="$work/installed" --libdir=lib "$work/build" "$work/project"
 "$meson" compile -C "$work/build"
 model=$root/examples/models/demo-q8_0.gguf

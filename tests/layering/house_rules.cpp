@@ -116,6 +116,14 @@ std::string refuse_include(std::string_view path, std::string_view name, const F
                  ? ""
                  : "the server includes public headers and its own folder only";
     }
+    // Another one, which has the rooms base and json inside it.
+    if (room == "hub") {
+      if (name == "capi/host_struct.h") return "";
+      return target == room || target == "base" || target == "json" ||
+                     (target == "tenon" && name != kPluginAbi)
+                 ? ""
+                 : "the hub includes public headers, base, json and its own folder only";
+    }
     if (room == "abi") {
       return target == room || name == kPluginAbi ? "" : "abi includes tenon/backend.h only";
     }

@@ -71,6 +71,24 @@ TEST(Layering, ServerIncludesPublicHeadersAndItsOwnFolder) {
               ElementsAre(finding("src/server/router.cpp", 1, "public headers")));
 }
 
+TEST(Layering, HubIncludesPublicHeadersBaseAndJson) {
+  const auto found = [](const std::string& include) {
+    const std::string text = "#include " + include + "\n";
+    const Floors floors = Floors::parse("base\njson\nengine\nhub\n");
+    return check_house(
+        {scan_source("src/hub/cache.cpp", text), scan_source("src/hub/url.h", kOpening),
+         scan_source("src/base/error.h", kOpening), scan_source("src/engine/session.h", kOpening)},
+        floors);
+  };
+  EXPECT_THAT(found("<tenon/hub.h>"), IsEmpty());
+  EXPECT_THAT(found("\"hub/url.h\""), IsEmpty());
+  EXPECT_THAT(found("\"base/error.h\""), IsEmpty());
+  EXPECT_THAT(found("\"engine/session.h\""),
+              ElementsAre(finding("src/hub/cache.cpp", 1, "base, json")));
+  EXPECT_THAT(found("<tenon/backend.h>"),
+              ElementsAre(finding("src/hub/cache.cpp", 1, "base, json")));
+}
+
 TEST(Layering, AllowsOwnFolderAndLowerFloors) {
   EXPECT_THAT(check({{"src/file/gguf.cpp",
                       "#include \"file/gguf.h\"\n#include \"base/error.h\"\n"

@@ -13,6 +13,7 @@ from ._engine import Engine, GenerateOptions, Generation, Piece, gather_texts
 from ._errors import (ArgumentError, BusyError, CancelledError, DeadlineError, Error, FormatError,
                       GrammarError, InputOutputError, InternalError, LimitError, NoMemoryError,
                       PluginError, StateError, TemplateError, UnsupportedError)
+from ._hub import Hub, HubModel, HubProgress
 from ._library import library, library_path, use_library
 from ._model import Metadata, Model, Tokenizer
 from ._native import (Candidate, ChatDelta, EmbedderInfo, EngineStats, Execution, Hardware, Memory, ModelInfo,
@@ -25,7 +26,7 @@ __all__ = [
     "Answer", "AnswerOptions", "ArgumentError", "BusyError", "CancelledError", "Candidate", "Chat", "ChatAnswer",
     "ChatDelta", "ChatPart", "DeadlineError",
     "Embedder", "EmbedderInfo", "Engine", "EngineStats", "Error", "Execution", "FormatError",
-    "GenerateOptions", "Generation", "Grammar", "GrammarError", "Hardware", "InputOutputError",
+    "GenerateOptions", "Generation", "Grammar", "GrammarError", "Hardware", "Hub", "HubModel", "HubProgress", "InputOutputError",
     "InternalError", "LimitError", "Matcher", "Memory", "Metadata", "Model", "ModelInfo", "NoMemoryError",
     "Piece", "PlacedDevice", "Plan", "PluginError", "Reply", "RequestStats", "Rows", "Sampler", "Server", "Session",
     "SessionStats", "StateError", "TemplateError", "Tensor", "TokenInfo", "Tokenizer", "UnsupportedError",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ._chat import Chat
     from ._engine import Engine
+    from ._hub import Hub, HubProgress
     from ._options import ChatOptions, ModelOptions, SessionOptions
     from ._session import Session
 
@@ -161,6 +162,17 @@ class Model(Object):
 
         return await in_thread(lambda: cls(path, progress=watched, log=log, log_level=log_level, **options),
                                is_cancelled.set)
+
+    @classmethod
+    def from_hub(cls, reference: str, *, hub: Optional[Hub] = None,
+                 on_pull: Optional[Callable[[HubProgress], Any]] = None,
+                 progress: Optional[Callable[[float], Any]] = None,
+                 **options: Unpack[ModelOptions]) -> Model:
+        """Loads a model by its name, "hf:owner/name:Q4_K_M"; fetches it first if it is not on this
+        machine. hub: a tenon.Hub with options; without one the environment's are used. on_pull: as
+        progress of Hub.pull."""
+        from ._hub import path_of
+        return cls(path_of(reference, hub, on_pull), progress=progress, **options)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, progress: Optional[Callable[[float], Any]] = None,

@@ -30,7 +30,7 @@ class Tenon(ConanFile):
     def export_sources(self):
         root = Path(self.recipe_folder) / "../../.."
         for part in ("CMakeLists.txt", "LICENSE", "cmake/*", "src/*", "capi/*", "include/*",
-                     "bindings/interface.json", "bindings/server_interface.json"):
+                     "bindings/interface.json", "bindings/server_interface.json", "bindings/hub_interface.json"):
             copy(self, part, str(root), self.export_sources_folder)
 
     def validate(self):
