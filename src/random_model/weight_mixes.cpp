@@ -98,7 +98,7 @@ WeightMix find_weight_mix(std::string_view name) {
     nearest.consider(mix.name);
   }
   for (const FormatInfo& info : kFormats) {
-    if (!info.weight) continue;
+    if (!info.weight || is_memory_format(info.id)) continue;
     nearest.consider(info.name);
     if (!equal_but_for_case(info.name, name)) continue;
     if (info.encode_row == nullptr) {
