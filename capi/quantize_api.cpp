@@ -37,7 +37,7 @@ std::shared_ptr<const tenon::ModelFile> source_of(const char* path) {
     tenon::fail(tenon::Code::Unsupported,
                 "{}: a Hugging Face folder is not quantised to a GGUF file yet", name);
   }
-  return tenon::open_model_file(name, {.system = system});
+  return tenon::open_model_file(name, {system, {}});
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ const char* tenon_random_model_shape(size_t index) {
 
 const char* tenon_random_model_format(size_t index) {
   for (const tenon::FormatInfo& info : tenon::kFormats) {
-    if (info.encode_row == nullptr || !info.weight) continue;
+    if (info.encode_row == nullptr || !info.weight || tenon::is_memory_format(info.id)) continue;
     if (index-- == 0) return info.name;
   }
   for (const tenon::FileType& type : tenon::file_types()) {

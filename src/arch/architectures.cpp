@@ -153,6 +153,7 @@ BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::s
                         const ProgramOptions& options) {
   ProgramBuilder builder;
   TensorBinder tensors(file, builder, std::move(ignored));
+  if (options.decodes_packed) tensors.decode_packed();
   BuildContext context(model, options, tensors, builder);
   Slot out = kNoSlot;
   try {

@@ -149,6 +149,9 @@ std::optional<RowSource> TensorBinder::optional_tensor(std::string_view name,
 }
 
 Slot TensorBinder::bind(std::string_view name, const RowSource& source) {
+  if (decodes_packed_ && is_memory_format(source.format())) {
+    return bind(name, source.decoded());
+  }
   if (const auto found = slots_.find(name); found != slots_.end()) return found->second;
   const Slot slot = builder_.weight(name, source.format(), source.num_rows(), source.num_columns());
   bound_.push_back({slot, source});

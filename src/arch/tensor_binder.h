@@ -64,6 +64,8 @@ class TensorBinder {
                                            const std::vector<uint64_t>& shape, TensorRole role);
   /// From now on, binding a bound name again returns its slot: for layers that share tensors.
   void share_slots() { shares_slots_ = true; }
+  /// From now on, weights in formats of memory are bound decoded.
+  void decode_packed() { decodes_packed_ = true; }
   /// Makes the slot `name`, which the loader fills from `source`.
   Slot bind(std::string_view name, const RowSource& source);
 
@@ -111,6 +113,7 @@ class TensorBinder {
   std::vector<std::string> ignored_;
   std::vector<BoundWeight> bound_;
   bool shares_slots_ = false;
+  bool decodes_packed_ = false;
   std::map<std::string, Slot, std::less<>> slots_;  // shared slots by name
   std::vector<bool> used_;                          // [tensors of the file]
   std::vector<WantedTensor> wanted_;

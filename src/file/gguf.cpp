@@ -104,7 +104,7 @@ void read_shape(SourceReader& reader, const std::string& what, TensorInfo& tenso
 void read_format(SourceReader& reader, const std::string& what, TensorInfo& tensor) {
   const auto type = reader.read<uint32_t>(what);
   const FormatInfo* format = find_format(type);
-  if (format == nullptr) {
+  if (format == nullptr || is_memory_format(format->id)) {
     fail(Code::Unsupported,
          "{}: {}: type {} is unknown or was removed from the specification; a newer version of "
          "Tenon "

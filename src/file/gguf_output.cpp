@@ -105,6 +105,10 @@ void GgufOutput::add_tensor(std::string_view name, std::span<const uint64_t> sha
          name.substr(0, 100), shape.size());
   }
   const FormatInfo& info = *find_format(format);
+  if (is_memory_format(format)) {
+    fail(Code::Argument, "{}: tensor \"{}\" is {}, which no GGUF file holds: decode it first",
+         file_.path(), name, info.name);
+  }
   uint64_t rows = 1;
   for (const uint64_t extent : shape.first(shape.size() - 1)) {
     rows = checked_mul(rows, extent, name, Code::Argument);

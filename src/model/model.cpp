@@ -17,6 +17,7 @@
 #include "model/tokenizer_file.h"
 #include "program/cache_types.h"
 #include "program/ops.h"
+#include "quant/formats.h"
 
 namespace tenon {
 namespace {
@@ -80,6 +81,7 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
   program.block_tokens = sizes.block_tokens;
   program.limits = {slice, slice};
   program.context = default_context(options, spec);
+  program.decodes_packed = sizes.decodes_packed;
   program.hidden_result = options.predictions;
   program.row_result = options.embeddings == Embeddings::Also;
   program.rows_on_demand = options.rows_on_demand == Switch::On;
@@ -181,8 +183,10 @@ void Model::build_program_and_weights() {
       make_model_program(ProgramRole::Trunk, 0, std::move(built), std::move(executable)));
   // Sized for an embedder, whose texts are at most this long.
   if (rows_beside) programs_.front().private_positions = default_context();
-  for (ModelProgram& beside :
-       programs_beside(*file_, spec, options_, programs_.front().executable.get())) {
+  const ModelProgram& trunk = programs_.front();
+  std::vector<ModelProgram> others = programs_beside(*file_, spec, options_, trunk.executable.get(),
+                                                     !has_packed_weights(trunk.program));
+  for (ModelProgram& beside : others) {
     programs_.push_back(std::move(beside));
   }
   if (!options_.inspect) {
@@ -299,6 +303,12 @@ std::optional<Token> Model::decoder_start() const {
 }
 
 StepWork Model::step_work() const { return tenon::step_work(program()); }
+
+bool has_packed_weights(const Program& program) {
+  return std::ranges::any_of(program.slots(), [](const tenon_slot& slot) {
+    return slot.kind == TENON_SLOT_WEIGHT && is_memory_format(Format{slot.type});
+  });
+}
 
 StepWork step_work(const Program& program) {
   StepWork work;

@@ -1,5 +1,6 @@
 #include "model/model_executable.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "backend/choose_device.h"
@@ -53,6 +54,45 @@ std::unique_ptr<PlacedExecutable> on_one_device(BuiltProgram& built, const OpenD
   return std::make_unique<PlacedExecutable>(placed, built.program);
 }
 
+/// Whether each device runs every operation.
+bool all_run(std::span<const OpenDevice> devices, const Program& program) {
+  const tenon_program& view = program.view();
+  for (const OpenDevice& open : devices) {
+    const Device& device = *open.device;
+    for (uint32_t op = 0; op < view.num_ops; ++op) {
+      const auto ask = [&] { return device.api().supports(device.get(), &view, op); };
+      if (!device.guarded("supports", ask)) return false;
+    }
+  }
+  return true;
+}
+
+/// Devices by the options.
+struct ChosenDevices {
+  std::vector<OpenDevice> devices;
+  bool are_placed;  ///< the program is cut
+};
+
+ChosenDevices choose_devices(const BuiltProgram& built, const ModelOptions& options,
+                             const DeviceChoice& choice) {
+  if (asks_for_placement(options)) {
+    if (built.model.encoder_layers.empty()) return {open_model_devices(options, choice), true};
+    // The encoder writes to its decoder's cache, so both need one device.
+    const std::optional<DeviceName> only = only_device(options);
+    if (!only) {
+      fail(Code::Unsupported,
+           "\"{}\" is an encoder and a decoder, which run on one device: name it alone in devices, "
+           "without device_memory, gpu_layers and experts_on",
+           built.model.architecture);
+    }
+    return {{{open_devices({&*only, 1}, choice).front()}}, false};
+  }
+  std::vector<OpenDevice> devices =
+      devices_beside(choose_device(built.program.view(), choice), built, options, choice);
+  const bool are_several = devices.size() > 1;
+  return {std::move(devices), are_several};
+}
+
 }  // namespace
 
 std::unique_ptr<PlacedExecutable> make_executable(const Program& program,
@@ -68,24 +108,27 @@ std::unique_ptr<PlacedExecutable> make_executable(const Program& program,
 std::unique_ptr<PlacedExecutable> make_executable(BuiltProgram& built, const ModelOptions& options,
                                                   const BuildProgram& build) {
   const DeviceChoice choice = device_choice(built.program, options);
-  if (!built.model.encoder_layers.empty() && asks_for_placement(options)) {
-    // The encoder writes to its decoder's cache, so both need one device.
-    const std::optional<DeviceName> only = only_device(options);
-    if (!only) {
-      fail(Code::Unsupported,
-           "\"{}\" is an encoder and a decoder, which run on one device: name it alone in devices, "
-           "without device_memory, gpu_layers and experts_on",
-           built.model.architecture);
-    }
-    return on_one_device(built, {open_devices({&*only, 1}, choice).front()}, options, build);
+  if (!has_packed_weights(built.program)) {
+    const ChosenDevices chosen = choose_devices(built, options, choice);
+    if (chosen.are_placed) return place_program(built, chosen.devices, options, build);
+    return on_one_device(built, chosen.devices[0], options, build);
   }
-  if (asks_for_placement(options)) {
-    return place_program(built, open_model_devices(options, choice), options, build);
+  // Devices are chosen as for decoded weights, which all of them run.
+  BuildProgram build_decoded = [&](StepSizes sizes) {
+    sizes.decodes_packed = true;
+    return build(sizes);
+  };
+  BuiltProgram packed = std::exchange(built, build_decoded({}));
+  const ChosenDevices chosen = choose_devices(built, options, choice);
+  const bool stays_packed = all_run(chosen.devices, packed.program);
+  if (stays_packed) {
+    built = std::move(packed);
+  } else {
+    options.log(LogLevel::Info, "packed weights are decoded to f32: not all devices read them");
   }
-  const std::vector<OpenDevice> devices =
-      devices_beside(choose_device(built.program.view(), choice), built, options, choice);
-  if (devices.size() > 1) return place_program(built, devices, options, build);
-  return on_one_device(built, devices[0], options, build);
+  const BuildProgram& rebuild = stays_packed ? build : build_decoded;
+  if (chosen.are_placed) return place_program(built, chosen.devices, options, rebuild);
+  return on_one_device(built, chosen.devices[0], options, rebuild);
 }
 
 }  // namespace tenon

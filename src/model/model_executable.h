@@ -21,7 +21,8 @@ std::unique_ptr<PlacedExecutable> make_executable(const Program& program,
 using BuildProgram = std::function<BuiltProgram(const StepSizes& sizes)>;
 
 /// Compiles a program of the default sizes. Rebuilds `built` first if its devices prefer other
-/// sizes. Placement over several devices also splits its cache groups.
+/// sizes, or cannot all read its weights in formats of memory: then these are decoded. Placement
+/// over several devices also splits its cache groups.
 std::unique_ptr<PlacedExecutable> make_executable(BuiltProgram& built, const ModelOptions& options,
                                                   const BuildProgram& build);
 

@@ -42,11 +42,11 @@ ModelProgram make_model_program(ProgramRole role, uint32_t index, BuiltProgram b
 
 std::vector<ModelProgram> programs_beside(const ModelFile& file, const ModelSpec& spec,
                                           const ModelOptions& options,
-                                          const PlacedExecutable* trunk) {
+                                          const PlacedExecutable* trunk, bool decodes_packed) {
   StepSizes sizes;
   if (trunk != nullptr) {
     const tenon_device_info& info = trunk->device()->info();
-    sizes = {info.step_tokens, info.block_tokens};
+    sizes = {info.step_tokens, info.block_tokens, decodes_packed};
   }
   ProgramOptions program = program_options(options, spec, sizes);
   program.rows_on_demand = false;

@@ -45,10 +45,12 @@ ModelProgram make_model_program(ProgramRole role, uint32_t index, BuiltProgram b
                                 std::unique_ptr<PlacedExecutable> executable = {});
 
 /// Makes the programs beside the trunk: encoder and prediction blocks. They run on the device of
-/// the trunk's logits. trunk: null if the model cannot run yet.
+/// the trunk's logits.
+///   trunk           null if the model cannot run yet
+///   decodes_packed  as the trunk's (ProgramOptions)
 std::vector<ModelProgram> programs_beside(const ModelFile& file, const ModelSpec& spec,
                                           const ModelOptions& options,
-                                          const PlacedExecutable* trunk);
+                                          const PlacedExecutable* trunk, bool decodes_packed);
 
 /// Bytes of a block of the program's cache; without an executable, of its keys and values only.
 uint64_t block_bytes_of(const ModelProgram& program, uint32_t group);

@@ -15,6 +15,7 @@ namespace tenon {
 struct StepSizes {
   uint32_t step_tokens = 256;  ///< default of the option `slice`
   uint32_t block_tokens = 32;
+  bool decodes_packed = false;  ///< ProgramOptions::decodes_packed
 };
 
 /// Largest default context of a session.
@@ -34,6 +35,9 @@ StepLimits whole_text_limits(const ModelSpec& spec, const ModelOptions& options,
 ModelOptions runtime_options(const Model& model);
 
 StepWork step_work(const Program& program);
+
+/// Whether a weight has a format of memory (quant/formats.h).
+bool has_packed_weights(const Program& program);
 
 /// Positions that attention sees.
 struct SeenPositions {

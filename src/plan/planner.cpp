@@ -59,7 +59,7 @@ class Needs {
     const std::vector<DeviceCache> caches =
         device_caches(cache_groups(built.program, *executable), *executable, &numbers);
     for (size_t i = 0; i < caches.size(); ++i) devices_[numbers[i]].cache = caches[i];
-    add_programs_beside(model, options, *executable);
+    add_programs_beside(model, options, *executable, !has_packed_weights(built.program));
     ModelProgram trunk = make_model_program(ProgramRole::Trunk, 0, std::move(built));
     trunk.executable = std::move(executable);
     trunk.private_positions = model.trunk().private_positions;
@@ -137,11 +137,11 @@ class Needs {
 
   /// Adds the other programs, which run on the device of the trunk's logits.
   void add_programs_beside(const Model& model, const ModelOptions& options,
-                           const PlacedExecutable& trunk) {
+                           const PlacedExecutable& trunk, bool decodes_packed) {
     const auto placed = std::ranges::find(trunk.devices(), trunk.device(), &PlacedDevice::device);
     DevicePlan& plan = devices_[static_cast<size_t>(placed - trunk.devices().begin())].plan;
     for (const ModelProgram& beside :
-         programs_beside(model.file(), model.spec(), options, &trunk)) {
+         programs_beside(model.file(), model.spec(), options, &trunk, decodes_packed)) {
       plan.weights_bytes += beside.executable->memory_bytes(TENON_MEMORY_WEIGHTS);
       plan.scratch_bytes +=
           beside.executable->memory_bytes(TENON_MEMORY_SCRATCH) + private_cache_bytes(beside);

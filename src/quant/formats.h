@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "quant/bf16.h"
+#include "quant/code_groups.h"
 #include "quant/f16.h"
 #include "quant/f32.h"
 #include "quant/iq1_m.h"
@@ -73,6 +74,19 @@ namespace tenon {
   X(Q1_0, 41, "q1_0", BlockQ1_0)          \
   X(Q2_0, 42, "q2_0", BlockQ2_0)
 
+/// Formats for weights in memory, of which no file knows: folders of other programs become them.
+/// Their ids are outside GGUF's.
+#define TENON_MEMORY_FORMATS(X) \
+  X(U4G32, 1024, "u4g32", BlockU4G32)    \
+  X(U4G64, 1025, "u4g64", BlockU4G64)    \
+  X(U4G128, 1026, "u4g128", BlockU4G128) \
+  X(U8G32, 1027, "u8g32", BlockU8G32)    \
+  X(U4P32, 1028, "u4p32", BlockU4P32)    \
+  X(U4P64, 1029, "u4p64", BlockU4P64)    \
+  X(U8P32, 1030, "u8p32", BlockU8P32)    \
+  X(F8G32, 1031, "f8g32", BlockF8G32)    \
+  X(F8G128, 1032, "f8g128", BlockF8G128)
+
 /// Other types in files, not for weights: enumerator, GGUF type id, name, bytes.
 #define TENON_STORAGE_FORMATS(X) \
   X(I8, 24, "i8", 1)   \
@@ -82,11 +96,12 @@ namespace tenon {
   X(F64, 28, "f64", 8)
 // clang-format on
 
-/// Tensor formats; the values are the type ids of GGUF files (4, 5, 31..33 and 36..38 were removed
-/// from the specification and are unknown here).
+/// Tensor formats; the values below 1024 are the type ids of GGUF files (4, 5, 31..33 and 36..38
+/// were removed from the specification and are unknown here).
 enum class Format : uint32_t {
 #define TENON_ENUMERATOR(enumerator, id, name, detail) enumerator = id,
-  TENON_WEIGHT_FORMATS(TENON_ENUMERATOR) TENON_STORAGE_FORMATS(TENON_ENUMERATOR)
+  TENON_WEIGHT_FORMATS(TENON_ENUMERATOR) TENON_MEMORY_FORMATS(TENON_ENUMERATOR)
+      TENON_STORAGE_FORMATS(TENON_ENUMERATOR)
 #undef TENON_ENUMERATOR
 };
 
@@ -96,6 +111,11 @@ using DecodeRow = void (*)(const void* blocks, float* out, uint64_t values) noex
 
 /// Encodes in [values] f32 (values a multiple of block_values, all finite) into `blocks`.
 using EncodeRow = void (*)(const float* in, void* blocks, uint64_t values) noexcept;
+
+/// Whether a format is one of memory alone.
+constexpr bool is_memory_format(Format format) noexcept {
+  return static_cast<uint32_t>(format) >= 1024;
+}
 
 /// Properties of a format, without its layout.
 struct FormatInfo {
@@ -147,7 +167,8 @@ inline constexpr FormatInfo kFormats[] = {
   weight_format<block>(Format::enumerator, name),
 #define TENON_STORAGE_ENTRY(enumerator, id, name, bytes) \
   {Format::enumerator, name, 1, bytes, nullptr, nullptr, false},
-    TENON_WEIGHT_FORMATS(TENON_WEIGHT_ENTRY) TENON_STORAGE_FORMATS(TENON_STORAGE_ENTRY)
+    TENON_WEIGHT_FORMATS(TENON_WEIGHT_ENTRY) TENON_MEMORY_FORMATS(TENON_WEIGHT_ENTRY)
+        TENON_STORAGE_FORMATS(TENON_STORAGE_ENTRY)
 #undef TENON_WEIGHT_ENTRY
 #undef TENON_STORAGE_ENTRY
 };

@@ -216,7 +216,7 @@ const FileType& find_file_type(std::string_view name) {
 const FormatInfo& find_weight_format(std::string_view name) {
   NearestName nearest(name);
   for (const FormatInfo& info : kFormats) {
-    if (!info.weight) continue;
+    if (!info.weight || is_memory_format(info.id)) continue;
     nearest.consider(info.name);
     if (!equal_but_for_case(info.name, name)) continue;
     if (info.encode_row == nullptr) {

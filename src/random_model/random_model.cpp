@@ -46,7 +46,7 @@ FileType find_random_type(std::string_view name) {
   if (find_format(name) != nullptr) return pure_type(find_weight_format(name));
   NearestName nearest(name);
   for (const FormatInfo& info : kFormats) {
-    if (info.weight) nearest.consider(info.name);
+    if (info.weight && !is_memory_format(info.id)) nearest.consider(info.name);
   }
   for (const FileType& type : file_types()) {
     if (!type.is_mix()) continue;

@@ -237,6 +237,20 @@ std::optional<RowSource::Stored> RowSource::stored(uint64_t first, uint64_t coun
   return Stored{&tensor, run.row * row_bytes()};
 }
 
+void RowSource::decode_rows(const ModelFile& file, const Run& run, std::byte* out) const {
+  const TensorInfo& tensor = *run.part->tensor;
+  const FormatInfo& format = info_of(tensor.format);
+  const uint64_t encoded = bytes_of(format, num_columns_);
+  std::vector<std::byte> blocks(run.count * encoded);
+  std::vector<float> values(num_columns_);
+  file.read(tensor, run.row * encoded, blocks);
+  for (uint64_t i = 0; i < run.count; ++i) {
+    format.decode_row(blocks.data() + i * encoded, values.data(), num_columns_);
+    for (float& value : values) value += added_;
+    std::memcpy(out + i * row_bytes(), values.data(), row_bytes());
+  }
+}
+
 void RowSource::read_run(const ModelFile& file, const Run& run, std::byte* out) const {
   const Part& part = *run.part;
   const TensorInfo& tensor = *part.tensor;
@@ -272,6 +286,9 @@ void RowSource::read_run(const ModelFile& file, const Run& run, std::byte* out) 
   if (!conversion.decode && num_columns_ == tensor_columns) {
     file.read(tensor, run.row * row_bytes(), {out, run.count * row_bytes()});
     return;
+  }
+  if (is_memory_format(tensor.format) && num_columns_ == tensor_columns) {
+    return decode_rows(file, run, out);
   }
   for (uint64_t i = 0; i < run.count; ++i) {
     const uint64_t first = (run.row + i) * tensor_columns + part.first_column;

@@ -56,8 +56,8 @@ class RowSource {
   /// Bytes of a row in format().
   [[nodiscard]] uint64_t row_bytes() const;
 
-  /// Fills out [count * row_bytes()] with rows [first, first + count). Uses only stack memory. Any
-  /// thread. Throws Io like ModelFile::read.
+  /// Fills out [count * row_bytes()] with rows [first, first + count). Uses only stack memory,
+  /// except to decode rows of a folder. Any thread. Throws Io like ModelFile::read.
   void read(const ModelFile& file, uint64_t first, uint64_t count, std::span<std::byte> out) const;
 
   /// File position of a value; for derived values, of some value in its row.
@@ -97,6 +97,8 @@ class RowSource {
   /// The longest contiguous run from `row` on, at most `most` rows.
   [[nodiscard]] Run run_at(uint64_t row, uint64_t most) const;
   void read_run(const ModelFile& file, const Run& run, std::byte* out) const;
+  /// Decodes whole rows of a folder, which computes them: it is asked once for all of them.
+  void decode_rows(const ModelFile& file, const Run& run, std::byte* out) const;
 
   /// Selection of interleaved rows: runs of `size` rows, `step` apart, from selected row `first`
   /// on.

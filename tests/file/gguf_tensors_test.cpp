@@ -51,6 +51,7 @@ TEST(GgufTensors, ReadsAnyPart) {
 
 TEST(GgufTensors, EveryFormatHasItsSize) {
   for (const FormatInfo& format : kFormats) {
+    if (is_memory_format(format.id)) continue;
     GgufWriter writer;
     const Bytes bytes = counting_bytes(size_t{6} * format.block_bytes);
     writer.add_tensor("t", {3, uint64_t{2} * format.block_values}, format.id, bytes);
@@ -64,7 +65,7 @@ TEST(GgufTensors, EveryFormatHasItsSize) {
 }
 
 TEST(GgufTensors, RefusesUnknownAndRemovedTypes) {
-  for (const uint32_t type : {4u, 5u, 31u, 32u, 33u, 36u, 37u, 38u, 255u, ~0u}) {
+  for (const uint32_t type : {4u, 5u, 31u, 32u, 33u, 36u, 37u, 38u, 255u, 1024u, 1031u, ~0u}) {
     expect_refused(Code::Unsupported, HasSubstr(fmt::format("tensor \"t\": type {}", type)),
                    {"t", {32}, type, {}, Bytes(64), {}});
   }

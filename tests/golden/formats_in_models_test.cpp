@@ -30,7 +30,7 @@ double max_rmse(Format format) {
 std::vector<FormatInfo> weight_formats() {
   std::vector<FormatInfo> formats;
   for (const FormatInfo& format : kFormats) {
-    if (format.weight) formats.push_back(format);
+    if (format.weight && !is_memory_format(format.id)) formats.push_back(format);
   }
   return formats;
 }

@@ -32,7 +32,7 @@ std::string content(const std::string& path) {
 std::vector<std::string> all_formats() {
   std::vector<std::string> names;
   for (const FormatInfo& info : kFormats) {
-    if (info.weight) names.emplace_back(info.name);
+    if (info.weight && !is_memory_format(info.id)) names.emplace_back(info.name);
   }
   for (const FileType& type : file_types()) {
     if (type.is_mix()) names.emplace_back(type.name);

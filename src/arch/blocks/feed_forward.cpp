@@ -216,11 +216,21 @@ class Experts {
       return std::nullopt;
     }
     std::vector<RowSource> of_experts;
+    bool is_mixed = false;
     for (uint32_t expert = 0; expert < spec().count; ++expert) {
       const std::string one = stem + std::to_string(expert) + ".weight";
       of_experts.push_back(context_.tensors.tensor(one, {rows, columns}, TensorRole::Matrix));
-      if (of_experts.back().format() == of_experts.front().format()) continue;
+      const Format format = of_experts.back().format();
+      const Format first = of_experts.front().format();
+      if (format == first) continue;
+      if (is_memory_format(format) || is_memory_format(first)) {
+        is_mixed = true;
+        continue;
+      }
       fail(Code::Unsupported, "tensor \"{}\" has another format than \"{}0.weight\"", one, stem);
+    }
+    if (is_mixed) {
+      for (RowSource& expert : of_experts) expert = expert.decoded();
     }
     return RowSource::stacked(of_experts);
   }

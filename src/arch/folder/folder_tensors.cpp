@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "quant/formats.h"
 #include "weights/foreign/module.h"
 #include "weights/foreign/row_reader.h"
 
@@ -130,112 +131,6 @@ class OwnedFloats final : public ByteSource {
   std::vector<float> values_;
 };
 
-/// A plain tensor as a matrix of another shape.
-class ViewReader final : public RowReader {
- public:
-  explicit ViewReader(const foreign::TensorRows& rows)
-      : RowReader({rows.rows(), rows.columns()}), rows_(rows) {}
-
- private:
-  void read_rows(uint64_t first, uint64_t count, float* out) const override {
-    rows_.read_floats(first, count, out);
-  }
-  foreign::TensorRows rows_;
-};
-
-/// A stack of transposed matrices, [columns, rows] each.
-class TransposedReader final : public RowReader {
- public:
-  TransposedReader(const foreign::TensorRows& rows, uint64_t matrices)
-      : RowReader({rows.columns() * matrices, rows.rows() / matrices}), rows_(rows) {}
-
- private:
-  void read_rows(uint64_t first, uint64_t count, float* out) const override {
-    const uint64_t rows = rows_.columns();
-    const uint64_t columns = size().columns;
-    std::vector<float> stretch(count);
-    for (uint64_t done = 0; done < count;) {
-      const uint64_t matrix = (first + done) / rows;
-      const uint64_t row = (first + done) % rows;
-      const uint64_t part = std::min(count - done, rows - row);
-      for (uint64_t i = 0; i < columns; ++i) {
-        rows_.read_floats(matrix * columns + i, 1, row, part, stretch.data());
-        for (uint64_t j = 0; j < part; ++j) out[(done + j) * columns + i] = stretch[j];
-      }
-      done += part;
-    }
-  }
-  foreign::TensorRows rows_;
-};
-
-/// Rows of a reader, changed and selected.
-class MadeRows final : public ByteSource {
- public:
-  /// half: rows of half a matrix, or 0 for none
-  MadeRows(std::string name, std::unique_ptr<const RowReader> rows, const Flags& flags,
-           uint64_t half, std::shared_ptr<const QuantConfig> config)
-      : ByteSource(std::move(name), rows->size().rows * rows->size().columns * sizeof(float) /
-                                        (half != 0 || flags.takes_turns ? 2 : 1)),
-        rows_(std::move(rows)),
-        flags_(flags),
-        half_(half),
-        config_(std::move(config)) {}
-
- private:
-  void read_checked(uint64_t offset, std::span<std::byte> out) const override {
-    const uint64_t columns = rows_->size().columns;
-    const uint64_t row_bytes = columns * sizeof(float);
-    const uint64_t band = std::min(kPieceRows, kMaxPieceBytes / row_bytes);
-    const uint64_t step = std::max({uint64_t{1}, band, kPieceBytes / row_bytes});
-    std::vector<float> piece;
-    while (!out.empty()) {
-      const uint64_t first = offset / row_bytes;
-      const uint64_t skipped = offset % row_bytes;
-      const uint64_t wanted = (skipped + out.size() + row_bytes - 1) / row_bytes;
-      const uint64_t count = std::min(step, wanted);
-      piece.resize(count * columns);
-      make(first, count, piece.data());
-      const uint64_t bytes = std::min<uint64_t>(out.size(), count * row_bytes - skipped);
-      std::memcpy(out.data(), std::as_bytes(std::span(piece)).data() + skipped, bytes);
-      out = out.subspan(bytes);
-      offset += bytes;
-    }
-  }
-
-  void make(uint64_t first, uint64_t count, float* out) const {
-    const uint64_t columns = rows_->size().columns;
-    const auto read = [&](uint64_t row, uint64_t rows, float* into) {
-      rows_->read(row, rows, {into, rows * columns});
-    };
-    if (flags_.takes_turns) {
-      std::vector<float> both((2 * count - 1) * columns);
-      read(2 * first + flags_.kind, 2 * count - 1, both.data());
-      for (uint64_t i = 0; i < count; ++i) {
-        std::copy_n(both.data() + 2 * i * columns, columns, out + i * columns);
-      }
-    } else if (half_ != 0) {
-      for (uint64_t done = 0; done < count;) {
-        const uint64_t row = first + done;
-        const uint64_t part = std::min(count - done, half_ - row % half_);
-        read(row / half_ * 2 * half_ + flags_.kind * half_ + row % half_, part,
-             out + done * columns);
-        done += part;
-      }
-    } else {
-      read(first, count, out);
-    }
-    for (uint64_t i = 0; i < count * columns; ++i) {
-      if (flags_.plus_one) out[i] += 1.0f;
-      if (flags_.minus_exp) out[i] = -std::exp(out[i]);
-    }
-  }
-
-  std::unique_ptr<const RowReader> rows_;
-  Flags flags_;
-  uint64_t half_;
-  std::shared_ptr<const QuantConfig> config_;  // the reader may look into it
-};
-
 std::optional<Format> format_of(ElementType type) {
   switch (type) {
     case ElementType::F32:
@@ -248,6 +143,170 @@ std::optional<Format> format_of(ElementType type) {
       return std::nullopt;
   }
 }
+
+/// A plain tensor as a matrix of another shape.
+class ViewReader final : public RowReader {
+ public:
+  /// is_matrix: keeps 16-bit floats; vectors become f32
+  ViewReader(const foreign::TensorRows& rows, bool is_matrix)
+      : RowReader({rows.rows(), rows.columns()}), rows_(rows), is_matrix_(is_matrix) {}
+
+ private:
+  void read_rows(uint64_t first, uint64_t count, float* out) const override {
+    rows_.read_floats(first, count, out);
+  }
+  [[nodiscard]] std::optional<Format> packed_format() const override {
+    return is_matrix_ ? format_of(rows_.type()) : std::nullopt;
+  }
+  void read_blocks(uint64_t first, uint64_t count, std::byte* out) const override {
+    rows_.read(first, count, out);
+  }
+  foreign::TensorRows rows_;
+  bool is_matrix_;
+};
+
+/// A stack of transposed matrices, [columns, rows] each.
+class TransposedReader final : public RowReader {
+ public:
+  TransposedReader(const foreign::TensorRows& rows, uint64_t matrices)
+      : RowReader({rows.columns() * matrices, rows.rows() / matrices}), rows_(rows) {}
+
+ private:
+  [[nodiscard]] std::optional<Format> packed_format() const override {
+    return format_of(rows_.type());
+  }
+  void read_blocks(uint64_t first, uint64_t count, std::byte* out) const override {
+    const auto read = [this](uint64_t row, uint64_t lines, uint64_t begin, uint64_t width,
+                             auto* into) { rows_.read(row, lines, begin, width, into); };
+    if (rows_.element_bytes() == sizeof(uint16_t)) {
+      read_turned(first, count, reinterpret_cast<uint16_t*>(out), read);
+    } else {
+      read_turned(first, count, reinterpret_cast<uint32_t*>(out), read);
+    }
+  }
+  void read_rows(uint64_t first, uint64_t count, float* out) const override {
+    read_turned(first, count, out,
+                [this](uint64_t row, uint64_t lines, uint64_t begin, uint64_t width, float* into) {
+                  rows_.read_floats(row, lines, begin, width, into);
+                });
+  }
+
+  /// Reads a band of stored rows at a time, and turns it in tiles that stay in the first-level
+  /// cache.
+  template <typename Value, typename Read>
+  void read_turned(uint64_t first, uint64_t count, Value* out, const Read& read) const {
+    const uint64_t rows = rows_.columns();
+    const uint64_t columns = size().columns;
+    std::vector<Value> band;
+    for (uint64_t done = 0; done < count;) {
+      const uint64_t matrix = (first + done) / rows;
+      const uint64_t row = (first + done) % rows;
+      const uint64_t part = std::min(count - done, rows - row);
+      band.resize(std::min(kBand, columns) * part);
+      for (uint64_t i = 0; i < columns; i += kBand) {
+        const uint64_t lines = std::min(kBand, columns - i);
+        read(matrix * columns + i, lines, row, part, band.data());
+        turn(band.data(), lines, part, columns, out + done * columns + i);
+      }
+      done += part;
+    }
+  }
+
+  /// from [lines, part] -> to [part, lines], whose rows are `stride` apart.
+  template <typename Value>
+  static void turn(const Value* from, uint64_t lines, uint64_t part, uint64_t stride, Value* to) {
+    for (uint64_t j = 0; j < part; j += kBand) {
+      for (uint64_t k = j; k < std::min(part, j + kBand); ++k) {
+        for (uint64_t i = 0; i < lines; ++i) to[k * stride + i] = from[i * part + k];
+      }
+    }
+  }
+
+  static constexpr uint64_t kBand = 32;
+  foreign::TensorRows rows_;
+};
+
+/// Rows of a reader, changed and selected: packed where nothing changes their values.
+class MadeRows final : public ByteSource {
+ public:
+  /// half: rows of half a matrix, or 0 for none
+  MadeRows(std::string name, std::unique_ptr<const RowReader> rows, const Flags& flags,
+           uint64_t half, std::shared_ptr<const QuantConfig> config)
+      : ByteSource(std::move(name), rows->size().rows * row_bytes_of(*rows, flags) /
+                                        (half != 0 || flags.takes_turns ? 2 : 1)),
+        rows_(std::move(rows)),
+        format_(format_of_rows(*rows_, flags)),
+        flags_(flags),
+        half_(half),
+        config_(std::move(config)) {}
+
+  [[nodiscard]] Format format() const { return format_; }
+
+ private:
+  static Format format_of_rows(const RowReader& rows, const Flags& flags) {
+    const bool is_changed = flags.plus_one || flags.minus_exp || flags.as_f32;
+    return is_changed ? Format::F32 : rows.packed_format().value_or(Format::F32);
+  }
+  static uint64_t row_bytes_of(const RowReader& rows, const Flags& flags) {
+    return *row_bytes(*find_format(format_of_rows(rows, flags)), rows.size().columns);
+  }
+
+  void read_checked(uint64_t offset, std::span<std::byte> out) const override {
+    const uint64_t row_bytes = row_bytes_of(*rows_, flags_);
+    const uint64_t band = std::min(kPieceRows, kMaxPieceBytes / row_bytes);
+    const uint64_t step = std::max({uint64_t{1}, band, kPieceBytes / row_bytes});
+    std::vector<std::byte> piece;
+    while (!out.empty()) {
+      const uint64_t first = offset / row_bytes;
+      const uint64_t skipped = offset % row_bytes;
+      const uint64_t wanted = (skipped + out.size() + row_bytes - 1) / row_bytes;
+      const uint64_t count = std::min(step, wanted);
+      piece.resize(count * row_bytes);
+      make(first, count, row_bytes, piece.data());
+      const uint64_t bytes = std::min<uint64_t>(out.size(), count * row_bytes - skipped);
+      std::memcpy(out.data(), piece.data() + skipped, bytes);
+      out = out.subspan(bytes);
+      offset += bytes;
+    }
+  }
+
+  void read_rows(uint64_t row, uint64_t count, std::span<std::byte> out) const {
+    if (format_ != Format::F32) return rows_->read_packed(row, count, out);
+    std::vector<float> values(count * rows_->size().columns);
+    rows_->read(row, count, values);
+    for (float& value : values) {
+      if (flags_.plus_one) value += 1.0f;
+      if (flags_.minus_exp) value = -std::exp(value);
+    }
+    std::ranges::copy(std::as_bytes(std::span(values)), out.begin());
+  }
+
+  void make(uint64_t first, uint64_t count, uint64_t row_bytes, std::byte* out) const {
+    if (flags_.takes_turns) {
+      std::vector<std::byte> both((2 * count - 1) * row_bytes);
+      read_rows(2 * first + flags_.kind, 2 * count - 1, both);
+      for (uint64_t i = 0; i < count; ++i) {
+        std::memcpy(out + i * row_bytes, both.data() + 2 * i * row_bytes, row_bytes);
+      }
+    } else if (half_ != 0) {
+      for (uint64_t done = 0; done < count;) {
+        const uint64_t row = first + done;
+        const uint64_t part = std::min(count - done, half_ - row % half_);
+        read_rows(row / half_ * 2 * half_ + flags_.kind * half_ + row % half_, part,
+                  {out + done * row_bytes, part * row_bytes});
+        done += part;
+      }
+    } else {
+      read_rows(first, count, {out, count * row_bytes});
+    }
+  }
+
+  std::unique_ptr<const RowReader> rows_;
+  Format format_;
+  Flags flags_;
+  uint64_t half_;
+  std::shared_ptr<const QuantConfig> config_;  // the reader may look into it
+};
 
 /// Extents of more than one value; convolutions have one of 1 in the middle.
 std::vector<uint64_t> shape_of(const StoredTensor& tensor) {
@@ -357,7 +416,8 @@ class Mapper {
       // Biases of a stack are selected value by value.
       const uint64_t columns = selects && shape.size() < 3 ? 1 : shape.back();
       rows = std::make_unique<ViewReader>(
-          foreign::TensorRows(module_of(tensor), tensor, tensor.num_values() / columns, columns));
+          foreign::TensorRows(module_of(tensor), tensor, tensor.num_values() / columns, columns),
+          shape.size() == 3);
     }
     uint64_t half = 0;
     if (selects) {
@@ -366,7 +426,7 @@ class Mapper {
       selected /= 2;
       if (flags.takes_half) half = selected;
     }
-    add_made(
+    add_rows(
         target, shape,
         std::make_shared<MadeRows>(source_name(tensor), std::move(rows), flags, half, config_));
   }
@@ -412,7 +472,7 @@ class Mapper {
     }
     std::vector<uint64_t> shape{each, rows->size().columns};
     if (matrices > 1) shape.insert(shape.begin(), matrices);
-    add_made(target, shape,
+    add_rows(target, shape,
              std::make_shared<MadeRows>(source_name(tensor), std::move(rows), flags,
                                         flags.takes_half ? each : 0, config_));
   }
@@ -431,9 +491,14 @@ class Mapper {
     return info;
   }
 
+  void add_rows(const std::string& name, const std::vector<uint64_t>& shape,
+                const std::shared_ptr<const MadeRows>& rows) {
+    add_made(name, shape, rows, rows->format());
+  }
+
   void add_made(const std::string& name, const std::vector<uint64_t>& shape,
-                std::shared_ptr<const ByteSource> source) {
-    TensorInfo& info = add_info(name, shape, Format::F32);
+                std::shared_ptr<const ByteSource> source, Format format = Format::F32) {
+    TensorInfo& info = add_info(name, shape, format);
     info.bytes = source->size();
     info.source = static_cast<uint32_t>(out_.sources.size());
     out_.sources.push_back(std::move(source));

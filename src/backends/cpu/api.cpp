@@ -27,6 +27,9 @@ constexpr tenon_backend_option_info kOptions[] = {
      "What bf16 weights are multiplied with: integers of 14 bits, or f32."},
     {"f16_activations", "auto, fixed or f32", "auto",
      "The same of f16 weights; auto: integers in encoders, f32 in what writes text."},
+    {"code_activations", "auto, bytes or f32", "auto",
+     "Numbers with which quantised weights of Hugging Face folders are multiplied: integers of 8 "
+     "bits, or f32; auto: f32 if bf16_activations is f32."},
 };
 
 /// Refuses the device unless `value` of an option is one of `choices`.
@@ -41,6 +44,7 @@ Device device_of(const tenon_host* host, std::span<const tenon_backend_option> o
   std::string isa;
   std::string bf16_activations = "fixed";
   std::string f16_activations = "auto";
+  std::string code_activations = "auto";
   for (const tenon_backend_option& option : options) {
     const std::string_view key = option.key;
     if (key == "isa") {
@@ -49,13 +53,18 @@ Device device_of(const tenon_host* host, std::span<const tenon_backend_option> o
       bf16_activations = option.value;
     } else if (key == "f16_activations") {
       f16_activations = option.value;
+    } else if (key == "code_activations") {
+      code_activations = option.value;
     } else {
       refuse(TENON_BACKEND_ARGUMENT,
-             "unknown option \"{}\"; known: isa, bf16_activations, f16_activations", key);
+             "unknown option \"{}\"; known: isa, bf16_activations, f16_activations, "
+             "code_activations",
+             key);
     }
   }
   check_choice("bf16_activations", bf16_activations, {"fixed", "f32"});
   check_choice("f16_activations", f16_activations, {"auto", "fixed", "f32"});
+  check_choice("code_activations", code_activations, {"auto", "bytes", "f32"});
   const Kernels* chosen = choose_kernels(isa);
   if (chosen == nullptr) {
     refuse(TENON_BACKEND_ARGUMENT,
@@ -65,6 +74,8 @@ Device device_of(const tenon_host* host, std::span<const tenon_backend_option> o
   Device device{host, *chosen, f16_activations == "auto"};
   if (bf16_activations == "f32") device.kernels.fixed_bf16 = false;
   if (f16_activations == "f32") device.kernels.fixed_f16 = false;
+  device.kernels.float_codes =
+      code_activations == "f32" || (code_activations == "auto" && bf16_activations == "f32");
   return device;
 }
 
@@ -115,7 +126,8 @@ struct Cpu {
     backends::copy_text(info.name, kName);
     // States everything that result bits depend on: snapshots hold this text.
     backends::copy_text(info.description, processor_name() + ", " + kernels.name + " kernels" +
-                                              fixed_formats(device));
+                                              fixed_formats(device) +
+                                              (kernels.float_codes ? ", codes times f32" : ""));
     info.flags = TENON_DEVICE_BATCH_INVARIANT;
     info.precision_float = TENON_PRECISION_F32;
     info.precision_f16 = kernels.fixed_f16 ? TENON_PRECISION_FIXED14 : TENON_PRECISION_F32;

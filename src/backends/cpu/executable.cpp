@@ -114,7 +114,7 @@ void Executable::allocate_weights() {
         continue;
       }
       // Rows that are only looked up stay unpacked.
-      const PanelFormat& layout = linear[i] ? panel_format(format->id) : raw_panels();
+      const PanelFormat& layout = linear[i] ? panel_format(format->id, kernels_) : raw_panels();
       const uint64_t rows = slot.rows / matrices[i];
       weight.matrix = {&layout, format, rows, slot.columns, nullptr};
       weight.expert_bytes = packed_bytes(layout, *format, rows, slot.columns);

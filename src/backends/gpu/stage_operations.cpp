@@ -135,6 +135,16 @@ constexpr Operation kOperations[] = {
      add_select_within},
 };
 
+/// Kernels decode the formats of files.
+bool reads_formats(const tenon_program& program, const tenon_op& op) noexcept {
+  for (uint32_t i = 0; i < op.num_inputs; ++i) {
+    if (op.inputs[i] == TENON_NO_SLOT) continue;
+    const tenon_slot& slot = slots_of(program)[op.inputs[i]];
+    if (slot.kind == TENON_SLOT_WEIGHT && is_memory_format(Format{slot.type})) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 const Operation* find_operation(uint32_t kind) noexcept {
@@ -144,7 +154,7 @@ const Operation* find_operation(uint32_t kind) noexcept {
 
 bool fits_device(const tenon_program& program, uint32_t op, uint64_t shared_bytes) noexcept {
   const auto shape = plain::find_shape(program, op);
-  if (!shape) return false;
+  if (!shape || !reads_formats(program, *shape->op)) return false;
   const Operation* operation = find_operation(shape->op->kind);
   return operation != nullptr && operation->fits(*shape) &&
          operation->shared_values(*shape) * sizeof(float) + kOtherSharedBytes <= shared_bytes;

@@ -5,8 +5,7 @@
 //         order; groups beyond the last are padding
 //   W[o, i] = scales[g, o] * (q - zero[g, o])
 // Shapes tell it from GPTQ, whose words have as many columns as its scales.
-#include <algorithm>
-
+#include "weights/foreign/group_reader.h"
 #include "weights/foreign/scheme_list.h"
 
 namespace tenon::foreign {
@@ -15,50 +14,41 @@ namespace {
 /// Nibble of output j of eight.
 constexpr uint32_t kNibbleOf[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
-class AwqGemmReader final : public RowReader {
+CodeGroups awq_groups(const Module& module, uint64_t size, uint64_t count) {
+  return {4, size, count, GroupSecond::Zero, module.get(".scales").type};
+}
+
+class AwqGemmReader final : public GroupReader {
  public:
   AwqGemmReader(const Module& module, uint64_t inputs, uint64_t outputs, uint64_t groups)
-      : RowReader({outputs, inputs}),
+      : GroupReader({outputs, inputs}, awq_groups(module, inputs / groups, groups)),
         words_(module, module.get(".qweight")),
         zeros_(module, module.get(".qzeros")),
-        scales_(module, module.get(".scales")),
-        group_(inputs / groups) {}
+        scales_(module, module.get(".scales")) {}
 
  private:
-  static constexpr uint64_t kBandWords = 32;  // 256 outputs
-
-  void read_rows(uint64_t first, uint64_t count, float* out) const override {
-    while (count > 0) {
-      const uint64_t last = std::min(first + count, (first / 8 + kBandWords) * 8);
-      read_band(first, last - first, out);
-      out += (last - first) * size().columns;
-      count -= last - first;
-      first = last;
-    }
-  }
-
-  void read_band(uint64_t first, uint64_t count, float* out) const {
+  void read_groups(uint64_t first, uint64_t count, uint8_t* codes, float* scales,
+                   float* seconds) const override {
     const uint64_t inputs = size().columns;
+    const uint64_t num_groups = scales_.rows();
     const uint64_t first_word = first / 8;
     const uint64_t num_words = (first + count + 7) / 8 - first_word;
     std::vector<uint32_t> words(inputs * num_words);
     words_.read(0, inputs, first_word, num_words, words.data());
-    std::vector<uint32_t> zeros(zeros_.rows() * num_words);
-    zeros_.read(0, zeros_.rows(), first_word, num_words, zeros.data());
-    std::vector<float> scales(scales_.rows() * count);
-    scales_.read_floats(0, scales_.rows(), first, count, scales.data());
+    std::vector<uint32_t> zeros(num_groups * num_words);
+    zeros_.read(0, num_groups, first_word, num_words, zeros.data());
+    std::vector<float> stored(num_groups * count);
+    scales_.read_floats(0, num_groups, first, count, stored.data());
     for (uint64_t o = 0; o < count; ++o) {
       const uint64_t word = (first + o) / 8 - first_word;
       const uint32_t shift = 4 * kNibbleOf[(first + o) % 8];
-      float* row = out + o * inputs;
-      for (uint64_t g = 0; g < scales_.rows(); ++g) {
-        const float scale = scales[g * count + o];
-        const auto zero = static_cast<int>(zeros[g * num_words + word] >> shift & 15u);
-        const uint32_t* column = words.data() + g * group_ * num_words + word;
-        for (uint64_t i = 0; i < group_; ++i) {
-          const auto code = static_cast<int>(column[i * num_words] >> shift & 15u);
-          row[g * group_ + i] = static_cast<float>(code - zero) * scale;
-        }
+      for (uint64_t g = 0; g < num_groups; ++g) {
+        scales[o * num_groups + g] = stored[g * count + o];
+        seconds[o * num_groups + g] =
+            static_cast<float>(zeros[g * num_words + word] >> shift & 15u);
+      }
+      for (uint64_t i = 0; i < inputs; ++i) {
+        codes[o * inputs + i] = static_cast<uint8_t>(words[i * num_words + word] >> shift & 15u);
       }
     }
   }
@@ -66,34 +56,35 @@ class AwqGemmReader final : public RowReader {
   TensorRows words_;
   TensorRows zeros_;
   TensorRows scales_;
-  uint64_t group_;
 };
 
-class AwqGemvReader final : public RowReader {
+class AwqGemvReader final : public GroupReader {
  public:
   AwqGemvReader(const Module& module, uint64_t outputs, uint64_t inputs, uint64_t group)
-      : RowReader({outputs, inputs}),
+      : GroupReader({outputs, inputs}, awq_groups(module, group, inputs / group)),
         words_(module, module.get(".qweight")),
         zeros_(module, module.get(".qzeros")),
-        scales_(module, module.get(".scales")),
-        group_(group) {}
+        scales_(module, module.get(".scales")) {}
 
  private:
-  void read_rows(uint64_t first, uint64_t count, float* out) const override {
+  void read_groups(uint64_t first, uint64_t count, uint8_t* codes, float* scales,
+                   float* seconds) const override {
+    const uint64_t inputs = size().columns;
+    const uint64_t num_groups = groups().count;
     std::vector<uint32_t> words(words_.columns());
     std::vector<uint32_t> zeros(zeros_.columns());
-    std::vector<float> scales(scales_.columns());
     const auto nibble = [](const std::vector<uint32_t>& from, uint64_t k) {
-      return static_cast<int>(from[k / 8] >> (k % 8 * 4) & 15u);
+      return from[k / 8] >> (k % 8 * 4) & 15u;
     };
     for (uint64_t o = 0; o < count; ++o) {
       words_.read(first + o, 1, words.data());
       zeros_.read(first + o, 1, zeros.data());
-      scales_.read_floats(first + o, 1, scales.data());
-      for (uint64_t i = 0; i < size().columns; ++i) {
-        const uint64_t g = i / group_;
-        out[o * size().columns + i] =
-            static_cast<float>(nibble(words, i) - nibble(zeros, g)) * scales[g];
+      scales_.read_floats(first + o, 1, 0, num_groups, scales + o * num_groups);
+      for (uint64_t g = 0; g < num_groups; ++g) {
+        seconds[o * num_groups + g] = static_cast<float>(nibble(zeros, g));
+      }
+      for (uint64_t i = 0; i < inputs; ++i) {
+        codes[o * inputs + i] = static_cast<uint8_t>(nibble(words, i));
       }
     }
   }
@@ -101,7 +92,6 @@ class AwqGemvReader final : public RowReader {
   TensorRows words_;
   TensorRows zeros_;
   TensorRows scales_;
-  uint64_t group_;
 };
 
 struct AwqParts {

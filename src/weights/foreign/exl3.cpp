@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "quant/half.h"
 #include "weights/foreign/scheme_list.h"
@@ -21,6 +24,7 @@ constexpr uint64_t kRotated = 128;  // values that one rotation of a matrix mixe
 constexpr uint64_t kTableRing = 256;
 
 enum class Codebook : uint8_t { ThreeInstructions, Mcg, Mul1 };
+constexpr size_t kNumCodebooks = 3;
 
 float half_value(uint32_t bits) { return f16_to_f32(static_cast<uint16_t>(bits & 0xffffu)); }
 float as_half(float value) { return f16_to_f32(f32_to_f16(value)); }
@@ -57,12 +61,22 @@ void rotate(float* values, uint64_t n, uint64_t width) {
   for (uint64_t i = 0; i < n * width; ++i) values[i] *= scale;
 }
 
-/// The values of all states.
-std::vector<float> codebook_table(Codebook codebook) {
-  std::vector<float> table(65536);
-  for (uint32_t state = 0; state < table.size(); ++state) {
-    table[state] = codebook_value(state, codebook);
+/// The values of all 65536 states.
+using CodebookTable = std::vector<float>;
+
+/// One table for all readers of a codebook, freed with the last of them.
+std::shared_ptr<const CodebookTable> codebook_table(Codebook codebook) {
+  static std::mutex mutex;
+  static std::weak_ptr<const CodebookTable> made[kNumCodebooks];
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<const CodebookTable>& one = made[static_cast<size_t>(codebook)];
+  if (auto table = one.lock()) return table;
+  CodebookTable values(65536);
+  for (uint32_t state = 0; state < values.size(); ++state) {
+    values[state] = codebook_value(state, codebook);
   }
+  auto table = std::make_shared<const CodebookTable>(std::move(values));
+  one = table;
   return table;
 }
 
@@ -73,7 +87,7 @@ class TileRing {
 
   /// Values by row (input) * 16 + column (output).
   ///   table  of codebook_table()
-  void decode(const std::vector<float>& table, float* out) const {
+  void decode(const CodebookTable& table, float* out) const {
     uint32_t end = 0;
     for (uint32_t t = 0; t < kTileValues; ++t) {
       end += half_bits_ / 2 + (half_bits_ % 2 != 0 && t % 2 != 0 ? 1 : 0);
@@ -132,9 +146,9 @@ class Exl3Reader final : public RowReader {
         tiles_(module, trellis, trellis.shape[0], trellis.shape[1] * trellis.shape[2]),
         tile_words_(trellis.shape[2]),
         half_bits_(half_bits),
-        codebook_(module.has(".mcg")    ? Codebook::Mcg
-                  : module.has(".mul1") ? Codebook::Mul1
-                                        : Codebook::ThreeInstructions),
+        table_(codebook_table(module.has(".mcg")    ? Codebook::Mcg
+                              : module.has(".mul1") ? Codebook::Mul1
+                                                    : Codebook::ThreeInstructions)),
         input_scales_(side_scales(module, ".suh", ".su", size().columns)),
         output_scales_(side_scales(module, ".svh", ".sv", size().rows)) {}
 
@@ -142,11 +156,10 @@ class Exl3Reader final : public RowReader {
   void read_rows(uint64_t first, uint64_t count, float* out) const override {
     const uint64_t inputs = size().columns;
     std::vector<float> band(kRotated * inputs);
-    const std::vector<float> table = codebook_table(codebook_);
     while (count > 0) {
       const uint64_t begin = first / kRotated * kRotated;
       const uint64_t taken = std::min(count, begin + kRotated - first);
-      read_band(begin, table, band.data());
+      read_band(begin, band.data());
       std::copy_n(band.data() + (first - begin) * inputs, taken * inputs, out);
       out += taken * inputs;
       first += taken;
@@ -155,7 +168,7 @@ class Exl3Reader final : public RowReader {
   }
 
   /// Rows begin .. begin + 127.
-  void read_band(uint64_t begin, const std::vector<float>& table, float* out) const {
+  void read_band(uint64_t begin, float* out) const {
     const uint64_t inputs = size().columns;
     constexpr uint64_t kBandTiles = kRotated / kTile;
     std::vector<uint8_t> tiles(kBandTiles * tile_words_ * 2);
@@ -163,7 +176,7 @@ class Exl3Reader final : public RowReader {
     for (uint64_t a = 0; a < tiles_.rows(); ++a) {
       tiles_.read(a, 1, begin / kTile * tile_words_, kBandTiles * tile_words_, tiles.data());
       for (uint64_t b = 0; b < kBandTiles; ++b) {
-        TileRing(tiles.data() + b * tile_words_ * 2, half_bits_).decode(table, tile);
+        TileRing(tiles.data() + b * tile_words_ * 2, half_bits_).decode(*table_, tile);
         for (uint64_t i = 0; i < kTileValues; ++i) {
           out[(b * kTile + i % kTile) * inputs + a * kTile + i / kTile] = tile[i];
         }
@@ -183,7 +196,7 @@ class Exl3Reader final : public RowReader {
   TensorRows tiles_;
   uint64_t tile_words_;  // of 16 bits
   uint32_t half_bits_;
-  Codebook codebook_;
+  std::shared_ptr<const CodebookTable> table_;
   std::vector<float> input_scales_;
   std::vector<float> output_scales_;
 };

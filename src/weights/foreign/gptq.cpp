@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "weights/foreign/column_words.h"
+#include "weights/foreign/group_reader.h"
 #include "weights/foreign/scheme_list.h"
 
 namespace tenon::foreign {
@@ -19,7 +20,29 @@ enum class ZeroKind : uint8_t {
   LessOneFields,
 };
 
-class GptqReader final : public RowReader {
+/// The group of each input; nothing for consecutive groups, which all zeros mean, too.
+std::vector<uint32_t> read_index(const Module& module, uint64_t inputs, uint64_t groups) {
+  const StoredTensor* index = module.find(".g_idx");
+  if (index == nullptr) return {};
+  if (index->num_values() != inputs) {
+    module.refuse(*index, "expected a group for each of {} inputs", inputs);
+  }
+  const std::vector<int64_t> stored = all_integers(module, *index, inputs);
+  const uint64_t size = (inputs + groups - 1) / groups;
+  bool is_consecutive = true;
+  for (uint64_t i = 0; i < inputs; ++i) {
+    if (stored[i] < 0 || static_cast<uint64_t>(stored[i]) >= groups) {
+      module.refuse(*index, "input {} is in group {} of {}", i, stored[i], groups);
+    }
+    is_consecutive &= static_cast<uint64_t>(stored[i]) == i / size;
+  }
+  if (is_consecutive || std::ranges::all_of(stored, [](int64_t group) { return group == 0; })) {
+    return {};
+  }
+  return {stored.begin(), stored.end()};
+}
+
+class GptqReader final : public GroupReader {
  public:
   struct Layout {
     uint32_t bits;
@@ -31,54 +54,29 @@ class GptqReader final : public RowReader {
   };
 
   GptqReader(const Module& module, const Layout& layout)
-      : RowReader({layout.outputs, layout.inputs}),
+      : GroupReader({layout.outputs, layout.inputs},
+                    {layout.bits, (layout.inputs + layout.groups - 1) / layout.groups,
+                     layout.groups, GroupSecond::Zero, module.get(".scales").type},
+                    read_index(module, layout.inputs, layout.groups)),
         layout_(layout),
         words_(module, module.get(".qweight")),
         zeros_(module, module.get(".qzeros")),
-        scales_(module, module.get(".scales"), layout.groups, layout.outputs) {
-    const uint64_t group = (layout.inputs + layout.groups - 1) / layout.groups;
-    groups_.resize(layout.inputs);
-    for (uint64_t i = 0; i < layout.inputs; ++i) groups_[i] = static_cast<uint32_t>(i / group);
-    if (const StoredTensor* index = module.find(".g_idx")) read_groups(module, *index);
-  }
+        scales_(module, module.get(".scales"), layout.groups, layout.outputs) {}
 
  private:
-  /// All zeros mean consecutive groups.
-  void read_groups(const Module& module, const StoredTensor& index) {
-    if (index.num_values() != layout_.inputs) {
-      module.refuse(index, "expected a group for each of {} inputs", layout_.inputs);
-    }
-    const std::vector<int64_t> groups = all_integers(module, index, layout_.inputs);
-    for (uint64_t i = 0; i < groups.size(); ++i) {
-      if (groups[i] < 0 || static_cast<uint64_t>(groups[i]) >= layout_.groups) {
-        module.refuse(index, "input {} is in group {} of {}", i, groups[i], layout_.groups);
-      }
-    }
-    if (std::ranges::all_of(groups, [](int64_t group) { return group == 0; })) return;
-    std::ranges::transform(groups, groups_.begin(),
-                           [](int64_t group) { return static_cast<uint32_t>(group); });
-  }
-
-  void read_rows(uint64_t first, uint64_t count, float* out) const override {
-    for (uint64_t done = 0; done < count; done += kColumnBand) {
-      read_band(first + done, std::min(kColumnBand, count - done), out + done * layout_.inputs);
-    }
-  }
-
-  void read_band(uint64_t first, uint64_t count, float* out) const {
+  void read_groups(uint64_t first, uint64_t count, uint8_t* codes, float* scales,
+                   float* seconds) const override {
     std::vector<uint32_t> words(words_.rows() * count);
     words_.read(0, words_.rows(), first, count, words.data());
-    std::vector<float> scales(layout_.groups * count);
-    scales_.read_floats(0, layout_.groups, first, count, scales.data());
+    std::vector<float> stored(layout_.groups * count);
+    scales_.read_floats(0, layout_.groups, first, count, stored.data());
     const std::vector<uint8_t> zeros = read_zeros(first, count);
-    std::vector<uint8_t> codes(layout_.inputs);
     for (uint64_t o = 0; o < count; ++o) {
       unpack_column(words.data() + o, count, 0, layout_.inputs, layout_.bits, layout_.planar,
-                    codes.data());
-      float* row = out + o * layout_.inputs;
-      for (uint64_t i = 0; i < layout_.inputs; ++i) {
-        const uint64_t at = groups_[i] * count + o;
-        row[i] = scales[at] * static_cast<float>(codes[i] - zeros[at]);
+                    codes + o * layout_.inputs);
+      for (uint64_t g = 0; g < layout_.groups; ++g) {
+        scales[o * layout_.groups + g] = stored[g * count + o];
+        seconds[o * layout_.groups + g] = static_cast<float>(zeros[g * count + o]);
       }
     }
   }
@@ -118,7 +116,6 @@ class GptqReader final : public RowReader {
   TensorRows words_;
   TensorRows zeros_;
   TensorRows scales_;
-  std::vector<uint32_t> groups_;  // of each input
 };
 
 ZeroKind zeros_of(const QuantConfig& config, uint32_t bits, bool planar, bool stream) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "weights/foreign/group_reader.h"
 #include "weights/foreign/scheme_list.h"
 
 namespace tenon::foreign {
@@ -98,6 +99,61 @@ class HqqReader final : public RowReader {
   TensorRows zeros_;
 };
 
+/// On axis 1 with groups inside the rows.
+class HqqRowReader final : public GroupReader {
+ public:
+  HqqRowReader(const Module& module, MatrixSize size, uint64_t group, const SlabPacking& packing)
+      : GroupReader(size, {packing.bits, group, size.columns / group, GroupSecond::FloatZero,
+                           module.get(".scale").type}),
+        packing_(packing) {
+    const uint64_t grid_rows =
+        checked_mul(size.rows, size.columns, module.name()) / group;  // a row is some of them
+    slab_rows_ = (grid_rows + packing.slabs - 1) / packing.slabs;
+    const StoredTensor& codes = module.get(".W_q");
+    require_type(module, codes, packing.type);
+    codes_ = TensorRows(module, codes, slab_rows_, group);
+    scales_ = scale_rows(module, ".scale", grid_rows);
+    zeros_ = scale_rows(module, ".zero", grid_rows);
+  }
+
+ private:
+  static TensorRows scale_rows(const Module& module, const char* suffix, uint64_t count) {
+    const StoredTensor& tensor = module.get(suffix);
+    if (!is_float_type(tensor.type)) module.refuse(tensor, "is no number");
+    return {module, tensor, 1, count};
+  }
+
+  void read_groups(uint64_t first, uint64_t count, uint8_t* codes, float* scales,
+                   float* seconds) const override {
+    const uint64_t in_row = groups().count;
+    scales_.read_floats(0, 1, first * in_row, count * in_row, scales);
+    zeros_.read_floats(0, 1, first * in_row, count * in_row, seconds);
+    const uint64_t bytes = codes_.element_bytes();
+    const uint32_t mask = (1u << packing_.bits) - 1u;
+    std::vector<std::byte> stored;
+    for (uint64_t row = first * in_row, left = count * in_row; left > 0;) {
+      const uint64_t slab = row / slab_rows_;
+      const uint64_t run = std::min(left, slab_rows_ - row % slab_rows_);
+      const auto shift = static_cast<uint32_t>(packing_.bits * (packing_.slabs - 1 - slab));
+      stored.resize(run * groups().size * bytes);
+      codes_.read(row % slab_rows_, run, stored.data());
+      for (uint64_t i = 0; i < run * groups().size; ++i) {
+        uint32_t word = 0;
+        std::memcpy(&word, stored.data() + i * bytes, bytes);
+        *codes++ = static_cast<uint8_t>(word >> shift & mask);
+      }
+      row += run;
+      left -= run;
+    }
+  }
+
+  SlabPacking packing_;
+  uint64_t slab_rows_ = 0;
+  TensorRows codes_;
+  TensorRows scales_;
+  TensorRows zeros_;
+};
+
 double one_number(const Module& module, const char* suffix) {
   return all_floats(module, module.get(suffix), 1).front();
 }
@@ -121,8 +177,11 @@ std::unique_ptr<const RowReader> open_hqq(const Module& module) {
   }
   const SlabPacking packing = packing_of(module, one_number(module, ".nbits"));
   const MatrixSize size{static_cast<uint64_t>(sizes[0]), static_cast<uint64_t>(sizes[1])};
-  return std::make_unique<HqqReader>(module, size, static_cast<uint64_t>(group), axis == 1,
-                                     packing);
+  const auto group_size = static_cast<uint64_t>(group);
+  if (axis == 1 && size.columns % group_size == 0) {
+    return std::make_unique<HqqRowReader>(module, size, group_size, packing);
+  }
+  return std::make_unique<HqqReader>(module, size, group_size, axis == 1, packing);
 }
 
 }  // namespace tenon::foreign

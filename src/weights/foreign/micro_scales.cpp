@@ -2,6 +2,7 @@
 //   W[r, c] = element[r, c] * (scale[r, c / block] * factor)
 // MXFP4, MXFP6, MXFP8 and NVFP4 of compressed-tensors, ModelOpt, Quark, DeepSeek-V4, gpt-oss, MLX.
 #include <algorithm>
+#include <bit>
 
 #include "weights/foreign/bit_packing.h"
 #include "weights/foreign/scheme_list.h"
@@ -184,6 +185,50 @@ class BlockFloatReader final : public RowReader {
       }
     }
   }
+
+  /// MXFP4 as the blocks of GGUF; MXFP8 with its scales as f32.
+  [[nodiscard]] std::optional<Format> packed_format() const override {
+    if (form_.block != 32 || form_.scale_table != kE8M0 || form_.factor != nullptr) return {};
+    if (form_.element_bits == 4) return Format::MXFP4;
+    return form_.element_bits == 8 ? std::optional(Format::F8G32) : std::nullopt;
+  }
+
+  void read_blocks(uint64_t first, uint64_t count, std::byte* out) const override {
+    std::vector<uint8_t> codes(row_bytes_);
+    std::vector<uint8_t> scales(scales_.columns());
+    const auto put = [&](const auto& block) {
+      std::memcpy(out, &block, sizeof(block));
+      out += sizeof(block);
+    };
+    for (uint64_t i = 0; i < count; ++i) {
+      codes_.read(first + i, 1, codes.data());
+      scales_.read(first + i, 1, scales.data());
+      const uint8_t* from = codes.data();
+      for (const uint8_t scale : scales) {
+        if (scale == kNoScale) {
+          codes_.refuse("row {} has a scale that is no number (code 255)", first + i);
+        }
+        if (form_.element_bits == 8) {
+          BlockF8G32 block;
+          put_word(block.scale, std::bit_cast<uint32_t>(kE8M0[scale]));
+          std::memcpy(block.qs, from, sizeof(block.qs));
+          put(block);
+          from += 32;
+          continue;
+        }
+        BlockMXFP4 block;
+        block.e = scale;
+        for (uint32_t j = 0; j < 16; ++j) {
+          const auto code = [&](uint32_t k) { return from[k / 2] >> (k % 2 * 4) & 15; };
+          block.qs[j] = static_cast<uint8_t>(code(j) | code(j + 16) << 4);
+        }
+        put(block);
+        from += 16;
+      }
+    }
+  }
+
+  static constexpr uint8_t kNoScale = 255;
 
   BlockForm form_;
   TensorRows codes_;

@@ -3,50 +3,35 @@
 //   W[o, i] = q * scale[o, i / group] + bias[o, i / group]
 // The configuration tells the group size; bits follow from the shapes, as they differ by tensor.
 #include "weights/foreign/bit_packing.h"
+#include "weights/foreign/group_reader.h"
 #include "weights/foreign/scheme_list.h"
 
 namespace tenon::foreign {
 namespace {
 
-class MlxReader final : public RowReader {
+class MlxReader final : public GroupReader {
  public:
-  MlxReader(const Module& module, const TensorRows& words, uint32_t bits, uint64_t group,
-            uint64_t groups)
-      : RowReader({words.rows(), group * groups}),
+  MlxReader(const Module& module, const TensorRows& words, const CodeGroups& groups)
+      : GroupReader({words.rows(), groups.size * groups.count}, groups),
         words_(words),
-        scales_(module, module.get(".scales"), words.rows(), groups),
-        biases_(module, module.get(".biases"), words.rows(), groups),
-        bits_(bits),
-        group_(group) {}
+        scales_(module, module.get(".scales"), words.rows(), groups.count),
+        biases_(module, module.get(".biases"), words.rows(), groups.count) {}
 
  private:
-  void read_rows(uint64_t first, uint64_t count, float* out) const override {
-    const uint64_t inputs = size().columns;
+  void read_groups(uint64_t first, uint64_t count, uint8_t* codes, float* scales,
+                   float* seconds) const override {
     std::vector<uint8_t> bytes(words_.columns() * 4);
-    std::vector<float> scales(scales_.columns());
-    std::vector<float> biases(biases_.columns());
-    std::vector<uint8_t> codes(inputs);
+    scales_.read_floats(first, count, scales);
+    biases_.read_floats(first, count, seconds);
     for (uint64_t o = 0; o < count; ++o) {
       words_.read(first + o, 1, bytes.data());
-      scales_.read_floats(first + o, 1, scales.data());
-      biases_.read_floats(first + o, 1, biases.data());
-      unpack_stream(bytes.data(), 0, inputs, bits_, codes.data());
-      float* row = out + o * inputs;
-      for (uint64_t g = 0; g < scales.size(); ++g) {
-        const float scale = scales[g];
-        const float bias = biases[g];
-        for (uint64_t i = g * group_; i < (g + 1) * group_; ++i) {
-          row[i] = static_cast<float>(codes[i]) * scale + bias;
-        }
-      }
+      unpack_stream(bytes.data(), 0, size().columns, groups().bits, codes + o * size().columns);
     }
   }
 
   TensorRows words_;
   TensorRows scales_;
   TensorRows biases_;
-  uint32_t bits_;
-  uint64_t group_;
 };
 
 }  // namespace
@@ -69,7 +54,10 @@ std::unique_ptr<const RowReader> open_mlx_affine(const Module& module) {
   if (!fits) {
     module.refuse(weight, "{} groups of {} inputs take no whole bits from 1 to 8", groups, group);
   }
-  return std::make_unique<MlxReader>(module, words, static_cast<uint32_t>(bits), group, groups);
+  // A bias of another type than the scales is as exact: it is an f32 in memory.
+  return std::make_unique<MlxReader>(
+      module, words,
+      CodeGroups{static_cast<uint32_t>(bits), group, groups, GroupSecond::Bias, scales.type});
 }
 
 }  // namespace tenon::foreign

@@ -6,8 +6,10 @@
 // 3, 5, 6 and 7 bits are a stream in newer files and whole fields with unused bits in older files:
 // the number of words tells.
 #include <algorithm>
+#include <utility>
 
 #include "weights/foreign/bit_packing.h"
+#include "weights/foreign/group_reader.h"
 #include "weights/foreign/scheme_list.h"
 
 namespace tenon::foreign {
@@ -48,69 +50,84 @@ PackedLayout layout_of(const Module& module, const StoredTensor& words, uint64_t
                 words.shape[1], chosen.empty() ? "no" : "more than one");
 }
 
-class PackedIntReader final : public RowReader {
- public:
-  PackedIntReader(const Module& module, uint64_t outputs, uint64_t inputs)
-      : RowReader({outputs, inputs}), words_(module, module.get(".weight_packed")) {
-    check_inputs(module, words_.tensor(), inputs);
-    const StoredTensor& scale = module.get(".weight_scale");
-    if (!is_float_type(scale.type)) module.refuse(scale, "is no number");
-    const uint64_t groups = scale.num_values() / outputs;
-    if (groups == 0 || groups > inputs) {
-      module.refuse(scale, "expected groups of {} x {} weights", outputs, inputs);
-    }
-    scales_ = TensorRows(module, scale, outputs, groups);
-    uint64_t zero_words = 0;
-    if (const StoredTensor* zero = module.find(".weight_zero_point")) {
-      require_type(module, *zero, ElementType::I32);
-      zeros_ = TensorRows(module, *zero);
-      if (zeros_.columns() != groups) module.refuse(*zero, "expected {} groups", groups);
-      zero_words = zeros_.rows();
-    }
-    layout_ = layout_of(module, words_.tensor(), inputs, outputs, zero_words);
-    read_groups(module, groups);
+/// The parts of a weight, checked against each other.
+struct PackedParts {
+  TensorRows words;
+  TensorRows scales;
+  TensorRows zeros;  ///< may be empty
+  PackedLayout layout;
+  std::vector<uint32_t> index;  ///< group of each input; empty: consecutive
+};
+
+std::vector<uint32_t> read_index(const Module& module, uint64_t inputs, const TensorRows& scales) {
+  const uint64_t groups = scales.columns();
+  const StoredTensor* index = module.find(".weight_g_idx");
+  std::vector<int64_t> stored;
+  if (index != nullptr) stored = all_integers(module, *index, inputs);
+  const bool is_used = !stored.empty() && std::ranges::min(stored) >= 0;
+  if (is_used &&
+      (stored.size() != inputs || static_cast<uint64_t>(std::ranges::max(stored)) >= groups)) {
+    module.refuse(*index, "expected one of {} groups for each of {} inputs", groups, inputs);
   }
+  if (!is_used) {
+    if (inputs % groups == 0) return {};
+    module.refuse(scales.tensor(), "{} groups do not divide {} inputs", groups, inputs);
+  }
+  return {stored.begin(), stored.end()};
+}
+
+PackedParts read_parts(const Module& module, uint64_t outputs, uint64_t inputs) {
+  PackedParts parts;
+  parts.words = TensorRows(module, module.get(".weight_packed"));
+  check_inputs(module, parts.words.tensor(), inputs);
+  const StoredTensor& scale = module.get(".weight_scale");
+  if (!is_float_type(scale.type)) module.refuse(scale, "is no number");
+  const uint64_t groups = scale.num_values() / outputs;
+  if (groups == 0 || groups > inputs) {
+    module.refuse(scale, "expected groups of {} x {} weights", outputs, inputs);
+  }
+  parts.scales = TensorRows(module, scale, outputs, groups);
+  uint64_t zero_words = 0;
+  if (const StoredTensor* zero = module.find(".weight_zero_point")) {
+    require_type(module, *zero, ElementType::I32);
+    parts.zeros = TensorRows(module, *zero);
+    if (parts.zeros.columns() != groups) module.refuse(*zero, "expected {} groups", groups);
+    zero_words = parts.zeros.rows();
+  }
+  parts.layout = layout_of(module, parts.words.tensor(), inputs, outputs, zero_words);
+  parts.index = read_index(module, inputs, parts.scales);
+  return parts;
+}
+
+class PackedIntReader final : public GroupReader {
+ public:
+  PackedIntReader(PackedParts parts, uint64_t outputs, uint64_t inputs)
+      : GroupReader({outputs, inputs},
+                    {parts.layout.bits, inputs / parts.scales.columns(), parts.scales.columns(),
+                     GroupSecond::Zero, parts.scales.type()},
+                    std::move(parts.index)),
+        words_(parts.words),
+        scales_(parts.scales),
+        zeros_(parts.zeros),
+        layout_(parts.layout) {}
 
  private:
-  void read_groups(const Module& module, uint64_t groups) {
-    const StoredTensor* index = module.find(".weight_g_idx");
+  void read_groups(uint64_t first, uint64_t count, uint8_t* codes, float* scales,
+                   float* seconds) const override {
     const uint64_t inputs = size().columns;
-    std::vector<int64_t> stored;
-    if (index != nullptr) stored = all_integers(module, *index, inputs);
-    const bool is_used = !stored.empty() && std::ranges::min(stored) >= 0;
-    if (is_used &&
-        (stored.size() != inputs || static_cast<uint64_t>(std::ranges::max(stored)) >= groups)) {
-      module.refuse(*index, "expected one of {} groups for each of {} inputs", groups, inputs);
-    }
-    if (!is_used && inputs % groups != 0) {
-      module.refuse(scales_.tensor(), "{} groups do not divide {} inputs", groups, inputs);
-    }
-    groups_.resize(inputs);
-    for (uint64_t i = 0; i < inputs; ++i) {
-      groups_[i] =
-          static_cast<uint32_t>(is_used ? static_cast<uint64_t>(stored[i]) : i / (inputs / groups));
-    }
-  }
-
-  void read_rows(uint64_t first, uint64_t count, float* out) const override {
-    const uint64_t inputs = size().columns;
+    const uint64_t num_groups = scales_.columns();
     std::vector<uint32_t> words(words_.columns());
-    std::vector<float> scales(scales_.columns());
-    std::vector<uint8_t> zeros(scales_.columns(), static_cast<uint8_t>(1u << (layout_.bits - 1)));
-    std::vector<uint8_t> codes(inputs);
+    std::vector<uint8_t> zeros(num_groups, static_cast<uint8_t>(1u << (layout_.bits - 1)));
+    scales_.read_floats(first, count, scales);
     for (uint64_t o = 0; o < count; ++o) {
       words_.read(first + o, 1, words.data());
-      scales_.read_floats(first + o, 1, scales.data());
       if (!zeros_.empty()) read_zeros(first + o, zeros);
+      std::ranges::copy(zeros, seconds + o * num_groups);
+      uint8_t* row = codes + o * inputs;
       if (layout_.is_stream) {
-        unpack_stream(reinterpret_cast<const uint8_t*>(words.data()), 0, inputs, layout_.bits,
-                      codes.data());
+        unpack_stream(reinterpret_cast<const uint8_t*>(words.data()), 0, inputs, layout_.bits, row);
       } else {
-        for (uint64_t i = 0; i < inputs; ++i) codes[i] = field_at(words.data(), i, layout_.bits);
-      }
-      for (uint64_t i = 0; i < inputs; ++i) {
-        const uint32_t g = groups_[i];
-        out[o * inputs + i] = static_cast<float>(codes[i] - zeros[g]) * scales[g];
+        for (uint64_t i = 0; i < inputs; ++i) row[i] = field_at(words.data(), i, layout_.bits);
       }
     }
   }
@@ -135,7 +152,6 @@ class PackedIntReader final : public RowReader {
   TensorRows scales_;
   TensorRows zeros_;
   PackedLayout layout_;
-  std::vector<uint32_t> groups_;  // of each input
 };
 
 }  // namespace
@@ -158,7 +174,7 @@ std::unique_ptr<const RowReader> open_packed_ints(const Module& module) {
   if (words.rank != 2 || words.shape[0] != outputs || inputs > words.shape[1] * 32) {
     module.refuse(words, "does not fit the shape {} x {}", outputs, inputs);
   }
-  return std::make_unique<PackedIntReader>(module, outputs, inputs);
+  return std::make_unique<PackedIntReader>(read_parts(module, outputs, inputs), outputs, inputs);
 }
 
 }  // namespace tenon::foreign

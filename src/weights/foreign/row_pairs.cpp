@@ -5,7 +5,9 @@
 //   "BitNet": weight U8 [out / 4, in], byte row r holds rows r, r + out / 4, r + out / 2,
 //   r + 3 out / 4 from the lowest bits up as q + 1; weight_scale [1] divides.
 #include <algorithm>
+#include <utility>
 
+#include "weights/foreign/group_reader.h"
 #include "weights/foreign/scheme_list.h"
 
 namespace tenon::foreign {
@@ -16,41 +18,47 @@ const StoredTensor* float_scale(const Module& module) {
   return scale != nullptr && is_float_type(scale->type) ? scale : nullptr;
 }
 
-class ModelOptInt4Reader final : public RowReader {
+/// Nibbles of the rows of a pair, as codes from 0 up with a zero of 8.
+class ModelOptInt4Reader final : public GroupReader {
  public:
   ModelOptInt4Reader(const Module& module, const TensorRows& pairs, uint64_t groups)
-      : RowReader({pairs.rows() * 2, pairs.columns()}),
+      : GroupReader({pairs.rows() * 2, pairs.columns()},
+                    {4, pairs.columns() / groups, groups, GroupSecond::Zero,
+                     module.get(".weight_scale").type}),
         pairs_(pairs),
-        scales_(module, module.get(".weight_scale"), size().rows, groups),
-        group_(pairs.columns() / groups) {
-    if (const StoredTensor* more = module.find(".weight_scale_2")) {
-      factor_ = all_floats(module, *more, 1).front();
-      has_factor_ = true;
-    }
-  }
+        scales_(module, module.get(".weight_scale"), size().rows, groups) {}
 
  private:
-  void read_rows(uint64_t first, uint64_t count, float* out) const override {
-    std::vector<uint8_t> bytes(pairs_.columns());
-    std::vector<float> scales(scales_.columns());
+  void read_groups(uint64_t first, uint64_t count, uint8_t* codes, float* scales,
+                   float* seconds) const override {
+    scales_.read_floats(first, count, scales);
+    std::fill_n(seconds, count * groups().count, 8.0f);
     for (uint64_t i = 0; i < count; ++i) {
-      const uint64_t row = first + i;
-      pairs_.read(row / 2, 1, bytes.data());
-      scales_.read_floats(row, 1, scales.data());
-      for (uint64_t c = 0; c < bytes.size(); ++c) {
-        const uint32_t nibble = row % 2 == 0 ? bytes[c] & 15u : bytes[c] >> 4;
-        const int code = static_cast<int>(nibble ^ 8u) - 8;
-        float value = static_cast<float>(code) * scales[c / group_];
-        if (has_factor_) value *= factor_;
-        out[i * bytes.size() + c] = value;
+      uint8_t* row = codes + i * size().columns;
+      pairs_.read((first + i) / 2, 1, row);
+      const uint32_t shift = (first + i) % 2 * 4;
+      for (uint64_t c = 0; c < size().columns; ++c) {
+        row[c] = static_cast<uint8_t>((row[c] >> shift & 15u) ^ 8u);
       }
     }
   }
   TensorRows pairs_;
   TensorRows scales_;
-  uint64_t group_;
-  float factor_ = 1;
-  bool has_factor_ = false;
+};
+
+/// All values times a number.
+class FactorReader final : public RowReader {
+ public:
+  FactorReader(std::unique_ptr<const RowReader> inner, float factor)
+      : RowReader(inner->size()), inner_(std::move(inner)), factor_(factor) {}
+
+ private:
+  void read_rows(uint64_t first, uint64_t count, float* out) const override {
+    inner_->read(first, count, {out, count * size().columns});
+    for (uint64_t i = 0; i < count * size().columns; ++i) out[i] *= factor_;
+  }
+  std::unique_ptr<const RowReader> inner_;
+  float factor_;
 };
 
 class BitNetReader final : public RowReader {
@@ -90,7 +98,10 @@ std::unique_ptr<const RowReader> open_modelopt_int4(const Module& module) {
   if (groups == 0 || pairs.columns() % groups != 0) {
     module.refuse(scale, "does not divide {} columns", pairs.columns());
   }
-  return std::make_unique<ModelOptInt4Reader>(module, pairs, groups);
+  auto reader = std::make_unique<ModelOptInt4Reader>(module, pairs, groups);
+  const StoredTensor* more = module.find(".weight_scale_2");
+  if (more == nullptr) return reader;
+  return std::make_unique<FactorReader>(std::move(reader), all_floats(module, *more, 1).front());
 }
 
 bool is_bitnet(const Module& module) {

@@ -85,10 +85,27 @@ class InputScaledReader final : public RowReader {
 }  // namespace
 }  // namespace foreign
 
-void RowReader::read(uint64_t first, uint64_t count, std::span<float> out) const {
-  if (first > size_.rows || count > size_.rows - first) {
-    fail(Code::Argument, "rows [{}, {} + {}) of a weight with {}", first, first, count, size_.rows);
+void RowReader::check_rows(uint64_t first, uint64_t count) const {
+  if (first <= size_.rows && count <= size_.rows - first) return;
+  fail(Code::Argument, "rows [{}, {} + {}) of a weight with {}", first, first, count, size_.rows);
+}
+
+void RowReader::read_packed(uint64_t first, uint64_t count, std::span<std::byte> out) const {
+  check_rows(first, count);
+  const auto format = packed_format();
+  const auto bytes = format ? row_bytes(*find_format(*format), size_.columns) : std::nullopt;
+  if (!bytes || out.size() != count * *bytes) {
+    fail(Code::Argument, "{} bytes for {} packed rows of {}", out.size(), count, size_.columns);
   }
+  if (count > 0) read_blocks(first, count, out.data());
+}
+
+void RowReader::read_blocks(uint64_t, uint64_t, std::byte*) const {
+  fail(Code::Internal, "a weight without a packed format");
+}
+
+void RowReader::read(uint64_t first, uint64_t count, std::span<float> out) const {
+  check_rows(first, count);
   if (out.size() != count * size_.columns) {
     fail(Code::Argument, "{} values for {} rows of {}", out.size(), count, size_.columns);
   }

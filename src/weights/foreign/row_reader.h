@@ -1,12 +1,16 @@
-// Rows of a weight as f32, however its folder stores them. The schemes stand in scheme_list.h.
+// Rows of a weight, however its folder stores them: as f32, or packed in a format of memory where
+// there is one. The schemes stand in scheme_list.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "file/tensor_folder.h"
+#include "quant/formats.h"
 #include "weights/foreign/quant_config.h"
 
 namespace tenon {
@@ -30,12 +34,21 @@ class RowReader {
   /// there, Io as TensorFolder::read, Format for indices that point outside a tensor.
   void read(uint64_t first, uint64_t count, std::span<float> out) const;
 
+  /// The format that holds the rows bit for bit in about the bytes of the file; nothing for weights
+  /// that are decoded.
+  [[nodiscard]] virtual std::optional<Format> packed_format() const { return std::nullopt; }
+  /// Rows [first, first + count) as blocks of packed_format(), which must be one. Throws as read().
+  void read_packed(uint64_t first, uint64_t count, std::span<std::byte> out) const;
+
  protected:
   explicit RowReader(MatrixSize size) : size_(size) {}
   /// The rows exist; out has room for them.
   virtual void read_rows(uint64_t first, uint64_t count, float* out) const = 0;
+  /// As read_rows, in packed_format().
+  virtual void read_blocks(uint64_t first, uint64_t count, std::byte* out) const;
 
  private:
+  void check_rows(uint64_t first, uint64_t count) const;
   MatrixSize size_;
 };
 

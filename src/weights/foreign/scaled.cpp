@@ -2,6 +2,7 @@
 //   W[r, c] = (w[r, c] - z) * s[r / tile_rows, c / tile_columns]
 // A scale is a multiplier whatever its name says, unless the configuration says that it divides.
 #include <algorithm>
+#include <bit>
 
 #include "weights/foreign/scheme_list.h"
 
@@ -108,8 +109,7 @@ class ScaledReader final : public RowReader {
     uint64_t at = UINT64_MAX;
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t row = first + i;
-      const uint64_t matrix = grid_.is_shared ? 0 : row / matrix_rows_;
-      const uint64_t grid_row = matrix * grid_.rows + row % matrix_rows_ / grid_.tile_rows;
+      const uint64_t grid_row = grid_row_of(row);
       if (grid_row != at) {
         read_scales(grid_row, scales.data());
         if (!zeros_.empty()) zeros_.read_floats(grid_row, 1, zeros.data());
@@ -124,6 +124,49 @@ class ScaledReader final : public RowReader {
         for (uint64_t c = begin; c < end; ++c) values[c] = (values[c] - zero) * scale;
       }
     }
+  }
+
+  /// FP8 keeps its bytes; int8 becomes codes from 0 up, if a head holds its scales.
+  [[nodiscard]] std::optional<Format> packed_format() const override {
+    const bool is_fp8 = codes_.type() == ElementType::E4M3;
+    const bool is_short = scales_.type() == ElementType::F16 || scales_.type() == ElementType::BF16;
+    if (!is_fp8 && (codes_.type() != ElementType::I8 || !is_short)) return std::nullopt;
+    for (const Format format : {Format::F8G128, Format::F8G32, Format::U8G32}) {
+      if ((format == Format::U8G32) == is_fp8) continue;
+      const uint64_t block = find_format(format)->block_values;
+      const bool is_whole = grid_.columns == 1 || grid_.tile_columns % block == 0;
+      if (is_whole && codes_.columns() % block == 0) return format;
+    }
+    return std::nullopt;
+  }
+
+  void read_blocks(uint64_t first, uint64_t count, std::byte* out) const override {
+    const uint64_t block = find_format(*packed_format())->block_values;
+    const bool is_fp8 = codes_.type() == ElementType::E4M3;
+    std::vector<uint8_t> codes(codes_.columns());
+    std::vector<float> scales(grid_.columns);
+    std::vector<float> zeros(grid_.columns, 0.0f);
+    for (uint64_t i = 0; i < count; ++i) {
+      codes_.read(first + i, 1, codes.data());
+      read_scales(grid_row_of(first + i), scales.data());
+      if (!zeros_.empty()) zeros_.read_floats(grid_row_of(first + i), 1, zeros.data());
+      if (!is_fp8) {
+        for (uint8_t& code : codes) code ^= kMiddle;
+      }
+      for (uint64_t c = 0; c < codes.size(); c += block, out += sizeof(uint32_t) + block) {
+        const uint64_t tile = grid_.columns == 1 ? 0 : c / grid_.tile_columns;
+        uint32_t head = std::bit_cast<uint32_t>(scales[tile]);
+        if (!is_fp8) head = code_head(scales[tile], static_cast<uint8_t>(kMiddle + zeros[tile]));
+        std::memcpy(out, &head, sizeof(head));
+        std::memcpy(out + sizeof(head), codes.data() + c, block);
+      }
+    }
+  }
+  static constexpr uint8_t kMiddle = 128;
+
+  [[nodiscard]] uint64_t grid_row_of(uint64_t row) const {
+    const uint64_t matrix = grid_.is_shared ? 0 : row / matrix_rows_;
+    return matrix * grid_.rows + row % matrix_rows_ / grid_.tile_rows;
   }
 
   void read_scales(uint64_t row, float* out) const {

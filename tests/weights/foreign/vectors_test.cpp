@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
 #include <map>
 
@@ -123,6 +124,100 @@ TEST(ForeignVectors, PiecesAreThoseOfTheWhole) {
       first += rows;
     }
   }
+}
+
+/// Rows [first, first + count) by way of their packed format.
+std::vector<float> packed_rows(const RowReader& reader, uint64_t first, uint64_t count) {
+  const FormatInfo& format = *find_format(*reader.packed_format());
+  const uint64_t columns = reader.size().columns;
+  std::vector<std::byte> blocks(count * *row_bytes(format, columns));
+  reader.read_packed(first, count, blocks);
+  std::vector<float> values(count * columns);
+  format.decode_row(blocks.data(), values.data(), values.size());
+  return values;
+}
+
+/// Expects that a reader's packed rows have the bits of its values, whole and in pieces. Returns
+/// the format's name; "" without one.
+std::string expect_packed_exactly(const RowReader& reader) {
+  if (!reader.packed_format()) return "";
+  const MatrixSize size = reader.size();
+  const std::vector<float> values = all_rows(reader);
+  const auto expect_equal = [&](uint64_t first, uint64_t count) {
+    const std::vector<float> got = packed_rows(reader, first, count);
+    for (uint64_t i = 0; i < got.size(); ++i) {
+      const float want = values[first * size.columns + i];
+      if (std::isnan(want) && std::isnan(got[i])) continue;
+      // The blocks of MXFP4 have one zero.
+      if (want == 0 && reader.packed_format() == Format::MXFP4) continue;
+      ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(want))
+          << "row " << first + i / size.columns << " column " << i % size.columns;
+    }
+  };
+  expect_equal(0, size.rows);
+  for (uint64_t first = 0, step = 1; first < size.rows; first += step) {
+    step = std::min(step * 3 % 71 + 1, size.rows - first);
+    expect_equal(first, step);
+  }
+  return find_format(*reader.packed_format())->name;
+}
+
+TEST(ForeignVectors, SmallOnesArePackedExactly) {
+  std::map<std::string, size_t> formats;
+  for (const SmallVector& vector : read_small_vectors()) {
+    SCOPED_TRACE(vector.name);
+    const auto reader = open_rows(vector.tensors, vector.weight, vector.config, vector.size);
+    ++formats[expect_packed_exactly(*reader)];
+  }
+  for (const auto& [name, count] : formats)
+    RecordProperty(name.empty() ? "none" : name, int(count));
+  EXPECT_GE(formats.size(), 6u);
+}
+
+TEST(ForeignVectors, ArePackedExactly) {
+  if (!std::filesystem::exists(shared_vectors())) GTEST_SKIP() << "no shared test vectors";
+  std::map<std::string, std::string> formats;  // by vector
+  for (const Vector& vector : read_shared_vectors()) {
+    SCOPED_TRACE(vector.name);
+    const auto expected = open_file(vector.folder / "expected.safetensors");
+    for (const StoredTensor& tensor : expected->tensors()) {
+      std::unique_ptr<const RowReader> reader;
+      try {
+        reader = open_rows(vector.tensors, tensor.name, vector.config);
+      } catch (const Error&) {
+        continue;  // a name of another test
+      }
+      try {
+        const std::string format = expect_packed_exactly(*reader);
+        if (!format.empty()) formats[vector.name] = format;
+      } catch (const Error& error) {
+        ADD_FAILURE() << error.what();
+      }
+    }
+  }
+  for (const auto& [name, format] : std::map<std::string, std::string>{
+           {"awq/gemm_g128", "u4g128"},
+           {"awq/gemv_g64", "u4g64"},
+           {"autoround/b4_asym_plain", "u4g64"},
+           {"ct/int4_g32_asym", "u4g32"},
+           {"ct/int8_channel_asym", "u8g32"},
+           {"fp8/block128_deepseek", "f8g32"},
+           {"fp8/channel_ct", "f8g128"},
+           {"gptq/b3_g64_asym_planar", "u4g64"},
+           {"gptq/b4_g64_sym_v1", "u4g64"},
+           {"gptq/b4_g64_sym_v1_actorder", ""},
+           {"gptq/b8_g64_asym_v1", "u8g32"},
+           {"hqq/b4_g64_axis1", "u4p64"},
+           {"mlx/affine_b4_g64", "u4p64"},
+           {"mlx/affine_b8_g32", "u8p32"},
+           {"mxfp4/ct", "mxfp4"},
+           {"mxfp8/ct", "f8g32"},
+       }) {
+    EXPECT_EQ(formats[name], format) << name;
+  }
+  EXPECT_GE(std::ranges::count_if(formats, [](const auto& one) { return !one.second.empty(); }),
+            92);
+  for (const auto& [name, format] : formats) RecordProperty(name, format);
 }
 
 /// All weights of the stored quantised folders are of a known scheme.

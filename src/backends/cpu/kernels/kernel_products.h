@@ -10,6 +10,7 @@
 #include "backends/cpu/kernels/kernel_tiled.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/layouts/panel_blocks_codebook.h"
+#include "backends/cpu/layouts/panel_blocks_groups.h"
 #include "backends/cpu/layouts/panel_blocks_integer.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -52,6 +53,13 @@ constexpr void set_products(Kernels& table) {
   linear(PanelKind::Iq2) = linear_blocks<Iq2Block<16>>;
   linear(PanelKind::Iq3Xxs) = linear_blocks<Iq3XxsBlock>;
   linear(PanelKind::Iq3S) = linear_blocks<Iq3SBlock>;
+  linear(PanelKind::U4Group32) = linear_blocks<GroupBlock<1>>;
+  linear(PanelKind::U4Group64) = linear_blocks<GroupBlock<2>>;
+  linear(PanelKind::U4Group128) = linear_blocks<GroupBlock<4>>;
+  linear(PanelKind::S8Group) = linear_blocks<GroupBlock8>;
+  linear(PanelKind::U4Pair32) = linear_blocks<PairBlock<1>>;
+  linear(PanelKind::U4Pair64) = linear_blocks<PairBlock<2>>;
+  linear(PanelKind::S8Pair) = linear_blocks<PairBlock8>;
   table.quantise = quantise;
 }
 

@@ -173,7 +173,14 @@ enum class PanelKind : uint32_t {
   Iq2Xxs,
   Iq2,
   Iq3Xxs,
-  Iq3S,  // integer panels
+  Iq3S,
+  U4Group32,
+  U4Group64,
+  U4Group128,
+  S8Group,
+  U4Pair32,
+  U4Pair64,
+  S8Pair,  // integer panels
   Count,
 };
 
@@ -317,6 +324,8 @@ struct Kernels {
   bool reads_both;
   /// True if weights of these formats use fixed point, for rows of whole blocks.
   bool fixed_bf16, fixed_f16;
+  /// True if weights of folders (formats of memory, mxfp4) are multiplied with f32.
+  bool float_codes;
   LinearKernel linear[static_cast<uint32_t>(PanelKind::Count)];
 
   /// Quantises x [num_rows, x_stride], num_columns columns from first_column on (multiples of 32),

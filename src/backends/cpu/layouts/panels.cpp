@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "backends/cpu/kernels/block_values.h"
+#include "backends/cpu/kernels/group_values.h"
 
 namespace tenon::cpu {
 namespace {
@@ -73,6 +74,13 @@ constexpr KindShape kShapes[] = {
     {PanelKind::Iq3S, {Quants::U4, 1, 4, 0, 8, true}},
     {PanelKind::Fp4, {Quants::U4, 0, 1, 0, 1}},
     {PanelKind::Fp4Quarter, {Quants::U4, 0, 4, 0, 2}},
+    {PanelKind::U4Group32, {Quants::U4, 0, 4, 0, 1, true}},
+    {PanelKind::U4Group64, {Quants::U4, 0, 4, 0, 2, true}},
+    {PanelKind::U4Group128, {Quants::U4, 0, 4, 0, 4, true}},
+    {PanelKind::S8Group, {Quants::S8, 0, 4, 0, 1, true}},
+    {PanelKind::U4Pair32, {Quants::U4, 0, 8, 0, 1, true}},
+    {PanelKind::U4Pair64, {Quants::U4, 0, 8, 0, 2, true}},
+    {PanelKind::S8Pair, {Quants::S8, 0, 8, 0, 1, true}},
 };
 
 constexpr PanelBlockShape panel_block_shape(PanelKind kind) {
@@ -138,6 +146,13 @@ constexpr PanelFormat kPanels[] = {
     integer_panel<BlockIQ3_S>(Format::IQ3_S, PanelKind::Iq3S, values_iq3_s),
     integer_panel<BlockIQ1_S>(Format::IQ1_S, PanelKind::Iq1S, values_iq1_s),
     integer_panel<BlockIQ1_M>(Format::IQ1_M, PanelKind::Iq1M, values_iq1_m),
+    integer_panel<BlockU4G32>(Format::U4G32, PanelKind::U4Group32, values_codes<BlockU4G32>),
+    integer_panel<BlockU4G64>(Format::U4G64, PanelKind::U4Group64, values_codes<BlockU4G64>),
+    integer_panel<BlockU4G128>(Format::U4G128, PanelKind::U4Group128, values_codes<BlockU4G128>),
+    integer_panel<BlockU8G32>(Format::U8G32, PanelKind::S8Group, values_codes<BlockU8G32>),
+    integer_panel<BlockU4P32>(Format::U4P32, PanelKind::U4Pair32, values_codes<BlockU4P32>),
+    integer_panel<BlockU4P64>(Format::U4P64, PanelKind::U4Pair64, values_codes<BlockU4P64>),
+    integer_panel<BlockU8P32>(Format::U8P32, PanelKind::S8Pair, values_codes<BlockU8P32>),
 };
 
 // Rows stay in the file's layout; a panel is 32 rows.
@@ -386,8 +401,13 @@ const PanelFormat& panel_format(Format format) noexcept {
   return kRaw;
 }
 
+const PanelFormat& panel_format(Format format, const Kernels& kernels) noexcept {
+  const bool is_code = is_memory_format(format) || format == Format::MXFP4;
+  return is_code && kernels.float_codes ? kRaw : panel_format(format);
+}
+
 ActivationFormat activation_format(Format format, uint64_t depth, const Kernels& kernels) noexcept {
-  const PanelFormat& layout = panel_format(format);
+  const PanelFormat& layout = panel_format(format, kernels);
   if (layout.panel_rows == kIntegerPanelRows) return kActivationBytes;
   return is_fixed_point(layout, kernels) && has_fixed_point(depth) ? kActivationFixed : 0;
 }

@@ -29,6 +29,8 @@
 //     Iq2Xxs    d f16[16], scale nibbles u32[16] | U3 x 8: level with the sign in bit 2
 //     Iq2       d f16[16], scale nibbles u32[2][16] | U3 x 8: likewise
 //     Iq3Xxs, Iq3S  d f16[16], scale nibbles u32[16] | U4 x 8: level with the sign in bit 3
+//     U4Group   head u32[16] (quant/code_groups.h) | quants x 1, 2 or 4      S8Group  q - 128
+//     U4Pair    heads u32[2][16] | quants x 1 or 2                           S8Pair   q - 128
 //
 //   quants of 32 values of k, for 16 rows; group g (0..7) is k = 4g .. 4g + 3 and byte 4r + j of a
 //   64-byte vector belongs to row r, k = 4g + j:
@@ -74,6 +76,8 @@ struct PanelFormat {
 
 /// The packed layout of a format; raw_panels() if it has none.
 const PanelFormat& panel_format(Format format) noexcept;
+/// Likewise; raw_panels(), which are read with f32, if the kernels ask for that.
+const PanelFormat& panel_format(Format format, const Kernels& kernels) noexcept;
 
 /// Format of activations multiplied with a weight [., depth]; 0 means f32.
 ActivationFormat activation_format(Format format, uint64_t depth, const Kernels& kernels) noexcept;

@@ -167,7 +167,8 @@ void PhaseBuilder::place_experts(size_t index) {
   task.bias = op.inputs[kBias];
   task.weighted = weighs_outputs(op);
   task.columns = info(task.weight).slot.rows / op.params.moe_linear.experts;
-  const PanelFormat& layout = panel_format(static_cast<Format>(info(task.weight).slot.type));
+  const PanelFormat& layout =
+      panel_format(static_cast<Format>(info(task.weight).slot.type), kernels_);
   task.block = std::lcm<uint64_t>(layout.panel_rows, kActivationBlock);
   uint32_t result = op.outputs[0];
   fuse_expert_glu(op, task, result);

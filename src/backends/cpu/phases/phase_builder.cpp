@@ -234,7 +234,8 @@ void PhaseBuilder::place_linear(size_t index) {
   if (format_read_by(op.inputs[1]) != 0) need_quantised(op.inputs[0]);
   Phase& phase = phase_for_linear(op);
   const int32_t number = last_phase();
-  const PanelFormat& layout = panel_format(static_cast<Format>(info(op.inputs[1]).slot.type));
+  const PanelFormat& layout =
+      panel_format(static_cast<Format>(info(op.inputs[1]).slot.type), kernels_);
   LinearTask task;
   task.weight = op.inputs[1];
   task.bias = op.inputs[2];
